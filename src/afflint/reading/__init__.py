@@ -1,0 +1,1 @@
+"""Bytes in, plain data with positions out."""
