@@ -1,0 +1,161 @@
+"""The placement constraints of one pod spec, picked out of plain data with their paths.
+
+Malformed parts are left out: the types of fields are checked elsewhere, so whoever reads these may trust that
+every ``data`` is a map. What is inside a map is still as the author wrote it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from afflint.findings import Path
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+Data = dict[str, Any]
+
+
+class NodeTerm(NamedTuple):
+    """A node selector term: one of the ORed required ones, or the preference of a weighted one.
+
+    ``path`` is that of the term, ``weighted`` the surrounding item of a preferred term.
+    """
+
+    path: Path
+    data: Data
+    weighted: Data | None
+
+    @property
+    def required(self) -> bool:
+        return self.weighted is None
+
+
+class PodTerm(NamedTuple):
+    """A pod (anti-)affinity term. ``path`` is that of the term itself, below ``podAffinityTerm`` for a preferred one."""
+
+    path: Path
+    data: Data
+    anti: bool
+    weighted: Data | None
+
+    @property
+    def required(self) -> bool:
+        return self.weighted is None
+
+    @property
+    def name(self) -> str:
+        """How people call it: ``required podAntiAffinity`` and so on."""
+        return f"{'required' if self.weighted is None else 'preferred'} {'podAntiAffinity' if self.anti else 'podAffinity'}"
+
+
+class Item(NamedTuple):
+    """A toleration, a spread constraint, a scheduling gate, a label selector, a match expression: a map with its path."""
+
+    path: Path
+    data: Data
+
+
+class Constraints(NamedTuple):
+    """All placement constraints of a pod spec."""
+
+    node_selector: Item | None
+    node_required: Item | None
+    node_terms: tuple[NodeTerm, ...]
+    node_preferred: tuple[Item, ...]
+    pod_terms: tuple[PodTerm, ...]
+    pod_preferred: tuple[Item, ...]
+    spreads: tuple[Item, ...]
+    tolerations: tuple[Item, ...]
+    selectors: tuple[Item, ...]
+    """Every label selector in pod terms and spread constraints, namespace selectors included."""
+
+
+NONE = Constraints(None, None, (), (), (), (), (), (), ())
+
+
+def constraints_of(pod_spec: Data, path: Path) -> Constraints:
+    """The constraints of a pod spec that lies at ``path``."""
+    affinity = pod_spec.get("affinity")
+    selector = pod_spec.get("nodeSelector")
+    tolerations = pod_spec.get("tolerations")
+    spread = pod_spec.get("topologySpreadConstraints")
+    if not (affinity or tolerations or spread):
+        if not selector:
+            return NONE
+        return NONE._replace(node_selector=_item(pod_spec, "nodeSelector", path))
+    affinity = affinity if type(affinity) is dict else {}
+    at = (*path, "affinity")
+    node_required, node_terms, node_preferred = _node_affinity(affinity, at)
+    pod_terms, pod_preferred = _pod_affinity(affinity, at)
+    spreads = tuple(items(pod_spec, "topologySpreadConstraints", path))
+    return Constraints(
+        node_selector=_item(pod_spec, "nodeSelector", path),
+        node_required=node_required,
+        node_terms=node_terms,
+        node_preferred=node_preferred,
+        pod_terms=pod_terms,
+        pod_preferred=pod_preferred,
+        spreads=spreads,
+        tolerations=tuple(items(pod_spec, "tolerations", path)),
+        selectors=tuple(_selectors(pod_terms, spreads)),
+    )
+
+
+def items(data: Data, field: str, path: Path) -> Iterator[Item]:
+    """The maps in the list ``data[field]``; a null element counts as an empty map, as the API server reads it."""
+    values = data.get(field)
+    if type(values) is list:
+        for index, value in enumerate(values):
+            if type(value) is dict or value is None:
+                yield Item((*path, field, index), value or {})
+
+
+def _item(data: Data, field: str, path: Path) -> Item | None:
+    value = data.get(field)
+    return Item((*path, field), value) if type(value) is dict else None
+
+
+def _node_affinity(affinity: Data, path: Path) -> tuple[Item | None, tuple[NodeTerm, ...], tuple[Item, ...]]:
+    node = affinity.get("nodeAffinity")
+    if type(node) is not dict:
+        return None, (), ()
+    at = (*path, "nodeAffinity")
+    required = _item(node, REQUIRED, at)
+    terms = [NodeTerm(each.path, each.data, None) for each in items(required.data, "nodeSelectorTerms", required.path)] if required else []
+    preferred = tuple(items(node, PREFERRED, at))
+    for weighted in preferred:
+        preference = _item(weighted.data, "preference", weighted.path)
+        if preference:
+            terms.append(NodeTerm(preference.path, preference.data, weighted.data))
+    return required, tuple(terms), preferred
+
+
+def _pod_affinity(affinity: Data, path: Path) -> tuple[tuple[PodTerm, ...], tuple[Item, ...]]:
+    terms: list[PodTerm] = []
+    preferred: list[Item] = []
+    for field, anti in (("podAffinity", False), ("podAntiAffinity", True)):
+        pod = affinity.get(field)
+        if type(pod) is not dict:
+            continue
+        at = (*path, field)
+        terms += [PodTerm(each.path, each.data, anti, None) for each in items(pod, REQUIRED, at)]
+        for weighted in items(pod, PREFERRED, at):
+            preferred.append(weighted)
+            term = _item(weighted.data, "podAffinityTerm", weighted.path)
+            if term:
+                terms.append(PodTerm(term.path, term.data, anti, weighted.data))
+    return tuple(terms), tuple(preferred)
+
+
+def _selectors(pod_terms: tuple[PodTerm, ...], spreads: tuple[Item, ...]) -> Iterator[Item]:
+    for term in pod_terms:
+        for field in ("labelSelector", "namespaceSelector"):
+            selector = _item(term.data, field, term.path)
+            if selector:
+                yield selector
+    for spread in spreads:
+        selector = _item(spread.data, "labelSelector", spread.path)
+        if selector:
+            yield selector

@@ -1,0 +1,418 @@
+"""The kinds afflint reads: their group versions, where each keeps its pod template, and the type of every field on the way.
+
+Field names follow the published API of Kubernetes 1.25 to 1.37 and KubeVirt 1.9; which versions know a field is not
+held against a manifest, because a field of a newer release is no placement mistake.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from afflint.findings import Path
+from afflint.kube.types import ANYTHING, FLAG, INT32, INT64, TEXT, TEXTS, Guarded, Integer, ListOf, MapOf, Struct, Type
+
+
+class Kind(NamedTuple):
+    """A kind of object that afflint knows.
+
+    ``template`` is the path to the pod template (the object that holds ``metadata`` and ``spec`` of the pods), None for kinds
+    without pods. ``root`` is the type of the whole object; None for custom resources, whose other fields are not ours.
+    """
+
+    name: str
+    group: str
+    versions: tuple[str, ...]
+    template: Path | None
+    root: Type | None
+    kubevirt: bool = False
+    selector: str | None = None
+    replicas: str | None = None
+    removed: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def pod_spec(self) -> Path:
+        """The path of the pod spec. Only for kinds with a template."""
+        return (*(self.template or ()), "spec")
+
+
+def _fields(names: str, type_: Type = ANYTHING) -> dict[str, Type]:
+    return dict.fromkeys(names.split(), type_)
+
+
+# Placement fields: known in full.
+
+_PLACEMENT_NAMES = (
+    "affinity nodeAffinity podAffinity podAntiAffinity tolerations nodeSelector topologySpreadConstraints nodeName schedulerName"
+    " requiredDuringSchedulingIgnoredDuringExecution preferredDuringSchedulingIgnoredDuringExecution nodeSelectorTerms"
+)
+PLACEMENT_FIELDS = frozenset(_PLACEMENT_NAMES.split())
+"""Field names that belong to placement and to nothing else, wherever they stand in a workload."""
+
+
+class _Placement(NamedTuple):
+    affinity: Struct
+    tolerations: ListOf
+    spread: ListOf
+    label_selector: Struct
+
+
+def _placement_types(*, kubevirt: bool) -> _Placement:
+    """The placement fields. KubeVirt's schemas refuse null list elements and leave wide integers to the webhook."""
+    nulls = not kubevirt
+    integer = INT32
+    requirement = Struct("match expression", {**_fields("key operator", TEXT), "values": ListOf(TEXT, nulls=nulls)})
+    expressions = ListOf(requirement, nulls=nulls)
+    label_selector = Struct("label selector", {"matchLabels": TEXTS, "matchExpressions": expressions})
+    node_term = Struct("node selector term", {"matchExpressions": expressions, "matchFields": expressions})
+    node_required = Struct("node selector", {"nodeSelectorTerms": ListOf(node_term, nulls=nulls)})
+    node_preferred = Struct("preferred scheduling term", {"weight": integer, "preference": node_term})
+    names = ListOf(TEXT, nulls=nulls)
+    pod_term = Struct(
+        "pod affinity term",
+        {
+            "labelSelector": label_selector,
+            "namespaceSelector": label_selector,
+            "namespaces": names,
+            "topologyKey": TEXT,
+            "matchLabelKeys": names,
+            "mismatchLabelKeys": names,
+        },
+    )
+    weighted_term = Struct("weighted pod affinity term", {"weight": integer, "podAffinityTerm": pod_term})
+    required, preferred = "requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution"
+    pod_fields = {required: ListOf(pod_term, nulls=nulls), preferred: ListOf(weighted_term, nulls=nulls)}
+    affinity = Struct(
+        "affinity",
+        {
+            "nodeAffinity": Struct("node affinity", {required: node_required, preferred: ListOf(node_preferred, nulls=nulls)}),
+            "podAffinity": Struct("pod affinity", pod_fields),
+            "podAntiAffinity": Struct("pod anti-affinity", pod_fields),
+        },
+    )
+    toleration = Struct("toleration", {**_fields("key operator value effect", TEXT), "tolerationSeconds": INT64})
+    spread = Struct(
+        "topology spread constraint",
+        {
+            **_fields("maxSkew minDomains", integer),
+            **_fields("topologyKey whenUnsatisfiable nodeAffinityPolicy nodeTaintsPolicy", TEXT),
+            "labelSelector": label_selector,
+            "matchLabelKeys": names,
+        },
+    )
+    return _Placement(affinity, ListOf(toleration, nulls=nulls), ListOf(spread, nulls=nulls), label_selector)
+
+
+_CORE = _placement_types(kubevirt=False)
+_KUBEVIRT = _placement_types(kubevirt=True)
+CUSTOM_PLACEMENT: dict[str, Type] = {
+    "affinity": _CORE.affinity,
+    "tolerations": _CORE.tolerations,
+    "topologySpreadConstraints": _CORE.spread,
+    "nodeSelector": TEXTS,
+}
+"""The placement fields of a pod template inside a custom resource."""
+
+
+# What surrounds them: known by name, and by type where a wrong type is a common slip.
+
+_METADATA_FIELDS: dict[str, Type] = {
+    **_fields("name generateName namespace uid resourceVersion selfLink", TEXT),
+    **_fields("creationTimestamp deletionTimestamp managedFields"),
+    **_fields("generation deletionGracePeriodSeconds", INT64),
+    **_fields("labels annotations", TEXTS),
+    "finalizers": ListOf(TEXT),
+    "ownerReferences": ListOf(MapOf(ANYTHING)),
+}
+METADATA = Struct("metadata", _METADATA_FIELDS)
+_HEAD: dict[str, Type] = {"apiVersion": TEXT, "kind": TEXT, "metadata": METADATA}
+
+_CONTAINER = ListOf(Guarded("container", PLACEMENT_FIELDS))
+_GATE = Struct("scheduling gate", {"name": TEXT})
+
+POD_SPEC = Struct(
+    "pod spec",
+    {
+        **_fields(
+            "dnsConfig ephemeralContainers evictionResponders hostAliases imagePullSecrets os overhead readinessGates"
+            " resourceClaims resources schedulingGroup securityContext volumes workloadRef"
+        ),
+        **_fields(
+            "dnsPolicy hostname hostnameOverride nodeName preemptionPolicy priorityClassName restartPolicy runtimeClassName"
+            " schedulerName serviceAccount serviceAccountName subdomain",
+            TEXT,
+        ),
+        **_fields(
+            "automountServiceAccountToken enableServiceLinks hostIPC hostNetwork hostPID hostUsers setHostnameAsFQDN shareProcessNamespace",
+            FLAG,
+        ),
+        **_fields("activeDeadlineSeconds terminationGracePeriodSeconds", INT64),
+        "priority": INT32,
+        "containers": _CONTAINER,
+        "initContainers": _CONTAINER,
+        "affinity": _CORE.affinity,
+        "tolerations": _CORE.tolerations,
+        "topologySpreadConstraints": _CORE.spread,
+        "nodeSelector": TEXTS,
+        "schedulingGates": ListOf(_GATE),
+    },
+)
+_POD_TEMPLATE = Struct("pod template", {"metadata": METADATA, "spec": POD_SPEC})
+
+_JOB_FIELDS: dict[str, Type] = {
+    **_fields("podFailurePolicy scheduling successPolicy"),
+    **_fields("completionMode managedBy podReplacementPolicy", TEXT),
+    **_fields("backoffLimit backoffLimitPerIndex completions maxFailedIndexes parallelism ttlSecondsAfterFinished", INT32),
+    "activeDeadlineSeconds": INT64,
+    **_fields("manualSelector suspend", FLAG),
+    "selector": _CORE.label_selector,
+    "template": _POD_TEMPLATE,
+}
+_JOB_SPEC = Struct("Job spec", _JOB_FIELDS)
+_CONTROLLER_FIELDS: dict[str, Type] = {"template": _POD_TEMPLATE, "selector": _CORE.label_selector}
+
+
+def _object(name: str, spec: Type, *, extra: str = "status") -> Struct:
+    return Struct(name, {**_HEAD, "spec": spec, **_fields(extra)})
+
+
+_DEPLOYMENT = Struct(
+    "Deployment spec",
+    {
+        **_CONTROLLER_FIELDS,
+        **_fields("minReadySeconds progressDeadlineSeconds replicas revisionHistoryLimit", INT32),
+        "paused": FLAG,
+        "strategy": ANYTHING,
+    },
+)
+_STATEFUL_SET = Struct(
+    "StatefulSet spec",
+    {
+        **_CONTROLLER_FIELDS,
+        **_fields("minReadySeconds replicas revisionHistoryLimit", INT32),
+        **_fields("podManagementPolicy serviceName", TEXT),
+        **_fields("ordinals persistentVolumeClaimRetentionPolicy updateStrategy volumeClaimTemplates"),
+    },
+)
+_DAEMON_SET = Struct(
+    "DaemonSet spec", {**_CONTROLLER_FIELDS, **_fields("minReadySeconds revisionHistoryLimit", INT32), "updateStrategy": ANYTHING}
+)
+_REPLICA_SET = Struct("ReplicaSet spec", {**_CONTROLLER_FIELDS, **_fields("minReadySeconds replicas", INT32)})
+_REPLICATION_CONTROLLER = Struct(
+    "ReplicationController spec", {"template": _POD_TEMPLATE, "selector": TEXTS, **_fields("minReadySeconds replicas", INT32)}
+)
+_CRON_JOB = Struct(
+    "CronJob spec",
+    {
+        **_fields("concurrencyPolicy schedule timeZone", TEXT),
+        **_fields("failedJobsHistoryLimit successfulJobsHistoryLimit", INT32),
+        "startingDeadlineSeconds": INT64,
+        "suspend": FLAG,
+        "jobTemplate": Struct("job template", {"metadata": METADATA, "spec": _JOB_SPEC}),
+    },
+)
+
+# KubeVirt. Its CRDs keep what they do not know under the metadata of a VM's template; only some webhooks look at it.
+
+_TEMPLATE_TEXTS = MapOf(TEXT, nulls=False)
+_VM_TEMPLATE_METADATA = Struct("template metadata", {**_METADATA_FIELDS, **_fields("labels annotations", _TEMPLATE_TEXTS)})
+_POOL_TEMPLATE_METADATA = Struct("template metadata", _METADATA_FIELDS, lenient=True)
+
+_VMI_FIELDS: dict[str, Type] = {
+    **_fields("accessCredentials dnsConfig livenessProbe networks readinessProbe resourceClaims utilityVolumes volumes"),
+    **_fields(
+        "architecture dnsPolicy evictionStrategy hostname priorityClassName schedulerName serviceAccountName startStrategy subdomain", TEXT
+    ),
+    "terminationGracePeriodSeconds": INT64,
+    "domain": Guarded("domain", PLACEMENT_FIELDS),
+    "affinity": _KUBEVIRT.affinity,
+    "tolerations": _KUBEVIRT.tolerations,
+    "topologySpreadConstraints": _KUBEVIRT.spread,
+    "nodeSelector": TEXTS,
+}
+VMI_SPEC = Struct("VirtualMachineInstance spec", _VMI_FIELDS)
+
+
+def _vm_spec(metadata: Struct) -> Struct:
+    template = Struct("VirtualMachineInstance template", {"metadata": metadata, "spec": VMI_SPEC})
+    fields = {"running": FLAG, "runStrategy": TEXT, "updateVolumesStrategy": TEXT, "template": template}
+    return Struct("VirtualMachine spec", {**_fields("dataVolumeTemplates instancetype preference"), **fields})
+
+
+_VMIRS = Struct(
+    "VirtualMachineInstanceReplicaSet spec",
+    {
+        "paused": FLAG,
+        "replicas": INT32,
+        "selector": _KUBEVIRT.label_selector,
+        "template": Struct("VirtualMachineInstance template", {"metadata": _VM_TEMPLATE_METADATA, "spec": VMI_SPEC}),
+    },
+)
+_VM_POOL = Struct(
+    "VirtualMachinePool spec",
+    {
+        **_fields("autohealing maxUnavailable nameGeneration scaleInStrategy updateStrategy"),
+        "paused": FLAG,
+        "replicas": INT32,
+        "selector": _KUBEVIRT.label_selector,
+        "virtualMachineTemplate": Struct(
+            "VirtualMachine template", {"metadata": _POOL_TEMPLATE_METADATA, "spec": _vm_spec(_POOL_TEMPLATE_METADATA)}
+        ),
+    },
+)
+_VMI_PRESET = Struct("VirtualMachineInstancePreset spec", {"domain": ANYTHING, "selector": _KUBEVIRT.label_selector})
+
+_TEMPLATE: Path = ("spec", "template")
+_KUBEVIRT_VERSIONS = ("v1", "v1alpha3")
+_BEFORE_1_16 = (("extensions/v1beta1", "1.16"), ("apps/v1beta1", "1.16"), ("apps/v1beta2", "1.16"))
+
+KINDS: tuple[Kind, ...] = (
+    Kind("Pod", "", ("v1",), (), _object("Pod", POD_SPEC)),
+    Kind("PodTemplate", "", ("v1",), ("template",), Struct("PodTemplate", {**_HEAD, "template": _POD_TEMPLATE})),
+    Kind(
+        "ReplicationController",
+        "",
+        ("v1",),
+        _TEMPLATE,
+        _object("ReplicationController", _REPLICATION_CONTROLLER),
+        selector="map",
+        replicas="replicas",
+    ),
+    Kind(
+        "Deployment",
+        "apps",
+        ("v1",),
+        _TEMPLATE,
+        _object("Deployment", _DEPLOYMENT),
+        selector="core",
+        replicas="replicas",
+        removed=_BEFORE_1_16,
+    ),
+    Kind(
+        "StatefulSet",
+        "apps",
+        ("v1",),
+        _TEMPLATE,
+        _object("StatefulSet", _STATEFUL_SET),
+        selector="core",
+        replicas="replicas",
+        removed=_BEFORE_1_16,
+    ),
+    Kind("DaemonSet", "apps", ("v1",), _TEMPLATE, _object("DaemonSet", _DAEMON_SET), selector="core", removed=_BEFORE_1_16),
+    Kind(
+        "ReplicaSet",
+        "apps",
+        ("v1",),
+        _TEMPLATE,
+        _object("ReplicaSet", _REPLICA_SET),
+        selector="core",
+        replicas="replicas",
+        removed=_BEFORE_1_16,
+    ),
+    Kind("Job", "batch", ("v1",), _TEMPLATE, _object("Job", _JOB_SPEC), selector="job", replicas="parallelism"),
+    Kind(
+        "CronJob",
+        "batch",
+        ("v1",),
+        ("spec", "jobTemplate", "spec", "template"),
+        _object("CronJob", _CRON_JOB),
+        selector="job",
+        removed=(("batch/v1beta1", "1.25"), ("batch/v2alpha1", "1.21")),
+    ),
+    Kind(
+        "VirtualMachine",
+        "kubevirt.io",
+        _KUBEVIRT_VERSIONS,
+        _TEMPLATE,
+        _object("VirtualMachine", _vm_spec(_VM_TEMPLATE_METADATA)),
+        kubevirt=True,
+    ),
+    Kind("VirtualMachineInstance", "kubevirt.io", _KUBEVIRT_VERSIONS, (), _object("VirtualMachineInstance", VMI_SPEC), kubevirt=True),
+    Kind(
+        "VirtualMachineInstanceReplicaSet",
+        "kubevirt.io",
+        _KUBEVIRT_VERSIONS,
+        _TEMPLATE,
+        _object("VirtualMachineInstanceReplicaSet", _VMIRS),
+        kubevirt=True,
+        selector="kubevirt",
+        replicas="replicas",
+    ),
+    Kind(
+        "VirtualMachinePool",
+        "pool.kubevirt.io",
+        ("v1beta1", "v1alpha1"),
+        ("spec", "virtualMachineTemplate", "spec", "template"),
+        _object("VirtualMachinePool", _VM_POOL),
+        kubevirt=True,
+        selector="kubevirt",
+        replicas="replicas",
+    ),
+    Kind(
+        "VirtualMachineInstancePreset",
+        "kubevirt.io",
+        _KUBEVIRT_VERSIONS,
+        None,
+        _object("VirtualMachineInstancePreset", _VMI_PRESET),
+        kubevirt=True,
+    ),
+    # Not workloads, but evidence: what people mean to select, and where pods may run.
+    Kind("Node", "", ("v1",), None, None),
+    Kind("Namespace", "", ("v1",), None, None),
+    Kind("Service", "", ("v1",), None, None),
+    Kind("PodDisruptionBudget", "policy", ("v1", "v1beta1"), None, None),
+    Kind("NetworkPolicy", "networking.k8s.io", ("v1",), None, None),
+    # Custom resources that embed a pod template.
+    Kind("Rollout", "argoproj.io", (), _TEMPLATE, None, replicas="replicas"),
+    Kind("DeploymentConfig", "apps.openshift.io", (), _TEMPLATE, None, replicas="replicas"),
+    Kind("CloneSet", "apps.kruise.io", (), _TEMPLATE, None, replicas="replicas"),
+    Kind("StatefulSet", "apps.kruise.io", (), _TEMPLATE, None, replicas="replicas"),
+    Kind("DaemonSet", "apps.kruise.io", (), _TEMPLATE, None),
+    Kind("Service", "serving.knative.dev", (), _TEMPLATE, None),
+    Kind("LeaderWorkerSet", "leaderworkerset.x-k8s.io", (), ("spec", "leaderWorkerTemplate", "workerTemplate"), None),
+    Kind("JobSet", "jobset.x-k8s.io", (), ("spec", "replicatedJobs", "*", "template", "spec", "template"), None),
+)
+
+_BY_GROUP: dict[tuple[str, str], Kind] = {(kind.group, kind.name): kind for kind in KINDS}
+_OURS = {kind.name: kind for kind in reversed(KINDS) if kind.root is not None}
+NAMES: frozenset[str] = frozenset(kind.name for kind in KINDS)
+_OUR_GROUPS = frozenset(kind.group for kind in KINDS if kind.root is not None)
+
+
+class Identity(NamedTuple):
+    """What apiVersion and kind say. ``kind`` is None when they are not ours.
+
+    ``served`` is False for a group version that the target cluster does not serve under this kind.
+    """
+
+    kind: Kind | None
+    served: bool
+    removed_in: str | None = None
+
+
+_NOT_OURS = Identity(None, True)
+
+
+def identify(api_version: object, name: object, custom: dict[tuple[str, str], Kind] | None = None) -> Identity:
+    """Which kind an object is; the same kind name in another API group, or without an apiVersion, is not ours.
+
+    ``custom`` adds kinds of custom resources from the configuration, by (group, kind name).
+    """
+    if type(api_version) is not str or type(name) is not str or name not in NAMES and not custom:
+        return _NOT_OURS
+    group, _, version = api_version.rpartition("/")
+    kind = _BY_GROUP.get((group, name)) or (custom or {}).get((group, name))
+    if kind is not None:
+        if not kind.versions or version in kind.versions:
+            return Identity(kind, True)
+        for old, since in kind.removed:
+            if old == api_version:
+                return Identity(kind, False, since)
+        return Identity(kind, False)
+    ours = _OURS.get(name)
+    if ours is None:
+        return _NOT_OURS
+    for old, since in ours.removed:
+        if old == api_version:
+            return Identity(ours, False, since)
+    # "Pod" in apps/v1 is a slip; "Deployment" in somebody's own group is somebody's own kind.
+    return Identity(ours, False) if group in _OUR_GROUPS or group == "extensions" else _NOT_OURS

@@ -1,0 +1,79 @@
+"""The syntax of label keys and values, of DNS names, and why a text is none. Answers are remembered: labels repeat."""
+
+from __future__ import annotations
+
+import re
+
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
+_DNS_LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+_DNS_SUBDOMAIN = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*")
+_ODD_CHARACTER = re.compile(r"[^A-Za-z0-9_.-]")
+_good_keys: set[str] = set()
+_good_values: set[str] = {""}
+_REMEMBERED = 50_000
+
+
+def is_key(text: str) -> bool:
+    """An optional DNS subdomain and a slash, then 1 to 63 characters from ``A-Za-z0-9_.-`` with alphanumeric ends."""
+    if text in _good_keys:
+        return True
+    prefix, slash, name = text.rpartition("/")
+    good = _NAME.fullmatch(name) is not None and (not slash or is_subdomain(prefix))
+    if good and len(_good_keys) < _REMEMBERED:
+        _good_keys.add(text)
+    return good
+
+
+def is_value(text: str) -> bool:
+    """Empty, or at most 63 characters from ``A-Za-z0-9_.-`` with alphanumeric ends."""
+    if text in _good_values:
+        return True
+    good = _NAME.fullmatch(text) is not None
+    if good and len(_good_values) < _REMEMBERED:
+        _good_values.add(text)
+    return good
+
+
+def is_subdomain(text: str) -> bool:
+    """A DNS-1123 subdomain of at most 253 characters."""
+    return len(text) <= 253 and _DNS_SUBDOMAIN.fullmatch(text) is not None
+
+
+def is_dns_label(text: str) -> bool:
+    """A DNS-1123 label of 1 to 63 characters."""
+    return _DNS_LABEL.fullmatch(text) is not None
+
+
+def key_fault(text: str) -> str:
+    """Why ``text`` is no label key. Only for texts that are none."""
+    if not text:
+        return "it is empty"
+    prefix, slash, name = text.rpartition("/")
+    if "/" in prefix:
+        return "it has more than one `/`"
+    if slash and not prefix:
+        return "nothing stands before the `/`"
+    if slash and not is_subdomain(prefix):
+        if prefix.lower() != prefix and is_subdomain(prefix.lower()):
+            return f"the part before the `/` must be lower case: `{prefix.lower()}`"
+        return f"`{prefix}` before the `/` is no DNS name (lower-case letters, digits, `-` and `.`, at most 253)"
+    if not name:
+        return "nothing stands after the `/`"
+    return _name_fault(name)
+
+
+def value_fault(text: str) -> str:
+    """Why ``text`` is no label value. Only for texts that are none."""
+    return _name_fault(text)
+
+
+def _name_fault(text: str) -> str:
+    odd = _ODD_CHARACTER.search(text)
+    if odd:
+        return f"it has {_CHARACTER_NAMES.get(odd[0], f'`{odd[0]}`')}; only letters, digits, `-`, `_` and `.` are allowed"
+    if len(text) > 63:
+        return f"it has {len(text)} characters, at most 63 are allowed"
+    return "it must start and end with a letter or a digit"
+
+
+_CHARACTER_NAMES = {" ": "a blank", "\n": "a line break", "\t": "a tab"}

@@ -1,0 +1,194 @@
+"""A typed view of the objects in a document: identity, pod template, labels, constraints. It knows when it is partial."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from afflint.findings import ObjectRef, Path
+from afflint.kube.constraints import Constraints, constraints_of
+from afflint.kube.kinds import Identity, Kind, identify
+from afflint.kube.types import Mismatch
+from afflint.reading.documents import Document
+
+Labels = dict[str, str]
+_EMPTY: dict[str, Any] = {}
+
+
+class Manifest:
+    """One object of a document. ``base`` is its path in the document: () or ("items", 3) in a List."""
+
+    __slots__ = ("base", "data", "document", "identity", "kind", "mismatches", "ref")
+
+    def __init__(self, document: Document, data: dict[str, Any], base: Path, identity: Identity, kind: Kind) -> None:
+        self.document = document
+        self.mismatches: tuple[Mismatch, ...] | None = None
+        self.data = data
+        self.base = base
+        self.identity = identity
+        self.kind = kind
+        metadata = data.get("metadata")
+        metadata = metadata if type(metadata) is dict else _EMPTY
+        self.ref = ObjectRef(
+            _text(data.get("apiVersion")),
+            _text(data.get("kind")) or kind.name,
+            _text(metadata.get("namespace")),
+            _text(metadata.get("name")),
+        )
+
+    @property
+    def labels(self) -> Labels:
+        """The object's own metadata.labels, as far as they are strings."""
+        return labels_at(self.data)
+
+    @property
+    def namespace(self) -> str:
+        """The namespace the object lands in; ``default`` when it does not say."""
+        return self.ref.namespace or "default"
+
+    def title(self) -> str:
+        """``Deployment web``: how messages call the object."""
+        name = self.ref.name or _text(_map(self.data, "metadata").get("generateName"))
+        return f"{self.kind.name} {name}" if name else self.kind.name
+
+
+class Workload(Manifest):
+    """An object that makes pods, seen through one pod template.
+
+    ``template`` holds ``metadata`` and ``spec`` of the pods and lies at ``template_path``; ``pod`` is that spec.
+    """
+
+    __slots__ = ("_constraints", "_template_labels", "pod", "pod_path", "template", "template_path")
+
+    def __init__(
+        self,
+        document: Document,
+        data: dict[str, Any],
+        base: Path,
+        identity: Identity,
+        kind: Kind,
+        template: dict[str, Any],
+        template_path: Path,
+    ) -> None:
+        super().__init__(document, data, base, identity, kind)
+        self.template = template
+        self.template_path = template_path
+        self.pod_path = (*template_path, "spec")
+        self.pod = _map(template, "spec")
+        self._constraints: Constraints | None = None
+        self._template_labels: Labels | None = None
+
+    @property
+    def constraints(self) -> Constraints:
+        if self._constraints is None:
+            self._constraints = constraints_of(self.pod, self.pod_path)
+        return self._constraints
+
+    @property
+    def template_labels(self) -> Labels:
+        """The labels the pods get from the template. For a Pod and a VirtualMachineInstance the object's own."""
+        if self._template_labels is None:
+            self._template_labels = labels_at(self.template)
+        return self._template_labels
+
+    @property
+    def has_own_template(self) -> bool:
+        """False for a Pod and a VirtualMachineInstance, whose labels are their own metadata.labels."""
+        return self.template is not self.data
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        return _map(self.data, "spec")
+
+    @property
+    def partial(self) -> bool:
+        """True for a kustomize patch, a base or a fragment: something that is made whole elsewhere.
+
+        Such a manifest is held to what it says, never to what it lacks.
+        """
+        pod = self.pod
+        if not pod or self.ref.name is None and "generateName" not in _map(self.data, "metadata"):
+            return True
+        if self.kind.kubevirt:
+            return "domain" not in pod
+        containers = pod.get("containers")
+        if type(containers) is not list or not containers:
+            return True
+        return any(type(each) is dict and not each.get("image") for each in containers) or "$patch" in self.data
+
+    @property
+    def replicas(self) -> int:
+        """How many pods the object asks for; 1 when it does not say."""
+        field = self.kind.replicas
+        value = self.spec.get(field) if field else None
+        return int(value) if type(value) in (int, float) else 1
+
+    @property
+    def may_replicate(self) -> bool:
+        """True when more than one pod of this template may run at the same time."""
+        return self.replicas > 1 or (self.kind.replicas is None and self.kind.name in ("DaemonSet", "LeaderWorkerSet", "JobSet", "Service"))
+
+
+def manifests_in(document: Document, custom: dict[tuple[str, str], Kind] | None = None) -> Iterator[Manifest]:
+    """The objects of a document that afflint reads, Lists and typed lists taken apart."""
+    data = document.data
+    if type(data) is not dict:
+        return
+    name = data.get("kind")
+    if type(name) is str and name.endswith("List") and type(data.get("items")) is list:
+        element = name.removesuffix("List")
+        version = data.get("apiVersion")
+        for index, item in enumerate(data["items"]):
+            if type(item) is dict:
+                # A list from the API server leaves apiVersion and kind out of its items.
+                whole = item if "kind" in item or not element else {"apiVersion": version, "kind": element, **item}
+                yield from _manifests_of(document, whole, ("items", index), custom)
+        return
+    yield from _manifests_of(document, data, (), custom)
+
+
+def _manifests_of(document: Document, data: dict[str, Any], base: Path, custom: dict[tuple[str, str], Kind] | None) -> Iterator[Manifest]:
+    identity = identify(data.get("apiVersion"), data.get("kind"), custom)
+    kind = identity.kind
+    if kind is None:
+        return
+    if kind.template is None:
+        yield Manifest(document, data, base, identity, kind)
+        return
+    found = False
+    for template, path in _templates(data, base, kind.template):
+        found = True
+        yield Workload(document, data, base, identity, kind, template, path)
+    if not found:
+        yield Workload(document, data, base, identity, kind, {}, (*base, *kind.template))
+
+
+def _templates(value: Any, path: Path, steps: Path) -> Iterator[tuple[dict[str, Any], Path]]:
+    if not steps:
+        if type(value) is dict:
+            yield value, path
+        return
+    step, rest = steps[0], steps[1:]
+    if step == "*":
+        if type(value) is list:
+            for index, item in enumerate(value):
+                yield from _templates(item, (*path, index), rest)
+    elif type(value) is dict and step in value:
+        yield from _templates(value[step], (*path, step), rest)
+
+
+def labels_at(data: dict[str, Any]) -> Labels:
+    """The labels under ``data["metadata"]`` that are strings; null counts as the empty value, as on the server."""
+    labels = _map(data, "metadata").get("labels")
+    if type(labels) is not dict:
+        return {}
+    return {key: value or "" for key, value in labels.items() if type(value) is str or value is None}
+
+
+def _map(data: dict[str, Any], field: str) -> dict[str, Any]:
+    value = data.get(field)
+    return value if type(value) is dict else _EMPTY
+
+
+def _text(value: Any) -> str | None:
+    return value if type(value) is str else None

@@ -1,0 +1,511 @@
+"""The algebra of selectors: what they match, whether anything can satisfy them, and how two of them relate."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from afflint.findings import Path
+
+NODE_NAME = "metadata.name"
+"""The one field of a node that ``matchFields`` can ask for."""
+
+LABEL_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
+NODE_OPERATORS = (*LABEL_OPERATORS, "Gt", "Lt")
+FIELD_OPERATORS = ("In", "NotIn")
+
+INT64_MAX = 2**63 - 1
+INT64_MIN = -(2**63)
+
+_NAME = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+_PREFIX = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*")
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+
+# Implication between two lists of ORed terms is as hard as propositional logic; a hostile manifest must not stall the run.
+_MAX_STEPS = 100_000
+# From here on a conflict on one key is reported whole: making it minimal takes time that grows with the square of its size.
+_MAX_MINIMISED = 100
+
+
+class Requirement(NamedTuple):
+    """One condition on a label, or on a field of the node when ``field`` is set."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+    field: bool = False
+
+
+class Selector(NamedTuple):
+    """Requirements that must all hold. Without any it matches everything."""
+
+    requirements: tuple[Requirement, ...] = ()
+
+
+class AnyOf(NamedTuple):
+    """Selectors of which one must hold, as the terms of a required node affinity. Without any it matches nothing."""
+
+    selectors: tuple[Selector, ...] = ()
+
+
+class Malformed(NamedTuple):
+    """What stands in place of data that Kubernetes cannot parse. ``path`` leads to the culprit inside that data.
+
+    ``mistyped`` tells what cannot even be decoded (a number for a string) from what decodes and then makes no sense.
+    """
+
+    path: Path
+    problem: str
+    mistyped: bool = False
+
+
+class Witness(NamedTuple):
+    """A node or pod that satisfies a selector: its labels, and its name where the selector asks for one."""
+
+    labels: dict[str, str]
+    name: str | None = None
+
+
+Selection = Selector | AnyOf
+Parsed = Selector | Malformed | None
+"""A selector as read: ``None`` stands for one that is absent, or for a node selector term without any requirement. Both match nothing."""
+
+EVERYTHING = Selector()
+NOTHING = AnyOf()
+
+
+# --- reading -----------------------------------------------------------------------------------------------------------
+
+
+def is_label_key(text: str) -> bool:
+    """Whether ``text`` may be the key of a label: an optional DNS prefix and a slash, then a name of at most 63 characters."""
+    prefix, slash, name = text.rpartition("/")
+    if slash and not (len(prefix) <= 253 and _PREFIX.fullmatch(prefix)):
+        return False
+    return _NAME.fullmatch(name) is not None
+
+
+def is_label_value(text: str) -> bool:
+    """Whether ``text`` may be the value of a label: empty, or at most 63 characters with alphanumeric ends."""
+    return not text or _NAME.fullmatch(text) is not None
+
+
+def parse_int64(text: str) -> int | None:
+    """The integer that Gt and Lt see in ``text``: base 10, 64 bits, no blanks, no underscores; None where there is none."""
+    if not _INTEGER.fullmatch(text):
+        return None
+    if len(text.lstrip("+-0")) > 19:  # Python refuses to convert absurdly long digit strings
+        return None
+    number = int(text)
+    return number if INT64_MIN <= number <= INT64_MAX else None
+
+
+def from_labels(data: object) -> Selector | Malformed:
+    """A plain map (nodeSelector, matchLabels, a Service's selector) as requirements; null reads as the empty map or string.
+
+    Keys and values are not checked here: the scheduler compares them as they are.
+    """
+    if data is None:
+        return EVERYTHING
+    if not isinstance(data, dict):
+        return Malformed((), "is no map of labels", mistyped=True)
+    requirements = []
+    for key, value in data.items():
+        if not isinstance(key, str):
+            return Malformed((), "has a key that is no string", mistyped=True)
+        if value is None:
+            value = ""
+        if not isinstance(value, str):
+            return Malformed((key,), "is no string", mistyped=True)
+        requirements.append(Requirement(key, "In", (value,)))
+    return Selector(tuple(requirements))
+
+
+def parse_label_selector(data: object) -> Parsed:
+    """A LabelSelector: ``matchLabels`` first, then ``matchExpressions``, in the order of the manifest. None stays None."""
+    if data is None:
+        return None
+    if not isinstance(data, dict):
+        return Malformed((), "is no label selector", mistyped=True)
+    labels = from_labels(data.get("matchLabels"))
+    if isinstance(labels, Malformed):
+        return labels._replace(path=("matchLabels", *labels.path))
+    for requirement in labels.requirements:
+        fault = _label_fault(requirement)
+        if fault is not None:
+            return Malformed(("matchLabels", requirement.key), fault[1])
+    expressions = _parse_expressions(data.get("matchExpressions"), "matchExpressions", LABEL_OPERATORS)
+    if isinstance(expressions, Malformed):
+        return expressions
+    return Selector(labels.requirements + expressions)
+
+
+def parse_node_term(data: object) -> Parsed:
+    """A node selector term: ``matchExpressions`` first, then ``matchFields``. A term that has neither is None: it matches no node."""
+    if data is None:
+        return None
+    if not isinstance(data, dict):
+        return Malformed((), "is no node selector term", mistyped=True)
+    expressions = _parse_expressions(data.get("matchExpressions"), "matchExpressions", NODE_OPERATORS)
+    if isinstance(expressions, Malformed):
+        return expressions
+    fields = _parse_expressions(data.get("matchFields"), "matchFields", FIELD_OPERATORS)
+    if isinstance(fields, Malformed):
+        return fields
+    return Selector(expressions + fields) if expressions or fields else None
+
+
+def parse_node_selector_terms(data: object) -> tuple[Parsed, ...] | Malformed:
+    """The ORed ``nodeSelectorTerms``, one entry per term as ``parse_node_term`` gives it, so that positions stay known."""
+    if data is None:
+        return ()
+    if not isinstance(data, list):
+        return Malformed((), "is no list of node selector terms", mistyped=True)
+    return tuple(parse_node_term(term) for term in data)
+
+
+def required_nodes(node_selector: Selector, terms: Sequence[Parsed] | None) -> AnyOf:
+    """The nodes a pod may use: its nodeSelector ANDed with its required terms. ``terms`` None: it has no required node affinity.
+
+    Terms that match no node (empty or malformed) are left out, as the scheduler leaves them out.
+    """
+    if terms is None:
+        return AnyOf((node_selector,))
+    return AnyOf(tuple(both(node_selector, term) for term in terms if isinstance(term, Selector)))
+
+
+def merge_label_keys(selector: Parsed, labels: Mapping[str, str], match: Iterable[str] = (), mismatch: Iterable[str] = ()) -> Parsed:
+    """The selector with ``matchLabelKeys`` and ``mismatchLabelKeys`` merged in, as the API server does for a pod with these labels.
+
+    Keys that the pod lacks are ignored. An absent selector stays absent: it goes on matching nothing.
+    """
+    if not isinstance(selector, Selector):
+        return selector
+    merged = [Requirement(key, "In", (labels[key],)) for key in match if key in labels]
+    merged += [Requirement(key, "NotIn", (labels[key],)) for key in mismatch if key in labels]
+    return Selector((*selector.requirements, *merged)) if merged else selector
+
+
+def requirement_paths(data: object) -> tuple[Path, ...]:
+    """Where each requirement of a parsed label selector or node selector term stands in ``data``, in the order of its requirements."""
+    paths: list[Path] = []
+    if isinstance(data, dict):
+        paths += [("matchLabels", key) for key in data.get("matchLabels") or ()]
+        for name in ("matchExpressions", "matchFields"):
+            paths += [(name, index) for index in range(len(data.get(name) or ()))]
+    return tuple(paths)
+
+
+def _parse_expressions(data: object, name: str, operators: Sequence[str]) -> tuple[Requirement, ...] | Malformed:
+    if data is None:
+        return ()
+    if not isinstance(data, list):
+        return Malformed((name,), "is no list", mistyped=True)
+    requirements = []
+    for index, item in enumerate(data):
+        requirement = _parse_requirement(item, operators, field=name == "matchFields")
+        if isinstance(requirement, Malformed):
+            return requirement._replace(path=(name, index, *requirement.path))
+        requirements.append(requirement)
+    return tuple(requirements)
+
+
+def _parse_requirement(data: object, operators: Sequence[str], field: bool) -> Requirement | Malformed:
+    entry = {} if data is None else data
+    if not isinstance(entry, dict):
+        return Malformed((), "is no requirement", mistyped=True)
+    key, operator, listed = entry.get("key"), entry.get("operator"), entry.get("values")
+    if not isinstance(key, str | None):
+        return Malformed(("key",), "is no string", mistyped=True)
+    if not isinstance(operator, str | None):
+        return Malformed(("operator",), "is no string", mistyped=True)
+    if operator is None or operator not in operators:
+        return Malformed(("operator",), "is none of " + ", ".join(operators))
+    values: list[str] = []
+    if listed is not None:
+        if not isinstance(listed, list):
+            return Malformed(("values",), "is no list", mistyped=True)
+        for index, value in enumerate(listed):
+            if value is not None and not isinstance(value, str):
+                return Malformed(("values", index), "is no string", mistyped=True)
+            values.append(value or "")
+    requirement = Requirement(key or "", operator, tuple(values), field)
+    fault = _field_fault(requirement) if field else _label_fault(requirement)
+    return requirement if fault is None else Malformed(*fault)
+
+
+def _field_fault(requirement: Requirement) -> tuple[Path, str] | None:
+    return None if len(requirement.values) == 1 else (("values",), "must have exactly one value")
+
+
+def _label_fault(requirement: Requirement) -> tuple[Path, str] | None:
+    """Why the scheduler cannot parse a requirement on a label, and where; None when it can."""
+    key, operator, values, _ = requirement
+    if not is_label_key(key):
+        return ("key",), "is no label key"
+    if operator in ("In", "NotIn"):
+        if not values:
+            return ("values",), "needs at least one value"
+    elif operator in ("Exists", "DoesNotExist"):
+        if values:
+            return ("values",), "must be empty"
+    else:
+        if len(values) != 1:
+            return ("values",), "must have exactly one value"
+        if parse_int64(values[0]) is None:
+            return ("values", 0), "is no integer"
+    for index, value in enumerate(values):
+        if not is_label_value(value):
+            return ("values", index), "is no label value"
+    return None
+
+
+# --- matching ----------------------------------------------------------------------------------------------------------
+
+
+def holds(requirement: Requirement, value: str | None) -> bool:
+    """Whether a requirement holds for a label with this value; None stands for a label that is absent."""
+    operator = requirement.operator
+    if operator == "In":
+        return value in requirement.values
+    if operator == "NotIn":
+        return value not in requirement.values
+    if operator == "Exists":
+        return value is not None
+    if operator == "DoesNotExist":
+        return value is None
+    number, operand = parse_int64(value or ""), parse_int64(requirement.values[0])
+    if number is None or operand is None:
+        return False
+    return number > operand if operator == "Gt" else number < operand
+
+
+def matches(selection: Selection | Malformed | None, labels: Mapping[str, str], name: str = "") -> bool:
+    """Whether a pod or node with these labels (and this name, for matchFields) is selected. Malformed and None select nothing."""
+    if isinstance(selection, Selector):
+        for requirement in selection.requirements:
+            if requirement.field:
+                # A node has no other field to select by: any other key reads as the empty string.
+                value: str | None = name if requirement.key == NODE_NAME else ""
+            else:
+                value = labels.get(requirement.key)
+            if not holds(requirement, value):
+                return False
+        return True
+    if isinstance(selection, AnyOf):
+        return any(matches(selector, labels, name) for selector in selection.selectors)
+    return False
+
+
+# --- set questions -----------------------------------------------------------------------------------------------------
+#
+# A finite number of requirements tells only finitely many values of a label apart: absence, each value they list, and for
+# Gt and Lt each interval between their operands. One sample of each such class stands for all of it, so that a requirement
+# becomes a finite set of samples, a selector a box (one set per key), and every question one about finite sets.
+
+Key = tuple[str, bool]
+Sample = str | None
+Box = dict[Key, frozenset[Sample]]
+
+
+def both(first: Selector, second: Selector) -> Selector:
+    """The selector that matches what both match."""
+    return Selector(first.requirements + second.requirements)
+
+
+def satisfiable(selection: Selection) -> bool:
+    """Whether any label set (and node name) can satisfy the selection."""
+    return witness(selection) is not None
+
+
+def witness(selection: Selection) -> Witness | None:
+    """The smallest label set that satisfies the selection: as few labels as possible, values from the selection first. None if none can."""
+    samples = _samples(_selectors(selection))
+    best: Witness | None = None
+    for selector in _selectors(selection):
+        box = _box(selector, samples)
+        if all(box.values()):
+            found = _pick(box, samples)
+            if best is None or len(found.labels) < len(best.labels):
+                best = found
+    return best
+
+
+def disjoint(first: Selection, second: Selection) -> bool:
+    """Whether nothing can be matched by both."""
+    left, right = _selectors(first), _selectors(second)
+    samples = _samples((*left, *right))
+    others = [_box(selector, samples) for selector in right]
+    return not any(_overlap(_box(selector, samples), other) for selector in left for other in others)
+
+
+def implies(first: Selection, second: Selection) -> bool:
+    """Whether everything that ``first`` matches is matched by ``second``.
+
+    Exact, but for selections of so many overlapping terms that a proof takes too many steps: those count as not implied.
+    """
+    left, right = _selectors(first), _selectors(second)
+    samples = _samples((*left, *right))
+    cover = [_box(selector, samples) for selector in right]
+    steps = iter(range(_MAX_STEPS))
+    return all(_covered(_box(selector, samples), cover, samples, steps) for selector in left)
+
+
+def conflict(requirements: Sequence[Requirement]) -> tuple[int, ...]:
+    """Indexes of the fewest requirements that cannot hold together: one or two where that is enough. Empty when all can hold.
+
+    Requirements of several selectors that must hold together (a nodeSelector and a term) are passed one after the other.
+    """
+    by_key: dict[Key, list[int]] = {}
+    for index, requirement in enumerate(requirements):
+        by_key.setdefault(_key(requirement), []).append(index)
+    conflicts = []
+    for key, members in by_key.items():
+        universe = frozenset(_values(key, [requirements[index] for index in members]))
+        admitted = {index: _admitted(requirements[index], universe) for index in members}
+        if not universe.intersection(*admitted.values()):
+            conflicts.append(_smallest_conflict(members, admitted, universe))
+    return min(conflicts, key=len, default=())
+
+
+def _smallest_conflict(members: list[int], admitted: dict[int, frozenset[Sample]], universe: frozenset[Sample]) -> tuple[int, ...]:
+    for index in members:
+        if not admitted[index]:
+            return (index,)
+    if len(members) > _MAX_MINIMISED:
+        return tuple(members)
+    for position, first in enumerate(members):
+        for second in members[position + 1 :]:
+            if admitted[first].isdisjoint(admitted[second]):
+                return (first, second)
+    # The requirement that empties the intersection belongs to the conflict; keep it and look for the next among those before it.
+    core: list[int] = []
+    rest = members
+    while True:
+        remaining = universe.intersection(*(admitted[index] for index in core))
+        if not remaining:
+            return tuple(sorted(core))
+        for position, index in enumerate(rest):
+            remaining &= admitted[index]
+            if not remaining:
+                core.append(index)
+                rest = rest[:position]
+                break
+
+
+def _selectors(selection: Selection) -> tuple[Selector, ...]:
+    return selection.selectors if isinstance(selection, AnyOf) else (selection,)
+
+
+def _key(requirement: Requirement) -> Key:
+    return requirement.key, requirement.field
+
+
+def _samples(selectors: Iterable[Selector]) -> dict[Key, list[Sample]]:
+    """One value of every class that the selectors tell apart, by key: absence first, then listed values, then fresh ones."""
+    by_key: dict[Key, list[Requirement]] = {}
+    for selector in selectors:
+        for requirement in selector.requirements:
+            by_key.setdefault(_key(requirement), []).append(requirement)
+    return {key: _values(key, requirements) for key, requirements in by_key.items()}
+
+
+def _values(key: Key, requirements: list[Requirement]) -> list[Sample]:
+    name, is_field = key
+    if is_field and name != NODE_NAME:
+        return [""]
+    listed = dict.fromkeys(value for r in requirements if r.operator in ("In", "NotIn") for value in r.values)
+    samples: list[Sample] = [] if is_field else [None]
+    samples += listed
+    word = "other" if listed else "any"
+    samples.append(next(text for text in _numbered(word) if text not in listed))
+    for low, high in _intervals(requirements):
+        text = next((text for text in _spellings(low, high) if text not in listed), None)
+        if text is not None:
+            samples.append(text)
+    return samples
+
+
+def _numbered(word: str) -> Iterator[str]:
+    yield word
+    for number in range(2, 10**9):
+        yield f"{word}{number}"
+
+
+def _intervals(requirements: list[Requirement]) -> Iterator[tuple[int, int]]:
+    """The stretches of integers that Gt and Lt tell apart. Negative ones are left out: no label value can start with a sign."""
+    operands = {parse_int64(r.values[0]) for r in requirements if r.operator in ("Gt", "Lt")}
+    if not operands:
+        return
+    starts = {0}
+    for operand in operands:
+        if operand is not None:
+            starts |= {operand, operand + 1}
+    cuts = sorted(start for start in starts if 0 <= start <= INT64_MAX)
+    for low, following in zip(cuts, (*cuts[1:], INT64_MAX + 1), strict=True):
+        yield low, following - 1
+
+
+def _spellings(low: int, high: int) -> Iterator[str]:
+    """Label values that read as an integer of the interval: plain ones first, then those with leading zeros."""
+    for zeros in range(63):
+        for number in range(low, high + 1):
+            text = "0" * zeros + str(number)
+            if len(text) <= 63:
+                yield text
+
+
+def _admitted(requirement: Requirement, samples: Iterable[Sample]) -> frozenset[Sample]:
+    """The samples for which the requirement holds."""
+    if requirement.operator == "In":
+        return frozenset(requirement.values).intersection(samples)
+    if requirement.operator == "NotIn":
+        return frozenset(samples) - frozenset(requirement.values)
+    return frozenset(sample for sample in samples if holds(requirement, sample))
+
+
+def _box(selector: Selector, samples: dict[Key, list[Sample]]) -> Box:
+    box: Box = {}
+    for requirement in selector.requirements:
+        key = _key(requirement)
+        admitted = _admitted(requirement, samples[key])
+        box[key] = box[key] & admitted if key in box else admitted
+    return box
+
+
+def _overlap(first: Box, second: Box) -> bool:
+    if not (all(first.values()) and all(second.values())):
+        return False
+    return not any(key in second and allowed.isdisjoint(second[key]) for key, allowed in first.items())
+
+
+def _covered(box: Box, cover: Sequence[Box], samples: dict[Key, list[Sample]], steps: Iterator[int]) -> bool:
+    """Whether all of the box lies in the covering boxes: whatever sticks out of one of them must lie in those after it."""
+    pending = [(box, 0)]
+    while pending:
+        part, position = pending.pop()
+        if not all(part.values()):
+            continue
+        if position == len(cover) or next(steps, None) is None:
+            return False
+        if not _overlap(part, cover[position]):
+            pending.append((part, position + 1))
+            continue
+        for key, allowed in cover[position].items():
+            within = part.get(key, frozenset(samples[key]))
+            pending.append(({**part, key: within - allowed}, position + 1))
+            part = {**part, key: within & allowed}
+    return True
+
+
+def _pick(box: Box, samples: dict[Key, list[Sample]]) -> Witness:
+    labels: dict[str, str] = {}
+    name: str | None = None
+    for key, allowed in box.items():
+        value = next(sample for sample in samples[key] if sample in allowed)
+        if key == (NODE_NAME, True):
+            name = value
+        elif value is not None and not key[1]:
+            labels[key[0]] = value
+    return Witness(labels, name)

@@ -1,0 +1,110 @@
+"""Taints of nodes, tolerations of pods, and which taint keeps which pod away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from afflint.kube.selectors import Malformed
+
+EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+KEEPS_AWAY = ("NoSchedule", "NoExecute")
+"""The effects that bar a pod from a node; PreferNoSchedule only lowers the node's score."""
+
+
+class Taint(NamedTuple):
+    """A taint of a node; the value is empty where the manifest has none."""
+
+    key: str
+    value: str = ""
+    effect: str = ""
+
+
+class Toleration(NamedTuple):
+    """A toleration of a pod. Empty parts are those the manifest leaves out: no operator means Equal, no key or effect means any."""
+
+    key: str = ""
+    operator: str = ""
+    value: str = ""
+    effect: str = ""
+
+
+CORDON = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
+"""The taint a pod must tolerate to be put on a node with ``spec.unschedulable``."""
+
+
+def tolerates(toleration: Toleration, taint: Taint) -> bool:
+    """Whether this toleration matches this taint. An operator that Kubernetes does not know matches none."""
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    if toleration.operator in ("", "Equal"):
+        return toleration.value == taint.value
+    return toleration.operator == "Exists"
+
+
+def tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
+    """Whether any of the tolerations matches the taint."""
+    return any(tolerates(toleration, taint) for toleration in tolerations)
+
+
+def first_untolerated(taints: Iterable[Taint], tolerations: Sequence[Toleration]) -> Taint | None:
+    """The first taint, in the order of the node, that keeps a pod with these tolerations away; None when none does."""
+    for taint in taints:
+        if taint.effect in KEEPS_AWAY and not tolerated(taint, tolerations):
+            return taint
+    return None
+
+
+def admits_cordoned(tolerations: Iterable[Toleration]) -> bool:
+    """Whether a pod with these tolerations may go to a cordoned node."""
+    return tolerated(CORDON, tolerations)
+
+
+def count_unpreferred(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> int:
+    """How many PreferNoSchedule taints speak against the node: the raw score of TaintToleration, where less is better."""
+    relevant = [toleration for toleration in tolerations if toleration.effect in ("", "PreferNoSchedule")]
+    return sum(taint.effect == "PreferNoSchedule" and not tolerated(taint, relevant) for taint in taints)
+
+
+def implies(first: Toleration, second: Toleration) -> bool:
+    """Whether ``first`` tolerates every taint that ``second`` tolerates, which makes ``second`` redundant beside it."""
+    if second.operator not in ("", "Equal", "Exists"):
+        return True
+    if first.effect and first.effect != second.effect:
+        return False
+    if first.key and first.key != second.key:
+        return False
+    if first.operator in ("", "Equal"):
+        return second.operator in ("", "Equal") and first.value == second.value
+    return first.operator == "Exists"
+
+
+def parse_taints(data: object) -> tuple[Taint, ...] | Malformed:
+    """The ``spec.taints`` of a node."""
+    entries = _parse_entries(data, ("key", "value", "effect"), "taint")
+    return entries if isinstance(entries, Malformed) else tuple(Taint(*entry) for entry in entries)
+
+
+def parse_tolerations(data: object) -> tuple[Toleration, ...] | Malformed:
+    """The ``tolerations`` of a pod. ``tolerationSeconds`` is left out: it does not bear on where the pod goes."""
+    entries = _parse_entries(data, ("key", "operator", "value", "effect"), "toleration")
+    return entries if isinstance(entries, Malformed) else tuple(Toleration(*entry) for entry in entries)
+
+
+def _parse_entries(data: object, fields: Sequence[str], what: str) -> list[list[str]] | Malformed:
+    if data is None:
+        return []
+    if not isinstance(data, list):
+        return Malformed((), f"is no list of {what}s", mistyped=True)
+    entries = []
+    for index, item in enumerate(data):
+        entry = {} if item is None else item
+        if not isinstance(entry, dict):
+            return Malformed((index,), f"is no {what}", mistyped=True)
+        for field in fields:
+            if not isinstance(entry.get(field, ""), str | None):
+                return Malformed((index, field), "is no string", mistyped=True)
+        entries.append([entry.get(field) or "" for field in fields])
+    return entries

@@ -1,0 +1,202 @@
+"""Types of manifest fields as the API server decodes them: what fits, and what exactly does not fit where.
+
+Checking is done twice over: ``fits`` only says yes or no and is fast, ``mismatches`` says where, for what did not fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, NamedTuple
+
+from afflint.findings import Path
+
+_INT32 = 2**31
+
+
+class Mismatch(NamedTuple):
+    """A field nobody knows (``unknown``), or a value of another type than wanted (``type``).
+
+    ``struct`` is the type that holds the unknown field, ``expected`` what was wanted in words.
+    """
+
+    what: Literal["unknown", "type"]
+    path: Path
+    struct: Struct | None
+    expected: str
+    value: Any
+
+
+class Type:
+    """Anything at all: also the type of the fields that placement does not read."""
+
+    __slots__ = ()
+    expected = "any value"
+
+    def fits(self, _value: Any) -> bool:
+        return True
+
+    def mismatches(self, value: Any, path: Path) -> Iterator[Mismatch]:
+        """Every place at or below ``path`` that does not fit."""
+        if not self.fits(value):
+            yield Mismatch("type", path, None, self.expected, value)
+
+
+class Text(Type):
+    __slots__ = ()
+    expected = "a string"
+
+    def fits(self, value: Any) -> bool:
+        return type(value) is str or value is None
+
+
+class Flag(Type):
+    __slots__ = ()
+    expected = "true or false"
+
+    def fits(self, value: Any) -> bool:
+        return type(value) is bool or value is None
+
+
+class Integer(Type):
+    """An integral number however it is spelled: ``1e1`` and ``3.0`` are integers too."""
+
+    __slots__ = ("expected", "limit")
+
+    def __init__(self, bits: int) -> None:
+        self.limit = 2 ** (bits - 1)
+        self.expected = "a whole number" if bits == 64 else f"a whole number of {bits} bits"
+
+    def fits(self, value: Any) -> bool:
+        if type(value) is float:
+            return value.is_integer() and -self.limit <= value < self.limit
+        return value is None or (type(value) is int and -self.limit <= value < self.limit)
+
+
+class MapOf(Type):
+    """A map from any string to ``item``. A null value counts as the empty one unless ``nulls`` is false."""
+
+    __slots__ = ("item", "nulls")
+    expected = "a map"
+
+    def __init__(self, item: Type, *, nulls: bool = True) -> None:
+        self.item = item
+        self.nulls = nulls
+
+    def fits(self, value: Any) -> bool:
+        if type(value) is not dict:
+            return value is None and self.nulls
+        fits = self.item.fits
+        for each in value.values():
+            if not fits(each) or (each is None and not self.nulls):
+                return False
+        return True
+
+    def mismatches(self, value: Any, path: Path) -> Iterator[Mismatch]:
+        if type(value) is not dict:
+            if value is not None or not self.nulls:
+                yield Mismatch("type", path, None, self.expected, value)
+            return
+        for key, each in value.items():
+            if each is None and not self.nulls:
+                yield Mismatch("type", (*path, key), None, self.item.expected, each)
+            else:
+                yield from self.item.mismatches(each, (*path, key))
+
+
+class ListOf(Type):
+    """A list of ``item``. Core kinds read a null element as the empty one; KubeVirt's schemas do not (``nulls``)."""
+
+    __slots__ = ("item", "nulls")
+    expected = "a list"
+
+    def __init__(self, item: Type, *, nulls: bool = True) -> None:
+        self.item = item
+        self.nulls = nulls
+
+    def fits(self, value: Any) -> bool:
+        if type(value) is not list:
+            return value is None
+        fits = self.item.fits
+        for each in value:
+            if not fits(each) or (each is None and not self.nulls):
+                return False
+        return True
+
+    def mismatches(self, value: Any, path: Path) -> Iterator[Mismatch]:
+        if value is None:
+            return
+        if type(value) is not list:
+            yield Mismatch("type", path, None, self.expected, value)
+            return
+        for index, each in enumerate(value):
+            if each is None and not self.nulls:
+                yield Mismatch("type", (*path, index), None, self.item.expected, each)
+            else:
+                yield from self.item.mismatches(each, (*path, index))
+
+
+class Struct(Type):
+    """An object with known fields; ``lenient`` ones drop fields they do not know, as some schemas of KubeVirt do."""
+
+    __slots__ = ("fields", "lenient", "name")
+    expected = "an object"
+
+    def __init__(self, name: str, fields: Mapping[str, Type], *, lenient: bool = False) -> None:
+        self.name = name
+        self.fields = dict(fields)
+        self.lenient = lenient
+
+    def fits(self, value: Any) -> bool:
+        if type(value) is not dict:
+            return value is None
+        known = self.fields
+        for key, each in value.items():
+            field = known.get(key)
+            if field is None:
+                if self.lenient:
+                    continue
+                return False
+            if not field.fits(each):
+                return False
+        return True
+
+    def mismatches(self, value: Any, path: Path) -> Iterator[Mismatch]:
+        if value is None:
+            return
+        if type(value) is not dict:
+            yield Mismatch("type", path, None, self.expected, value)
+            return
+        for key, each in value.items():
+            field = self.fields.get(key)
+            if field is not None:
+                yield from field.mismatches(each, (*path, key))
+            elif not self.lenient:
+                yield Mismatch("unknown", (*path, key), self, "", each)
+
+
+class Guarded(Type):
+    """An object of which only the fields that are certainly wrong are known: placement fields that ended up too deep."""
+
+    __slots__ = ("name", "wrong")
+    expected = "an object"
+
+    def __init__(self, name: str, wrong: frozenset[str]) -> None:
+        self.name = name
+        self.wrong = wrong
+
+    def fits(self, value: Any) -> bool:
+        return type(value) is not dict or self.wrong.isdisjoint(value)
+
+    def mismatches(self, value: Any, path: Path) -> Iterator[Mismatch]:
+        if type(value) is dict:
+            for key in value:
+                if key in self.wrong:
+                    yield Mismatch("unknown", (*path, key), Struct(self.name, {}), "", value[key])
+
+
+ANYTHING = Type()
+TEXT = Text()
+FLAG = Flag()
+INT32 = Integer(32)
+INT64 = Integer(64)
+TEXTS = MapOf(TEXT)
