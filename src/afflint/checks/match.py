@@ -1,0 +1,54 @@
+"""What a check yields, and what it is told about the cluster that the manifests are meant for."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from afflint.facts import Site
+from afflint.findings import ObjectRef, Path, Severity
+
+NEWEST = (1, 37)
+"""The newest Kubernetes version whose API these checks know."""
+
+
+class Target(NamedTuple):
+    """The cluster the manifests are for: its version as (1, minor), enabled feature gates and admission plugins."""
+
+    version: tuple[int, int] = NEWEST
+    feature_gates: frozenset[str] = frozenset()
+    admission_plugins: frozenset[str] = frozenset()
+
+
+class Place(NamedTuple):
+    """A related place: a path in a document of a file."""
+
+    file: str
+    document: int
+    path: Path
+    key: bool
+    message: str
+
+
+class Match(NamedTuple):
+    """One defect. ``path`` is the offending node; with ``key`` its key is shown instead of its value.
+
+    ``field`` is the path as the API server names it, where that is not ``path``. ``help`` overrides the rule's remedy.
+    ``replacement`` is the text to put in place of what is shown, when that alone mends it.
+    """
+
+    path: Path
+    message: str
+    help: str = ""
+    key: bool = False
+    field: Path | None = None
+    replacement: str | None = None
+    related: tuple[Place, ...] = ()
+    severity: Severity | None = None
+
+
+class FleetMatch(NamedTuple):
+    """A defect that shows only when manifests are held against each other: the object at fault and the match in it."""
+
+    site: Site
+    ref: ObjectRef
+    match: Match

@@ -1,0 +1,160 @@
+"""The rules: each a page under rules/ bound to its check. The registry of checks is explicit; pages are the data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
+
+from afflint.checks import labels as label_checks
+from afflint.checks.admission import affinity, controllers, fields, labels, spread, tolerations
+from afflint.checks.match import FleetMatch, Match, Target
+from afflint.findings import SEVERITIES, Severity
+from afflint.fleet import Fleet
+from afflint.kube.manifests import Manifest
+
+ManifestCheck = Callable[[Manifest, Target], Iterator[Match]]
+FleetCheck = Callable[[Fleet, Target], Iterator[FleetMatch]]
+
+MANIFEST_CHECKS: dict[str, ManifestCheck] = {
+    "unserved-api-version": controllers.unserved_api_version,
+    "unknown-field": fields.unknown_field,
+    "misplaced-constraint": fields.misplaced_constraint,
+    "missing-term-wrapper": fields.missing_term_wrapper,
+    "wrong-type": fields.wrong_type,
+    "annotation-not-string": fields.annotation_not_string,
+    "invalid-label-key": labels.invalid_label_key,
+    "invalid-label-value": labels.invalid_label_value,
+    "invalid-namespace-name": labels.invalid_namespace_name,
+    "invalid-annotation": labels.invalid_annotation,
+    "forbidden-label": labels.forbidden_label,
+    "weight-out-of-range": affinity.weight_out_of_range,
+    "empty-topology-key": affinity.empty_topology_key,
+    "unknown-operator": affinity.unknown_operator,
+    "operator-values-mismatch": affinity.operator_values_mismatch,
+    "empty-node-selector-terms": affinity.empty_node_selector_terms,
+    "missing-preference": affinity.missing_preference,
+    "invalid-match-field": affinity.invalid_match_field,
+    "label-keys-conflict": affinity.label_keys_conflict,
+    "invalid-toleration": tolerations.invalid_toleration,
+    "invalid-spread-constraint": spread.invalid_spread_constraint,
+    "duplicate-spread-constraint": spread.duplicate_spread_constraint,
+    "selector-missing": controllers.selector_missing,
+    "selector-template-mismatch": controllers.selector_template_mismatch,
+    "job-selector": controllers.job_selector,
+    "invalid-replicas": controllers.invalid_replicas,
+    "invalid-scheduling-field": controllers.invalid_scheduling_field,
+}
+"""The checks of one object, in the order in which they run."""
+
+FLEET_CHECKS: dict[str, FleetCheck] = {
+    "label-not-on-template": label_checks.label_not_on_template,
+}
+"""The checks of all objects of a run together."""
+
+ENGINE_RULES = frozenset(("unreadable-manifest", "duplicate-key", "unused-suppression", "invalid-suppression"))
+"""Rules about documents and about afflint's own comments: the engine finds these itself."""
+
+CATEGORIES = (
+    "admission",
+    "labels",
+    "affinity",
+    "spread",
+    "tolerations",
+    "kubevirt",
+    "fleet",
+    "nodes",
+    "placement",
+    "policy",
+    "afflint",
+)
+
+
+class RuleError(Exception):
+    """Rule pages and checks that do not fit together; the message names every fault."""
+
+
+class Rule(NamedTuple):
+    """A rule as its page describes it. ``default`` is False for rules that are off until selected."""
+
+    name: str
+    category: str
+    severity: Severity
+    default: bool
+    fix: Literal["none", "safe", "unsafe"]
+    check: str
+    path: str
+
+    def page(self) -> str:
+        """The Markdown body of the page, without its front matter."""
+        with open(self.path, encoding="utf-8") as file:
+            return file.read().split("\n---\n", 1)[1].lstrip("\n")
+
+    def summary(self) -> str:
+        """The first paragraph: what is wrong, in one sentence."""
+        return next(_paragraphs(self.page().split("\n", 1)[1]))
+
+    def remedy(self) -> str:
+        """The first paragraph under "How to fix it"."""
+        return next(_paragraphs(self.page().split("## How to fix it\n", 1)[1]))
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    for paragraph in text.split("\n\n"):
+        if paragraph.strip():
+            yield " ".join(paragraph.split())
+
+
+@lru_cache(maxsize=1)
+def rules() -> dict[str, Rule]:
+    """All rules by name, sorted. Raises RuleError naming every page that cannot be read or has no check."""
+    import os
+
+    from afflint.shipped import directory
+
+    folder = directory("rules")
+    found: dict[str, Rule] = {}
+    faults: list[str] = []
+    for entry in sorted(os.listdir(folder)):
+        if entry.endswith(".md"):
+            path = os.path.join(folder, entry)
+            try:
+                rule = _read(entry.removesuffix(".md"), path)
+            except (OSError, ValueError) as error:
+                faults.append(f"{entry}: {error}")
+            else:
+                found[rule.name] = rule
+    checked = MANIFEST_CHECKS.keys() | FLEET_CHECKS.keys() | ENGINE_RULES
+    faults += [f"{name}: a check without a page" for name in sorted(checked - found.keys())]
+    faults += [f"{name}.md: a page without a check" for name in sorted(found.keys() - checked)]
+    if faults:
+        raise RuleError("; ".join(faults))
+    return found
+
+
+_REQUIRED = {"category", "severity", "fix", "check"}
+
+
+def _read(name: str, path: str) -> Rule:
+    with open(path, encoding="utf-8") as file:
+        if file.readline() != "---\n":
+            raise ValueError("no front matter")
+        values: dict[str, str] = {}
+        for line in file:
+            if line == "---\n":
+                break
+            key, _, value = line.partition(":")
+            values[key.strip()] = value.strip()
+    if missing := _REQUIRED - values.keys():
+        raise ValueError(f"front matter lacks {', '.join(sorted(missing))}")
+    severity: Any = values["severity"]
+    fix: Any = values["fix"]
+    if severity not in SEVERITIES or values["category"] not in CATEGORIES or fix not in ("none", "safe", "unsafe"):
+        raise ValueError("front matter with an unknown category, severity or fix")
+    return Rule(name, values["category"], severity, values.get("default", "on") != "off", fix, values["check"], path)
+
+
+def checks_for(selected: Iterable[str]) -> tuple[tuple[str, ManifestCheck], ...]:
+    """The manifest checks of the selected rules, in the order in which they run."""
+    chosen = frozenset(selected)
+    return tuple((name, check) for name, check in MANIFEST_CHECKS.items() if name in chosen)

@@ -1,0 +1,137 @@
+"""A run over many files: sources, map (in this process or in several), reduce, suppressions, summary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from afflint.engine import Checker, FileResult, Settings
+from afflint.findings import Finding, sort_key
+from afflint.reading.sources import Source, read_bytes
+from afflint.report import Summary
+
+_CHUNK = 64
+# Starting processes costs about as much as checking this many files.
+_WORTH_PROCESSES = 300
+
+
+class Outcome(NamedTuple):
+    """The findings of a run, sorted, and its numbers."""
+
+    findings: list[Finding]
+    summary: Summary
+
+
+class Options(NamedTuple):
+    """How to run: processes, whether inline suppressions hold, and what is ignored in which file (names for ``covers``)."""
+
+    jobs: int = 1
+    inline: bool = True
+    ignored_in: Callable[[str], frozenset[str]] | None = None
+    progress: Callable[[int], None] | None = None
+
+
+def run(sources: Sequence[Source], settings: Settings, options: Options = Options(), context: Sequence[Source] = ()) -> Outcome:
+    """Check ``sources``; ``context`` are further files that cross-manifest rules may look at."""
+    checker = Checker(settings)
+    stdin: dict[str, bytes] = {}
+    results: list[FileResult] = []
+    for result in _mapped((*sources, *context), settings, checker, options, stdin):
+        results.append(result)
+    checked = results[: len(sources)]
+    findings: dict[str, list[Finding]] = {result.name: list(result.findings) for result in checked}
+    paths = {source.name: source for source in (*sources, *context)}
+
+    def read(name: str) -> bytes:
+        return stdin[name] if name in stdin else read_bytes(paths[name])
+
+    for finding in checker.check_fleet((result.facts for result in results), read, findings.__contains__):
+        findings[finding.file].append(finding)
+    kept, suppressed = _silenced(checker, checked, findings, options)
+    kept.sort(key=sort_key)
+    return Outcome(kept, _summary(checked, kept, suppressed))
+
+
+def _silenced(
+    checker: Checker, results: Iterable[FileResult], findings: dict[str, list[Finding]], options: Options
+) -> tuple[list[Finding], int]:
+    from afflint.config import covers
+
+    kept: list[Finding] = []
+    suppressed = 0
+    for result in results:
+        remaining = findings[result.name]
+        if options.ignored_in is not None and remaining:
+            names = options.ignored_in(result.name)
+            remaining = [finding for finding in remaining if not covers(names, finding.rule, finding.category)] if names else remaining
+        if options.inline:
+            remaining, count = checker.silence(result, remaining)
+            suppressed += count
+        kept += remaining
+    return kept, suppressed
+
+
+def _summary(results: Sequence[FileResult], findings: Sequence[Finding], suppressed: int) -> Summary:
+    severities = [finding.severity for finding in findings]
+    return Summary(
+        files=len(results),
+        documents=sum(result.documents for result in results),
+        errors=severities.count("error"),
+        warnings=severities.count("warning"),
+        info=severities.count("info"),
+        suppressed=suppressed,
+        templated=sum(result.templated for result in results),
+        unread=sum(result.unread for result in results),
+    )
+
+
+def _mapped(
+    sources: Sequence[Source], settings: Settings, checker: Checker, options: Options, stdin: dict[str, bytes]
+) -> Iterator[FileResult]:
+    """The results of the map step in the order of the sources, whatever the number of processes."""
+    if options.jobs > 1 and len(sources) >= _WORTH_PROCESSES:
+        yield from _in_processes(sources, settings, options)
+        return
+    for done, source in enumerate(sources):
+        yield _check_source(checker, source, stdin)
+        if options.progress is not None and done % _CHUNK == 0:
+            options.progress(done)
+
+
+def _check_source(checker: Checker, source: Source, stdin: dict[str, bytes] | None = None) -> FileResult:
+    try:
+        data = read_bytes(source)
+    except OSError as error:
+        return checker.unreadable(source.name, f"cannot be read: {error.strerror or error}")
+    if stdin is not None and source.path == "-":
+        stdin[source.name] = data
+    return checker.check(source.name, data)
+
+
+def _in_processes(sources: Sequence[Source], settings: Settings, options: Options) -> Iterator[FileResult]:
+    from concurrent.futures import ProcessPoolExecutor
+
+    remaining = iter(sources)
+    chunks = list(iter(lambda: list(islice(remaining, _CHUNK)), []))
+    with ProcessPoolExecutor(options.jobs, initializer=_start_worker, initargs=(settings,)) as executor:
+        done = 0
+        for results in executor.map(_check_chunk, chunks):
+            yield from results
+            done += len(results)
+            if options.progress is not None:
+                options.progress(done)
+
+
+_worker: list[Checker] = []
+
+
+def _start_worker(settings: Settings) -> None:
+    import gc
+
+    gc.disable()
+    _worker[:] = [Checker(settings)]
+
+
+def _check_chunk(sources: list[Source]) -> list[FileResult]:
+    return [_check_source(_worker[0], source) for source in sources]
