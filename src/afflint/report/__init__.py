@@ -1,0 +1,86 @@
+"""The report formats: findings in, chunks of text out. A format's module is imported only when that format is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from afflint.findings import Finding, Severity
+
+FORMATS: tuple[str, ...] = ("text", "concise", "json", "sarif", "github", "gitlab", "junit")
+
+
+class RuleInfo(NamedTuple):
+    """What a report may say about a rule; ``page`` is the Markdown body of its page."""
+
+    name: str
+    category: str
+    severity: Severity
+    summary: str
+    help: str
+    page: str
+
+
+class Summary(NamedTuple):
+    """What a run read and found. ``templated``: Go-templated files skipped; ``unread``: files that could not be read."""
+
+    files: int
+    documents: int
+    errors: int
+    warnings: int
+    info: int
+    suppressed: int
+    templated: int
+    unread: int
+
+
+class Report(NamedTuple):
+    """Everything a format may print.
+
+    ``findings`` are sorted and rid of the suppressed ones. ``rules`` is called only by formats that print rule metadata.
+    ``source`` gives the text in which a file's spans count their lines and columns, None when it cannot be had.
+    """
+
+    findings: Sequence[Finding]
+    summary: Summary
+    rules: Callable[[], Sequence[RuleInfo]]
+    source: Callable[[str], str | None]
+    version: str
+    verbose: bool
+    quiet: bool
+
+
+def render(format: str, report: Report, *, color: bool = False) -> Iterator[str]:  # noqa: A002 (the name of the option)
+    """Chunks that joined are ``report`` in one of FORMATS, and end with a newline unless there is nothing to say.
+
+    Only ``text`` has colours. Every chunk can be encoded as UTF-8, whatever the findings hold.
+    """
+    if format == "text":
+        from afflint.report import text
+
+        return text.render(report, color=color)
+    if format == "concise":
+        from afflint.report import concise
+
+        return concise.render(report)
+    if format == "json":
+        from afflint.report import json_report
+
+        return json_report.render(report)
+    if format == "sarif":
+        from afflint.report import sarif
+
+        return sarif.render(report)
+    if format == "github":
+        from afflint.report import github
+
+        return github.render(report)
+    if format == "gitlab":
+        from afflint.report import gitlab
+
+        return gitlab.render(report)
+    if format == "junit":
+        from afflint.report import junit
+
+        return junit.render(report)
+    raise ValueError(f"no report format is called {format!r}; there are {', '.join(FORMATS)}")

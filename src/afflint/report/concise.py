@@ -1,0 +1,15 @@
+"""One line per finding and nothing else, in the shape that editors' error formats and problem matchers read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from afflint.report import Report
+from afflint.report.escape import visible
+
+
+def render(report: Report) -> Iterator[str]:
+    """``file:line:column: severity message [rule]`` for each finding."""
+    for finding in report.findings:
+        place = f"{visible(finding.file)}:{finding.span.line}:{finding.span.column}"
+        yield f"{place}: {finding.severity} {visible(finding.message)} [{visible(finding.rule)}]\n"

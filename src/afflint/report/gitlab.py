@@ -1,0 +1,40 @@
+"""GitLab's Code Quality report: only the keys that GitLab reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from afflint.findings import Finding, Severity
+from afflint.report import Report
+from afflint.report.escape import visible
+from afflint.report.fingerprints import fingerprints
+from afflint.report.json_array import array
+from afflint.report.places import slashed
+
+# GitLab's scale goes on to critical and blocker, which are about running systems; a manifest is not running yet.
+_SEVERITIES: dict[Severity, str] = {"error": "major", "warning": "minor", "info": "info"}
+
+
+def render(report: Report) -> Iterator[str]:
+    """A JSON array with one object per finding."""
+    yield from array(map(_issue, report.findings, fingerprints(report.findings)))
+    yield "\n"
+
+
+def _issue(finding: Finding, fingerprint: str) -> dict[str, object]:
+    span = finding.span
+    return {
+        "description": visible(finding.message),
+        "check_name": finding.rule,
+        "fingerprint": fingerprint,
+        "severity": _SEVERITIES[finding.severity],
+        "location": {
+            # Exact, or GitLab would not find the file; but a lone surrogate makes its parser refuse the whole report.
+            "path": slashed(finding.file).encode("utf-8", "backslashreplace").decode("utf-8"),
+            "lines": {"begin": span.line, "end": span.end_line},
+            "positions": {
+                "begin": {"line": span.line, "column": span.column},
+                "end": {"line": span.end_line, "column": span.end_column},
+            },
+        },
+    }

@@ -1,0 +1,26 @@
+"""Writes JSON documents with one long array, an item at a time, so that a large report is never held as a whole."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+
+
+def array(items: Iterable[object], indent: int = 0) -> Iterator[str]:
+    """``items`` as an array in the layout of ``json.dumps(..., indent=2)`` at ``indent`` spaces: ASCII only, no newline at the end."""
+    margin = "\n" + " " * indent
+    opening = "["
+    for item in items:
+        yield opening + margin + "  " + json.dumps(item, indent=2).replace("\n", margin + "  ")
+        opening = ","
+    yield "[]" if opening == "[" else margin + "]"
+
+
+def document(frame: Mapping[str, object], key: str, items: Iterable[object], indent: int) -> Iterator[str]:
+    """``frame`` with ``items`` in place of the empty array that ``key`` holds somewhere in it, at ``indent`` spaces."""
+    # A string cannot fake the mark: its own quotes are escaped.
+    mark = f'"{key}": []'
+    head, _, tail = json.dumps(frame, indent=2).partition(mark)
+    yield head + mark[:-2]
+    yield from array(items, indent)
+    yield tail + "\n"

@@ -1,0 +1,56 @@
+"""The JSON report: the contract with other programs, described by schemas/report.schema.json."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from afflint.findings import Finding, Fix, Span
+from afflint.report import Report
+from afflint.report.json_array import document
+
+
+def render(report: Report) -> Iterator[str]:
+    """The report as one JSON object; strings are exact, and escaped down to ASCII."""
+    summary = report.summary
+    frame = {
+        "version": 1,
+        "findings": [],
+        "summary": {
+            "files": summary.files,
+            "documents": summary.documents,
+            "errors": summary.errors,
+            "warnings": summary.warnings,
+            "info": summary.info,
+            "suppressed": summary.suppressed,
+        },
+    }
+    return document(frame, "findings", map(_finding, report.findings), indent=2)
+
+
+def _finding(finding: Finding) -> dict[str, object]:
+    ref = finding.object
+    return {
+        "rule": finding.rule,
+        "category": finding.category,
+        "severity": finding.severity,
+        "message": finding.message,
+        "help": finding.help,
+        "file": finding.file,
+        "document": finding.document,
+        **_span(finding.span),
+        "object": {"apiVersion": ref.api_version, "kind": ref.kind, "namespace": ref.namespace, "name": ref.name},
+        "field": finding.field,
+        "related": [
+            {"file": related.file, "line": related.span.line, "column": related.span.column, "message": related.message}
+            for related in finding.related
+        ],
+        "fix": None if finding.fix is None else _fix(finding.fix),
+    }
+
+
+def _fix(fix: Fix) -> dict[str, object]:
+    return {"safe": fix.safe, "edits": [{**_span(edit.span), "text": edit.text} for edit in fix.edits]}
+
+
+def _span(span: Span) -> dict[str, int]:
+    return {"line": span.line, "column": span.column, "end_line": span.end_line, "end_column": span.end_column}

@@ -1,0 +1,135 @@
+"""Cuts the lines a finding is about out of their source, with carets under the span."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from afflint.findings import Span
+from afflint.report.escape import visible
+
+WIDTH = 100
+"""How many terminal columns of a source line are shown at most."""
+
+_TAB = " " * 4
+_TALLEST = 6
+"""A span of more lines than this is shown without its middle."""
+
+_KEPT = 4_000_000
+"""How many characters of source stay split into lines, beyond the two files last read."""
+
+
+class Sources:
+    """The lines of the files that findings point into. Findings come file by file, so it is enough to keep a few files."""
+
+    def __init__(self, read: Callable[[str], str | None]) -> None:
+        self._read = read
+        self._files: dict[str, tuple[Sequence[str], int]] = {}
+        self._size = 0
+
+    def lines(self, file: str) -> Sequence[str]:
+        """The lines of ``file`` without their breaks; none when its text cannot be had."""
+        if file not in self._files:
+            text = self._read(file) or ""
+            self._files[file] = (_split(text), len(text))
+            self._size += len(text)
+            while self._size > _KEPT and len(self._files) > 2:
+                self._size -= self._files.pop(next(iter(self._files)))[1]
+        return self._files[file][0]
+
+
+def _split(text: str) -> Sequence[str]:
+    # Not splitlines(): it also breaks at form feeds and the like, which no editor counts as the end of a line.
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return text.split("\n") if text else ()
+
+
+class Row(NamedTuple):
+    """A row of a snippet: what marks the span, then source text. ``number`` is None in rows that only hold marks."""
+
+    number: int | None
+    marks: str
+    text: str
+
+
+def snippet(lines: Sequence[str], span: Span) -> list[Row]:
+    """The rows that show ``span``; none when the file has no such line (any more). Everything in them is fit to be shown."""
+    if span.line > len(lines):
+        return []
+    last, end = _end(lines, span)
+    if last > span.line:
+        return list(_several(lines, span, last, end))
+    text, before, under = _cut(lines[span.line - 1], span.column, end)
+    return [Row(span.line, "", text), Row(None, " " * before + "^" * under, "")]
+
+
+def _end(lines: Sequence[str], span: Span) -> tuple[int, int]:
+    """The last line of ``span`` that shows anything of it, and the column one past its end there."""
+    last, end = span.end_line, span.end_column
+    if last > len(lines):
+        last, end = len(lines), len(lines[-1]) + 1
+    # A block of YAML ends where the next token starts; the lines before that may be empty, and its own line is not of the block.
+    while last > span.line and not lines[last - 1][: end - 1].strip():
+        last -= 1
+        end = len(lines[last - 1]) + 1
+    return last, end
+
+
+def _several(lines: Sequence[str], span: Span, last: int, end: int) -> Iterator[Row]:
+    """A rail from the start of the span, along its lines, to a caret under its last character."""
+    opening = lines[span.line - 1]
+    text, before, _ = _cut(opening, span.column, span.column)
+    if opening[: span.column - 1].strip():
+        yield Row(span.line, "  ", text)
+        yield Row(None, " " + "_" * (before + 1) + "^", "")
+    else:
+        yield Row(span.line, "/ ", text)
+    tall = last - span.line + 1 > _TALLEST
+    for number in range(span.line + 1, span.line + 3 if tall else last):
+        yield Row(number, "| ", _cut(lines[number - 1], 1, 1)[0])
+    if tall:
+        yield Row(None, "| ...", "")
+    text, before, _ = _cut(lines[last - 1], end - 1, end)
+    yield Row(last, "| ", text)
+    yield Row(None, "|" + "_" * (before + 1) + "^", "")
+
+
+def _cut(line: str, start: int, end: int) -> tuple[str, int, int]:
+    """The part of ``line`` around the columns ``start`` to ``end``, and the terminal columns before and under them."""
+    start = max(0, min(start - 1, len(line)))
+    right, used = _fitting(line[start : start + WIDTH // 2], WIDTH // 2)
+    left, used_left = _fitting(reversed(line[max(0, start - WIDTH) : start]), WIDTH - used)
+    more, _ = _fitting(line[start + right : start + WIDTH], WIDTH - used - used_left)
+    first, last = start - left, start + right + more
+    opening = "..." if first > 0 else ""
+    closing = "..." if last < len(line) else ""
+    text = "".join(_cell(char)[0] for char in line[first:last]).rstrip()
+    under = sum(_cell(char)[1] for char in line[start : min(end - 1, last)])
+    return opening + text + closing, len(opening) + used_left, max(1, under)
+
+
+def _fitting(chars: Iterable[str], room: int) -> tuple[int, int]:
+    """How many of ``chars`` fit into ``room`` terminal columns, and how many columns they take."""
+    count = used = 0
+    for char in chars:
+        width = _cell(char)[1]
+        if used + width > room:
+            break
+        used += width
+        count += 1
+    return count, used
+
+
+def _cell(char: str) -> tuple[str, int]:
+    """``char`` as it is shown, and the terminal columns it takes."""
+    if char == "\t":
+        return _TAB, len(_TAB)
+    shown = visible(char)
+    if shown != char or char.isascii():
+        return shown, len(shown)
+    import unicodedata
+
+    if unicodedata.category(char) in ("Mn", "Me"):
+        return char, 0
+    return char, 2 if unicodedata.east_asian_width(char) in "WF" else 1

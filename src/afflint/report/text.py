@@ -1,0 +1,114 @@
+"""The report for people: each finding with its source, what it is about and what to do, then a summary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from afflint.findings import Finding, Fix, Span
+from afflint.report import Report, Summary
+from afflint.report.escape import visible
+from afflint.report.snippet import WIDTH, Row, Sources, snippet
+from afflint.report.wording import counted, object_words
+
+Paint = Callable[[str, str], str]
+"""Takes the name of a style and a text, gives the text in that style."""
+
+_STYLES = {
+    "error": "1;31",
+    "warning": "1;33",
+    "info": "1;36",
+    "good": "1;32",
+    "strong": "1",
+    "frame": "1;34",
+}
+
+
+def render(report: Report, *, color: bool) -> Iterator[str]:
+    """A chunk per finding, then the summary unless the report is quiet."""
+    paint = _ansi if color else _plain
+    sources = Sources(report.source)
+    gap = ""
+    for finding in report.findings:
+        yield gap + "".join(f"{line}\n" for line in _finding(finding, sources, paint, report.verbose))
+        gap = "\n"
+    if not report.quiet:
+        yield gap + "".join(f"{line}\n" for line in _summary(report.summary, paint))
+
+
+def _plain(style: str, text: str) -> str:  # noqa: ARG001 (the same shape as _ansi)
+    return text
+
+
+def _ansi(style: str, text: str) -> str:
+    return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if text else ""
+
+
+def _finding(finding: Finding, sources: Sources, paint: Paint, verbose: bool) -> Iterator[str]:
+    shown = [(related, snippet(sources.lines(related.file), related.span)) for related in finding.related]
+    rows = snippet(sources.lines(finding.file), finding.span)
+    numbers = [row.number or 0 for row in (*rows, *(row for _, others in shown for row in others))]
+    gutter = len(str(max(numbers, default=0)))
+
+    yield paint(finding.severity, f"{finding.severity}[{visible(finding.rule)}]") + paint("strong", f": {visible(finding.message)}")
+    yield from _place(finding.file, finding.span, rows, gutter, finding.severity, paint)
+    notes = list(_notes(finding, verbose))
+    if rows and notes:
+        yield " " * gutter + paint("frame", " |")
+    for label, text in notes:
+        yield " " * gutter + paint("frame", " = ") + paint("strong", label) + text
+    for related, others in shown:
+        yield paint("good", "note") + paint("strong", f": {visible(related.message)}")
+        yield from _place(related.file, related.span, others, gutter, "good", paint)
+
+
+def _place(file: str, span: Span, rows: Iterable[Row], gutter: int, style: str, paint: Paint) -> Iterator[str]:
+    """Where it is, and the snippet if there is one."""
+    yield " " * gutter + paint("frame", "-->") + f" {visible(file)}:{span.line}:{span.column}"
+    if rows:
+        yield " " * gutter + paint("frame", " |")
+    for row in rows:
+        number = "" if row.number is None else str(row.number)
+        rest = f" {paint(style, row.marks)}{row.text}" if row.marks or row.text else ""
+        yield paint("frame", f"{number:>{gutter}} |") + rest
+
+
+def _notes(finding: Finding, verbose: bool) -> Iterator[tuple[str, str]]:
+    """What stands under the snippet: a label, and the text after it."""
+    if about := object_words(finding.object):
+        yield "object", f": {about}"
+    if finding.field:
+        yield "field", f": {visible(finding.field)}"
+    if finding.help:
+        yield "help", f": {visible(finding.help)}"
+    if finding.fix is not None:
+        yield "fix available", " (safe)" if finding.fix.safe else " (unsafe: it may change what the manifest means)"
+        if verbose:
+            yield from _edits(finding.fix)
+    if verbose:
+        yield "more", f": afflint rule {visible(finding.rule)}"
+
+
+def _edits(fix: Fix) -> Iterator[tuple[str, str]]:
+    for span, text in fix.edits:
+        replacement = visible(text[:WIDTH]) + ("..." if len(text) > WIDTH else "")
+        yield "edit", f': {span.line}:{span.column} to {span.end_line}:{span.end_column} becomes "{replacement}"'
+
+
+def _summary(summary: Summary, paint: Paint) -> Iterator[str]:
+    read = f"{counted(summary.documents, 'document')} in {counted(summary.files, 'file')}"
+    suppressed = f" {counted(summary.suppressed, 'finding')} suppressed." if summary.suppressed else ""
+    counts = ((summary.errors, "error"), (summary.warnings, "warning"), (summary.info, "info"))
+    found = [paint(noun, counted(number, noun)) for number, noun in counts if number]
+    if found:
+        yield f"Found {', '.join(found)}. Read {read}.{suppressed}"
+    elif summary.documents:
+        yield f"{paint('good', 'No findings.')} Read {read}.{suppressed}"
+    if not summary.documents:
+        yield f"No manifest was found in the {counted(summary.files, 'file')} read." if summary.files else "No file was read."
+    if summary.unread:
+        yield f"{counted(summary.unread, 'file')} could not be read."
+    if summary.templated:
+        yield (
+            f"{counted(summary.templated, 'Go-templated file')} skipped. To check what they render to, pipe it in: "
+            "`helm template CHART | afflint check -` or `kustomize build DIR | afflint check -`."
+        )

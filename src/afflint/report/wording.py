@@ -1,0 +1,19 @@
+"""How reports for people put objects and counts into words."""
+
+from __future__ import annotations
+
+from afflint.findings import ObjectRef
+from afflint.report.escape import visible
+
+
+def object_words(ref: ObjectRef) -> str:
+    """``Deployment web in namespace shop``, as much of it as is known; "" for an object without kind and name."""
+    words = " ".join(visible(part) for part in (ref.kind, ref.name) if part)
+    if words and ref.namespace:
+        words += f" in namespace {visible(ref.namespace)}"
+    return words
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 file``, ``2 files``; "info" has no plural."""
+    return f"{number} {noun}" if number == 1 or noun == "info" else f"{number} {noun}s"

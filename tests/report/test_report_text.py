@@ -1,0 +1,95 @@
+"""The report for people."""
+
+from __future__ import annotations
+
+import re
+
+from report_sample import FINDINGS, NOTHING, SUMMARY, finding, rendered, report
+
+from afflint.findings import Edit, Fix, ObjectRef, Span
+from afflint.report import Summary
+
+
+def summary_of(given: Summary) -> str:
+    return rendered("text", report(summary=given))
+
+
+def test_a_clean_run_is_one_line() -> None:
+    assert summary_of(NOTHING) == "No findings. Read 3 documents in 2 files.\n"
+
+
+def test_a_clean_run_still_says_what_was_suppressed() -> None:
+    assert summary_of(NOTHING._replace(files=1, documents=1, suppressed=1)) == (
+        "No findings. Read 1 document in 1 file. 1 finding suppressed.\n"
+    )
+
+
+def test_files_without_a_manifest_are_not_called_clean() -> None:
+    assert summary_of(NOTHING._replace(documents=0)) == "No manifest was found in the 2 files read.\n"
+    assert summary_of(NOTHING._replace(files=0, documents=0)) == "No file was read.\n"
+
+
+def test_templated_files_are_counted_with_the_way_to_check_them() -> None:
+    assert summary_of(NOTHING._replace(documents=0, templated=2)) == (
+        "No manifest was found in the 2 files read.\n"
+        "2 Go-templated files skipped. To check what they render to, pipe it in: "
+        "`helm template CHART | afflint check -` or `kustomize build DIR | afflint check -`.\n"
+    )
+
+
+def test_files_that_could_not_be_read_are_counted() -> None:
+    assert summary_of(NOTHING._replace(unread=1)).endswith("\n1 file could not be read.\n")
+
+
+def test_counts_of_severities_that_did_not_occur_are_left_out() -> None:
+    output = rendered("text", report(finding(), summary=NOTHING._replace(errors=1, info=2)))
+    assert output.endswith("\nFound 1 error, 2 info. Read 3 documents in 2 files.\n")
+
+
+def test_quiet_prints_the_findings_and_nothing_else() -> None:
+    assert rendered("text", report(finding(), quiet=True)) == "error[empty-topology-key]: topologyKey is empty\n --> a.yaml:1:1\n"
+    assert rendered("text", report(quiet=True)) == ""
+
+
+def test_verbose_shows_the_edits_of_a_fix_and_where_to_read_more() -> None:
+    edits = (Edit(Span(1, 3, 1, 5), '"a\n"'), Edit(Span(2, 1, 2, 1), "x" * 200))
+    fixed = finding(help="Quote it.")._replace(fix=Fix(True, edits))
+    assert rendered("text", report(fixed, verbose=True, quiet=True)) == (
+        "error[empty-topology-key]: topologyKey is empty\n"
+        " --> a.yaml:1:1\n"
+        "  = help: Quote it.\n"
+        "  = fix available (safe)\n"
+        '  = edit: 1:3 to 1:5 becomes ""a\\n""\n'
+        f'  = edit: 2:1 to 2:1 becomes "{"x" * 100}..."\n'
+        "  = more: afflint rule empty-topology-key\n"
+    )
+
+
+def test_an_object_is_named_as_far_as_it_is_known() -> None:
+    def about(*parts: str | None) -> list[str]:
+        output = rendered("text", report(finding(ref=ObjectRef(*parts)), quiet=True))
+        return [line for line in output.split("\n") if "object" in line]
+
+    assert about("v1", "Pod", "shop", "web") == ["  = object: Pod web in namespace shop"]
+    assert about("v1", "Pod", None, None) == ["  = object: Pod"]
+    assert about(None, None, None, "web") == ["  = object: web"]
+    assert about("v1", None, "shop", None) == []
+
+
+def test_colors_change_nothing_but_colors() -> None:
+    colored = rendered("text", report(*FINDINGS), color=True)
+    assert re.sub(r"\x1b\[[\d;]*m", "", colored) == rendered("text", report(*FINDINGS))
+    assert "\x1b[1;31merror[empty-topology-key]\x1b[0m\x1b[1m: topologyKey is empty" in colored
+    assert "\x1b[1;34m15 |\x1b[0m               topologyKey" in colored
+    assert re.findall(r"\x1b(?!\[[\d;]+m)", colored) == []
+
+
+def test_only_text_is_ever_colored() -> None:
+    for name in ("concise", "json", "sarif", "github", "gitlab", "junit"):
+        assert rendered(name, report(*FINDINGS), color=True) == rendered(name, report(*FINDINGS))
+
+
+def test_summary_numbers_are_those_of_the_run() -> None:
+    assert rendered("text", report(*FINDINGS, summary=SUMMARY)).split("\n")[-3] == (
+        "Found 2 errors, 2 warnings, 1 info. Read 6 documents in 5 files. 3 findings suppressed."
+    )
