@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from afflint import suppressions as silence
 from afflint.checks.match import NEWEST, FleetMatch, Match, Place, Target
 from afflint.facts import Facts, Pods, Reach, facts_of
 from afflint.findings import NO_OBJECT, Edit, Finding, Fix, ObjectRef, Path, Related, Severity, Span, field_of
@@ -15,6 +14,7 @@ from afflint.kube.manifests import Manifest, manifests_in
 from afflint.reading import documents, triage
 from afflint.reading.documents import Document
 from afflint.rules import CATEGORIES, FLEET_CHECKS, Rule, checks_for, rules
+from afflint.suppressions import MARKER, Suppression, apply, removal_fix, suppressions_in
 
 
 class Settings(NamedTuple):
@@ -32,7 +32,7 @@ class FileResult(NamedTuple):
     name: str
     findings: tuple[Finding, ...] = ()
     facts: Facts = Facts()
-    suppressions: tuple[silence.Suppression, ...] = ()
+    suppressions: tuple[Suppression, ...] = ()
     documents: int = 0
     templated: bool = False
     unread: bool = False
@@ -62,7 +62,7 @@ class Checker:
             return self.unreadable(name, f"broken UTF-16: {error.reason}")
         findings: list[Finding] = []
         facts: list[Pods | Reach] = []
-        silenced: list[silence.Suppression] = []
+        silenced: list[Suppression] = []
         count, broken = 0, False
         for document in self._triage.documents(data):
             count += 1
@@ -74,13 +74,14 @@ class Checker:
             findings += self._check_document(name, document, manifests)
             for manifest in manifests:
                 facts += facts_of(manifest, name)
-            if silence.MARKER in document.raw_bytes:
-                for each in silence.suppressions_in(document, manifests, rules(), CATEGORIES):
-                    if isinstance(each, silence.Suppression):
+            if MARKER in document.raw_bytes:
+                for each in suppressions_in(document, manifests, rules(), CATEGORIES):
+                    if isinstance(each, Suppression):
                         silenced.append(each)
                     else:
                         findings += self._own("invalid-suppression", name, each.document, each.span, each.message, each.remedy)
-        if broken and triage.is_template(name, data):
+        # What was parsed and is not broken is YAML; what was not worth parsing may still be a template, and is counted as one.
+        if (broken or not count) and triage.looks_templated(name, data) and (broken or not triage.parses(data)):
             return FileResult(name, templated=True)
         return FileResult(name, tuple(findings), _sorted_facts(facts), tuple(silenced), count)
 
@@ -123,17 +124,17 @@ class Checker:
         """What remains of a file's findings after its suppressions, those that silence nothing added; and how many were silenced."""
         if not result.suppressions:
             return list(findings), 0
-        kept, count, unused = silence.apply(findings, result.suppressions, lambda name: rules()[name].category)
+        kept, count, unused = apply(findings, result.suppressions, lambda name: rules()[name].category)
         for suppression, names in unused:
             kept += self._unused(result.name, suppression, names)
         return kept, count
 
-    def _unused(self, name: str, suppression: silence.Suppression, names: tuple[str, ...]) -> Iterator[Finding]:
+    def _unused(self, name: str, suppression: Suppression, names: tuple[str, ...]) -> Iterator[Finding]:
         if any(each and not self._can_tell(each) for each in names):
             return
         listed = ", ".join(f"`{each}`" for each in names if each)
         message = f"this suppression silences nothing{f' of {listed}' if listed else ''}"
-        fix = silence.removal_fix(suppression) if len(names) == max(len(suppression.rules), 1) else None
+        fix = removal_fix(suppression) if len(names) == max(len(suppression.rules), 1) else None
         yield from self._own("unused-suppression", name, suppression.document, suppression.span, message, "", fix)
 
     def _can_tell(self, name: str) -> bool:
@@ -164,9 +165,8 @@ class Checker:
         fix: Fix | None = None,
     ) -> Finding:
         severity = self._severities.get(rule.name, rule.severity)
-        return Finding(
-            rule.name, rule.category, severity, message, remedy or rule.remedy(), name, document, span, ref, field_of(field), (), fix
-        )
+        remedy = remedy or rule.remedy()
+        return Finding(rule.name, rule.category, severity, message, remedy, name, document, span, ref, field_of(field), (), fix)
 
     def _own(self, rule: str, name: str, document: int, span: Span, message: str, remedy: str, fix: Fix | None = None) -> Iterator[Finding]:
         if rule in self._settings.selected:
@@ -177,7 +177,8 @@ class Checker:
 
     def _duplicates(self, name: str, document: Document, manifest: Manifest) -> Iterator[Finding]:
         for duplicate in document.duplicates:
-            message = f"the key `{duplicate.path[-1]}` stands here again (first on line {duplicate.first.line}); the last one silently wins"
+            first = f"first on line {duplicate.first.line}"
+            message = f"the key `{duplicate.path[-1]}` stands here again ({first}); the last one silently wins"
             if "duplicate-key" in self._settings.selected:
                 yield self._stamp(rules()["duplicate-key"], message, "", name, document.index, duplicate.span, manifest.ref, duplicate.path)
 
@@ -214,7 +215,7 @@ class _Locator:
         return Related(place.file, self._spans[key], place.message)
 
 
-def default_settings(names: Sequence[str] | None = None, target: Target = Target(NEWEST)) -> Settings:
+def default_settings(names: Sequence[str] | None = None) -> Settings:
     """Settings with every rule that is on by default, or with exactly the named ones."""
     chosen = names if names is not None else [rule.name for rule in rules().values() if rule.default]
-    return Settings(frozenset(chosen), target=target)
+    return Settings(frozenset(chosen))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, Union
+from typing import Literal, NamedTuple
 
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 
-Step = Union[str, int]
+Step = str | int
 Path = tuple[Step, ...]
 """A location inside a document: keys and list indexes from the root, e.g. ``("spec", "containers", 0)``."""
 
@@ -81,9 +81,7 @@ def field_of(path: Path) -> str:
     """A path as the API server prints it: ``spec.containers[0].name``, ``metadata.labels[a/b]`` for keys with dots or slashes."""
     text = ""
     for step in path:
-        if isinstance(step, int):
-            text += f"[{step}]"
-        elif "." in step or "/" in step:
+        if isinstance(step, int) or "." in step or "/" in step:
             text += f"[{step}]"
         else:
             text += f".{step}" if text else step

@@ -39,6 +39,27 @@ def covers(reach: Reach, namespace: str | None) -> bool:
     return reach.namespace is None or reach.namespace == namespace
 
 
+def near(reach: Reach, pods: Pods) -> bool:
+    """Whether a near miss between two objects is one: they name the same namespace, or their files lie close together.
+
+    A large repository holds many applications with the same few labels, and most do not name their namespace.
+    """
+    if reach.namespace is not None and reach.namespace == pods.namespace:
+        return True
+    first, second = _folders(reach.site.file), _folders(pods.site.file)
+    shared = 0
+    for one, other in zip(first, second, strict=False):
+        if one != other:
+            break
+        shared += 1
+    apart = sorted((len(first) - shared, len(second) - shared))
+    return apart[0] <= 1 and apart[1] <= 2
+
+
+def _folders(file: str) -> list[str]:
+    return file.replace("\\", "/").split("/")[:-1]
+
+
 class _Index:
     """Objects by each of their (key, value) labels and by key; a selector is looked up by its rarest requirement."""
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from afflint.engine import Checker, FileResult, Settings
 from afflint.findings import Finding, sort_key
-from afflint.reading.sources import Source, read_bytes
+from afflint.reading.sources import STDIN, Source, read_bytes
 from afflint.report import Summary
 
 _CHUNK = 64
@@ -32,19 +32,19 @@ class Options(NamedTuple):
     progress: Callable[[int], None] | None = None
 
 
-def run(sources: Sequence[Source], settings: Settings, options: Options = Options(), context: Sequence[Source] = ()) -> Outcome:
+_DEFAULT = Options()
+
+
+def run(sources: Sequence[Source], settings: Settings, options: Options = _DEFAULT, context: Sequence[Source] = ()) -> Outcome:
     """Check ``sources``; ``context`` are further files that cross-manifest rules may look at."""
     checker = Checker(settings)
-    stdin: dict[str, bytes] = {}
-    results: list[FileResult] = []
-    for result in _mapped((*sources, *context), settings, checker, options, stdin):
-        results.append(result)
+    results = list(_mapped((*sources, *context), settings, checker, options))
     checked = results[: len(sources)]
     findings: dict[str, list[Finding]] = {result.name: list(result.findings) for result in checked}
     paths = {source.name: source for source in (*sources, *context)}
 
     def read(name: str) -> bytes:
-        return stdin[name] if name in stdin else read_bytes(paths[name])
+        return read_bytes(paths[name])
 
     for finding in checker.check_fleet((result.facts for result in results), read, findings.__contains__):
         findings[finding.file].append(finding)
@@ -86,26 +86,22 @@ def _summary(results: Sequence[FileResult], findings: Sequence[Finding], suppres
     )
 
 
-def _mapped(
-    sources: Sequence[Source], settings: Settings, checker: Checker, options: Options, stdin: dict[str, bytes]
-) -> Iterator[FileResult]:
+def _mapped(sources: Sequence[Source], settings: Settings, checker: Checker, options: Options) -> Iterator[FileResult]:
     """The results of the map step in the order of the sources, whatever the number of processes."""
-    if options.jobs > 1 and len(sources) >= _WORTH_PROCESSES:
+    if options.jobs > 1 and len(sources) >= _WORTH_PROCESSES and all(source.path != STDIN for source in sources):
         yield from _in_processes(sources, settings, options)
         return
     for done, source in enumerate(sources):
-        yield _check_source(checker, source, stdin)
+        yield _check_source(checker, source)
         if options.progress is not None and done % _CHUNK == 0:
             options.progress(done)
 
 
-def _check_source(checker: Checker, source: Source, stdin: dict[str, bytes] | None = None) -> FileResult:
+def _check_source(checker: Checker, source: Source) -> FileResult:
     try:
         data = read_bytes(source)
     except OSError as error:
         return checker.unreadable(source.name, f"cannot be read: {error.strerror or error}")
-    if stdin is not None and source.path == "-":
-        stdin[source.name] = data
     return checker.check(source.name, data)
 
 

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
+from typing import NamedTuple
 
 from afflint.checks.match import FleetMatch, Match, Place, Target
 from afflint.checks.wording import listing, quoted
-from afflint.facts import SPREAD, Pods, Reach
-from afflint.findings import field_of
-from afflint.fleet import Fleet
+from afflint.facts import SPREAD, Pods, Reach, Site
+from afflint.findings import Severity, field_of
+from afflint.fleet import Fleet, near
 from afflint.kube.selectors import Selector, matches
 
 # Labels of tools: they say who made an object, and nobody expects them on pods.
 _TOOL_PREFIXES = (
-    "app.kubernetes.io/", "helm.sh/", "argocd.argoproj.io/", "kustomize.", "olm.", "velero.io/", "kubevirt.io/", "operators.coreos.com/",
-    "vm.kubevirt.io/", "instancetype.kubevirt.io/", "os.template.kubevirt.io/", "workload.template.kubevirt.io/", "flavor.template.kubevirt.io/",
-    "template.kubevirt.io/", "k8s-app", "chart", "heritage", "release",
+    "app.kubernetes.io/", "helm.sh/", "argocd.argoproj.io/", "kustomize.", "olm.", "operators.coreos.com/", "velero.io/",
+    "kubevirt.io/", "vm.kubevirt.io/", "instancetype.kubevirt.io/", "template.kubevirt.io/", "os.template.kubevirt.io/",
+    "workload.template.kubevirt.io/", "flavor.template.kubevirt.io/", "k8s-app", "chart", "heritage", "release",
 )  # fmt: skip
+_MOST_RELATED, _LOOKED_AT = 3, 50
 
 
 def label_not_on_template(fleet: Fleet, _target: Target) -> Iterator[FleetMatch]:
@@ -25,24 +28,49 @@ def label_not_on_template(fleet: Fleet, _target: Target) -> Iterator[FleetMatch]
     Three triggers: the workload's own constraints ask for the label; a selector elsewhere that matches nothing would match;
     or, as information only, a VM's template has no labels at all.
     """
-    reported: set[tuple[object, str]] = set()
-    for reach in fleet.reaches:
-        if not reach.selector.requirements:
+    asked: dict[tuple[Site, str], _Asked] = {}
+    for reaches in _alike(fleet):
+        selector = reaches[0].selector
+        nearly = [pods for pods in fleet.nearly_selected(reaches[0]) if not matches(selector, pods.template_labels)]
+        if not nearly or any(True for _ in fleet.selected(reaches[0])):
             continue
-        nearly = [pods for pods in fleet.nearly_selected(reach) if not matches(reach.selector, pods.template_labels)]
-        if not nearly or any(True for _ in fleet.selected(reach)):
-            continue
+        by_site = {reach.site: reach for reach in reaches}
         for pods in nearly:
-            own = pods.site == reach.site
-            if pods.partial and not pods.template_labels and not own:
-                continue  # A patch says only what it changes.
-            for key in _needed(reach.selector, pods):
-                if (pods.site, key) not in reported:
-                    reported.add((pods.site, key))
-                    yield FleetMatch(pods.site, pods.ref, _depended_on(pods, key, reach, own))
+            own = by_site.get(pods.site)
+            others = _others(reaches, pods)
+            if own or (others and (pods.template_labels or not pods.partial)):
+                for key in _needed(selector, pods):
+                    asked.setdefault((pods.site, key), _Asked(pods, own, others, len(reaches) - (own is not None)))
+    for (_, key), each in asked.items():
+        yield FleetMatch(each.pods.site, each.pods.ref, _depended_on(each, key))
+    reported = {site for site, _ in asked}
     for pods in fleet.pods:
-        if _unlabelled_vm(pods) and not any(site == pods.site for site, _ in reported):
+        if pods.site not in reported and _unlabelled_vm(pods):
             yield FleetMatch(pods.site, pods.ref, _informed(pods))
+
+
+class _Asked(NamedTuple):
+    """A label that is asked for on the pods: by their own constraints, and by these of ``selectors`` that stand elsewhere."""
+
+    pods: Pods
+    own: Reach | None
+    others: list[Reach]
+    selectors: int
+
+
+def _alike(fleet: Fleet) -> Iterator[list[Reach]]:
+    """Selectors that ask the same in the same namespaces, together: a label is often asked for by every workload of an application."""
+    groups: dict[tuple[object, ...], list[Reach]] = {}
+    for reach in fleet.reaches:
+        if reach.selector.requirements:
+            groups.setdefault((reach.selector, reach.namespace, reach.namespaces, reach.everywhere), []).append(reach)
+    return iter(groups.values())
+
+
+def _others(reaches: list[Reach], pods: Pods) -> list[Reach]:
+    """A few of the selectors elsewhere that stand close enough to mean these pods. Looks at so many only: the first few tell."""
+    close = (reach for reach in reaches[:_LOOKED_AT] if reach.site != pods.site and near(reach, pods))
+    return list(islice(close, _MOST_RELATED))
 
 
 def _needed(selector: Selector, pods: Pods) -> list[str]:
@@ -51,21 +79,24 @@ def _needed(selector: Selector, pods: Pods) -> list[str]:
     return [key for key in asked if key in pods.labels and key not in pods.template_labels]
 
 
-def _depended_on(pods: Pods, key: str, reach: Reach, own: bool) -> Match:
+def _depended_on(asked: _Asked, key: str) -> Match:
+    pods, own, others = asked.pods, asked.own, asked.others
     label = quoted(f"{key}: {pods.labels[key]}")
-    home = _home(pods)
+    message = f"the label {label} stands only on the {pods.ref.kind} itself, not on its pods; "
     if own:
-        what = "spread constraint" if reach.what == SPREAD else reach.what
-        message = f"the label {label} stands only on the {pods.ref.kind} itself; its own {what} asks for it, and the pods lack it"
+        message += f"its own {'spread constraint' if own.what == SPREAD else own.what} asks for it"
     else:
-        message = (
-            f"the label {label} stands only on the {pods.ref.kind} itself, and the {reach.what} of {reach.title} asks for it on the pods"
-        )
-    related = Place(reach.site.file, reach.site.document, reach.path, True, f"the {reach.what} that asks for {label}")
-    help_ = f"Move it, or copy it, to {home}; only labels there reach the pods."
-    return Match(
-        (*pods.site.base, "metadata", "labels", key), message, help_, key=True, related=(related,), severity=None if own else "error"
+        message += f"the {others[0].what} of {others[0].title} asks for it"
+    more = (asked.selectors if own else asked.selectors - 1) if others else 0
+    if more:
+        message += f", as {'does one more selector' if more == 1 else f'do {more} more selectors'}"
+    related = tuple(
+        Place(reach.site.file, reach.site.document, reach.path, True, f"the {reach.what} of {reach.title} that asks for {label}")
+        for reach in ([own] if own else []) + others
     )
+    help_ = f"Move it, or copy it, to {_home(pods)}; only labels there reach the pods."
+    severity: Severity | None = "error" if others else None
+    return Match((*pods.site.base, "metadata", "labels", key), message, help_, key=True, related=related, severity=severity)
 
 
 def _home(pods: Pods) -> str:
@@ -81,8 +112,8 @@ def _unlabelled_vm(pods: Pods) -> bool:
 def _informed(pods: Pods) -> Match:
     keys = [key for key in pods.labels if not key.startswith(_TOOL_PREFIXES)]
     message = (
-        f"the {'label' if len(keys) == 1 else 'labels'} {listing(quoted(key) for key in keys[:4])} of this {pods.ref.kind} will not reach its pod:"
-        f" the template has no labels. Nothing selects {'it' if len(keys) == 1 else 'them'} yet"
+        f"the {'label' if len(keys) == 1 else 'labels'} {listing(quoted(key) for key in keys[:4])} of this {pods.ref.kind}"
+        f" will not reach its pod: the template has no labels. Nothing selects {'it' if len(keys) == 1 else 'them'} yet"
     )
     help_ = f"If a selector is to find the pod, put the label under {_home(pods)}."
     return Match((*pods.site.base, "metadata", "labels", keys[0]), message, help_, key=True, severity="info")

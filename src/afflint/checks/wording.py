@@ -39,7 +39,8 @@ def type_name(value: Any) -> str:
         return "a boolean"
     if isinstance(value, (int, float)):
         return "a number"
-    return {list: "a list", dict: "a map", str: "a string"}.get(type(value), "null")
+    names: dict[type, str] = {list: "a list", dict: "a map", str: "a string"}
+    return names.get(type(value), "null")
 
 
 def _plain(value: Any) -> str:

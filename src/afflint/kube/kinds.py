@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from afflint.findings import Path
-from afflint.kube.types import ANYTHING, FLAG, INT32, INT64, TEXT, TEXTS, Guarded, Integer, ListOf, MapOf, Struct, Type
+from afflint.kube.types import ANYTHING, FLAG, INT32, INT64, TEXT, TEXTS, Guarded, ListOf, MapOf, Struct, Type
 
 
 class Kind(NamedTuple):
@@ -378,6 +378,11 @@ NAMES: frozenset[str] = frozenset(kind.name for kind in KINDS)
 _OUR_GROUPS = frozenset(kind.group for kind in KINDS if kind.root is not None)
 
 
+def custom_kind(api_version: str, name: str, template: Path) -> Kind:
+    """A custom resource of the configuration that embeds a pod template. Its version does not matter, only its group."""
+    return Kind(name, api_version.rpartition("/")[0], (), template, None, replicas="replicas")
+
+
 class Identity(NamedTuple):
     """What apiVersion and kind say. ``kind`` is None when they are not ours.
 
@@ -397,7 +402,7 @@ def identify(api_version: object, name: object, custom: dict[tuple[str, str], Ki
 
     ``custom`` adds kinds of custom resources from the configuration, by (group, kind name).
     """
-    if type(api_version) is not str or type(name) is not str or name not in NAMES and not custom:
+    if type(api_version) is not str or type(name) is not str or (name not in NAMES and not custom):
         return _NOT_OURS
     group, _, version = api_version.rpartition("/")
     kind = _BY_GROUP.get((group, name)) or (custom or {}).get((group, name))

@@ -13,6 +13,8 @@ from afflint.reading.documents import Document
 
 Labels = dict[str, str]
 _EMPTY: dict[str, Any] = {}
+# API projects keep round-trip test data in which every string is its field's name and "Value".
+_GENERATED_NAME = "nameValue"
 
 
 class Manifest:
@@ -45,6 +47,12 @@ class Manifest:
     def namespace(self) -> str:
         """The namespace the object lands in; ``default`` when it does not say."""
         return self.ref.namespace or "default"
+
+    @property
+    def from_cluster(self) -> bool:
+        """True for an object as a cluster gives it out, with what controllers added to it."""
+        metadata = _map(self.data, "metadata")
+        return bool("uid" in metadata or "resourceVersion" in metadata or self.data.get("status"))
 
     def title(self) -> str:
         """``Deployment web``: how messages call the object."""
@@ -107,7 +115,7 @@ class Workload(Manifest):
         Such a manifest is held to what it says, never to what it lacks.
         """
         pod = self.pod
-        if not pod or self.ref.name is None and "generateName" not in _map(self.data, "metadata"):
+        if not pod or (self.ref.name is None and "generateName" not in _map(self.data, "metadata")):
             return True
         if self.kind.kubevirt:
             return "domain" not in pod
@@ -121,7 +129,7 @@ class Workload(Manifest):
         """How many pods the object asks for; 1 when it does not say."""
         field = self.kind.replicas
         value = self.spec.get(field) if field else None
-        return int(value) if type(value) in (int, float) else 1
+        return int(value) if isinstance(value, (int, float)) else 1
 
     @property
     def may_replicate(self) -> bool:
@@ -150,7 +158,7 @@ def manifests_in(document: Document, custom: dict[tuple[str, str], Kind] | None 
 def _manifests_of(document: Document, data: dict[str, Any], base: Path, custom: dict[tuple[str, str], Kind] | None) -> Iterator[Manifest]:
     identity = identify(data.get("apiVersion"), data.get("kind"), custom)
     kind = identity.kind
-    if kind is None:
+    if kind is None or _map(data, "metadata").get("name") == _GENERATED_NAME:
         return
     if kind.template is None:
         yield Manifest(document, data, base, identity, kind)

@@ -10,8 +10,6 @@ from typing import Any, Literal, NamedTuple
 
 from afflint.findings import Path
 
-_INT32 = 2**31
-
 
 class Mismatch(NamedTuple):
     """A field nobody knows (``unknown``), or a value of another type than wanted (``type``).
@@ -86,10 +84,7 @@ class MapOf(Type):
         if type(value) is not dict:
             return value is None and self.nulls
         fits = self.item.fits
-        for each in value.values():
-            if not fits(each) or (each is None and not self.nulls):
-                return False
-        return True
+        return all(fits(each) and (each is not None or self.nulls) for each in value.values())
 
     def mismatches(self, value: Any, path: Path) -> Iterator[Mismatch]:
         if type(value) is not dict:
@@ -117,10 +112,7 @@ class ListOf(Type):
         if type(value) is not list:
             return value is None
         fits = self.item.fits
-        for each in value:
-            if not fits(each) or (each is None and not self.nulls):
-                return False
-        return True
+        return all(fits(each) and (each is not None or self.nulls) for each in value)
 
     def mismatches(self, value: Any, path: Path) -> Iterator[Mismatch]:
         if value is None:

@@ -89,7 +89,7 @@ class _Composer(CParser):  # type: ignore[misc]
         """See descend_resolver."""
 
 
-class _Unreadable(ValueError):
+class _UnreadableError(ValueError):
     """Raised while converting nodes; carries the node at fault."""
 
     def __init__(self, message: str, node: Any) -> None:
@@ -256,7 +256,7 @@ def read(raw_bytes: bytes, index: int, line: int) -> Document:
     document._root = root
     try:
         _convert(document)
-    except _Unreadable as error:
+    except _UnreadableError as error:
         document.data = None
         document.problem = Problem(error.message, document._span(error.node))
     except RecursionError:
@@ -271,7 +271,7 @@ def _convert(document: Document) -> None:
         try:
             document.data = _plain_data(document._root)
             return
-        except (_Repeated, ValueError):
+        except (_RepeatedKeyError, ValueError):
             pass  # The careful conversion finds out where.
     careful = _CarefulConversion(document)
     document.data = careful.value(document._root, ())
@@ -317,7 +317,7 @@ def to_utf8(data: bytes) -> bytes:
     return data
 
 
-class _Repeated(Exception):
+class _RepeatedKeyError(Exception):
     """The fast conversion met a repeated key; the careful one tells where."""
 
 
@@ -336,7 +336,7 @@ def _plain_data(node: Any) -> Any:
             else:
                 key = _odd_key(key_node)
             if key is None:
-                raise _Unreadable("a null key: the API server takes only strings, numbers and booleans as keys", key_node)
+                raise _UnreadableError("a null key: the API server takes only strings, numbers and booleans as keys", key_node)
             if value_node.ctag is _PLAIN:
                 result[key] = _PLAIN_VALUES[value_node.value]
             elif value_node.ctag is _QUOTED:
@@ -344,7 +344,7 @@ def _plain_data(node: Any) -> Any:
             else:
                 result[key] = _plain_data(value_node)
         if len(result) != len(node.value):
-            raise _Repeated
+            raise _RepeatedKeyError
         return result
     return [_plain_data(item) for item in node.value]
 
@@ -353,12 +353,12 @@ def _tagged(node: Any) -> Scalar:
     try:
         return resolve_tagged(str(node.ctag), node.value)
     except ValueError as error:
-        raise _Unreadable(f"`{node.value[:80]}` {error}", node) from None
+        raise _UnreadableError(f"`{node.value[:80]}` {error}", node) from None
 
 
 def _odd_key(node: Any) -> str | None:
     if not isinstance(node, ScalarNode):
-        raise _Unreadable("a key that is a list or a map: the API server takes only strings, numbers and booleans as keys", node)
+        raise _UnreadableError("a key that is a list or a map: the API server takes only strings, numbers and booleans as keys", node)
     return key_text(_tagged(node))
 
 
@@ -386,7 +386,7 @@ class _CarefulConversion:
             self._aliased += self._sizes[identity]
             return self._done[identity]
         if identity in self._open:
-            raise _Unreadable("an anchor that contains itself", node)
+            raise _UnreadableError("an anchor that contains itself", node)
         self._open.add(identity)
         before = self._expanded
         self._expanded += 1
@@ -408,7 +408,7 @@ class _CarefulConversion:
             return
         growth = min(max((self._expanded - 400_000) / 3_600_000, 0.0), 1.0)
         if self._aliased / self._expanded > 0.99 - 0.89 * growth:
-            raise _Unreadable("excessive aliasing: the anchors expand to far more than the document holds", self._document._root)
+            raise _UnreadableError("excessive aliasing: the anchors expand to far more than the document holds", self._document._root)
 
     def _scalar(self, node: Any) -> Scalar:
         tag = node.ctag
@@ -417,10 +417,10 @@ class _CarefulConversion:
             return text
         try:
             return _PLAIN_VALUES[node.value] if tag is _PLAIN else _tagged(node)
-        except _Unreadable:
+        except _UnreadableError:
             raise
         except ValueError as error:
-            raise _Unreadable(f"`{node.value}` {error}", node) from None
+            raise _UnreadableError(f"`{node.value}` {error}", node) from None
 
     def _mapping(self, node: Any, path: Path) -> dict[str, Any]:
         result: dict[str, Any] = {}
@@ -437,10 +437,10 @@ class _CarefulConversion:
 
     def _key(self, node: Any) -> str:
         if not isinstance(node, ScalarNode):
-            raise _Unreadable("a key that is a list or a map: the API server takes only strings, numbers and booleans as keys", node)
+            raise _UnreadableError("a key that is a list or a map: the API server takes only strings, numbers and booleans as keys", node)
         key = key_text(self._scalar(node))
         if key is None:
-            raise _Unreadable("a null key: the API server takes only strings, numbers and booleans as keys", node)
+            raise _UnreadableError("a null key: the API server takes only strings, numbers and booleans as keys", node)
         return key
 
     def _set(self, result: dict[str, Any], places: dict[str, Any], key: str, value: Any, key_node: Any, path: Path) -> None:
@@ -454,7 +454,7 @@ class _CarefulConversion:
         sources = value_node.value[::-1] if isinstance(value_node, SequenceNode) else [value_node]
         for source in sources:
             if not isinstance(source, MappingNode):
-                raise _Unreadable("a merge key `<<` takes a map or a list of maps", value_node)
+                raise _UnreadableError("a merge key `<<` takes a map or a list of maps", value_node)
             for key, value in self.value(source, path).items():
                 self._set(result, places, key, value, key_node, path)
 
@@ -558,8 +558,8 @@ def _syntax_problem(document: Document, error: Exception) -> Problem:
 
 
 def _count_lines(data: bytes, start: int, end: int) -> int:
-    return (
-        data.count(b"\n", start, end) + sum(1 for match in re.finditer(rb"\r(?!\n)", data[start:end]))
-        if b"\r" in data[start:end]
-        else data.count(b"\n", start, end)
-    )
+    """The line breaks in a stretch: LF, CR LF and lone CR."""
+    lines = data.count(b"\n", start, end)
+    if data.find(b"\r", start, end) >= 0:
+        lines += data.count(b"\r", start, end) - data.count(b"\r\n", start, end)
+    return lines

@@ -6,9 +6,8 @@ A scalar becomes ``None``, ``bool``, ``int``, ``float`` or ``str``. There are no
 from __future__ import annotations
 
 import re
-from typing import Union
 
-Scalar = Union[None, bool, int, float, str]
+Scalar = bool | int | float | str | None
 
 _WORDS: dict[str, Scalar] = {"": None, "~": None, "null": None, "Null": None, "NULL": None}
 for _word in ("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -170,10 +171,15 @@ def _parents_in_repository(top: str) -> list[str]:
 
 
 def read_bytes(source: Source) -> bytes:
-    """The bytes of a file, read once. Raises OSError."""
+    """The bytes of a file. Standard input is kept, so that it can be asked for again. Raises OSError."""
     if source.path == STDIN:
-        import sys
-
-        return sys.stdin.buffer.read()
+        return _standard_input()
     with open(source.path, "rb", buffering=0) as file:
         return file.read()
+
+
+@lru_cache(maxsize=1)
+def _standard_input() -> bytes:
+    import sys
+
+    return sys.stdin.buffer.read()

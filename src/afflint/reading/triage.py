@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from afflint.reading.documents import Document, Problem, read, split
 from afflint.findings import Span
+from afflint.reading.documents import Document, Problem, read, split
 
 _TOP_LEVEL_KIND = re.compile(rb"[\"']?([A-Za-z]+)")
 # Template languages show themselves by control structures, not by a lone value in braces.
@@ -76,8 +76,13 @@ def _refused(piece: bytes, index: int, line: int, problem: str) -> Document:
     return document
 
 
-def is_template(name: str, data: bytes) -> bool:
-    """True for a file that does not parse because it is a Go (or Jinja) template. Only asked about files that do not parse."""
+def looks_templated(name: str, data: bytes) -> bool:
+    """True for a file that is a Go (or Jinja) template if it does not parse; one that does parse only quotes templates."""
     if b"{{" not in data and b"{%" not in data:
         return False
     return _TEMPLATE.search(data) is not None or _TEMPLATE_FOLDER.search(name) is not None
+
+
+def parses(data: bytes) -> bool:
+    """Whether every document of a file is YAML that the API server can read."""
+    return all(problem is None and read(piece, 0, line).problem is None for piece, line, problem in split(data))

@@ -44,10 +44,9 @@ def empty_topology_key(manifest: Manifest, _target: Target) -> Iterator[Match]:
     """Pod terms and spread constraints without a topology key."""
     if not isinstance(manifest, Workload):
         return
-    for name, item in (
-        *((term.name + " term", term) for term in manifest.constraints.pod_terms),
-        *(("topology spread constraint", spread) for spread in manifest.constraints.spreads),
-    ):
+    carriers: list[tuple[str, Item | PodTerm]] = [(f"{term.name} term", term) for term in manifest.constraints.pod_terms]
+    carriers += [("topology spread constraint", spread) for spread in manifest.constraints.spreads]
+    for name, item in carriers:
         key = item.data.get("topologyKey")
         if key == "" or (key is None and not _is_wrapped(item)):
             state = "an empty topologyKey" if key == "" else "no topologyKey"
@@ -185,7 +184,8 @@ def label_keys_conflict(manifest: Manifest, _target: Target) -> Iterator[Match]:
     if not isinstance(manifest, Workload):
         return
     late = _POD_REFUSED if manifest.kind.kubevirt else ""
-    for item in (*manifest.constraints.pod_terms, *manifest.constraints.spreads):
+    carriers: tuple[Item | PodTerm, ...] = (*manifest.constraints.pod_terms, *manifest.constraints.spreads)
+    for item in carriers:
         if "matchLabelKeys" not in item.data and "mismatchLabelKeys" not in item.data:
             continue
         match, mismatch = _texts(item, "matchLabelKeys"), _texts(item, "mismatchLabelKeys")

@@ -14,13 +14,14 @@ from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.placeholders import is_placeholder
 
 _POD_REFUSED = " (the object is stored, but every pod made from it is refused)"
+_SELECTOR_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 _EVICTION = ("None", "LiveMigrate", "LiveMigrateIfPossible", "External")
 _PREEMPTION = ("PreemptLowerPriority", "Never")
 
 
 def selector_missing(manifest: Manifest, _target: Target) -> Iterator[Match]:
     """Controllers without a selector, or with one that selects everything."""
-    if not isinstance(manifest, Workload) or manifest.partial:
+    if not isinstance(manifest, Workload) or manifest.partial or not manifest.identity.served:
         return
     style = manifest.kind.selector
     selector = manifest.spec.get("selector")
@@ -85,9 +86,8 @@ def _unmatched(selector: dict[str, Any], labels: dict[str, str]) -> Iterator[tup
             yield ("matchLabels", key), f"it asks for {quoted(f'{key}: {text}')}, and {has}"
     for expression in items(selector, "matchExpressions", ()):
         key, operator, values = (expression.data.get(name) for name in ("key", "operator", "values"))
-        if type(key) is not str or not _expression_holds(key, operator, values, labels):
-            if type(key) is str and operator in ("In", "NotIn", "Exists", "DoesNotExist"):
-                yield expression.path, f"{quoted(key)} {operator} does not hold for its labels"
+        if type(key) is str and operator in _SELECTOR_OPERATORS and not _expression_holds(key, operator, values, labels):
+            yield expression.path, f"{quoted(key)} {operator} does not hold for its labels"
 
 
 def _expression_holds(key: str, operator: object, values: object, labels: dict[str, str]) -> bool:

@@ -9,9 +9,9 @@ from afflint.checks.match import Match, Target
 from afflint.checks.wording import listing, nearest, quoted, type_name
 from afflint.findings import Path, field_of
 from afflint.kube.constraints import PREFERRED, REQUIRED
-from afflint.kube.kinds import CUSTOM_PLACEMENT, Struct
+from afflint.kube.kinds import CUSTOM_PLACEMENT
 from afflint.kube.manifests import Manifest, Workload
-from afflint.kube.types import Mismatch
+from afflint.kube.types import Mismatch, Struct
 
 # Where a placement field belongs, below the pod spec. Fields of terms are told apart by the struct that they ended up in.
 _HOMES: dict[str, tuple[Path, ...]] = {

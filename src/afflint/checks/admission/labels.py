@@ -8,7 +8,7 @@ from typing import Any
 from afflint.checks.match import Match, Target
 from afflint.checks.wording import quoted
 from afflint.findings import Path
-from afflint.kube.constraints import Item, items
+from afflint.kube.constraints import Item, PodTerm, items
 from afflint.kube.label_syntax import is_dns_label, is_key, is_value, key_fault, value_fault
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.placeholders import is_placeholder
@@ -67,6 +67,8 @@ def invalid_namespace_name(manifest: Manifest, _target: Target) -> Iterator[Matc
 def forbidden_label(manifest: Manifest, _target: Target) -> Iterator[Match]:
     """Labels that only a controller may set: KubeVirt refuses its own ones on VMs, the API server those of Jobs."""
     kind = manifest.kind.name
+    if manifest.from_cluster:
+        return
     if kind in ("VirtualMachineInstance", "VirtualMachine", "VirtualMachinePool") and isinstance(manifest, Workload):
         path = (*manifest.template_path, "metadata", "labels")
         for key in manifest.template_labels:
@@ -84,9 +86,9 @@ def forbidden_label(manifest: Manifest, _target: Target) -> Iterator[Match]:
 
 def invalid_annotation(manifest: Manifest, _target: Target) -> Iterator[Match]:
     """Annotation keys that are none, annotations whose value the scheduler reads and cannot, and too many of them."""
-    for path, annotations, at_pods in _annotation_maps(manifest):
+    for path, values, at_pods in _annotation_maps(manifest):
         size = 0
-        for key, value in annotations.items():
+        for key, value in values.items():
             size += len(key) + (len(value) if type(value) is str else 0)
             if not is_key(key.lower()) and not is_placeholder(key):
                 yield Match((*path, key), _bad("annotation key", key, key_fault(key.lower()), at_pods), _KEY_HELP, key=True, field=path)
@@ -100,11 +102,11 @@ def invalid_annotation(manifest: Manifest, _target: Target) -> Iterator[Match]:
 
 def _meaningful_annotations(workload: Workload) -> Iterator[Match]:
     path = (*workload.template_path, "metadata", "annotations")
-    annotations = _map_at(workload.template, "metadata", "annotations")
-    cost = annotations.get(_DELETION_COST)
+    values = _map_at(workload.template, "metadata", "annotations")
+    cost = values.get(_DELETION_COST)
     if type(cost) is str and not _is_int32(cost):
         yield Match((*path, _DELETION_COST), f"the deletion cost {quoted(cost)} is no whole number of 32 bits", "Write a number in quotes.")
-    legacy = annotations.get(_LEGACY_TOLERATIONS)
+    legacy = values.get(_LEGACY_TOLERATIONS)
     if type(legacy) is str and legacy:
         yield from _legacy_tolerations(legacy, (*path, _LEGACY_TOLERATIONS))
 
@@ -187,7 +189,8 @@ def _constraint_keys(workload: Workload) -> Iterator[tuple[Path, str, bool]]:
     for toleration in constraints.tolerations:
         if toleration.data.get("key"):
             yield from _text(toleration, "key")
-    for item in (*constraints.pod_terms, *constraints.spreads):
+    carriers: tuple[Item | PodTerm, ...] = (*constraints.pod_terms, *constraints.spreads)
+    for item in carriers:
         for field in ("matchLabelKeys", "mismatchLabelKeys"):
             keys = item.data.get(field)
             for index, key in enumerate(keys if type(keys) is list else ()):

@@ -52,7 +52,7 @@ def _max_skew(spread: Item, workload: Workload) -> Iterator[Match]:
     path = (*spread.path, "maxSkew")
     if skew is None and not workload.partial:
         yield Match(path, "a spread constraint without maxSkew", "Add `maxSkew: 1` for the most even spread.")
-    elif type(skew) in (int, float) and skew < 1:
+    elif isinstance(skew, (int, float)) and skew < 1:
         yield Match(path, f"maxSkew must be at least 1, not {quoted(skew)}", "Write `maxSkew: 1` for the most even spread.")
 
 
@@ -70,7 +70,7 @@ def _action(spread: Item, workload: Workload) -> Iterator[Match]:
 
 def _min_domains(spread: Item) -> Iterator[Match]:
     domains = spread.data.get("minDomains")
-    if type(domains) not in (int, float):
+    if not isinstance(domains, (int, float)):
         return
     path = (*spread.path, "minDomains")
     if domains < 1:

@@ -1,0 +1,393 @@
+"""The command line: the only module that prints and ends the process."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from afflint import __version__
+from afflint.findings import SEVERITIES
+
+if TYPE_CHECKING:
+    from afflint.config import Config
+    from afflint.reading.sources import Source
+    from afflint.report import Report
+    from afflint.run import Outcome
+
+FOUND, USAGE, FAULT = 1, 2, 3
+"""Exit codes: findings at or above --fail-on; wrong usage or configuration; a fault of afflint."""
+
+_FORMATS = ("text", "concise", "json", "sarif", "github", "gitlab", "junit")
+_FAULT_MESSAGE = """afflint: internal error: {error}
+This is a fault of afflint, not of your manifests. Please report it with the command line and, if you can, the file.
+Set AFFLINT_TRACEBACK=1 to see where it happened."""
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="afflint")
+def cli() -> None:
+    """Lint where Kubernetes and KubeVirt workloads are placed: labels, affinity, spread, tolerations.
+
+    Exit codes: 0 nothing at or above --fail-on; 1 findings; 2 wrong usage or configuration; 3 a fault of afflint.
+    """
+
+
+@cli.command()
+@click.argument("paths", nargs=-1, metavar="[PATHS]...")
+@click.option("--select", multiple=True, metavar="NAMES", help="Only these rules or categories ('all' for every rule); comma-separated.")
+@click.option("--extend-select", multiple=True, metavar="NAMES", help="These rules or categories as well.")
+@click.option("--ignore", multiple=True, metavar="NAMES", help="Not these rules or categories.")
+@click.option("--format", "formats", multiple=True, metavar="FORMAT", help=f"One of {', '.join(_FORMATS)}. Default: text. Repeatable.")
+@click.option(
+    "--output",
+    "outputs",
+    multiple=True,
+    metavar="FILE",
+    help="Where the report goes, in the order of --format; '-' or none: standard output.",
+)
+@click.option(
+    "--fail-on", default="warning", metavar="SEVERITY", help="The lowest severity that gives exit code 1: error, warning (default) or info."
+)
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 even if there are findings.")
+@click.option("--config", "config_file", metavar="FILE", help="This configuration, instead of one found from the working directory upward.")
+@click.option("--no-config", is_flag=True, help="No configuration file at all.")
+@click.option(
+    "--kubernetes-version", metavar="1.N", help="The version of the cluster that the manifests are for. Default: the newest known."
+)
+@click.option("--stdin-filename", metavar="NAME", help="How reports call standard input ('-').")
+@click.option("--no-ignore", is_flag=True, help="Report what inline suppressions silence.")
+@click.option("--jobs", type=int, metavar="N", help="Processes. Default: one for each core when there are many files.")
+@click.option("--show-files", is_flag=True, help="List the files that would be read, and stop.")
+@click.option("--color", default="auto", metavar="WHEN", help="auto (default), always or never. NO_COLOR and FORCE_COLOR are honoured.")
+@click.option("-q", "--quiet", is_flag=True, help="Only findings, no summary.")
+@click.option("-v", "--verbose", is_flag=True, help="More about each finding.")
+def check(paths: tuple[str, ...], **options: Any) -> int:
+    """Lint manifests: files, folders, globs, or '-' for standard input. Default: the current folder."""
+    from afflint.reading.sources import SourceError
+
+    targets = _targets(options["formats"], options["outputs"])
+    _one_of("--fail-on", options["fail_on"], SEVERITIES)
+    _one_of("--color", options["color"], ("auto", "always", "never"))
+    config = _configuration(options)
+    try:
+        sources = list(_sources(paths or (".",), config, options["stdin_filename"]))
+    except SourceError as error:
+        raise click.UsageError(str(error)) from None
+    if options["show_files"]:
+        _print(f"{_visible(source.name)}\n" for source in sources)
+        return 0
+    jobs = _jobs(options["jobs"])
+    outcome = _run(sources, config, jobs, inline=not options["no_ignore"])
+    _report(targets, _make_report(outcome, sources, quiet=options["quiet"], verbose=options["verbose"]), options["color"])
+    return 0 if options["exit_zero"] or not _fails(outcome, options["fail_on"]) else FOUND
+
+
+@cli.command("rule")
+@click.argument("name", required=False)
+@click.option("--format", "form", default="text", metavar="FORMAT", help="text (default) or json.")
+def rule_command(name: str | None, form: str) -> None:
+    """The page of a rule; without a name the table of rules."""
+    from afflint import rulebook
+    from afflint.rules import rules
+
+    _one_of("--format", form, ("text", "json"))
+    if name is not None:
+        _one_of("rule", name, rules(), "afflint rule")
+    shown = [rules()[name]] if name is not None else list(rules().values())
+    if form == "json":
+        _print([rulebook.as_json(shown, single=name is not None)])
+    else:
+        _print([rulebook.page(shown[0], color=_colored("auto")) if name is not None else rulebook.table(shown)])
+
+
+@cli.command("config")
+@click.option("--config", "config_file", metavar="FILE", help="This configuration, instead of one found from the working directory upward.")
+@click.option("--no-config", is_flag=True, help="No configuration file at all.")
+def config_command(config_file: str | None, no_config: bool) -> None:
+    """The effective configuration and where each value comes from."""
+    from afflint import config as settings
+
+    effective = _configuration({"config_file": config_file, "no_config": no_config})
+    rows = list(settings.describe(effective))
+    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
+    width = min(widths[1], 60)
+    _print(f"{key:<{widths[0]}}  {value:<{width}}  {origin}\n" for key, value, origin in rows)
+
+
+# Settings.
+
+
+def _configuration(options: dict[str, Any]) -> Config:
+    from afflint import config as settings
+    from afflint.rules import CATEGORIES, rules
+
+    path = options.get("config_file")
+    if path is not None and options.get("no_config"):
+        raise click.UsageError("--config and --no-config exclude each other")
+    if path is not None and not os.path.isfile(path):
+        raise click.UsageError(f"no such configuration file: {path!r}")
+    if path is None and not options.get("no_config"):
+        path = settings.find(os.getcwd())
+    names = tuple(rules())
+    config = settings.default() if path is None else settings.load(path, rule_names=names, categories=CATEGORIES)
+    chosen = {key: _names(f"--{key.replace('_', '-')}", options.get(key) or ()) for key in ("select", "ignore", "extend_select")}
+    return settings.with_overrides(config, **chosen, kubernetes_version=_version(options.get("kubernetes_version")))
+
+
+def _names(option: str, values: Sequence[str]) -> tuple[str, ...]:
+    """The rule and category names in comma-separated values, each known."""
+    from afflint.rules import CATEGORIES, rules
+
+    listed = tuple(name.strip() for value in values for name in value.split(",") if name.strip())
+    for name in listed:
+        _one_of(option, name, (*rules(), *CATEGORIES, "all"), "afflint rule")
+    return listed
+
+
+def _version(text: str | None) -> str | None:
+    major, _, minor = (text or "1.0").removeprefix("v").partition(".")
+    if major != "1" or not minor.partition(".")[0].isdigit():
+        raise click.UsageError(f"--kubernetes-version takes a version such as 1.34, not {text!r}")
+    return text and f"1.{int(minor.partition('.')[0])}"
+
+
+def _run(sources: Sequence[Source], config: Config, jobs: int, *, inline: bool) -> Outcome:
+    from afflint import config as settings
+    from afflint.checks.match import Target
+    from afflint.engine import Settings
+    from afflint.kube.kinds import custom_kind
+    from afflint.rules import rules
+    from afflint.run import Options, run
+
+    selected = settings.selected(((rule.name, rule.category, rule.default) for rule in rules().values()), config)
+    version = tuple(int(part) for part in config.kubernetes_version.split("."))
+    target = Target((version[0], version[1]), frozenset(config.feature_gates), frozenset(config.admission_plugins))
+    custom = tuple(custom_kind(each.api_version, each.kind, each.template) for each in config.workloads)
+    ignored = _below_root(settings.ignores(config), config.root) if config.per_file_ignores else None
+    progress = _Progress(len(sources))
+    try:
+        return run(sources, Settings(selected, tuple(config.severity.items()), target, custom), Options(jobs, inline, ignored, progress))
+    finally:
+        progress.clear()
+
+
+def _below_root(names: Callable[[str], frozenset[str]], root: str) -> Callable[[str], frozenset[str]]:
+    return lambda path: names(os.path.relpath(path, root).replace(os.sep, "/"))
+
+
+def _sources(paths: Sequence[str], config: Config, stdin_name: str | None) -> Iterator[Source]:
+    from afflint import config as settings
+    from afflint.reading.sources import STDIN, Source, discover
+
+    def relative(path: str) -> str:
+        return os.path.relpath(path, config.root).replace(os.sep, "/") + ("/" if path.endswith("/") else "")
+
+    excluded = settings.matcher(config.exclude) if config.exclude else None
+    included = settings.matcher(config.include) if config.include else None
+    found = discover(
+        paths,
+        (lambda path: excluded(relative(path))) if excluded else (lambda _: False),
+        (lambda path: included(relative(path))) if included else None,
+    )
+    for source in found:
+        yield Source(stdin_name, STDIN) if source.path == STDIN and stdin_name else source
+
+
+def _jobs(given: int | None) -> int:
+    if given is not None:
+        if given < 1:
+            raise click.UsageError("--jobs takes a number of processes, 1 or more")
+        return given
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _fails(outcome: Outcome, fail_on: str) -> bool:
+    counts = (outcome.summary.errors, outcome.summary.warnings, outcome.summary.info)
+    return any(counts[: SEVERITIES.index(fail_on) + 1])
+
+
+def _one_of(option: str, value: str, known: Any, listing: str = "") -> None:
+    """Refuse a word that is none of the known ones, with the nearest of them."""
+    if value in known:
+        return
+    from afflint.checks.wording import nearest
+
+    close = nearest(value, known)
+    hint = f"; did you mean {close!r}?" if close else f"; `{listing}` lists them" if listing else f"; it takes {', '.join(known)}"
+    raise click.UsageError(f"{option}: there is no {value!r}{hint}")
+
+
+# Output.
+
+
+def _targets(formats: Sequence[str], outputs: Sequence[str]) -> list[tuple[str, str]]:
+    """Each report format with where it goes. Only one may go to standard output."""
+    for name in formats:
+        _one_of("--format", name, _FORMATS)
+    if len(outputs) > max(len(formats), 1):
+        raise click.UsageError("--output needs a --format of its own each")
+    chosen = list(formats) or ["text"]
+    targets = [(name, outputs[number] if number < len(outputs) else "-") for number, name in enumerate(chosen)]
+    if sum(target == "-" for _, target in targets) > 1:
+        raise click.UsageError("only one report can go to standard output; give the others an --output FILE")
+    return targets
+
+
+def _make_report(outcome: Outcome, sources: Sequence[Source], *, quiet: bool, verbose: bool) -> Report:
+    from afflint.report import Report
+
+    paths = {source.name: source for source in sources}
+    return Report(outcome.findings, outcome.summary, _rule_infos, lambda name: _source_text(paths.get(name)), __version__, verbose, quiet)
+
+
+def _rule_infos() -> list[Any]:
+    from afflint.report import RuleInfo
+    from afflint.rules import rules
+
+    return [RuleInfo(each.name, each.category, each.severity, each.summary(), each.remedy(), each.page()) for each in rules().values()]
+
+
+def _source_text(source: Source | None) -> str | None:
+    from afflint.reading.documents import to_utf8
+    from afflint.reading.sources import read_bytes
+
+    if source is None:
+        return None
+    try:
+        return to_utf8(read_bytes(source)).decode("utf-8", "replace")
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _report(targets: list[tuple[str, str]], report: Report, color: str) -> None:
+    from afflint.report import render
+
+    for name, target in targets:
+        if target == "-":
+            _print(render(name, report, color=_colored(color)))
+        else:
+            _write(target, render(name, report))
+
+
+def _write(target: str, chunks: Iterator[str]) -> None:
+    """A whole file or none: written beside its place and then moved there."""
+    temporary = f"{target}.{os.getpid()}.tmp"
+    try:
+        with open(temporary, "w", encoding="utf-8", newline="\n") as file:
+            file.writelines(chunks)
+        os.replace(temporary, target)
+    except OSError as error:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+        raise click.UsageError(f"cannot write {target!r}: {error.strerror}") from None
+
+
+def _print(chunks: Any) -> None:
+    stream = sys.stdout
+    if hasattr(stream, "reconfigure"):
+        # A name from a manifest must not end the run because the terminal cannot show it.
+        stream.reconfigure(errors="backslashreplace")
+    stream.writelines(chunks)
+    stream.flush()
+
+
+def _colored(when: str) -> bool:
+    if when != "auto":
+        return when == "always"
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def _visible(text: str) -> str:
+    from afflint.report.escape import visible
+
+    return visible(text)
+
+
+class _Progress:
+    """How many files are done, on standard error, once a run on a terminal takes longer than a second."""
+
+    def __init__(self, total: int) -> None:
+        import time
+
+        self._total = total
+        self._clock = time.monotonic
+        self._next = self._clock() + 1
+        self._shown = False
+
+    def __call__(self, done: int) -> None:
+        now = self._clock()
+        if now < self._next or not sys.stderr.isatty():
+            return
+        self._next = now + 0.1
+        self._shown = True
+        width = 24
+        filled = width * done // max(self._total, 1)
+        sys.stderr.write(f"\r{'━' * filled}{'─' * (width - filled)} {done}/{self._total} files")
+        sys.stderr.flush()
+
+    def clear(self) -> None:
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+# The way in.
+
+
+def main() -> None:
+    """Run the command line and end the process with one of the exit codes above."""
+    sys.exit(_guarded())
+
+
+def _guarded() -> int:
+    # Manifests are trees without cycles; looking for some costs a tenth of the run.
+    gc.disable()
+    try:
+        result = cli.main(prog_name="afflint", standalone_mode=False)
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except click.Abort:
+        return 130
+    except KeyboardInterrupt:
+        return 130
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        return USAGE
+    except click.ClickException as error:
+        return _say(f"afflint: {' '.join(error.format_message().split())}", USAGE)
+    except BrokenPipeError:
+        # Whoever read our output has seen enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        return _failed(error)
+    return result if isinstance(result, int) else 0
+
+
+def _failed(error: Exception) -> int:
+    from afflint.config import ConfigError
+
+    if isinstance(error, ConfigError):
+        return _say("\n".join(f"afflint: {line}" for line in str(error).splitlines()), USAGE)
+    if os.environ.get("AFFLINT_TRACEBACK"):
+        import traceback
+
+        traceback.print_exc()
+    summary = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+    return _say(_FAULT_MESSAGE.format(error=_visible(summary)), FAULT)
+
+
+def _say(message: str, code: int) -> int:
+    sys.stderr.write(f"{message}\n")
+    return code

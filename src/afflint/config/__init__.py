@@ -1,0 +1,356 @@
+"""The settings of a run with the place each came from: a configuration file, the command line or the defaults.
+
+Globs (``include``, ``exclude``, ``context``, ``per-file-ignores``) are read as lines of a ``.gitignore`` and match paths relative to
+``Config.root``, also those that a configuration inherits by ``extends``. Paths (``extends``, ``nodes``) are relative to the file that
+says them.
+
+Everything that needs a configuration file to exist (YAML, TOML, the schema) is imported when there is one. Every run imports this
+module, hence no ``from __future__ import annotations``: with it, NamedTuple compiles each annotation, which takes most of the import.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from afflint.findings import SEVERITIES, Severity, Span, field_of
+
+__all__ = [
+    "ALL",
+    "COMMAND_LINE",
+    "DEFAULT",
+    "KEYS",
+    "SEVERITIES",
+    "Config",
+    "ConfigError",
+    "ConfigProblem",
+    "Origin",
+    "Policy",
+    "Workload",
+    "covers",
+    "default",
+    "describe",
+    "did_you_mean",
+    "find",
+    "ignores",
+    "is_selected",
+    "is_version",
+    "load",
+    "matcher",
+    "nearest",
+    "printable",
+    "quoted",
+    "selected",
+    "unknown_name",
+    "with_overrides",
+]
+
+ALL = "all"
+"""Stands for every rule, wherever the name of a rule or category may stand."""
+
+_FILES = (".afflint.yaml", ".afflint.yml")
+
+
+class Origin(NamedTuple):
+    """Where a value was set. ``file`` is None for defaults and the command line; ``source`` says by what a file's list was added to."""
+
+    file: str | None
+    line: int
+    column: int
+    source: str = "file"
+
+    def __str__(self) -> str:
+        if self.file is None:
+            return self.source
+        place = f"{printable(self.file)}:{self.line}:{self.column}"
+        return place if self.source == "file" else f"{place} and {self.source}"
+
+
+DEFAULT = Origin(None, 0, 0, "default")
+COMMAND_LINE = Origin(None, 0, 0, "command line")
+
+
+class Workload(NamedTuple):
+    """A custom resource that embeds a pod template, and the keys that lead to it."""
+
+    api_version: str
+    kind: str
+    template: tuple[str, ...]
+
+
+class Policy(NamedTuple):
+    """A rule of the user's: a check with its parameters, and what it applies to. ``severity`` and ``message`` None: the check's own."""
+
+    name: str
+    check: str
+    params: Mapping[str, object]
+    applies_to: Mapping[str, object]
+    severity: Severity | None
+    message: str | None
+
+
+class Config(NamedTuple):
+    """The effective settings: one field per key of the configuration, ``-`` written as ``_``.
+
+    ``root`` is the directory that globs are relative to. ``origins`` has every key, and ``severity.<rule>`` and
+    ``per-file-ignores.<glob>`` (written as ``findings.field_of`` writes them) for the entries of maps.
+    """
+
+    root: str
+    origins: Mapping[str, Origin]
+    extends: tuple[str, ...] = ()
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    context: tuple[str, ...] = ()
+    complete: bool = False
+    nodes: tuple[str, ...] = ()
+    select: tuple[str, ...] | None = None  # None: the rules that are on by default
+    ignore: tuple[str, ...] = ()
+    extend_select: tuple[str, ...] = ()
+    severity: Mapping[str, Severity] = {}  # plain dicts: a read-only view cannot be pickled
+    per_file_ignores: Mapping[str, tuple[str, ...]] = {}
+    kubernetes_version: str = "1.37"
+    admission_plugins: tuple[str, ...] = ()
+    feature_gates: tuple[str, ...] = ()
+    workloads: tuple[Workload, ...] = ()
+    policies: tuple[Policy, ...] = ()
+    physical_host_key: str = "node.cluster.x-k8s.io/esxi-host"
+
+
+KEYS = tuple(field.replace("_", "-") for field in Config._fields if field not in ("root", "origins"))
+"""The keys of a configuration file."""
+
+
+class ConfigProblem(NamedTuple):
+    """A mistake in a configuration file."""
+
+    file: str
+    span: Span
+    message: str
+
+    def __str__(self) -> str:
+        return f"{printable(self.file)}:{self.span.line}:{self.span.column}: {self.message}"
+
+
+class ConfigError(Exception):
+    """All the mistakes of a configuration and of those it extends. As text: one line each."""
+
+    def __init__(self, problems: tuple[ConfigProblem, ...]) -> None:
+        super().__init__(problems)
+        self.problems = problems
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.problems))
+
+
+def find(start: str) -> str | None:
+    """The configuration for ``start`` (a directory, or a file in it): the nearest upward, relative to the working directory if below it.
+
+    In one directory ``.afflint.yaml`` comes before ``.afflint.yml`` before pyproject.toml; a pyproject.toml without ``[tool.afflint]`` is
+    passed over. As with ruff, the search ends at the root of the file system; a ``.git`` directory does not end it.
+    """
+    directory = os.path.abspath(start)
+    if not os.path.isdir(directory):
+        directory = os.path.dirname(directory)
+    while True:
+        found = _find_in(directory)
+        parent = os.path.dirname(directory)
+        if found or parent == directory:
+            return found and _from_here(found)
+        directory = parent
+
+
+def _find_in(directory: str) -> str | None:
+    for name in _FILES:
+        path = os.path.join(directory, name)
+        if os.path.isfile(path):
+            return path
+    path = os.path.join(directory, "pyproject.toml")
+    return path if os.path.isfile(path) and _has_table(path) else None
+
+
+def _has_table(pyproject: str) -> bool:
+    """Whether the file has ``[tool.afflint]``. Most do not even have the word, which spares importing a parser."""
+    try:
+        with open(pyproject, "rb") as file:
+            raw = file.read()
+    except OSError:  # whoever may not read it does not know that it is a configuration
+        return False
+    if b"afflint" not in raw:
+        return False
+    from afflint.config.toml import has_table
+
+    return has_table(raw)
+
+
+def _from_here(path: str) -> str:
+    here = os.path.join(os.getcwd(), "")
+    return path[len(here) :] if path.startswith(here) else path
+
+
+def default() -> Config:
+    """The settings of a run without a configuration; globs are relative to the working directory."""
+    return Config(os.getcwd(), dict.fromkeys(KEYS, DEFAULT))
+
+
+def load(path: str, *, rule_names: Sequence[str], categories: Sequence[str], root: str | None = None) -> Config:
+    """The configuration in ``path`` (``.toml``: its ``[tool.afflint]`` table; anything else: YAML) and those it extends.
+
+    ``root``: what globs are relative to; without it, the directory of ``path``. Raises ConfigError with all mistakes at once.
+    """
+    from afflint.config.loading import resolve
+
+    values, origins = resolve(path, (*rule_names,), (*categories,))
+    directory = os.path.dirname(path) if root is None else root
+    return default()._replace(
+        root=os.path.abspath(directory),
+        origins={**dict.fromkeys(KEYS, DEFAULT), **origins},
+        **{key.replace("-", "_"): value for key, value in values.items()},
+    )
+
+
+def with_overrides(
+    config: Config,
+    *,
+    nodes: Sequence[str] = (),
+    select: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    extend_select: Sequence[str] = (),
+    kubernetes_version: str | None = None,
+) -> Config:
+    """The settings with what the command line says on top; what is empty or None was not said.
+
+    As with ruff, ``select`` starts afresh: the file's ``ignore`` and ``extend-select`` no longer hold. Without it ``ignore`` and
+    ``extend-select`` add to the file's lists, and a name in ``extend-select`` is no longer ignored by the file.
+    """
+    said: dict[str, Any] = {}
+    if nodes:
+        said["nodes"] = tuple(nodes)
+    if kubernetes_version is not None:
+        said["kubernetes-version"] = kubernetes_version
+    if select:
+        said |= {"select": tuple(select), "ignore": tuple(ignore), "extend-select": tuple(extend_select)}
+    origins = {**config.origins, **dict.fromkeys(said, COMMAND_LINE)}
+    if not select and (ignore or extend_select):
+        kept = tuple(name for name in config.ignore if name not in extend_select)
+        said |= {"ignore": (*kept, *ignore), "extend-select": (*config.extend_select, *extend_select)}
+        for key, added, before in (("ignore", ignore, kept), ("extend-select", extend_select, config.extend_select)):
+            if added:
+                origins[key] = origins[key]._replace(source=COMMAND_LINE.source) if before else COMMAND_LINE
+    return config._replace(origins=origins, **{key.replace("-", "_"): value for key, value in said.items()})
+
+
+def is_selected(name: str, category: str, on_by_default: bool, config: Config) -> bool:
+    """Whether a rule runs. Its own name beats its category, the category beats ``all``; at equal rank ``ignore`` wins."""
+    ranked = (ALL, category, name)
+
+    def rank(names: Iterable[str]) -> int:
+        return max((ranked.index(word) + 1 for word in names if word in ranked), default=0)
+
+    wanted = rank((*(config.select or ()), *config.extend_select))
+    unwanted = rank(config.ignore)
+    if wanted == unwanted == 0:
+        return on_by_default and config.select is None
+    return wanted > unwanted
+
+
+def selected(rules: Iterable[tuple[str, str, bool]], config: Config) -> frozenset[str]:
+    """The names of the rules that run, of rules given as (name, category, on by default)."""
+    return frozenset(name for name, category, on in rules if is_selected(name, category, on, config))
+
+
+def covers(names: frozenset[str], name: str, category: str) -> bool:
+    """Whether ``names`` (of rules, categories, or ``all``) include this rule."""
+    return name in names or category in names or ALL in names
+
+
+def ignores(config: Config) -> Callable[[str], frozenset[str]]:
+    """What ``per-file-ignores`` says about a file: from its path relative to ``config.root`` to the names for ``covers``."""
+    entries = [(matcher((glob,)), names) for glob, names in config.per_file_ignores.items()]
+
+    def of_file(path: str) -> frozenset[str]:
+        return frozenset(name for matches, names in entries if matches(path) for name in names)
+
+    return of_file
+
+
+def matcher(patterns: Sequence[str]) -> Callable[[str], bool]:
+    """Whether a path is matched by ``patterns``, which mean what they mean in a ``.gitignore`` (``!`` takes back, the last match counts).
+
+    Paths are relative to the root with forward slashes; a directory's ends with one. Only a leading ``#`` is no comment here.
+    """
+    if not patterns:
+        return lambda _: False
+    from pathspec import GitIgnoreSpec
+
+    return GitIgnoreSpec.from_lines(map(escaped_comment, patterns)).match_file
+
+
+def escaped_comment(pattern: str) -> str:
+    """The pattern for pathspec: a ``#`` in front is part of a name, since lists in a configuration have comments of their own."""
+    return f"\\{pattern}" if pattern.startswith("#") else pattern
+
+
+def unknown_name(name: str, rule_names: Iterable[str], categories: Iterable[str]) -> str | None:
+    """What is wrong with ``name`` as the name of a rule, a category or ``all``; None when it is one."""
+    known = (*rule_names, *categories, ALL)
+    return None if name in known else f"unknown rule or category {quoted(name)}{did_you_mean(name, known)}"
+
+
+def is_version(text: str) -> bool:
+    """Whether ``text`` is a Kubernetes version as ``kubernetes-version`` has it: ``1.34``."""
+    minor = text[2:]
+    return text.startswith("1.") and minor.isascii() and minor.isdigit() and len(minor) <= 2 and str(int(minor)) == minor
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that was probably meant, None when nothing is near."""
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(word.lower().replace("_", "-"), [*known], n=1)), None)
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The end of a message about an unknown word: ``; did you mean `x`?``, or nothing."""
+    near = nearest(word, known)
+    return f"; did you mean `{near}`?" if near else ""
+
+
+def printable(text: str) -> str:
+    """``text`` with escapes for what must not reach a terminal: control characters, directional marks, odd spaces."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else char.encode("unicode_escape", "surrogatepass").decode("ascii") for char in text)
+
+
+def quoted(text: str) -> str:
+    """``text`` as messages quote it: printable, on one line, between backticks, cut when it is long."""
+    return f"`{printable(text if len(text) <= 80 else text[:79] + '…')}`"
+
+
+def describe(config: Config) -> Iterator[tuple[str, str, str]]:
+    """Each setting as (key, value as YAML would write it on one line, origin); entries of maps one by one."""
+    for key in KEYS:
+        value = getattr(config, key.replace("-", "_"))
+        if isinstance(value, dict) and value:
+            for entry, item in value.items():
+                name = field_of((key, entry))
+                yield printable(name), _flow(item), str(config.origins.get(name, config.origins[key]))
+        else:
+            yield key, _flow(value) if value is not None else "(the default rules)", str(config.origins[key])
+
+
+def _flow(value: object) -> str:
+    """A value in YAML's flow style, near enough to be read by people."""
+    if isinstance(value, Workload):
+        value = {"apiVersion": value.api_version, "kind": value.kind, "template": ".".join(value.template)}
+    elif isinstance(value, Policy):
+        value = {field.replace("_", "-"): item for field, item in value._asdict().items() if item not in (None, {})}
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_flow(key)}: {_flow(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(_flow, value)) + "]"
+    if value is None or isinstance(value, bool):
+        return str(value).lower() if value is not None else "null"
+    text = str(value)
+    plain = text.isprintable() and not any(char in text for char in ",[]{}\"'#: ") and text
+    return text if plain else '"' + printable(text).replace('"', '\\"') + '"'

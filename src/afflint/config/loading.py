@@ -1,0 +1,251 @@
+"""Resolves a configuration file: the files it extends, the mistakes in all of them, and the values that hold in the end."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from re import error as BadPattern  # noqa: N812 - its name since Python 3.13 is PatternError, in all versions it is this
+from typing import Any, NamedTuple
+
+from afflint.config import ALL, ConfigError, ConfigProblem, Origin, Policy, Workload, did_you_mean, escaped_comment, quoted, unknown_name
+from afflint.config.located import Fault, Lines, Located, ReadError, decode, read_bytes
+from afflint.config.mistakes import shape_faults
+from afflint.findings import Path, field_of
+
+MOST_PROBLEMS = 100
+"""Of one file; whoever has more has another problem than these."""
+
+LONGEST_CHAIN = 32
+
+_MAPS = ("severity", "per-file-ignores")
+_PATHS = ("extends", "nodes")
+_NAMES = ("select", "ignore", "extend-select")
+_GLOBS = ("include", "exclude", "context")
+
+
+class _Values(NamedTuple):
+    """What a file and those below it say, by key, and where."""
+
+    values: Mapping[str, Any]
+    origins: Mapping[str, Origin]
+
+    def under(self, above: _Values) -> _Values:
+        """Both together: what stands above wins, maps merge key by key."""
+        merged = {key: {**self.values[key], **above.values[key]} for key in _MAPS if key in self.values and key in above.values}
+        return _Values({**self.values, **above.values, **merged}, {**self.origins, **above.origins})
+
+
+_NOTHING = _Values({}, {})
+
+
+def resolve(path: str, rule_names: tuple[str, ...], categories: tuple[str, ...]) -> _Values:
+    """The values and origins of a configuration file by key, those it extends included. Raises ConfigError."""
+    loader = _Loader(rule_names, categories)
+    resolved = loader.resolve(path)
+    loader.check_names()
+    if loader.problems:
+        raise ConfigError(tuple(sorted(set(loader.problems), key=loader.order)))
+    return resolved
+
+
+class _File(NamedTuple):
+    name: str
+    located: Located
+
+    def problem(self, fault: Fault) -> ConfigProblem:
+        return ConfigProblem(self.name, self.located.lines.span(fault.extent), fault.message)
+
+
+class _Loader:
+    def __init__(self, rule_names: tuple[str, ...], categories: tuple[str, ...]) -> None:
+        self.rule_names = rule_names
+        self.categories = categories
+        self.problems: list[ConfigProblem] = []
+        self.met: list[str] = []  # the names of all files, the one asked for first
+        self.files: list[_File] = []
+        self.resolved: dict[str, _Values] = {}  # by real path: two files may extend the same third
+
+    def order(self, problem: ConfigProblem) -> tuple[object, ...]:
+        """File by file as they were met, in a file by position."""
+        return (self.met.index(problem.file), *problem)
+
+    def resolve(self, path: str) -> _Values:
+        """What the file that was asked for says."""
+        try:
+            return self._resolve(path, ())
+        except ReadError as refused:
+            self.problems.append(ConfigProblem(path, Lines("").span((0, 0)), refused.message))
+            return _NOTHING
+
+    def _resolve(self, name: str, chain: tuple[str, ...]) -> _Values:
+        """Raises ReadError when the file cannot be opened, for that is a mistake of whoever names it; its own mistakes it notes."""
+        self.met.append(name)
+        raw = read_bytes(name)
+        identity = os.path.realpath(name)
+        if identity not in self.resolved:
+            file = self._read(name, raw)
+            self.resolved[identity] = self._checked(file, (*chain, identity)) if file else _NOTHING
+        return self.resolved[identity]
+
+    def _read(self, name: str, raw: bytes) -> _File | None:
+        try:
+            text = decode(raw)
+            if name.endswith(".toml"):
+                from afflint.config.toml import read_toml as read
+            else:
+                from afflint.config.yaml import read_yaml as read
+            self.files.append(_File(name, read(text)))
+        except ReadError as refused:
+            lines = Lines(raw.decode("utf-8-sig", "replace"))
+            self.problems.append(ConfigProblem(name, lines.span(refused.extent), refused.message))
+            return None
+        return self.files[-1]
+
+    def _checked(self, file: _File, chain: tuple[str, ...]) -> _Values:
+        """What the file says on top of those it extends; its mistakes are noted."""
+        below = self._extended(file, chain)
+        faults = list(islice(_faults(file.located), MOST_PROBLEMS))
+        self.problems += map(file.problem, faults)
+        return below if faults else below.under(_typed(file))
+
+    def _extended(self, file: _File, chain: tuple[str, ...]) -> _Values:
+        """What the files that this one extends say, the later over the earlier."""
+        below = _NOTHING
+        for path, target in _texts(file.located, ("extends",)):
+            try:
+                below = below.under(self._one_extended(_beside(file.name, target), chain))
+            except ReadError as refused:  # noqa: PERF203 - each one is a mistake of its own
+                self.problems.append(file.problem(Fault(file.located.value(path), f"{quoted(target)} {refused.message}")))
+        return below
+
+    def _one_extended(self, name: str, chain: tuple[str, ...]) -> _Values:
+        if len(chain) > LONGEST_CHAIN:
+            raise ReadError(f"is the end of a chain of more than {LONGEST_CHAIN} configurations that extend each other")
+        if "\0" not in name and os.path.realpath(name) in chain:
+            raise ReadError("leads back to a file that extends this one" if len(chain) > 1 else "is this file itself")
+        return self._resolve(name, chain)
+
+    def check_names(self) -> None:
+        """Note the names of no rule and no category. Last, for a file may name the policies of another."""
+        policies = {str(name) for file in self.files for _, name in _texts(file.located, ("policies",), "name")}
+        known = (*self.rule_names, *sorted(policies - {*self.rule_names}))
+        for file in self.files:
+            faults = [*_policy_faults(file.located, {*self.rule_names, *self.categories, ALL})]
+            faults += islice(_name_faults(file.located, known, self.categories), MOST_PROBLEMS)
+            self.problems += map(file.problem, faults)
+
+
+def _texts(located: Located, path: Path, key: str | None = None) -> Iterator[tuple[Path, str]]:
+    """The text at ``path``, or each text of the list there, or what each map in that list has under ``key``; nothing that is no text."""
+    value: Any = located.data
+    for step in path:
+        value = value.get(step) if isinstance(value, dict) else None
+    if isinstance(value, str):
+        yield path, value
+    for index, item in enumerate(value if isinstance(value, list) else ()):
+        if key is not None and isinstance(item, dict):
+            item = item.get(key)
+        if isinstance(item, str):
+            yield (*path, index, *([key] if key else [])), item
+
+
+def _keys(located: Located, key: str) -> list[str]:
+    value = located.data.get(key)
+    return list(value) if isinstance(value, dict) else []
+
+
+def _faults(located: Located) -> Iterator[Fault]:
+    """What is wrong with a file by itself, apart from the names of rules."""
+    yield from located.faults
+    yield from shape_faults(located)
+    for key in _GLOBS:
+        for path, glob in _texts(located, (key,)):
+            if glob and not _is_glob(glob):
+                yield Fault(located.value(path), f"{quoted(glob)} is a glob that matches nothing")
+    for glob in _keys(located, "per-file-ignores"):
+        at = located.key(("per-file-ignores", glob))
+        if glob.startswith("!"):
+            yield Fault(at, f"{quoted(glob)}: a glob of `per-file-ignores` cannot begin with `!`")
+        elif not _is_glob(glob):
+            yield Fault(at, f"{quoted(glob)} is a glob that matches nothing")
+
+
+def _is_glob(glob: str) -> bool:
+    """Whether pathspec makes anything of a pattern. It drops some silently, and lets the faults of ``re`` through for others."""
+    from pathspec import GitIgnoreSpec
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            return any(pattern.include is not None for pattern in GitIgnoreSpec.from_lines([escaped_comment(glob)]).patterns)
+        except (ValueError, BadPattern, Warning):
+            return False
+
+
+def _policy_faults(located: Located, taken: set[str]) -> Iterator[Fault]:
+    """A policy is selected and ignored by its name, so it needs one of its own."""
+    seen: set[str] = set()
+    for path, name in _texts(located, ("policies",), "name"):
+        if name in taken:
+            yield Fault(located.value(path), f"{quoted(name)} is the name of a rule or category of afflint; a policy needs another")
+        elif name in seen:
+            yield Fault(located.value(path), f"another policy is named {quoted(name)} already")
+        seen.add(name)
+
+
+def _name_faults(located: Located, known: tuple[str, ...], categories: tuple[str, ...]) -> Iterator[Fault]:
+    """Names that are of no rule, where only these may stand, or of no rule and no category."""
+    lists: list[Path] = [(key,) for key in _NAMES]
+    lists += [("per-file-ignores", glob) for glob in _keys(located, "per-file-ignores")]
+    for list_path in lists:
+        for path, name in _texts(located, list_path):
+            message = unknown_name(name, known, categories)
+            if message and len(path) > len(list_path):
+                yield Fault(located.value(path), message)
+    for name in _keys(located, "severity"):
+        at = located.key(("severity", name))
+        if name in categories or name == ALL:
+            yield Fault(at, f"`{name}` is not one rule; severities are set rule by rule")
+        elif name not in known:
+            yield Fault(at, f"unknown rule {quoted(name)}{did_you_mean(name, known)}")
+
+
+def _beside(file: str, path: str) -> str:
+    """A path that stands in ``file``."""
+    return os.path.normpath(os.path.join(os.path.dirname(file), path))
+
+
+def _typed(file: _File) -> _Values:
+    """The values of a file without mistakes, as Config has them, and where they stand."""
+    values: dict[str, Any] = {}
+    origins: dict[str, Origin] = {}
+    for key, value in file.located.data.items():
+        values[key] = _value(file.name, key, value)
+        origins[key] = _origin(file, (key,))
+        if key in _MAPS:
+            origins |= {field_of((key, entry)): _origin(file, (key, entry)) for entry in values[key]}
+    return _Values(values, origins)
+
+
+def _origin(file: _File, path: Path) -> Origin:
+    span = file.located.lines.span(file.located.key(path))
+    return Origin(file.name, span.line, span.column)
+
+
+def _value(name: str, key: str, value: Any) -> object:
+    if key in _PATHS:
+        return tuple(_beside(name, path) for path in ([value] if isinstance(value, str) else value))
+    if key == "per-file-ignores":
+        return {glob: tuple(names) for glob, names in value.items()}
+    if key == "workloads":
+        return tuple(Workload(item["apiVersion"], item["kind"], tuple(item["template"].split("."))) for item in value)
+    if key == "policies":
+        return tuple(_policy(item) for item in value)
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _policy(item: Mapping[str, Any]) -> Policy:
+    get = item.get
+    return Policy(item["name"], item["check"], get("params", {}), get("applies-to", {}), get("severity"), get("message"))

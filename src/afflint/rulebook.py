@@ -1,0 +1,71 @@
+"""Rules for reading: a page in the terminal, the table of all of them, and both as JSON."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from afflint.rules import Rule
+
+_BOLD, _DIM, _CYAN, _PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[36m", "\x1b[0m"
+
+
+def page(rule: Rule, *, color: bool) -> str:
+    """The page of a rule for a terminal: headings stand out, examples are indented, markup is gone."""
+    bold, dim, cyan, plain = (_BOLD, _DIM, _CYAN, _PLAIN) if color else ("", "", "", "")
+    default = "" if rule.default else ", off by default"
+    fix = "" if rule.fix == "none" else f", {rule.fix} fix"
+    lines = [f"{bold}{rule.name}{plain}  {dim}{rule.category}, {rule.severity}{default}{fix}{plain}"]
+    fenced = False
+    for line in rule.page().splitlines()[1:]:
+        if line.startswith("```"):
+            fenced = not fenced
+            if fenced:
+                kind = line[3:].split()
+                lines.append(f"  {dim}{'wrong:' if 'bad' in kind else 'right:' if 'good' in kind else ''}{plain}".rstrip())
+        elif fenced:
+            lines.append(f"    {line}" if line else "")
+        elif line.startswith("## "):
+            lines.append(f"{bold}{line[3:]}{plain}")
+        else:
+            lines.append(re.sub(r"`([^`]+)`", rf"{cyan}\1{plain}", line) if color else line)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def table(rules: Sequence[Rule]) -> str:
+    """One line for each rule, grouped by category."""
+    width = max(len(rule.name) for rule in rules)
+    return "".join(_rows(rules, width))
+
+
+def _rows(rules: Sequence[Rule], width: int) -> Iterator[str]:
+    from afflint.rules import CATEGORIES
+
+    for category in CATEGORIES:
+        of_category = [rule for rule in rules if rule.category == category]
+        if not of_category:
+            continue
+        yield f"{category}\n"
+        for rule in of_category:
+            marks = ("" if rule.default else " (off by default)") + ("" if rule.fix == "none" else f" [{rule.fix} fix]")
+            yield f"  {rule.name:<{width}}  {rule.severity:<7}  {rule.summary().replace('`', '')}{marks}\n"
+
+
+def as_json(rules: Sequence[Rule], *, single: bool) -> str:
+    """The same as data: name, category, severity, default, fix, summary, help and the page in Markdown."""
+    import json
+
+    entries = [
+        {
+            "name": rule.name,
+            "category": rule.category,
+            "severity": rule.severity,
+            "default": rule.default,
+            "fix": rule.fix,
+            "summary": rule.summary(),
+            "help": rule.remedy(),
+            "page": rule.page(),
+        }
+        for rule in rules
+    ]
+    return json.dumps(entries[0] if single else entries, indent=2) + "\n"

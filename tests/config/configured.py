@@ -1,0 +1,44 @@
+"""What the tests of the configuration share: the rules it may name, its fixtures' types, a configuration that says everything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from afflint.config import Config
+
+RULES = ("empty-topology-key", "weight-out-of-range", "label-not-on-template", "no-single-target")
+CATEGORIES = ("admission", "labels", "fleet", "policy")
+
+Write = Callable[[str, str], Path]
+Load = Callable[[str], Config]
+Mistakes = Callable[[str], str]
+
+EVERYTHING = """\
+include: [deploy/**]
+exclude: [vendor/, "!vendor/ours/"]
+context: ["**/*.yaml"]
+complete: true
+nodes: nodes.yaml
+select: [admission, labels]
+ignore: [weight-out-of-range]
+extend-select: [all]
+severity:
+  empty-topology-key: warning
+per-file-ignores:
+  "legacy/**": [labels]
+kubernetes-version: "1.32"
+admission-plugins: [LimitPodHardAntiAffinityTopology]
+feature-gates: [TaintTolerationComparisonOperators]
+workloads:
+- apiVersion: argoproj.io/v1alpha1
+  kind: Rollout
+  template: spec.template
+policies:
+- name: zones
+  check: required-spread
+  params: {key: topology.kubernetes.io/zone, from: 3}
+  applies-to: {kinds: [Deployment]}
+  message: "spread it: three zones"
+physical-host-key: example.com/host
+"""

@@ -1,0 +1,174 @@
+"""[tool.afflint] in pyproject.toml: the same settings and the same mistakes, at their positions in TOML."""
+
+from __future__ import annotations
+
+import re
+import sys
+from textwrap import dedent
+
+import pytest
+from configured import Load, Mistakes, Write
+
+from afflint.config import Workload
+
+PYPROJECT = """\
+[project]
+name = "web" # tool.afflint
+description = '''
+[tool.afflint]
+select = ["not ours"]
+'''
+
+[tool.afflint]
+select = [
+  "admission", # [tool.afflint]
+  "fleet",
+]
+kubernetes-version = "1.33"
+severity.empty-topology-key = "info"
+per-file-ignores = { "legacy/**" = ["all"], 'a b' = ['labels'] }
+
+[[tool.afflint.workloads]]
+apiVersion = "example.com/v1"
+kind = "Web"
+template = "spec.template"
+
+[[tool.afflint.workloads]]
+apiVersion = "example.com/v1"
+kind = "Queue"
+template = "spec.worker.template"
+"""
+
+
+def test_a_table_in_pyproject_configures(write: Write, load: Load) -> None:
+    write("pyproject.toml", PYPROJECT)
+    config = load("pyproject.toml")
+    assert config.select == ("admission", "fleet")
+    assert config.kubernetes_version == "1.33"
+    assert config.severity == {"empty-topology-key": "info"}
+    assert config.per_file_ignores == {"legacy/**": ("all",), "a b": ("labels",)}
+    assert config.workloads == (
+        Workload("example.com/v1", "Web", ("spec", "template")),
+        Workload("example.com/v1", "Queue", ("spec", "worker", "template")),
+    )
+
+
+def test_its_values_have_origins(write: Write, load: Load) -> None:
+    write("pyproject.toml", PYPROJECT)
+    origins = load("pyproject.toml").origins
+    assert str(origins["select"]) == "pyproject.toml:9:1"
+    assert str(origins["severity.empty-topology-key"]) == "pyproject.toml:14:10"
+    assert str(origins["per-file-ignores[legacy/**]"]) == "pyproject.toml:15:22"
+    assert str(origins["workloads"]) == "pyproject.toml:17:16"
+    assert str(origins["exclude"]) == "default"
+
+
+def test_python_3_10_has_no_tomllib(write: Write, load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("tomli", reason="tomli is installed where it is needed, on Python 3.10")
+    monkeypatch.setitem(sys.modules, "tomllib", None)
+    write("pyproject.toml", PYPROJECT)
+    with monkeypatch.context() as python_3_10:
+        python_3_10.setattr(sys, "version_info", (3, 10, 0, "final", 0))
+        assert load("pyproject.toml").select == ("admission", "fleet")
+
+
+MISTAKES = {
+    "an unknown key": (
+        "[tool.afflint]\ningore = []\n",
+        "pyproject.toml:2:1: unknown key `ingore`; did you mean `ignore`?",
+    ),
+    "an unknown table": (
+        "[tool.afflint.severities]\nempty-topology-key = 'info'\n",
+        "pyproject.toml:1:15: unknown key `severities`; did you mean `severity`?",
+    ),
+    "an unknown rule": (
+        "[tool.afflint]\nselect = [\n  # first\n  'all',\n  \"flet\"\n]\n",
+        "pyproject.toml:5:3: unknown rule or category `flet`; did you mean `fleet`?",
+    ),
+    "an unknown severity in a sub-table": (
+        "[tool.afflint]\n\n  [tool.afflint.severity]\n  empty-topology-key = 'eror'\n",
+        "pyproject.toml:4:24: unknown severity `eror`; did you mean `error`?",
+    ),
+    "a version as a number": (
+        "[tool.afflint]\nkubernetes-version = 1.30\n",
+        'pyproject.toml:2:22: `kubernetes-version` must be quoted: write "1.30", for as a number 1.30 is 1.3',
+    ),
+    "a date": (
+        "[tool.afflint]\ncomplete = 2024-05-01 10:00:00Z # when\n",
+        "pyproject.toml:2:12: `complete` must be true or false, not the date `2024-05-01 10:00:00Z`",
+    ),
+    "a workload in a list of tables": (
+        (
+            "[[tool.afflint.workloads]]\napiVersion = 'v1'\nkind = 'Web'\ntemplate = 'spec'\n"
+            "[[tool.afflint.workloads]]\napiVersion = 'v1'\nkind = 'Web'\n"
+        ),
+        "pyproject.toml:5:1: `workloads[1]` lacks the key `template`",
+    ),
+    "parameters of the second policy": (
+        (
+            "[[tool.afflint.policies]]\nname = 'a'\ncheck = 'x'\n[[tool.afflint.policies]]\nname = 'b'\ncheck = 'x'\nparams = 1\n"
+            "applies-to.kinds = ['Web']\n[tool.other]\nparams = 2\n"
+        ),
+        "pyproject.toml:7:10: `policies[1].params` must be a map of parameters, not the number `1`",
+    ),
+    "a key that stands twice": (
+        "[tool.afflint]\nselect = ['all']\nselect = [\n  'fleet',\n]\n",
+        "pyproject.toml:3:1: the key `select` stands twice; first on line 2",
+    ),
+    "a key that stands twice on a line": (
+        "[tool.afflint]\nseverity = { empty-topology-key = 'info', empty-topology-key = 'error' }\n",
+        "pyproject.toml:2:43: the key `empty-topology-key` stands twice; first on line 2",
+    ),
+    "a table that stands twice": (
+        "[tool.afflint]\n[tool.other]\n[tool.afflint]\n",
+        "pyproject.toml:3:7: the key `afflint` stands twice; first on line 1",
+    ),
+    "a value that is none": (
+        "[tool.afflint]\ncomplete = yes\n",
+        "pyproject.toml:2:12: not valid TOML: invalid value",
+    ),
+    "an unclosed list": (
+        "[tool.afflint]\nselect = [",
+        "pyproject.toml:2:11: not valid TOML: invalid value",
+    ),
+    "no table": (
+        "[project]\nname = 'web'\n",
+        "pyproject.toml:1:1: the file has no table [tool.afflint]",
+    ),
+    "a value for the table": (
+        "[tool]\nafflint = 3\n",
+        "pyproject.toml:2:11: [tool.afflint] must be a table",
+    ),
+    "a number beyond measure": (
+        f"[tool.afflint]\ncomplete = 0x{'f' * 5000}\n",
+        "pyproject.toml:2:12: a number of more than 64 bits",
+    ),
+    "nesting beyond measure": (
+        f"[tool.afflint]\nparams = {'[' * 40}{']' * 40}\n",
+        "pyproject.toml:2:10: too large or too deeply nested for a configuration",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_shown_where_it_is(write: Write, mistakes: Mistakes, name: str) -> None:
+    text, message = MISTAKES[name]
+    write("pyproject.toml", text)
+    assert mistakes("pyproject.toml") == dedent(message)
+
+
+def test_nesting_that_the_parser_gives_up_on_is_a_mistake_too(write: Write, mistakes: Mistakes) -> None:
+    write("pyproject.toml", f"[tool.afflint]\nselect = {'[' * 100_000}")
+    assert re.fullmatch(r"pyproject.toml:2:\d+: nested too deeply for a configuration", mistakes("pyproject.toml"))
+
+
+def test_a_key_without_end_never_reaches_the_parser(write: Write, mistakes: Mistakes) -> None:
+    write("pyproject.toml", f"[tool.afflint]\n[x]\n{'a.' * 100_000}b = 1\n")
+    assert mistakes("pyproject.toml") == "pyproject.toml:3:203: a key of more than 100 parts"
+
+
+def test_what_the_parser_says_is_escaped(write: Write, mistakes: Mistakes) -> None:
+    write("pyproject.toml", '[tool.afflint]\n"\\q" = 1\nselect = ["\x1b"]\n')
+    message = mistakes("pyproject.toml")
+    assert message.startswith("pyproject.toml:2:")
+    assert message.isprintable()

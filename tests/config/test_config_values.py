@@ -1,0 +1,126 @@
+"""What a configuration says, what holds without one, and how both are shown."""
+
+from __future__ import annotations
+
+import os
+import pickle
+
+from configured import EVERYTHING, Load, Write
+
+from afflint import config
+from afflint.config import COMMAND_LINE, DEFAULT, KEYS, Config, Policy, Workload
+
+
+def test_every_key(load: Load) -> None:
+    read = load(EVERYTHING)
+    assert read._replace(origins={}) == Config(
+        root=os.getcwd(),
+        origins={},
+        include=("deploy/**",),
+        exclude=("vendor/", "!vendor/ours/"),
+        context=("**/*.yaml",),
+        complete=True,
+        nodes=("nodes.yaml",),
+        select=("admission", "labels"),
+        ignore=("weight-out-of-range",),
+        extend_select=("all",),
+        severity={"empty-topology-key": "warning"},
+        per_file_ignores={"legacy/**": ("labels",)},
+        kubernetes_version="1.32",
+        admission_plugins=("LimitPodHardAntiAffinityTopology",),
+        feature_gates=("TaintTolerationComparisonOperators",),
+        workloads=(Workload("argoproj.io/v1alpha1", "Rollout", ("spec", "template")),),
+        policies=(
+            Policy(
+                "zones",
+                "required-spread",
+                {"key": "topology.kubernetes.io/zone", "from": 3},
+                {"kinds": ["Deployment"]},
+                None,
+                "spread it: three zones",
+            ),
+        ),
+        physical_host_key="example.com/host",
+    )
+
+
+def test_an_empty_file_says_nothing(load: Load) -> None:
+    for text in ("# nothing yet\n", "---\n", "{}\n", "\n"):
+        assert load(text) == config.default()
+
+
+def test_globs_may_be_relative_to_another_root(write: Write) -> None:
+    write("ci/afflint.yaml", "exclude: [vendor/]\n")
+    assert config.load("ci/afflint.yaml", rule_names=(), categories=()).root == os.path.join(os.getcwd(), "ci")
+    assert config.load("ci/afflint.yaml", rule_names=(), categories=(), root=".").root == os.getcwd()
+
+
+def test_a_configuration_goes_to_another_process(load: Load) -> None:
+    read = load(EVERYTHING)
+    assert pickle.loads(pickle.dumps(read)) == read
+
+
+def test_anchors_are_understood(load: Load) -> None:
+    read = load("ignore: &noisy [labels]\nper-file-ignores:\n  a: *noisy\n  b: *noisy\n")
+    assert read.per_file_ignores == {"a": ("labels",), "b": ("labels",)}
+    assert str(read.origins["per-file-ignores.b"]) == ".afflint.yaml:4:3"
+
+
+def test_every_key_has_an_origin(load: Load) -> None:
+    assert config.default().origins == dict.fromkeys(KEYS, DEFAULT)
+    origins = load(EVERYTHING).origins
+    assert set(KEYS) < set(origins)
+    assert str(origins["complete"]) == ".afflint.yaml:4:1"
+    assert str(origins["extends"]) == "default"
+
+
+def test_describe_shows_each_value_and_its_origin(load: Load) -> None:
+    read = config.with_overrides(load(EVERYTHING), nodes=["n.yaml"], extend_select=["fleet"])
+    rows = {key: (value, origin) for key, value, origin in config.describe(read)}
+    assert rows == {
+        "extends": ("[]", "default"),
+        "include": ("[deploy/**]", ".afflint.yaml:1:1"),
+        "exclude": ("[vendor/, !vendor/ours/]", ".afflint.yaml:2:1"),
+        "context": ("[**/*.yaml]", ".afflint.yaml:3:1"),
+        "complete": ("true", ".afflint.yaml:4:1"),
+        "nodes": ("[n.yaml]", "command line"),
+        "select": ("[admission, labels]", ".afflint.yaml:6:1"),
+        "ignore": ("[weight-out-of-range]", ".afflint.yaml:7:1"),
+        "extend-select": ("[all, fleet]", ".afflint.yaml:8:1 and command line"),
+        "severity.empty-topology-key": ("warning", ".afflint.yaml:10:3"),
+        "per-file-ignores[legacy/**]": ("[labels]", ".afflint.yaml:12:3"),
+        "kubernetes-version": ("1.32", ".afflint.yaml:13:1"),
+        "admission-plugins": ("[LimitPodHardAntiAffinityTopology]", ".afflint.yaml:14:1"),
+        "feature-gates": ("[TaintTolerationComparisonOperators]", ".afflint.yaml:15:1"),
+        "workloads": ("[{apiVersion: argoproj.io/v1alpha1, kind: Rollout, template: spec.template}]", ".afflint.yaml:16:1"),
+        "policies": (
+            (
+                "[{name: zones, check: required-spread, params: {key: topology.kubernetes.io/zone, from: 3}, "
+                'applies-to: {kinds: [Deployment]}, message: "spread it: three zones"}]'
+            ),
+            ".afflint.yaml:20:1",
+        ),
+        "physical-host-key": ("example.com/host", ".afflint.yaml:26:1"),
+    }
+
+
+def test_describe_shows_what_holds_without_a_configuration() -> None:
+    rows = [*config.describe(config.default())]
+    assert [key for key, _, _ in rows] == [*KEYS]
+    assert ("select", "(the default rules)", "default") in rows
+    assert ("severity", "{}", "default") in rows
+
+
+def test_describe_escapes_what_a_file_says(load: Load) -> None:
+    rows = {key: value for key, value, _ in config.describe(load('exclude: ["\\e]2;x"]\nper-file-ignores: {"\\u202e": []}\n'))}
+    assert rows["exclude"] == '["\\x1b]2;x"]'
+    assert rows["per-file-ignores.\\u202e"] == "[]"
+
+
+def test_the_command_line_beats_the_file(load: Load) -> None:
+    read = load("kubernetes-version: '1.30'\nnodes: a.yaml\ncomplete: true\n")
+    said = config.with_overrides(read, kubernetes_version="1.34", nodes=("b.yaml", "c.yaml"))
+    assert (said.kubernetes_version, said.nodes, said.complete) == ("1.34", ("b.yaml", "c.yaml"), True)
+    assert said.origins["nodes"] == said.origins["kubernetes-version"] == COMMAND_LINE
+    assert str(said.origins["nodes"]) == "command line"
+    assert config.with_overrides(read) == read
