@@ -247,9 +247,9 @@ def _mistyped(mismatch: Mismatch, manifest: Manifest) -> Fault:
     if value is None:
         return Fault(rule, Match(path, f"{name} is null here, and KubeVirt wants {mismatch.expected}", "Give it a value, or remove it."))
     message = f"{name} must be {mismatch.expected}, not {type_name(value)}"
-    if isinstance(value, dict) and value and manifest.kind.kubevirt:
-        # KubeVirt's schemas prune before they look at types, so the server complains of the map's first key.
-        return Fault(rule, Match(path, message, _type_remedy(mismatch), field=(*path, next(iter(value)))))
+    if manifest.kind.kubevirt and {"labels", "annotations"}.isdisjoint(path):
+        # KubeVirt's schemas prune before they look at types, so the server complains of the first key in the wrong map or list.
+        return Fault(rule, Match(path, message, _type_remedy(mismatch), field=_first_key(path, value)))
     if isinstance(value, str) and mismatch.expected.startswith("a whole number"):
         message = f'{name} must be {mismatch.expected}, and `"{value[:40]}"` is a string'
         if value.lstrip("+-").isdigit() and len(value) < 10:
@@ -257,6 +257,12 @@ def _mistyped(mismatch: Mismatch, manifest: Manifest) -> Fault:
     elif isinstance(value, (int, float)) and not isinstance(value, bool) and mismatch.expected.startswith("a whole number"):
         message = f"{name} must be {mismatch.expected}, and {quoted(value)} is none"
     return Fault(rule, Match(path, message, _type_remedy(mismatch)))
+
+
+def _first_key(path: Path, value: object) -> Path:
+    if isinstance(value, dict) and value:
+        return (*path, next(iter(value)))
+    return _first_key((*path, 0), value[0]) if isinstance(value, list) and value and isinstance(value[0], dict) else path
 
 
 def _type_remedy(mismatch: Mismatch) -> str:

@@ -120,10 +120,10 @@ def _legacy_tolerations(text: str, path: Path) -> Iterator[Match]:
     try:
         value = json.loads(text)
     except ValueError:
-        yield Match(path, "the annotation must hold a JSON list of tolerations, and this is no JSON", remedy)
+        yield Match(path, "the annotation must hold a JSON list of tolerations, and this is no JSON", remedy, field=path[:-1])
         return
     if type(value) is not list and value is not None:
-        yield Match(path, "the annotation must hold a JSON list of tolerations", remedy)
+        yield Match(path, "the annotation must hold a JSON list of tolerations", remedy, field=path[:-1])
         return
     for item in items({"tolerations": value}, "tolerations", ()):
         for fault in (*toleration_faults(item), *_legacy_words(item)):
