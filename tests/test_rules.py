@@ -1,0 +1,179 @@
+"""Every rule page is complete, agrees with its check, and its examples give exactly the findings that they mark."""
+
+from __future__ import annotations
+
+import pytest
+
+import rule_pages
+from afflint import engine, rules
+from afflint.engine import Checker, Settings
+from afflint.findings import Edit, Finding, sort_key
+from rule_pages import Example
+
+EXAMPLES = rule_pages.examples()
+BAD = [example for example in EXAMPLES if example.info.startswith("yaml bad")]
+CHECKS = {**rules.MANIFEST_CHECKS, **rules.FLEET_CHECKS}
+LONGEST_HELP = 200
+
+each_page = pytest.mark.parametrize("name", rule_pages.names())
+each_example = pytest.mark.parametrize("example", EXAMPLES, ids=str)
+each_bad_example = pytest.mark.parametrize("example", BAD, ids=str)
+
+
+def findings_in(text: str, rule: str) -> list[Finding]:
+    """What a run over one file says with ``rule`` and all rules that are on by default, suppressions included."""
+    default = {each.name for each in rules.rules().values() if each.default}
+    checker = Checker(Settings(frozenset(default | {rule})))
+    data = text.encode()
+    result = checker.check("example.yaml", data)
+    across = checker.check_fleet([result.facts], lambda _: data, lambda _: True)
+    kept, _ = checker.silence(result, [*result.findings, *across])
+    return sorted(kept, key=sort_key)
+
+
+# The examples.
+
+
+@each_example
+def test_an_example_gives_exactly_the_findings_that_it_marks(example: Example) -> None:
+    found = findings_in(example.text, example.rule)
+    described = [f"{each.span.line}:{each.span.column} {each.rule}" for each in found]
+    wanted = [f"{line}:{column} {example.rule}" for line, column in example.expected()]
+    assert described == wanted, [f"{each.span.line}:{each.span.column} {each.message}" for each in found]
+
+
+@each_page
+def test_a_page_shows_the_mistake_and_its_mending(name: str) -> None:
+    verdicts = [example.bad for example in rule_pages.page(name).examples]
+    assert True in verdicts
+    assert False in verdicts
+    assert len(verdicts) <= 6
+
+
+@each_bad_example
+def test_messages_and_helps_read_like_all_others(example: Example) -> None:
+    for finding in findings_in(example.text, example.rule):
+        assert finding.message.strip()
+        assert not finding.message.endswith("."), "a message is no sentence and has no full stop"
+        assert finding.help.endswith("."), "a help is a sentence"
+        assert "TODO" not in finding.help
+        assert len(finding.help) <= LONGEST_HELP
+
+
+@each_page
+def test_the_page_says_what_kind_of_fix_its_examples_are_offered(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    offering = {key: rule._replace(fix="unsafe") for key, rule in rules.rules().items()}
+    monkeypatch.setattr(engine, "rules", lambda: offering)
+    found = [each for example in BAD if example.rule == name for each in findings_in(example.text, name)]
+    offered = any(finding.fix is not None for finding in found)
+    assert offered == (rule_pages.page(name).front["fix"] != "none")
+
+
+@each_bad_example
+def test_a_fix_mends_what_it_is_offered_for(example: Example) -> None:
+    found = findings_in(example.text, example.rule)
+    fixes = [finding.fix for finding in found if finding.fix is not None]
+    mended = edited(example.text, [edit for fix in fixes for edit in fix.edits])
+    remaining = [finding for finding in findings_in(mended, example.rule) if finding.fix is not None]
+    assert remaining == []
+    assert len(findings_in(mended, example.rule)) == len(found) - len(fixes)
+
+
+def edited(text: str, edits: list[Edit]) -> str:
+    """The text with edits applied from the last to the first, so that none moves another."""
+    lines = text.splitlines(keepends=True)
+    starts = [sum(map(len, lines[:number])) for number in range(len(lines) + 1)]
+    for (line, column, end_line, end_column), replacement in sorted(edits, reverse=True):
+        text = text[: starts[line - 1] + column - 1] + replacement + text[starts[end_line - 1] + end_column - 1 :]
+    return text
+
+
+# The pages.
+
+
+@each_page
+def test_front_matter_has_the_known_keys(name: str) -> None:
+    front = rule_pages.page(name).front
+    assert {"category", "severity", "fix", "check"} <= front.keys() <= {"category", "severity", "default", "fix", "check", "params"}
+    assert front["severity"] == "error" or front["category"] != "admission", "whatever the cluster refuses is an error"
+
+
+@each_page
+def test_sections_stand_in_order_under_the_name_of_the_rule(name: str) -> None:
+    page = rule_pages.page(name)
+    assert page.headings == [f"# {name}", "## Why it matters", "## How to fix it", "## Examples"]
+
+
+@each_page
+def test_the_first_paragraph_is_one_sentence(name: str) -> None:
+    summary = rules.rules()[name].summary()
+    assert summary.endswith(".")
+    assert ". " not in summary
+    assert "TODO" not in summary
+
+
+@each_page
+def test_the_remedy_can_stand_alone(name: str) -> None:
+    remedy = rules.rules()[name].remedy()
+    assert remedy.endswith(".")
+    assert "TODO" not in remedy
+    assert len(remedy) <= LONGEST_HELP
+
+
+@each_page
+def test_the_prose_says_something_and_can_be_printed_line_by_line(name: str) -> None:
+    """A terminal shows the lines as they are, code spans coloured: a span that goes on in the next line would colour the rest."""
+    for line in rule_pages.page(name).prose:
+        assert "TODO" not in line
+        assert len(line) <= 120
+        assert line.count("`") % 2 == 0, line
+
+
+# Pages and checks.
+
+
+@each_page
+def test_a_page_names_the_function_that_checks_it(name: str) -> None:
+    check = rule_pages.page(name).front["check"]
+    assert check == name.replace("-", "_")
+    assert name in rules.ENGINE_RULES or CHECKS[name].__name__ == check
+
+
+def test_every_check_has_a_page_and_every_page_a_check() -> None:
+    assert set(rule_pages.names()) == CHECKS.keys() | rules.ENGINE_RULES == rules.rules().keys()
+
+
+# How examples are read.
+
+
+def example_of(text: str) -> Example:
+    (example,) = rule_pages.parse("sample", f"---\nfix: none\n---\n# sample\n\n{text}").examples
+    return example
+
+
+def test_a_marker_means_the_line_above_it_and_the_column_of_its_caret() -> None:
+    example = example_of('```yaml bad\nkind: Pod\nspec: {a: "", b: ""}\n#        ^ finding\n#               ^ finding\n```\n')
+    assert example.bad
+    assert example.expected() == [(2, 10), (2, 17)]
+    assert example.line == 6
+
+
+def test_a_fence_may_say_where_its_finding_is() -> None:
+    assert example_of("```yaml bad line=2 column=1\nkind: Pod\nspec: {}\n```\n").expected() == [(2, 1)]
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("```yaml\nkind: Pod\n```\n", "line 6: an example begins with ```yaml bad or ```yaml good, not ```yaml"),
+        ("```yaml bad\nkind: Pod\n# ^finding\n```\n", "line 8: a marker reads `# ^ finding`, not '# ^finding'"),
+        ("```yaml bad\nkind: Pod # ^ finding\n```\n", "line 7: a marker reads `# ^ finding`, not 'kind: Pod # ^ finding'"),
+        ("```yaml bad\nkind: Pod\n```\n", "line 6: a bad example marks its findings, a good one has none"),
+        ("```yaml good\nkind: Pod\n# ^ finding\n```\n", "line 6: a bad example marks its findings, a good one has none"),
+        ("```yaml bad row=2\nkind: Pod\n```\n", "line 6: a fence may say line=N column=N, not 'row=2'"),
+    ],
+)
+def test_examples_that_cannot_be_understood_say_so(text: str, message: str) -> None:
+    with pytest.raises(ValueError) as raised:
+        example_of(text).expected()
+    assert str(raised.value) == message
