@@ -138,7 +138,7 @@ class Checker:
         yield from self._own("unused-suppression", name, suppression.document, suppression.span, message, "", fix)
 
     def _can_tell(self, name: str) -> bool:
-        """Whether this run could have found what a suppression names: rules that are off, or that need other files, may find it elsewhere."""
+        """Whether this run could have found what a suppression names: not rules that are off, or that need other files."""
         return name in self._settings.selected and name not in FLEET_CHECKS
 
     # Findings.

@@ -39,7 +39,7 @@ class Pods(NamedTuple):
     template_path: Path
     has_own_template: bool
     partial: bool
-    replicas: int
+    may_replicate: bool
 
     @property
     def merged_labels(self) -> Labels:
@@ -92,7 +92,7 @@ def _pods(workload: Workload, site: Site) -> Pods:
         workload.template_path,
         workload.has_own_template,
         workload.partial,
-        workload.replicas,
+        workload.may_replicate,
     )
 
 

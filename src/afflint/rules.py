@@ -6,7 +6,11 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
+from afflint.checks import affinity as affinity_checks
+from afflint.checks import fleet, kubevirt
 from afflint.checks import labels as label_checks
+from afflint.checks import spread as spread_checks
+from afflint.checks import tolerations as toleration_checks
 from afflint.checks.admission import affinity, controllers, fields, labels, spread, tolerations
 from afflint.checks.match import FleetMatch, Match, Target
 from afflint.findings import SEVERITIES, Severity
@@ -44,11 +48,42 @@ MANIFEST_CHECKS: dict[str, ManifestCheck] = {
     "job-selector": controllers.job_selector,
     "invalid-replicas": controllers.invalid_replicas,
     "invalid-scheduling-field": controllers.invalid_scheduling_field,
+    "selector-matches-nothing": label_checks.selector_matches_nothing,
+    "selector-matches-everything": label_checks.selector_matches_everything,
+    "contradictory-selector": label_checks.contradictory_selector,
+    "reserved-label": kubevirt.reserved_label,
+    "contradictory-requirements": affinity_checks.contradictory_requirements,
+    "never-matching-comparison": affinity_checks.never_matching_comparison,
+    "unparsable-preference": affinity_checks.unparsable_preference,
+    "empty-term": affinity_checks.empty_term,
+    "redundant-term": affinity_checks.redundant_term,
+    "deprecated-node-label": affinity_checks.deprecated_node_label,
+    "unknown-node-label": affinity_checks.unknown_node_label,
+    "unlikely-topology-key": affinity_checks.unlikely_topology_key,
+    "pinned-node": affinity_checks.pinned_node,
+    "hard-anti-affinity-topology": affinity_checks.hard_anti_affinity_topology,
+    "spread-misses-itself": spread_checks.spread_misses_itself,
+    "spread-without-effect": spread_checks.spread_without_effect,
+    "legacy-control-plane-toleration": toleration_checks.legacy_control_plane_toleration,
+    "untolerated-control-plane": toleration_checks.untolerated_control_plane,
+    "tolerates-everything": toleration_checks.tolerates_everything,
+    "shadowed-toleration": toleration_checks.shadowed_toleration,
+    "toleration-without-attraction": toleration_checks.toleration_without_attraction,
+    "deprecated-kubevirt-api": kubevirt.deprecated_kubevirt_api,
+    "misplaced-descheduler-annotation": kubevirt.misplaced_descheduler_annotation,
+    "migration-impossible": kubevirt.migration_impossible,
 }
 """The checks of one object, in the order in which they run."""
 
 FLEET_CHECKS: dict[str, FleetCheck] = {
     "label-not-on-template": label_checks.label_not_on_template,
+    "anti-affinity-misses-itself": fleet.anti_affinity_misses_itself,
+    "namespace-misses-target": fleet.namespace_misses_target,
+    "affinity-cycle": fleet.affinity_cycle,
+    "affinity-conflict": fleet.affinity_conflict,
+    "no-single-target": fleet.no_single_target,
+    "affinity-target-missing": fleet.affinity_target_missing,
+    "accidental-anti-affinity": fleet.accidental_anti_affinity,
 }
 """The checks of all objects of a run together."""
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from afflint.checks.constraint_selectors import says
 from afflint.checks.match import FleetMatch, Match, Place, Target
 from afflint.checks.wording import listing, quoted
 from afflint.facts import SPREAD, Pods, Reach, Site
 from afflint.findings import Severity, field_of
 from afflint.fleet import Fleet, near
-from afflint.kube.selectors import Selector, matches
+from afflint.kube.manifests import Manifest, Workload
+from afflint.kube.selectors import Selector, conflict, matches, parse_label_selector, requirement_paths
 
 # Labels of tools: they say who made an object, and nobody expects them on pods.
 _TOOL_PREFIXES = (
@@ -20,6 +22,71 @@ _TOOL_PREFIXES = (
     "workload.template.kubevirt.io/", "flavor.template.kubevirt.io/", "k8s-app", "chart", "heritage", "release",
 )  # fmt: skip
 _MOST_RELATED, _LOOKED_AT = 3, 50
+
+
+def selector_matches_nothing(manifest: Manifest, _target: Target) -> Iterator[Match]:
+    """Pod terms and spread constraints without a labelSelector, which match no pod at all."""
+    if not isinstance(manifest, Workload):
+        return
+    for term in manifest.constraints.pod_terms:
+        if term.data.get("labelSelector") is None and not _is_misspelt(term.data):
+            yield Match((*term.path, "labelSelector"), f"this {term.name} has no labelSelector, so it matches no pod")
+    for spread in manifest.constraints.spreads:
+        if spread.data.get("labelSelector") is None and not _is_misspelt(spread.data) and not manifest.partial:
+            yield Match((*spread.path, "labelSelector"), "this spread constraint has no labelSelector, so it counts no pod")
+
+
+def _is_misspelt(data: dict[str, Any]) -> bool:
+    """True when something stands in for the selector that the admission rules complain of."""
+    return any(key not in _KNOWN_BESIDE for key in data)
+
+
+_KNOWN_BESIDE = frozenset(
+    (
+        "labelSelector", "topologyKey", "namespaces", "namespaceSelector", "matchLabelKeys", "mismatchLabelKeys",
+        "maxSkew", "whenUnsatisfiable", "minDomains", "nodeAffinityPolicy", "nodeTaintsPolicy",
+    )
+)  # fmt: skip
+
+
+def selector_matches_everything(manifest: Manifest, _target: Target) -> Iterator[Match]:
+    """Empty selectors: in required anti-affinity against every pod of the namespace, in a spread constraint counting none."""
+    if not isinstance(manifest, Workload):
+        return
+    for term in manifest.constraints.pod_terms:
+        if term.anti and term.required and _is_empty(term.data):
+            message = "an empty labelSelector: the pods keep away from every pod of the namespace, and each of those from them"
+            yield Match((*term.path, "labelSelector"), message, key=True)
+    for spread in manifest.constraints.spreads:
+        if _is_empty(spread.data):
+            message = "an empty labelSelector counts no pods in a spread constraint, so nothing is spread"
+            yield Match((*spread.path, "labelSelector"), message, key=True, severity="warning")
+
+
+def _is_empty(data: dict[str, Any]) -> bool:
+    selector = data.get("labelSelector")
+    if type(selector) is not dict or data.get("matchLabelKeys") or data.get("mismatchLabelKeys"):
+        return False
+    return (
+        not selector.get("matchLabels")
+        and not selector.get("matchExpressions")
+        and not selector.keys() - {"matchLabels", "matchExpressions"}
+    )
+
+
+def contradictory_selector(manifest: Manifest, _target: Target) -> Iterator[Match]:
+    """Label selectors that no label set can satisfy."""
+    if not isinstance(manifest, Workload):
+        return
+    for selector in manifest.constraints.selectors:
+        parsed = parse_label_selector(selector.data)
+        if not isinstance(parsed, Selector) or len(parsed.requirements) < 2:
+            continue
+        clash = conflict(parsed.requirements)
+        if clash:
+            path = requirement_paths(selector.data)[clash[-1]]
+            words = listing((quoted(says(parsed.requirements[index])) for index in clash), "and also")
+            yield Match((*selector.path, *path), f"no pod can have {words}, so this selector matches nothing", key=True)
 
 
 def label_not_on_template(fleet: Fleet, _target: Target) -> Iterator[FleetMatch]:

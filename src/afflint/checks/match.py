@@ -12,11 +12,15 @@ NEWEST = (1, 37)
 
 
 class Target(NamedTuple):
-    """The cluster the manifests are for: its version as (1, minor), enabled feature gates and admission plugins."""
+    """The cluster the manifests are for: its version as (1, minor), enabled feature gates and admission plugins.
+
+    ``complete``: the manifests of the run, context included, are all that runs in their namespaces.
+    """
 
     version: tuple[int, int] = NEWEST
     feature_gates: frozenset[str] = frozenset()
     admission_plugins: frozenset[str] = frozenset()
+    complete: bool = False
 
 
 class Place(NamedTuple):

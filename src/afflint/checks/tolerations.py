@@ -1,0 +1,115 @@
+"""Tolerations that are out of date, superfluous, or missing where the node constraints need them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from afflint.checks.match import Match, Target
+from afflint.checks.wording import quoted
+from afflint.kube.constraints import Item
+from afflint.kube.manifests import Manifest, Workload
+from afflint.kube.node_labels import CONTROL_PLANE, MASTER
+from afflint.kube.selectors import Selector, parse_node_term
+from afflint.kube.taints import Taint, Toleration, implies, tolerated
+
+
+def _parsed(workload: Workload) -> list[tuple[Item, Toleration]]:
+    """The well-formed tolerations; malformed ones are left to the admission rules."""
+    found: list[tuple[Item, Toleration]] = []
+    for item in workload.constraints.tolerations:
+        parts = [item.data.get(field) or "" for field in ("key", "operator", "value", "effect")]
+        if all(type(part) is str for part in parts):
+            found.append((item, Toleration(*parts)))
+    return found
+
+
+def legacy_control_plane_toleration(manifest: Manifest, _target: Target) -> Iterator[Match]:
+    """Tolerations of the old master taint without the one for control-plane."""
+    if not isinstance(manifest, Workload) or not manifest.constraints.tolerations:
+        return
+    parsed = _parsed(manifest)
+    taint = Taint(CONTROL_PLANE, "", "NoSchedule")
+    if tolerated(taint, (toleration for _, toleration in parsed)):
+        return
+    for item, toleration in parsed:
+        if toleration.key == MASTER:
+            message = f"this tolerates only the taint {quoted(MASTER)}, which control planes no longer carry since Kubernetes 1.24"
+            yield Match((*item.path, "key"), message, replacement=CONTROL_PLANE)
+
+
+def untolerated_control_plane(manifest: Manifest, _target: Target) -> Iterator[Match]:
+    """Node constraints that ask for control-plane nodes, without a toleration for the taint these carry."""
+    if not isinstance(manifest, Workload) or manifest.partial:
+        return
+    asked = _asks_for_control_plane(manifest)
+    if asked is None:
+        return
+    path, key, is_key = asked
+    tolerations = [toleration for _, toleration in _parsed(manifest)]
+    for role in {key, CONTROL_PLANE}:
+        if tolerated(Taint(role, "", "NoSchedule"), tolerations):
+            return
+    message = f"only nodes with {quoted(key)} will do, and these are usually tainted {quoted(key + ':NoSchedule')}, which is not tolerated"
+    yield Match(path, message, key=is_key)
+
+
+def _asks_for_control_plane(workload: Workload) -> tuple[tuple[str | int, ...], str, bool] | None:
+    selector = workload.constraints.node_selector
+    for key in (CONTROL_PLANE, MASTER):
+        # A value of "true" is how k3s and RKE label their servers, which take any pod.
+        if selector and selector.data.get(key) in ("", None) and key in selector.data:
+            return (*selector.path, key), key, True
+    required = [term for term in workload.constraints.node_terms if term.required]
+    found = None
+    for term in required:
+        parsed = parse_node_term(term.data)
+        keys = (
+            {each.key for each in parsed.requirements if each.operator == "Exists" or each.values == ("",)}
+            if isinstance(parsed, Selector)
+            else set()
+        )
+        asked = keys & {CONTROL_PLANE, MASTER}
+        if not asked:
+            return None
+        found = found or ((*term.path, "matchExpressions"), CONTROL_PLANE if CONTROL_PLANE in asked else MASTER, False)
+    return found
+
+
+def tolerates_everything(manifest: Manifest, _target: Target) -> Iterator[Match]:
+    """A toleration of every taint, on pods that are not there to run on every node."""
+    if isinstance(manifest, Workload) and manifest.kind.name not in ("DaemonSet", "Pod"):
+        for item, toleration in _parsed(manifest):
+            if toleration == Toleration(operator="Exists"):
+                message = "this tolerates every taint: cordoned nodes, control planes, and nodes that are about to go"
+                yield Match((*item.path, "operator"), message)
+
+
+def shadowed_toleration(manifest: Manifest, _target: Target) -> Iterator[Match]:
+    """Tolerations that another one of the same pod makes superfluous."""
+    if not isinstance(manifest, Workload) or len(manifest.constraints.tolerations) < 2:
+        return
+    parsed = _parsed(manifest)
+    for index, (item, toleration) in enumerate(parsed[:_MOST]):
+        for other_index, (other_item, other) in enumerate(parsed[:_MOST]):
+            if index == other_index or item.data.get("tolerationSeconds") != other_item.data.get("tolerationSeconds"):
+                continue
+            if implies(other, toleration) and (other_index < index or not implies(toleration, other)):
+                which = f"toleration {other_index + 1} of this list"
+                yield Match(item.path, f"this adds nothing: {which} already tolerates what it tolerates", "Remove it.")
+                break
+
+
+# Nobody writes as many; comparing each with each must stay cheap for a hostile list.
+_MOST = 100
+
+
+def toleration_without_attraction(manifest: Manifest, _target: Target) -> Iterator[Match]:
+    """Tolerations of dedicated nodes by pods that nothing sends there. Off by default: tolerating is not choosing."""
+    if not isinstance(manifest, Workload) or manifest.kind.name == "DaemonSet":
+        return
+    constraints = manifest.constraints
+    if constraints.node_selector or constraints.node_terms:
+        return
+    for item, toleration in _parsed(manifest):
+        if toleration.key and not toleration.key.startswith(("node.kubernetes.io/", "node-role.kubernetes.io/", "node.cloudprovider.")):
+            yield Match((*item.path, "key"), f"the pods may run on nodes tainted {quoted(toleration.key)}, but nothing sends them there")
