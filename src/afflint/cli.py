@@ -14,6 +14,9 @@ from afflint import __version__
 from afflint.findings import SEVERITIES
 
 if TYPE_CHECKING:
+    from collections import Counter
+
+    from afflint.baseline import Entry
     from afflint.config import Config
     from afflint.reading.sources import Source
     from afflint.report import Report
@@ -60,6 +63,14 @@ def cli() -> None:
     "--kubernetes-version", metavar="1.N", help="The version of the cluster that the manifests are for. Default: the newest known."
 )
 @click.option("--stdin-filename", metavar="NAME", help="How reports call standard input ('-').")
+@click.option("--kustomize", "kustomizations", multiple=True, metavar="DIR", help="Check what `kustomize build DIR` gives. Repeatable.")
+@click.option("--helm", "charts", multiple=True, metavar="CHART", help="Check what `helm template CHART` gives. Repeatable.")
+@click.option("--values", "values", multiple=True, metavar="FILE", help="A values file for --helm. Repeatable.")
+@click.option("--baseline", metavar="FILE", help="Report only what is not in this baseline.")
+@click.option(
+    "--write-baseline", is_flag=True, help="Write what is found to the baseline (default .afflint-baseline.json), and exit with 0."
+)
+@click.option("--statistics", is_flag=True, help="Count findings by rule instead of listing them.")
 @click.option("--no-ignore", is_flag=True, help="Report what inline suppressions silence.")
 @click.option("--jobs", type=int, metavar="N", help="Processes. Default: one for each core when there are many files.")
 @click.option("--show-files", is_flag=True, help="List the files that would be read, and stop.")
@@ -74,16 +85,27 @@ def check(paths: tuple[str, ...], **options: Any) -> int:
     _one_of("--fail-on", options["fail_on"], SEVERITIES)
     _one_of("--color", options["color"], ("auto", "always", "never"))
     config = _configuration(options)
+    rendered = _rendered(options) if options["kustomizations"] or options["charts"] or options["values"] else []
     try:
-        sources = list(_sources(paths or (".",), config, options["stdin_filename"]))
+        sources = list(_sources(paths or (() if rendered else (".",)), config, options["stdin_filename"])) + rendered
+        context = _context(config, sources)
     except SourceError as error:
         raise click.UsageError(str(error)) from None
     if options["show_files"]:
         _print(f"{_visible(source.name)}\n" for source in sources)
         return 0
-    jobs = _jobs(options["jobs"])
-    outcome = _run(sources, config, jobs, inline=not options["no_ignore"])
-    _report(targets, _make_report(outcome, sources, quiet=options["quiet"], verbose=options["verbose"]), options["color"])
+    known = _baseline(options["baseline"]) if options["baseline"] and not options["write_baseline"] else None
+    outcome = _run(sources, context, config, _jobs(options["jobs"]), known, inline=not options["no_ignore"])
+    if options["write_baseline"]:
+        return _write_baseline(options["baseline"], outcome)
+    if options["statistics"]:
+        _print(_statistics(outcome))
+    else:
+        report = _make_report(outcome, (*sources, *context), quiet=options["quiet"], verbose=options["verbose"])
+        _report(targets, report, options["color"])
+    if outcome.gone:
+        entries = "1 entry" if outcome.gone == 1 else f"{outcome.gone} entries"
+        _say(f"afflint: {entries} of the baseline no longer occur; --write-baseline prunes", 0)
     return 0 if options["exit_zero"] or not _fails(outcome, options["fail_on"]) else FOUND
 
 
@@ -156,7 +178,9 @@ def _version(text: str | None) -> str | None:
     return text and f"1.{int(minor.partition('.')[0])}"
 
 
-def _run(sources: Sequence[Source], config: Config, jobs: int, *, inline: bool) -> Outcome:
+def _run(
+    sources: Sequence[Source], context: Sequence[Source], config: Config, jobs: int, known: Counter[Entry] | None, *, inline: bool
+) -> Outcome:
     from afflint import config as settings
     from afflint.checks.match import Target
     from afflint.engine import Settings
@@ -166,14 +190,86 @@ def _run(sources: Sequence[Source], config: Config, jobs: int, *, inline: bool) 
 
     selected = settings.selected(((rule.name, rule.category, rule.default) for rule in rules().values()), config)
     version = tuple(int(part) for part in config.kubernetes_version.split("."))
-    target = Target((version[0], version[1]), frozenset(config.feature_gates), frozenset(config.admission_plugins))
+    plugins = frozenset(config.admission_plugins)
+    if _HARD_TOPOLOGY_PLUGIN in plugins and not {_HARD_TOPOLOGY_RULE, "affinity", "all"} & {*config.ignore}:
+        selected |= {_HARD_TOPOLOGY_RULE}
+    target = Target((version[0], version[1]), frozenset(config.feature_gates), plugins, config.complete)
     custom = tuple(custom_kind(each.api_version, each.kind, each.template) for each in config.workloads)
     ignored = _below_root(settings.ignores(config), config.root) if config.per_file_ignores else None
     progress = _Progress(len(sources))
     try:
-        return run(sources, Settings(selected, tuple(config.severity.items()), target, custom), Options(jobs, inline, ignored, progress))
+        options = Options(jobs, inline, ignored, progress, known)
+        return run(sources, Settings(selected, tuple(config.severity.items()), target, custom), options, context)
     finally:
         progress.clear()
+
+
+# A cluster with this plugin refuses what this rule, otherwise off, finds.
+_HARD_TOPOLOGY_PLUGIN, _HARD_TOPOLOGY_RULE = "LimitPodHardAntiAffinityTopology", "hard-anti-affinity-topology"
+
+
+def _context(config: Config, sources: Sequence[Source]) -> list[Source]:
+    """The files that the configuration names as context and that are not checked anyway."""
+    if not config.context:
+        return []
+    from afflint import config as settings
+    from afflint.reading.sources import Source, discover
+
+    wanted = settings.matcher(config.context)
+    checked = {os.path.abspath(source.path) for source in sources if source.data is None}
+
+    def included(path: str) -> bool:
+        return wanted(os.path.relpath(path, config.root).replace(os.sep, "/"))
+
+    found = discover((config.root,), included=included)
+    return [Source(os.path.relpath(each.path), each.path) for each in found if os.path.abspath(each.path) not in checked]
+
+
+def _rendered(options: dict[str, Any]) -> list[Source]:
+    """What kustomize and helm make of the folders that the command line names."""
+    from afflint.reading.rendering import RenderError, helm, kustomize
+
+    if options["values"] and not options["charts"]:
+        raise click.UsageError("--values goes with --helm")
+    try:
+        built = [kustomize(folder) for folder in options["kustomizations"]]
+        return built + [helm(chart, options["values"]) for chart in options["charts"]]
+    except RenderError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _baseline(path: str) -> Counter[Entry]:
+    """The baseline to hold findings against."""
+    from afflint.baseline import BaselineError, load
+
+    try:
+        return load(path)
+    except BaselineError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _write_baseline(path: str | None, outcome: Outcome) -> int:
+    from afflint.baseline import DEFAULT_FILE, dump
+
+    target = path or DEFAULT_FILE
+    _write(target, iter([dump(outcome.findings)]))
+    count, shown = len(outcome.findings), _visible(target)
+    _print([f"Wrote {count} {'finding' if count == 1 else 'findings'} to {shown}; `--baseline {shown}` keeps them silent.\n"])
+    return 0
+
+
+def _statistics(outcome: Outcome) -> Iterator[str]:
+    """A line for each rule with findings, the most frequent first."""
+    from collections import Counter
+
+    counts = Counter((finding.rule, finding.category, finding.severity) for finding in outcome.findings)
+    rows = sorted(counts.items(), key=lambda row: (-row[1], row[0]))
+    width = max((len(str(count)) for _, count in rows), default=0)
+    name_width = max((len(rule) for (rule, _, _), _ in rows), default=0)
+    for (rule, category, severity), count in rows:
+        yield f"{count:>{width}}  {rule:<{name_width}}  {severity:<7}  {category}\n"
+    if not rows:
+        yield "No findings.\n"
 
 
 def _below_root(names: Callable[[str], frozenset[str]], root: str) -> Callable[[str], frozenset[str]]:

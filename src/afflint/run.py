@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from afflint.baseline import Entry
 from afflint.engine import Checker, FileResult, Settings
 from afflint.findings import Finding, sort_key
 from afflint.reading.sources import STDIN, Source, read_bytes
@@ -21,25 +23,35 @@ class Outcome(NamedTuple):
 
     findings: list[Finding]
     summary: Summary
+    gone: int = 0
+    """Baseline entries that no longer occur."""
 
 
 class Options(NamedTuple):
-    """How to run: processes, whether inline suppressions hold, and what is ignored in which file (names for ``covers``)."""
+    """How to run: processes, whether inline suppressions hold, and what is ignored in which file (names for ``covers``).
+
+    ``baseline`` holds old findings that stay silent.
+    """
 
     jobs: int = 1
     inline: bool = True
     ignored_in: Callable[[str], frozenset[str]] | None = None
     progress: Callable[[int], None] | None = None
+    baseline: Counter[Entry] | None = None
 
 
 _DEFAULT = Options()
 
 
 def run(sources: Sequence[Source], settings: Settings, options: Options = _DEFAULT, context: Sequence[Source] = ()) -> Outcome:
-    """Check ``sources``; ``context`` are further files that cross-manifest rules may look at."""
+    """Check ``sources``; ``context`` are further files that cross-manifest rules may look at.
+
+    Which of all these files are checked makes no difference to what is found in one of them.
+    """
     checker = Checker(settings)
-    results = list(_mapped((*sources, *context), settings, checker, options))
-    checked = results[: len(sources)]
+    checked = list(_mapped(sources, settings, options))
+    facts_only = settings._replace(selected=frozenset())
+    results = sorted((*checked, *_mapped(context, facts_only, options)), key=lambda result: result.name)
     findings: dict[str, list[Finding]] = {result.name: list(result.findings) for result in checked}
     paths = {source.name: source for source in (*sources, *context)}
 
@@ -48,20 +60,30 @@ def run(sources: Sequence[Source], settings: Settings, options: Options = _DEFAU
 
     for finding in checker.check_fleet((result.facts for result in results), read, findings.__contains__):
         findings[finding.file].append(finding)
-    kept, suppressed = _silenced(checker, checked, findings, options)
+    kept, suppressed = _silenced(checker, checked, findings, paths, options)
     kept.sort(key=sort_key)
-    return Outcome(kept, _summary(checked, kept, suppressed))
+    gone = 0
+    if options.baseline is not None:
+        from afflint.baseline import apply
+
+        kept, silenced, entries = apply(kept, options.baseline)
+        suppressed, gone = suppressed + silenced, len(entries)
+    return Outcome(kept, _summary(checked, kept, suppressed), gone)
 
 
 def _silenced(
-    checker: Checker, results: Iterable[FileResult], findings: dict[str, list[Finding]], options: Options
+    checker: Checker,
+    results: Iterable[FileResult],
+    findings: dict[str, list[Finding]],
+    paths: dict[str, Source],
+    options: Options,
 ) -> tuple[list[Finding], int]:
     from afflint.config import covers
 
     kept: list[Finding] = []
     suppressed = 0
     for result in results:
-        remaining = findings[result.name]
+        remaining = _without_lacks(findings[result.name], paths[result.name])
         if options.ignored_in is not None and remaining:
             names = options.ignored_in(result.name)
             remaining = [finding for finding in remaining if not covers(names, finding.rule, finding.category)] if names else remaining
@@ -70,6 +92,18 @@ def _silenced(
             suppressed += count
         kept += remaining
     return kept, suppressed
+
+
+# What a kustomization beside the manifest may add to it.
+_LACKS = frozenset(("selector-missing", "selector-template-mismatch"))
+
+
+def _without_lacks(findings: list[Finding], source: Source) -> list[Finding]:
+    if source.path == STDIN or source.data is not None or not any(finding.rule in _LACKS for finding in findings):
+        return findings
+    from afflint.reading.kustomizations import made_whole
+
+    return [finding for finding in findings if finding.rule not in _LACKS] if made_whole(source.path) else findings
 
 
 def _summary(results: Sequence[FileResult], findings: Sequence[Finding], suppressed: int) -> Summary:
@@ -86,11 +120,12 @@ def _summary(results: Sequence[FileResult], findings: Sequence[Finding], suppres
     )
 
 
-def _mapped(sources: Sequence[Source], settings: Settings, checker: Checker, options: Options) -> Iterator[FileResult]:
+def _mapped(sources: Sequence[Source], settings: Settings, options: Options) -> Iterator[FileResult]:
     """The results of the map step in the order of the sources, whatever the number of processes."""
     if options.jobs > 1 and len(sources) >= _WORTH_PROCESSES and all(source.path != STDIN for source in sources):
         yield from _in_processes(sources, settings, options)
         return
+    checker = Checker(settings)
     for done, source in enumerate(sources):
         yield _check_source(checker, source)
         if options.progress is not None and done % _CHUNK == 0:

@@ -21,10 +21,11 @@ class SourceError(Exception):
 
 
 class Source(NamedTuple):
-    """A file to read. ``name`` is how reports call it, ``path`` what is opened ("-" is standard input)."""
+    """A file to read. ``name`` is how reports call it, ``path`` what is opened ("-" is standard input), unless ``data`` is there."""
 
     name: str
     path: str
+    data: bytes | None = None
 
 
 def discover(
@@ -172,6 +173,8 @@ def _parents_in_repository(top: str) -> list[str]:
 
 def read_bytes(source: Source) -> bytes:
     """The bytes of a file. Standard input is kept, so that it can be asked for again. Raises OSError."""
+    if source.data is not None:
+        return source.data
     if source.path == STDIN:
         return _standard_input()
     with open(source.path, "rb", buffering=0) as file:

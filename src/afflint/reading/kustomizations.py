@@ -1,0 +1,46 @@
+"""Whether a kustomization beside a manifest makes it whole: then nothing may be said about what the manifest lacks."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from typing import Any
+
+from afflint.reading.documents import read
+
+_NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+
+
+def made_whole(path: str) -> bool:
+    """True for a file that a kustomization in its folder patches with, or adds labels and selectors to."""
+    folder, name = os.path.split(os.path.abspath(path))
+    return name in _completed(folder)
+
+
+@lru_cache(maxsize=256)
+def _completed(folder: str) -> frozenset[str]:
+    data = _kustomization(folder)
+    if data is None:
+        return frozenset()
+    listed: set[str] = set()
+    for field in ("resources", "bases", "components", "patchesStrategicMerge"):
+        listed.update(each for each in _list(data, field) if type(each) is str)
+    for patch in _list(data, "patches"):
+        listed.add(str(patch.get("path", "")) if type(patch) is dict else str(patch))
+    return frozenset(os.path.normpath(each) for each in listed)
+
+
+def _kustomization(folder: str) -> dict[str, Any] | None:
+    for name in _NAMES:
+        try:
+            with open(os.path.join(folder, name), "rb") as file:
+                data = read(file.read(), 0, 0).data
+        except OSError:
+            continue
+        return data if type(data) is dict else None
+    return None
+
+
+def _list(data: dict[str, Any], field: str) -> list[Any]:
+    value = data.get(field)
+    return value if type(value) is list else []
