@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from afflint.findings import Path
+from afflint.kube.label_syntax import is_key, is_value
 
 NODE_NAME = "metadata.name"
 """The one field of a node that ``matchFields`` can ask for."""
@@ -18,8 +19,6 @@ FIELD_OPERATORS = ("In", "NotIn")
 INT64_MAX = 2**63 - 1
 INT64_MIN = -(2**63)
 
-_NAME = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
-_PREFIX = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*")
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 
 # Implication between two lists of ORed terms is as hard as propositional logic; a hostile manifest must not stall the run.
@@ -76,19 +75,6 @@ NOTHING = AnyOf()
 
 
 # --- reading -----------------------------------------------------------------------------------------------------------
-
-
-def is_label_key(text: str) -> bool:
-    """Whether ``text`` may be the key of a label: an optional DNS prefix and a slash, then a name of at most 63 characters."""
-    prefix, slash, name = text.rpartition("/")
-    if slash and not (len(prefix) <= 253 and _PREFIX.fullmatch(prefix)):
-        return False
-    return _NAME.fullmatch(name) is not None
-
-
-def is_label_value(text: str) -> bool:
-    """Whether ``text`` may be the value of a label: empty, or at most 63 characters with alphanumeric ends."""
-    return not text or _NAME.fullmatch(text) is not None
 
 
 def parse_int64(text: str) -> int | None:
@@ -242,7 +228,7 @@ def _field_fault(requirement: Requirement) -> tuple[Path, str] | None:
 def _label_fault(requirement: Requirement) -> tuple[Path, str] | None:
     """Why the scheduler cannot parse a requirement on a label, and where; None when it can."""
     key, operator, values, _ = requirement
-    if not is_label_key(key):
+    if not is_key(key):
         return ("key",), "is no label key"
     if operator in ("In", "NotIn"):
         if not values:
@@ -256,7 +242,7 @@ def _label_fault(requirement: Requirement) -> tuple[Path, str] | None:
         if parse_int64(values[0]) is None:
             return ("values", 0), "is no integer"
     for index, value in enumerate(values):
-        if not is_label_value(value):
+        if not is_value(value):
             return ("values", index), "is no label value"
     return None
 

@@ -62,10 +62,9 @@ def admits_cordoned(tolerations: Iterable[Toleration]) -> bool:
     return tolerated(CORDON, tolerations)
 
 
-def count_unpreferred(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> int:
+def count_unpreferred(taints: Iterable[Taint], tolerations: Sequence[Toleration]) -> int:
     """How many PreferNoSchedule taints speak against the node: the raw score of TaintToleration, where less is better."""
-    relevant = [toleration for toleration in tolerations if toleration.effect in ("", "PreferNoSchedule")]
-    return sum(taint.effect == "PreferNoSchedule" and not tolerated(taint, relevant) for taint in taints)
+    return sum(taint.effect == "PreferNoSchedule" and not tolerated(taint, tolerations) for taint in taints)
 
 
 def implies(first: Toleration, second: Toleration) -> bool:

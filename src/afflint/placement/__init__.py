@@ -1,0 +1,9 @@
+"""The scheduler's semantics without a cluster: where pods can go, how nodes rate, and where each pod ends up."""
+
+from __future__ import annotations
+
+from afflint.placement.cluster import Cluster, Run, Settled, Verdict
+from afflint.placement.inventory import InventoryError
+from afflint.placement.pods import Pod, read_pod
+
+__all__ = ["Cluster", "InventoryError", "Pod", "Run", "Settled", "Verdict", "read_pod"]

@@ -1,0 +1,357 @@
+"""A cluster to ask where a pod can go, why not elsewhere, and where the scheduler puts a number of pods one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from afflint.kube.selectors import AnyOf, Malformed
+from afflint.placement import interpod_affinity, topology_spread
+from afflint.placement.directory import Directory
+from afflint.placement.interpod_affinity import INTER_POD_AFFINITY
+from afflint.placement.inventory import refuse
+from afflint.placement.node_fit import NODE_AFFINITY, TAINT_TOLERATION, NodeFit
+from afflint.placement.nodes import NodeTable, read_node
+from afflint.placement.occupancy import MatchTables, Occupancy
+from afflint.placement.pods import NodeRules, Pod, Preference, read_pod
+from afflint.placement.topology_spread import POD_TOPOLOGY_SPREAD
+
+WEIGHTS = {TAINT_TOLERATION: 3, NODE_AFFINITY: 2, POD_TOPOLOGY_SPREAD: 2, INTER_POD_AFFINITY: 2}
+"""What each plugin's score counts in the total, in the scheduler's default configuration."""
+
+# Replicas share a fit, and they come one after the other; the pods of a daemon set have one each, of the size of the cluster.
+_REMEMBERED_FITS = 1000
+
+
+class Verdict(NamedTuple):
+    """What the scheduler makes of one pod.
+
+    ``feasible`` tells for each node whether the pod can go there, ``reason`` names the plugin that rejected a node first,
+    ``scores`` holds each plugin's 0..100 for the feasible nodes (a plugin that has nothing to say is left out), and ``total``
+    their weighted sum. ``error`` says in which step of which plugin the scheduler fails on the pod, which then stays pending;
+    a failure in PreFilter leaves everything else empty.
+    """
+
+    feasible: dict[str, bool]
+    reason: dict[str, str]
+    scores: dict[str, dict[str, int]]
+    total: dict[str, int]
+    error: str | None = None
+
+
+class Settled(NamedTuple):
+    """Where pods are after retries: the node of each, and for each without a place the plugin that rejected each node."""
+
+    placements: dict[str, str]
+    unschedulable: dict[str, dict[str, str]]
+
+
+class Run(NamedTuple):
+    """What became of pods that were scheduled one after the other.
+
+    ``placements`` and ``unschedulable`` are those of the first attempt; ``settled`` the same two after pending pods were tried
+    again, in ``rounds`` rounds, until a whole round placed none. ``best`` holds the nodes that tied for each placed pod (the
+    scheduler takes one of them by chance, a run the first), ``errors`` why the scheduler failed on a pod that is still pending.
+    ``cluster`` is the cluster at the end. Pods are named as in their metadata; pods that share a name, as namespace/name.
+    """
+
+    placements: dict[str, str]
+    unschedulable: dict[str, dict[str, str]]
+    settled: Settled
+    rounds: int
+    best: dict[str, tuple[str, ...]]
+    errors: dict[str, str]
+    cluster: Cluster
+
+
+class _Filtered(NamedTuple):
+    """The numbers of the nodes that are left after each stage of the filters."""
+
+    fit: NodeFit
+    spread: list[int]
+    feasible: list[int]
+    everywhere: str | None = None
+    """The plugin that rejected the pod as such, before any node was looked at."""
+    error: str | None = None
+
+
+class _Scored(NamedTuple):
+    scores: dict[str, list[int]]
+    total: list[int]
+    error: str | None = None
+
+
+class Cluster:
+    """Nodes, what runs on them, and what the scheduler needs to know beside.
+
+    Objects are taken as parsed from YAML or JSON. Pods without a node, on an unknown node or already finished do not count.
+    Raises InventoryError for objects that cannot be what they stand for.
+    """
+
+    __slots__ = ("_directory", "_fits", "_occupancy", "_preferences", "_table", "_tables")
+
+    def __init__(
+        self,
+        nodes: Iterable[object],
+        pods: Iterable[object] = (),
+        namespaces: Iterable[object] = (),
+        services: Iterable[object] = (),
+        replica_sets: Iterable[object] = (),
+        stateful_sets: Iterable[object] = (),
+        replication_controllers: Iterable[object] = (),
+    ) -> None:
+        directory = Directory(namespaces, services, replica_sets, stateful_sets, replication_controllers)
+        self._start(NodeTable(map(read_node, nodes)), MatchTables(directory))
+        for pod in map(read_pod, pods):
+            if pod.rules.node_name in self._table.numbers and not pod.finished:
+                self._occupancy.bind(pod, self._table.numbers[pod.rules.node_name])
+
+    def _start(self, table: NodeTable, tables: MatchTables) -> None:
+        self._table = table
+        self._tables = tables
+        self._directory = tables.directory
+        self._occupancy = Occupancy(tables)
+        self._fits: dict[NodeRules, NodeFit] = {}
+        self._preferences: dict[tuple[Preference, ...], list[int]] = {}
+
+    # --- what is there -------------------------------------------------------------------------------------------------
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The names of the nodes, in their order."""
+        return tuple(self._table.names)
+
+    @property
+    def pods(self) -> dict[tuple[str, str], str]:
+        """The node of every pod that runs, by the pod's namespace and name."""
+        return {identity: self._table.names[entry.node] for identity, entry in self._occupancy.bound.items()}
+
+    def label(self, key: str) -> dict[str, str]:
+        """The value of a label on each node that has it: its topology domain."""
+        return {name: value for name, value in zip(self._table.names, self._table.column(key), strict=True) if value is not None}
+
+    def evicted(self, nodes: Iterable[str]) -> list[Pod]:
+        """The pods that run on these nodes, as their controllers would create them anew: bound to no node.
+
+        Pods that are being deleted are left out: what replaces them has been created already.
+        """
+        numbers = {self._number(name) for name in nodes}
+        lost = [entry.pod for entry in self._occupancy.bound.values() if entry.node in numbers and not entry.pod.subject.terminating]
+        return [pod._replace(rules=pod.rules._replace(node_name="")) for pod in lost]
+
+    # --- what could be there -------------------------------------------------------------------------------------------
+
+    def copy(self) -> Cluster:
+        """The same cluster, in which pods can be bound without changing this one."""
+        other = Cluster.__new__(Cluster)
+        other._start(self._table, self._tables)
+        other._occupancy = self._occupancy.copy()
+        other._fits, other._preferences = self._fits, self._preferences
+        return other
+
+    def without(self, nodes: Iterable[str]) -> Cluster:
+        """The cluster that remains when these nodes are lost, and with them the pods that run there."""
+        lost = {self._number(name) for name in nodes}
+        other = Cluster.__new__(Cluster)
+        other._start(NodeTable(node for number, node in enumerate(self._table.nodes) if number not in lost), self._tables)
+        for entry in self._occupancy.bound.values():
+            if entry.node not in lost:
+                other._occupancy.bind(entry.pod, other._number(self._table.names[entry.node]))
+        return other
+
+    def bind(self, pod: Mapping[str, object] | Pod, node: str) -> None:
+        """Let a pod run on a node, as if the scheduler had put it there."""
+        self._occupancy.bind(_compiled(pod), self._number(node))
+
+    def unbind(self, pod: Mapping[str, object] | Pod) -> None:
+        """Take a running pod away."""
+        compiled = _compiled(pod)
+        self._occupancy.unbind(compiled.namespace, compiled.name)
+
+    # --- questions -----------------------------------------------------------------------------------------------------
+
+    def evaluate(self, pod: Mapping[str, object] | Pod) -> Verdict:
+        """What the scheduler makes of the pod now: where it can go, why not elsewhere, and how it rates the nodes.
+
+        A single feasible node is scored as well, though the scheduler takes it without looking at scores. All nodes are looked
+        at, where the scheduler stops early in clusters of a hundred nodes and more.
+        """
+        compiled = _compiled(pod)
+        filtered = self._filter(compiled)
+        if filtered.error is not None:
+            return Verdict({}, {}, {}, {}, filtered.error)
+        names = self._table.names
+        feasible = dict.fromkeys(names, False)
+        for node in filtered.feasible:
+            feasible[names[node]] = True
+        reason = self._reasons(filtered)
+        if not filtered.feasible:
+            return Verdict(feasible, reason, {}, {})
+        scored = self._score(compiled, filtered)
+        if scored.error is not None:
+            return Verdict(feasible, reason, {}, {}, scored.error)
+        rated = [names[node] for node in filtered.feasible]
+        scores = {plugin: dict(zip(rated, values, strict=True)) for plugin, values in scored.scores.items()}
+        return Verdict(feasible, reason, scores, dict(zip(rated, scored.total, strict=True)))
+
+    def feasible_nodes(self, pod: Mapping[str, object] | Pod) -> list[str]:
+        """The nodes where the pod can go now, in the order of their names; none if the scheduler fails on the pod."""
+        return [self._table.names[node] for node in self._filter(_compiled(pod)).feasible]
+
+    def schedule(self, pods: Iterable[Mapping[str, object] | Pod]) -> Run:
+        """Put pods on nodes in their order, each on the best node (the smallest name if several tie), then retry the pending ones.
+
+        This cluster stays as it is; the run holds the changed copy.
+        """
+        return _Schedule(self.copy(), [_compiled(pod) for pod in pods]).run()
+
+    def _number(self, name: str) -> int:
+        if name not in self._table.numbers:
+            refuse(f"Node {name!r}", "is not in the cluster")
+        return self._table.numbers[name]
+
+    # --- how they are answered -----------------------------------------------------------------------------------------
+
+    def _filter(self, pod: Pod) -> _Filtered:
+        fit = self._fit(pod.rules)
+        if pod.rules.named is not None and not pod.rules.named:
+            return _Filtered(fit, [], [], everywhere=NODE_AFFINITY)
+        if topology_spread.unparsable(pod.hard_spread):
+            return _Filtered(fit, [], [], error=f"PreFilter {POD_TOPOLOGY_SPREAD}")
+        if pod.malformed_terms:
+            return _Filtered(fit, [], [], everywhere=INTER_POD_AFFINITY)
+        spread = fit.candidates
+        if pod.hard_spread:
+            spread = topology_spread.admitted(spread, pod, fit, self._table, self._occupancy)
+        return _Filtered(fit, spread, interpod_affinity.admitted(spread, pod, self._table, self._occupancy, self._directory))
+
+    def _fit(self, rules: NodeRules) -> NodeFit:
+        fit = self._fits.get(rules)
+        if fit is None:
+            if len(self._fits) >= _REMEMBERED_FITS:
+                self._fits.clear()
+            fit = self._fits[rules] = NodeFit(rules, self._table)
+        return fit
+
+    def _reasons(self, filtered: _Filtered) -> dict[str, str]:
+        names = self._table.names
+        if filtered.everywhere is not None:
+            return dict.fromkeys(names, filtered.everywhere)
+        rejections = filtered.fit.rejections.copy()
+        for node in set(filtered.fit.candidates).difference(filtered.spread):
+            rejections[node] = POD_TOPOLOGY_SPREAD
+        for node in set(filtered.spread).difference(filtered.feasible):
+            rejections[node] = INTER_POD_AFFINITY
+        return {name: plugin for name, plugin in zip(names, rejections, strict=True) if plugin is not None}
+
+    def _score(self, pod: Pod, filtered: _Filtered) -> _Scored:
+        """How the feasible nodes rate, in their order."""
+        if isinstance(pod.preferences, Malformed):
+            return _Scored({}, [], f"PreScore {NODE_AFFINITY}")
+        spread = pod.soft_spread
+        if not pod.has_spread:
+            spread = topology_spread.default_constraints(self._directory.default_selector(pod))
+        if topology_spread.unparsable(spread):
+            return _Scored({}, [], f"PreScore {POD_TOPOLOGY_SPREAD}")
+        feasible = filtered.feasible
+        scores = {TAINT_TOLERATION: _fewest_best([filtered.fit.unpreferred[node] for node in feasible])}
+        if pod.preferences is not None:
+            preference = self._preference(pod.preferences)
+            scores[NODE_AFFINITY] = _most_best([preference[node] for node in feasible])
+        if spread:
+            scores[POD_TOPOLOGY_SPREAD] = topology_spread.scores(feasible, spread, pod, filtered.fit, self._table, self._occupancy)
+        drawn = interpod_affinity.scores(feasible, pod, self._table, self._occupancy)
+        if drawn is not None:
+            scores[INTER_POD_AFFINITY] = drawn
+        total = [0] * len(feasible)
+        for plugin, values in scores.items():
+            weight = WEIGHTS[plugin]
+            total = [sofar + weight * value for sofar, value in zip(total, values, strict=True)]
+        return _Scored(scores, total)
+
+    def _preference(self, preferences: tuple[Preference, ...]) -> list[int]:
+        """For each node the weights of the preferred node affinity terms that match it."""
+        if preferences not in self._preferences:
+            weights = [0] * len(self._table.nodes)
+            for preference in preferences:
+                matching = self._table.matching(AnyOf((preference.term,)))
+                weights = [sofar + preference.weight * hit for sofar, hit in zip(weights, matching, strict=True)]
+            self._preferences[preferences] = weights
+        return self._preferences[preferences]
+
+
+def _fewest_best(raw: list[int]) -> list[int]:
+    most = max(raw)
+    return [100 - 100 * value // most for value in raw] if most else [100] * len(raw)
+
+
+def _most_best(raw: list[int]) -> list[int]:
+    most = max(raw)
+    return [100 * value // most for value in raw] if most else [0] * len(raw)
+
+
+def _compiled(pod: Mapping[str, object] | Pod) -> Pod:
+    return pod if isinstance(pod, Pod) else read_pod(pod)
+
+
+class _Schedule:
+    """One run of the scheduler over pods in their order."""
+
+    def __init__(self, cluster: Cluster, pods: list[Pod]) -> None:
+        self.cluster = cluster
+        self.pods = dict(zip(_run_names(pods), pods, strict=True))
+        self.placements: dict[str, str] = {}
+        self.unschedulable: dict[str, dict[str, str]] = {}
+        self.best: dict[str, tuple[str, ...]] = {}
+        self.errors: dict[str, str] = {}
+
+    def run(self) -> Run:
+        self._round(list(self.pods))
+        placements, unschedulable = self.placements.copy(), self.unschedulable.copy()
+        rounds, progress = 0, True
+        while self.unschedulable and progress:
+            rounds += 1
+            progress = self._round(list(self.unschedulable))
+        settled = Settled(self.placements, self.unschedulable)
+        return Run(placements, unschedulable, settled, rounds, self.best, self.errors, self.cluster)
+
+    def _round(self, pending: list[str]) -> bool:
+        """Try each pending pod once; whether any was placed."""
+        before = len(self.placements)
+        for name in pending:
+            self._try(name, self.pods[name])
+        return len(self.placements) > before
+
+    def _try(self, name: str, pod: Pod) -> None:
+        cluster, names = self.cluster, self.cluster._table.names
+        filtered = cluster._filter(pod)
+        feasible, error = filtered.feasible, filtered.error
+        best = feasible
+        # The scheduler does not score a single node, so nothing that goes wrong in scoring keeps the pod from it.
+        if len(feasible) > 1:
+            scored = cluster._score(pod, filtered)
+            error = scored.error
+            most = max(scored.total, default=0)
+            best = [node for node, total in zip(feasible, scored.total, strict=False) if total == most]
+        self.errors.pop(name, None)
+        if error is not None:
+            self.errors[name] = error
+        if not best:
+            self.unschedulable[name] = {} if filtered.error is not None else cluster._reasons(filtered)
+            return
+        cluster._occupancy.bind(pod, best[0])
+        self.unschedulable.pop(name, None)
+        self.placements[name] = names[best[0]]
+        self.best[name] = tuple([names[node] for node in best])
+
+
+def _run_names(pods: list[Pod]) -> list[str]:
+    """How a run calls its pods: by name where that is enough."""
+    shared: dict[str, int] = {}
+    for pod in pods:
+        shared[pod.name] = shared.get(pod.name, 0) + 1
+    names = [pod.name if shared[pod.name] == 1 else f"{pod.namespace}/{pod.name}" for pod in pods]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        refuse(f"Pod {twice!r}", "is to be scheduled twice")
+    return names

@@ -1,0 +1,115 @@
+"""What the scheduler looks up by name beside nodes and pods: namespaces, services and the owners of pods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from afflint.kube.selectors import EVERYTHING, Malformed, Parsed, Requirement, Selector, both, from_labels, matches, parse_label_selector
+from afflint.placement.inventory import InventoryError, about, mapping, metadata, refuse, string, string_map
+from afflint.placement.pods import Pod, Subject, Term
+
+NAMESPACE_NAME = "kubernetes.io/metadata.name"
+"""The label that the API server gives every Namespace, whatever its manifest says."""
+
+_OWNERS = {("v1", "ReplicationController"), ("apps/v1", "ReplicaSet"), ("apps/v1", "StatefulSet")}
+
+
+class Directory:
+    """Namespaces by name, services by namespace, and the selectors of replica sets, stateful sets and replication controllers."""
+
+    __slots__ = ("_defaults", "_owners", "_scopes", "_services", "namespaces")
+
+    def __init__(
+        self,
+        namespaces: Iterable[object] = (),
+        services: Iterable[object] = (),
+        replica_sets: Iterable[object] = (),
+        stateful_sets: Iterable[object] = (),
+        replication_controllers: Iterable[object] = (),
+    ) -> None:
+        self.namespaces = dict(map(_read_namespace, namespaces))
+        self._services: dict[str, list[dict[str, str]]] = {}
+        for service in services:
+            namespace, selector = _read_service(service)
+            if selector is not None:
+                self._services.setdefault(namespace, []).append(selector)
+        self._owners: dict[tuple[str, str, str], Parsed] = {}
+        for kind, owners, parse in (
+            ("ReplicaSet", replica_sets, parse_label_selector),
+            ("StatefulSet", stateful_sets, parse_label_selector),
+            ("ReplicationController", replication_controllers, from_labels),
+        ):
+            self._owners.update(_read_owner(owner, kind, parse) for owner in owners)
+        self._scopes: dict[tuple[frozenset[str], Selector | None], frozenset[str] | None] = {}
+        self._defaults: dict[tuple[Subject, tuple[str, str, str] | None], Selector] = {}
+
+    def scope(self, term: Term) -> frozenset[str] | None:
+        """The namespaces that a term of an incoming pod covers; None means all, also those without a Namespace object."""
+        asked = (term.namespaces, term.namespace_selector)
+        if asked not in self._scopes:
+            self._scopes[asked] = self._resolve(*asked)
+        return self._scopes[asked]
+
+    def _resolve(self, names: frozenset[str], selector: Selector | None) -> frozenset[str] | None:
+        if selector is None:
+            return names
+        if selector == EVERYTHING:
+            return None
+        return names.union(name for name, labels in self.namespaces.items() if matches(selector, labels))
+
+    def covers(self, term: Term, namespace: str) -> bool:
+        """Whether a term of an existing pod covers an incoming pod's namespace: one without a Namespace object has no labels."""
+        return namespace in term.namespaces or matches(term.namespace_selector, self.namespaces.get(namespace, {}))
+
+    def default_selector(self, pod: Pod) -> Selector:
+        """What the scheduler spreads a pod by that has no constraints: the selectors of its services and its owner, everything if none."""
+        asked = (pod.subject, pod.controller)
+        if asked not in self._defaults:
+            self._defaults[asked] = self._combine(pod)
+        return self._defaults[asked]
+
+    def _combine(self, pod: Pod) -> Selector:
+        merged: dict[str, str] = {}
+        for selector in self._services.get(pod.namespace, ()):
+            if selector.items() <= pod.labels.items():
+                merged.update(selector)
+        combined = Selector(tuple([Requirement(key, "In", (value,)) for key, value in merged.items()]))
+        if pod.controller is not None and pod.controller[:2] in _OWNERS:
+            _, kind, name = pod.controller
+            owner = self._owners.get((kind, pod.namespace, name))
+            if isinstance(owner, Selector):
+                return both(combined, owner)
+        return combined
+
+
+def _read_namespace(data: object) -> tuple[str, dict[str, str]]:
+    name, meta, _ = metadata(data, "Namespace")
+    try:
+        return name, {**string_map(meta.get("labels"), "metadata.labels"), NAMESPACE_NAME: name}
+    except InventoryError as error:
+        raise about("Namespace", name, error) from None
+
+
+def _read_service(data: object) -> tuple[str, dict[str, str] | None]:
+    name, meta, whole = metadata(data, "Service")
+    try:
+        selector = mapping(whole.get("spec"), "spec").get("selector")
+        return _namespace(meta), None if selector is None else string_map(selector, "spec.selector")
+    except InventoryError as error:
+        raise about("Service", name, error) from None
+
+
+def _read_owner(data: object, kind: str, parse: Callable[[object], Parsed]) -> tuple[tuple[str, str, str], Parsed]:
+    name, meta, whole = metadata(data, kind)
+    try:
+        selector = parse(mapping(whole.get("spec"), "spec").get("selector"))
+        if isinstance(selector, Malformed) and selector.mistyped:
+            refuse("spec.selector" + "".join(f"[{step!r}]" for step in selector.path), selector.problem)
+        return (kind, _namespace(meta), name), selector
+    except InventoryError as error:
+        raise about(kind, name, error) from None
+
+
+def _namespace(meta: dict[str, Any]) -> str:
+    return string(meta.get("namespace"), "metadata.namespace") or "default"

@@ -1,0 +1,90 @@
+"""InterPodAffinity: which nodes the pods that already run draw a pod to, and which they keep it away from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from afflint.kube.selectors import Malformed, matches
+from afflint.placement.directory import Directory
+from afflint.placement.nodes import NodeTable
+from afflint.placement.occupancy import Occupancy, Tally
+from afflint.placement.pods import Pod, Term
+
+INTER_POD_AFFINITY = "InterPodAffinity"
+
+Pull = dict[str, dict[str | None, int]]
+"""By topology key and value, how much running pods draw a pod there (or, below zero, repel it)."""
+
+
+def admitted(candidates: list[int], pod: Pod, table: NodeTable, occupancy: Occupancy, directory: Directory) -> list[int]:
+    """The candidates that neither the pod's required terms nor the anti-affinity of running pods rejects."""
+    if isinstance(pod.affinity, Malformed) or isinstance(pod.anti_affinity, Malformed):
+        return []
+    if pod.affinity:
+        candidates = _drawn(candidates, pod, pod.affinity, table, occupancy, directory)
+    kept_away: dict[str, set[str | None]] = {}
+    for term in pod.anti_affinity:
+        kept_away.setdefault(term.key, set()).update(_values(table, term.key, occupancy.matching_terms(term)))
+    for term, tally in occupancy.forbidding(pod.subject):
+        kept_away.setdefault(term.key, set()).update(_values(table, term.key, tally))
+    for key, values in kept_away.items():
+        values.discard(None)  # neither a running pod nor a node without the key takes part
+        if values:
+            column = table.column(key)
+            candidates = [node for node in candidates if column[node] not in values]
+    return candidates
+
+
+def _drawn(
+    candidates: list[int], pod: Pod, terms: tuple[Term, ...], table: NodeTable, occupancy: Occupancy, directory: Directory
+) -> list[int]:
+    """The candidates that share a topology value, for each of the terms, with a running pod that matches all of them."""
+    companions = occupancy.matching_terms(*terms)
+    wanted = {term.key: _values(table, term.key, companions) - {None} for term in terms}
+    # The first of a group that wants to be together: nobody is there yet, and the pod itself is whom it looks for.
+    first = not any(wanted.values()) and all(_selects(term, pod, directory) for term in terms)
+    for key, values in wanted.items():
+        column = table.column(key)
+        candidates = [node for node in candidates if (column[node] is not None if first else column[node] in values)]
+    return candidates
+
+
+def _selects(term: Term, pod: Pod, directory: Directory) -> bool:
+    names = directory.scope(term)
+    return (names is None or pod.namespace in names) and matches(term.selector, pod.labels)
+
+
+def _values(table: NodeTable, key: str, nodes: Iterable[int]) -> set[str | None]:
+    column = table.column(key)
+    return {column[node] for node in nodes}
+
+
+def scores(feasible: list[int], pod: Pod, table: NodeTable, occupancy: Occupancy) -> list[int] | None:
+    """The score of each feasible node, stretched to 0..100; None when no term of anybody applies: the plugin is then skipped."""
+    pull: Pull = {}
+    for terms in (pod.preferred_affinity, pod.preferred_anti_affinity):
+        if not isinstance(terms, Malformed):
+            for weight, term in terms:
+                _pull(pull, table, term.key, weight, occupancy.matching_terms(term))
+    for (weight, term), tally in occupancy.drawing(pod.subject):
+        _pull(pull, table, term.key, weight, tally)
+    if not pull:
+        return None
+    raw = [0] * len(feasible)
+    for key, by_value in pull.items():
+        column = table.column(key)
+        raw = [score + by_value.get(column[node], 0) for score, node in zip(raw, feasible, strict=True)]
+    least, most = min(raw), max(raw)
+    if least == most:
+        return [0] * len(feasible)
+    # Dividing first and multiplying afterwards loses the same fractions as the scheduler does.
+    return [int(100.0 * ((score - least) / (most - least))) for score in raw]
+
+
+def _pull(pull: Pull, table: NodeTable, key: str, weight: int, tally: Tally) -> None:
+    column = table.column(key)
+    for node, count in tally.items():
+        value = column[node]
+        if value is not None:
+            by_value = pull.setdefault(key, {})
+            by_value[value] = by_value.get(value, 0) + weight * count

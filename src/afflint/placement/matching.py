@@ -1,0 +1,108 @@
+"""Who selects whom: every pair of a selector and a kind of pod is decided once, however many pods and replicas there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Generic, NamedTuple, TypeVar
+
+from afflint.kube.selectors import Selector, matches
+from afflint.placement.pods import Subject
+
+S = TypeVar("S")
+Label = tuple[str, str]
+
+
+class Counted(NamedTuple):
+    """The pods that a constraint of an incoming pod counts: those that each of the selectors matches in its namespaces (None: in all)."""
+
+    scopes: tuple[tuple[Selector, frozenset[str] | None], ...]
+    terminating: bool
+    """Whether pods that are being deleted count as well."""
+
+
+def counts(counted: Counted, subject: Subject, labels: dict[str, str]) -> bool:
+    """Whether pods of this subject are counted."""
+    if subject.terminating and not counted.terminating:
+        return False
+    return all((names is None or subject.namespace in names) and matches(selector, labels) for selector, names in counted.scopes)
+
+
+def anchors(selector: Selector | None) -> tuple[Label, ...] | None:
+    """Labels of which every match carries one; None when the selector tells of none."""
+    if selector is not None:
+        for requirement in selector.requirements:
+            if requirement.operator == "In":
+                return tuple((requirement.key, value) for value in dict.fromkeys(requirement.values))
+    return None
+
+
+class MatchTable(Generic[S]):
+    """Selectors and subjects, numbered as they come, and which of them match.
+
+    Only grows, and says nothing of any pod in particular, so that copies of a cluster share it. New entries are compared with
+    those alone that share a label with them, where a selector asks for one.
+    """
+
+    __slots__ = (
+        "_anchors",
+        "_by_anchor",
+        "_by_label",
+        "_labels",
+        "_match",
+        "_selectors",
+        "_subjects",
+        "selectors",
+        "selectors_of",
+        "subjects_of",
+    )
+
+    def __init__(self, match: Callable[[S, Subject, dict[str, str]], bool], anchor: Callable[[S], tuple[Label, ...] | None]) -> None:
+        self._match = match
+        self._anchors = anchor
+        self._selectors: dict[S, int] = {}
+        self._subjects: dict[Subject, int] = {}
+        self._labels: list[tuple[Subject, dict[str, str]]] = []
+        self._by_anchor: dict[Label | None, list[int]] = {}
+        self._by_label: dict[Label, list[int]] = {}
+        self.selectors: list[S] = []
+        self.subjects_of: list[list[int]] = []
+        self.selectors_of: list[list[int]] = []
+
+    def selector(self, selector: S) -> int:
+        """The number of a selector."""
+        number = self._selectors.get(selector)
+        return self._add_selector(selector) if number is None else number
+
+    def subject(self, subject: Subject) -> int:
+        """The number of a subject."""
+        number = self._subjects.get(subject)
+        return self._add_subject(subject) if number is None else number
+
+    def _add_selector(self, selector: S) -> int:
+        number = self._selectors[selector] = len(self.selectors)
+        self.selectors.append(selector)
+        labels = self._anchors(selector)
+        candidates: Iterable[int] = range(len(self._labels))
+        if labels is not None:
+            candidates = [subject for label in labels for subject in self._by_label.get(label, ())]
+        for label in (None,) if labels is None else labels:
+            self._by_anchor.setdefault(label, []).append(number)
+        found = [subject for subject in candidates if self._match(selector, *self._labels[subject])]
+        self.subjects_of.append(found)
+        for subject in found:
+            self.selectors_of[subject].append(number)
+        return number
+
+    def _add_subject(self, subject: Subject) -> int:
+        number = self._subjects[subject] = len(self._labels)
+        labels = dict(subject.labels)
+        self._labels.append((subject, labels))
+        candidates = list(self._by_anchor.get(None, ()))
+        for label in subject.labels:
+            self._by_label.setdefault(label, []).append(number)
+            candidates += self._by_anchor.get(label, ())
+        found = [selector for selector in candidates if self._match(self.selectors[selector], subject, labels)]
+        self.selectors_of.append(found)
+        for selector in found:
+            self.subjects_of[selector].append(number)
+        return number

@@ -1,0 +1,76 @@
+"""What a pod demands of the nodes themselves: NodeUnschedulable, NodeName, and the filters of TaintToleration and NodeAffinity."""
+
+from __future__ import annotations
+
+from afflint.kube.selectors import required_nodes
+from afflint.kube.taints import admits_cordoned, count_unpreferred, first_untolerated
+from afflint.placement.nodes import NodeTable
+from afflint.placement.pods import NodeRules, SpreadConstraint
+
+NODE_UNSCHEDULABLE = "NodeUnschedulable"
+NODE_NAME = "NodeName"
+TAINT_TOLERATION = "TaintToleration"
+NODE_AFFINITY = "NodeAffinity"
+
+
+class NodeFit:
+    """How the nodes of a table meet the demands of a pod, whatever runs on them. Each list has one entry per node.
+
+    The same for all pods with the same demands, so all replicas of a workload share one.
+    """
+
+    __slots__ = ("_domains", "_table", "candidates", "in_affinity", "rejections", "tolerated", "unpreferred")
+
+    def __init__(self, rules: NodeRules, table: NodeTable) -> None:
+        self.in_affinity = table.matching(required_nodes(rules.node_selector, rules.terms), rules.named)
+        """Whether nodeSelector and required node affinity hold."""
+        tolerated = [first_untolerated(taints, rules.tolerations) is None for taints, _ in table.taint_classes]
+        self.tolerated = [tolerated[row] for row in table.taint_rows]
+        """Whether no taint keeps the pod away."""
+        unpreferred = [count_unpreferred(taints, rules.tolerations) for taints, _ in table.taint_classes]
+        self.unpreferred = [unpreferred[row] for row in table.taint_rows]
+        """How many taints that the pod does not tolerate ask it to go elsewhere."""
+        self.rejections = _rejections(rules, table, self.tolerated, self.in_affinity)
+        """The first plugin that rejects the node, None for a node that passes."""
+        self.candidates = [node for node, plugin in enumerate(self.rejections) if plugin is None]
+        """The numbers of the nodes that pass."""
+        self._table = table
+        self._domains: dict[tuple[tuple[str, ...], str, bool, bool], tuple[list[bool], dict[str | None, int]]] = {}
+
+    def domains(self, constraint: SpreadConstraint, keys: tuple[str, ...]) -> tuple[list[bool], dict[str | None, int]]:
+        """Which nodes a spread constraint takes into account: those that have all of ``keys`` and that its policies let in.
+
+        With them the values of its topology key on these nodes, each mapped to 0.
+        """
+        asked = (keys, constraint.key, constraint.honor_affinity, constraint.honor_taints)
+        if asked not in self._domains:
+            members = [True] * len(self.rejections)
+            if constraint.honor_affinity:
+                members = self.in_affinity
+            if constraint.honor_taints:
+                members = [member and tolerated for member, tolerated in zip(members, self.tolerated, strict=True)]
+            for key in keys:
+                members = [member and value is not None for member, value in zip(members, self._table.column(key), strict=True)]
+            values = zip(members, self._table.column(constraint.key), strict=True)
+            self._domains[asked] = members, {value: 0 for member, value in values if member and value is not None}
+        return self._domains[asked]
+
+
+def _rejections(rules: NodeRules, table: NodeTable, tolerated: list[bool], in_affinity: list[bool]) -> list[str | None]:
+    cordoned_out = not admits_cordoned(rules.tolerations)
+    rejections: list[str | None] = []
+    for number, node in enumerate(table.nodes):
+        plugin = None
+        if rules.named is not None and node.name not in rules.named:
+            # Nodes that the terms do not name are left out before any filter runs.
+            plugin = NODE_AFFINITY
+        elif node.unschedulable and cordoned_out:
+            plugin = NODE_UNSCHEDULABLE
+        elif rules.node_name and rules.node_name != node.name:
+            plugin = NODE_NAME
+        elif not tolerated[number]:
+            plugin = TAINT_TOLERATION
+        elif not in_affinity[number]:
+            plugin = NODE_AFFINITY
+        rejections.append(plugin)
+    return rejections

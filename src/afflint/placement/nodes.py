@@ -1,0 +1,88 @@
+"""The nodes of a cluster as a table: one row per node in the order of names, one column per label key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from afflint.kube.selectors import AnyOf, Malformed, matches
+from afflint.kube.taints import Taint, parse_taints
+from afflint.placement.inventory import InventoryError, about, flag, mapping, metadata, refuse, string_map
+
+Column = list[str | None]
+
+
+class Node(NamedTuple):
+    """What the scheduler looks at in a node."""
+
+    name: str
+    labels: dict[str, str]
+    taints: tuple[Taint, ...]
+    unschedulable: bool
+
+
+def read_node(data: object) -> Node:
+    """A Node object as parsed from YAML or JSON. Raises InventoryError."""
+    name, meta, whole = metadata(data, "Node")
+    try:
+        spec = mapping(whole.get("spec"), "spec")
+        taints = parse_taints(spec.get("taints"))
+        if isinstance(taints, Malformed):
+            refuse("spec.taints" + "".join(f"[{step!r}]" for step in taints.path), taints.problem)
+        labels = string_map(meta.get("labels"), "metadata.labels")
+        return Node(name, labels, taints, flag(spec.get("unschedulable"), "spec.unschedulable"))
+    except InventoryError as error:
+        raise about("Node", name, error) from None
+
+
+class NodeTable:
+    """Nodes numbered in the order of their names, so that the smallest number wins a tie.
+
+    Constraints read a column (a label of all nodes) rather than node after node, and what depends on a few labels only is
+    decided once per class of nodes that agree on these labels.
+    """
+
+    __slots__ = ("_columns", "names", "nodes", "numbers", "taint_classes", "taint_rows")
+
+    def __init__(self, nodes: Iterable[Node]) -> None:
+        self.nodes = sorted(nodes, key=lambda node: node.name)
+        self.names = [node.name for node in self.nodes]
+        self.numbers = {name: number for number, name in enumerate(self.names)}
+        if len(self.numbers) < len(self.names):
+            twice = next(one for one, following in zip(self.names, self.names[1:], strict=False) if one == following)
+            refuse(f"Node {twice!r}", "is there twice")
+        self._columns: dict[str, Column] = {}
+        classes: dict[tuple[tuple[Taint, ...], bool], int] = {}
+        self.taint_rows = [classes.setdefault((node.taints, node.unschedulable), len(classes)) for node in self.nodes]
+        """For each node the class of nodes with the same taints and the same ``unschedulable``; see ``taint_classes``."""
+        self.taint_classes = list(classes)
+
+    def column(self, key: str) -> Column:
+        """The value of a label on every node, None where it is absent."""
+        column = self._columns.get(key)
+        if column is None:
+            column = self._columns[key] = [node.labels.get(key) for node in self.nodes]
+        return column
+
+    def matching(self, selection: AnyOf, among: frozenset[str] | None = None) -> list[bool]:
+        """For each node whether the selection matches it; ``among`` tells the only nodes that it can match, where that is known.
+
+        Decided once per class of nodes with the same values of the labels that the selection reads.
+        """
+        requirements = [requirement for selector in selection.selectors for requirement in selector.requirements]
+        if any(requirement.field for requirement in requirements):
+            answers = [False] * len(self.nodes)
+            numbers = range(len(self.nodes)) if among is None else [self.numbers[name] for name in among if name in self.numbers]
+            for number in numbers:
+                answers[number] = matches(selection, self.nodes[number].labels, self.names[number])
+            return answers
+        keys = dict.fromkeys(requirement.key for requirement in requirements)
+        if not keys:
+            return [matches(selection, {})] * len(self.nodes)
+        decided: dict[tuple[str | None, ...], bool] = {}
+        answers = []
+        for number, row in enumerate(zip(*[self.column(key) for key in keys], strict=True)):
+            if row not in decided:
+                decided[row] = matches(selection, self.nodes[number].labels)
+            answers.append(decided[row])
+        return answers

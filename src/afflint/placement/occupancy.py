@@ -1,0 +1,165 @@
+"""Which pods run where, counted so that no question has to go through the pods again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from afflint.kube.selectors import EVERYTHING, Malformed, Parsed, Selector, matches
+from afflint.placement.directory import Directory
+from afflint.placement.inventory import refuse
+from afflint.placement.matching import Counted, MatchTable, anchors, counts
+from afflint.placement.pods import Pod, Subject, Term, WeightedTerm
+
+Tally = dict[int, int]
+"""How many pods on each node; nodes without any are left out."""
+
+NO_PODS: Tally = {}
+HARD_POD_AFFINITY_WEIGHT = 1
+"""How much a required pod affinity of an existing pod draws the pods it selects, in the scheduler's default configuration."""
+
+
+class MatchTables:
+    """Which terms select which pods, in both directions: shared by the copies of a cluster."""
+
+    __slots__ = ("counted", "directory", "drawing", "forbidding")
+
+    def __init__(self, directory: Directory) -> None:
+        def reaches(term: Term, subject: Subject, labels: dict[str, str]) -> bool:
+            return matches(term.selector, labels) and directory.covers(term, subject.namespace)
+
+        self.directory = directory
+        self.counted: MatchTable[Counted] = MatchTable(counts, lambda counted: anchors(counted.scopes[0][0]))
+        """What incoming pods count among the pods that run."""
+        self.forbidding: MatchTable[Term] = MatchTable(reaches, lambda term: anchors(term.selector))
+        """Required anti-affinity of the pods that run, against incoming ones."""
+        self.drawing: MatchTable[WeightedTerm] = MatchTable(
+            lambda weighted, subject, labels: reaches(weighted.term, subject, labels), lambda weighted: anchors(weighted.term.selector)
+        )
+        """All terms of the pods that run that score for incoming ones."""
+
+
+class Bound(NamedTuple):
+    """A pod on a node, with the numbers under which it is counted."""
+
+    pod: Pod
+    node: int
+    subject: int
+    forbidding: tuple[int, ...]
+    drawing: tuple[int, ...]
+
+
+class Occupancy:
+    """The pods that run on the nodes of one cluster."""
+
+    __slots__ = ("_drawing", "_forbidding", "_subjects", "_tables", "_tallies", "bound")
+
+    def __init__(self, tables: MatchTables) -> None:
+        self._tables = tables
+        self.bound: dict[tuple[str, str], Bound] = {}
+        self._subjects: dict[int, Tally] = {}
+        self._tallies: dict[int, Tally] = {}
+        self._forbidding: dict[int, Tally] = {}
+        self._drawing: dict[int, Tally] = {}
+
+    def copy(self) -> Occupancy:
+        """The same pods, counted apart from now on."""
+        other = Occupancy(self._tables)
+        other.bound = self.bound.copy()
+        for name in ("_subjects", "_tallies", "_forbidding", "_drawing"):
+            setattr(other, name, {number: tally.copy() for number, tally in getattr(self, name).items()})
+        return other
+
+    def bind(self, pod: Pod, node: int) -> None:
+        """Let a pod run on a node."""
+        identity = (pod.namespace, pod.name)
+        if not pod.name:
+            refuse("a Pod that runs on a node", "has no name")
+        if identity in self.bound:
+            refuse(f"Pod {pod.namespace + '/' + pod.name!r}", "is there twice")
+        tables = self._tables
+        entry = Bound(
+            pod,
+            node,
+            tables.counted.subject(pod.subject),
+            tuple([tables.forbidding.selector(term) for term in _parsed(pod.anti_affinity)]),
+            tuple([tables.drawing.selector(term) for term in _drawing_terms(pod)]),
+        )
+        self.bound[identity] = entry
+        self._count(entry, 1)
+
+    def unbind(self, namespace: str, name: str) -> None:
+        """Take a pod off its node."""
+        entry = self.bound.pop((namespace, name), None)
+        if entry is None:
+            refuse(f"Pod {namespace + '/' + name!r}", "runs on no node")
+        self._count(entry, -1)
+
+    def _count(self, entry: Bound, step: int) -> None:
+        node = entry.node
+        _add(self._subjects.setdefault(entry.subject, {}), node, step)
+        for number in self._tables.counted.selectors_of[entry.subject]:
+            # A tally nobody has asked for yet is summed up when somebody does.
+            if number in self._tallies:
+                _add(self._tallies[number], node, step)
+        for number in entry.forbidding:
+            _add(self._forbidding.setdefault(number, {}), node, step)
+        for number in entry.drawing:
+            _add(self._drawing.setdefault(number, {}), node, step)
+
+    def tally(self, counted: Counted) -> Tally:
+        """How many of the counted pods run on each node."""
+        number = self._tables.counted.selector(counted)
+        tally = self._tallies.get(number)
+        if tally is None:
+            tally = self._tallies[number] = {}
+            for subject in self._tables.counted.subjects_of[number]:
+                for node, count in self._subjects.get(subject, NO_PODS).items():
+                    _add(tally, node, count)
+        return tally
+
+    def matching_terms(self, *terms: Term) -> Tally:
+        """The pods that match all of these terms of an incoming pod."""
+        scopes = tuple([(term.selector, self._tables.directory.scope(term)) for term in terms if term.selector is not None])
+        return self.tally(Counted(scopes, True)) if len(scopes) == len(terms) else NO_PODS
+
+    def matching_selector(self, selector: Parsed, namespace: str) -> Tally:
+        """The pods that a spread constraint counts: an empty selector counts none, and pods being deleted do not count."""
+        if not isinstance(selector, Selector) or selector == EVERYTHING:
+            return NO_PODS
+        return self.tally(Counted(((selector, frozenset((namespace,))),), False))
+
+    def forbidding(self, subject: Subject) -> Iterator[tuple[Term, Tally]]:
+        """The required anti-affinity terms of running pods that select an incoming pod, with the nodes of these pods."""
+        table = self._tables.forbidding
+        for number in table.selectors_of[table.subject(subject)]:
+            if self._forbidding.get(number):
+                yield table.selectors[number], self._forbidding[number]
+
+    def drawing(self, subject: Subject) -> Iterator[tuple[WeightedTerm, Tally]]:
+        """The terms of running pods that select an incoming pod and score, with the nodes of these pods."""
+        table = self._tables.drawing
+        for number in table.selectors_of[table.subject(subject)]:
+            if self._drawing.get(number):
+                yield table.selectors[number], self._drawing[number]
+
+
+def _parsed(terms: tuple[Term, ...] | Malformed) -> tuple[Term, ...]:
+    """The terms of a running pod: a list that cannot be parsed is ignored as a whole."""
+    return () if isinstance(terms, Malformed) else terms
+
+
+def _drawing_terms(pod: Pod) -> Iterator[WeightedTerm]:
+    for term in _parsed(pod.affinity):
+        yield WeightedTerm(HARD_POD_AFFINITY_WEIGHT, term)
+    for terms in (pod.preferred_affinity, pod.preferred_anti_affinity):
+        if not isinstance(terms, Malformed):
+            yield from terms
+
+
+def _add(tally: Tally, node: int, step: int) -> None:
+    count = tally.get(node, 0) + step
+    if count:
+        tally[node] = count
+    else:
+        del tally[node]

@@ -1,0 +1,287 @@
+"""A pod as the scheduler sees it: its constraints compiled once, with the meaning that defaults and the API server give them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+from afflint.kube.selectors import (
+    NODE_NAME,
+    Malformed,
+    Parsed,
+    Selector,
+    from_labels,
+    merge_label_keys,
+    parse_label_selector,
+    parse_node_term,
+)
+from afflint.kube.taints import Toleration, parse_tolerations
+from afflint.placement.inventory import InventoryError, about, integer, mapping, refuse, sequence, string, string_map, strings
+
+T = TypeVar("T")
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+class Subject(NamedTuple):
+    """All that selectors can tell about a pod: pods of one subject are matched alike."""
+
+    namespace: str
+    labels: frozenset[tuple[str, str]]
+    terminating: bool
+
+
+class NodeRules(NamedTuple):
+    """What a pod demands of a node, whatever else runs there. ``terms`` is None without required node affinity."""
+
+    node_name: str
+    tolerations: tuple[Toleration, ...]
+    node_selector: Selector
+    terms: tuple[Parsed, ...] | None
+    named: frozenset[str] | None
+    """The nodes that ``matchFields`` of the required terms name, when every term names some; the scheduler looks at no others."""
+
+
+class Preference(NamedTuple):
+    """A preferred node affinity term."""
+
+    weight: int
+    term: Selector
+
+
+class Term(NamedTuple):
+    """A pod affinity or anti-affinity term. It covers the listed namespaces and those whose labels the namespace selector matches."""
+
+    key: str
+    selector: Selector | None
+    namespaces: frozenset[str]
+    namespace_selector: Selector | None
+
+
+class WeightedTerm(NamedTuple):
+    """A term that draws pods (weight above zero) or repels them (below)."""
+
+    weight: int
+    term: Term
+
+
+class SpreadConstraint(NamedTuple):
+    """A topology spread constraint."""
+
+    key: str
+    max_skew: int
+    min_domains: int
+    selector: Parsed
+    honor_affinity: bool = True
+    honor_taints: bool = False
+
+
+class Pod(NamedTuple):
+    """A compiled pod. Term lists that Kubernetes cannot parse are Malformed."""
+
+    namespace: str
+    name: str
+    labels: dict[str, str]
+    subject: Subject
+    finished: bool
+    controller: tuple[str, str, str] | None
+    """API version, kind and name of the controlling owner."""
+    rules: NodeRules
+    preferences: tuple[Preference, ...] | Malformed | None
+    """None when the field is absent, which is not the same as an empty list."""
+    has_spread: bool
+    """Whether the pod has spread constraints of its own, hard or soft."""
+    hard_spread: tuple[SpreadConstraint, ...]
+    soft_spread: tuple[SpreadConstraint, ...]
+    affinity: tuple[Term, ...] | Malformed
+    anti_affinity: tuple[Term, ...] | Malformed
+    preferred_affinity: tuple[WeightedTerm, ...] | Malformed
+    preferred_anti_affinity: tuple[WeightedTerm, ...] | Malformed
+
+    @property
+    def malformed_terms(self) -> bool:
+        """Whether any list of pod affinity or anti-affinity terms cannot be parsed: no node is feasible for such a pod."""
+        lists = (self.affinity, self.anti_affinity, self.preferred_affinity, self.preferred_anti_affinity)
+        return any(isinstance(listed, Malformed) for listed in lists)
+
+
+def read_pod(data: object) -> Pod:
+    """A Pod object as parsed from YAML or JSON. Raises InventoryError where it cannot be decoded as a pod."""
+    whole = mapping(data, "a Pod")
+    meta = mapping(whole.get("metadata"), "metadata of a Pod")
+    name = string(meta.get("name"), "name of a Pod")
+    namespace = string(meta.get("namespace"), "namespace of a Pod") or "default"
+    try:
+        return _read(namespace, name, meta, mapping(whole.get("spec"), "spec"), mapping(whole.get("status"), "status"))
+    except InventoryError as error:
+        raise about("Pod", f"{namespace}/{name}", error) from None
+
+
+def _read(namespace: str, name: str, meta: dict[str, Any], spec: dict[str, Any], status: dict[str, Any]) -> Pod:
+    labels = string_map(meta.get("labels"), "metadata.labels")
+    affinity = mapping(spec.get("affinity"), "spec.affinity")
+    node_affinity = mapping(affinity.get("nodeAffinity"), "spec.affinity.nodeAffinity")
+    constraints = sequence(spec.get("topologySpreadConstraints"), "spec.topologySpreadConstraints")
+    reader = _TermReader(namespace, labels)
+    hard, soft = reader.spread(constraints) if constraints else ((), ())
+    affinity_terms, preferred_affinity = reader.pod_terms(affinity, "podAffinity", 1)
+    anti_affinity_terms, preferred_anti_affinity = reader.pod_terms(affinity, "podAntiAffinity", -1)
+    return Pod(
+        namespace=namespace,
+        name=name,
+        labels=labels,
+        subject=Subject(namespace, frozenset(labels.items()), meta.get("deletionTimestamp") is not None),
+        finished=status.get("phase") in ("Succeeded", "Failed"),
+        controller=_controller(meta.get("ownerReferences"), "metadata.ownerReferences"),
+        rules=_node_rules(spec, node_affinity),
+        preferences=_preferences(node_affinity.get(PREFERRED), f"spec.affinity.nodeAffinity.{PREFERRED}"),
+        has_spread=bool(constraints),
+        hard_spread=hard,
+        soft_spread=soft,
+        affinity=affinity_terms,
+        anti_affinity=anti_affinity_terms,
+        preferred_affinity=preferred_affinity,
+        preferred_anti_affinity=preferred_anti_affinity,
+    )
+
+
+def _controller(data: object, what: str) -> tuple[str, str, str] | None:
+    for index, item in enumerate(sequence(data, what)):
+        owner = mapping(item, f"{what}[{index}]")
+        if owner.get("controller") is True:
+            api_version, kind, name = (string(owner.get(field), f"{what}[{index}].{field}") for field in ("apiVersion", "kind", "name"))
+            return api_version, kind, name
+    return None
+
+
+def _decoded(parsed: T | Malformed, what: str) -> T | Malformed:
+    """Refuses what cannot be decoded at all. What decodes and makes no sense is left to the scheduler's own rules."""
+    if isinstance(parsed, Malformed) and parsed.mistyped:
+        refuse(what + "".join(f"[{step!r}]" for step in parsed.path), parsed.problem)
+    return parsed
+
+
+def _node_rules(spec: dict[str, Any], node_affinity: dict[str, Any]) -> NodeRules:
+    node_name = string(spec.get("nodeName"), "spec.nodeName")
+    node_selector = _decoded(from_labels(spec.get("nodeSelector")), "spec.nodeSelector")
+    tolerations = _decoded(parse_tolerations(spec.get("tolerations")), "spec.tolerations")
+    # Maps and lists of strings that decode at all are never malformed otherwise.
+    assert not isinstance(node_selector, Malformed)
+    assert not isinstance(tolerations, Malformed)
+    required = node_affinity.get(REQUIRED)
+    if required is None:
+        return NodeRules(node_name, tolerations, node_selector, None, None)
+    where = f"spec.affinity.nodeAffinity.{REQUIRED}"
+    data = mapping(required, where).get("nodeSelectorTerms")
+    terms = sequence(data, f"{where}.nodeSelectorTerms")
+    parsed = tuple([_decoded(parse_node_term(term), f"{where}.nodeSelectorTerms[{index}]") for index, term in enumerate(terms)])
+    return NodeRules(node_name, tolerations, node_selector, parsed, _named_nodes(terms, f"{where}.nodeSelectorTerms"))
+
+
+def _named_nodes(terms: list[Any], what: str) -> frozenset[str] | None:
+    """The union of the names that the terms ask for; None as soon as one term asks for no name.
+
+    The scheduler reads them off the manifest before it parses anything, so terms that do not parse take part as well.
+    """
+    union: frozenset[str] = frozenset()
+    for index, term in enumerate(terms):
+        where = f"{what}[{index}].matchFields"
+        asked = [mapping(field, where) for field in sequence(mapping(term, what).get("matchFields"), where)]
+        lists = [strings(field.get("values"), where) for field in asked if (field.get("key"), field.get("operator")) == (NODE_NAME, "In")]
+        if not lists:
+            return None
+        union |= frozenset(lists[0]).intersection(*lists[1:])
+    return union if terms else None
+
+
+def _preferences(data: object, what: str) -> tuple[Preference, ...] | Malformed | None:
+    if data is None:
+        return None
+    preferences = []
+    for index, item in enumerate(sequence(data, what)):
+        entry = mapping(item, f"{what}[{index}]")
+        weight = integer(entry.get("weight"), f"{what}[{index}].weight", 0)
+        term = _decoded(parse_node_term(entry.get("preference")), f"{what}[{index}].preference")
+        if weight == 0 or term is None:
+            continue
+        if isinstance(term, Malformed):
+            return term
+        preferences.append(Preference(weight, term))
+    return tuple(preferences)
+
+
+class _TermReader:
+    """Reads the constraints of one pod that select other pods: they take its namespace and merge its label values."""
+
+    def __init__(self, namespace: str, labels: dict[str, str]) -> None:
+        self.namespace = namespace
+        self.labels = labels
+
+    def spread(self, data: list[Any]) -> tuple[tuple[SpreadConstraint, ...], tuple[SpreadConstraint, ...]]:
+        """The topology spread constraints that must hold and those that should."""
+        found: dict[object, list[SpreadConstraint]] = {"DoNotSchedule": [], "ScheduleAnyway": []}
+        for index, item in enumerate(data):
+            where = f"spec.topologySpreadConstraints[{index}]"
+            entry = mapping(item, where)
+            selector = _decoded(parse_label_selector(entry.get("labelSelector")), f"{where}.labelSelector")
+            constraint = SpreadConstraint(
+                string(entry.get("topologyKey"), f"{where}.topologyKey"),
+                integer(entry.get("maxSkew"), f"{where}.maxSkew", 0),
+                integer(entry.get("minDomains"), f"{where}.minDomains", 1),
+                merge_label_keys(selector, self.labels, strings(entry.get("matchLabelKeys"), f"{where}.matchLabelKeys")),
+                string(entry.get("nodeAffinityPolicy"), f"{where}.nodeAffinityPolicy") in ("", "Honor"),
+                string(entry.get("nodeTaintsPolicy"), f"{where}.nodeTaintsPolicy") == "Honor",
+            )
+            when = string(entry.get("whenUnsatisfiable"), f"{where}.whenUnsatisfiable")
+            found.setdefault(when, []).append(constraint)
+        return tuple(found["DoNotSchedule"]), tuple(found["ScheduleAnyway"])
+
+    def pod_terms(
+        self, affinity: dict[str, Any], kind: str, sign: int
+    ) -> tuple[tuple[Term, ...] | Malformed, tuple[WeightedTerm, ...] | Malformed]:
+        """The required and the preferred terms of podAffinity or podAntiAffinity; ``sign`` is that of the weights."""
+        where = f"spec.affinity.{kind}"
+        data = mapping(affinity.get(kind), where)
+        if not data:
+            return (), ()
+
+        def weighted(item: object, what: str) -> WeightedTerm | Malformed:
+            entry = mapping(item, what)
+            weight = integer(entry.get("weight"), f"{what}.weight", 0)
+            term = self._term(entry.get("podAffinityTerm"), f"{what}.podAffinityTerm")
+            return term if isinstance(term, Malformed) else WeightedTerm(sign * weight, term)
+
+        return (
+            _until_malformed(self._term, data.get(REQUIRED), f"{where}.{REQUIRED}"),
+            _until_malformed(weighted, data.get(PREFERRED), f"{where}.{PREFERRED}"),
+        )
+
+    def _term(self, item: object, where: str) -> Term | Malformed:
+        entry = mapping(item, where)
+        selector = merge_label_keys(
+            _decoded(parse_label_selector(entry.get("labelSelector")), f"{where}.labelSelector"),
+            self.labels,
+            strings(entry.get("matchLabelKeys"), f"{where}.matchLabelKeys"),
+            strings(entry.get("mismatchLabelKeys"), f"{where}.mismatchLabelKeys"),
+        )
+        namespace_selector = _decoded(parse_label_selector(entry.get("namespaceSelector")), f"{where}.namespaceSelector")
+        namespaces = frozenset(strings(entry.get("namespaces"), f"{where}.namespaces"))
+        if isinstance(selector, Malformed):
+            return selector
+        if isinstance(namespace_selector, Malformed):
+            return namespace_selector
+        if not namespaces and namespace_selector is None:
+            namespaces = frozenset((self.namespace,))
+        return Term(string(entry.get("topologyKey"), f"{where}.topologyKey"), selector, namespaces, namespace_selector)
+
+
+def _until_malformed(read: Callable[[object, str], T | Malformed], data: object, where: str) -> tuple[T, ...] | Malformed:
+    """All entries of a list as read, or the first that cannot be parsed: it invalidates the list as a whole."""
+    entries = []
+    for index, item in enumerate(sequence(data, where)):
+        entry = read(item, f"{where}[{index}]")
+        if isinstance(entry, Malformed):
+            return entry
+        entries.append(entry)
+    return tuple(entries)

@@ -1,0 +1,94 @@
+"""PodTopologySpread: how evenly the pods that a constraint selects lie over the values of a topology key."""
+
+from __future__ import annotations
+
+from math import log
+
+from afflint.kube.selectors import EVERYTHING, Malformed, Selector, matches
+from afflint.placement.node_fit import NodeFit
+from afflint.placement.nodes import NodeTable
+from afflint.placement.occupancy import Occupancy
+from afflint.placement.pods import Pod, SpreadConstraint
+
+POD_TOPOLOGY_SPREAD = "PodTopologySpread"
+HOSTNAME = "kubernetes.io/hostname"
+ZONE = "topology.kubernetes.io/zone"
+
+
+def default_constraints(selector: Selector) -> tuple[SpreadConstraint, ...]:
+    """The soft constraints of a pod that has none, from the selector of its services and its owner; none if that selects everything."""
+    if selector == EVERYTHING:
+        return ()
+    return (SpreadConstraint(HOSTNAME, 3, 1, selector), SpreadConstraint(ZONE, 5, 1, selector))
+
+
+def unparsable(constraints: tuple[SpreadConstraint, ...]) -> bool:
+    """Whether a selector cannot be parsed, which makes the scheduler fail on the pod."""
+    return any(isinstance(constraint.selector, Malformed) for constraint in constraints)
+
+
+def admitted(candidates: list[int], pod: Pod, fit: NodeFit, table: NodeTable, occupancy: Occupancy) -> list[int]:
+    """The candidates that no hard constraint of the pod rejects."""
+    keys = tuple([constraint.key for constraint in pod.hard_spread])
+    for constraint in pod.hard_spread:
+        column = table.column(constraint.key)
+        members, empty_domains = fit.domains(constraint, keys)
+        domains = empty_domains.copy()
+        for node, count in occupancy.matching_selector(constraint.selector, pod.namespace).items():
+            if members[node]:
+                domains[column[node]] += count
+        least = min(domains.values(), default=0) if len(domains) >= constraint.min_domains else 0
+        most = constraint.max_skew + least - matches(constraint.selector, pod.labels)
+        # A value that is no domain, since none of its nodes is taken into account, holds no pods.
+        candidates = [node for node in candidates if column[node] is not None and domains.get(column[node], 0) <= most]
+    return candidates
+
+
+def scores(
+    feasible: list[int], constraints: tuple[SpreadConstraint, ...], pod: Pod, fit: NodeFit, table: NodeTable, occupancy: Occupancy
+) -> list[int]:
+    """The score of each feasible node under these soft constraints: the fewer pods there are already, the better.
+
+    A node without one of the keys of the pod's own constraints scores 0; the default constraints put up with it.
+    """
+    strict = pod.has_spread
+    keys = tuple([constraint.key for constraint in constraints]) if strict else ()
+    rated = feasible
+    for key in keys:
+        column = table.column(key)
+        rated = [node for node in rated if column[node] is not None]
+    raw = dict.fromkeys(rated, 0.0)
+    for constraint in constraints:
+        column = table.column(constraint.key)
+        tally = occupancy.matching_selector(constraint.selector, pod.namespace)
+        if constraint.key == HOSTNAME:
+            found = {node: tally.get(node, 0) for node in rated}
+            size = len(rated)
+        else:
+            members, _ = fit.domains(constraint, keys)
+            # A missing label reads as the empty value here, but does not score below.
+            domains = dict.fromkeys([column[node] or "" for node in rated], 0)
+            for node, count in tally.items():
+                value = column[node] or ""
+                if members[node] and value in domains:
+                    domains[value] += count
+            found = {node: domains[column[node] or ""] for node in rated}
+            size = len(domains)
+        weight = log(size + 2)
+        for node in rated:
+            if column[node] is not None:
+                raw[node] += found[node] * weight + (constraint.max_skew - 1)
+    return _normalised(feasible, {node: _rounded(score) for node, score in raw.items()})
+
+
+def _rounded(score: float) -> int:
+    """Half away from zero, as Go rounds; Python's round() goes to the even neighbour."""
+    whole = int(score)
+    return whole + (score - whole >= 0.5)
+
+
+def _normalised(feasible: list[int], raw: dict[int, int]) -> list[int]:
+    least, most = min(raw.values(), default=0), max(raw.values(), default=0)
+    if most <= 0:
+        return [100 if node in raw else 0 for node in feasible]
+    return [100 * (most + least - raw[node]) // most if node in raw else 0 for node in feasible]

@@ -1,0 +1,448 @@
+"""Selectors: how they are read, what they match, and the questions one can ask about the sets they describe."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from afflint.kube.label_syntax import is_key, is_value
+from afflint.kube.selectors import (
+    EVERYTHING,
+    NODE_NAME,
+    NOTHING,
+    AnyOf,
+    Malformed,
+    Requirement,
+    Selection,
+    Selector,
+    Witness,
+    both,
+    conflict,
+    disjoint,
+    from_labels,
+    implies,
+    matches,
+    merge_label_keys,
+    parse_int64,
+    parse_label_selector,
+    parse_node_selector_terms,
+    parse_node_term,
+    required_nodes,
+    requirement_paths,
+    satisfiable,
+    witness,
+)
+
+
+def select(*conditions: str) -> Selector:
+    """``select("disk In ssd,hdd", "gpu Exists")`` in place of the long form; ``@`` marks a field of the node."""
+    requirements = []
+    for condition in conditions:
+        key, operator, *values = condition.split(" ")
+        listed = tuple(values[0].split(",")) if values else ()
+        requirements.append(Requirement(key.lstrip("@"), operator, listed, key.startswith("@")))
+    return Selector(tuple(requirements))
+
+
+class TestReadingLabelSelectors:
+    def test_match_labels_come_before_match_expressions(self) -> None:
+        data = {"matchExpressions": [{"key": "tier", "operator": "Exists"}], "matchLabels": {"app": "web"}}
+        assert parse_label_selector(data) == select("app In web", "tier Exists")
+
+    def test_an_absent_selector_matches_nothing_and_an_empty_one_everything(self) -> None:
+        assert parse_label_selector(None) is None
+        assert parse_label_selector({}) == EVERYTHING
+        assert not matches(parse_label_selector(None), {"app": "web"})
+        assert matches(parse_label_selector({}), {"app": "web"})
+
+    def test_null_means_empty_inside_maps_and_lists(self) -> None:
+        data = {"matchLabels": {"app": None}, "matchExpressions": [{"key": "a", "operator": "In", "values": [None]}]}
+        assert parse_label_selector(data) == Selector((Requirement("app", "In", ("",)), Requirement("a", "In", ("",))))
+        assert parse_label_selector({"matchLabels": None, "matchExpressions": None}) == EVERYTHING
+
+    @pytest.mark.parametrize(
+        "data, path, problem",
+        [
+            ("app=web", (), "is no label selector"),
+            ({"matchLabels": ["app"]}, ("matchLabels",), "is no map of labels"),
+            ({"matchLabels": {"app": 1}}, ("matchLabels", "app"), "is no string"),
+            ({"matchLabels": {1: "a"}}, ("matchLabels",), "has a key that is no string"),
+            ({"matchLabels": {"app": "two words"}}, ("matchLabels", "app"), "is no label value"),
+            ({"matchExpressions": {}}, ("matchExpressions",), "is no list"),
+            ({"matchExpressions": ["a"]}, ("matchExpressions", 0), "is no requirement"),
+            ({"matchExpressions": [None]}, ("matchExpressions", 0, "operator"), None),
+            ({"matchExpressions": [{"operator": "Exists"}]}, ("matchExpressions", 0, "key"), "is no label key"),
+            ({"matchExpressions": [{"key": 1, "operator": "Exists"}]}, ("matchExpressions", 0, "key"), "is no string"),
+            ({"matchExpressions": [{"key": "a", "operator": True}]}, ("matchExpressions", 0, "operator"), "is no string"),
+            (
+                {"matchExpressions": [{"key": "a", "operator": "in"}]},
+                ("matchExpressions", 0, "operator"),
+                "is none of In, NotIn, Exists, DoesNotExist",
+            ),
+            ({"matchExpressions": [{"key": "a", "operator": "Gt", "values": ["1"]}]}, ("matchExpressions", 0, "operator"), None),
+            ({"matchExpressions": [{"key": "a", "operator": "In"}]}, ("matchExpressions", 0, "values"), "needs at least one value"),
+            (
+                {"matchExpressions": [{"key": "a", "operator": "Exists", "values": ["x"]}]},
+                ("matchExpressions", 0, "values"),
+                "must be empty",
+            ),
+            ({"matchExpressions": [{"key": "a", "operator": "In", "values": "x"}]}, ("matchExpressions", 0, "values"), "is no list"),
+            (
+                {"matchExpressions": [{"key": "a", "operator": "In", "values": ["x", True]}]},
+                ("matchExpressions", 0, "values", 1),
+                "is no string",
+            ),
+            ({"matchExpressions": [{"key": "a b", "operator": "Exists"}]}, ("matchExpressions", 0, "key"), "is no label key"),
+        ],
+    )
+    def test_what_kubernetes_cannot_parse_is_malformed_and_matches_nothing(
+        self, data: object, path: tuple[Any, ...], problem: str | None
+    ) -> None:
+        parsed = parse_label_selector(data)
+        assert isinstance(parsed, Malformed)
+        assert parsed.path == path
+        assert problem in (None, parsed.problem)
+        assert parsed.mistyped is any(
+            text in parsed.problem for text in ("no string", "no list", "no map", "no requirement", "no label selector")
+        )
+        assert not matches(parsed, {"app": "web"})
+
+    def test_a_plain_map_is_taken_as_it_is(self) -> None:
+        # The scheduler compares a nodeSelector by equality and never asks whether its values could be label values.
+        assert from_labels({"disk": "not valid!"}) == Selector((Requirement("disk", "In", ("not valid!",)),))
+        assert from_labels(None) == from_labels({}) == EVERYTHING
+
+    def test_requirements_know_where_they_stand(self) -> None:
+        data = {"matchLabels": {"app": "web", "tier": "front"}, "matchExpressions": [{"key": "a", "operator": "Exists"}]}
+        assert requirement_paths(data) == (("matchLabels", "app"), ("matchLabels", "tier"), ("matchExpressions", 0))
+        term = {"matchFields": [{"key": NODE_NAME, "operator": "In", "values": ["n1"]}]}
+        assert requirement_paths(term) == (("matchFields", 0),)
+        assert requirement_paths(None) == ()
+
+
+class TestReadingNodeTerms:
+    def test_expressions_and_fields_must_hold_together(self) -> None:
+        term = parse_node_term(
+            {
+                "matchExpressions": [{"key": "cores", "operator": "Gt", "values": ["8"]}],
+                "matchFields": [{"key": NODE_NAME, "operator": "NotIn", "values": ["n1"]}],
+            }
+        )
+        assert term == select("cores Gt 8", "@metadata.name NotIn n1")
+        assert matches(term, {"cores": "16"}, "n2")
+        assert not matches(term, {"cores": "16"}, "n1")
+        assert not matches(term, {"cores": "8"}, "n2")
+
+    @pytest.mark.parametrize("data", [None, {}, {"matchExpressions": []}, {"matchExpressions": None, "matchFields": []}])
+    def test_a_term_without_requirements_matches_no_node(self, data: object) -> None:
+        assert parse_node_term(data) is None
+        assert not matches(parse_node_term(data), {})
+
+    @pytest.mark.parametrize("operand", ["8.5", "eight", "", "-5", "+5", "1e3", "9223372036854775808", "1_000", " 1", "٣"])
+    def test_the_operand_of_gt_and_lt_must_be_an_integer_and_a_label_value(self, operand: str) -> None:
+        for operator in ("Gt", "Lt"):
+            assert isinstance(
+                parse_node_term({"matchExpressions": [{"key": "cores", "operator": operator, "values": [operand]}]}), Malformed
+            )
+
+    @pytest.mark.parametrize("values", [[], ["1", "2"], None])
+    def test_gt_and_match_fields_take_exactly_one_value(self, values: object) -> None:
+        assert isinstance(parse_node_term({"matchExpressions": [{"key": "cores", "operator": "Gt", "values": values}]}), Malformed)
+        assert isinstance(parse_node_term({"matchFields": [{"key": NODE_NAME, "operator": "In", "values": values}]}), Malformed)
+
+    def test_fields_know_only_in_and_not_in(self) -> None:
+        parsed = parse_node_term({"matchFields": [{"key": NODE_NAME, "operator": "Exists"}]})
+        assert parsed == Malformed(("matchFields", 0, "operator"), "is none of In, NotIn")
+
+    def test_terms_keep_their_positions(self) -> None:
+        good = {"matchExpressions": [{"key": "a", "operator": "Exists"}]}
+        bad = {"matchExpressions": [{"key": "a", "operator": "Is"}]}
+        terms = parse_node_selector_terms([bad, {}, good])
+        assert not isinstance(terms, Malformed)
+        assert [type(term) for term in terms] == [Malformed, type(None), Selector]
+        assert parse_node_selector_terms(None) == ()
+        assert isinstance(parse_node_selector_terms({}), Malformed)
+
+    def test_node_selector_and_terms_together(self) -> None:
+        pool = from_labels({"pool": "a"})
+        assert isinstance(pool, Selector)
+        assert required_nodes(pool, None) == AnyOf((pool,))
+        assert required_nodes(pool, ()) == NOTHING
+        terms = (select("disk In ssd"), None, Malformed((), ""), select("gpu Exists"))
+        nodes = required_nodes(pool, terms)
+        assert nodes == AnyOf((select("pool In a", "disk In ssd"), select("pool In a", "gpu Exists")))
+        assert matches(nodes, {"pool": "a", "gpu": ""})
+        assert not matches(nodes, {"gpu": ""})
+
+
+class TestLabelSyntax:
+    @pytest.mark.parametrize("key", ["app", "a", "A.b_c-9", "app.kubernetes.io/name", "x" * 63, "a.b/" + "x" * 63])
+    def test_keys(self, key: str) -> None:
+        assert is_key(key)
+
+    @pytest.mark.parametrize(
+        "key", ["", "/", "/a", "a/", "a/b/c", "-a", "a-", "Example.com/a", "a_b.c/d", "x" * 64, "x" * 254 + "/a", "a\n", "é"]
+    )
+    def test_no_keys(self, key: str) -> None:
+        assert not is_key(key)
+
+    def test_values(self) -> None:
+        assert is_value("")
+        assert is_value("x" * 63)
+        for text in ("-5", "+5", "two words", "x" * 64, "web\n", "a/b", "trailing."):
+            assert not is_value(text)
+
+    def test_integers(self) -> None:
+        assert [parse_int64(text) for text in ("0", "007", "+5", "-5", "9223372036854775807", "-9223372036854775808")] == [
+            0, 7, 5, -5, 2**63 - 1, -(2**63),
+        ]  # fmt: skip
+        for text in ("", "+", "1.0", "1_0", "0x1", " 1", "1\n", "9223372036854775808", "-9223372036854775809", "9" * 5000):
+            assert parse_int64(text) is None
+
+
+class TestMatching:
+    @pytest.mark.parametrize(
+        "condition, matching, failing",
+        [
+            ("k In a,b", ["a", "b"], ["c", "", None]),
+            ("k NotIn a,b", ["c", "", None], ["a", "b"]),
+            ("k Exists", ["a", ""], [None]),
+            ("k DoesNotExist", [None], ["a", ""]),
+            ("k Gt 8", ["9", "010", "9223372036854775807"], ["8", "7", "many", "", "8.5", "9223372036854775808", None]),
+            ("k Lt 8", ["7", "0", "-1", "007"], ["8", "9", "many", "", None]),
+        ],
+    )
+    def test_operators_on_present_and_absent_labels(self, condition: str, matching: list[str | None], failing: list[str | None]) -> None:
+        for values, expected in ((matching, True), (failing, False)):
+            for value in values:
+                assert matches(select(condition), {} if value is None else {"k": value}) is expected
+
+    def test_a_field_other_than_the_name_reads_as_empty(self) -> None:
+        assert matches(select("@spec.x NotIn a"), {}, "n1")
+        assert not matches(select("@spec.x In a"), {}, "n1")
+
+    def test_any_of(self) -> None:
+        either = AnyOf((select("a In 1"), select("b In 1")))
+        assert matches(either, {"b": "1"})
+        assert not matches(either, {"a": "2"})
+        assert not matches(NOTHING, {})
+
+
+class TestMergingLabelKeys:
+    labels: ClassVar = {"app": "web", "version": "v2"}
+
+    def test_match_adds_in_and_mismatch_adds_not_in(self) -> None:
+        merged = merge_label_keys(select("app In web"), self.labels, ["version"], ["app"])
+        assert merged == select("app In web", "version In v2", "app NotIn web")
+
+    def test_keys_the_pod_lacks_are_ignored(self) -> None:
+        assert merge_label_keys(EVERYTHING, self.labels, ["tenant"], ["tenant"]) == EVERYTHING
+
+    def test_an_absent_or_malformed_selector_stays_what_it_is(self) -> None:
+        assert merge_label_keys(None, self.labels, ["version"]) is None
+        assert merge_label_keys(Malformed((), "x"), self.labels, ["version"]) == Malformed((), "x")
+
+    def test_the_empty_selector_becomes_a_real_one(self) -> None:
+        assert merge_label_keys(EVERYTHING, self.labels, ["version"]) == select("version In v2")
+
+
+class TestSatisfiable:
+    @pytest.mark.parametrize(
+        "conditions, expected",
+        [
+            ([], Witness({})),
+            (["k In a,b"], Witness({"k": "a"})),
+            (["k In a,b", "k NotIn a"], Witness({"k": "b"})),
+            (["k NotIn a"], Witness({})),
+            (["k NotIn a", "k Exists"], Witness({"k": "other"})),
+            (["k Exists"], Witness({"k": "any"})),
+            (["k NotIn a,other", "k Exists"], Witness({"k": "other2"})),
+            (["k Gt 8"], Witness({"k": "9"})),
+            (["k Gt 8", "k Lt 10"], Witness({"k": "9"})),
+            (["k Gt 8", "k Lt 10", "k NotIn 9"], Witness({"k": "09"})),
+            (["k In a,16", "k Gt 8"], Witness({"k": "16"})),
+            (["k Gt 8", "other DoesNotExist"], Witness({"k": "9"})),
+            (["@metadata.name In n1"], Witness({}, "n1")),
+            (["@metadata.name NotIn n1"], Witness({}, "other")),
+            (["@metadata.name In n1", "metadata.name In n2"], Witness({"metadata.name": "n2"}, "n1")),
+        ],
+    )
+    def test_witness(self, conditions: list[str], expected: Witness) -> None:
+        assert witness(select(*conditions)) == expected
+        assert satisfiable(select(*conditions))
+
+    def test_the_witness_of_alternatives_is_the_smallest(self) -> None:
+        assert witness(AnyOf((select("a In 1", "b In 2"), select("c In 3")))) == Witness({"c": "3"})
+
+    @pytest.mark.parametrize(
+        "conditions, guilty",
+        [
+            (["k In a", "k In b"], (0, 1)),
+            (["x Exists", "k In a", "k NotIn a"], (1, 2)),
+            (["k Exists", "y In 1", "k DoesNotExist"], (0, 2)),
+            (["k In a,b", "k NotIn a", "k NotIn b"], (0, 1, 2)),
+            (["k In a,b", "k NotIn c", "k NotIn a", "k NotIn b"], (0, 2, 3)),
+            (["k Gt 5", "k Lt 3"], (0, 1)),
+            (["k Gt 5", "k Lt 6"], (0, 1)),
+            (["k Gt 5", "k In 5,fast"], (0, 1)),
+            (["k Gt 5", "k DoesNotExist"], (0, 1)),
+            (["k Lt 0"], (0,)),
+            (["k Gt 9223372036854775807"], (0,)),
+            (["k NotIn a", "k Lt 0", "k In a"], (1,)),
+            (["k In a,b", "k NotIn a", "k NotIn b", "l Gt 1", "l Lt 1"], (3, 4)),
+            (["@metadata.name In n1", "@metadata.name In n2"], (0, 1)),
+            (["@spec.x In a"], (0,)),
+        ],
+    )
+    def test_the_smallest_conflict(self, conditions: list[str], guilty: tuple[int, ...]) -> None:
+        selector = select(*conditions)
+        assert conflict(selector.requirements) == guilty
+        assert not satisfiable(selector)
+        assert witness(selector) is None
+
+    def test_labels_and_fields_of_one_name_are_different_things(self) -> None:
+        assert satisfiable(select("metadata.name In n1", "@metadata.name In n2"))
+
+    def test_the_empty_disjunction_cannot_be_satisfied(self) -> None:
+        assert not satisfiable(NOTHING)
+        assert satisfiable(EVERYTHING)
+
+    def test_a_conflict_of_hundreds_of_requirements_is_named_whole(self) -> None:
+        values = [f"v{n}" for n in range(150)]
+        requirements = select("k In " + ",".join(values), *(f"k NotIn {value}" for value in values)).requirements
+        assert conflict(requirements) == tuple(range(151))
+
+
+class TestRelations:
+    @pytest.mark.parametrize(
+        "first, second",
+        [
+            (["k In a"], ["k In a,b"]),
+            (["k In a"], ["k NotIn b"]),
+            (["k In a"], ["k Exists"]),
+            (["k DoesNotExist"], ["k NotIn a"]),
+            (["k Gt 8"], ["k Exists"]),
+            (["k Gt 8"], ["k Gt 4"]),
+            (["k Gt 8"], ["k NotIn 8"]),
+            (["k In 9,10"], ["k Gt 8"]),
+            (["k In a", "l In b"], ["k In a"]),
+            (["k In a", "k In b"], ["l In c"]),
+            (["@metadata.name In n1"], ["@metadata.name NotIn n2"]),
+            ([], []),
+        ],
+    )
+    def test_implies(self, first: list[str], second: list[str]) -> None:
+        assert implies(select(*first), select(*second))
+
+    @pytest.mark.parametrize(
+        "first, second",
+        [
+            (["k In a,b"], ["k In a"]),
+            (["k NotIn b"], ["k In a"]),
+            (["k NotIn a"], ["k Exists"]),
+            (["k NotIn a"], ["k DoesNotExist"]),
+            (["k Gt 4"], ["k Gt 8"]),
+            (["k Gt 4", "k Lt 6"], ["k In 5"]),  # 05 lies between them as well
+            (["k In a"], ["k In a", "l In b"]),
+            ([], ["k Exists"]),
+        ],
+    )
+    def test_does_not_imply(self, first: list[str], second: list[str]) -> None:
+        assert not implies(select(*first), select(*second))
+
+    def test_alternatives_can_cover_together_what_none_covers_alone(self) -> None:
+        halves = AnyOf((select("k In a"), select("k NotIn a")))
+        assert implies(EVERYTHING, halves)
+        assert implies(select("l In x"), halves)
+        assert not implies(EVERYTHING, AnyOf((select("k In a"), select("k In b"), select("k DoesNotExist"))))
+        assert implies(AnyOf((select("k In a"), select("k In b"))), select("k In a,b"))
+        assert implies(NOTHING, select("k In a"))
+        assert not implies(EVERYTHING, NOTHING)
+
+    def test_disjoint(self) -> None:
+        assert disjoint(select("k In a"), select("k In b"))
+        assert disjoint(select("k Lt 5"), select("k Gt 4"))
+        assert disjoint(select("k Exists"), select("k DoesNotExist"))
+        assert not disjoint(select("k In a"), select("l In b"))
+        assert not disjoint(select("k NotIn a"), select("k NotIn b"))
+        assert not disjoint(EVERYTHING, EVERYTHING)
+        assert disjoint(EVERYTHING, NOTHING)
+        assert disjoint(AnyOf((select("k In a"), select("k In b"))), select("k In c"))
+
+    def test_hundreds_of_overlapping_alternatives_end_in_time(self) -> None:
+        tangle = AnyOf(tuple(select(f"k{n} In a", f"k{(n * 7 + 1) % 60} NotIn b", f"k{(n * 11 + 5) % 60} Exists") for n in range(300)))
+        implies(EVERYTHING, tangle)
+        disjoint(tangle, tangle)
+
+
+# --- against brute force ------------------------------------------------------------------------------------------------
+
+KEYS = ("k", "l")
+VALUES = ("a", "b", "2", "4")
+# Everything the generated requirements can tell apart: listed values, one that is never listed, integers in two spellings.
+UNIVERSE = (None, *VALUES, "z", "0", "1", "3", "5", "02", "04")
+EVERY_LABEL_SET = [
+    {key: value for key, value in zip(KEYS, values, strict=True) if value is not None} for values in product(UNIVERSE, repeat=len(KEYS))
+]
+
+
+def requirement(operators: tuple[str, ...], values: st.SearchStrategy[tuple[str, ...]]) -> st.SearchStrategy[Requirement]:
+    return st.builds(Requirement, st.sampled_from(KEYS), st.sampled_from(operators), values, st.just(False))
+
+
+requirements = st.one_of(
+    requirement(("In", "NotIn"), st.lists(st.sampled_from(VALUES), min_size=1, max_size=3).map(tuple)),
+    requirement(("Exists", "DoesNotExist"), st.just(())),
+    requirement(("Gt", "Lt"), st.sampled_from([(text,) for text in "01234"])),
+)
+selectors = st.lists(requirements, max_size=4).map(lambda listed: Selector(tuple(listed)))
+selections: st.SearchStrategy[Selection] = selectors | st.lists(selectors, max_size=3).map(lambda listed: AnyOf(tuple(listed)))
+
+
+def matched(selection: Selection) -> list[int]:
+    """The label sets of the universe that the selection matches, by number."""
+    return [index for index, labels in enumerate(EVERY_LABEL_SET) if matches(selection, labels)]
+
+
+@settings(max_examples=150, deadline=None)
+@given(selections)
+def test_satisfiable_and_witness_agree_with_brute_force(selection: Selection) -> None:
+    found, hits = witness(selection), matched(selection)
+    assert satisfiable(selection) is bool(hits)
+    if found is None:
+        assert not hits
+    else:
+        assert matches(selection, found.labels)
+        assert len(found.labels) == min(len(EVERY_LABEL_SET[index]) for index in hits)
+
+
+@settings(max_examples=200, deadline=None)
+@given(selections, selections)
+def test_implies_and_disjoint_agree_with_brute_force(first: Selection, second: Selection) -> None:
+    left, right = set(matched(first)), set(matched(second))
+    assert implies(first, second) is (left <= right)
+    assert disjoint(first, second) is left.isdisjoint(right)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(requirements, max_size=6))
+def test_a_conflict_is_a_conflict_and_every_part_of_it_is_needed(listed: list[Requirement]) -> None:
+    guilty = conflict(listed)
+    assert bool(guilty) is (not matched(Selector(tuple(listed))))
+    if guilty:
+        assert not matched(Selector(tuple(listed[index] for index in guilty)))
+        for left_out in guilty:
+            assert matched(Selector(tuple(listed[index] for index in guilty if index != left_out)))
+        # Where two requirements are enough, two are named.
+        pairs = [pair for pair in product(listed, repeat=2) if not matched(Selector(pair))]
+        assert (len(guilty) <= 2) is bool(pairs)
+
+
+@settings(max_examples=60, deadline=None)
+@given(selectors, selectors)
+def test_both_is_the_intersection(first: Selector, second: Selector) -> None:
+    assert set(matched(both(first, second))) == set(matched(first)) & set(matched(second))

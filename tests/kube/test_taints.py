@@ -1,0 +1,126 @@
+"""Taints and tolerations: which taint keeps which pod away."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from afflint.kube.selectors import Malformed
+from afflint.kube.taints import (
+    Taint,
+    Toleration,
+    admits_cordoned,
+    count_unpreferred,
+    first_untolerated,
+    implies,
+    parse_taints,
+    parse_tolerations,
+    tolerated,
+    tolerates,
+)
+
+GPU = Taint("gpu", "a100", "NoSchedule")
+CONTROL_PLANE = Taint("node-role.kubernetes.io/control-plane", "", "NoSchedule")
+
+
+class TestMatching:
+    @pytest.mark.parametrize(
+        "toleration",
+        [
+            Toleration("gpu", "Equal", "a100", "NoSchedule"),
+            Toleration("gpu", "", "a100"),  # no operator means Equal, no effect means any
+            Toleration("gpu", "Exists", "", "NoSchedule"),
+            Toleration("gpu", "Exists", "ignored"),
+            Toleration("", "Exists"),  # tolerates everything
+            Toleration("", "", "a100"),  # the value alone decides, though the API server refuses to store this
+        ],
+    )
+    def test_tolerates(self, toleration: Toleration) -> None:
+        assert tolerates(toleration, GPU)
+
+    @pytest.mark.parametrize(
+        "toleration",
+        [
+            Toleration("gpu", "Equal", "h100"),
+            Toleration("gpu", "Equal"),  # an absent value is the empty one
+            Toleration("gpu", "Exists", "", "NoExecute"),
+            Toleration("GPU", "Exists"),
+            Toleration("gpu", "exists"),  # operators are case-sensitive; an unknown one matches nothing
+            Toleration("", "Exists", "", "PreferNoSchedule"),
+        ],
+    )
+    def test_does_not_tolerate(self, toleration: Toleration) -> None:
+        assert not tolerates(toleration, GPU)
+
+    def test_a_taint_without_value_equals_a_toleration_without_value(self) -> None:
+        assert tolerates(Toleration(CONTROL_PLANE.key), CONTROL_PLANE)
+
+    def test_one_matching_toleration_is_enough(self) -> None:
+        assert tolerated(GPU, [Toleration("other", "Exists"), Toleration("gpu", "Exists")])
+        assert not tolerated(GPU, [])
+
+
+class TestKeepingAway:
+    def test_the_first_untolerated_taint_in_the_order_of_the_node(self) -> None:
+        taints = (Taint("soft", "", "PreferNoSchedule"), CONTROL_PLANE, GPU, Taint("drain", "", "NoExecute"))
+        assert first_untolerated(taints, []) == CONTROL_PLANE
+        assert first_untolerated(taints, [Toleration(CONTROL_PLANE.key, "Exists")]) == GPU
+        assert first_untolerated(taints, [Toleration("", "Exists", "", "NoSchedule")]) == Taint("drain", "", "NoExecute")
+        assert first_untolerated(taints, [Toleration("", "Exists")]) is None
+
+    def test_prefer_no_schedule_never_keeps_away(self) -> None:
+        assert first_untolerated([Taint("soft", "", "PreferNoSchedule")], []) is None
+
+    def test_who_may_go_to_a_cordoned_node(self) -> None:
+        key = "node.kubernetes.io/unschedulable"
+        assert admits_cordoned([Toleration("", "Exists")])
+        assert admits_cordoned([Toleration(key, "Exists", "", "NoSchedule")])
+        assert admits_cordoned([Toleration(key)])
+        assert not admits_cordoned([Toleration(key, "Exists", "", "NoExecute")])
+        assert not admits_cordoned([])
+
+    def test_preferences_against_a_node_are_counted(self) -> None:
+        taints = [Taint("a", "", "PreferNoSchedule"), Taint("b", "", "PreferNoSchedule"), Taint("c", "", "NoSchedule")]
+        assert count_unpreferred(taints, []) == 2
+        assert count_unpreferred(taints, [Toleration("a", "Exists", "", "PreferNoSchedule")]) == 1
+        assert count_unpreferred(taints, [Toleration("a", "Exists", "", "NoSchedule")]) == 2
+        assert count_unpreferred(taints, [Toleration("", "Exists")]) == 0
+
+
+class TestReading:
+    def test_absent_parts_are_empty_and_toleration_seconds_do_not_matter(self) -> None:
+        assert parse_tolerations([{"key": "gpu", "value": None, "tolerationSeconds": 30}, None]) == (Toleration("gpu"), Toleration())
+        assert parse_taints([{"key": "gpu", "effect": "NoExecute"}]) == (Taint("gpu", "", "NoExecute"),)
+        assert parse_taints(None) == parse_tolerations([]) == ()
+
+    @pytest.mark.parametrize(
+        "data, expected",
+        [
+            ({"key": "gpu"}, Malformed((), "is no list of taints", mistyped=True)),
+            (["gpu"], Malformed((0,), "is no taint", mistyped=True)),
+            ([{"key": "gpu", "value": True}], Malformed((0, "value"), "is no string", mistyped=True)),
+        ],
+    )
+    def test_malformed(self, data: object, expected: Malformed) -> None:
+        assert parse_taints(data) == expected
+
+
+PARTS = ("", "a", "b")
+EVERY_TAINT = [Taint(*parts) for parts in product(("a", "b", "c"), ("", "a", "b", "c"), ("NoSchedule", "NoExecute", "PreferNoSchedule"))]
+tolerations = st.builds(
+    Toleration,
+    st.sampled_from(PARTS),
+    st.sampled_from(("", "Equal", "Exists", "Like")),
+    st.sampled_from(PARTS),
+    st.sampled_from(("", "NoSchedule", "NoExecute")),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(tolerations, tolerations)
+def test_implies_agrees_with_brute_force(first: Toleration, second: Toleration) -> None:
+    expected = all(tolerates(first, taint) for taint in EVERY_TAINT if tolerates(second, taint))
+    assert implies(first, second) is expected
