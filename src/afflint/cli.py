@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
     from afflint.baseline import Entry
     from afflint.config import Config
+    from afflint.engine import Settings
     from afflint.reading.sources import Source
     from afflint.report import Report
-    from afflint.run import Outcome
+    from afflint.run import Options, Outcome
 
 FOUND, USAGE, FAULT = 1, 2, 3
 """Exit codes: findings at or above --fail-on; wrong usage or configuration; a fault of afflint."""
@@ -42,6 +43,13 @@ def cli() -> None:
 
 @cli.command()
 @click.argument("paths", nargs=-1, metavar="[PATHS]...")
+@click.option(
+    "--nodes",
+    "nodes",
+    multiple=True,
+    metavar="FILE",
+    help="Nodes of the cluster: a dump, Node manifests, or a list under `nodes:`. Repeatable.",
+)
 @click.option("--select", multiple=True, metavar="NAMES", help="Only these rules or categories ('all' for every rule); comma-separated.")
 @click.option("--extend-select", multiple=True, metavar="NAMES", help="These rules or categories as well.")
 @click.option("--ignore", multiple=True, metavar="NAMES", help="Not these rules or categories.")
@@ -95,13 +103,14 @@ def check(paths: tuple[str, ...], **options: Any) -> int:
         _print(f"{_visible(source.name)}\n" for source in sources)
         return 0
     known = _baseline(options["baseline"]) if options["baseline"] and not options["write_baseline"] else None
-    outcome = _run(sources, context, config, _jobs(options["jobs"]), known, inline=not options["no_ignore"])
+    run_options = _run_options(config, sources, _jobs(options["jobs"]), known, inline=not options["no_ignore"])
+    outcome = _run(sources, context, _node_files(config), config, run_options)
     if options["write_baseline"]:
         return _write_baseline(options["baseline"], outcome)
     if options["statistics"]:
         _print(_statistics(outcome))
     else:
-        report = _make_report(outcome, (*sources, *context), quiet=options["quiet"], verbose=options["verbose"])
+        report = _make_report(outcome, (*_node_files(config), *context, *sources), quiet=options["quiet"], verbose=options["verbose"])
         _report(targets, report, options["color"])
     if outcome.gone:
         entries = "1 entry" if outcome.gone == 1 else f"{outcome.gone} entries"
@@ -158,7 +167,11 @@ def _configuration(options: dict[str, Any]) -> Config:
     names = tuple(rules())
     config = settings.default() if path is None else settings.load(path, rule_names=names, categories=CATEGORIES)
     chosen = {key: _names(f"--{key.replace('_', '-')}", options.get(key) or ()) for key in ("select", "ignore", "extend_select")}
-    return settings.with_overrides(config, **chosen, kubernetes_version=_version(options.get("kubernetes_version")))
+    nodes = tuple(options.get("nodes") or ())
+    for path in nodes:
+        if not os.path.exists(path):
+            raise click.UsageError(f"--nodes: no such file: {path!r}")
+    return settings.with_overrides(config, **chosen, nodes=nodes, kubernetes_version=_version(options.get("kubernetes_version")))
 
 
 def _names(option: str, values: Sequence[str]) -> tuple[str, ...]:
@@ -178,15 +191,33 @@ def _version(text: str | None) -> str | None:
     return text and f"1.{int(minor.partition('.')[0])}"
 
 
-def _run(
-    sources: Sequence[Source], context: Sequence[Source], config: Config, jobs: int, known: Counter[Entry] | None, *, inline: bool
-) -> Outcome:
+def _run(sources: Sequence[Source], context: Sequence[Source], nodes: Sequence[Source], config: Config, options: Options) -> Outcome:
+    from afflint.node_files import NodeFileError
+    from afflint.run import run
+
+    try:
+        return run(sources, _settings(config), options, context, nodes)
+    except NodeFileError as error:
+        raise click.UsageError(str(error)) from None
+    finally:
+        if isinstance(options.progress, _Progress):
+            options.progress.clear()
+
+
+def _run_options(config: Config, sources: Sequence[Source], jobs: int, known: Counter[Entry] | None, *, inline: bool) -> Options:
+    from afflint import config as settings
+    from afflint.run import Options
+
+    ignored = _below_root(settings.ignores(config), config.root) if config.per_file_ignores else None
+    return Options(jobs, inline, ignored, _Progress(len(sources)), known)
+
+
+def _settings(config: Config) -> Settings:
     from afflint import config as settings
     from afflint.checks.match import Target
     from afflint.engine import Settings
     from afflint.kube.kinds import custom_kind
     from afflint.rules import rules
-    from afflint.run import Options, run
 
     selected = settings.selected(((rule.name, rule.category, rule.default) for rule in rules().values()), config)
     version = tuple(int(part) for part in config.kubernetes_version.split("."))
@@ -195,13 +226,14 @@ def _run(
         selected |= {_HARD_TOPOLOGY_RULE}
     target = Target((version[0], version[1]), frozenset(config.feature_gates), plugins, config.complete)
     custom = tuple(custom_kind(each.api_version, each.kind, each.template) for each in config.workloads)
-    ignored = _below_root(settings.ignores(config), config.root) if config.per_file_ignores else None
-    progress = _Progress(len(sources))
-    try:
-        options = Options(jobs, inline, ignored, progress, known)
-        return run(sources, Settings(selected, tuple(config.severity.items()), target, custom), options, context)
-    finally:
-        progress.clear()
+    return Settings(selected, tuple(config.severity.items()), target, custom, host_key=config.physical_host_key)
+
+
+def _node_files(config: Config) -> list[Source]:
+    """The files of nodes that the command line or the configuration names."""
+    from afflint.reading.sources import Source
+
+    return [Source(os.path.normpath(path), path) for path in config.nodes]
 
 
 # A cluster with this plugin refuses what this rule, otherwise off, finds.

@@ -11,9 +11,10 @@ from afflint.findings import NO_OBJECT, Edit, Finding, Fix, ObjectRef, Path, Rel
 from afflint.fleet import Fleet
 from afflint.kube.kinds import NAMES, Kind
 from afflint.kube.manifests import Manifest, manifests_in
+from afflint.node_files import NodeFact
 from afflint.reading import documents, triage
 from afflint.reading.documents import Document
-from afflint.rules import CATEGORIES, FLEET_CHECKS, Rule, checks_for, rules
+from afflint.rules import CATEGORIES, FLEET_CHECKS, NODE_RULES, Rule, checks_for, node_checks, rules
 from afflint.suppressions import MARKER, Suppression, apply, removal_fix, suppressions_in
 
 
@@ -24,6 +25,9 @@ class Settings(NamedTuple):
     severities: tuple[tuple[str, Severity], ...] = ()
     target: Target = Target(NEWEST)
     custom: tuple[Kind, ...] = ()
+    with_nodes: bool = False
+    """Whether the run has an inventory of nodes, so that facts must hold what decides where pods may run."""
+    host_key: str = "node.cluster.x-k8s.io/esxi-host"
 
 
 class FileResult(NamedTuple):
@@ -73,7 +77,7 @@ class Checker:
             manifests = list(manifests_in(document, self._custom))
             findings += self._check_document(name, document, manifests)
             for manifest in manifests:
-                facts += facts_of(manifest, name)
+                facts += facts_of(manifest, name, with_spec=self._settings.with_nodes)
             if MARKER in document.raw_bytes:
                 for each in suppressions_in(document, manifests, rules(), CATEGORIES):
                     if isinstance(each, Suppression):
@@ -100,17 +104,33 @@ class Checker:
 
     # Reduce: all files together.
 
-    def check_fleet(self, facts: Iterable[Facts], read: Reader, wanted: Callable[[str], bool]) -> Iterator[Finding]:
-        """The findings of cross-manifest rules in files that are ``wanted``; the others are only context."""
-        chosen = [(name, check) for name, check in FLEET_CHECKS.items() if name in self._settings.selected]
-        if not chosen:
+    def check_fleet(
+        self, facts: Iterable[Facts], read: Reader, wanted: Callable[[str], bool], nodes: Sequence[NodeFact] = ()
+    ) -> Iterator[Finding]:
+        """The findings of cross-manifest rules, and of those about nodes, in files that are ``wanted``; the others are only context."""
+        selected = self._settings.selected
+        if selected.isdisjoint(FLEET_CHECKS) and (not nodes or selected.isdisjoint(node_checks())):
             return
         fleet = Fleet(facts)
         locator = _Locator(self._triage, read)
-        for rule, check in chosen:
-            for found in check(fleet, self._settings.target):
-                if wanted(found.site.file):
-                    yield self._fleet_finding(rules()[rule], found, locator)
+        for rule, found in self._fleet_matches(fleet, nodes):
+            if wanted(found.site.file):
+                yield self._fleet_finding(rules()[rule], found, locator)
+
+    def _fleet_matches(self, fleet: Fleet, nodes: Sequence[NodeFact]) -> Iterator[tuple[str, FleetMatch]]:
+        selected, target = self._settings.selected, self._settings.target
+        for rule, check in FLEET_CHECKS.items():
+            if rule in selected:
+                for found in check(fleet, target):
+                    yield rule, found
+        if nodes:
+            from afflint.checks.nodes import Inventory
+
+            inventory = Inventory(list(nodes), self._settings.host_key)
+            for rule, node_check in node_checks().items():
+                if rule in selected:
+                    for found in node_check(fleet, inventory, target):
+                        yield rule, found
 
     def _fleet_finding(self, rule: Rule, found: FleetMatch, locator: _Locator) -> Finding:
         site, match = found.site, found.match
@@ -139,7 +159,7 @@ class Checker:
 
     def _can_tell(self, name: str) -> bool:
         """Whether this run could have found what a suppression names: not rules that are off, or that need other files."""
-        return name in self._settings.selected and name not in FLEET_CHECKS
+        return name in self._settings.selected and name not in FLEET_CHECKS and name not in NODE_RULES
 
     # Findings.
 
@@ -206,6 +226,11 @@ class _Locator:
             except (OSError, UnicodeDecodeError):
                 data = b""
             self._file, self._documents = file, {each.index: each for each in self._triage.documents(data)}
+            if index not in self._documents and data:
+                # A list of nodes written by hand names no kind.
+                self._documents |= {
+                    index: documents.read(piece, index, line) for index, (piece, line, _) in enumerate(documents.split(data))
+                }
         return self._documents.get(index) or Document(b"", index, 0)
 
     def related(self, place: Place) -> Related:

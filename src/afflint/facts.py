@@ -40,6 +40,8 @@ class Pods(NamedTuple):
     has_own_template: bool
     partial: bool
     may_replicate: bool
+    spec: dict[str, Any] | None = None
+    """The placement fields of the pod spec; only in runs that have nodes."""
 
     @property
     def merged_labels(self) -> Labels:
@@ -69,15 +71,21 @@ class Facts(NamedTuple):
     reaches: tuple[Reach, ...] = ()
 
 
-def facts_of(manifest: Manifest, file: str) -> Iterator[Pods | Reach]:
-    """The facts of one object. Malformed selectors give none: admission rules speak about them."""
+def facts_of(manifest: Manifest, file: str, *, with_spec: bool = False) -> Iterator[Pods | Reach]:
+    """The facts of one object, ``with_spec`` the placement fields of its pods too. Malformed selectors give none: admission rules do."""
     site = Site(file, manifest.document.index, manifest.base)
     if isinstance(manifest, Workload):
         if manifest.pod or manifest.template:
-            yield _pods(manifest, site)
+            pods = _pods(manifest, site)
+            yield pods._replace(spec={field: manifest.pod[field] for field in _PLACEMENT if field in manifest.pod}) if with_spec else pods
         yield from _workload_reaches(manifest, site)
     elif manifest.kind.name in _EVIDENCE and manifest.kind.template is None:
         yield from _evidence(manifest, site)
+
+
+_PLACEMENT = (
+    "affinity", "nodeSelector", "tolerations", "topologySpreadConstraints", "nodeName", "schedulerName", "evictionStrategy",
+)  # fmt: skip
 
 
 def _pods(workload: Workload, site: Site) -> Pods:

@@ -19,6 +19,7 @@ class Fleet:
         for each in facts:
             self.pods += each.pods
             self.reaches += each.reaches
+        self._reaches_by_site: dict[Site, list[Reach]] = {}
         self._by_site: dict[Site, list[Pods]] = {}
         for pods in self.pods:
             self._by_site.setdefault(pods.site, []).append(pods)
@@ -46,6 +47,13 @@ class Fleet:
             if reach.path[: len(pods.template_path)] == pods.template_path:
                 return pods
         return None
+
+    def reaches_of(self, pods: Pods) -> list[Reach]:
+        """The terms and spread constraints that these pods carry."""
+        if not self._reaches_by_site:
+            for reach in self.reaches:
+                self._reaches_by_site.setdefault(reach.site, []).append(reach)
+        return [reach for reach in self._reaches_by_site.get(pods.site, ()) if self.owner(reach) is pods]
 
     def near_miss(self, reach: Reach) -> tuple[Pods, str, str, bool] | None:
         """A label that was probably meant by a selector that matches nothing: (object, key, value, whether it stands on the template)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from afflint.checks import affinity as affinity_checks
 from afflint.checks import fleet, kubevirt
@@ -17,7 +17,11 @@ from afflint.findings import SEVERITIES, Severity
 from afflint.fleet import Fleet
 from afflint.kube.manifests import Manifest
 
+if TYPE_CHECKING:
+    from afflint.checks.nodes import Inventory
+
 ManifestCheck = Callable[[Manifest, Target], Iterator[Match]]
+NodeCheck = Callable[[Fleet, "Inventory", Target], Iterator[FleetMatch]]
 FleetCheck = Callable[[Fleet, Target], Iterator[FleetMatch]]
 
 MANIFEST_CHECKS: dict[str, ManifestCheck] = {
@@ -86,6 +90,29 @@ FLEET_CHECKS: dict[str, FleetCheck] = {
     "accidental-anti-affinity": fleet.accidental_anti_affinity,
 }
 """The checks of all objects of a run together."""
+
+NODE_RULES = (
+    "unknown-node-label",
+    "inconsistent-node-labels",
+    "inconsistent-topology",
+    "near-duplicate-label",
+    "shared-host",
+)
+"""The rules that an inventory of nodes adds to; see node_checks."""
+
+
+def node_checks() -> dict[str, NodeCheck]:
+    """The checks of all objects of a run against its nodes, imported when there are nodes."""
+    from afflint.checks import nodes
+
+    return {
+        "unknown-node-label": nodes.unknown_to_inventory,
+        "inconsistent-node-labels": nodes.inconsistent_node_labels,
+        "inconsistent-topology": nodes.inconsistent_topology,
+        "near-duplicate-label": nodes.near_duplicate_label,
+        "shared-host": nodes.shared_host,
+    }
+
 
 ENGINE_RULES = frozenset(("unreadable-manifest", "duplicate-key", "unused-suppression", "invalid-suppression"))
 """Rules about documents and about afflint's own comments: the engine finds these itself."""
@@ -159,7 +186,7 @@ def rules() -> dict[str, Rule]:
                 faults.append(f"{entry}: {error}")
             else:
                 found[rule.name] = rule
-    checked = MANIFEST_CHECKS.keys() | FLEET_CHECKS.keys() | ENGINE_RULES
+    checked = MANIFEST_CHECKS.keys() | FLEET_CHECKS.keys() | ENGINE_RULES | {*NODE_RULES}
     faults += [f"{name}: a check without a page" for name in sorted(checked - found.keys())]
     faults += [f"{name}.md: a page without a check" for name in sorted(found.keys() - checked)]
     if faults:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from afflint.baseline import Entry
 from afflint.engine import Checker, FileResult, Settings
 from afflint.findings import Finding, sort_key
+from afflint.node_files import NodeFact
 from afflint.reading.sources import STDIN, Source, read_bytes
 from afflint.report import Summary
 
@@ -43,22 +44,33 @@ class Options(NamedTuple):
 _DEFAULT = Options()
 
 
-def run(sources: Sequence[Source], settings: Settings, options: Options = _DEFAULT, context: Sequence[Source] = ()) -> Outcome:
-    """Check ``sources``; ``context`` are further files that cross-manifest rules may look at.
+def run(
+    sources: Sequence[Source],
+    settings: Settings,
+    options: Options = _DEFAULT,
+    context: Sequence[Source] = (),
+    node_files: Sequence[Source] = (),
+) -> Outcome:
+    """Check ``sources``; ``context`` are further files that cross-manifest rules may look at, ``node_files`` hold the nodes.
 
-    Which of all these files are checked makes no difference to what is found in one of them.
+    Which of all these files are checked makes no difference to what is found in one of them. Raises NodeFileError for a file of
+    nodes that cannot be used.
     """
+    nodes = inventory(node_files)
+    settings = settings._replace(with_nodes=bool(nodes))
     checker = Checker(settings)
     checked = list(_mapped(sources, settings, options))
     facts_only = settings._replace(selected=frozenset())
     results = sorted((*checked, *_mapped(context, facts_only, options)), key=lambda result: result.name)
+    paths = {source.name: source for source in (*node_files, *context, *sources)}
+    names = {result.name for result in checked}
+    checked += [FileResult(source.name) for source in node_files if source.name not in names]
     findings: dict[str, list[Finding]] = {result.name: list(result.findings) for result in checked}
-    paths = {source.name: source for source in (*sources, *context)}
 
     def read(name: str) -> bytes:
         return read_bytes(paths[name])
 
-    for finding in checker.check_fleet((result.facts for result in results), read, findings.__contains__):
+    for finding in checker.check_fleet((result.facts for result in results), read, findings.__contains__, nodes):
         findings[finding.file].append(finding)
     kept, suppressed = _silenced(checker, checked, findings, paths, options)
     kept.sort(key=sort_key)
@@ -69,6 +81,26 @@ def run(sources: Sequence[Source], settings: Settings, options: Options = _DEFAU
         kept, silenced, entries = apply(kept, options.baseline)
         suppressed, gone = suppressed + silenced, len(entries)
     return Outcome(kept, _summary(checked, kept, suppressed), gone)
+
+
+def inventory(node_files: Sequence[Source]) -> list[NodeFact]:
+    """The nodes in these files. Raises NodeFileError, also for two nodes of one name."""
+    if not node_files:
+        return []
+    from afflint.node_files import check_names, read_nodes
+
+    nodes = [node for source in node_files for node in read_nodes(source.name, _node_bytes(source))]
+    check_names(nodes)
+    return nodes
+
+
+def _node_bytes(source: Source) -> bytes:
+    try:
+        return read_bytes(source)
+    except OSError as error:
+        from afflint.node_files import NodeFileError
+
+        raise NodeFileError(f"{source.name}: cannot be read: {error.strerror or error}") from None
 
 
 def _silenced(

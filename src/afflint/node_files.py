@@ -1,0 +1,147 @@
+"""Nodes from files: dumps (`kubectl get nodes -o yaml` or `-o json`), single Node manifests, and short lists written by hand.
+
+A hand-written list is a document with the key ``nodes``:
+
+    nodes:
+      - {name: worker-1, labels: {topology.kubernetes.io/zone: a}}
+      - {name: worker-2, labels: {topology.kubernetes.io/zone: b}, taints: ["dedicated=db:NoSchedule"], unschedulable: true}
+
+There the label kubernetes.io/hostname is the name unless it is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from afflint.facts import Site
+from afflint.findings import Path
+from afflint.kube.manifests import manifests_in
+from afflint.kube.node_labels import HOSTNAME
+from afflint.reading import documents
+from afflint.reading.documents import Document
+
+
+class NodeFileError(Exception):
+    """A file of nodes that cannot be used. The message names file, line and column."""
+
+
+class NodeFact(NamedTuple):
+    """A node, as a Node object reduced to what placement reads, and where it stands. ``labels_path`` is the path of its labels."""
+
+    site: Site
+    labels_path: Path
+    data: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The node's name. Only for facts that read_nodes gave."""
+        name: str = self.data["metadata"]["name"]
+        return name
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return {key: value or "" for key, value in (self.data["metadata"].get("labels") or {}).items()}
+
+
+def read_nodes(name: str, data: bytes) -> list[NodeFact]:
+    """The nodes in the bytes of one file. Raises NodeFileError when it holds none, or something that can be no node."""
+    try:
+        text = documents.to_utf8(data)
+    except UnicodeDecodeError as error:
+        raise NodeFileError(f"{name}:1:1: broken UTF-16: {error.reason}") from None
+    found: list[NodeFact] = []
+    for index, (piece, line, problem) in enumerate(documents.split(text)):
+        document = documents.read(piece, index, line)
+        if problem is not None or document.problem is not None:
+            span = document.problem.span if document.problem else None
+            at = f"{span.line}:{span.column}" if span else f"{line}:1"
+            raise NodeFileError(f"{name}:{at}: {document.problem.message if document.problem else problem}")
+        found += _nodes_in(document, name)
+    if not found:
+        raise NodeFileError(f"{name}:1:1: no nodes in this file: expected Node objects, a List of them, or a list under `nodes:`")
+    return found
+
+
+def check_names(nodes: list[NodeFact]) -> None:
+    """Raises NodeFileError when two nodes have one name."""
+    seen: dict[str, NodeFact] = {}
+    for node in nodes:
+        other = seen.setdefault(node.name, node)
+        if other is not node:
+            raise NodeFileError(f"{node.site.file}: node {node.name!r} is there twice (also in {other.site.file})")
+
+
+def _nodes_in(document: Document, name: str) -> Iterator[NodeFact]:
+    data = document.data
+    if type(data) is dict and "kind" not in data and type(data.get("nodes")) is list:
+        for index, entry in enumerate(data["nodes"]):
+            yield _short(document, name, ("nodes", index), entry)
+        return
+    for manifest in manifests_in(document):
+        if manifest.kind.name == "Node":
+            yield _checked(document, name, manifest.base, manifest.data, (*manifest.base, "metadata", "labels"))
+
+
+def _checked(document: Document, name: str, base: Path, data: dict[str, Any], labels_path: Path) -> NodeFact:
+    from afflint.placement.inventory import InventoryError
+    from afflint.placement.nodes import read_node
+
+    metadata, spec = data.get("metadata"), data.get("spec")
+    try:
+        read_node(data)
+    except InventoryError as error:
+        raise _fault(document, name, base, str(error)) from None
+    assert type(metadata) is dict
+    reduced: dict[str, Any] = {"metadata": {field: metadata[field] for field in ("name", "labels") if metadata.get(field)}}
+    if type(spec) is dict:
+        reduced["spec"] = {field: spec[field] for field in ("taints", "unschedulable") if spec.get(field)}
+    allocatable = _allocatable(data)
+    if allocatable:
+        reduced["status"] = {"allocatable": allocatable}
+    return NodeFact(Site(name, document.index, base), labels_path, reduced)
+
+
+def _allocatable(data: dict[str, Any]) -> Any:
+    status = data.get("status")
+    return status.get("allocatable") if type(status) is dict else None
+
+
+_SHORT_FIELDS = frozenset(("name", "labels", "taints", "unschedulable", "allocatable"))
+
+
+def _short(document: Document, name: str, base: Path, entry: Any) -> NodeFact:
+    if type(entry) is not dict:
+        raise _fault(document, name, base, "a node in this list is a map with a name")
+    unknown = sorted(entry.keys() - _SHORT_FIELDS)
+    if unknown:
+        raise _fault(
+            document, name, (*base, unknown[0]), f"a node in this list has no {unknown[0]!r}; it has {', '.join(sorted(_SHORT_FIELDS))}"
+        )
+    taints, labels = entry.get("taints"), entry.get("labels")
+    if type(labels) is dict or labels is None:
+        # Every kubelet sets this one, and nobody writes it by hand.
+        labels = {HOSTNAME: entry.get("name"), **(labels or {})}
+    whole = {
+        "metadata": {"name": entry.get("name"), "labels": labels},
+        "spec": {
+            "taints": [_taint(each) for each in taints] if type(taints) is list else taints,
+            "unschedulable": entry.get("unschedulable"),
+        },
+        "status": {"allocatable": entry.get("allocatable")},
+    }
+    return _checked(document, name, base, whole, (*base, "labels"))
+
+
+def _taint(text: Any) -> Any:
+    """``key=value:effect`` or ``key:effect``, as kubectl writes taints; anything else is left to be read as an object."""
+    if type(text) is not str:
+        return text
+    pair, _, effect = text.rpartition(":")
+    key, _, value = pair.partition("=")
+    return {"key": key, "value": value, "effect": effect}
+
+
+def _fault(document: Document, name: str, path: Path, message: str) -> NodeFileError:
+    span = document.locate(path)
+    return NodeFileError(f"{name}:{span.line}:{span.column}: {message}")
