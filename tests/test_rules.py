@@ -8,11 +8,12 @@ import rule_pages
 from afflint import engine, rules
 from afflint.engine import Checker, Settings
 from afflint.findings import Edit, Finding, sort_key
+from afflint.node_files import read_nodes
 from rule_pages import Example
 
 EXAMPLES = rule_pages.examples()
 BAD = [example for example in EXAMPLES if example.info.startswith("yaml bad")]
-CHECKS = {**rules.MANIFEST_CHECKS, **rules.FLEET_CHECKS}
+CHECKS = {**rules.node_checks(), **rules.MANIFEST_CHECKS, **rules.FLEET_CHECKS}
 LONGEST_HELP = 200
 
 each_page = pytest.mark.parametrize("name", rule_pages.names())
@@ -23,10 +24,12 @@ each_bad_example = pytest.mark.parametrize("example", BAD, ids=str)
 def findings_in(text: str, rule: str) -> list[Finding]:
     """What a run over one file says with ``rule`` and all rules that are on by default, suppressions included."""
     default = {each.name for each in rules.rules().values() if each.default}
-    checker = Checker(Settings(frozenset(default | {rule})))
     data = text.encode()
+    # Node objects in an example are its inventory.
+    nodes = read_nodes("example.yaml", data) if "kind: Node\n" in text else []
+    checker = Checker(Settings(frozenset(default | {rule}), with_nodes=bool(nodes)))
     result = checker.check("example.yaml", data)
-    across = checker.check_fleet([result.facts], lambda _: data, lambda _: True)
+    across = checker.check_fleet([result.facts], lambda _: data, lambda _: True, nodes)
     kept, _ = checker.silence(result, [*result.findings, *across])
     return sorted(kept, key=sort_key)
 

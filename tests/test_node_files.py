@@ -1,0 +1,85 @@
+"""Nodes from dumps, single manifests and short lists; what cannot be a node is an error with its place."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from afflint.engine import default_settings
+from afflint.node_files import NodeFileError, check_names, read_nodes
+from afflint.reading.sources import Source
+from afflint.run import run
+
+NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "w1", "labels": {"zone": "a"}}, "spec": {"unschedulable": True}}
+
+
+def names(data: str) -> list[str]:
+    return [node.name for node in read_nodes("nodes", data.encode())]
+
+
+def test_a_dump_as_kubectl_writes_it_in_json_and_yaml() -> None:
+    dump = {"apiVersion": "v1", "kind": "List", "items": [NODE, {**NODE, "metadata": {"name": "w2"}}]}
+    assert names(json.dumps(dump)) == ["w1", "w2"]
+    assert names(json.dumps({**dump, "kind": "NodeList", "items": [{"metadata": {"name": "w3"}}]})) == ["w3"]
+
+
+def test_single_manifests_among_others() -> None:
+    assert names("kind: ConfigMap\napiVersion: v1\n---\n" + json.dumps(NODE) + "\n---\n") == ["w1"]
+
+
+def test_only_what_placement_reads_is_kept() -> None:
+    [node] = read_nodes("nodes", json.dumps({**NODE, "status": {"images": ["x" * 1000]}}).encode())
+    assert node.data == {"metadata": {"name": "w1", "labels": {"zone": "a"}}, "spec": {"unschedulable": True}}
+
+
+def test_a_short_list_knows_taints_as_kubectl_writes_them_and_the_hostname() -> None:
+    [one, two] = read_nodes(
+        "nodes.yaml",
+        b'nodes:\n- {name: w1, labels: {zone: a}, taints: ["gpu=yes:NoSchedule", "old:NoExecute"]}\n- {name: w2, unschedulable: true}\n',
+    )
+    assert one.data["spec"]["taints"] == [
+        {"key": "gpu", "value": "yes", "effect": "NoSchedule"},
+        {"key": "old", "value": "", "effect": "NoExecute"},
+    ]
+    assert one.labels == {"kubernetes.io/hostname": "w1", "zone": "a"}
+    assert two.labels == {"kubernetes.io/hostname": "w2"}
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("kind: Service\napiVersion: v1\n", "nodes.yaml:1:1: no nodes in this file"),
+        ("nodes: []\n", "nodes.yaml:1:1: no nodes in this file"),
+        ("nodes:\n- {labels: {a: b}}\n", "nodes.yaml:2:4: a Node has no name"),
+        ("nodes:\n- {name: w1}\n- w2\n", "nodes.yaml:3:3: a node in this list is a map with a name"),
+        ("nodes:\n- {name: w1, lables: {a: b}}\n", "nodes.yaml:2:14: a node in this list has no 'lables'"),
+        ("nodes:\n- {name: w1, labels: {a: 5}}\n", "nodes.yaml:2:4: Node 'w1': metadata.labels['a'] is the number 5, not a string"),
+        ("nodes: [\n", "nodes.yaml:2:1: "),
+    ],
+)
+def test_what_can_be_no_inventory_is_refused_at_its_place(text: str, complaint: str) -> None:
+    with pytest.raises(NodeFileError) as caught:
+        read_nodes("nodes.yaml", text.encode())
+    assert str(caught.value).startswith(complaint)
+
+
+def test_two_nodes_of_one_name_are_refused() -> None:
+    nodes = [*read_nodes("a.yaml", b"nodes: [{name: w1}]"), *read_nodes("b.yaml", b"nodes: [{name: w1}]")]
+    with pytest.raises(NodeFileError, match=r"b\.yaml: node 'w1' is there twice \(also in a\.yaml\)"):
+        check_names(nodes)
+
+
+def test_a_label_that_no_node_has_is_an_error_with_the_near_one() -> None:
+    pod = b"""\
+apiVersion: v1
+kind: Pod
+metadata: {name: till}
+spec:
+  nodeSelector: {preformance: high}
+  containers: [{name: till, image: "nginx:1.27"}]
+"""
+    nodes = Source("nodes.yaml", "nodes.yaml", b"nodes: [{name: w1, labels: {performance: high}}]")
+    [finding] = run([Source("pod.yaml", "pod.yaml", pod)], default_settings(), node_files=[nodes]).findings
+    assert (finding.rule, finding.severity, finding.span.line, finding.span.column) == ("unknown-node-label", "error", 5, 18)
+    assert finding.message.endswith("did you mean `performance`?")

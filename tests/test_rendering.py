@@ -1,0 +1,90 @@
+"""--kustomize and --helm run the user's own program and check what it prints; stand-ins on PATH play the programs here."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from afflint.engine import default_settings
+from afflint.reading import rendering
+from afflint.reading.rendering import RenderError
+from afflint.run import run
+
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: till}
+spec:
+  nodeSelector: {zone: 1}
+  containers: [{name: till, image: "nginx:1.27"}]
+"""
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An otherwise empty PATH."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder))
+    return folder
+
+
+def program(folder: Path, name: str, script: str) -> None:
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+
+def test_the_output_of_kustomize_is_checked_and_named(programs: Path, tmp_path: Path) -> None:
+    program(programs, "kustomize", f"""[ "$1" = build ] || exit 9\n/bin/cat <<'END'\n{POD}END""")
+    overlay = tmp_path / "overlay"
+    overlay.mkdir()
+    source = rendering.kustomize(str(overlay))
+    found = run([source], default_settings()).findings
+    assert [(finding.rule, finding.file, finding.span.line, finding.object.name) for finding in found] == [
+        ("wrong-type", f"<kustomize {overlay}>", 5, "till")
+    ]
+
+
+def test_kubectl_stands_in_for_kustomize(programs: Path, tmp_path: Path) -> None:
+    program(programs, "kubectl", 'echo "kind: $1"')
+    assert rendering.kustomize(str(tmp_path)).data == b"kind: kustomize\n"
+
+
+def test_helm_gets_its_values_files_as_arguments_of_their_own(programs: Path, tmp_path: Path) -> None:
+    program(programs, "helm", 'for each in "$@"; do echo "# $each"; done')
+    chart = tmp_path / "a chart; rm -rf x"
+    chart.mkdir()
+    data = rendering.helm(str(chart), ["v 1.yaml"]).data
+    assert data is not None
+    assert data.decode().splitlines() == ["# template", "# release", f"# {chart}", "# --values", "# v 1.yaml"]
+
+
+@pytest.mark.usefixtures("programs")
+@pytest.mark.parametrize("render", [rendering.kustomize, rendering.helm])
+def test_a_missing_program_is_named_with_the_way_around(render: object, tmp_path: Path) -> None:
+    assert callable(render)
+    with pytest.raises(RenderError, match=r"on PATH; or pipe in what it makes elsewhere: `afflint check -`"):
+        render(str(tmp_path))
+
+
+def test_a_failure_says_what_the_program_said(programs: Path, tmp_path: Path) -> None:
+    program(programs, "kustomize", "echo 'no such base: ../base' >&2; exit 3")
+    with pytest.raises(RenderError, match=r"kustomize failed with exit code 3 .*no such base: \.\./base"):
+        rendering.kustomize(str(tmp_path))
+
+
+def test_a_program_that_hangs_is_stopped(programs: Path, tmp_path: Path) -> None:
+    program(programs, "kustomize", "exec /bin/sleep 60")
+    with pytest.raises(RenderError, match="did not finish within"):
+        rendering.kustomize(str(tmp_path), time_limit=0.2)
+
+
+@pytest.mark.parametrize(("render", "complaint"), [(rendering.kustomize, "takes a folder"), (rendering.helm, "takes a chart")])
+def test_a_path_that_is_not_there(render: object, complaint: str, tmp_path: Path) -> None:
+    assert callable(render)
+    with pytest.raises(RenderError, match=complaint):
+        render(os.path.join(tmp_path, "nowhere"))
