@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from afflint.baseline import Entry
     from afflint.config import Config
     from afflint.engine import Settings
+    from afflint.placement.plan import Plan
     from afflint.reading.sources import Source
     from afflint.report import Report
     from afflint.run import Options, Outcome
@@ -116,6 +117,76 @@ def check(paths: tuple[str, ...], **options: Any) -> int:
         entries = "1 entry" if outcome.gone == 1 else f"{outcome.gone} entries"
         _say(f"afflint: {entries} of the baseline no longer occur; --write-baseline prunes", 0)
     return 0 if options["exit_zero"] or not _fails(outcome, options["fail_on"]) else FOUND
+
+
+@cli.command()
+@click.argument("paths", nargs=-1, metavar="[PATHS]...")
+@click.option(
+    "--nodes",
+    "nodes",
+    multiple=True,
+    metavar="FILE",
+    help="Nodes of the cluster: a dump, Node manifests, or a list under `nodes:`. Repeatable.",
+)
+@click.option("--pods", "pods", multiple=True, metavar="FILE", help="A dump of the pods that run already. Repeatable.")
+@click.option(
+    "--by", "group_by", default="zone", metavar="KEY", help="The node label to group nodes by: zone (default), region, or any key."
+)
+@click.option("--lose", "losses", multiple=True, metavar="WHAT", help="A node, KEY=VALUE, or each:node, each:zone, each:KEY. Repeatable.")
+@click.option("--format", "form", default="text", metavar="FORMAT", help="text (default), json or html.")
+@click.option("--output", metavar="FILE", help="Where the plan goes. Default: standard output.")
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 even if a replica has no place.")
+@click.option("--config", "config_file", metavar="FILE", help="This configuration, instead of one found from the working directory upward.")
+@click.option("--no-config", is_flag=True, help="No configuration file at all.")
+@click.option("--color", default="auto", metavar="WHEN", help="auto (default), always or never. NO_COLOR and FORCE_COLOR are honoured.")
+def place(paths: tuple[str, ...], **options: Any) -> int:
+    """Where each replica can go on the given nodes, and what a failure does.
+
+    Exit code 1 when a replica has no place, now or after one of the failures asked for.
+    """
+    from afflint.node_files import NodeFileError
+    from afflint.placement import InventoryError
+    from afflint.placement.failures import UnknownLossError
+    from afflint.placement.planning import make_plan
+    from afflint.placing import stage
+    from afflint.reading.sources import Source, SourceError
+
+    _one_of("--format", options["form"], ("text", "json", "html"))
+    _one_of("--color", options["color"], ("auto", "always", "never"))
+    config = _configuration(options)
+    try:
+        sources = list(_sources(paths or (".",), config, None))
+        pods = [Source(path, path) for path in options["pods"]]
+        staged = stage(sources, _node_files(config), pods, _settings(config).custom)
+        plan = make_plan(staged.inventory, staged.makers, options["group_by"], options["losses"])
+    except (SourceError, NodeFileError, InventoryError, UnknownLossError) as error:
+        raise click.UsageError(str(error)) from None
+    for problem in staged.problems:
+        _say(f"afflint: {_visible(problem)}", 0)
+    chunks = _plan_chunks(plan, options["form"], options["color"], to_file=options["output"] is not None)
+    if options["output"] is None:
+        _print(chunks)
+    else:
+        _write(options["output"], chunks)
+    unplaced = any(replica.node is None for workload in plan.workloads for replica in workload.replicas)
+    hurt = any(outcome != "survives" for loss in plan.losses for outcome in loss.outcomes.values())
+    return FOUND if (unplaced or hurt or staged.problems) and not options["exit_zero"] else 0
+
+
+def _plan_chunks(plan: Plan, form: str, color: str, *, to_file: bool) -> Iterator[str]:
+    if form == "json":
+        from afflint.report import place_json
+
+        return iter([place_json.render(plan)])
+    if form == "html":
+        from afflint.report import place_page
+
+        return iter([place_page.render(plan)])
+    import shutil
+
+    from afflint.report import place_table
+
+    return place_table.render(plan, color=not to_file and _colored(color), width=shutil.get_terminal_size((100, 24)).columns)
 
 
 @cli.command("rule")

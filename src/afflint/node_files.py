@@ -63,6 +63,11 @@ def read_nodes(name: str, data: bytes) -> list[NodeFact]:
     return found
 
 
+def is_node_list(data: bytes) -> bool:
+    """Whether a file looks like a list of nodes written by hand, which names no kind."""
+    return (data.startswith(b"nodes:") or b"\nnodes:" in data) and not (data.startswith(b"kind:") or b"\nkind:" in data)
+
+
 def check_names(nodes: list[NodeFact]) -> None:
     """Raises NodeFileError when two nodes have one name."""
     seen: dict[str, NodeFact] = {}

@@ -41,7 +41,10 @@ class Replica(NamedTuple):
 
 
 class WorkloadPlan(NamedTuple):
-    """One workload. ``key`` identifies it (``Deployment shop/web``), ``verdicts`` are those of its first replica on the empty cluster."""
+    """One workload. ``key`` identifies it (``Deployment shop/web``).
+
+    ``verdicts`` are those of its first replica when all other workloads are where the plan puts them and none of its own pods runs.
+    """
 
     key: str
     kind: str

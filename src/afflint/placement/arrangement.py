@@ -1,0 +1,200 @@
+"""One legal placement of all workloads: every pod that their controllers make, put on a node by the scheduler's rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from afflint.placement import replicas
+from afflint.placement.cluster import Cluster
+from afflint.placement.pods import Pod
+from afflint.placement.replicas import Compiled, PodMaker
+
+Identity = tuple[str, str]
+"""Namespace and name of a pod."""
+
+
+class Inventory(NamedTuple):
+    """The objects that a cluster consists of, as parsed. ``pods`` are those that run already."""
+
+    nodes: Sequence[object]
+    pods: Sequence[object] = ()
+    namespaces: Sequence[object] = ()
+    services: Sequence[object] = ()
+    replica_sets: Sequence[object] = ()
+    stateful_sets: Sequence[object] = ()
+    replication_controllers: Sequence[object] = ()
+
+    def cluster(self, makers: Sequence[PodMaker] = ()) -> Cluster:
+        """The cluster before any workload is placed; it knows the controllers of their pods. Running pods of theirs are left out."""
+        owners: dict[str, list[object]] = {"ReplicaSet": [], "StatefulSet": [], "ReplicationController": []}
+        for maker in makers:
+            owner = replicas.owner(maker)
+            if owner is not None:
+                owners[owner["kind"]].append(owner)
+        mine = self.replaced(makers)
+        return Cluster(
+            self.nodes,
+            [pod for index, pod in enumerate(self.pods) if index not in mine],
+            self.namespaces,
+            self.services,
+            [*self.replica_sets, *owners["ReplicaSet"]],
+            [*self.stateful_sets, *owners["StatefulSet"]],
+            [*self.replication_controllers, *owners["ReplicationController"]],
+        )
+
+    def replaced(self, makers: Sequence[PodMaker]) -> set[int]:
+        """Which of the running pods belong to these workloads, which are placed anew from their manifests."""
+        return replicas.running_pods_of(makers, self.pods) if self.pods else set()
+
+
+class Placed(NamedTuple):
+    """One workload with its pods, the node of each that has one, and the plugins that rejected the nodes for each that has none.
+
+    ``error`` says why its pods cannot be read or why the scheduler fails on them.
+    """
+
+    maker: PodMaker
+    pods: tuple[Pod, ...]
+    template: Pod | None
+    nodes: Mapping[Identity, str]
+    pending: Mapping[Identity, Mapping[str, str]]
+    error: str | None
+
+
+class Arrangement(NamedTuple):
+    """``before`` is the cluster without the workloads, ``cluster`` the one with all pods that found a place."""
+
+    before: Cluster
+    cluster: Cluster
+    workloads: tuple[Placed, ...]
+
+    @property
+    def owners(self) -> dict[Identity, Placed]:
+        """To which workload a pod belongs."""
+        return {(pod.namespace, pod.name): placed for placed in self.workloads for pod in placed.pods}
+
+
+def arrange(inventory: Inventory, makers: Sequence[PodMaker]) -> Arrangement:
+    """Place the pods of all workloads: those that name their node first, then those of DaemonSets, then replicas in the order given.
+
+    Pods without a place are tried again until nothing moves, as the scheduler's queue does.
+    """
+    before = inventory.cluster(makers)
+    work = _Work(before, makers)
+    work.pin()
+    work.settle()
+    return work.result()
+
+
+class _Work:
+    """The placement as it grows."""
+
+    def __init__(self, before: Cluster, makers: Sequence[PodMaker]) -> None:
+        self.before = before
+        self.cluster = before.copy()
+        self.makers = makers
+        self.compiled = _distinct([replicas.compile_pods(maker, before) for maker in makers], makers, set(before.pods))
+        self.nodes: dict[Identity, str] = {}
+        self.pending: dict[Identity, Mapping[str, str]] = {}
+        self.errors: dict[Identity, str] = {}
+
+    def pin(self) -> None:
+        """Bind the pods whose spec names a node: nobody asks the scheduler about them."""
+        known = set(self.before.nodes)
+        for maker, compiled in zip(self.makers, self.compiled, strict=True):
+            if maker.node_name and not maker.daemon:
+                for pod in compiled.pods:
+                    if maker.node_name in known:
+                        self._bind(pod, maker.node_name)
+                    else:
+                        self.pending[pod.namespace, pod.name] = {}
+
+    def settle(self) -> None:
+        """Place everything else, in rounds until nothing moves."""
+        daemons = [compiled for maker, compiled in zip(self.makers, self.compiled, strict=True) if maker.daemon]
+        others = [
+            pod
+            for maker, compiled in zip(self.makers, self.compiled, strict=True)
+            if not (maker.daemon or maker.node_name)
+            for pod in compiled.pods
+        ]
+        progress = True
+        while progress:
+            placed = len(self.nodes)
+            for compiled in daemons:
+                self._place_daemons(compiled)
+            waiting = [pod for pod in others if (pod.namespace, pod.name) not in self.nodes]
+            self._schedule(waiting)
+            # Only pods of a DaemonSet can still be moved by what the scheduler placed: the others were retried by its own rounds.
+            progress = len(self.nodes) > placed and any((pod.namespace, pod.name) in self.pending for each in daemons for pod in each.pods)
+
+    def _place_daemons(self, compiled: Compiled) -> None:
+        template = compiled.template
+        if template is None:
+            return
+        waiting = [
+            (pod, node) for pod, node in zip(compiled.pods, compiled.nodes, strict=True) if (pod.namespace, pod.name) not in self.nodes
+        ]
+        # Pods of a DaemonSet go to different nodes and mostly know nothing of each other: one verdict then serves for all.
+        aware = bool(template.hard_spread or template.affinity or template.anti_affinity or template.malformed_terms)
+        verdict = None
+        for pod, node in waiting:
+            if verdict is None or aware:
+                verdict = self.cluster.evaluate(_only(pod, node) if aware else template)
+            if verdict.feasible.get(node):
+                self._bind(pod, node)
+                self.pending.pop((pod.namespace, pod.name), None)
+            else:
+                self.pending[pod.namespace, pod.name] = {node: verdict.reason[node]} if node in verdict.reason else {}
+
+    def _schedule(self, waiting: list[Pod]) -> None:
+        if not waiting:
+            return
+        # Under names that no pod can have: a run would name those of one name differently from the others.
+        named = {f"replica {number}": pod for number, pod in enumerate(waiting)}
+        run = self.cluster.schedule([pod._replace(name=number) for number, pod in named.items()])
+        for number, node in run.settled.placements.items():
+            self._bind(named[number], node)
+            self.pending.pop((named[number].namespace, named[number].name), None)
+        for number, reasons in run.settled.unschedulable.items():
+            self.pending[named[number].namespace, named[number].name] = reasons
+        self.errors = {(named[number].namespace, named[number].name): error for number, error in run.errors.items()}
+
+    def _bind(self, pod: Pod, node: str) -> None:
+        self.cluster.bind(pod, node)
+        self.nodes[pod.namespace, pod.name] = node
+
+    def result(self) -> Arrangement:
+        workloads = []
+        for maker, compiled in zip(self.makers, self.compiled, strict=True):
+            identities = [(pod.namespace, pod.name) for pod in compiled.pods]
+            nodes = {identity: self.nodes[identity] for identity in identities if identity in self.nodes}
+            pending = {identity: self.pending[identity] for identity in identities if identity in self.pending}
+            error = compiled.error or next((self.errors[identity] for identity in identities if identity in self.errors), None)
+            workloads.append(Placed(maker, compiled.pods, compiled.template, nodes, pending, error))
+        return Arrangement(self.before, self.cluster, tuple(workloads))
+
+
+def _only(pod: Pod, node: str) -> Pod:
+    """The pod of a DaemonSet, tied to its node as its controller ties it."""
+    from afflint.kube.selectors import NODE_NAME, Requirement, Selector
+
+    term = Selector((Requirement(NODE_NAME, "In", (node,), True),))
+    return pod._replace(rules=pod.rules._replace(terms=(term,), named=frozenset((node,))))
+
+
+def _distinct(compiled: list[Compiled], makers: Sequence[PodMaker], taken: set[Identity]) -> list[Compiled]:
+    """The same pods, those renamed that would share a name: a cluster puts something random into most names."""
+    result = []
+    for maker, each in zip(makers, compiled, strict=True):
+        pods = []
+        for pod in each.pods:
+            name, count = pod.name, 1
+            while (pod.namespace, name) in taken:
+                count += 1
+                name = f"{pod.name}-{replicas.revision_hash(maker)}" if count == 2 else f"{pod.name}-{replicas.revision_hash(maker)}{count}"
+            taken.add((pod.namespace, name))
+            pods.append(pod if name == pod.name else pod._replace(name=name))
+        result.append(each._replace(pods=tuple(pods)))
+    return result

@@ -1,0 +1,184 @@
+"""What the loss of nodes does: pods of lost nodes are created anew and scheduled on what remains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from afflint.placement.arrangement import Arrangement, Identity, Placed
+from afflint.placement.cluster import Cluster
+from afflint.placement.plan import Loss, Move, Outcome
+from afflint.placement.pods import Pod
+from afflint.placement.rejections import REGION, Rejections, standing_pods, summary
+from afflint.placement.topology_spread import HOSTNAME, ZONE
+
+SHORT_KEYS = {"zone": ZONE, "region": REGION, "host": HOSTNAME, "hostname": HOSTNAME}
+"""Words that stand for a label key, unless nodes carry the word itself as a label."""
+
+NOT_MADE_ANEW = "nothing makes the pod anew: it has no controller"
+
+
+class UnknownLossError(ValueError):
+    """What was asked to be lost is no node and no label value of the inventory. The message says what there is."""
+
+
+class Failure(NamedTuple):
+    """Nodes that fail together. ``what`` names them: ``node worker-2``, ``zone=a``."""
+
+    what: str
+    nodes: tuple[str, ...]
+
+
+def failures(cluster: Cluster, asked: str) -> list[Failure]:
+    """What ``--lose`` asks for: a node, ``KEY=VALUE``, or ``each:node``, ``each:zone``, ``each:KEY`` for every one in turn.
+
+    ``zone``, ``region`` and ``hostname`` stand for the well-known keys unless nodes carry such a label. Raises UnknownLossError.
+    """
+    each, _, key = asked.partition(":")
+    if each == "each" and key:
+        if key == "node":
+            return [Failure(f"node {node}", (node,)) for node in cluster.nodes]
+        return _domains(cluster, key)
+    if asked in cluster.nodes:
+        return [Failure(f"node {asked}", (asked,))]
+    key, equals, value = asked.partition("=")
+    if not equals:
+        raise UnknownLossError(f"no node is called {asked!r}{_nearest(asked, cluster.nodes)}")
+    found = [failure for failure in _domains(cluster, key) if failure.what == f"{key}={value}"]
+    if not found:
+        values = sorted(set(cluster.label(label_key(cluster, key)).values()))
+        raise UnknownLossError(f"no node has {key}={value}; its values are {', '.join(values[:10])}{', …' if len(values) > 10 else ''}")
+    return found
+
+
+def label_key(cluster: Cluster, word: str) -> str:
+    """The label key that a word stands for: itself when nodes carry it, else the well-known key of that name."""
+    return word if cluster.label(word) or word not in SHORT_KEYS else SHORT_KEYS[word]
+
+
+def _domains(cluster: Cluster, word: str) -> list[Failure]:
+    nodes_of: dict[str, list[str]] = {}
+    for node, value in cluster.label(label_key(cluster, word)).items():
+        nodes_of.setdefault(value, []).append(node)
+    if not nodes_of:
+        raise UnknownLossError(f"no node carries the label {label_key(cluster, word)}")
+    return [Failure(f"{word}={value}", tuple(nodes_of[value])) for value in sorted(nodes_of)]
+
+
+def _nearest(word: str, known: Iterable[str]) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(word, list(known), 1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def lose(arrangement: Arrangement, failure: Failure) -> Loss:
+    """What becomes of the pods of the failed nodes.
+
+    Pods of a DaemonSet vanish with their nodes. The others are created anew, in the order in which they had been placed, and
+    pods that had no place before are tried after them; retries go on until nothing moves.
+    """
+    return Losses(arrangement).lose(failure)
+
+
+class Losses:
+    """The failures of one arrangement, which share what is looked up about its pods."""
+
+    def __init__(self, arrangement: Arrangement) -> None:
+        self.arrangement = arrangement
+        self.owners = arrangement.owners
+        self.titles = {identity: placed.maker.key for identity, placed in self.owners.items()}
+        self.waiting = [
+            (identity, pod)
+            for placed in arrangement.workloads
+            if not (placed.maker.daemon or placed.maker.node_name)
+            for pod in placed.pods
+            if (identity := (pod.namespace, pod.name)) in placed.pending
+        ]
+
+    def lose(self, failure: Failure) -> Loss:
+        lost = set(failure.nodes)
+        displaced = self.arrangement.cluster.evicted(failure.nodes)
+        if not displaced:
+            return Loss(failure.what, failure.nodes, (), {})
+        anew: dict[Identity, Pod] = {}
+        gone: dict[Identity, str] = {}
+        for pod in displaced:
+            identity = (pod.namespace, pod.name)
+            placed = self.owners.get(identity)
+            if placed is None:
+                if pod.controller is not None and pod.controller[1] not in ("DaemonSet", "Node"):
+                    anew[identity] = pod
+            elif placed.maker.bare:
+                gone[identity] = NOT_MADE_ANEW
+            elif placed.maker.daemon:
+                continue
+            elif placed.maker.node_name:
+                gone[identity] = f"its spec names node {placed.maker.node_name}"
+            else:
+                anew[identity] = pod
+        return self._loss(failure, lost, anew, gone)
+
+    def _loss(self, failure: Failure, lost: set[str], anew: dict[Identity, Pod], gone: dict[Identity, str]) -> Loss:
+        remaining = self.arrangement.cluster.without(failure.nodes)
+        pending = [*anew.items(), *self.waiting] if anew else []
+        # Under names that no pod can have: a run would name those of one name differently from the others.
+        run = remaining.schedule([pod._replace(name=f"replica {number}") for number, (_, pod) in enumerate(pending)])
+        targets = {identity: run.settled.placements.get(f"replica {number}") for number, (identity, _) in enumerate(pending)}
+        reasons = {identity: run.settled.unschedulable.get(f"replica {number}", {}) for number, (identity, _) in enumerate(pending)}
+        placed_again = self._renamed(run.cluster, pending) if any(targets[identity] is None for identity in anew) else run.cluster
+        words = _Words(placed_again, self.titles)
+        moves = []
+        for identity, placed in self.owners.items():
+            source = placed.nodes.get(identity, "")
+            if identity in gone:
+                moves.append(Move(placed.maker.key, identity[1], source, None, gone[identity]))
+            elif identity in anew:
+                target = targets[identity]
+                why = "" if target is not None else words.why(anew[identity], reasons[identity], placed.maker.key)
+                moves.append(Move(placed.maker.key, identity[1], source, target, why))
+        return Loss(failure.what, failure.nodes, tuple(moves), self._outcomes(moves, lost, targets))
+
+    def _renamed(self, cluster: Cluster, pending: Sequence[tuple[Identity, Pod]]) -> Cluster:
+        """The cluster after the failure with the pods under their own names, for messages."""
+        where = cluster.pods
+        for number, (_, pod) in enumerate(pending):
+            node = where.get((pod.namespace, f"replica {number}"))
+            if node is not None:
+                cluster.unbind(pod._replace(name=f"replica {number}"))
+                cluster.bind(pod, node)
+        return cluster
+
+    def _outcomes(self, moves: list[Move], lost: set[str], targets: dict[Identity, str | None]) -> dict[str, Outcome]:
+        """For each workload that loses a pod, how many of all its pods run afterwards."""
+        hit = {move.workload for move in moves}
+        outcomes: dict[str, Outcome] = {}
+        for placed in self.arrangement.workloads:
+            if placed.maker.key in hit:
+                outcomes[placed.maker.key] = _outcome(placed, lost, targets)
+            elif placed.maker.daemon and placed.nodes and lost.issuperset(placed.nodes.values()):
+                outcomes[placed.maker.key] = "dead"
+        return outcomes
+
+
+def _outcome(placed: Placed, lost: set[str], targets: dict[Identity, str | None]) -> Outcome:
+    running = 0
+    for pod in placed.pods:
+        identity = (pod.namespace, pod.name)
+        node = placed.nodes.get(identity)
+        stays = node is not None and node not in lost
+        running += stays or targets.get(identity) is not None
+    return "survives" if running == len(placed.pods) else "degraded" if running else "dead"
+
+
+class _Words:
+    """Why pods have no place after a failure."""
+
+    def __init__(self, cluster: Cluster, titles: dict[Identity, str]) -> None:
+        self._cluster = cluster
+        self._titles = titles
+        self._standing = None if cluster is None else standing_pods(cluster)
+
+    def why(self, pod: Pod, reasons: dict[str, str], own: str) -> str:
+        rejections = Rejections(self._cluster, pod, self._titles, own, self._standing)
+        return summary(rejections.phrases(reasons).values())

@@ -1,0 +1,133 @@
+"""From nodes and workloads to a plan: where each replica can go and why not elsewhere, a legal placement, and what failures do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from afflint.placement import replicas
+from afflint.placement.arrangement import Arrangement, Identity, Inventory, Placed, arrange
+from afflint.placement.failures import Losses, failures, label_key
+from afflint.placement.interpod_affinity import INTER_POD_AFFINITY
+from afflint.placement.nodes import Node
+from afflint.placement.plan import NodeRow, NodeVerdict, Plan, Replica, WorkloadPlan
+from afflint.placement.rejections import Rejections, node_table, standing_pods, summary
+from afflint.placement.replicas import PodMaker
+from afflint.placement.topology_spread import POD_TOPOLOGY_SPREAD, ZONE
+
+RESOURCES_LEFT_OUT = "CPU, memory and other resources are left out: the plan knows constraints only"
+
+
+def make_plan(inventory: Inventory, makers: Sequence[PodMaker], group_by: str = ZONE, losses: Sequence[str] = ()) -> Plan:
+    """Place all workloads and tell what each node is to each of them.
+
+    ``losses`` are failures as ``failures`` reads them. Raises InventoryError for an inventory that is not one, UnknownLossError
+    for a failure that is none.
+    """
+    arrangement = arrange(inventory, makers)
+    return plan_of(arrangement, group_by, losses, _inventory_notes(inventory, makers))
+
+
+def plan_of(arrangement: Arrangement, group_by: str = ZONE, losses: Sequence[str] = (), notes: Sequence[str] = ()) -> Plan:
+    """An arrangement as a plan."""
+    key = label_key(arrangement.before, group_by)
+    rows = tuple([_row(node, key) for node in node_table(arrangement.before).nodes])
+    asked = [failure for each in losses for failure in failures(arrangement.before, each)]
+    workloads = tuple(_Workloads(arrangement).plans())
+    lost = Losses(arrangement)
+    return Plan(key, rows, workloads, tuple([lost.lose(failure) for failure in asked]), (*notes, RESOURCES_LEFT_OUT))
+
+
+def _inventory_notes(inventory: Inventory, makers: Sequence[PodMaker]) -> list[str]:
+    replaced = len(inventory.replaced(makers))
+    if not replaced:
+        return []
+    return [f"{replaced} running pod{'s' if replaced > 1 else ''} of these workloads left out: they are placed anew from the manifests"]
+
+
+def _row(node: Node, key: str) -> NodeRow:
+    taints = tuple([f"{taint.key}{'=' if taint.value else ''}{taint.value}:{taint.effect}" for taint in node.taints])
+    return NodeRow(node.name, node.labels.get(key), node.unschedulable, taints, node.labels)
+
+
+class _Workloads:
+    """The plans of the workloads of one arrangement, which share what is looked up about its pods."""
+
+    def __init__(self, arrangement: Arrangement) -> None:
+        self._arrangement = arrangement
+        self._titles = {identity: placed.maker.key for identity, placed in arrangement.owners.items()}
+        # A copy, from which the pods of one workload at a time are taken away.
+        self._cluster = arrangement.cluster.copy()
+        self._standing = standing_pods(arrangement.cluster)
+
+    def plans(self) -> list[WorkloadPlan]:
+        return [self._plan(placed) for placed in self._arrangement.workloads]
+
+    def _plan(self, placed: Placed) -> WorkloadPlan:
+        maker = placed.maker
+        notes = replicas.notes(maker, self._arrangement.before)
+        verdicts, error = self._verdicts(placed)
+        return WorkloadPlan(
+            key=maker.key,
+            kind=maker.kind,
+            namespace=maker.namespace,
+            name=maker.name,
+            file=maker.file,
+            line=maker.line,
+            verdicts=verdicts,
+            replicas=self._replicas(placed),
+            error=placed.error or error,
+            notes=notes,
+        )
+
+    def _verdicts(self, placed: Placed) -> tuple[tuple[NodeVerdict, ...], str | None]:
+        """What each node is to the workload when all others are in their places and none of its own pods is."""
+        template = placed.template
+        if template is None:
+            return (), None
+        mine = [pod for pod in placed.pods if (pod.namespace, pod.name) in placed.nodes]
+        for pod in mine:
+            self._cluster.unbind(pod)
+        verdict = self._cluster.evaluate(template)
+        for pod in mine:
+            self._cluster.bind(pod, placed.nodes[pod.namespace, pod.name])
+        standing = self._standing
+        if mine and not {POD_TOPOLOGY_SPREAD, INTER_POD_AFFINITY}.isdisjoint(verdict.reason.values()):
+            own = {(pod.namespace, pod.name) for pod in mine}
+            standing = [each for each in standing if (each.pod.namespace, each.pod.name) not in own]
+        rejections = Rejections(self._cluster, template, self._titles, placed.maker.key, standing)
+        phrases = rejections.phrases(verdict.reason)
+        rows = [
+            NodeVerdict(
+                node,
+                feasible,
+                verdict.reason.get(node),
+                phrases[node].one if node in phrases else "",
+                verdict.total.get(node),
+            )
+            for node, feasible in verdict.feasible.items()
+        ]
+        return tuple(rows), verdict.error
+
+    def _replicas(self, placed: Placed) -> tuple[Replica, ...]:
+        found = []
+        # Replicas without a place mostly have none for the same reasons.
+        said: dict[tuple[object, ...], str] = {}
+        for pod in placed.pods:
+            identity = (pod.namespace, pod.name)
+            node = placed.nodes.get(identity)
+            why = ""
+            if node is None:
+                reasons = placed.pending.get(identity, {})
+                asked = (pod.subject, tuple(reasons.items()))
+                if asked not in said:
+                    said[asked] = self._why(placed, identity, reasons)
+                why = said[asked]
+            found.append(Replica(pod.name, node, why))
+        return tuple(found)
+
+    def _why(self, placed: Placed, identity: Identity, reasons: Mapping[str, str]) -> str:
+        if placed.maker.node_name:
+            return f"spec.nodeName is {placed.maker.node_name}, which is no node of the inventory"
+        pod = next(pod for pod in placed.pods if (pod.namespace, pod.name) == identity)
+        rejections = Rejections(self._arrangement.cluster, pod, self._titles, placed.maker.key, self._standing)
+        return summary(rejections.phrases(reasons).values())

@@ -1,0 +1,432 @@
+"""What no order of scheduling can place, and what a placement does not survive: proofs from a survey, not guesses from one run.
+
+Every function takes a ``Survey``. Results hold the numbers that a message needs; ``proved`` tells what holds for every order and
+every assignment from what holds for the one placement that was looked at. DaemonSets and pods that name their node are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from afflint.findings import Path
+from afflint.kube.selectors import Requirement, Selector
+from afflint.placement import replicas
+from afflint.placement.arrangement import Arrangement, Placed
+from afflint.placement.cluster import Cluster
+from afflint.placement.failures import Failure, Losses
+from afflint.placement.inventory import InventoryError
+from afflint.placement.node_fit import NODE_AFFINITY, NODE_UNSCHEDULABLE, TAINT_TOLERATION
+from afflint.placement.pods import REQUIRED, Pod, SpreadConstraint, Term, read_pod
+from afflint.placement.rejections import Rejections, kind_of_domain, summary
+from afflint.placement.replicas import CREATED_BY, PodMaker
+from afflint.placement.survey import Limit, Survey, Variant, required, spread_path
+from afflint.placement.topology_spread import HOSTNAME, ZONE
+
+
+class Unschedulable(NamedTuple):
+    """No replica can go anywhere, whatever is scheduled when. ``excluded`` counts the nodes behind each reason in words.
+
+    ``assumes_complete`` is set where this would not hold if pods ran that neither the manifests nor the inventory mention.
+    """
+
+    maker: PodMaker
+    nodes: int
+    excluded: str
+    reasons: Mapping[str, str]
+    """The plugin that rejects each node."""
+    path: Path
+    assumes_complete: bool
+
+
+class TooFewDomains(NamedTuple):
+    """More replicas than fit: at most ``most``, by anti-affinity over ``keys`` or by a hard spread constraint (``spread``).
+
+    ``domains`` are the values of the first key that the replicas can reach, ``excluded`` says why the other nodes are out.
+    """
+
+    maker: PodMaker
+    replicas: int
+    most: int
+    keys: tuple[str, ...]
+    domains: tuple[str, ...]
+    spread: SpreadConstraint | None
+    excluded: str
+    path: Path
+
+
+class FailedReplica(NamedTuple):
+    """One failure after which fewer replicas run than before. ``proved``: no placement whatsoever survives it."""
+
+    what: str
+    running: int
+    proved: bool
+
+
+class NotFailureTolerant(NamedTuple):
+    """Failures that leave a workload with fewer replicas than it had."""
+
+    maker: PodMaker
+    replicas: int
+    failures: tuple[FailedReplica, ...]
+
+
+class RolloutDeadlock(NamedTuple):
+    """A rolling update that may remove no pod and finds no node for the pod it adds first."""
+
+    maker: PodMaker
+    replicas: int
+    max_surge: int
+    max_unavailable: int
+    excluded: str
+    path: Path
+    proved: bool
+
+
+class MigrationBlocked(NamedTuple):
+    """Virtual machines that have no node to migrate to: ``blocked`` of ``placed`` in the placement at hand."""
+
+    maker: PodMaker
+    placed: int
+    blocked: int
+    excluded: str
+    path: Path
+    proved: bool
+
+
+class SingleDomainPossible(NamedTuple):
+    """All replicas may legally land in one domain of the key; ``placement`` shows how in ``domain``."""
+
+    maker: PodMaker
+    replicas: int
+    key: str
+    domain: str
+    placement: tuple[tuple[str, str], ...]
+
+
+class MinDomainsUnreachable(NamedTuple):
+    """A hard spread constraint that asks for more domains than there are: then at most ``max_skew`` replicas go to each."""
+
+    maker: PodMaker
+    key: str
+    min_domains: int
+    domains: tuple[str, ...]
+    max_skew: int
+    path: Path
+
+
+class SpreadBlockedByTaints(NamedTuple):
+    """Domains that count as empty for a hard spread constraint though taints (or a cordon) keep the pods out of them.
+
+    ``most`` replicas fit; None when the number is not bounded. ``helps``: ``nodeTaintsPolicy: Honor`` would leave all of them out.
+    """
+
+    maker: PodMaker
+    key: str
+    blocked: tuple[str, ...]
+    replicas: int
+    most: int | None
+    helps: bool
+    path: Path
+
+
+# --- one workload ------------------------------------------------------------------------------------------------------
+
+
+def unschedulable(survey: Survey) -> Iterator[Unschedulable]:
+    """Workloads of which no replica can be placed by any order. Exact as far as the set of pods is what the survey knows."""
+    for index, maker in _judged(survey):
+        if survey.nodes_of(index):
+            continue
+        pod = survey.members(index)[0].pod
+        reasons = survey.cluster.evaluate(pod).reason
+        excluded = summary(Rejections(survey.cluster, pod, standing=survey.standing).phrases(reasons).values())
+        # With the right company the pods could go somewhere; that nobody is such company is known of these manifests alone.
+        complete = bool(required(pod.affinity)) and bool(survey.static(pod))
+        path = (*maker.pod_path, *_culprit(maker, reasons.values()))
+        yield Unschedulable(maker, len(survey.cluster.nodes), excluded, reasons, path, complete)
+
+
+def too_few_domains(survey: Survey) -> Iterator[TooFewDomains]:
+    """Workloads of which some, but not all replicas fit, by counting the domains they can reach."""
+    for index, maker in _judged(survey):
+        nodes = survey.nodes_of(index)
+        limit = survey.limit(index, nodes)
+        if limit is not None and nodes and limit.most < maker.replicas:
+            yield _too_few(survey, index, maker, limit)
+
+
+def _too_few(survey: Survey, index: int, maker: PodMaker, limit: Limit) -> TooFewDomains:
+    pod = survey.members(index)[0].pod
+    reasons = survey.cluster.evaluate(pod).reason
+    excluded = summary(Rejections(survey.cluster, pod, standing=survey.standing).phrases(reasons).values())
+    path = (*maker.pod_path, *limit.path)
+    return TooFewDomains(maker, maker.replicas, limit.most, limit.keys, limit.domains, limit.spread, excluded, path)
+
+
+def counted(found: TooFewDomains) -> str:
+    """``3 replicas, 2 zones: 4 nodes lack performance=high, 1 is cordoned``."""
+    kind = kind_of_domain(found.keys[0])
+    plural = f"{kind}s" if "/" not in kind and len(found.domains) != 1 else kind
+    where = f"{len(found.domains)} {plural}" if "/" not in kind else f"{len(found.domains)} values of {kind}"
+    return f"{found.replicas} replicas, {where}" + (f": {found.excluded}" if found.excluded else "")
+
+
+def _judged(survey: Survey) -> Iterator[tuple[int, PodMaker]]:
+    for index, maker in enumerate(survey.makers):
+        if not maker.daemon and not maker.node_name and survey.members(index):
+            yield index, maker
+
+
+def _culprit(maker: PodMaker, plugins: Iterable[str]) -> Path:
+    """The field that excludes most nodes, as far as it is in the manifest."""
+    counts: dict[str, int] = {}
+    for plugin in plugins:
+        counts[plugin] = counts.get(plugin, 0) + 1
+    for plugin in sorted(counts, key=lambda each: (-counts[each], each)):
+        if plugin in (TAINT_TOLERATION, NODE_UNSCHEDULABLE):
+            found: Path = ("tolerations",)
+        elif plugin == NODE_AFFINITY:
+            found = ("affinity", "nodeAffinity", REQUIRED) if "nodeSelector" not in maker.pod else ("nodeSelector",)
+        elif plugin == "PodTopologySpread":
+            found = ("topologySpreadConstraints",)
+        else:
+            affinity = maker.pod.get("affinity")
+            drawn = isinstance(affinity, dict) and bool(affinity.get("podAffinity"))
+            found = ("affinity", "podAffinity" if drawn else "podAntiAffinity", REQUIRED)
+        if _has(maker.pod, found):
+            return found
+    return ()
+
+
+def _has(data: object, path: Path) -> bool:
+    for step in path:
+        if not isinstance(data, dict) or step not in data:
+            return False
+        data = data[step]
+    return True
+
+
+# --- failures ----------------------------------------------------------------------------------------------------------
+
+
+def not_failure_tolerant(survey: Survey, arrangement: Arrangement, failures: Iterable[Failure]) -> Iterator[NotFailureTolerant]:
+    """Workloads that run fewer replicas after one of these failures than before it, with the failures.
+
+    What fails in the arrangement at hand is proved to fail in every one where counting the remaining domains says so.
+    """
+    losses = Losses(arrangement)
+    found: dict[str, list[FailedReplica]] = {}
+    indexes = {maker.key: index for index, maker in _judged(survey)}
+    for failure in failures:
+        loss = losses.lose(failure)
+        missing: dict[str, int] = {}
+        for move in loss.moves:
+            if move.target is None:
+                missing[move.workload] = missing.get(move.workload, 0) + 1
+        for key, count in missing.items():
+            if key in indexes:
+                placed = arrangement.workloads[indexes[key]]
+                running = len(placed.nodes) - count
+                proved = placed.maker.bare or _fails_always(survey, indexes[key], failure)
+                found.setdefault(key, []).append(FailedReplica(failure.what, running, proved))
+    for key, index in indexes.items():
+        if key in found:
+            yield NotFailureTolerant(survey.makers[index], survey.makers[index].replicas, tuple(found[key]))
+
+
+def _fails_always(survey: Survey, index: int, failure: Failure) -> bool:
+    """Whether all replicas cannot be placed on what a failure leaves, in any order."""
+    lost = {survey.table.numbers[node] for node in failure.nodes}
+    remaining = survey.nodes_of(index) - lost
+    if not remaining:
+        return True
+    limit = survey.limit(index, remaining)
+    # A spread constraint loses the domains that fail altogether, so its bound for all of them says nothing here.
+    return limit is not None and limit.spread is None and limit.most < survey.makers[index].replicas
+
+
+# --- rolling updates ---------------------------------------------------------------------------------------------------
+
+
+def rollout_deadlock(survey: Survey, arrangement: Arrangement) -> Iterator[RolloutDeadlock]:
+    """Deployments whose rolling update cannot begin: it may take no pod away, and the new one finds no node.
+
+    A deadlock in this arrangement; proved when every full placement leaves no room.
+    """
+    for index, maker in _judged(survey):
+        rolling = _rolling(maker)
+        placed = arrangement.workloads[index]
+        if rolling is None or len(placed.nodes) < maker.replicas or not placed.pods:
+            continue
+        surge, unavailable = rolling
+        if unavailable > 0 or surge == 0:
+            continue
+        try:
+            pod = read_pod(replicas.template_pod(maker, arrangement.before, f"{maker.name}-surge", revision=1))
+        except InventoryError:
+            continue
+        verdict = arrangement.cluster.evaluate(pod)
+        if verdict.error is not None or any(verdict.feasible.values()):
+            continue
+        excluded = _excluded(arrangement, arrangement.cluster, pod, verdict.reason, maker)
+        limit = survey.limit(index, survey.nodes_of(index), [*survey.members(index), Variant(index, pod, 1)])
+        proved = limit is not None and limit.most <= maker.replicas
+        path = (*maker.pod_path, *(limit.path if limit is not None and proved else _culprit(maker, verdict.reason.values())))
+        yield RolloutDeadlock(maker, maker.replicas, surge, unavailable, excluded, path, proved)
+
+
+def _rolling(maker: PodMaker) -> tuple[int, int] | None:
+    """How many pods a rolling update of the Deployment may add and take away; None for what does not surge."""
+    if maker.kind != "Deployment" or maker.strategy.get("type", "RollingUpdate") != "RollingUpdate":
+        return None
+    rolling = maker.strategy.get("rollingUpdate")
+    limits = rolling if isinstance(rolling, dict) else {}
+    return rolling_limits(maker.replicas, limits.get("maxSurge"), limits.get("maxUnavailable"))
+
+
+def rolling_limits(replicas: int, max_surge: object, max_unavailable: object) -> tuple[int, int] | None:
+    """Both limits as numbers of pods: percentages of the replicas, surge rounded up and unavailable down, 25 % when absent.
+
+    If both come to 0 one pod may be unavailable, or nothing would ever move. None where they are no numbers.
+    """
+    surge, unavailable = _amount(max_surge, replicas, up=True), _amount(max_unavailable, replicas, up=False)
+    if surge is None or unavailable is None:
+        return None
+    return (surge, unavailable) if surge or unavailable else (0, 1)
+
+
+def _amount(value: object, whole: int, *, up: bool) -> int | None:
+    if value is None:
+        value = "25%"
+    if isinstance(value, str) and value.endswith("%") and value[:-1].isascii() and value[:-1].isdigit() and len(value) < 8:
+        scaled = int(value[:-1]) * whole
+        return -(-scaled // 100) if up else scaled // 100
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _excluded(arrangement: Arrangement, cluster: Cluster, pod: Pod, reasons: Mapping[str, str], maker: PodMaker) -> str:
+    titles = {identity: placed.maker.key for identity, placed in arrangement.owners.items()}
+    return summary(Rejections(cluster, pod, titles, maker.key).phrases(reasons).values())
+
+
+# --- migration ---------------------------------------------------------------------------------------------------------
+
+
+def migration_blocked(survey: Survey, arrangement: Arrangement) -> Iterator[MigrationBlocked]:
+    """Workloads of virtual machines of which some have no node to migrate to while they still run on their own.
+
+    Judged for all VMs; whether their manifests ask for migration is for the caller to weigh (``maker.eviction_strategy``).
+    """
+    for index, maker in _judged(survey):
+        placed = arrangement.workloads[index]
+        if not maker.kubevirt or not placed.nodes:
+            continue
+        blocked, excluded, reasons = 0, "", {}
+        for pod in placed.pods:
+            if (pod.namespace, pod.name) not in placed.nodes:
+                continue
+            target = migration_target(pod)
+            verdict = arrangement.cluster.evaluate(target)
+            if not any(verdict.feasible.values()):
+                if not blocked:
+                    reasons = verdict.reason
+                    excluded = _excluded(arrangement, arrangement.cluster, target, reasons, maker)
+                blocked += 1
+        if blocked:
+            proved = _never_migrates(survey, index)
+            path = (*maker.pod_path, *_culprit(maker, reasons.values()))
+            yield MigrationBlocked(maker, len(placed.nodes), blocked, excluded, path, proved)
+
+
+def migration_target(pod: Pod) -> Pod:
+    """The pod to which a running virt-launcher pod would migrate: the same, but kept off its host."""
+    selector = Selector((Requirement(CREATED_BY, "In", (pod.labels.get(CREATED_BY, ""),)),))
+    apart = Term(HOSTNAME, selector, frozenset((pod.namespace,)), None)
+    name = f"{pod.name}-target"
+    return pod._replace(name=name, anti_affinity=(*required(pod.anti_affinity), apart))
+
+
+def _never_migrates(survey: Survey, index: int) -> bool:
+    nodes = survey.nodes_of(index)
+    column = survey.table.column(HOSTNAME)
+    if all(column[node] is not None for node in nodes) and len({column[node] for node in nodes}) <= 1:
+        return True
+    members = survey.members(index)
+    # The target counts as one more replica: it carries the same labels and terms.
+    limit = survey.limit(index, nodes, [*members[:-1], members[-1]._replace(number=members[-1].number + 1)])
+    return limit is not None and limit.most <= survey.makers[index].replicas
+
+
+# --- domains -----------------------------------------------------------------------------------------------------------
+
+
+def single_domain_possible(survey: Survey, arrangement: Arrangement, key: str = ZONE) -> Iterator[SingleDomainPossible]:
+    """Workloads of several replicas that the constraints allow to be all in one domain of the key, with a placement that shows it.
+
+    All others are taken to be where the arrangement has them. Only workloads that can reach two domains are judged.
+    """
+    cluster = arrangement.cluster.copy()
+    for index, maker in _judged(survey):
+        placed = arrangement.workloads[index]
+        domains = survey.values(key, survey.nodes_of(index))
+        if len(placed.pods) < 2 or len(placed.nodes) < len(placed.pods) or len(domains) < 2:
+            continue
+        for pod in placed.pods:
+            cluster.unbind(pod)
+        for value in domains:
+            found = _all_in(cluster, placed, {node for node, each in cluster.label(key).items() if each == value})
+            if found:
+                yield SingleDomainPossible(maker, maker.replicas, key, value, found)
+                break
+        for pod in placed.pods:
+            cluster.bind(pod, placed.nodes[pod.namespace, pod.name])
+
+
+def _all_in(cluster: Cluster, placed: Placed, allowed: set[str]) -> tuple[tuple[str, str], ...]:
+    """The pods, one after the other, on the first node inside the domain that takes each; nothing when one finds none."""
+    bound: list[tuple[Pod, str]] = []
+    for pod in placed.pods:
+        node = next((node for node in cluster.feasible_nodes(pod) if node in allowed), None)
+        if node is None:
+            break
+        cluster.bind(pod, node)
+        bound.append((pod, node))
+    for pod, _ in bound:
+        cluster.unbind(pod)
+    return tuple([(pod.name, node) for pod, node in bound]) if len(bound) == len(placed.pods) else ()
+
+
+def min_domains_unreachable(survey: Survey) -> Iterator[MinDomainsUnreachable]:
+    """Hard spread constraints that ask for more domains than the nodes have."""
+    for _, maker, pod, position, constraint in _hard_constraints(survey):
+        keys = tuple([each.key for each in pod.hard_spread])
+        _, domains = survey.fit(pod).domains(constraint, keys)
+        if len(domains) < constraint.min_domains:
+            values = tuple(sorted(value for value in domains if value is not None))
+            path = (*maker.pod_path, *spread_path(maker, position))
+            yield MinDomainsUnreachable(maker, constraint.key, constraint.min_domains, values, constraint.max_skew, path)
+
+
+def spread_blocked_by_taints(survey: Survey) -> Iterator[SpreadBlockedByTaints]:
+    """Hard spread constraints that count domains which the pods cannot enter for taints or cordons: these hold the minimum down."""
+    for index, maker, pod, position, constraint in _hard_constraints(survey):
+        fit = survey.fit(pod)
+        members, domains = fit.domains(constraint, tuple([each.key for each in pod.hard_spread]))
+        column = survey.table.column(constraint.key)
+        open_domains = {column[node] for node in fit.candidates}
+        shut = [node for node, member in enumerate(members) if member and fit.rejections[node] in (TAINT_TOLERATION, NODE_UNSCHEDULABLE)]
+        blocked = {value for node in shut if (value := column[node]) in domains and value not in open_domains and value is not None}
+        if blocked and open_domains:
+            limit = survey.limit(index, survey.nodes_of(index))
+            most = limit.most if limit is not None and limit.spread == constraint else None
+            helps = all(not fit.tolerated[node] for node in shut if column[node] in blocked)
+            path = (*maker.pod_path, *spread_path(maker, position))
+            yield SpreadBlockedByTaints(maker, constraint.key, tuple(sorted(blocked)), maker.replicas, most, helps, path)
+
+
+def _hard_constraints(survey: Survey) -> Iterator[tuple[int, PodMaker, Pod, int, SpreadConstraint]]:
+    for index, maker in _judged(survey):
+        pod = survey.members(index)[0].pod
+        for position, constraint in enumerate(pod.hard_spread):
+            yield index, maker, pod, position, constraint

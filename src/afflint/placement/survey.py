@@ -1,0 +1,386 @@
+"""Which nodes the pods of each workload can ever reach, whatever the order of scheduling, and how many fit there at most."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
+
+from afflint.findings import Path
+from afflint.kube.selectors import EVERYTHING, Malformed, Selector, matches
+from afflint.placement import replicas
+from afflint.placement.cluster import Cluster
+from afflint.placement.node_fit import NodeFit
+from afflint.placement.pods import REQUIRED, Pod, SpreadConstraint, Term
+from afflint.placement.rejections import Standing, directory, node_table, standing_pods
+from afflint.placement.replicas import PodMaker
+
+UNLIMITED = 2**62
+Nodes = frozenset[int]
+"""Numbers of nodes, in the order of their names."""
+
+
+class Variant(NamedTuple):
+    """Pods of one workload that no constraint of anybody tells apart: one of them, and how many there are."""
+
+    workload: int
+    pod: Pod
+    number: int
+
+
+class Limit(NamedTuple):
+    """At most ``most`` pods fit: by anti-affinity over ``keys`` or by the spread constraint over one key.
+
+    ``domains`` are the values of the first key that the pods can reach; ``path`` leads to the constraint in the pod spec.
+    """
+
+    most: int
+    keys: tuple[str, ...]
+    domains: tuple[str, ...]
+    path: Path
+    spread: SpreadConstraint | None
+
+
+class _Group(NamedTuple):
+    """Running pods that are alike to every selector, with the nodes they run on."""
+
+    pod: Pod
+    nodes: Nodes
+
+
+class Survey:
+    """The workloads on the nodes of a cluster, with nothing placed yet but what runs there.
+
+    Pods that are being deleted are left out: what they bar is barred for a while only.
+    """
+
+    def __init__(self, cluster: Cluster, makers: Sequence[PodMaker]) -> None:
+        self.makers = tuple(makers)
+        self.standing = standing_pods(cluster)
+        self.cluster = _without_terminating(cluster, self.standing)
+        self.table = node_table(cluster)
+        self.directory = directory(cluster)
+        self.compiled = [replicas.compile_pods(maker, cluster) for maker in makers]
+        self.groups = self._groups()
+        keys = self._mentioned_labels()
+        self.variants = [variant for index in range(len(makers)) for variant in self._variants(index, keys)]
+        self.variants_of: list[list[int]] = [[] for _ in makers]
+        for number, variant in enumerate(self.variants):
+            self.variants_of[variant.workload].append(number)
+        self._fits: dict[object, NodeFit] = {}
+        self._companions = [self._companions_of(variant.pod) for variant in self.variants]
+        self.reach = self._reach()
+        """By variant the nodes that its pods can reach in some order of scheduling, at most."""
+
+    # --- who is who ----------------------------------------------------------------------------------------------------
+
+    def _groups(self) -> list[_Group]:
+        found: dict[object, tuple[Pod, set[int]]] = {}
+        for pod, node in self.standing:
+            found.setdefault((pod.subject, pod.anti_affinity), (pod, set()))[1].add(self.table.numbers[node])
+        return [_Group(pod, frozenset(nodes)) for pod, nodes in found.values()]
+
+    def _mentioned_labels(self) -> frozenset[str]:
+        """The label keys that any selector asks about."""
+        pods = [group.pod for group in self.groups] + [compiled.template for compiled in self.compiled if compiled.template is not None]
+        selectors = [term.selector for pod in pods for term in (*required(pod.affinity), *required(pod.anti_affinity))]
+        parsed = [constraint.selector for pod in pods for constraint in pod.hard_spread]
+        return frozenset(
+            requirement.key for selector in (*selectors, *parsed) if isinstance(selector, Selector) for requirement in selector.requirements
+        )
+
+    def _variants(self, index: int, keys: frozenset[str]) -> Iterable[Variant]:
+        maker, compiled = self.makers[index], self.compiled[index]
+        if maker.daemon:
+            return [Variant(index, compiled.template, len(compiled.pods))] if compiled.template is not None and compiled.pods else []
+        found: dict[object, list[Pod]] = {}
+        for pod in compiled.pods:
+            seen = frozenset((key, pod.labels[key]) for key in keys if key in pod.labels)
+            found.setdefault((seen, pod.affinity, pod.anti_affinity, pod.hard_spread), []).append(pod)
+        # Replicas beyond those that are made are like the last that is.
+        missing = maker.replicas - len(compiled.pods)
+        variants = [Variant(index, pods[0], len(pods)) for pods in found.values()]
+        if variants and missing > 0:
+            variants[-1] = variants[-1]._replace(number=variants[-1].number + missing)
+        return variants
+
+    def fit(self, pod: Pod) -> NodeFit:
+        """How the nodes meet the pod's demands on nodes."""
+        if pod.rules not in self._fits:
+            self._fits[pod.rules] = NodeFit(pod.rules, self.table)
+        return self._fits[pod.rules]
+
+    def selects(self, term: Term, other: Pod) -> bool:
+        """Whether a term of an incoming pod selects another pod."""
+        names = self.directory.scope(term)
+        return (names is None or other.namespace in names) and matches(term.selector, other.labels)
+
+    def barred_keys(self, coming: Pod, running: Pod) -> frozenset[str]:
+        """The topology keys over which a pod cannot join the domain of one that runs, through the anti-affinity of either."""
+        own = [term.key for term in required(coming.anti_affinity) if self.selects(term, running)]
+        theirs = [
+            term.key
+            for term in required(running.anti_affinity)
+            if matches(term.selector, coming.labels) and self.directory.covers(term, coming.namespace)
+        ]
+        return frozenset(own + theirs)
+
+    def exclusive_keys(self, one: Pod, other: Pod) -> frozenset[str]:
+        """The topology keys over which two pods cannot share a domain, whichever comes first."""
+        return self.barred_keys(one, other) & self.barred_keys(other, one)
+
+    # --- where they can be ---------------------------------------------------------------------------------------------
+
+    def static(self, pod: Pod) -> set[int]:
+        """The nodes that nothing rules out for good: neither the node itself, nor a pod that runs already."""
+        if pod.malformed_terms or any(isinstance(constraint.selector, Malformed) for constraint in pod.hard_spread):
+            return set()
+        nodes = set(self.fit(pod).candidates)
+        for key in {constraint.key for constraint in pod.hard_spread} | {term.key for term in required(pod.affinity)}:
+            column = self.table.column(key)
+            nodes = {node for node in nodes if column[node] is not None}
+        for group in self.groups:
+            for key in self.barred_keys(pod, group.pod):
+                column = self.table.column(key)
+                taken = {column[node] for node in group.nodes} - {None}
+                if taken:
+                    nodes = {node for node in nodes if column[node] not in taken}
+        return nodes
+
+    def _companions_of(self, pod: Pod) -> tuple[list[int], frozenset[int], bool]:
+        """Whom the required pod affinity means: workloads' variants, the nodes of running pods, and whether the pod means itself."""
+        terms = required(pod.affinity)
+        if not terms:
+            return [], frozenset(), False
+        variants = [number for number, other in enumerate(self.variants) if all(self.selects(term, other.pod) for term in terms)]
+        nodes = frozenset(node for group in self.groups if all(self.selects(term, group.pod) for term in terms) for node in group.nodes)
+        return variants, nodes, all(self.selects(term, pod) for term in terms)
+
+    def _reach(self) -> list[Nodes]:
+        static = [self._start(variant) for variant in self.variants]
+        # Pods reach nodes one after the other, each drawn by those before it: so the sets grow from nothing.
+        reach: list[set[int]] = [
+            nodes if not required(variant.pod.affinity) else set() for nodes, variant in zip(static, self.variants, strict=True)
+        ]
+        dependants: dict[int, list[int]] = {}
+        waiting = [number for number, variant in enumerate(self.variants) if required(variant.pod.affinity)]
+        for number in waiting:
+            for companion in self._companions[number][0]:
+                dependants.setdefault(companion, []).append(number)
+        while waiting:
+            number = waiting.pop()
+            grown = self._drawn(number, static[number], reach)
+            if len(grown) > len(reach[number]):
+                reach[number] = grown
+                waiting += dependants.get(number, ())
+        return [frozenset(nodes) for nodes in reach]
+
+    def _start(self, variant: Variant) -> set[int]:
+        maker = self.makers[variant.workload]
+        if maker.node_name and not maker.daemon:
+            # Such pods bypass the scheduler.
+            return {self.table.numbers[maker.node_name]} if maker.node_name in self.table.numbers else set()
+        return self.static(variant.pod)
+
+    def _drawn(self, number: int, static: set[int], reach: list[set[int]]) -> set[int]:
+        """The nodes where the required affinity can be met, as far as is known yet."""
+        terms = required(self.variants[number].pod.affinity)
+        companions, running, itself = self._companions[number]
+        sources = running.union(*[reach[companion] for companion in companions])
+        nodes = static
+        for term in terms:
+            column = self.table.column(term.key)
+            values = {column[node] for node in sources} - {None}
+            nodes = {node for node in nodes if column[node] in values}
+        keys = {term.key for term in terms}
+        if itself and not any(self.table.column(key)[node] is not None for key in keys for node in running):
+            return static | nodes
+        return nodes
+
+    # --- how many fit --------------------------------------------------------------------------------------------------
+
+    def members(self, workload: int) -> list[Variant]:
+        """The variants of a workload."""
+        return [self.variants[number] for number in self.variants_of[workload]]
+
+    def nodes_of(self, workload: int) -> Nodes:
+        """The nodes that any pod of a workload can reach."""
+        return frozenset().union(*[self.reach[number] for number in self.variants_of[workload]])
+
+    def limit(self, workload: int, nodes: Nodes, members: Sequence[Variant] | None = None) -> Limit | None:
+        """The tightest bound on how many of the pods fit on these nodes; None when nothing bounds them.
+
+        No order of scheduling places more. ``members`` are other pods than those of the workload, constrained as they are.
+        """
+        pods = self.members(workload) if members is None else list(members)
+        if not pods or self.makers[workload].node_name or self.makers[workload].daemon:
+            return None
+        keys = self._shared_exclusion(pods)
+        limits = []
+        if keys:
+            most = self.capacity(nodes, keys)
+            if most < UNLIMITED:
+                limits.append(Limit(most, keys, self.values(keys[0], nodes), self._anti_path(workload, keys[0]), None))
+        for index, constraint in enumerate(pods[0].pod.hard_spread):
+            if all(constraint in member.pod.hard_spread and matches(constraint.selector, member.pod.labels) for member in pods):
+                most = self._spread_limit(workload, constraint, pods[0].pod, nodes, keys)
+                if most < UNLIMITED:
+                    path = self._spread_path(workload, index)
+                    limits.append(Limit(most, (constraint.key,), self.values(constraint.key, nodes), path, constraint))
+        return min(limits, key=lambda limit: limit.most, default=None)
+
+    def values(self, key: str, nodes: Collection[int]) -> tuple[str, ...]:
+        """The values of a label on these nodes."""
+        column = self.table.column(key)
+        return tuple(sorted({value for node in nodes if (value := column[node]) is not None}))
+
+    def _shared_exclusion(self, members: Sequence[Variant]) -> tuple[str, ...]:
+        """The keys over which no two of these pods can share a domain."""
+        shared: frozenset[str] | None = None
+        for position, one in enumerate(members):
+            for other in members[position:]:
+                if other is one and one.number < 2:
+                    continue
+                keys = self.exclusive_keys(one.pod, other.pod)
+                shared = keys if shared is None else shared & keys
+                if not shared:
+                    return ()
+        return tuple(sorted(shared or ()))
+
+    def capacity(self, nodes: Collection[int], keys: Sequence[str]) -> int:
+        """How many pods that keep apart over each of these keys fit on the nodes. Exact for one key and two, a bound for more."""
+        columns = {key: self.table.column(key) for key in keys}
+        if any(all(column[node] is None for column in columns.values()) for node in nodes):
+            return UNLIMITED
+        # A node that lacks a key is a domain of its own in that respect: a number where others have a value.
+        valued = {key: {node: node if column[node] is None else column[node] for node in nodes} for key, column in columns.items()}
+        most = UNLIMITED
+        for key in keys:
+            if all(columns[key][node] is not None for node in nodes):
+                most = min(most, len(set(valued[key].values())))
+        for position, one in enumerate(keys):
+            for other in keys[position + 1 :]:
+                if any(columns[one][node] is None and columns[other][node] is None for node in nodes):
+                    continue
+                most = min(most, _matching({(valued[one][node], valued[other][node]) for node in nodes}))
+        return most
+
+    def _spread_limit(self, workload: int, constraint: SpreadConstraint, pod: Pod, nodes: Nodes, keys: Sequence[str]) -> int:
+        """How many pods a hard spread constraint lets in: no domain may exceed the emptiest, filled as far as it can be, by maxSkew."""
+        spread_keys = tuple([each.key for each in pod.hard_spread])
+        members, domains = self.fit(pod).domains(constraint, spread_keys)
+        column = self.table.column(constraint.key)
+        counts = dict(domains)
+        for each in self.standing:
+            number = self.table.numbers[each.node]
+            if members[number] and self._counts(constraint, pod, each.pod):
+                counts[column[number]] += 1
+        reached: dict[str | None, set[int]] = {value: set() for value in counts}
+        for node in nodes:
+            if column[node] not in reached:
+                return UNLIMITED
+            reached[column[node]].add(node)
+        rooms = {
+            value: self.capacity(inside, keys) if keys and inside else (UNLIMITED if inside else 0) for value, inside in reached.items()
+        }
+        least = 0
+        if len(counts) >= constraint.min_domains:
+            others = self._others_counted(workload, constraint, pod)
+            least = min((counts[value] + rooms[value] + others.get(value, 0) for value in counts), default=0)
+        top = least + constraint.max_skew
+        # With maxSkew 1 and a pod that counts itself a domain takes pods up to the top, no further.
+        total = sum(min(rooms[value], max(0, top - counts[value])) for value in counts)
+        return min(total, UNLIMITED)
+
+    def _counts(self, constraint: SpreadConstraint, pod: Pod, other: Pod) -> bool:
+        if other.namespace != pod.namespace or constraint.selector == EVERYTHING:
+            return False
+        return matches(constraint.selector, other.labels)
+
+    def _others_counted(self, workload: int, constraint: SpreadConstraint, pod: Pod) -> dict[str | None, int]:
+        """By domain how many pods of other workloads the constraint may come to count there."""
+        column = self.table.column(constraint.key)
+        found: dict[str | None, int] = {}
+        for number, other in enumerate(self.variants):
+            if other.workload != workload and self._counts(constraint, pod, other.pod):
+                for value in {column[node] for node in self.reach[number]}:
+                    found[value] = found.get(value, 0) + other.number
+        return found
+
+    # --- where it says so ----------------------------------------------------------------------------------------------
+
+    def _anti_path(self, workload: int, key: str) -> Path:
+        affinity = self.makers[workload].pod.get("affinity")
+        anti = affinity.get("podAntiAffinity") if isinstance(affinity, dict) else None
+        entries = anti.get(REQUIRED) if isinstance(anti, dict) else None
+        for index, entry in enumerate(entries if isinstance(entries, list) else ()):
+            if isinstance(entry, dict) and entry.get("topologyKey") == key:
+                return ("affinity", "podAntiAffinity", REQUIRED, index)
+        return ()
+
+    def _spread_path(self, workload: int, position: int) -> Path:
+        return spread_path(self.makers[workload], position)
+
+
+def spread_path(maker: PodMaker, position: int) -> Path:
+    """Where the hard spread constraint of this position among the hard ones stands in the pod spec."""
+    entries = maker.pod.get("topologySpreadConstraints")
+    hard = [
+        index
+        for index, entry in enumerate(entries if isinstance(entries, list) else ())
+        if isinstance(entry, dict) and entry.get("whenUnsatisfiable") == "DoNotSchedule"
+    ]
+    return ("topologySpreadConstraints", hard[position]) if position < len(hard) else ("topologySpreadConstraints",)
+
+
+def required(terms: tuple[Term, ...] | Malformed) -> tuple[Term, ...]:
+    """The terms, none when they cannot be parsed."""
+    return () if isinstance(terms, Malformed) else terms
+
+
+def _without_terminating(cluster: Cluster, standing: list[Standing]) -> Cluster:
+    staying = {(each.pod.namespace, each.pod.name) for each in standing}
+    leaving = [identity for identity in cluster.pods if identity not in staying]
+    if not leaving:
+        return cluster
+    other = cluster.copy()
+    for namespace, name in leaving:
+        other.unbind({"metadata": {"namespace": namespace, "name": name}})
+    return other
+
+
+def _matching(edges: set[tuple[object, object]]) -> int:
+    """The size of a maximum matching of a bipartite graph: augmenting paths from each vertex of the smaller side."""
+    lefts, rights = {left for left, _ in edges}, {right for _, right in edges}
+    if len(rights) < len(lefts):
+        edges = {(right, left) for left, right in edges}
+    neighbours: dict[object, list[object]] = {}
+    for left, right in sorted(edges, key=repr):
+        neighbours.setdefault(left, []).append(right)
+    partner: dict[object, object] = {}
+    return sum(_augment(left, neighbours, partner) for left in neighbours)
+
+
+def _augment(start: object, neighbours: dict[object, list[object]], partner: dict[object, object]) -> bool:
+    came_from: dict[object, object] = {}
+    queue = [start]
+    for left in queue:
+        for right in neighbours[left]:
+            if right in came_from:
+                continue
+            came_from[right] = left
+            if right not in partner:
+                _flip(right, start, came_from, partner)
+                return True
+            queue.append(partner[right])
+    return False
+
+
+def _flip(right: object, start: object, came_from: dict[object, object], partner: dict[object, object]) -> None:
+    owner_of = {left: matched for matched, left in partner.items()}
+    while True:
+        left = came_from[right]
+        before = owner_of.get(left)
+        partner[right] = left
+        if left == start:
+            return
+        right = before

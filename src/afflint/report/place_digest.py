@@ -1,0 +1,208 @@
+"""What the table and the page both read out of a plan: racks of nodes, verdicts folded, failures worst first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from afflint.kube.node_labels import CONTROL_PLANE, MASTER
+from afflint.placement.plan import Loss, Move, NodeRow, NodeVerdict, Outcome, Plan, Replica, WorkloadPlan
+from afflint.report.wording import counted
+
+OUTCOMES: tuple[Outcome, ...] = ("dead", "degraded", "survives")
+"""Worst first."""
+
+_DIGITS = re.compile("([0-9]+)")
+_PLURALS = {"lacks": "lack", "is": "are", "has": "have", "does": "do", "holds": "hold", "runs": "run", "was": "were"}
+
+
+class Rack(NamedTuple):
+    """The nodes of one domain, in the order of their names. ``domain`` is None for the nodes that lack the key."""
+
+    domain: str | None
+    nodes: tuple[NodeRow, ...]
+
+
+class Group(NamedTuple):
+    """Nodes of a rack that one workload sees alike: one with the replicas on it, or several without any."""
+
+    nodes: tuple[NodeRow, ...]
+    verdict: NodeVerdict | None
+    pods: tuple[str, ...]
+
+
+class Effect(NamedTuple):
+    """What a failure does to one workload that loses a replica. ``left`` of its ``asked`` replicas have a node afterwards."""
+
+    workload: str
+    outcome: Outcome
+    left: int
+    asked: int
+    moves: tuple[Move, ...]
+
+
+def natural(name: str) -> tuple[tuple[int, str], ...]:
+    """A sort key that puts ``worker-10`` after ``worker-9``."""
+    # By length, not as a number: int() refuses digits by the thousand.
+    parts = _DIGITS.split(name)
+    return tuple((len(part.lstrip("0")), part.lstrip("0")) if place % 2 else (0, part) for place, part in enumerate(parts)) + ((0, name),)
+
+
+def racks(plan: Plan) -> list[Rack]:
+    """The nodes by domain, the nodes without one last."""
+    members: dict[str | None, list[NodeRow]] = {}
+    for node in sorted(plan.nodes, key=lambda node: natural(node.name)):
+        members.setdefault(node.domain, []).append(node)
+    domains = sorted(members, key=lambda domain: (domain is None, natural(domain or "")))
+    return [Rack(domain, tuple(members[domain])) for domain in domains]
+
+
+def key_noun(key: str) -> str:
+    """What people call the domains of a topology key: ``zone`` for ``topology.kubernetes.io/zone``."""
+    return key.rpartition("/")[2] or key or "domain"
+
+
+def domain_words(key: str, domain: str | None) -> str:
+    """``zone a``, or ``no zone`` for None."""
+    if domain is None:
+        return f"no {key_noun(key)}"
+    return f"{key_noun(key)} {domain}" if domain else f'{key_noun(key)} ""'
+
+
+def short_names(workloads: Iterable[WorkloadPlan]) -> dict[str, str]:
+    """By key, ``shop/web`` for each workload; the key itself where two kinds share that."""
+    found: dict[str, list[str]] = {}
+    for workload in workloads:
+        found.setdefault(f"{workload.namespace}/{workload.name}", []).append(workload.key)
+    return {key: name if len(keys) == 1 else key for name, keys in found.items() for key in keys}
+
+
+def standing(workload: WorkloadPlan) -> dict[str, list[str]]:
+    """By node, the replicas that stand on it."""
+    found: dict[str, list[str]] = {}
+    for replica in workload.replicas:
+        if replica.node is not None:
+            found.setdefault(replica.node, []).append(replica.pod)
+    return found
+
+
+def pending(workload: WorkloadPlan) -> dict[str, list[Replica]]:
+    """The replicas without a node, by the reason why."""
+    found: dict[str, list[Replica]] = {}
+    for replica in workload.replicas:
+        if replica.node is None:
+            found.setdefault(replica.why, []).append(replica)
+    return found
+
+
+def placed_words(workload: WorkloadPlan) -> str:
+    """``2 of 3 replicas placed``."""
+    if not workload.replicas:
+        return "no replicas asked for"
+    placed = sum(replica.node is not None for replica in workload.replicas)
+    return f"{placed} of {counted(len(workload.replicas), 'replica')} placed"
+
+
+def feasible_count(workload: WorkloadPlan) -> int:
+    """How many nodes could take its first replica."""
+    return sum(verdict.feasible for verdict in workload.verdicts)
+
+
+def is_in_trouble(workload: WorkloadPlan) -> bool:
+    """Whether not all of it is placed."""
+    return workload.error is not None or any(replica.node is None for replica in workload.replicas)
+
+
+def groups(rack: Rack, verdicts: Mapping[str, NodeVerdict], pods: Mapping[str, Sequence[str]], *, fold: bool) -> list[Group]:
+    """The nodes of a rack one by one; with ``fold`` those without replicas fold by equal verdict, the best first."""
+    single = [Group((node,), verdicts.get(node.name), tuple(pods.get(node.name, ()))) for node in rack.nodes]
+    if not fold:
+        return single
+    alike: dict[object, list[Group]] = {}
+    for group in single:
+        if not group.pods:
+            alike.setdefault(group.verdict and group.verdict[1:], []).append(group)
+    folded = [Group(tuple(group.nodes[0] for group in members), members[0].verdict, ()) for members in alike.values()]
+    folded.sort(key=_best_first)
+    return [group for group in single if group.pods] + folded
+
+
+def _best_first(group: Group) -> tuple[bool, int, int]:
+    verdict = group.verdict
+    if verdict is None:
+        return True, 0, 0
+    return not verdict.feasible, -(verdict.score or 0), -len(group.nodes)
+
+
+def why_words(why: str, number: int) -> str:
+    """``why`` as it is said of ``number`` nodes: ``lacks disk=ssd`` of one, ``lack disk=ssd`` of several."""
+    verb, space, rest = why.partition(" ")
+    return _PLURALS.get(verb, verb) + space + rest if number != 1 else why
+
+
+def worst(loss: Loss) -> Outcome:
+    """The worst that the failure does to any workload."""
+    return next((outcome for outcome in OUTCOMES if outcome in loss.outcomes.values()), "survives")
+
+
+def ranked(losses: Iterable[Loss]) -> list[Loss]:
+    """The failures worst first: by workloads dead, workloads degraded, replicas without a place, replicas moved."""
+
+    def harm(loss: Loss) -> tuple[int, int, int, int]:
+        outcomes = list(loss.outcomes.values())
+        stranded = sum(move.target is None for move in loss.moves)
+        return -outcomes.count("dead"), -outcomes.count("degraded"), -stranded, -len(loss.moves)
+
+    return sorted(losses, key=harm)
+
+
+def tally(outcomes: Iterable[Outcome]) -> dict[Outcome, int]:
+    """How often each outcome occurs, worst first, zeros included."""
+    found = list(outcomes)
+    return {outcome: found.count(outcome) for outcome in OUTCOMES}
+
+
+def effects(loss: Loss, workloads: Mapping[str, WorkloadPlan]) -> list[Effect]:
+    """What the failure does to each workload that it touches, worst first. ``workloads`` is by key."""
+    moves: dict[str, list[Move]] = {key: [] for key in loss.outcomes}
+    for move in loss.moves:
+        moves.setdefault(move.workload, []).append(move)
+    lost = frozenset(loss.nodes)
+    found = [_effect(key, loss.outcomes.get(key, "survives"), moves[key], workloads.get(key), lost) for key in moves]
+    return sorted(found, key=lambda effect: OUTCOMES.index(effect.outcome))
+
+
+def _effect(key: str, outcome: Outcome, moves: Sequence[Move], workload: WorkloadPlan | None, lost: frozenset[str]) -> Effect:
+    nodes = {replica.pod: replica.node if replica.node not in lost else None for replica in workload.replicas} if workload else {}
+    nodes.update((move.pod, move.target) for move in moves)
+    left = sum(node is not None for node in nodes.values())
+    return Effect(key, outcome, left, len(nodes), tuple(moves))
+
+
+def stranded(effect: Effect) -> dict[str, list[Move]]:
+    """The replicas for which there is no other node, by the reason why."""
+    found: dict[str, list[Move]] = {}
+    for move in effect.moves:
+        # A workload that survives although a replica went under did not want it elsewhere: a DaemonSet.
+        if move.target is None and effect.outcome != "survives":
+            found.setdefault(move.why, []).append(move)
+    return found
+
+
+def some(words: Sequence[str], limit: int) -> str:
+    """The first ``limit`` of ``words``, and how many more there are."""
+    if len(words) <= limit + 1:
+        return ", ".join(words)
+    return ", ".join(words[:limit]) + f" and {len(words) - limit} more"
+
+
+def marks(node: NodeRow) -> list[str]:
+    """What sets a node apart from those that take any pod, in words."""
+    return ["cordoned"] * node.cordoned + [f"tainted {taint}" for taint in node.taints]
+
+
+def is_control_plane(node: NodeRow) -> bool:
+    """Whether its labels or taints make it a control plane node."""
+    roles = {CONTROL_PLANE, MASTER}
+    return not roles.isdisjoint(node.labels) or not roles.isdisjoint(re.split("[=:]", taint)[0] for taint in node.taints)

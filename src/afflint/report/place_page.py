@@ -1,0 +1,230 @@
+"""The plan as one self-contained HTML page: no script, nothing from the network, readable in a browser, on paper and by ear."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from string import Template
+
+from afflint.placement.plan import NodeRow, Plan, WorkloadPlan
+from afflint.report.place_digest import (
+    OUTCOMES,
+    Group,
+    domain_words,
+    feasible_count,
+    groups,
+    is_in_trouble,
+    key_noun,
+    marks,
+    pending,
+    placed_words,
+    some,
+    standing,
+    tally,
+    why_words,
+    worst,
+)
+from afflint.report.place_picture import Scene, badge, is_machine_made, outcomes_by_workload, picture, rules, shown
+from afflint.report.wording import counted
+
+_OPEN = 8
+"""Up to as many workloads are shown with all their verdicts; of more, those that are not placed in full."""
+_NODES_SHOWN = 16
+"""Up to as many nodes have a row of their own in each table."""
+_NAMES_KEPT = 20_000
+"""How many names of folded nodes the page lists at most: the numbers stay, and the JSON report has every name."""
+_LABELS_SHOWN = 40
+"""How many labels of a node are listed: KubeVirt alone gives it a hundred."""
+_COLUMNS = ("Node", "Fits", "Score", "Replicas", "Why not")
+
+
+def render(plan: Plan) -> str:
+    """The page. The same plan gives the same bytes, and they can be encoded as UTF-8 whatever the manifests hold."""
+    scene = Scene(plan)
+    style = "\n" + _asset("place_page.css") + rules(scene)
+    named = _NamedGroups()
+    return Template(_asset("place_page.html")).substitute(
+        style=style,
+        style_hash=_hash(style),
+        title=_title(plan),
+        lead=_lead(plan),
+        notes=_notes(plan.notes),
+        key=shown(plan.group_by),
+        picture="".join(picture(scene)),
+        workloads="".join(_workloads(scene, named)),
+        nodes="".join(_nodes(plan)) + "".join(named.listing()),
+    )
+
+
+def _asset(name: str) -> str:
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), name), encoding="utf-8") as file:
+        return file.read()
+
+
+def _hash(style: str) -> str:
+    """The only style that the page's policy lets in is its own."""
+    import base64
+    import hashlib
+
+    return "sha256-" + base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+
+
+def _title(plan: Plan) -> str:
+    domains = len({node.domain for node in plan.nodes if node.domain is not None})
+    where = f" in {counted(domains, shown(key_noun(plan.group_by)))}" if domains else ""
+    return f"{counted(len(plan.workloads), 'workload')} on {counted(len(plan.nodes), 'node')}{where}"
+
+
+def _lead(plan: Plan) -> str:
+    replicas = [replica for workload in plan.workloads for replica in workload.replicas]
+    placed = sum(replica.node is not None for replica in replicas)
+    text = f"{placed} of {counted(len(replicas), 'replica')} placed."
+    if placed < len(replicas):
+        text = f'<span class="short">{text}</span>'
+    if plan.losses:
+        counts = tally(worst(loss) for loss in plan.losses)
+        words = {"dead": "a workload dead", "degraded": "a workload degraded", "survives": "nothing without a place"}
+        parts = [f"{number} {'leave' if number > 1 else 'leaves'} {words[outcome]}" for outcome, number in counts.items() if number]
+        text += f" Of {counted(len(plan.losses), 'failure')}, {', '.join(parts)}."
+    return text
+
+
+def _notes(notes: Iterable[str], classes: str = "notes") -> str:
+    items = "".join(f"<li>{shown(note)}</li>" for note in notes)
+    return f'<ul class="{classes}">{items}</ul>' if items else ""
+
+
+class _NamedGroups:
+    """Groups of nodes that tables give as a number only; listed by name once, at the end of the page."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[str, ...], int] = {}
+        self._names = 0
+
+    def link(self, nodes: Sequence[NodeRow]) -> str:
+        """``25 nodes``, which leads to their names."""
+        names = tuple(node.name for node in nodes)
+        text = counted(len(names), "node")
+        if names not in self._numbers:
+            if self._names + len(names) > _NAMES_KEPT:
+                return text
+            self._numbers[names] = len(self._numbers) + 1
+            self._names += len(names)
+        return f'<a href="#g{self._numbers[names]}">{text}</a>'
+
+    def listing(self) -> Iterator[str]:
+        if not self._numbers:
+            return
+        yield f'<details class="fold">\n<summary>{counted(len(self._numbers), "group")} of nodes that the tables count</summary>\n<ul>\n'
+        for names, number in self._numbers.items():
+            yield f'<li class="names" id="g{number}"><p><b>{len(names)} nodes</b> <code>{shown(", ".join(names))}</code></p></li>\n'
+        yield "</ul>\n</details>\n"
+
+
+def _workloads(scene: Scene, named: _NamedGroups) -> Iterator[str]:
+    """All workloads; of many, those that are placed in full and that no failure harms come folded, after the others."""
+    harm = outcomes_by_workload(scene.losses)
+    workloads = scene.plan.workloads
+    if len(workloads) <= _OPEN:
+        for workload in workloads:
+            yield from _workload(scene, workload, harm.get(workload.key, {}), named, opened=True)
+        return
+    well = [workload for workload in workloads if not is_in_trouble(workload) and workload.key not in harm]
+    spared = {workload.key for workload in well}
+    for workload in workloads:
+        if workload.key not in spared:
+            yield from _workload(scene, workload, harm.get(workload.key, {}), named, opened=False)
+    if well:
+        yield f'<details class="fold">\n<summary>{counted(len(well), "workload")} placed in full'
+        yield ", and no failure takes a replica for good</summary>\n" if scene.losses else "</summary>\n"
+        for workload in well:
+            yield from _workload(scene, workload, {}, named, opened=False)
+        yield "</details>\n"
+
+
+def _workload(
+    scene: Scene, workload: WorkloadPlan, harm: Mapping[str, Sequence[str]], named: _NamedGroups, *, opened: bool
+) -> Iterator[str]:
+    number = scene.badges[workload.key].number
+    yield f'<details class="workload"{" open" * opened}>\n<summary>{badge(scene, workload.key)}<h3>{scene.name(workload.key)}</h3>'
+    yield f'<span class="soft">{shown(workload.kind)}</span>'
+    yield f'<span class="{"short" if is_in_trouble(workload) else "full"}">{placed_words(workload)}</span>'
+    yield f"<span>{feasible_count(workload)} of {counted(len(scene.plan.nodes), 'node')} fit</span>"
+    yield f'<span>{_harm(workload, harm, len(scene.losses))}</span></summary>\n<div class="body" id="w{number}">\n'
+    yield from _told(workload, harm)
+    if workload.verdicts:
+        yield from _verdicts(scene, workload, named)
+    yield "</div>\n</details>\n"
+
+
+def _harm(workload: WorkloadPlan, harm: Mapping[str, Sequence[str]], losses: int) -> str:
+    """How many failures it does not survive, at a glance; nothing about one that has nothing to lose."""
+    if not losses or not standing(workload):
+        return ""
+    parts = [f'<span class="state {outcome}">{outcome}</span> after {len(harm[outcome])}' for outcome in OUTCOMES if outcome in harm]
+    return f"{', '.join(parts)} of {losses}" if parts else '<span class="state survives">survives</span>'
+
+
+def _told(workload: WorkloadPlan, harm: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """The sentences before the table."""
+    if workload.file:
+        yield f'<p class="soft"><code>{shown(workload.file)}:{workload.line}</code></p>\n'
+    if workload.error is not None:
+        yield f'<p class="short">The scheduler fails on its pods: {shown(workload.error)}</p>\n'
+    for why, replicas in pending(workload).items():
+        pods = shown(some([replica.pod for replica in replicas], 5))
+        yield f"<p>{pods} {'has' if len(replicas) == 1 else 'have'} no place{f': {shown(why)}' if why else ''}</p>\n"
+    for outcome in OUTCOMES:
+        if outcome in harm:
+            yield f"<p>{outcome.capitalize()} after the loss of {shown(some(harm[outcome], 8))}.</p>\n"
+    yield _notes(workload.notes)
+
+
+def _verdicts(scene: Scene, workload: WorkloadPlan, named: _NamedGroups) -> Iterator[str]:
+    """A row per node, or per group of nodes that the workload sees alike."""
+    verdicts = {verdict.node: verdict for verdict in workload.verdicts}
+    pods = standing(workload)
+    heads = "".join(f'<th scope="col">{head}</th>' for head in _COLUMNS)
+    yield f'<div class="scroll"><table class="verdicts">\n<thead><tr>{heads}</tr></thead>\n'
+    for rack in scene.racks:
+        title = shown(domain_words(scene.plan.group_by, rack.domain))
+        yield f'<tbody>\n<tr><th colspan="5" scope="rowgroup">{title}</th></tr>\n'
+        for group in groups(rack, verdicts, pods, fold=len(scene.plan.nodes) > _NODES_SHOWN):
+            yield _row(group, named)
+        yield "</tbody>\n"
+    yield "</table></div>\n"
+
+
+def _row(group: Group, named: _NamedGroups) -> str:
+    verdict = group.verdict
+    name = shown(", ".join(node.name for node in group.nodes)) if len(group.nodes) <= 2 else named.link(group.nodes)
+    fits, score, why = "?", "", ""
+    if verdict is not None:
+        fits = "yes" if verdict.feasible else "no"
+        score = "" if verdict.score is None else str(verdict.score)
+        why = "" if verdict.feasible else why_words(verdict.why or verdict.reason or "", len(group.nodes))
+    pods = shown(some(group.pods, 5))
+    cells = "".join(f"<td>{text}</td>" for text in (name, fits, score, pods, shown(why)))
+    return f"<tr>{cells}</tr>\n" if verdict is not None and verdict.feasible else f'<tr class="no">{cells}</tr>\n'
+
+
+def _nodes(plan: Plan) -> Iterator[str]:
+    """The nodes that have the same labels and marks, with those."""
+    common = set.intersection(*(set(node.labels.items()) for node in plan.nodes)) if plan.nodes else set()
+    alike: dict[tuple[str, ...], list[NodeRow]] = {}
+    for node in plan.nodes:
+        labels = [pair for pair in node.labels.items() if pair not in common and pair != ("kubernetes.io/hostname", node.name)]
+        labels.sort(key=lambda pair: (is_machine_made(pair[0]), pair))
+        alike.setdefault((*marks(node), *(f"{key}={value}" for key, value in labels)), []).append(node)
+    yield f'<details class="fold"{" open" * (len(plan.nodes) <= _NODES_SHOWN)}>\n<summary>Labels and taints</summary>\n'
+    if common:
+        yield f"<p>All nodes: <code>{_few(f'{key}={value}' for key, value in sorted(common))}</code></p>\n"
+    yield '<div class="scroll"><table>\n<thead><tr><th scope="col">Nodes</th><th scope="col">Marks and labels</th></tr></thead>\n<tbody>\n'
+    for words, nodes in alike.items():
+        names = shown(some([node.name for node in nodes], 8))
+        yield f"<tr><td><code>{names}</code></td><td><code>{_few(words)}</code></td></tr>\n"
+    yield "</tbody>\n</table></div>\n</details>\n"
+
+
+def _few(words: Iterable[str]) -> str:
+    return shown(some(list(words), _LABELS_SHOWN))

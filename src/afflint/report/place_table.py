@@ -1,0 +1,324 @@
+"""The plan for the terminal: the nodes, a table per workload, and what each failure does. No Unicode art, no meaning in colours alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from afflint.placement.plan import Loss, Move, NodeRow, Outcome, Plan, WorkloadPlan
+from afflint.report.escape import visible
+from afflint.report.place_digest import (
+    OUTCOMES,
+    Effect,
+    Group,
+    Rack,
+    domain_words,
+    effects,
+    feasible_count,
+    groups,
+    is_in_trouble,
+    marks,
+    pending,
+    placed_words,
+    racks,
+    ranked,
+    short_names,
+    some,
+    standing,
+    stranded,
+    tally,
+    why_words,
+    worst,
+)
+from afflint.report.wording import counted
+
+_NODES_SHOWN = 16
+"""Up to as many nodes are shown one by one."""
+_DOMAINS_SHOWN = 12
+"""With more domains than this, the nodes that are alike fold across them."""
+_WORKLOADS_SHOWN = 20
+"""With more workloads than this, those that are placed in full get a line instead of a table."""
+_LOSSES_SHOWN = 12
+"""With more failures than this, those that every workload survives get one line together."""
+_NAMES = 24
+"""Two names of nodes that together take more columns than this are counted instead."""
+_LISTED = 8
+"""How many workloads or moves of one failure are listed."""
+_NARROWEST = 24
+"""The last column of a table is never wrapped to less than this."""
+
+_STYLES = {"dead": "1;31", "degraded": "1;33", "survives": "32", "no": "2", "strong": "1", "dim": "2"}
+
+
+class Cell(NamedTuple):
+    """Text that is fit to be shown, and its style if it has one."""
+
+    text: str
+    style: str = ""
+
+
+Paint = Callable[[Cell], str]
+Row = tuple[Cell, ...]
+
+
+def render(plan: Plan, *, color: bool, width: int) -> Iterator[str]:
+    """Chunks that joined are the whole text, ``width`` columns wide where the names allow it. Colours repeat what words say."""
+    paint = _ansi if color else _plain
+    gap = ""
+    for block in _blocks(plan, paint, width):
+        yield gap + "".join(f"{line.rstrip()}\n" for line in block)
+        gap = "\n"
+
+
+def _plain(cell: Cell) -> str:
+    return cell.text
+
+
+def _ansi(cell: Cell) -> str:
+    return f"\x1b[{_STYLES[cell.style]}m{cell.text}\x1b[0m" if cell.text and cell.style else cell.text
+
+
+def _blocks(plan: Plan, paint: Paint, width: int) -> Iterator[Iterable[str]]:
+    yield _inventory(plan, paint, width)
+    known = racks(plan)
+    brief = []
+    for workload in plan.workloads:
+        if len(plan.workloads) > _WORKLOADS_SHOWN and not is_in_trouble(workload):
+            brief.append(workload)
+        else:
+            yield _workload(workload, plan, known, paint, width)
+    if brief:
+        yield _briefly(brief, len(plan.nodes), paint, width)
+    if plan.losses:
+        yield _losses(plan, paint, width)
+    yield _summary(plan, paint, width)
+
+
+def _inventory(plan: Plan, paint: Paint, width: int) -> Iterator[str]:
+    """The nodes by domain, with what keeps pods off them."""
+    yield paint(Cell(f"{counted(len(plan.nodes), 'node')} by {visible(plan.group_by)}", "strong"))
+    known = racks(plan)
+    rows: list[Row] = []
+    if len(known) > _DOMAINS_SHOWN:
+        rows = _inventory_rows(f"{len(known)} domains", [node for rack in known for node in rack.nodes], fold=True)
+    else:
+        for rack in known:
+            title = visible(domain_words(plan.group_by, rack.domain))
+            rows += _inventory_rows(title, rack.nodes, fold=len(plan.nodes) > _NODES_SHOWN)
+    yield from _table(rows, paint, width)
+
+
+def _inventory_rows(title: str, nodes: Sequence[NodeRow], *, fold: bool) -> list[Row]:
+    """A row per node; with ``fold`` one for all nodes with the same marks, those without any first."""
+    alike: dict[object, list[NodeRow]] = {}
+    for node in nodes:
+        alike.setdefault(tuple(marks(node)) if fold else node.name, []).append(node)
+    members = sorted(alike.values(), key=lambda some_nodes: bool(marks(some_nodes[0]))) if fold else alike.values()
+    cells = [(Cell(_nodes_words(several, "")), Cell(visible(", ".join(marks(several[0]))))) for several in members]
+    return [(Cell("" if number else title, "strong"), *row) for number, row in enumerate(cells)]
+
+
+def _nodes_words(nodes: Sequence[NodeRow], tags: str) -> str:
+    """Their names when they are few and short, otherwise how many they are; then ``tags``."""
+    names = ", ".join(visible(node.name) for node in nodes)
+    return (names if len(nodes) == 1 or (len(nodes) == 2 and columns(names) <= _NAMES) else f"{len(nodes)} nodes") + tags
+
+
+def _workload(workload: WorkloadPlan, plan: Plan, known: Sequence[Rack], paint: Paint, width: int) -> Iterator[str]:
+    """Its headline, how many replicas have a place and why the others have none, then the nodes as it sees them."""
+    place = f" ({visible(workload.file)}:{workload.line})" if workload.file else ""
+    yield paint(Cell(visible(workload.key), "strong")) + place
+    yield from _verdict(workload, paint, width)
+    for note in workload.notes:
+        yield from _wrapped("note: ", visible(note), width)
+    if not workload.verdicts:
+        return
+    fold = len(plan.nodes) > _NODES_SHOWN
+    if len(known) > _DOMAINS_SHOWN:
+        known = [Rack("", tuple(node for rack in known for node in rack.nodes))]
+    verdicts = {verdict.node: verdict for verdict in workload.verdicts}
+    pods = standing(workload)
+    rows = [tuple(Cell(text, "dim") for text in ("", "NODE", "FITS", "SCORE", "REPLICAS", "WHY NOT"))]
+    for rack in known:
+        title = visible(domain_words(plan.group_by, rack.domain)) if rack.domain != "" or len(known) > 1 else ""
+        for group in groups(rack, verdicts, pods, fold=fold):
+            rows.append((Cell(title, "strong"), *_group(group)))
+            title = ""
+    yield from _table(rows, paint, width, right=(3,))
+
+
+def _verdict(workload: WorkloadPlan, paint: Paint, width: int) -> Iterator[str]:
+    if workload.error is not None:
+        yield paint(Cell("the scheduler fails on its pods", "dead"))
+        yield from _wrapped("  ", visible(workload.error), width)
+    yield paint(Cell(placed_words(workload), "dead" if is_in_trouble(workload) else "survives"))
+    for why, replicas in pending(workload).items():
+        names = some([visible(replica.pod) for replica in replicas], 3)
+        text = f"{names} {'has' if len(replicas) == 1 else 'have'} no place"
+        yield from _wrapped("  ", f"{text}: {visible(why)}" if why else text, width)
+
+
+def _group(group: Group) -> Row:
+    """The columns from NODE to WHY NOT."""
+    verdict = group.verdict
+    name = Cell(_nodes_words(group.nodes, _tags(group)))
+    pods = Cell(some([visible(pod) for pod in group.pods], 3), "strong")
+    if verdict is None:
+        return name, Cell("?", "no"), Cell(""), pods, Cell("")
+    if verdict.feasible:
+        return name, Cell("yes", "survives"), Cell("" if verdict.score is None else str(verdict.score)), pods, Cell("")
+    return name, Cell("no", "no"), Cell(""), pods, Cell(visible(why_words(verdict.why or verdict.reason or "", len(group.nodes))))
+
+
+def _tags(group: Group) -> str:
+    """What all nodes of the group have in common of cordons and taints."""
+    words = ["cordoned"] * all(node.cordoned for node in group.nodes) + ["tainted"] * all(node.taints for node in group.nodes)
+    return f" ({', '.join(words)})" if words else ""
+
+
+def _briefly(workloads: Sequence[WorkloadPlan], nodes: int, paint: Paint, width: int) -> Iterator[str]:
+    yield paint(Cell(f"{counted(len(workloads), 'workload')} placed in full", "strong"))
+    rows = [tuple(Cell(text, "dim") for text in ("WORKLOAD", "PLACED", "FIT", "ON"))]
+    for workload in workloads:
+        where = some([visible(node) for node in standing(workload)], 3)
+        notes = "".join(f"; {visible(note)}" for note in workload.notes)
+        counts = f"{len(workload.replicas)} of {len(workload.replicas)}", f"{feasible_count(workload)} of {nodes}"
+        rows.append((Cell(visible(workload.key)), Cell(counts[0], "survives"), Cell(counts[1]), Cell(where + notes)))
+    yield from _table(rows, paint, width, right=(1, 2))
+
+
+def _losses(plan: Plan, paint: Paint, width: int) -> Iterator[str]:
+    """A line per failure, more where workloads suffer."""
+    counts = tally(worst(loss) for loss in plan.losses)
+    fold = len(plan.losses) > _LOSSES_SHOWN
+    told = _Told({workload.key: workload for workload in plan.workloads}, short_names(plan.workloads), 0 if fold else _LISTED)
+    yield paint(Cell(f"{counted(len(plan.losses), 'failure')}, worst first", "strong"))
+    rows: list[Row] = []
+    for loss in ranked(plan.losses):
+        if not fold or worst(loss) != "survives":
+            rows += _loss(loss, told)
+    if fold and counts["survives"]:
+        rows.append(_survived([loss for loss in plan.losses if worst(loss) == "survives"]))
+    yield from _table(rows, paint, width)
+
+
+class _Told(NamedTuple):
+    """What the rows of all failures have in common: the workloads and their short names by key, how many moves are listed."""
+
+    workloads: Mapping[str, WorkloadPlan]
+    names: Mapping[str, str]
+    moves: int
+
+
+def _loss(loss: Loss, told: _Told) -> Iterator[Row]:
+    """A row for each workload that suffers, and one for all that only move."""
+    title = Cell(f"{visible(loss.what)}" + (f" ({len(loss.nodes)} nodes)" if len(loss.nodes) > 1 else ""), "strong")
+    found = effects(loss, told.workloads)
+    for outcome in OUTCOMES[:2]:
+        hit = [effect for effect in found if effect.outcome == outcome]
+        for effect in hit[:_LISTED]:
+            yield title, Cell(outcome, outcome), Cell(_suffering(effect, told.names))
+            title = Cell("")
+        if len(hit) > _LISTED:
+            yield title, Cell(outcome, outcome), Cell(f"{len(hit) - _LISTED} more workloads")
+    moved = [effect for effect in found if effect.outcome == "survives"]
+    if moved or not found:
+        yield title, Cell("survives", "survives"), Cell(_surviving(moved, told.moves))
+
+
+def _suffering(effect: Effect, names: Mapping[str, str]) -> str:
+    parts = [f"{visible(names.get(effect.workload, effect.workload))} keeps {effect.left} of {counted(effect.asked, 'replica')}"]
+    for why, moves in stranded(effect).items():
+        text = some([visible(move.pod) for move in moves], 3) + " without a place"
+        parts.append(f"{text} ({visible(why)})" if why else text)
+    return "; ".join(parts + _moves_words(effect.moves))
+
+
+def _surviving(moved: Sequence[Effect], listed: int) -> str:
+    moves = [move for effect in moved for move in effect.moves]
+    if not moves:
+        return "no replica stands there"
+    if len(moves) <= listed:
+        return "; ".join([*_moves_words(moves), *(f"{visible(move.pod)} ends with its node" for move in moves if move.target is None)])
+    number = sum(move.target is not None for move in moves)
+    return f"{counted(number, 'replica')} of {counted(len(moved), 'workload')} {'moves' if number == 1 else 'move'}"
+
+
+def _moves_words(moves: Iterable[Move]) -> list[str]:
+    words = [f"{visible(move.pod)} -> {visible(move.target)}" for move in moves if move.target is not None]
+    return [some(words, _LISTED)] if words else []
+
+
+def _survived(losses: Sequence[Loss]) -> Row:
+    moves = sum(move.target is not None for loss in losses for move in loss.moves)
+    names = some([visible(loss.what) for loss in losses], _LISTED)
+    return Cell(f"{len(losses)} others", "strong"), Cell("survives", "survives"), Cell(f"{names}; {counted(moves, 'replica')} move in all")
+
+
+def _summary(plan: Plan, paint: Paint, width: int) -> Iterator[str]:
+    replicas = [replica for workload in plan.workloads for replica in workload.replicas]
+    placed = sum(replica.node is not None for replica in replicas)
+    for note in plan.notes:
+        yield from _wrapped("note: ", visible(note), width)
+    count = f"{placed} of {counted(len(replicas), 'replica')}"
+    where = f"of {counted(len(plan.workloads), 'workload')} placed on {counted(len(plan.nodes), 'node')}."
+    yield f"{paint(Cell(count, 'survives' if placed == len(replicas) else 'dead'))} {where}"
+    if plan.losses:
+        yield f"{counted(len(plan.losses), 'failure')}: " + ", ".join(_tally(tally(worst(loss) for loss in plan.losses), paint)) + "."
+
+
+def _tally(counts: Mapping[Outcome, int], paint: Paint) -> Iterator[str]:
+    words: dict[Outcome, str] = {"dead": "leave a workload dead", "degraded": "leave a workload degraded", "survives": "are survived"}
+    for outcome, number in counts.items():
+        if number:
+            verb = words[outcome] if number > 1 else words[outcome].replace("leave", "leaves").replace("are", "is")
+            yield paint(Cell(f"{number} {verb}", outcome))
+
+
+def _table(rows: Sequence[Row], paint: Paint, width: int, *, right: Sequence[int] = ()) -> Iterator[str]:
+    """``rows`` aligned, indented by two; the last column is wrapped, those numbered in ``right`` are flush right."""
+    if not rows:
+        return
+    sizes = [max(columns(cell.text) for cell in column) for column in zip(*rows, strict=True)]
+    indent = 2 + sum(size + 2 for size in sizes[:-1] if size)
+    for row in rows:
+        line = "  "
+        for number, (cell, size) in enumerate(zip(row[:-1], sizes, strict=False)):
+            if size:
+                space = " " * (size - columns(cell.text))
+                line += (space + paint(cell) if number in right else paint(cell) + space) + "  "
+        first, *rest = _lines(row[-1].text, max(_NARROWEST, width - indent))
+        yield line + paint(Cell(first, row[-1].style))
+        for text in rest:
+            yield " " * indent + paint(Cell(text, row[-1].style))
+
+
+def _wrapped(lead: str, text: str, width: int) -> Iterator[str]:
+    """``text`` after ``lead``, its further lines indented by as much."""
+    for line in _lines(text, max(_NARROWEST, width - len(lead))):
+        yield lead + line
+        lead = " " * len(lead)
+
+
+def _lines(text: str, room: int) -> list[str]:
+    """``text`` in lines of at most ``room`` columns, broken at spaces; a word that is longer stays whole."""
+    lines, used = [""], 0
+    for word in text.split(" "):
+        size = columns(word)
+        if lines[-1] and used + 1 + size > room:
+            lines.append(word)
+            used = size
+        else:
+            used += size + bool(lines[-1])
+            lines[-1] += " " * bool(lines[-1]) + word
+    return lines
+
+
+def columns(text: str) -> int:
+    """How many columns of a terminal ``text`` takes: two for a wide character, none for a combining mark."""
+    if text.isascii():
+        return len(text)
+    import unicodedata
+
+    marks_on_others = sum(unicodedata.category(char) in ("Mn", "Me") for char in text)
+    return len(text) - marks_on_others + sum(unicodedata.east_asian_width(char) in "WF" for char in text)
