@@ -11,7 +11,9 @@ from typing import Any, NamedTuple
 from afflint.findings import ObjectRef, Path
 from afflint.kube.constraints import PodTerm
 from afflint.kube.manifests import Labels, Manifest, Workload
-from afflint.kube.selectors import Malformed, Selector, merge_label_keys, parse_label_selector
+from afflint.kube.pinning import pinned_host
+from afflint.kube.placeholders import is_placeholder
+from afflint.kube.selectors import Parsed, Selector, merge_label_keys, parse_label_selector
 
 REQUIRED_ANTI_AFFINITY, PREFERRED_ANTI_AFFINITY = "required podAntiAffinity", "preferred podAntiAffinity"
 REQUIRED_AFFINITY, PREFERRED_AFFINITY = "required podAffinity", "preferred podAffinity"
@@ -26,8 +28,16 @@ class Site(NamedTuple):
     base: Path
 
 
+PodsKey = tuple[Site, Path]
+"""The site of an object and the path of one of its templates."""
+
+
 class Pods(NamedTuple):
-    """An object that makes pods. ``namespace`` is None where the manifest does not say."""
+    """An object that makes pods, by one of its templates. ``namespace`` is None where the manifest does not say.
+
+    ``labels`` are the object's own, ``template_labels`` those that the pods surely get. ``labels_known`` is False when they may get
+    more or others: the manifest is partial, or something fills in values later.
+    """
 
     site: Site
     ref: ObjectRef
@@ -40,6 +50,12 @@ class Pods(NamedTuple):
     has_own_template: bool
     partial: bool
     may_replicate: bool
+    labels_known: bool = True
+    replicas: int | None = None
+    """How many pods the manifest asks for; None when it does not say (an autoscaler may), or when that depends on the nodes."""
+    application: str | None = None
+    """The application that the object says it belongs to."""
+    migration: Migration | None = None
     spec: dict[str, Any] | None = None
     """The placement fields of the pod spec; only in runs that have nodes."""
 
@@ -47,6 +63,17 @@ class Pods(NamedTuple):
     def merged_labels(self) -> Labels:
         """The labels the pods would have if those of the object stood on the template as well."""
         return {**self.labels, **self.template_labels}
+
+    @property
+    def key(self) -> PodsKey:
+        """What tells these pods from all others: an object may have several templates."""
+        return self.site, self.template_path
+
+
+class Migration(NamedTuple):
+    """Of a VM that asks for live migration when its node is drained: the one host that it is required to run on, if any."""
+
+    pin: tuple[Path, str] | None
 
 
 class Reach(NamedTuple):
@@ -62,6 +89,20 @@ class Reach(NamedTuple):
     everywhere: bool
     selector: Selector
     topology_key: str | None
+    template_path: Path | None = None
+    """The template that carries the term; None for the selectors of objects without pods."""
+    application: str | None = None
+    max_skew: int | None = None
+    """Of a required spread constraint."""
+
+    @property
+    def scope(self) -> tuple[str, ...] | None:
+        """The namespaces that it covers; None when nobody can tell from the manifest: any may be meant."""
+        if self.everywhere:
+            return None
+        if self.namespaces:
+            return self.namespaces
+        return None if self.namespace is None else (self.namespace,)
 
 
 class Facts(NamedTuple):
@@ -89,6 +130,9 @@ _PLACEMENT = (
 
 
 def _pods(workload: Workload, site: Site) -> Pods:
+    partial = workload.partial
+    template_labels = workload.template_labels
+    labels = {**_selected_labels(workload), **template_labels} if partial or not template_labels else template_labels
     return Pods(
         site,
         workload.ref,
@@ -96,12 +140,60 @@ def _pods(workload: Workload, site: Site) -> Pods:
         workload.kind.kubevirt,
         workload.ref.namespace,
         workload.labels,
-        workload.template_labels,
+        labels,
         workload.template_path,
         workload.has_own_template,
-        workload.partial,
+        partial,
         workload.may_replicate,
+        labels_known(workload, partial),
+        workload.replicas if _says_replicas(workload) else None,
+        _application(workload),
+        _migration(workload),
     )
+
+
+def labels_known(workload: Workload, partial: bool) -> bool:
+    """Whether the labels of the pods are those in the manifest: not in a patch or base, and not while a value is to be filled in."""
+    labels = workload.template_labels
+    if partial or (not labels and workload.kind.name in _LABELLED):
+        return False
+    return not any(is_placeholder(key) or is_placeholder(value) for key, value in labels.items())
+
+
+# Controllers that find their pods by labels: without any the manifest is completed elsewhere.
+_LABELLED = frozenset(
+    (
+        "ReplicationController", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "VirtualMachineInstanceReplicaSet", "Rollout",
+        "CloneSet",
+    )
+)  # fmt: skip
+
+
+def _selected_labels(workload: Workload) -> Labels:
+    """The labels that a controller's selector asks of its own pods, so that they must get them, wherever that is written."""
+    selector = workload.spec.get("selector")
+    if workload.kind.name not in _LABELLED or type(selector) is not dict:
+        return {}
+    labels = selector if workload.kind.selector == "map" else selector.get("matchLabels")
+    return {key: value for key, value in labels.items() if type(value) is str} if type(labels) is dict else {}
+
+
+def _says_replicas(workload: Workload) -> bool:
+    field = workload.kind.replicas
+    if field is None:
+        return not workload.may_replicate
+    return type(workload.spec.get(field)) in (int, float)
+
+
+def _application(manifest: Manifest) -> str | None:
+    labels = manifest.labels
+    return labels.get("app.kubernetes.io/part-of") or labels.get("app.kubernetes.io/instance")
+
+
+def _migration(workload: Workload) -> Migration | None:
+    if not workload.kind.kubevirt or workload.pod.get("evictionStrategy") != "LiveMigrate":
+        return None
+    return Migration(pinned_host(workload.constraints))
 
 
 def _workload_reaches(workload: Workload, site: Site) -> Iterator[Reach]:
@@ -109,31 +201,55 @@ def _workload_reaches(workload: Workload, site: Site) -> Iterator[Reach]:
     if not constraints.selectors:
         return
     for term in constraints.pod_terms:
-        selector = _merged(term.data, workload.template_labels)
-        if selector is not None:
+        selector = pod_selector(term.data, workload.template_labels)
+        if isinstance(selector, Selector):
             names, everywhere = _namespaces(term)
             path = (*term.path, "labelSelector")
-            yield _reach(workload, site, term.name, path, selector, names, everywhere, term.data.get("topologyKey"))
+            yield _reach(workload, site, term.name, path, selector, names, everywhere, term.data)
     for spread in constraints.spreads:
-        selector = _merged(spread.data, workload.template_labels)
-        if selector is not None:
-            path = (*spread.path, "labelSelector")
-            yield _reach(workload, site, SPREAD, path, selector, (), False, spread.data.get("topologyKey"))
+        selector = pod_selector(spread.data, workload.template_labels)
+        if isinstance(selector, Selector):
+            yield _reach(workload, site, SPREAD, (*spread.path, "labelSelector"), selector, (), False, spread.data)
 
 
 def _reach(
-    manifest: Manifest, site: Site, what: str, path: Path, selector: Selector, names: tuple[str, ...], everywhere: bool, key: Any = None
+    manifest: Manifest,
+    site: Site,
+    what: str,
+    path: Path,
+    selector: Selector,
+    names: tuple[str, ...],
+    everywhere: bool,
+    data: dict[str, Any],
 ) -> Reach:
-    topology_key = key if type(key) is str else None
-    return Reach(site, manifest.ref, manifest.title(), what, path, manifest.ref.namespace, names, everywhere, selector, topology_key)
+    key, skew = data.get("topologyKey"), data.get("maxSkew")
+    return Reach(
+        site,
+        manifest.ref,
+        manifest.title(),
+        what,
+        path,
+        manifest.ref.namespace,
+        names,
+        everywhere,
+        selector,
+        key if type(key) is str else None,
+        manifest.template_path if isinstance(manifest, Workload) else None,
+        _application(manifest),
+        skew if type(skew) is int and data.get("whenUnsatisfiable") == "DoNotSchedule" else None,
+    )
 
 
-def _merged(data: dict[str, Any], labels: Labels) -> Selector | None:
+def pod_selector(data: dict[str, Any], labels: Labels) -> Parsed:
+    """The label selector of a pod term or spread constraint as the API server stores it for pods with these labels."""
     parsed = parse_label_selector(data.get("labelSelector"))
-    match, mismatch = ([key for key in data.get(field) or () if type(key) is str] for field in ("matchLabelKeys", "mismatchLabelKeys"))
-    if match or mismatch:
-        parsed = merge_label_keys(parsed, labels, match, mismatch)
-    return parsed if isinstance(parsed, Selector) else None
+    match, mismatch = _keys(data, "matchLabelKeys"), _keys(data, "mismatchLabelKeys")
+    return merge_label_keys(parsed, labels, match, mismatch) if match or mismatch else parsed
+
+
+def _keys(data: dict[str, Any], field: str) -> list[str]:
+    values = data.get(field)
+    return [value for value in values if type(value) is str] if type(values) is list else []
 
 
 def _namespaces(term: PodTerm) -> tuple[tuple[str, ...], bool]:
@@ -162,5 +278,5 @@ def _evidence(manifest: Manifest, site: Site) -> Iterator[Reach]:
     else:
         field, data = "selector", spec.get("selector")
     parsed = parse_label_selector(data)
-    if isinstance(parsed, Selector) and parsed.requirements and not isinstance(parsed, Malformed):
-        yield _reach(manifest, site, _EVIDENCE[manifest.kind.name], (*manifest.base, "spec", field), parsed, (), False)
+    if isinstance(parsed, Selector) and parsed.requirements:
+        yield _reach(manifest, site, _EVIDENCE[manifest.kind.name], (*manifest.base, "spec", field), parsed, (), False, {})

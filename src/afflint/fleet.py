@@ -3,32 +3,68 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from functools import lru_cache
+from itertools import chain, islice
+from typing import NamedTuple
 
-from afflint.facts import Facts, Pods, Reach, Site
+from afflint.facts import Facts, Pods, PodsKey, Reach, Site
 from afflint.kube.manifests import Labels
+from afflint.kube.near_misses import Slips
+from afflint.kube.near_misses import is_slip as is_slip
 from afflint.kube.selectors import Requirement, Selector, holds, matches
+
+Scope = tuple[str, ...] | None
+Folder = tuple[str, ...]
+
+# Labels by which people name an application or a machine: one is easily written where another stands.
+IDENTITY = ("app", "name", "k8s-app", "app.kubernetes.io/name", "kubevirt.io/domain", "kubevirt.io/vm")
+# Of pods that share a label so many are looked at, in the order of their files, where any that is near would do.
+_LOOKED_AT = 100
+
+
+class NearMiss(NamedTuple):
+    """A label that was probably meant by a selector that matches nothing: it asks for ``asked``, these pods have ``key: value``.
+
+    ``in_template`` is False when the label stands only on the object itself.
+    """
+
+    asked: Requirement
+    pods: Pods
+    key: str
+    value: str
+    in_template: bool
 
 
 class Fleet:
-    """The facts of a run, indexed. Selecting costs what it finds, not what there is."""
+    """The facts of a run, indexed. Selecting costs what it finds, not what there is.
+
+    Facts are kept in the order of their files, so that answers do not depend on which files were named first.
+    """
 
     def __init__(self, facts: Iterable[Facts]) -> None:
-        self.pods: list[Pods] = []
-        self.reaches: list[Reach] = []
-        for each in facts:
-            self.pods += each.pods
-            self.reaches += each.reaches
-        self._reaches_by_site: dict[Site, list[Reach]] = {}
-        self._by_site: dict[Site, list[Pods]] = {}
-        for pods in self.pods:
-            self._by_site.setdefault(pods.site, []).append(pods)
+        each_file = list(facts)
+        self.pods: list[Pods] = sorted((pods for each in each_file for pods in each.pods), key=lambda pods: pods.site)
+        self.reaches: list[Reach] = sorted((reach for each in each_file for reach in each.reaches), key=lambda reach: reach.site)
+        self._by_key: dict[PodsKey, Pods] = {pods.key: pods for pods in self.pods}
         self._by_template = _Index(self.pods, lambda pods: pods.template_labels)
         self._by_merged = _Index([pods for pods in self.pods if pods.has_own_template and pods.labels], lambda pods: pods.merged_labels)
+        self._selected: dict[tuple[Selector, Scope], bool] = {}
+        self._unique: dict[Selector, bool] = {}
+        self._near_misses: dict[tuple[object, ...], NearMiss | None] = {}
+        self._reaches_of: dict[PodsKey, list[Reach]] | None = None
+
+    # What a selector reaches.
 
     def selected(self, reach: Reach) -> Iterator[Pods]:
         """The objects whose pods the selector matches, in namespaces that it covers."""
-        return (pods for pods in self._by_template.candidates(reach.selector) if covers(reach, pods.namespace))
+        return self._by_template.candidates(reach.selector, reach.scope)
+
+    def is_selected(self, reach: Reach) -> bool:
+        """Whether the selector matches any pods in namespaces that it covers. Remembered: many workloads ask for the same."""
+        key = reach.selector, reach.scope
+        if key not in self._selected:
+            self._selected[key] = next(self.selected(reach), None) is not None
+        return self._selected[key]
 
     def selected_by_all(self, reaches: Sequence[Reach]) -> Iterator[Pods]:
         """The objects whose pods meet every one of the terms."""
@@ -37,129 +73,221 @@ class Fleet:
             if all(covers(each, pods.namespace) and matches(each.selector, pods.template_labels) for each in rest):
                 yield pods
 
-    def selected_anywhere(self, reach: Reach, most: int) -> list[Pods]:
-        """Up to so many objects whose pods the selector matches in whatever namespace."""
-        return list(islice(self._by_template.candidates(reach.selector), most))
-
-    def owner(self, reach: Reach) -> Pods | None:
-        """The object whose pods carry this term; None for what makes no pods itself."""
-        for pods in self._by_site.get(reach.site, ()):
-            if reach.path[: len(pods.template_path)] == pods.template_path:
-                return pods
-        return None
-
-    def reaches_of(self, pods: Pods) -> list[Reach]:
-        """The terms and spread constraints that these pods carry."""
-        if not self._reaches_by_site:
-            for reach in self.reaches:
-                self._reaches_by_site.setdefault(reach.site, []).append(reach)
-        return [reach for reach in self._reaches_by_site.get(pods.site, ()) if self.owner(reach) is pods]
-
-    def near_miss(self, reach: Reach) -> tuple[Pods, str, str, bool] | None:
-        """A label that was probably meant by a selector that matches nothing: (object, key, value, whether it stands on the template)."""
-        for requirement in reach.selector.requirements:
-            if requirement.operator != "In":
-                continue
-            for in_template, index in ((True, self._by_template), (False, self._by_merged)):
-                for value in index.values_of(requirement.key):
-                    if any(is_slip(asked, value) for asked in requirement.values):
-                        for pods in index.with_label(requirement.key, value):
-                            if pods.site != reach.site and covers(reach, pods.namespace) and near(reach, pods):
-                                return pods, requirement.key, value, in_template
-        return None
-
-    @staticmethod
-    def slip(selector: Selector, labels: Labels) -> tuple[Requirement, str] | None:
-        """The one requirement that labels miss by a slip of the pen, with their value; None when they miss more or otherwise."""
-        missed = [each for each in selector.requirements if not holds(each, labels.get(each.key))]
-        if len(missed) != 1 or missed[0].operator != "In":
-            return None
-        value = labels.get(missed[0].key)
-        return (missed[0], value) if value is not None and any(is_slip(asked, value) for asked in missed[0].values) else None
+    def selected_anywhere(self, reach: Reach) -> Iterator[Pods]:
+        """The objects whose pods the selector matches in whatever namespace."""
+        return self._by_template.candidates(reach.selector, None)
 
     def nearly_selected(self, reach: Reach) -> Iterator[Pods]:
         """The objects whose pods would be matched if the object's own labels stood on the pod template as well."""
-        return (pods for pods in self._by_merged.candidates(reach.selector) if covers(reach, pods.namespace))
+        return self._by_merged.candidates(reach.selector, reach.scope)
+
+    # Who asks.
+
+    def owner(self, reach: Reach) -> Pods | None:
+        """The object whose pods carry this term; None for what makes no pods itself."""
+        return None if reach.template_path is None else self._by_key.get((reach.site, reach.template_path))
+
+    def reaches_of(self, pods: Pods) -> list[Reach]:
+        """The terms and spread constraints that these pods carry."""
+        if self._reaches_of is None:
+            self._reaches_of = {}
+            for reach in self.reaches:
+                if reach.template_path is not None:
+                    self._reaches_of.setdefault((reach.site, reach.template_path), []).append(reach)
+        return self._reaches_of.get(pods.key, [])
+
+    # What was probably meant.
+
+    def near_miss(self, reach: Reach) -> NearMiss | None:
+        """The label that a selector which matches nothing was probably meant to ask for, on pods that belong together with it."""
+        key = reach.selector, reach.scope, reach.namespace, reach.application, folders(reach.site.file)
+        if key not in self._near_misses:
+            self._near_misses[key] = self._near_miss(reach)
+        return self._near_misses[key]
+
+    def _near_miss(self, reach: Reach) -> NearMiss | None:
+        for in_template, index in ((True, self._by_template), (False, self._by_merged)):
+            for requirement in reach.selector.requirements:
+                if requirement.operator != "In":
+                    continue
+                rest = [each for each in reach.selector.requirements if each is not requirement]
+                for key, value in index.alike(requirement):
+                    for pods in islice(index.with_label(key, value, reach.scope), _LOOKED_AT):
+                        labels = index.labels_of(pods)
+                        if close(reach, pods) and all(holds(each, labels.get(each.key)) for each in rest):
+                            return NearMiss(requirement, pods, key, value, in_template)
+        return None
+
+    def related(self, reach: Reach, pods: Pods) -> bool:
+        """Whether a selector and the pods that it matches, or nearly, belong together.
+
+        A large repository holds many applications with the same few labels, and most do not name their namespace. So their files lie
+        close together, or in neighbouring folders with a label that nobody else has.
+        """
+        if close(reach, pods):
+            return True
+        return _beside(reach, pods) and self._is_unique(reach.selector)
+
+    def _is_unique(self, selector: Selector) -> bool:
+        if selector not in self._unique:
+            found = {pods.key for index in (self._by_template, self._by_merged) for pods in islice(index.candidates(selector, None), 2)}
+            self._unique[selector] = len(found) < 2
+        return self._unique[selector]
+
+
+def own_near_miss(reach: Reach, pods: Pods) -> NearMiss | None:
+    """The label of the pods themselves that a selector on them was probably meant to ask for; None when it misses them otherwise.
+
+    It misses them by one requirement: by a slip, by another key for the same name, or by a key akin to one that they have.
+    """
+    labels = pods.template_labels
+    missed = [each for each in reach.selector.requirements if not holds(each, labels.get(each.key))]
+    if len(missed) != 1 or missed[0].operator != "In":
+        return None
+    asked = missed[0]
+    own = labels.get(asked.key)
+    if own is not None and any(is_slip(each, own) for each in asked.values):
+        return NearMiss(asked, pods, asked.key, own, True)
+    akin = [key for key in labels if _akin(key, asked.key)]
+    for key, value in labels.items():
+        if value in asked.values and (key in akin or (key in IDENTITY and (akin or asked.key in IDENTITY))):
+            return NearMiss(asked, pods, key, value, True)
+    return None
+
+
+def _akin(one: str, other: str) -> bool:
+    """Whether two keys are written alike: one with another prefix, one with a part more in front, or a slip."""
+    if one == other:
+        return False
+    return _name(one) == _name(other) or one.endswith(f".{other}") or other.endswith(f".{one}") or is_slip(one, other)
+
+
+def _name(key: str) -> str:
+    return key.rpartition("/")[2].lower()
 
 
 def covers(reach: Reach, namespace: str | None) -> bool:
     """Whether pods of a namespace are in reach. A manifest that leaves its namespace open may land in any."""
-    if reach.everywhere or namespace is None:
-        return True
-    if reach.namespaces:
-        return namespace in reach.namespaces
-    return reach.namespace is None or reach.namespace == namespace
+    scope = reach.scope
+    return scope is None or namespace is None or namespace in scope
 
 
-def is_slip(asked: str, value: str) -> bool:
-    """Whether two values differ by a slip of the pen: case, dashes, or two neighbouring letters or so; not two names that share a part."""
-    if asked == value or not asked or not value:
-        return False
-    if asked.replace("-", "").replace("_", "").lower() == value.replace("-", "").replace("_", "").lower():
-        return True
-    if min(len(asked), len(value)) < 4 or abs(len(asked) - len(value)) > 1 or asked[0] != value[0]:
-        return False
-    if any(character.isdigit() for character in (set(asked) ^ set(value))):
-        return False  # web-1 and web-2 are two things.
-    start = next((index for index, (one, other) in enumerate(zip(asked, value, strict=False)) if one != other), min(len(asked), len(value)))
-    end = next((index for index, (one, other) in enumerate(zip(reversed(asked), reversed(value), strict=False)) if one != other), 0)
-    differing = max(len(asked), len(value)) - start - end
-    one, other = asked[start : len(asked) - end], value[start : len(value) - end]
-    return differing <= 1 or (differing == 2 and one == other[::-1])
+def close(reach: Reach, pods: Pods) -> bool:
+    """Whether a selector and some pods stand close together: the same object, namespace or folder, or one application in two folders.
 
-
-def near(reach: Reach, pods: Pods) -> bool:
-    """Whether a near miss between two objects is one: they name the same namespace, or their files lie close together.
-
-    A large repository holds many applications with the same few labels, and most do not name their namespace.
+    A folder counts as the same as those up to two levels below it.
     """
-    if reach.namespace is not None and reach.namespace == pods.namespace:
+    if reach.site == pods.site or (reach.namespace is not None and reach.namespace == pods.namespace != "default"):
         return True
-    first, second = _folders(reach.site.file), _folders(pods.site.file)
+    up, down = _apart(reach.site, pods.site)
+    if up == 0 and down <= 2:
+        return True
+    return reach.application is not None and reach.application == pods.application and down <= 2
+
+
+def may_mean(reach: Reach, pods: Pods) -> bool:
+    """Whether pods that a selector matches are near enough to be what it is there for; not an application at the other end of the tree."""
+    return (reach.namespace is not None and reach.namespace == pods.namespace) or _apart(reach.site, pods.site)[1] <= 2
+
+
+def _beside(reach: Reach, pods: Pods) -> bool:
+    """Whether two objects stand in folders side by side, as the parts of one application do, but also two applications."""
+    up, down = _apart(reach.site, pods.site)
+    return up <= 1 and down <= 2
+
+
+def _apart(first: Site, second: Site) -> tuple[int, int]:
+    """How many folders each of two files lies below the nearest folder that holds both, the smaller number first."""
+    one, other = folders(first.file), folders(second.file)
     shared = 0
-    for one, other in zip(first, second, strict=False):
-        if one != other:
+    for left, right in zip(one, other, strict=False):
+        if left != right:
             break
         shared += 1
-    apart = sorted((len(first) - shared, len(second) - shared))
-    return apart[0] <= 1 and apart[1] <= 2
+    up, down = sorted((len(one) - shared, len(other) - shared))
+    return up, down
 
 
-def _folders(file: str) -> list[str]:
-    return file.replace("\\", "/").split("/")[:-1]
+@lru_cache(maxsize=4096)
+def folders(file: str) -> Folder:
+    """The folders on the way to a file."""
+    return tuple(file.replace("\\", "/").split("/")[:-1])
+
+
+class _Shelf:
+    """Objects in the order of their files: all of them, and by the namespace that they state."""
+
+    __slots__ = ("all", "by_namespace")
+
+    def __init__(self) -> None:
+        self.all: list[Pods] = []
+        self.by_namespace: dict[str | None, list[Pods]] = {}
+
+    def add(self, pods: Pods) -> None:
+        self.all.append(pods)
+        self.by_namespace.setdefault(pods.namespace, []).append(pods)
+
+    def within(self, scope: Scope) -> list[list[Pods]]:
+        """The lists of those that are, or may be, in the given namespaces."""
+        if scope is None:
+            return [self.all]
+        return [self.by_namespace[name] for name in (*dict.fromkeys(scope), None) if name in self.by_namespace]
+
+
+_EMPTY_SHELF = _Shelf()
 
 
 class _Index:
     """Objects by each of their (key, value) labels and by key; a selector is looked up by its rarest requirement."""
 
     def __init__(self, pods: list[Pods], labels_of: Callable[[Pods], Labels]) -> None:
-        self._pods = pods
-        self._labels_of = labels_of
-        self._by_label: dict[tuple[str, str], list[Pods]] = {}
-        self._by_key: dict[str, list[Pods]] = {}
+        self.labels_of = labels_of
+        self._all = _Shelf()
+        self._by_label: dict[tuple[str, str], _Shelf] = {}
+        self._by_key: dict[str, _Shelf] = {}
         self._values: dict[str, dict[str, None]] = {}
+        self._slips: dict[str, Slips] = {}
+        self._keys_named: dict[str, dict[str, None]] = {}
         for each in pods:
+            self._all.add(each)
             for key, value in labels_of(each).items():
-                self._by_label.setdefault((key, value), []).append(each)
-                self._by_key.setdefault(key, []).append(each)
+                self._by_label.setdefault((key, value), _Shelf()).add(each)
+                self._by_key.setdefault(key, _Shelf()).add(each)
                 self._values.setdefault(key, {})[value] = None
+        for key in self._values:
+            self._keys_named.setdefault(_name(key), {})[key] = None
 
-    def values_of(self, key: str) -> Iterator[str]:
-        """The values that a label has anywhere."""
-        return iter(self._values.get(key, ()))
+    def alike(self, requirement: Requirement) -> Iterator[tuple[str, str]]:
+        """Labels that somebody has and that are easily mistaken for one that is asked for: a slip, or another key for the same name."""
+        for asked in requirement.values:
+            for value in self._slips_of(requirement.key).of(asked):
+                yield requirement.key, value
+            keys = dict.fromkeys(IDENTITY) if requirement.key in IDENTITY else {}
+            for key in {**keys, **dict.fromkeys(islice(self._keys_named.get(_name(requirement.key), ()), _LOOKED_AT))}:
+                if key != requirement.key and (key, asked) in self._by_label:
+                    yield key, asked
 
-    def with_label(self, key: str, value: str) -> list[Pods]:
-        return self._by_label.get((key, value), [])
+    def _slips_of(self, key: str) -> Slips:
+        if key not in self._slips:
+            self._slips[key] = Slips(self._values.get(key, ()))
+        return self._slips[key]
 
-    def candidates(self, selector: Selector) -> Iterator[Pods]:
-        best = self._pods
+    def with_label(self, key: str, value: str, scope: Scope) -> Iterator[Pods]:
+        """The objects with a label that are, or may be, in the given namespaces."""
+        return chain.from_iterable(self._by_label.get((key, value), _EMPTY_SHELF).within(scope))
+
+    def candidates(self, selector: Selector, scope: Scope) -> Iterator[Pods]:
+        """The objects that a selector matches in the given namespaces."""
+        best, fewest = self._all.within(scope), -1
         for requirement in selector.requirements:
             if requirement.operator == "In":
-                found = [each for value in dict.fromkeys(requirement.values) for each in self._by_label.get((requirement.key, value), ())]
+                shelves = [self._by_label.get((requirement.key, value), _EMPTY_SHELF) for value in dict.fromkeys(requirement.values)]
             elif requirement.operator == "Exists":
-                found = self._by_key.get(requirement.key, [])
+                shelves = [self._by_key.get(requirement.key, _EMPTY_SHELF)]
             else:
                 continue
-            if len(found) < len(best):
-                best = found
-        return (each for each in best if matches(selector, self._labels_of(each)))
+            lists = [each for shelf in shelves for each in shelf.within(scope)]
+            count = sum(map(len, lists))
+            if fewest < 0 or count < fewest:
+                best, fewest = lists, count
+        return (each for each in chain.from_iterable(best) if matches(selector, self.labels_of(each)))

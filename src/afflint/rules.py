@@ -67,7 +67,6 @@ MANIFEST_CHECKS: dict[str, ManifestCheck] = {
     "pinned-node": affinity_checks.pinned_node,
     "hard-anti-affinity-topology": affinity_checks.hard_anti_affinity_topology,
     "spread-misses-itself": spread_checks.spread_misses_itself,
-    "spread-without-effect": spread_checks.spread_without_effect,
     "legacy-control-plane-toleration": toleration_checks.legacy_control_plane_toleration,
     "untolerated-control-plane": toleration_checks.untolerated_control_plane,
     "tolerates-everything": toleration_checks.tolerates_everything,
@@ -75,7 +74,6 @@ MANIFEST_CHECKS: dict[str, ManifestCheck] = {
     "toleration-without-attraction": toleration_checks.toleration_without_attraction,
     "deprecated-kubevirt-api": kubevirt.deprecated_kubevirt_api,
     "misplaced-descheduler-annotation": kubevirt.misplaced_descheduler_annotation,
-    "migration-impossible": kubevirt.migration_impossible,
 }
 """The checks of one object, in the order in which they run."""
 
@@ -88,6 +86,8 @@ FLEET_CHECKS: dict[str, FleetCheck] = {
     "no-single-target": fleet.no_single_target,
     "affinity-target-missing": fleet.affinity_target_missing,
     "accidental-anti-affinity": fleet.accidental_anti_affinity,
+    "spread-without-effect": fleet.spread_without_effect,
+    "migration-impossible": fleet.migration_impossible,
 }
 """The checks of all objects of a run together."""
 

@@ -5,52 +5,53 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from afflint.checks.constraint_selectors import (
+    LabelPlace,
     NodeSelection,
     has_placeholder,
     node_label_places,
     node_selections,
     node_selector,
+    requirement_places,
     says,
     topology_keys,
 )
 from afflint.checks.match import Match, Target
 from afflint.checks.wording import listing, quoted
+from afflint.findings import Path
 from afflint.kube import node_labels
-from afflint.kube.constraints import NodeTerm, items
+from afflint.kube.constraints import Item, NodeTerm, items
+from afflint.kube.label_syntax import is_value
 from afflint.kube.manifests import Manifest, Workload
-from afflint.kube.selectors import Malformed, Requirement, Selector, both, conflict, implies, parse_int64, requirement_paths
+from afflint.kube.pinning import pinned_host
+from afflint.kube.placeholders import is_placeholder
+from afflint.kube.selectors import Requirement, Selector, both, conflict, implies, parse_int64, parse_label_selector
 
 
 def contradictory_requirements(manifest: Manifest, _target: Target) -> Iterator[Match]:
     """Required terms that no node can satisfy, alone or together with the nodeSelector."""
     if not isinstance(manifest, Workload):
         return
-    required = [each for each in node_selections(manifest) if each.term.required]
+    # A term that cannot be read yet, or that the cluster refuses, may be the one that matches.
+    required = [each for each in node_selections(manifest) if each.term.required and each.parsed is not None]
     base = node_selector(manifest)
-    faults: list[tuple[NodeSelection, tuple[Requirement, ...]]] = []
+    faults: list[tuple[NodeSelection, Selector, tuple[Requirement, ...]]] = []
     for each in required:
-        if isinstance(each.parsed, Selector) and not has_placeholder(each.parsed):
+        if isinstance(each.parsed, Selector):
             whole = both(base, each.parsed).requirements
             clash = conflict(whole)
-            if clash:
-                faults.append((each, tuple(whole[index] for index in clash)))
-    every = len(faults) == sum(isinstance(each.parsed, Selector) for each in required)
-    for each, clash_ in faults:
-        alone = "no node can satisfy" if every else "this one of the ORed terms can never match: no node can satisfy"
-        message = f"{alone} {listing((quoted(says(one)) for one in clash_), 'and also')}"
-        remedy = "Terms of nodeSelectorTerms are ORed, expressions inside one term and the nodeSelector are ANDed: split or drop one."
-        yield Match(_clash_path(each, clash_), message, remedy, severity=None if every else "warning")
+            if clash and not has_placeholder(Selector(tuple(whole[index] for index in clash))):
+                faults.append((each, each.parsed, tuple(whole[index] for index in clash)))
+    every = len(faults) == len(required)
+    for each, parsed, requirements in faults:
+        fault = "no node can satisfy" if every else "this one of the ORed terms never matches: no node can satisfy"
+        message = f"{fault} {listing((quoted(says(one)) for one in requirements), 'and also')}"
+        yield Match(_clash_path(each.term, parsed, requirements), message, severity=None if every else "warning")
 
 
-def _clash_path(selection: NodeSelection, clash: tuple[Requirement, ...]) -> tuple[str | int, ...]:
-    """The last of the conflicting requirements that stands in the term."""
-    assert isinstance(selection.parsed, Selector)
-    paths = requirement_paths(selection.term.data)
-    positions = [index for index, each in enumerate(selection.parsed.requirements) if each in clash and index < len(paths)]
-    if not positions:
-        return selection.term.path
-    path = (*selection.term.path, *paths[positions[-1]])
-    return (*path, "values") if selection.parsed.requirements[positions[-1]].values else (*path, "operator")
+def _clash_path(term: NodeTerm, parsed: Selector, clash: tuple[Requirement, ...]) -> Path:
+    """Where the last of the conflicting requirements stands in the term."""
+    places = [place for place, each in zip(requirement_places(term.data, parsed), parsed.requirements, strict=False) if each in clash]
+    return (*term.path, *places[-1]) if places else term.path
 
 
 def never_matching_comparison(manifest: Manifest, _target: Target) -> Iterator[Match]:
@@ -60,42 +61,38 @@ def never_matching_comparison(manifest: Manifest, _target: Target) -> Iterator[M
     for term in manifest.constraints.node_terms:
         for expression in items(term.data, "matchExpressions", term.path):
             operator, values = expression.data.get("operator"), expression.data.get("values")
-            if operator not in ("Gt", "Lt") or type(values) is not list or len(values) != 1:
+            if operator not in _COMPARING or type(values) is not list or len(values) != 1:
                 continue
             operand = values[0]
-            if type(operand) is str and (parse_int64(operand) is None or (not term.required and not operand[:1].isdigit())):
-                result = (
-                    "the term matches no node"
-                    if term.required
-                    else "the scheduler cannot read the preference and does not place the pod at all"
-                )
-                message = f"{operator} compares whole numbers, and {quoted(operand)} is none the scheduler reads: {result}"
+            if type(operand) is not str or is_placeholder(operand):
+                continue
+            # A sign makes no label value: refused in a required term, and accepted in a preference, which cannot be read then.
+            if parse_int64(operand) is None or (not term.required and not is_value(operand)):
+                message = f"{operator} compares with a whole number of 0 or more, and {quoted(operand)} is none: {_result(term)}"
                 yield Match((*expression.path, "values", 0), message)
+
+
+_COMPARING = ("Gt", "Lt")
+
+
+def _result(term: NodeTerm) -> str:
+    return "the term matches no node" if term.required else "the scheduler cannot read the preference, and places the pod nowhere"
 
 
 def unparsable_preference(manifest: Manifest, _target: Target) -> Iterator[Match]:
     """Values in a preferred node term that are no label values: never checked, and the scheduler fails on the pod."""
-    for selection in node_selections(manifest):
-        if selection.term.required or not isinstance(selection.parsed, Malformed) or selection.parsed.mistyped:
+    if not isinstance(manifest, Workload):
+        return
+    for term in manifest.constraints.node_terms:
+        if term.required:
             continue
-        path = selection.parsed.path
-        if selection.parsed.problem == "is no label value" and len(path) > 2 and path[-2] == "values":
-            value = _at(selection.term, path)
-            if type(value) is str and not _compares(selection.term, path):
-                message = f"{quoted(value)} is no label value: the scheduler cannot read the preference and does not place the pod at all"
-                yield Match((*selection.term.path, *path), message)
-
-
-def _at(term: NodeTerm, path: tuple[str | int, ...]) -> object:
-    value: object = term.data
-    for step in path:
-        value = value[step]  # type: ignore[index]
-    return value
-
-
-def _compares(term: NodeTerm, path: tuple[str | int, ...]) -> bool:
-    expression = _at(term, path[:-2])
-    return isinstance(expression, dict) and expression.get("operator") in ("Gt", "Lt")
+        for expression in items(term.data, "matchExpressions", term.path):
+            values = expression.data.get("values")
+            if expression.data.get("operator") not in ("In", "NotIn") or type(values) is not list:
+                continue
+            for index, value in enumerate(values):
+                if type(value) is str and not is_value(value) and not is_placeholder(value):
+                    yield Match((*expression.path, "values", index), f"{quoted(value)} is no label value: {_result(term)}")
 
 
 def empty_term(manifest: Manifest, _target: Target) -> Iterator[Match]:
@@ -119,7 +116,7 @@ def redundant_term(manifest: Manifest, _target: Target) -> Iterator[Match]:
     if not isinstance(manifest, Workload):
         return
     selections = [(each.term, each.parsed) for each in node_selections(manifest) if isinstance(each.parsed, Selector)]
-    required = [(term, parsed) for term, parsed in selections if term.required and isinstance(parsed, Selector)]
+    required = [(term, parsed) for term, parsed in selections if term.required][:_MOST_COMPARED]
     for index, (term, parsed) in enumerate(required):
         for other_index, (_, other) in enumerate(required):
             wider = index != other_index and implies(parsed, other)
@@ -127,72 +124,114 @@ def redundant_term(manifest: Manifest, _target: Target) -> Iterator[Match]:
                 message = f"this term adds nothing: term {other_index + 1} of the ORed terms already lets in every node that it lets in"
                 yield Match(term.path, message, "Remove the term, or narrow the other one.")
                 break
-    yield from _preferences(manifest, selections, [parsed for _, parsed in required])
+    preferred = [(term, parsed) for term, parsed in selections if not term.required][:_MOST_COMPARED]
+    yield from _preferences(manifest, preferred, [parsed for _, parsed in required])
+    yield from _repeated_pod_terms(manifest)
 
 
-def _preferences(workload: Workload, selections: list[tuple[NodeTerm, Selector]], required: list[Selector]) -> Iterator[Match]:
+# Nobody writes as many terms; comparing each with each must stay cheap for a hostile list.
+_MOST_COMPARED = 50
+
+
+def _preferences(workload: Workload, preferred: list[tuple[NodeTerm, Selector]], required: list[Selector]) -> Iterator[Match]:
     base = node_selector(workload)
+    unread = any(each.term.required and not isinstance(each.parsed, Selector) for each in node_selections(workload))
     demanded = [both(base, each) for each in required] or ([base] if base.requirements else [])
-    if not demanded:
+    if not demanded or unread:
         return
-    for term, parsed in selections:
-        if term.required or has_placeholder(parsed):
-            continue
+    for term, parsed in preferred:
         if all(implies(each, parsed) for each in demanded):
             yield Match(term.path, "this preference is required anyway: every node that the pod may use has it", "Remove the preference.")
         elif all(conflict(both(each, parsed).requirements) for each in demanded):
             yield Match(
                 term.path,
-                "this preference can never count: no node that the pod may use has it",
+                "this preference never counts: no node that the pod may use has it",
                 "Remove the preference, or loosen what is required.",
                 severity="warning",
             )
 
 
+def _repeated_pod_terms(workload: Workload) -> Iterator[Match]:
+    seen: dict[str, int] = {}
+    for term in workload.constraints.pod_terms:
+        if term.required:
+            position = int(term.path[-1]) + 1
+            first = seen.setdefault(f"{term.anti} {sorted(term.data.items(), key=str)}", position)
+            if first != position:
+                yield Match(term.path, f"this term is the same as term {first} of the list", "Remove it, or say what it was to be.")
+
+
 def deprecated_node_label(manifest: Manifest, _target: Target) -> Iterator[Match]:
     """Deprecated node labels wherever a node label may stand."""
     places = list(node_label_places(manifest))
-    if not places:
-        return
-    named = {key for _, key, _, _ in places}
-    for path, key, what, is_key in places:
-        new = node_labels.DEPRECATED.get(key)
-        if new is None:
+    for place in places:
+        found = node_labels.deprecated(place.key)
+        if found is None:
             continue
-        if key == node_labels.MASTER and node_labels.CONTROL_PLANE in named:
+        new, since = found
+        if any(each.key == new and _is_alternative(place, each) for each in places):
             continue  # Both are named on purpose, for clusters of any age.
-        message = f"the node label {quoted(key)} in this {what} is deprecated since Kubernetes {node_labels.DEPRECATED_SINCE[key]}"
-        # Which control planes carry the old or the new role label depends on who installed them.
-        replacement = None if key == node_labels.MASTER else new
-        yield Match(path, message, f"Write `{new}`.", key=is_key, replacement=replacement)
+        message = f"the node label {quoted(place.key)} in this {place.what} is deprecated since {since}"
+        # Which control planes carry the old or the new role label depends on who installed them; and a key must not be there twice.
+        fixable = place.key != node_labels.MASTER and place.key in node_labels.DEPRECATED and not _has_sibling(place, new, places)
+        yield Match(place.path, message, f"Write `{new}`.", key=place.key_of_map, replacement=new if fixable else None)
+
+
+def _is_alternative(place: LabelPlace, other: LabelPlace) -> bool:
+    """Whether one label may stand for the other: in terms of which any will do, or that only weigh. The role labels always do."""
+    if place.key == node_labels.MASTER:
+        return True
+    return place.what == other.what and place.group != other.group and place.what in _ALTERNATIVES
+
+
+_ALTERNATIVES = (
+    "required node affinity", "preferred node affinity", "required podAntiAffinity", "preferred podAntiAffinity", "preferred podAffinity",
+)  # fmt: skip
+
+
+def _has_sibling(place: LabelPlace, key: str, places: list[LabelPlace]) -> bool:
+    return any(each.group == place.group and each.key == key for each in places)
 
 
 def unknown_node_label(manifest: Manifest, _target: Target) -> Iterator[Match]:
     """Keys in reserved domains that nobody sets."""
-    for path, key, what, is_key in node_label_places(manifest):
-        meant = node_labels.meant(key)
+    places = list(node_label_places(manifest))
+    for place in places:
+        meant = node_labels.meant(place.key)
         if meant is not None:
-            effect = _EFFECTS.get(what, "no node matches")
-            message = f"no node carries the label {quoted(key)}, so {effect}; did you mean {quoted(meant)}?"
-            yield Match(path, message, f"Write `{meant}`.", key=is_key, replacement=meant)
+            message = f"no node carries the label {quoted(place.key)}, so {_effect(place)}; did you mean {quoted(meant)}?"
+            replacement = None if place.key_of_map and _has_sibling(place, meant, places) else meant
+            yield Match(place.path, message, f"Write `{meant}`.", key=place.key_of_map, replacement=replacement)
 
 
-_EFFECTS = {
-    "required podAntiAffinity": "this required podAntiAffinity keeps nothing apart",
-    "required podAffinity": "the pods can go nowhere",
-    "preferred podAffinity": "this preference is ignored",
-    "preferred podAntiAffinity": "this preference is ignored",
-    "topology spread constraint": "a required spread goes nowhere and a preferred one is ignored",
-}
+def _effect(place: LabelPlace) -> str:
+    if place.excludes:
+        return "this keeps the pods off no node"
+    if not place.required:
+        return "this preference is ignored"
+    if place.what == "required podAntiAffinity":
+        return "this required podAntiAffinity keeps nothing apart"
+    return "this term matches no node" if place.what == "required node affinity" else "the pods can go nowhere"
 
 
 def unlikely_topology_key(manifest: Manifest, _target: Target) -> Iterator[Match]:
     """Topology keys whose values do not tell failure domains apart."""
-    if isinstance(manifest, Workload):
-        for path, key, what, _ in topology_keys(manifest):
-            why = node_labels.unlikely_domain(key)
-            if why is not None:
-                yield Match(path, f"{quoted(key)} in this {what} makes no failure domains: {why}")
+    if not isinstance(manifest, Workload):
+        return
+    places = list(topology_keys(manifest))
+    on_pods = (
+        {*manifest.template_labels, *(key for item in manifest.constraints.selectors for key in _keys_asked(item))} if places else set()
+    )
+    for place in places:
+        why = node_labels.unlikely_domain(place.key, on_pods)
+        if why is not None:
+            yield Match(place.path, f"{quoted(place.key)} in this {place.what} makes no failure domains: {why}")
+
+
+def _keys_asked(selector: Item) -> Iterator[str]:
+    parsed = parse_label_selector(selector.data)
+    if isinstance(parsed, Selector) and selector.path[-1] == "labelSelector":
+        yield from (requirement.key for requirement in parsed.requirements)
 
 
 def pinned_node(manifest: Manifest, _target: Target) -> Iterator[Match]:
@@ -200,33 +239,18 @@ def pinned_node(manifest: Manifest, _target: Target) -> Iterator[Match]:
     if not isinstance(manifest, Workload) or manifest.from_cluster:
         return
     name = manifest.pod.get("nodeName")
-    if type(name) is str and name and manifest.kind.name != "Pod" and not manifest.kind.kubevirt and manifest.kind.name != "PodTemplate":
-        message = (
-            f"nodeName puts every pod of this {manifest.kind.name} on {quoted(name)}, past the scheduler, its taints and its resources"
-        )
+    if type(name) is str and name and not is_placeholder(name) and manifest.kind.name not in _MAY_NAME_NODES and not manifest.kind.kubevirt:
+        message = f"nodeName puts every pod of this {manifest.kind.name} on {quoted(name)}, past the scheduler, taints and free resources"
         yield Match((*manifest.pod_path, "nodeName"), message)
     if manifest.replicas > 1:
-        pin = pinned_host(manifest)
+        pin = pinned_host(manifest.constraints)
         if pin is not None:
             path, host = pin
-            yield Match(path, f"all {manifest.replicas} replicas are required to run on the one host {quoted(host)}")
+            remedy = "Keep the replicas on one host only if they need its disk or device; else ask for a label that several nodes have."
+            yield Match(path, f"all {manifest.replicas} replicas are required to run on the one host {quoted(host)}", remedy)
 
 
-def pinned_host(workload: Workload) -> tuple[tuple[str | int, ...], str] | None:
-    """The one host that a nodeSelector or the required node affinity leaves, with the path of its name."""
-    selector = workload.constraints.node_selector
-    host = selector.data.get(node_labels.HOSTNAME) if selector else None
-    if selector and type(host) is str and host:
-        return (*selector.path, node_labels.HOSTNAME), host
-    required = [term for term in workload.constraints.node_terms if term.required]
-    if len(required) != 1:
-        return None
-    for field, key in (("matchExpressions", node_labels.HOSTNAME), ("matchFields", "metadata.name")):
-        for expression in items(required[0].data, field, required[0].path):
-            values = expression.data.get("values")
-            if expression.data.get("key") == key and expression.data.get("operator") == "In" and type(values) is list and len(values) == 1:
-                return (*expression.path, "values", 0), str(values[0])
-    return None
+_MAY_NAME_NODES = ("Pod", "PodTemplate")
 
 
 def hard_anti_affinity_topology(manifest: Manifest, _target: Target) -> Iterator[Match]:

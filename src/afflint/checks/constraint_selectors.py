@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from afflint.facts import pod_selector as merged_selector
 from afflint.findings import Path
-from afflint.kube.constraints import Item, NodeTerm, PodTerm
+from afflint.kube.constraints import Item, NodeTerm, PodTerm, items
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.placeholders import is_placeholder
 from afflint.kube.selectors import (
@@ -15,9 +16,8 @@ from afflint.kube.selectors import (
     Requirement,
     Selector,
     from_labels,
-    merge_label_keys,
-    parse_label_selector,
     parse_node_term,
+    requirement_paths,
 )
 
 
@@ -36,22 +36,30 @@ def node_selections(manifest: Manifest) -> list[NodeSelection]:
 
 
 def node_selector(workload: Workload) -> Selector:
-    """The nodeSelector as requirements; an ill-typed one as none."""
+    """The nodeSelector as requirements, without those that are to be filled in; an ill-typed one as none."""
     item = workload.constraints.node_selector
     parsed = from_labels(item.data) if item else Selector()
-    return Selector() if isinstance(parsed, Malformed) else parsed
+    if isinstance(parsed, Malformed):
+        return Selector()
+    return Selector(tuple(each for each in parsed.requirements if not has_placeholder(Selector((each,)))))
 
 
 def pod_selector(item: Item | PodTerm, workload: Workload) -> Parsed:
     """The label selector of a pod term or spread constraint as the API server stores it for this workload's pods."""
-    parsed = parse_label_selector(item.data.get("labelSelector"))
-    match, mismatch = _keys(item, "matchLabelKeys"), _keys(item, "mismatchLabelKeys")
-    return merge_label_keys(parsed, workload.template_labels, match, mismatch) if match or mismatch else parsed
+    return merged_selector(item.data, workload.template_labels)
 
 
-def _keys(item: Item | PodTerm, field: str) -> list[str]:
-    values = item.data.get(field)
-    return [value for value in values if type(value) is str] if type(values) is list else []
+def requirement_places(data: object, parsed: Selector) -> list[Path]:
+    """For each requirement of a parsed selector or node term where to point in ``data``: at what is asked of the key."""
+    places: list[Path] = []
+    for path, requirement in zip(requirement_paths(data), parsed.requirements, strict=False):
+        if path[0] == "matchLabels":
+            places.append(path)
+        elif len(requirement.values) == 1:
+            places.append((*path, "values", 0))
+        else:
+            places.append((*path, "values" if requirement.values else "operator"))
+    return places
 
 
 def says(requirement: Requirement) -> str:
@@ -67,28 +75,52 @@ def has_placeholder(selector: Selector) -> bool:
     return any(is_placeholder(text) for requirement in selector.requirements for text in (requirement.key, *requirement.values))
 
 
-def node_label_places(manifest: Manifest) -> Iterator[tuple[Path, str, str, bool]]:
-    """Everywhere a node label stands: its path, its key, what it is there for, and whether its key in a map is meant."""
+class LabelPlace(NamedTuple):
+    """A place where the key of a node label stands. ``key_of_map``: it is the key of a map, not a value.
+
+    ``what`` says in words what it is there for, ``group`` is the path of the term or map that it belongs to. ``excludes`` when nodes
+    with the label are to be avoided.
+    """
+
+    path: Path
+    key: str
+    what: str
+    group: Path
+    required: bool
+    key_of_map: bool = False
+    excludes: bool = False
+
+
+def node_label_places(manifest: Manifest) -> Iterator[LabelPlace]:
+    """Everywhere in the constraints of a workload that a node label stands."""
     if not isinstance(manifest, Workload):
         return
     constraints = manifest.constraints
     if constraints.node_selector:
+        path = constraints.node_selector.path
         for key in constraints.node_selector.data:
-            yield (*constraints.node_selector.path, key), key, "nodeSelector", True
+            yield LabelPlace((*path, key), key, "nodeSelector", path, required=True, key_of_map=True)
     for term in constraints.node_terms:
-        expressions = term.data.get("matchExpressions")
-        for index, expression in enumerate(expressions if type(expressions) is list else ()):
-            label = expression.get("key") if type(expression) is dict else None
+        what = f"{'required' if term.required else 'preferred'} node affinity"
+        for expression in items(term.data, "matchExpressions", term.path):
+            label = expression.data.get("key")
             if type(label) is str:
-                yield (*term.path, "matchExpressions", index, "key"), label, "node affinity", False
+                excludes = expression.data.get("operator") in ("NotIn", "DoesNotExist")
+                yield LabelPlace((*expression.path, "key"), label, what, term.path, term.required, excludes=excludes)
     yield from topology_keys(manifest)
 
 
-def topology_keys(workload: Workload) -> Iterator[tuple[Path, str, str, bool]]:
-    """The topology keys of pod terms and spread constraints, in the same shape."""
-    carriers: list[tuple[str, Item | PodTerm]] = [(term.name, term) for term in workload.constraints.pod_terms]
-    carriers += [("topology spread constraint", spread) for spread in workload.constraints.spreads]
-    for what, item in carriers:
-        key = item.data.get("topologyKey")
+def topology_keys(workload: Workload) -> Iterator[LabelPlace]:
+    """The topology keys of pod terms and spread constraints."""
+    for term in workload.constraints.pod_terms:
+        key = term.data.get("topologyKey")
         if type(key) is str and key:
-            yield (*item.path, "topologyKey"), key, what, False
+            yield LabelPlace((*term.path, "topologyKey"), key, term.name, term.path, term.required)
+    for spread in workload.constraints.spreads:
+        key = spread.data.get("topologyKey")
+        if type(key) is str and key:
+            hard = spread.data.get("whenUnsatisfiable") == "DoNotSchedule"
+            yield LabelPlace((*spread.path, "topologyKey"), key, SPREAD, spread.path, hard)
+
+
+SPREAD = "spread constraint"

@@ -3,258 +3,410 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice, pairwise
 from typing import NamedTuple
 
-from afflint.checks.constraint_selectors import has_placeholder, says
+from afflint.checks.constraint_selectors import says
 from afflint.checks.match import FleetMatch, Match, Place, Target
 from afflint.checks.wording import listing, quoted
-from afflint.facts import PREFERRED_AFFINITY, PREFERRED_ANTI_AFFINITY, REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, Pods, Reach, Site
-from afflint.findings import field_of
-from afflint.fleet import Fleet, near
-from afflint.kube.node_labels import at_least_as_wide
-from afflint.kube.selectors import Selector, matches
+from afflint.facts import PREFERRED_AFFINITY, PREFERRED_ANTI_AFFINITY, REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, Pods, PodsKey, Reach
+from afflint.findings import Path, field_of
+from afflint.fleet import IDENTITY, Fleet, NearMiss, close, own_near_miss
+from afflint.kube.node_labels import HOSTNAME, at_least_as_wide
+from afflint.kube.selectors import Selector, implies, matches
 
+_POD_TERMS = (REQUIRED_AFFINITY, PREFERRED_AFFINITY, REQUIRED_ANTI_AFFINITY, PREFERRED_ANTI_AFFINITY)
+_ANTI = (REQUIRED_ANTI_AFFINITY, PREFERRED_ANTI_AFFINITY)
 _MOST_NAMED = 3
+# Where a selector matches more workloads than this, nothing is concluded from what each of them is like.
+_MOST_TARGETS = 20
+_MOST_WAITING = 1000
+_LOOKED_AT = 100
 
 
 class _Needs(NamedTuple):
-    """A workload with the required pod affinity terms that must all be met by one pod, and the workloads that would do."""
+    """Pods with their required pod affinity terms, all of which one pod must meet."""
 
     pods: Pods
     reaches: list[Reach]
-    targets: list[Pods]
 
     @property
-    def opens_itself(self) -> bool:
-        """The first-pod rule: a pod that matches all its own terms may go first."""
-        return all(matches(reach.selector, self.pods.template_labels) and _covers_own(reach) for reach in self.reaches)
+    def asks(self) -> tuple[object, ...]:
+        """The same for pods that ask for the same."""
+        return tuple((reach.selector, reach.scope) for reach in self.reaches)
+
+    @property
+    def may_go_first(self) -> bool:
+        """The first-pod rule: a pod that matches all its own terms needs nobody. Taken to hold where its labels are not known."""
+        labels = self.pods.template_labels
+        return not self.pods.labels_known or all(matches(reach.selector, labels) and _covers_own(reach) for reach in self.reaches)
 
 
 def _covers_own(reach: Reach) -> bool:
-    return reach.everywhere or not reach.namespaces or reach.namespace is None or reach.namespace in reach.namespaces
+    return reach.scope is None or reach.namespace is None or reach.namespace in reach.scope
 
 
 def _needs(fleet: Fleet) -> list[_Needs]:
-    """All workloads with required pod affinity. One pod must match every term, so targets are the intersection."""
-    by_owner: dict[tuple[Site, object], list[Reach]] = {}
+    """All workloads with required pod affinity."""
+    by_owner: dict[PodsKey, _Needs] = {}
     for reach in fleet.reaches:
-        if reach.what == REQUIRED_AFFINITY:
-            by_owner.setdefault((reach.site, reach.path[:-4]), []).append(reach)
-    found: list[_Needs] = []
-    for reaches in by_owner.values():
-        pods = fleet.owner(reaches[0])
-        if pods is not None and not any(has_placeholder(reach.selector) for reach in reaches):
-            found.append(_Needs(pods, reaches, list(fleet.selected_by_all(reaches))))
-    return found
+        pods = fleet.owner(reach) if reach.what == REQUIRED_AFFINITY else None
+        if pods is not None:
+            by_owner.setdefault(pods.key, _Needs(pods, [])).reaches.append(reach)
+    return list(by_owner.values())
 
 
-def affinity_cycle(fleet: Fleet, _target: Target) -> Iterator[FleetMatch]:
+# Cycles.
+
+
+class _Waiting:
+    """Who waits for whom among pods that cannot go first, with whoever can be placed taken out: only those that never can remain."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+        self.stuck: dict[PodsKey, _Needs] = {need.pods.key: need for need in _needs(fleet) if not need.may_go_first}
+        self._targets: dict[tuple[object, ...], list[Pods]] = {}
+        askers: dict[tuple[object, ...], list[PodsKey]] = {}
+        for key, need in self.stuck.items():
+            askers.setdefault(need.asks, []).append(key)
+            if need.asks not in self._targets:
+                self._targets[need.asks] = self._waiting_targets(need)
+        asked_for: dict[PodsKey, list[tuple[object, ...]]] = {}
+        for asks, targets in self._targets.items():
+            for target in targets:
+                asked_for.setdefault(target.key, []).append(asks)
+        placeable = [asks for asks, targets in self._targets.items() if not targets]
+        while placeable:
+            for key in askers.pop(placeable.pop(), ()):
+                if self.stuck.pop(key, None) is not None:
+                    placeable += asked_for.get(key, ())
+
+    def _waiting_targets(self, need: _Needs) -> list[Pods]:
+        """The pods that would do, if all of them wait as well; none when one of them does not, or there may be others elsewhere."""
+        targets: list[Pods] = []
+        for target in self._fleet.selected_by_all(need.reaches):
+            if target.key not in self.stuck or len(targets) == _MOST_WAITING:
+                return []
+            targets.append(target)
+        return targets
+
+    def targets(self, need: _Needs) -> list[Pods]:
+        """The stuck pods for which these wait."""
+        return self._targets[need.asks]
+
+    def circle(self, need: _Needs) -> list[Pods]:
+        """The way from these pods over those they wait for back to themselves; empty when they only wait for such a circle."""
+        way = [need.pods]
+        while len(way) <= _LONGEST_CIRCLE:
+            following = self.targets(self.stuck[way[-1].key])[0]
+            if following.key == need.pods.key:
+                return [*way, following]
+            way.append(following)
+        return []
+
+
+_LONGEST_CIRCLE = 6
+
+
+def affinity_cycle(fleet: Fleet, target: Target) -> Iterator[FleetMatch]:
     """Required pod affinities that wait for each other, when no pod of the circle may go first."""
-    waiting = {need.pods.site: need for need in _needs(fleet) if not need.opens_itself and need.targets}
-    # Whoever can be placed is taken out, until only those are left that wait for one another.
-    dependants: dict[Site, list[Site]] = {}
-    for site, need in waiting.items():
-        for target in need.targets:
-            dependants.setdefault(target.site, []).append(site)
-    placeable = [site for site, need in waiting.items() if any(target.site not in waiting for target in need.targets)]
-    stuck = dict(waiting)
-    while placeable:
-        site = placeable.pop()
-        if stuck.pop(site, None) is not None:
-            placeable += [each for each in dependants.get(site, ()) if each in stuck]
-    for need in stuck.values():
-        reach = need.reaches[0]
-        alone = all(target.site == need.pods.site for target in need.targets)
-        if alone:
-            message = (
-                f"the required podAffinity asks for pods that only {need.pods.title} has, and its pods do not match all of it themselves"
-            )
+    waiting = _Waiting(fleet)
+    for need in waiting.stuck.values():
+        targets, reach = waiting.targets(need), need.reaches[0]
+        if not target.complete and not any(fleet.related(reach, each) for each in targets[:_MOST_TARGETS]):
+            continue
+        circle = waiting.circle(need)
+        if circle:
+            steps = [f"{one.title} waits for {other.title}" for one, other in pairwise(circle)]
+            message = f"no pod can be placed first: {listing(steps)}"
         else:
-            names = listing(dict.fromkeys(target.title for target in need.targets[:_MOST_NAMED]), "or")
-            message = f"this waits for {names}, which in turn waits for {need.pods.title}: nothing can be placed first"
-        related = tuple(_placed(target, f"{target.title}, which waits too") for target in need.targets[:_MOST_NAMED])
-        yield FleetMatch(need.pods.site, need.pods.ref, Match(reach.path, message, key=True, related=related))
+            names = listing(dict.fromkeys(each.title for each in targets[:_MOST_NAMED]), "or")
+            message = f"this waits for {names}, which can never be placed because of a circle of required podAffinity"
+        related = tuple(_placed(each, f"{each.title} waits too") for each in targets[:_MOST_NAMED])
+        yield _at(reach, Match(reach.path, message, key=True, related=related))
+
+
+# Conflicts.
 
 
 def affinity_conflict(fleet: Fleet, _target: Target) -> Iterator[FleetMatch]:
     """Required affinity to pods that required anti-affinity, on either side, keeps out of the same domain."""
-    anti: dict[Site, list[Reach]] = {}
-    for reach in fleet.reaches:
-        if reach.what == REQUIRED_ANTI_AFFINITY and reach.topology_key:
-            anti.setdefault(reach.site, []).append(reach)
     for need in _needs(fleet):
-        others = [target for target in need.targets[:50] if target.site != need.pods.site]
-        if not others or len(others) != len(need.targets):
-            continue
         for reach in need.reaches:
-            if not reach.topology_key:
-                continue
-            clashes = [_keeps_apart(reach, need.pods, target, anti) for target in others]
-            if all(clashes):
-                clash = clashes[0]
-                assert clash is not None
-                names = listing(dict.fromkeys(target.title for target in others[:_MOST_NAMED]))
-                message = f"the pods must share {quoted(reach.topology_key)} with {names}, and {_whose(clash)} keeps them apart there"
-                place = Place(clash.site.file, clash.site.document, clash.path, True, f"the {clash.what} of {clash.title}")
-                yield FleetMatch(need.pods.site, need.pods.ref, Match(reach.path, message, key=True, related=(place,)))
+            match = _conflict_with_itself(fleet, need, reach) or _conflict_with_targets(fleet, need, reach)
+            if match is not None:
+                yield _at(reach, match)
                 break
 
 
-def _keeps_apart(reach: Reach, pods: Pods, target: Pods, anti: dict[Site, list[Reach]]) -> Reach | None:
-    """The required anti-affinity, of either, that forbids the two to share a domain of the affinity's topology key."""
-    for holder, other in ((pods, target), (target, pods)):
-        for each in anti.get(holder.site, ()):
-            wide = at_least_as_wide(each.topology_key or "", reach.topology_key or "")
-            if wide and matches(each.selector, other.template_labels) and _reaches_namespace(each, other):
-                return each
+def _conflict_with_itself(fleet: Fleet, need: _Needs, reach: Reach) -> Match | None:
+    """The pods must be near and must not be near the same pods, whoever these are."""
+    if not reach.topology_key or (need.may_go_first and not need.pods.may_replicate):
+        return None
+    for anti in _required_anti(fleet, need.pods):
+        if (
+            at_least_as_wide(anti.topology_key or "", reach.topology_key)
+            and (anti.namespaces, anti.everywhere) == (reach.namespaces, reach.everywhere)
+            and implies(reach.selector, anti.selector)
+        ):
+            message = (
+                f"the pods must share {quoted(reach.topology_key)} with pods that have {quoted(_asked(reach.selector))},"
+                f" and their own required podAntiAffinity over {quoted(anti.topology_key or '')} forbids just that"
+            )
+            return Match(reach.path, message, key=True, related=(_term(anti),))
     return None
 
 
-def _reaches_namespace(reach: Reach, pods: Pods) -> bool:
+def _conflict_with_targets(fleet: Fleet, need: _Needs, reach: Reach) -> Match | None:
+    targets = list(islice(fleet.selected_by_all(need.reaches), _MOST_TARGETS + 1))
+    if not reach.topology_key or not targets or len(targets) > _MOST_TARGETS:
+        return None
+    clashes = []
+    for target in targets:
+        clash = None
+        if target.key != need.pods.key and fleet.related(reach, target):
+            clash = _keeps_apart(fleet, reach, need.pods, target)
+        if clash is None:
+            return None
+        clashes.append(clash)
+    names = listing(dict.fromkeys(target.title for target in targets[:_MOST_NAMED]))
+    whose = f"the required podAntiAffinity of {clashes[0].title} over {quoted(clashes[0].topology_key or '')}"
+    message = f"the pods must share {quoted(reach.topology_key)} with {names}, and {whose} keeps them apart there"
+    return Match(reach.path, message, key=True, related=(_term(clashes[0]),))
+
+
+def _keeps_apart(fleet: Fleet, reach: Reach, pods: Pods, target: Pods) -> Reach | None:
+    """The required anti-affinity, of either, that forbids the two to share a domain of the affinity's topology key."""
+    for holder, other in ((pods, target), (target, pods)):
+        for anti in _required_anti(fleet, holder):
+            wide = at_least_as_wide(anti.topology_key or "", reach.topology_key or "")
+            if wide and matches(anti.selector, other.template_labels) and _surely_reaches(anti, other, reach):
+                return anti
+    return None
+
+
+def _required_anti(fleet: Fleet, pods: Pods) -> list[Reach]:
+    return [reach for reach in fleet.reaches_of(pods) if reach.what == REQUIRED_ANTI_AFFINITY and reach.topology_key]
+
+
+def _surely_reaches(anti: Reach, other: Pods, affinity: Reach) -> bool:
     """Certain reach only: an error must not rest on a namespace that nobody wrote down."""
-    if reach.namespaces:
-        return pods.namespace in reach.namespaces
-    return not reach.everywhere and reach.namespace == pods.namespace
+    if anti.everywhere:
+        return False
+    if anti.namespaces:
+        return other.namespace in anti.namespaces
+    if anti.namespace is not None and other.namespace is not None:
+        return anti.namespace == other.namespace
+    # An affinity that looks in its own namespace only holds the two in the same one, whichever that is.
+    return not affinity.everywhere and not affinity.namespaces
 
 
-def _whose(reach: Reach) -> str:
-    return f"the required podAntiAffinity of {reach.title} over {quoted(reach.topology_key or '')}"
+# Targets.
 
 
 def no_single_target(fleet: Fleet, _target: Target) -> Iterator[FleetMatch]:
     """Several required pod affinity terms, each met by somebody and all of them by nobody: one pod must meet all."""
     for need in _needs(fleet):
-        if len(need.reaches) < 2 or need.targets or need.opens_itself:
+        if len(need.reaches) < 2 or need.may_go_first or next(fleet.selected_by_all(need.reaches), None) is not None:
             continue
-        each = [next((pods for pods in fleet.selected(reach) if near(reach, pods)), None) for reach in need.reaches]
-        if all(each):
-            names = listing(
-                f"{pods.title} ({quoted(_asked(reach.selector))})" for pods, reach in zip(each, need.reaches, strict=True) if pods
-            )
+        meeting = [_first_related(fleet, reach) for reach in need.reaches]
+        if all(pods is not None and pods.labels_known for pods in meeting):
+            pairs = [(pods, reach) for pods, reach in zip(meeting, need.reaches, strict=True) if pods is not None]
+            names = listing(f"{pods.title} ({quoted(_asked(reach.selector))})" for pods, reach in pairs[:_MOST_NAMED])
             message = f"one pod must meet all {len(need.reaches)} required podAffinity terms, and none does: {names} meet one each"
-            related = tuple(_placed(pods, f"{pods.title} meets only one term") for pods in each[:_MOST_NAMED] if pods)
-            path = need.reaches[0].path[:-2]
-            yield FleetMatch(need.pods.site, need.pods.ref, Match(path, message, key=True, related=related))
+            related = tuple(_placed(pods, f"{pods.title} meets only one term") for pods, _ in pairs[:_MOST_NAMED])
+            first = need.reaches[0]
+            yield _at(first, Match(first.path[:-2], message, key=True, related=related))
+
+
+def _first_related(fleet: Fleet, reach: Reach) -> Pods | None:
+    if not reach.selector.requirements:
+        return None
+    return next((pods for pods in islice(fleet.selected(reach), _LOOKED_AT) if fleet.related(reach, pods)), None)
 
 
 def affinity_target_missing(fleet: Fleet, target: Target) -> Iterator[FleetMatch]:
-    """Required pod affinity to labels that no pod has: known when the context is complete, or by a near miss."""
-    for need in _needs(fleet):
-        if need.targets or need.opens_itself:
+    """Pod terms that ask for labels that no pod has: known by a near miss, or for required affinity when the context is complete."""
+    for reach in fleet.reaches:
+        owner = fleet.owner(reach) if reach.what in _POD_TERMS else None
+        if owner is None or not reach.selector.requirements or fleet.is_selected(reach):
             continue
-        for reach in need.reaches:
-            if not reach.selector.requirements or any(True for _ in fleet.selected(reach)):
-                continue
-            if any(True for _ in fleet.nearly_selected(reach)):
-                continue  # label-not-on-template says so, where the label stands.
-            miss = fleet.near_miss(reach)
-            asked = quoted(_asked(reach.selector))
-            if miss is not None:
-                pods, key, value, in_template = miss
-                where = "" if in_template else ", but in metadata.labels"
-                message = f"no pod has {asked}; {quoted(f'{key}: {value}')} is on {pods.title}{where}"
-                home = (*pods.template_path, "metadata", "labels", key) if in_template else (*pods.site.base, "metadata", "labels", key)
-                place = Place(pods.site.file, pods.site.document, home, True, f"{quoted(f'{key}: {value}')} of {pods.title}")
-                yield FleetMatch(need.pods.site, need.pods.ref, Match(reach.path, message, key=True, related=(place,)))
-            elif target.complete:
-                message = f"no pod has {asked}, and the context is complete: the pods can go nowhere"
-                yield FleetMatch(need.pods.site, need.pods.ref, Match(reach.path, message, key=True))
+        if any(fleet.related(reach, pods) for pods in islice(fleet.nearly_selected(reach), _LOOKED_AT)):
+            continue  # label-not-on-template says so, where the label stands.
+        miss = _meant(fleet, reach, owner)
+        if miss is not None:
+            yield _at(reach, _missed(reach, miss, owner))
+        elif target.complete and reach.what == REQUIRED_AFFINITY:
+            message = f"no pod has {quoted(_asked(reach.selector))}, and the context is complete: the pods can go nowhere"
+            yield _at(reach, Match(reach.path, message, key=True))
+
+
+def _meant(fleet: Fleet, reach: Reach, owner: Pods) -> NearMiss | None:
+    """What an affinity, or an anti-affinity to others, was meant to ask for. The own pods are anti-affinity-misses-itself's affair."""
+    miss = own_near_miss(reach, owner) if reach.what not in _ANTI and owner.labels_known else None
+    miss = miss or fleet.near_miss(reach)
+    return None if miss is not None and miss.pods.key == owner.key and reach.what in _ANTI else miss
+
+
+def _missed(reach: Reach, miss: NearMiss, owner: Pods) -> Match:
+    label = quoted(f"{miss.key}: {miss.value}")
+    where = f"on {miss.pods.title}" if miss.in_template else f"on {miss.pods.title}, but in metadata.labels"
+    if miss.pods.key == owner.key:
+        where = "on its own pods"
+    message = f"no pod has {quoted(_asked(Selector((miss.asked,))))}, which this {reach.what} asks for; {label} is {where}"
+    path = (*miss.pods.template_path, "metadata", "labels") if miss.in_template else (*miss.pods.site.base, "metadata", "labels")
+    return Match(reach.path, message, key=True, related=(_label(miss.pods, (*path, miss.key), f"{label} of {miss.pods.title}"),))
 
 
 def namespace_misses_target(fleet: Fleet, _target: Target) -> Iterator[FleetMatch]:
-    """Pod terms whose selector matches pods, but only in namespaces that the term does not cover."""
+    """Pod terms whose selector matches pods, but only in one namespace, which the term does not cover."""
     for reach in fleet.reaches:
-        if reach.what not in _POD_TERMS or reach.everywhere or not reach.selector.requirements or has_placeholder(reach.selector):
+        if reach.what not in _POD_TERMS or reach.scope is None or not reach.selector.requirements or fleet.is_selected(reach):
             continue
-        if reach.namespace is None and not reach.namespaces:
-            continue
-        anywhere = [pods for pods in fleet.selected_anywhere(reach, 20)]
-        if not anywhere or any(_may_cover(reach, pods) for pods in anywhere):
-            continue
-        pods = next((each for each in anywhere if near(reach, each)), None)
+        elsewhere = list(islice(fleet.selected_anywhere(reach), _MOST_TARGETS))
+        if len({pods.namespace for pods in elsewhere}) > 1:
+            continue  # Several tenants: the own one may be the one that is not in these manifests.
+        pods = next((each for each in elsewhere if close(reach, each)), None)
         if pods is None:
             continue
-        own = (
-            f"the namespaces {listing(map(quoted, reach.namespaces))}"
-            if reach.namespaces
-            else f"its own namespace {quoted(reach.namespace or '')}"
+        names = [quoted(name) for name in reach.scope]
+        own = "its own namespace " if not reach.namespaces else "the namespace " if len(names) == 1 else "the namespaces "
+        message = (
+            f"{quoted(_asked(reach.selector))} is on {pods.title} in namespace {quoted(pods.namespace)},"
+            f" and this {reach.what} looks only in {own}{listing(names)}"
         )
-        asked, there = quoted(_asked(reach.selector)), quoted(pods.namespace or "")
-        message = f"{asked} is on {pods.title} in namespace {there}, and this term looks only in {own}"
-        remedy = f"Add `namespaces: [{pods.namespace}]` beside topologyKey; without it a term covers its own namespace only."
-        place = _placed(pods, pods.title)
-        yield FleetMatch(reach.site, reach.ref, Match(reach.path, message, remedy, key=True, related=(place,)))
+        remedy = "Name the namespace in `namespaces` beside topologyKey; without that field a term covers its own namespace only."
+        yield _at(reach, Match(reach.path, message, remedy, key=True, related=(_placed(pods, pods.title),)))
 
 
-_POD_TERMS = (REQUIRED_AFFINITY, PREFERRED_AFFINITY, REQUIRED_ANTI_AFFINITY, PREFERRED_ANTI_AFFINITY)
+# Anti-affinity.
 
 
-def _may_cover(reach: Reach, pods: Pods) -> bool:
-    if pods.namespace is None:
-        return True
-    return pods.namespace in (reach.namespaces or (reach.namespace,))
-
-
-def anti_affinity_misses_itself(fleet: Fleet, _target: Target) -> Iterator[FleetMatch]:
+def anti_affinity_misses_itself(fleet: Fleet, target: Target) -> Iterator[FleetMatch]:
     """Anti-affinity whose selector matches neither the own pods nor anybody else's, and nearly the own."""
     for reach in fleet.reaches:
-        if reach.what not in (REQUIRED_ANTI_AFFINITY, PREFERRED_ANTI_AFFINITY) or not reach.selector.requirements:
+        pods = fleet.owner(reach) if reach.what in _ANTI else None
+        if pods is None or not reach.selector.requirements or not pods.template_labels:
             continue
-        pods = fleet.owner(reach)
-        if pods is None or not pods.may_replicate or not pods.template_labels or has_placeholder(reach.selector):
+        if not pods.may_replicate and pods.replicas is not None:
             continue
         if matches(reach.selector, pods.template_labels) or matches(reach.selector, pods.merged_labels):
             continue
-        slip = fleet.slip(reach.selector, pods.template_labels)
-        if slip is None or any(True for _ in fleet.selected_anywhere(reach, 1)):
+        miss = own_near_miss(reach, pods) or (_other_value(reach, pods) if target.complete else None)
+        if miss is None or (not pods.labels_known and miss.key != miss.asked.key):
             continue
-        requirement, own = slip
-        label = quoted(f"{requirement.key}: {own}")
-        message = f"this {reach.what} keeps no pods apart: it asks for {quoted(says(requirement))}, and the pods carry {label}"
-        home = field_of((*pods.template_path[len(pods.site.base) :], "metadata", "labels"))
-        remedy = f"Make the selector and {home} agree if the pods are to keep apart from each other."
-        place = Place(
-            pods.site.file,
-            pods.site.document,
-            (*pods.template_path, "metadata", "labels", requirement.key),
-            True,
-            f"the pods carry {label}",
-        )
-        yield FleetMatch(reach.site, reach.ref, Match(reach.path, message, remedy, key=True, related=(place,)))
+        if next(fleet.selected_anywhere(reach), None) is None:
+            yield _at(reach, _misses_itself(reach, pods, miss))
+
+
+def _other_value(reach: Reach, pods: Pods) -> NearMiss | None:
+    """The own label with the key that is asked for: told from somebody else's only where it is known that nobody has what is asked."""
+    for asked in reach.selector.requirements:
+        own = pods.template_labels.get(asked.key)
+        if asked.operator == "In" and own is not None and own not in asked.values:
+            return NearMiss(asked, pods, asked.key, own, True)
+    return None
+
+
+def _misses_itself(reach: Reach, pods: Pods, miss: NearMiss) -> Match:
+    label = quoted(f"{miss.key}: {miss.value}")
+    message = f"this {reach.what} keeps no pods apart: it asks for {quoted(says(miss.asked))}, and the pods have {label}"
+    home = (*pods.template_path, "metadata", "labels")
+    remedy = f"Make the selector and {field_of(home[len(pods.site.base) :])} agree if the pods are to keep apart from each other."
+    return Match(reach.path, message, remedy, key=True, related=(_label(pods, (*home, miss.key), f"the pods have {label}"),))
 
 
 def accidental_anti_affinity(fleet: Fleet, _target: Target) -> Iterator[FleetMatch]:
     """Required anti-affinity that matches the own pods and those of an unrelated workload as well."""
     for reach in fleet.reaches:
-        if reach.what != REQUIRED_ANTI_AFFINITY or not reach.selector.requirements:
-            continue
-        pods = fleet.owner(reach)
-        if pods is None or not matches(reach.selector, pods.template_labels):
+        pods = fleet.owner(reach) if reach.what == REQUIRED_ANTI_AFFINITY else None
+        if pods is None or not reach.selector.requirements or not matches(reach.selector, pods.template_labels):
             continue
         asked = {requirement.key for requirement in reach.selector.requirements}
-        for other in fleet.selected_anywhere(reach, 20):
+        if _PART_OF in asked:
+            continue  # Who names the whole application means all of it.
+        for other in islice(fleet.selected(reach), _MOST_TARGETS):
             key = _told_apart_by(pods, other, asked)
-            if other.site != pods.site and key is not None and _reaches_namespace(reach, other) and near(reach, other):
-                message = (
-                    f"this also keeps the pods away from those of {other.title}, which share {quoted(_asked(reach.selector))}"
-                    f" and differ in {quoted(key)}"
-                )
-                remedy = f"Add {quoted(f'{key}: {pods.template_labels[key]}')} to the selector if only the own pods are meant."
-                yield FleetMatch(
-                    reach.site, reach.ref, Match(reach.path, message, remedy, key=True, related=(_placed(other, other.title),))
-                )
+            if key is not None and _surely_reaches(reach, other, reach) and close(reach, other):
+                yield _at(reach, _catches(reach, pods, other, key))
                 break
 
 
-_IDENTITY = ("app.kubernetes.io/name", "app.kubernetes.io/instance", "app", "k8s-app", "name")
+_PART_OF = "app.kubernetes.io/part-of"
+_DAEMONS = "DaemonSet"
 
 
 def _told_apart_by(pods: Pods, other: Pods, asked: set[str]) -> str | None:
-    for key in _IDENTITY:
+    """The label by which two workloads are two applications; None where the selector asks for it, or both are daemons that take turns."""
+    if other.site == pods.site or pods.ref.kind == other.ref.kind == _DAEMONS:
+        return None
+    for key in (*IDENTITY, "app.kubernetes.io/instance"):
         mine, theirs = pods.template_labels.get(key), other.template_labels.get(key)
         if key not in asked and mine and theirs and mine != theirs:
             return key
     return None
+
+
+def _catches(reach: Reach, pods: Pods, other: Pods, key: str) -> Match:
+    message = (
+        f"this also keeps the pods away from those of {other.title}, which share {quoted(_asked(reach.selector))}"
+        f" and differ in {quoted(key)}"
+    )
+    remedy = f"Add {quoted(f'{key}: {pods.template_labels[key]}')} to the selector if only the own pods are meant."
+    return Match(reach.path, message, remedy, key=True, related=(_placed(other, other.title),))
+
+
+# Spread and migration.
+
+
+def spread_without_effect(fleet: Fleet, _target: Target) -> Iterator[FleetMatch]:
+    """Required spread constraints whose maxSkew is so large that all replicas may share one domain."""
+    for reach in fleet.reaches:
+        if reach.max_skew is None or reach.max_skew < 2:
+            continue
+        pods = fleet.owner(reach)
+        if pods is None or pods.replicas is None or not 1 < pods.replicas <= reach.max_skew:
+            continue
+        if not matches(reach.selector, pods.template_labels) or any(other.key != pods.key for other in fleet.selected(reach)):
+            continue  # The pods of others count as well, and then it may hold something back.
+        message = (
+            f"maxSkew {reach.max_skew} lets all {pods.replicas} replicas share one domain: this holds nothing back before there are more"
+        )
+        yield _at(reach, Match((*reach.path[:-1], "maxSkew"), message))
+
+
+def migration_impossible(fleet: Fleet, _target: Target) -> Iterator[FleetMatch]:
+    """VMs that must be live-migrated when a node is drained, and cannot leave their host."""
+    for pods in fleet.pods:
+        if pods.migration is None:
+            continue
+        asks = "evictionStrategy LiveMigrate asks for live migration, and"
+        if pods.migration.pin is not None:
+            path, host = pods.migration.pin
+            message = f"{asks} the VM is required to run on {quoted(host)}: draining that node blocks for good"
+            yield FleetMatch(pods.site, pods.ref, Match(path, message))
+        for reach in fleet.reaches_of(pods):
+            if reach.what == REQUIRED_AFFINITY and reach.topology_key == HOSTNAME:
+                target = _only_target(fleet, reach, pods)
+                if target is not None:
+                    message = f"{asks} this ties the VM to the host of {target.title}, which does not move along"
+                    path = (*reach.path[:-1], "topologyKey")
+                    yield FleetMatch(pods.site, pods.ref, Match(path, message, related=(_placed(target, target.title),)))
+
+
+def _only_target(fleet: Fleet, reach: Reach, pods: Pods) -> Pods | None:
+    """The one other pod beside which the VM may run; None where there are several, on other hosts too, or none is known."""
+    found = [target for target in islice(fleet.selected(reach), 2) if target.key != pods.key]
+    if len(found) != 1 or matches(reach.selector, pods.template_labels):
+        return None
+    return found[0] if found[0].replicas == 1 and fleet.related(reach, found[0]) else None
+
+
+# Wording and places.
+
+
+def _at(reach: Reach, match: Match) -> FleetMatch:
+    return FleetMatch(reach.site, reach.ref, match)
 
 
 def _asked(selector: Selector) -> str:
@@ -267,4 +419,12 @@ def _asked(selector: Selector) -> str:
 
 
 def _placed(pods: Pods, message: str) -> Place:
-    return Place(pods.site.file, pods.site.document, (*pods.site.base, "metadata", "name"), False, message)
+    return _label(pods, (*pods.site.base, "metadata", "name"), message)._replace(key=False)
+
+
+def _label(pods: Pods, path: Path, message: str) -> Place:
+    return Place(pods.site.file, pods.site.document, path, True, message)
+
+
+def _term(reach: Reach) -> Place:
+    return Place(reach.site.file, reach.site.document, reach.path, True, f"the {reach.what} of {reach.title}")

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
-from afflint.checks.constraint_selectors import says
+from afflint.checks.constraint_selectors import requirement_places, says
 from afflint.checks.match import FleetMatch, Match, Place, Target
 from afflint.checks.wording import listing, quoted
 from afflint.facts import SPREAD, Pods, Reach, Site
-from afflint.findings import Severity, field_of
-from afflint.fleet import Fleet, near
+from afflint.findings import Path, Severity, field_of
+from afflint.fleet import Fleet, folders, may_mean
 from afflint.kube.manifests import Manifest, Workload
-from afflint.kube.selectors import Selector, conflict, matches, parse_label_selector, requirement_paths
+from afflint.kube.selectors import Selector, conflict, matches, parse_label_selector
 
 # Labels of tools: they say who made an object, and nobody expects them on pods.
 _TOOL_PREFIXES = (
@@ -29,16 +29,18 @@ def selector_matches_nothing(manifest: Manifest, _target: Target) -> Iterator[Ma
     if not isinstance(manifest, Workload):
         return
     for term in manifest.constraints.pod_terms:
-        if term.data.get("labelSelector") is None and not _is_misspelt(term.data):
+        if _lacks_selector(term.data):
             yield Match((*term.path, "labelSelector"), f"this {term.name} has no labelSelector, so it matches no pod")
+    if manifest.partial:
+        return  # A patch may give a spread constraint without repeating its selector.
     for spread in manifest.constraints.spreads:
-        if spread.data.get("labelSelector") is None and not _is_misspelt(spread.data) and not manifest.partial:
+        if _lacks_selector(spread.data):
             yield Match((*spread.path, "labelSelector"), "this spread constraint has no labelSelector, so it counts no pod")
 
 
-def _is_misspelt(data: dict[str, Any]) -> bool:
-    """True when something stands in for the selector that the admission rules complain of."""
-    return any(key not in _KNOWN_BESIDE for key in data)
+def _lacks_selector(data: dict[str, Any]) -> bool:
+    """Nothing stands in the place of the selector. An unknown field may be one misspelt, and label keys need one: refused anyway."""
+    return data.get("labelSelector") is None and not data.get("matchLabelKeys") and not data.keys() - _KNOWN_BESIDE
 
 
 _KNOWN_BESIDE = frozenset(
@@ -55,12 +57,16 @@ def selector_matches_everything(manifest: Manifest, _target: Target) -> Iterator
         return
     for term in manifest.constraints.pod_terms:
         if term.anti and term.required and _is_empty(term.data):
-            message = "an empty labelSelector: the pods keep away from every pod of the namespace, and each of those from them"
+            reach = "its namespaces" if term.data.get("namespaces") or term.data.get("namespaceSelector") is not None else "the namespace"
+            message = f"an empty labelSelector: the pods keep away from every pod of {reach}, and each of those from them"
             yield Match((*term.path, "labelSelector"), message, key=True)
+    if manifest.partial:
+        return
     for spread in manifest.constraints.spreads:
         if _is_empty(spread.data):
             message = "an empty labelSelector counts no pods in a spread constraint, so nothing is spread"
-            yield Match((*spread.path, "labelSelector"), message, key=True, severity="warning")
+            remedy = "Select the labels of the pods that are to be counted, as a rule the pods' own."
+            yield Match((*spread.path, "labelSelector"), message, remedy, key=True, severity="warning")
 
 
 def _is_empty(data: dict[str, Any]) -> bool:
@@ -84,9 +90,10 @@ def contradictory_selector(manifest: Manifest, _target: Target) -> Iterator[Matc
             continue
         clash = conflict(parsed.requirements)
         if clash:
-            path = requirement_paths(selector.data)[clash[-1]]
             words = listing((quoted(says(parsed.requirements[index])) for index in clash), "and also")
-            yield Match((*selector.path, *path), f"no pod can have {words}, so this selector matches nothing", key=True)
+            what = "namespace" if selector.path[-1] == "namespaceSelector" else "pod"
+            path = (*selector.path, *requirement_places(selector.data, parsed)[clash[-1]])
+            yield Match(path, f"no {what} can have {words}, so this selector matches nothing")
 
 
 def label_not_on_template(fleet: Fleet, _target: Target) -> Iterator[FleetMatch]:
@@ -96,18 +103,18 @@ def label_not_on_template(fleet: Fleet, _target: Target) -> Iterator[FleetMatch]
     or, as information only, a VM's template has no labels at all.
     """
     asked: dict[tuple[Site, str], _Asked] = {}
-    for reaches in _alike(fleet):
-        selector = reaches[0].selector
-        nearly = [pods for pods in fleet.nearly_selected(reaches[0]) if not matches(selector, pods.template_labels)]
-        if not nearly or any(True for _ in fleet.selected(reaches[0])):
-            continue
-        by_site = {reach.site: reach for reach in reaches}
-        for pods in nearly:
-            own = by_site.get(pods.site)
-            others = _others(reaches, pods)
-            if own or (others and (pods.template_labels or not pods.partial)):
-                for key in _needed(selector, pods):
-                    asked.setdefault((pods.site, key), _Asked(pods, own, others, len(reaches) - (own is not None)))
+    for group in _alike(fleet):
+        first = group.reaches[0]
+        for pods in fleet.nearly_selected(first):
+            if not pods.labels_known or matches(first.selector, pods.template_labels):
+                continue
+            own = group.carried_by(pods)
+            if own is not None and any(may_mean(own, each) for each in islice(fleet.selected(own), _LOOKED_AT)):
+                own = None  # The selector reaches somebody, who may be meant.
+            others = [] if fleet.is_selected(first) else group.others(fleet, pods)
+            if own is not None or others:
+                for key in _needed(first.selector, pods):
+                    asked.setdefault((pods.site, key), _Asked(pods, own, others))
     for (_, key), each in asked.items():
         yield FleetMatch(each.pods.site, each.pods.ref, _depended_on(each, key))
     reported = {site for site, _ in asked}
@@ -117,27 +124,51 @@ def label_not_on_template(fleet: Fleet, _target: Target) -> Iterator[FleetMatch]
 
 
 class _Asked(NamedTuple):
-    """A label that is asked for on the pods: by their own constraints, and by these of ``selectors`` that stand elsewhere."""
+    """A label that is asked for on the pods: by their own constraints, and by selectors that stand elsewhere."""
 
     pods: Pods
     own: Reach | None
     others: list[Reach]
-    selectors: int
 
 
-def _alike(fleet: Fleet) -> Iterator[list[Reach]]:
-    """Selectors that ask the same in the same namespaces, together: a label is often asked for by every workload of an application."""
-    groups: dict[tuple[object, ...], list[Reach]] = {}
+class _Group:
+    """Selectors that ask the same in the same namespaces: a label is often asked for by every workload of an application."""
+
+    def __init__(self) -> None:
+        self.reaches: list[Reach] = []
+        self._by_owner: dict[tuple[Site, Path | None], Reach] = {}
+        self._by_folder: dict[tuple[str, ...], list[Reach]] = {}
+
+    def add(self, reach: Reach) -> None:
+        self.reaches.append(reach)
+        self._by_owner.setdefault((reach.site, reach.template_path), reach)
+        for folder in _here_and_above(reach.site):
+            self._by_folder.setdefault(folder, []).append(reach)
+
+    def carried_by(self, pods: Pods) -> Reach | None:
+        """The one of these selectors that the pods carry themselves."""
+        return self._by_owner.get(pods.key)
+
+    def others(self, fleet: Fleet, pods: Pods) -> list[Reach]:
+        """Those that stand elsewhere and close enough to mean these pods, the closest first."""
+        folders = _here_and_above(pods.site)
+        near = [reach for folder in folders for reach in islice(self._by_folder.get(folder, ()), _LOOKED_AT)]
+        candidates = dict.fromkeys([*near, *islice(self.reaches, _LOOKED_AT)])
+        return [reach for reach in candidates if (reach.site, reach.template_path) != pods.key and fleet.related(reach, pods)]
+
+
+def _here_and_above(site: Site) -> list[tuple[str, ...]]:
+    """The folder of a file and the two that hold it."""
+    folder = folders(site.file)
+    return list(dict.fromkeys((folder, folder[:-1], folder[:-2])))
+
+
+def _alike(fleet: Fleet) -> Iterator[_Group]:
+    groups: dict[tuple[object, ...], _Group] = {}
     for reach in fleet.reaches:
         if reach.selector.requirements:
-            groups.setdefault((reach.selector, reach.namespace, reach.namespaces, reach.everywhere), []).append(reach)
+            groups.setdefault((reach.selector, reach.scope), _Group()).add(reach)
     return iter(groups.values())
-
-
-def _others(reaches: list[Reach], pods: Pods) -> list[Reach]:
-    """A few of the selectors elsewhere that stand close enough to mean these pods. Looks at so many only: the first few tell."""
-    close = (reach for reach in reaches[:_LOOKED_AT] if reach.site != pods.site and near(reach, pods))
-    return list(islice(close, _MOST_RELATED))
 
 
 def _needed(selector: Selector, pods: Pods) -> list[str]:
@@ -154,12 +185,12 @@ def _depended_on(asked: _Asked, key: str) -> Match:
         message += f"its own {'spread constraint' if own.what == SPREAD else own.what} asks for it"
     else:
         message += f"the {others[0].what} of {others[0].title} asks for it"
-    more = (asked.selectors if own else asked.selectors - 1) if others else 0
+    more = len(others) if own else len(others) - 1
     if more:
         message += f", as {'does one more selector' if more == 1 else f'do {more} more selectors'}"
     related = tuple(
         Place(reach.site.file, reach.site.document, reach.path, True, f"the {reach.what} of {reach.title} that asks for {label}")
-        for reach in ([own] if own else []) + others
+        for reach in [*([own] if own else []), *others][:_MOST_RELATED]
     )
     help_ = f"Move it, or copy it, to {_home(pods)}; only labels there reach the pods."
     severity: Severity | None = "error" if others else None
@@ -173,7 +204,7 @@ def _home(pods: Pods) -> str:
 def _unlabelled_vm(pods: Pods) -> bool:
     if not pods.kubevirt or not pods.has_own_template or pods.partial or pods.template_labels:
         return False
-    return any(not key.startswith(_TOOL_PREFIXES) for key in pods.labels)
+    return pods.labels_known and any(not key.startswith(_TOOL_PREFIXES) for key in pods.labels)
 
 
 def _informed(pods: Pods) -> Match:

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from afflint.checks.match import Match, Target
 from afflint.checks.wording import quoted
+from afflint.findings import Path
 from afflint.kube.constraints import Item
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.node_labels import CONTROL_PLANE, MASTER
-from afflint.kube.selectors import Selector, parse_node_term
+from afflint.kube.selectors import Requirement, Selector, parse_node_term
 from afflint.kube.taints import Taint, Toleration, implies, tolerated
 
 
@@ -28,51 +29,57 @@ def legacy_control_plane_toleration(manifest: Manifest, _target: Target) -> Iter
     if not isinstance(manifest, Workload) or not manifest.constraints.tolerations:
         return
     parsed = _parsed(manifest)
-    taint = Taint(CONTROL_PLANE, "", "NoSchedule")
-    if tolerated(taint, (toleration for _, toleration in parsed)):
+    if any(toleration.key.startswith("node-role.kubernetes.io/control") for _, toleration in parsed):
         return
     for item, toleration in parsed:
-        if toleration.key == MASTER:
-            message = f"this tolerates only the taint {quoted(MASTER)}, which control planes no longer carry since Kubernetes 1.24"
+        taint = Taint(CONTROL_PLANE, "", toleration.effect or "NoSchedule")
+        if toleration.key == MASTER and not tolerated(taint, (other for _, other in parsed)):
+            message = (
+                f"this tolerates only the taint {quoted(MASTER)}; since Kubernetes 1.24 kubeadm taints {quoted(CONTROL_PLANE)} instead"
+            )
             yield Match((*item.path, "key"), message, replacement=CONTROL_PLANE)
 
 
 def untolerated_control_plane(manifest: Manifest, _target: Target) -> Iterator[Match]:
     """Node constraints that ask for control-plane nodes, without a toleration for the taint these carry."""
-    if not isinstance(manifest, Workload) or manifest.partial:
+    if not isinstance(manifest, Workload) or manifest.partial or type(manifest.pod.get("nodeName")) is str:
         return
     asked = _asks_for_control_plane(manifest)
     if asked is None:
         return
     path, key, is_key = asked
     tolerations = [toleration for _, toleration in _parsed(manifest)]
-    for role in {key, CONTROL_PLANE}:
-        if tolerated(Taint(role, "", "NoSchedule"), tolerations):
-            return
+    if any(tolerated(Taint(role, "", "NoSchedule"), tolerations) for role in (MASTER, CONTROL_PLANE)):
+        return
     message = f"only nodes with {quoted(key)} will do, and these are usually tainted {quoted(key + ':NoSchedule')}, which is not tolerated"
     yield Match(path, message, key=is_key)
 
 
-def _asks_for_control_plane(workload: Workload) -> tuple[tuple[str | int, ...], str, bool] | None:
+def _asks_for_control_plane(workload: Workload) -> tuple[Path, str, bool] | None:
+    """Where and by which label the pods are held to control-plane nodes; None when other nodes will do as well.
+
+    A value of "true" is how k3s and RKE label their servers, which take any pod.
+    """
     selector = workload.constraints.node_selector
     for key in (CONTROL_PLANE, MASTER):
-        # A value of "true" is how k3s and RKE label their servers, which take any pod.
-        if selector and selector.data.get(key) in ("", None) and key in selector.data:
+        if selector and key in selector.data and selector.data[key] in ("", None):
             return (*selector.path, key), key, True
-    required = [term for term in workload.constraints.node_terms if term.required]
-    found = None
-    for term in required:
+    found: tuple[Path, str, bool] | None = None
+    for term in workload.constraints.node_terms:
+        if not term.required:
+            continue
         parsed = parse_node_term(term.data)
-        keys = (
-            {each.key for each in parsed.requirements if each.operator == "Exists" or each.values == ("",)}
-            if isinstance(parsed, Selector)
-            else set()
-        )
-        asked = keys & {CONTROL_PLANE, MASTER}
-        if not asked:
+        requirements = parsed.requirements if isinstance(parsed, Selector) else ()
+        at = next((index for index, each in enumerate(requirements) if _is_control_plane(each)), None)
+        if at is None:
             return None
-        found = found or ((*term.path, "matchExpressions"), CONTROL_PLANE if CONTROL_PLANE in asked else MASTER, False)
+        found = found or ((*term.path, "matchExpressions", at, "key"), requirements[at].key, False)
     return found
+
+
+def _is_control_plane(requirement: Requirement) -> bool:
+    asks = requirement.operator == "Exists" or (requirement.operator == "In" and requirement.values == ("",))
+    return asks and requirement.key in (CONTROL_PLANE, MASTER)
 
 
 def tolerates_everything(manifest: Manifest, _target: Target) -> Iterator[Match]:

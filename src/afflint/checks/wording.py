@@ -9,9 +9,27 @@ _LONGEST = 60
 
 
 def quoted(value: Any) -> str:
-    """A value from a manifest in backticks, cut when it is long."""
-    text = value if isinstance(value, str) else _plain(value)
-    return f"`{text if len(text) <= _LONGEST else text[: _LONGEST - 1] + '…'}`"
+    r"""A value from a manifest in backticks, on one line: cut when it is long, line breaks and the like as ``\n``, nothing as ``""``."""
+    text = value if isinstance(value, str) else plain(value)
+    if not text:
+        return '`""`'
+    if len(text) > _LONGEST:
+        text = text[: _LONGEST - 1] + "…"
+    return f"`{text if text.isprintable() else escaped(text)}`"
+
+
+def escaped(text: str) -> str:
+    r"""The text on one line, whatever cannot be printed written as ``\n`` or ``\x1b``."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
+
+
+def plain(value: Any) -> str:
+    """A value that is no string as YAML would have it: ``true``, ``null``, ``1000`` also for 1e3."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    return "null" if value is None else str(value)
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
@@ -33,6 +51,11 @@ def listing(words: Iterable[str], last: str = "and") -> str:
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {last} {items[-1]}"
 
 
+def did_you_mean(word: str | None) -> str:
+    """What is added to the message about a word nobody knows: a question, or nothing when no known word is near."""
+    return f"; did you mean {quoted(word)}?" if word else ""
+
+
 def type_name(value: Any) -> str:
     """What a YAML value is, in the words of its author: a number, a boolean, a list, a map, a string, null."""
     if isinstance(value, bool):
@@ -41,12 +64,6 @@ def type_name(value: Any) -> str:
         return "a number"
     names: dict[type, str] = {list: "a list", dict: "a map", str: "a string"}
     return names.get(type(value), "null")
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return "null" if value is None else str(value)
 
 
 def _fold(word: str) -> str:

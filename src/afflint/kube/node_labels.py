@@ -5,26 +5,36 @@ After the well-known labels of Kubernetes, the clouds, KubeVirt and Cluster API;
 
 from __future__ import annotations
 
+from collections.abc import Container
+from functools import lru_cache
+
+from afflint.kube.label_syntax import is_key
+
 HOSTNAME, ZONE, REGION = "kubernetes.io/hostname", "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 CONTROL_PLANE, MASTER = "node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"
+_INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 
 DEPRECATED = {
     "failure-domain.beta.kubernetes.io/zone": ZONE,
     "failure-domain.beta.kubernetes.io/region": REGION,
     "beta.kubernetes.io/os": "kubernetes.io/os",
     "beta.kubernetes.io/arch": "kubernetes.io/arch",
-    "beta.kubernetes.io/instance-type": "node.kubernetes.io/instance-type",
+    "beta.kubernetes.io/instance-type": _INSTANCE_TYPE,
     MASTER: CONTROL_PLANE,
 }
-"""Deprecated labels with what took their place."""
+"""Deprecated labels with what took their place under the same values."""
 
-DEPRECATED_SINCE = {
-    "failure-domain.beta.kubernetes.io/zone": "1.17",
-    "failure-domain.beta.kubernetes.io/region": "1.17",
-    "beta.kubernetes.io/os": "1.14",
-    "beta.kubernetes.io/arch": "1.14",
-    "beta.kubernetes.io/instance-type": "1.17",
-    MASTER: "1.20",
+REPLACED = {"karpenter.sh/provisioner-name": "karpenter.sh/nodepool"}
+"""Labels that nobody sets any more, with what took their place under other values."""
+
+_SINCE = {
+    "failure-domain.beta.kubernetes.io/zone": "Kubernetes 1.17",
+    "failure-domain.beta.kubernetes.io/region": "Kubernetes 1.17",
+    "beta.kubernetes.io/os": "Kubernetes 1.14",
+    "beta.kubernetes.io/arch": "Kubernetes 1.14",
+    "beta.kubernetes.io/instance-type": "Kubernetes 1.17",
+    MASTER: "Kubernetes 1.20",
+    "karpenter.sh/provisioner-name": "Karpenter 0.32",
 }
 
 _NEVER_SET = {
@@ -34,105 +44,90 @@ _NEVER_SET = {
     "kubernetes.io/host": HOSTNAME,
     "kubernetes.io/node": HOSTNAME,
     "node.kubernetes.io/hostname": HOSTNAME,
+    "beta.kubernetes.io/hostname": HOSTNAME,
+    "failure-domain.beta.kubernetes.io/hostname": HOSTNAME,
+    "failure-domain.kubernetes.io/hostname": HOSTNAME,
     "failure-domain.kubernetes.io/zone": ZONE,
     "failure-domain.kubernetes.io/region": REGION,
-    "failure-domain.beta.kubernetes.io/hostname": HOSTNAME,
     "kubernetes.io/zone": ZONE,
     "kubernetes.io/region": REGION,
     "node.kubernetes.io/zone": ZONE,
     "node.kubernetes.io/region": REGION,
-    "topology.kubernetes.io/zones": ZONE,
     "topology.beta.kubernetes.io/zone": ZONE,
-    "kubernetes.io/instance-type": "node.kubernetes.io/instance-type",
+    "topology.beta.kubernetes.io/region": REGION,
+    "kubernetes.io/instance-type": _INSTANCE_TYPE,
+    "node.kubernetes.io/os": "kubernetes.io/os",
+    "node.kubernetes.io/arch": "kubernetes.io/arch",
 }
-# What the reserved domains hold: any other key in them is nobody's, and a near one a slip of the pen.
-_RESERVED = {
-    "kubernetes.io": ("hostname", "os", "arch", "role", "cluster-service"),
-    "topology.kubernetes.io": ("zone", "region"),
-    "failure-domain.beta.kubernetes.io": ("zone", "region"),
-    "beta.kubernetes.io": ("os", "arch", "instance-type"),
-    "node-role.kubernetes.io": (
-        "control-plane", "master", "worker", "infra", "controlplane", "etcd", "edge", "node", "compute", "storage", "ingress", "gpu",
-    ),
-}  # fmt: skip
+# A key that differs from one of these by a slip is that slip. Only keys with a prefix that somebody reserves: others are free to anybody.
+_WELL_KNOWN = (
+    HOSTNAME, ZONE, REGION, "kubernetes.io/os", "kubernetes.io/arch", _INSTANCE_TYPE, *DEPRECATED, CONTROL_PLANE,
+    "karpenter.sh/nodepool", "karpenter.sh/capacity-type",
+    "topology.k8s.aws/zone-id", "eks.amazonaws.com/nodegroup", "cloud.google.com/gke-nodepool", "kubernetes.azure.com/agentpool",
+    "kubevirt.io/schedulable", "node.cluster.x-k8s.io/esxi-host", "topology.gke.io/zone", "topology.ebs.csi.aws.com/zone",
+    "topology.disk.csi.azure.com/zone",
+)  # fmt: skip
+# RKE1 sets it: a slip only by the looks of it.
+_REAL = frozenset(("node-role.kubernetes.io/controlplane",))
 
 _CONSTANT = frozenset(
     (
         "kubernetes.io/os", "beta.kubernetes.io/os", "node.kubernetes.io/windows-build", "node.kubernetes.io/exclude-disruption",
-        "node.kubernetes.io/exclude-from-external-load-balancers", "node.openshift.io/os_id", "kubevirt.io/schedulable", "metadata.name",
-        "cluster.ocs.openshift.io/openshift-storage",
+        "node.kubernetes.io/exclude-from-external-load-balancers", "node.openshift.io/os_id", "cluster.ocs.openshift.io/openshift-storage",
+        "kubernetes.azure.com/cluster",
     )
 )  # fmt: skip
 _CAPABILITIES = (
     "node-role.kubernetes.io/", "cpu-model.node.kubevirt.io/", "cpu-model-migration.node.kubevirt.io/", "cpu-feature.node.kubevirt.io/",
     "cpu-vendor.node.kubevirt.io/", "cpu-timer.node.kubevirt.io/", "host-model-cpu.node.kubevirt.io/", "hyperv.node.kubevirt.io/",
     "host-model-required-features.node.kubevirt.io/", "machine-type.node.kubevirt.io/", "scheduling.node.kubevirt.io/",
-    "feature.node.kubernetes.io/",
+    "node-labeller.kubevirt.io/", "feature.node.kubernetes.io/", "kubevirt.io/schedulable", "kubevirt.io/cpumanager",
+    "kubevirt.io/realtime", "kubevirt.io/sev", "kubevirt.io/tdx", "kubevirt.io/ksm-enabled", "kubevirt.io/vm-arch-",
 )  # fmt: skip
-_POD_LABELS = frozenset(
-    (
-        "app",
-        "k8s-app",
-        "component",
-        "tier",
-        "role",
-        "name",
-        "instance",
-        "release",
-        "pod-template-hash",
-        "kubevirt.io/domain",
-        "kubevirt.io/vm",
-    )
-)
-_POD_PREFIXES = (
-    "app.kubernetes.io/",
-    "helm.sh/",
-    "batch.kubernetes.io/",
-    "statefulset.kubernetes.io/",
-    "vm.kubevirt.io/",
-    "vmi.kubevirt.io/",
-)
+_ONLY_ON_PODS = (
+    "app.kubernetes.io/", "helm.sh/", "batch.kubernetes.io/", "statefulset.kubernetes.io/", "apps.kubernetes.io/", "vm.kubevirt.io/",
+    "vmi.kubevirt.io/", "kubevirt.io/domain", "kubevirt.io/vm", "kubevirt.io/created-by", "pod-template-hash", "controller-revision-hash",
+)  # fmt: skip
+# Common on pods and rare on nodes: known for labels of pods where the pods in question have them.
+_USUAL_ON_PODS = frozenset(("app", "k8s-app", "component", "tier", "role", "name", "instance", "release", "service"))
 
 _WIDTH = {HOSTNAME: 0, "node.cluster.x-k8s.io/esxi-host": 1, ZONE: 2, REGION: 3}
 
 
+def deprecated(key: str) -> tuple[str, str] | None:
+    """For a deprecated label what took its place, and since when it is deprecated; None for any other."""
+    new = DEPRECATED.get(key) or REPLACED.get(key)
+    return None if new is None else (new, _SINCE[key])
+
+
+@lru_cache(maxsize=4096)
 def meant(key: str) -> str | None:
     """The label that was meant by one that nobody sets; None for labels that somebody sets, or may."""
     if key in _NEVER_SET:
         return _NEVER_SET[key]
-    prefix, slash, name = key.rpartition("/")
-    if not slash:
+    if "/" not in key or key in _WELL_KNOWN or key in _REAL or key in REPLACED or not is_key(key):
         return None
-    known = _RESERVED.get(prefix)
-    if known is not None and name not in known:
-        return _near(name, prefix, known)
-    if known is None and prefix.endswith("kubernetes.io"):
-        import difflib
+    from afflint.kube.near_misses import is_slip
 
-        close = difflib.get_close_matches(prefix, ("topology.kubernetes.io", "failure-domain.beta.kubernetes.io"), n=1, cutoff=0.85)
-        if close and name in _RESERVED[close[0]]:
-            return DEPRECATED.get(f"{close[0]}/{name}", f"{close[0]}/{name}")
+    for known in _WELL_KNOWN:
+        if key[0] == known[0] and abs(len(key) - len(known)) <= 3 and is_slip(key, known):
+            return DEPRECATED.get(known, known)
     return None
 
 
-def _near(name: str, prefix: str, known: tuple[str, ...]) -> str | None:
-    import difflib
+def unlikely_domain(key: str, pod_labels: Container[str] = ()) -> str | None:
+    """Why nodes that share a value of this label are no failure domain; None where they may be one.
 
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.75)
-    if not close or close[0] == name:
-        return None
-    key = f"{prefix}/{close[0]}"
-    return DEPRECATED.get(key, key)
-
-
-def unlikely_domain(key: str) -> str | None:
-    """Why nodes that share a value of this label are no failure domain; None where they may be one."""
+    ``pod_labels`` are the labels that the pods in question have or are selected by.
+    """
     if key in _CONSTANT:
         return "it has the same value on every node"
-    if key.startswith(_CAPABILITIES):
-        return "it says what a node can do, not where it is"
-    if key in _POD_LABELS or key.startswith(_POD_PREFIXES):
+    if key == "metadata.name":
+        return "it is a field of nodes, not a label"
+    if key.startswith(_ONLY_ON_PODS) or (key in _USUAL_ON_PODS and key in pod_labels):
         return "it is a label of pods, and topology keys are labels of nodes"
+    if key.startswith(_CAPABILITIES):
+        return "it says what a node can do or is there for, not where it is"
     return None
 
 

@@ -9,7 +9,7 @@ from afflint.kube.selectors import matches
 from afflint.placement.arrangement import Arrangement
 from afflint.placement.cluster import Cluster
 from afflint.placement.pods import Pod
-from afflint.placement.replicas import PodMaker
+from afflint.placement.replicas import MOST_REPLICAS, PodMaker, pod_name
 from afflint.placement.survey import Survey, required
 
 Answer = Literal["placed", "impossible", "not decided"]
@@ -48,12 +48,7 @@ def contentions(survey: Survey, arrangement: Arrangement, steps: int = MOST_STEP
     """The groups of workloads with pending replicas that are not explained by one workload alone, each decided by a search."""
     for group in coupled(survey):
         alone = [index for index in group if not _fits_alone(survey, index)]
-        pending = [
-            name
-            for index in group
-            if not survey.makers[index].daemon
-            for (_, name) in arrangement.workloads[index].pending
-        ]
+        pending = [name for index in group if not survey.makers[index].daemon for (_, name) in arrangement.workloads[index].pending]
         if pending and not alone:
             decision = decide(survey, group, steps)
             yield Contention(tuple([survey.makers[index] for index in group]), tuple(pending), decision)
@@ -104,12 +99,6 @@ def decide(survey: Survey, workloads: Sequence[int], steps: int = MOST_STEPS) ->
     return _Search(survey, workloads, steps).run()
 
 
-class _State(NamedTuple):
-    """The pods placed so far, as the number on each (kind of pod, node): who came first does not matter any more."""
-
-    placed: frozenset[tuple[int, int, int]]
-
-
 class _Search:
     """Depth first over what is placed, without a second visit to anything that comes to the same."""
 
@@ -118,9 +107,12 @@ class _Search:
         self.cluster: Cluster = survey.cluster.copy()
         self.steps = steps
         self.used = 0
+        self.cut_short = False
         self.best: Placement = ()
         self.seen: set[frozenset[tuple[int, int, int]]] = set()
         self.kinds: list[list[Pod]] = []
+        self.names: list[list[str]] = []
+        self.taken_for_granted = False
         for index in workloads:
             self._add(index)
         self.wanted = sum(map(len, self.kinds))
@@ -135,15 +127,19 @@ class _Search:
     def _add(self, index: int) -> None:
         maker, compiled = self.survey.makers[index], self.survey.compiled[index]
         if maker.daemon or maker.node_name:
+            # In another order they might come later, so that nothing is proved by what they bar.
+            self.taken_for_granted = True
             for number, pod in enumerate(compiled.pods):
                 node = compiled.nodes[number] if maker.daemon else maker.node_name
                 if node in self.survey.table.numbers:
-                    self.cluster.bind(pod, node)
+                    self.cluster.bind(pod._replace(name=f"{index}/{number}"), node)
             return
         for number in self.survey.variants_of[index]:
             variant = self.survey.variants[number]
-            name = f"{index}/{number}"
-            self.kinds.append([variant.pod._replace(name=f"{name}/{count}") for count in range(min(variant.number, 1000))])
+            count = min(variant.number, MOST_REPLICAS)
+            # Under names that no other pod can have.
+            self.kinds.append([variant.pod._replace(name=f"{index}/{number}/{each}") for each in range(count)])
+            self.names.append([variant.pod.name if count == 1 else pod_name(maker, each) for each in range(count)])
 
     def _node_classes(self, pods: Sequence[Pod]) -> list[object]:
         """For each node what sets it apart. Two of the same class that hold no pods are alike: swapping them changes nothing."""
@@ -151,6 +147,7 @@ class _Search:
         keys = sorted(
             {term.key for pod in pods for term in (*required(pod.affinity), *required(pod.anti_affinity))}
             | {constraint.key for pod in pods for constraint in pod.hard_spread}
+            | {term.key for group in survey.groups for term in required(group.pod.anti_affinity)}
         )
         columns = []
         for key in keys:
@@ -176,7 +173,7 @@ class _Search:
         where: dict[tuple[int, int], int] = {}
         order: list[tuple[int, int]] = []
         stack = [self._moves(counts)]
-        while stack and len(order) < self.wanted and self.used <= self.steps:
+        while stack and len(order) < self.wanted and not self.cut_short:
             move = next(stack[-1], None)
             if move is None:
                 stack.pop()
@@ -199,7 +196,8 @@ class _Search:
             stack.append(self._moves(counts))
         if len(order) == self.wanted:
             return Decision("placed", self.wanted, self.best, self.used)
-        return Decision("impossible" if not stack else "not decided", self.wanted, self.best, self.used)
+        proved = not self.cut_short and not self.taken_for_granted
+        return Decision("impossible" if proved else "not decided", self.wanted, self.best, self.used)
 
     def _back(self, order: list[tuple[int, int]], counts: list[int], where: dict[tuple[int, int], int]) -> None:
         kind, node = order.pop()
@@ -220,7 +218,8 @@ class _Search:
         for kind, pods in enumerate(self.kinds):
             if counts[kind] == len(pods):
                 continue
-            if self.used > self.steps:
+            if self.used >= self.steps:
+                self.cut_short = True
                 return
             self.used += 1
             nodes = self._distinct(self.cluster.feasible_nodes(pods[counts[kind]]))
@@ -246,13 +245,9 @@ class _Search:
         return found
 
     def _placement(self, order: list[tuple[int, int]]) -> Placement:
-        names = [[pod.name for pod in self._named(kind)] for kind in range(len(self.kinds))]
         taken = [0] * len(self.kinds)
         found = []
         for kind, node in order:
-            found.append((names[kind][taken[kind]], self.survey.table.names[node]))
+            found.append((self.names[kind][taken[kind]], self.survey.table.names[node]))
             taken[kind] += 1
         return tuple(found)
-
-    def _named(self, kind: int) -> list[Pod]:
-        return self.kinds[kind]

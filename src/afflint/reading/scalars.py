@@ -1,4 +1,4 @@
-"""How the API server reads a plain YAML scalar: YAML 1.1 through go-yaml v2, which differs from every Python library.
+"""How the API server reads a YAML scalar: YAML 1.1 through go-yaml v2, which differs from every Python library.
 
 A scalar becomes ``None``, ``bool``, ``int``, ``float`` or ``str``. There are no sexagesimals, and a date stays a string.
 """
@@ -14,79 +14,90 @@ for _word in ("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On",
     _WORDS[_word] = True
 for _word in ("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"):
     _WORDS[_word] = False
-_NOT_IN_JSON = frozenset(sign + word for sign in ("", "+", "-") for word in (".inf", ".Inf", ".INF")) | {".nan", ".NaN", ".NAN"}
+# What Go calls them when they are keys; as values they have no JSON.
+_NOT_IN_JSON = {sign + word: sign.strip("+") + ".inf" for sign in ("", "+", "-") for word in (".inf", ".Inf", ".INF")}
+_NOT_IN_JSON |= dict.fromkeys((".nan", ".NaN", ".NAN"), ".nan")
 
 # Only these can begin a number; all else is a word or a string.
 _NUMBER_START = frozenset("+-.0123456789")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+# A scalar that begins with a point is read by other code in Go, which minds where underscores stand.
+_POINT_FLOAT = re.compile(r"\.[0-9]+(_[0-9]+)*([eE][-+]?[0-9]+(_[0-9]+)*)?")
 _DIGITS = {
     "0x": (16, re.compile(r"[0-9a-fA-F]+")),
     "0o": (8, re.compile(r"[0-7]+")),
     "0b": (2, re.compile(r"[01]+")),
 }
-_DECIMAL = re.compile(r"[0-9]+")
+_DECIMAL = re.compile(r"0|[1-9][0-9]{0,19}")
 _OCTAL = re.compile(r"0[0-7]+")
-_LOWEST, _HIGHEST = -(2**63), 2**64 - 1
-# No float is written with more digits than this on purpose, and Python refuses to convert very long ones.
-_LONGEST_NUMBER = 400
+_LOWEST, _HIGHEST, _HIGHEST_KEY = -(2**63), 2**64 - 1, 2**63 - 1
 
 
 def resolve_plain(text: str) -> Scalar:
     """The value of an unquoted, untagged scalar. Raises ValueError for infinities and NaN, which have no JSON."""
     if text in _WORDS:
         return _WORDS[text]
-    if text[0] not in _NUMBER_START or len(text) > _LONGEST_NUMBER:
+    if text[0] not in _NUMBER_START:
         return text
     if text in _NOT_IN_JSON:
         raise ValueError("is an infinity or not a number, which JSON cannot carry")
     if text[0] == ".":
-        return _float(text)
-    digits = text.replace("_", "")
+        return _float(text) if _POINT_FLOAT.fullmatch(text) else text
+    digits = text.replace("_", "") if "_" in text else text
     number = _integer(digits)
     if number is not None:
         return number
-    value = _float(digits)
+    value = _float(digits) if _FLOAT.fullmatch(digits) else digits
     return text if value is digits else value
 
 
 def _float(text: str) -> Scalar:
-    # A number beyond the range of a float is an error in Go, so it stays a string.
-    if not _FLOAT.fullmatch(text):
-        return text
     value = float(text)
+    # A number beyond the range of a float is an error in Go, so it stays a string.
     return text if value in (float("inf"), float("-inf")) else value
 
 
 def resolve_tagged(tag: str, text: str) -> Scalar:
-    """The value of a scalar with an explicit tag; local tags such as ``!foo`` mean nothing to the API server.
+    """The value of a scalar with an explicit tag; one with a tag that is not YAML's own (``!foo``) is its text.
 
     Raises ValueError when the text cannot be read as the tag says.
     """
     kind = tag.removeprefix("tag:yaml.org,2002:")
-    if kind == tag:
-        return text if tag == "!" else resolve_plain(text)
-    if kind in ("str", "timestamp"):
+    if kind == tag or kind not in ("int", "float", "bool", "null", "timestamp", "binary"):
         return text
     if kind == "binary":
-        import base64
-
-        return base64.b64decode(text, validate=False).decode("utf-8", "replace")
+        return _binary(text)
+    if kind == "timestamp":
+        if not _is_timestamp(text):
+            raise ValueError("cannot be read as !!timestamp")
+        return text
     value = resolve_plain(text)
     if kind == "float" and type(value) is int:
         return float(value)
-    expected = {"int": int, "float": float, "bool": bool, "null": type(None)}.get(kind)
-    if expected is not None and type(value) is not expected:
+    if type(value) is not {"int": int, "float": float, "bool": bool, "null": type(None)}[kind]:
         raise ValueError(f"cannot be read as !!{kind}")
     return value
 
 
+def plain_key(text: str) -> str | None:
+    """An unquoted, untagged mapping key as the string it becomes in JSON; None for the null key, which is refused.
+
+    Raises ValueError for a number that no key can be.
+    """
+    if text in _NOT_IN_JSON:
+        return _NOT_IN_JSON[text]
+    return key_text(resolve_plain(text))
+
+
 def key_text(value: Scalar) -> str | None:
-    """A mapping key as the string it becomes in JSON; None for the null key, which is refused."""
+    """A mapping key as the string it becomes in JSON; None for the null key. Raises ValueError for integers beyond 63 bits."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
+        if value > _HIGHEST_KEY:
+            raise ValueError("is too large a number for a key")
         return str(value)
     if isinstance(value, float):
         return _float_text(value)
@@ -94,8 +105,43 @@ def key_text(value: Scalar) -> str | None:
 
 
 def _float_text(value: float) -> str:
-    # Go prints float keys at 32 bits: 1.5, 1e+20.
-    return f"{value:.8g}"
+    """A float key as Go writes it: the shortest text that gives the same 32-bit float, with an exponent from 1e+06 on."""
+    import struct
+
+    def rounded(number: float) -> float:
+        single: float = struct.unpack("<f", struct.pack("<f", number))[0]
+        return single
+
+    try:
+        single = rounded(value)
+    except OverflowError:
+        return "-.inf" if value < 0 else ".inf"
+    digits = next(digits for digits in range(1, 10) if rounded(float(f"{single:.{digits}g}")) == single)
+    mantissa, _, exponent = f"{single:.{digits - 1}e}".partition("e")
+    if -4 <= int(exponent) < 6:
+        return f"{single:.{max(digits - 1 - int(exponent), 0)}f}"
+    return f"{mantissa}e{exponent}"
+
+
+def _binary(text: str) -> str:
+    import base64
+
+    try:
+        return base64.b64decode(re.sub(r"[\r\n]", "", text), validate=True).decode("utf-8", "replace")
+    except ValueError:
+        raise ValueError("is no base64, as !!binary wants it") from None
+
+
+_DATE = re.compile(
+    r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
+    r"(?:[Tt][0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}(?:[.,][0-9]+)?(?:Z|[+-][0-9]{2}:[0-9]{2})"
+    r"| +[0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}(?:[.,][0-9]+)?)?"
+)
+
+
+def _is_timestamp(text: str) -> bool:
+    # By its form only: that there is no 31st of February is not worth more code.
+    return _DATE.fullmatch(text) is not None
 
 
 def _integer(digits: str) -> int | None:
@@ -106,10 +152,9 @@ def _integer(digits: str) -> int | None:
         number = int(body, base) if pattern.fullmatch(body) else None
     elif _OCTAL.fullmatch(body):
         number = int(body, 8)
-    elif _DECIMAL.fullmatch(body) and (body[0] != "0" or body == "0"):
-        number = int(body)
     else:
-        return None
+        # No longer decimal fits, and Python would refuse to convert a very long one.
+        number = int(body) if _DECIMAL.fullmatch(body) else None
     if number is None:
         return None
     number = -number if sign == "-" else number

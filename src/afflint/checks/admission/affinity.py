@@ -4,17 +4,42 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
+from afflint.checks.admission.late import late, of_workloads
+from afflint.checks.admission.selectors import label_key_carriers, map_at, selecting
+from afflint.checks.admission.spelling import (
+    EXPRESSION,
+    NODE_SELECTOR,
+    POD_TERM,
+    SPREAD,
+    WEIGHTED_NODE_TERM,
+    WEIGHTED_POD_TERM,
+    has_unknown,
+    lacks,
+    wrong_word,
+)
 from afflint.checks.match import Match, Target
-from afflint.checks.wording import nearest, quoted
+from afflint.checks.wording import listing, quoted
 from afflint.kube.constraints import Item, PodTerm, items
 from afflint.kube.label_syntax import is_subdomain
-from afflint.kube.manifests import Manifest, Workload
+from afflint.kube.manifests import Workload
 from afflint.kube.placeholders import is_placeholder
+from afflint.kube.types import INT32
 
 _NODE_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _SELECTOR_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
-_POD_REFUSED = " (the object is stored, but every pod made from it is refused)"
+_TOLERATION_OPERATORS = ("Equal", "Exists")
+_COMPARISONS = ("Gt", "Lt")
+_COMPARING_TOLERATIONS = "TaintTolerationComparisonOperators"
+_OTHER_OPERATORS = {
+    "=": ("In", "Equal"),
+    "==": ("In", "Equal"),
+    "Equal": ("In",),
+    "Equals": ("In", "Equal"),
+    "!=": ("NotIn",),
+    "NotExists": ("DoesNotExist",),
+}
 
 # Labels that controllers add to their pods before the API server merges matchLabelKeys into selectors.
 _ADDED_LABELS = {
@@ -26,207 +51,233 @@ _ADDED_LABELS = {
 }
 
 
-def weight_out_of_range(manifest: Manifest, _target: Target) -> Iterator[Match]:
+@of_workloads
+def weight_out_of_range(workload: Workload, _target: Target) -> Iterator[Match]:
     """Preferred terms whose weight is missing or not 1 to 100."""
-    if not isinstance(manifest, Workload):
-        return
-    for weighted in (*manifest.constraints.node_preferred, *manifest.constraints.pod_preferred):
-        weight = weighted.data.get("weight")
-        path = (*weighted.path, "weight")
-        if weight is None:
-            yield Match(path, "a preferred term without a weight", "Add `weight:` with a number from 1 to 100.")
-        elif type(weight) in (int, float) and not 1 <= weight <= 100:
-            nearer = 100 if weight > 100 else 1
-            yield Match(path, f"the weight {quoted(weight)} is out of range", f"Write a number from 1 to 100, such as {nearer}.")
+    constraints = workload.constraints
+    for terms, struct in ((constraints.node_preferred, WEIGHTED_NODE_TERM), (constraints.pod_preferred, WEIGHTED_POD_TERM)):
+        for weighted in terms:
+            weight, path = weighted.data.get("weight"), (*weighted.path, "weight")
+            if weight is None:
+                if lacks(workload, weighted, "weight", struct):
+                    yield Match(path, "a preferred term without a weight", "Add `weight:` with a number from 1 to 100.")
+            elif INT32.fits(weight) and not 1 <= weight <= 100:
+                nearer = 100 if weight > 100 else 1
+                yield Match(path, f"the weight {quoted(weight)} is out of range", f"Write a number from 1 to 100, such as {nearer}.")
 
 
-def empty_topology_key(manifest: Manifest, _target: Target) -> Iterator[Match]:
+@of_workloads
+def empty_topology_key(workload: Workload, _target: Target) -> Iterator[Match]:
     """Pod terms and spread constraints without a topology key."""
-    if not isinstance(manifest, Workload):
-        return
-    carriers: list[tuple[str, Item | PodTerm]] = [(f"{term.name} term", term) for term in manifest.constraints.pod_terms]
-    carriers += [("topology spread constraint", spread) for spread in manifest.constraints.spreads]
-    for name, item in carriers:
-        key = item.data.get("topologyKey")
-        if key == "" or (key is None and not _is_wrapped(item)):
-            state = "an empty topologyKey" if key == "" else "no topologyKey"
-            yield Match((*item.path, "topologyKey"), f"this {name} has {state}; there is no default and no meaning of all topologies")
+    for term in workload.constraints.pod_terms:
+        # A required term with podAffinityTerm in it is another mistake, and reported as that one.
+        if not term.data.get("topologyKey") and "podAffinityTerm" not in term.data:
+            yield from _no_topology_key(workload, term, f"{term.name} term")
+    for spread in workload.constraints.spreads:
+        if not spread.data.get("topologyKey"):
+            yield from _no_topology_key(workload, spread, "topology spread constraint")
 
 
-def _is_wrapped(item: Item | PodTerm) -> bool:
-    """A required term with podAffinityTerm in it is another mistake, and reported as that one."""
-    return "podAffinityTerm" in item.data
+def _no_topology_key(workload: Workload, item: Item | PodTerm, name: str) -> Iterator[Match]:
+    key, path = item.data.get("topologyKey"), (*item.path, "topologyKey")
+    struct = POD_TERM if isinstance(item, PodTerm) else SPREAD
+    if key == "":
+        yield Match(path, f"this {name} has an empty topologyKey, which does not stand for every topology; there is no default")
+    elif key is None and "topologyKey" in map_at(item.data, "labelSelector", "matchLabels"):
+        inside = (*item.path, "labelSelector", "matchLabels", "topologyKey")
+        message = "topologyKey stands in matchLabels, where it is taken for a label"
+        yield Match(inside, message, "Dedent topologyKey to stand beside labelSelector.", key=True, field=path)
+    elif key is None and lacks(workload, item, "topologyKey", struct):
+        yield Match(path, f"this {name} has no topologyKey, and there is no default")
 
 
-def unknown_operator(manifest: Manifest, target: Target) -> Iterator[Match]:
+@of_workloads
+def unknown_operator(workload: Workload, target: Target) -> Iterator[Match]:
     """Operators of match expressions and tolerations that do not exist, or not there."""
-    if not isinstance(manifest, Workload):
+    for expression in selecting(workload).node_expressions:
+        yield from _operator_faults(workload, expression, _NODE_OPERATORS, "a node selector term")
+    for expression in selecting(workload).selector_expressions:
+        yield from _operator_faults(workload, expression, _SELECTOR_OPERATORS, "a label selector")
+    for toleration in workload.constraints.tolerations:
+        yield from _toleration_operator_faults(workload, toleration, target)
+
+
+def _operator_faults(workload: Workload, expression: Item, known: tuple[str, ...], where: str) -> Iterator[Match]:
+    operator, path = expression.data.get("operator"), (*expression.path, "operator")
+    if operator in known:
         return
-    for term in manifest.constraints.node_terms:
-        for expression in items(term.data, "matchExpressions", term.path):
-            yield from _operator_fault(expression, _NODE_OPERATORS)
-    for selector in _label_selectors(manifest):
-        for expression in items(selector.data, "matchExpressions", selector.path):
-            yield from _operator_fault(expression, _SELECTOR_OPERATORS)
-    comparing = target.version >= (1, 35) and "TaintTolerationComparisonOperators" in target.feature_gates
-    for toleration in manifest.constraints.tolerations:
-        operator = toleration.data.get("operator")
-        known = ("Equal", "Exists", "Gt", "Lt") if comparing else ("Equal", "Exists")
-        if operator == "" and manifest.kind.kubevirt and manifest.kind.name != "VirtualMachinePool":
-            yield Match(
-                (*toleration.path, "operator"), "an empty operator, which KubeVirt refuses", "Write `Equal` or `Exists`, or leave it out."
-            )
-        elif type(operator) is str and operator and operator not in known:
-            yield _unknown_operator(toleration, operator, known, "a toleration")
-
-
-def _operator_fault(expression: Item, known: tuple[str, ...]) -> Iterator[Match]:
-    operator = expression.data.get("operator")
     if operator is None:
-        yield Match((*expression.path, "operator"), "a match expression without an operator", f"Write one of {', '.join(known)}.")
-    elif type(operator) is str and operator not in known:
-        yield _unknown_operator(expression, operator, known, "a label selector" if known is _SELECTOR_OPERATORS else "a node selector term")
+        if lacks(workload, expression, "operator", EXPRESSION):
+            yield Match(path, "a match expression without an operator", f"Write {listing(known, 'or')}.")
+    elif operator in _COMPARISONS:
+        yield Match(path, f"{where} has no operator {operator}; only node selector terms have it", f"Write {listing(known, 'or')}.")
+    elif type(operator) is str and not is_placeholder(operator):
+        yield _unknown_operator(workload, expression, operator, known, where)
 
 
-def _unknown_operator(item: Item, operator: str, known: tuple[str, ...], where: str) -> Match:
-    path = (*item.path, "operator")
-    if operator in ("Gt", "Lt"):
-        message = f"{where} has no operator {operator}; it compares node labels only"
-        return Match(path, message, f"Write one of {', '.join(known)}.")
-    close = {"=": "In", "==": "In", "!=": "NotIn", "Equals": known[0], "Equal": "In", "NotExists": "DoesNotExist"}.get(operator)
-    close = close if close in known else nearest(operator, known)
-    hint = f"; did you mean {quoted(close)}?" if close else ""
-    return Match(path, f"{where} has no operator {quoted(operator)}{hint}", f"Write one of {', '.join(known)}.", replacement=close)
-
-
-def operator_values_mismatch(manifest: Manifest, _target: Target) -> Iterator[Match]:
-    """In and NotIn without values, Exists and DoesNotExist with some, Gt and Lt with other than one."""
-    if not isinstance(manifest, Workload):
+def _toleration_operator_faults(workload: Workload, toleration: Item, target: Target) -> Iterator[Match]:
+    operator, path = toleration.data.get("operator"), (*toleration.path, "operator")
+    is_pool = workload.kind.name == "VirtualMachinePool"
+    if operator in _TOLERATION_OPERATORS or type(operator) is not str or is_placeholder(operator):
         return
-    for term in manifest.constraints.node_terms:
-        for expression in items(term.data, "matchExpressions", term.path):
-            yield from _values_fault(expression, comparing=True)
-    for selector in _label_selectors(manifest):
-        for expression in items(selector.data, "matchExpressions", selector.path):
-            yield from _values_fault(expression, comparing=False)
+    if not operator:
+        if workload.kind.kubevirt and not is_pool:
+            yield Match(path, "an empty operator, which KubeVirt refuses", "Write Equal or Exists, or leave it out.")
+    elif operator not in _COMPARISONS:
+        yield late(_unknown_operator(workload, toleration, operator, _TOLERATION_OPERATORS, "a toleration"), is_pool)
+    elif target.version < (1, 35):
+        yield late(Match(path, f"a toleration has no operator {operator} before Kubernetes 1.35", "Write Equal or Exists."), is_pool)
+    elif _COMPARING_TOLERATIONS not in target.feature_gates:
+        message = f"a toleration has no operator {operator} unless the feature gate {_COMPARING_TOLERATIONS} is on"
+        yield late(Match(path, message, "Write Equal or Exists."), is_pool)
 
 
-def _values_fault(expression: Item, *, comparing: bool) -> Iterator[Match]:
+def _unknown_operator(workload: Workload, item: Item, operator: str, known: tuple[str, ...], where: str) -> Match:
+    close = next((each for each in _OTHER_OPERATORS.get(operator, ()) if each in known), None)
+    return wrong_word(workload, (*item.path, "operator"), f"{where} has no operator {quoted(operator)}", operator, known, close)
+
+
+@of_workloads
+def operator_values_mismatch(workload: Workload, _target: Target) -> Iterator[Match]:
+    """In and NotIn without values, Exists and DoesNotExist with some, Gt and Lt with other than one."""
+    for expression in selecting(workload).node_expressions:
+        yield from _values_faults(workload, expression, comparing=True)
+    for expression in selecting(workload).selector_expressions:
+        yield from _values_faults(workload, expression, comparing=False)
+
+
+def _values_faults(workload: Workload, expression: Item, *, comparing: bool) -> Iterator[Match]:
     operator, values = expression.data.get("operator"), expression.data.get("values")
     if values is not None and type(values) is not list:
         return
-    path, count = (*expression.path, "values"), len(values or ())
-    if operator in ("In", "NotIn") and count == 0:
+    path, count = (*expression.path, "values"), len(values) if values else 0
+    if operator in ("Exists", "DoesNotExist"):
+        if count:
+            other = "In" if operator == "Exists" else "NotIn"
+            yield Match(path, f"the operator {operator} takes no values", f"Remove values, or write {other} if these values are meant.")
+    elif values is None and not lacks(workload, expression, "values", EXPRESSION):
+        return
+    elif operator in ("In", "NotIn") and count == 0:
         yield Match(path, f"the operator {operator} needs values, and there are none", "Add values, or ask with Exists or DoesNotExist.")
-    elif operator in ("Exists", "DoesNotExist") and count:
-        other = "In" if operator == "Exists" else "NotIn"
-        yield Match(path, f"the operator {operator} takes no values", f"Remove values, or use {other} if these values are meant.")
-    elif comparing and operator in ("Gt", "Lt") and count != 1:
-        yield Match(
-            path, f"the operator {operator} takes exactly one value, and there are {count or 'none'}", "Give one whole number in quotes."
-        )
+    elif comparing and operator in _COMPARISONS and count != 1:
+        message = f"the operator {operator} takes exactly one value, and there are {count or 'none'}"
+        yield Match(path, message, "Give one whole number in quotes.")
 
 
-def empty_node_selector_terms(manifest: Manifest, _target: Target) -> Iterator[Match]:
+@of_workloads
+def empty_node_selector_terms(workload: Workload, _target: Target) -> Iterator[Match]:
     """A required node affinity without terms."""
-    if isinstance(manifest, Workload) and manifest.constraints.node_required:
-        required = manifest.constraints.node_required
-        terms = required.data.get("nodeSelectorTerms")
-        wrongly_filled = required.data.keys() & {"matchExpressions", "matchFields"}
-        if (terms is None and not wrongly_filled) or terms == []:
-            yield Match((*required.path, "nodeSelectorTerms"), "a required node affinity without nodeSelectorTerms")
+    required = workload.constraints.node_required
+    if required and required.data.get("nodeSelectorTerms") in (None, []) and not has_unknown(required, NODE_SELECTOR):
+        yield Match((*required.path, "nodeSelectorTerms"), "a required node affinity without nodeSelectorTerms")
 
 
-def missing_preference(manifest: Manifest, _target: Target) -> Iterator[Match]:
+@of_workloads
+def missing_preference(workload: Workload, _target: Target) -> Iterator[Match]:
     """Preferred node terms without a preference: KubeVirt refuses them, the API server reads them as matching nothing."""
-    if isinstance(manifest, Workload) and manifest.kind.kubevirt:
-        for weighted in manifest.constraints.node_preferred:
-            if weighted.data.get("preference") is None and not weighted.data.keys() & {"matchExpressions", "matchFields"}:
+    if workload.kind.kubevirt:
+        for weighted in workload.constraints.node_preferred:
+            if not has_unknown(weighted, WEIGHTED_NODE_TERM) and lacks(workload, weighted, "preference", WEIGHTED_NODE_TERM):
                 yield Match((*weighted.path, "preference"), "a preferred node term without a preference")
 
 
-def invalid_match_field(manifest: Manifest, _target: Target) -> Iterator[Match]:
+@of_workloads
+def invalid_match_field(workload: Workload, _target: Target) -> Iterator[Match]:
     """matchFields other than ``metadata.name`` In or NotIn one node name."""
-    if not isinstance(manifest, Workload):
-        return
-    for term in manifest.constraints.node_terms:
-        for expression in items(term.data, "matchFields", term.path):
-            yield from _match_field_faults(expression)
+    for term in workload.constraints.node_terms:
+        if "matchFields" in term.data:
+            for requirement in items(term.data, "matchFields", term.path):
+                yield from _match_field_faults(workload, requirement)
 
 
-def _match_field_faults(expression: Item) -> Iterator[Match]:
-    key, operator, values = (expression.data.get(name) for name in ("key", "operator", "values"))
-    if type(key) in (str, type(None)) and key != "metadata.name":
-        yield Match(
-            (*expression.path, "key"),
-            f"matchFields knows only metadata.name, not {quoted(key or '')}",
-            "Move the requirement to matchExpressions if it is about a label.",
-        )
-    if type(operator) in (str, type(None)) and operator not in ("In", "NotIn"):
-        yield Match(
-            (*expression.path, "operator"), f"matchFields takes only In and NotIn, not {quoted(operator or '')}", "Write In or NotIn."
-        )
-    if values is not None and type(values) is not list:
+def _match_field_faults(workload: Workload, requirement: Item) -> Iterator[Match]:
+    key, operator = requirement.data.get("key"), requirement.data.get("operator")
+    if type(key) is str and key != "metadata.name":
+        remedy = "Write `metadata.name`; requirements about labels belong in matchExpressions."
+        yield Match((*requirement.path, "key"), f"matchFields knows only metadata.name, not {quoted(key)}", remedy)
+    elif key is None and lacks(workload, requirement, "key", EXPRESSION):
+        yield Match((*requirement.path, "key"), "a matchFields requirement without a key", "Add `key: metadata.name`.")
+    if type(operator) is str and operator not in ("In", "NotIn"):
+        yield Match((*requirement.path, "operator"), f"matchFields takes only In and NotIn, not {quoted(operator)}", "Write In or NotIn.")
+    elif operator is None and lacks(workload, requirement, "operator", EXPRESSION):
+        yield Match((*requirement.path, "operator"), "a matchFields requirement without an operator", "Write In or NotIn.")
+    yield from _node_name_faults(workload, requirement, operator)
+
+
+def _node_name_faults(workload: Workload, requirement: Item, operator: object) -> Iterator[Match]:
+    values, path = requirement.data.get("values"), (*requirement.path, "values")
+    if not values and (type(values) is list or lacks(workload, requirement, "values", EXPRESSION)):
+        yield Match(path, "matchFields takes exactly one node name, and there are none", "Name one node.")
+    if type(values) is not list or not values:
         return
-    path = (*expression.path, "values")
-    if len(values or ()) != 1:
-        yield Match(
-            path, f"matchFields takes exactly one node name, and there are {len(values or ()) or 'none'}", "Write one term for each node."
-        )
+    if len(values) > 1:
+        each = "NotIn requirement" if operator == "NotIn" else "term"
+        yield Match(path, f"matchFields takes exactly one node name, and there are {len(values)}", f"Write one {each} for each node.")
         return
-    name = values[0] or "" if values else ""
+    name = values[0]
+    if name is None and not workload.kind.kubevirt:
+        name = ""
     if type(name) is str and not is_subdomain(name) and not is_placeholder(name):
-        yield Match((*path, 0), f"{quoted(name)} can be no node name", "Node names have lower-case letters, digits, `-` and `.` only.")
+        remedy = "A node name has at most 253 lower-case letters, digits, `-` and `.`."
+        yield Match((*path, 0), f"{quoted(name)} can be no node name", remedy)
 
 
-def label_keys_conflict(manifest: Manifest, _target: Target) -> Iterator[Match]:
+@of_workloads
+def label_keys_conflict(workload: Workload, target: Target) -> Iterator[Match]:
     """matchLabelKeys and mismatchLabelKeys that the selector beside them makes impossible or ambiguous."""
-    if not isinstance(manifest, Workload):
-        return
-    late = _POD_REFUSED if manifest.kind.kubevirt else ""
-    carriers: tuple[Item | PodTerm, ...] = (*manifest.constraints.pod_terms, *manifest.constraints.spreads)
-    for item in carriers:
-        if "matchLabelKeys" not in item.data and "mismatchLabelKeys" not in item.data:
-            continue
-        match, mismatch = _texts(item, "matchLabelKeys"), _texts(item, "mismatchLabelKeys")
-        for field, keys in (("matchLabelKeys", match), ("mismatchLabelKeys", mismatch)):
-            if keys and item.data.get("labelSelector") is None:
-                message = f"{field} narrows the labelSelector, and there is none{late}"
-                yield Match((*item.path, field), message, "Add a labelSelector; `{}` selects all pods.")
-        for index, key in enumerate(match):
-            if key in mismatch:
-                yield Match((*item.path, "matchLabelKeys", index), f"{quoted(key)} stands in matchLabelKeys and in mismatchLabelKeys{late}")
-        yield from _repeated_keys(item, match, manifest)
+    for item in label_key_carriers(workload):
+        if "matchLabelKeys" in item.data or "mismatchLabelKeys" in item.data:
+            for match in (*_two_lists(workload, item), *_repeated_keys(workload, item, target)):
+                yield late(match, workload.kind.kubevirt)
 
 
-def _repeated_keys(item: Item | PodTerm, match: list[str], workload: Workload) -> Iterator[Match]:
+def _two_lists(workload: Workload, item: Item | PodTerm) -> Iterator[Match]:
+    struct = POD_TERM if isinstance(item, PodTerm) else SPREAD
+    lists = {field: _texts(item, field) for field in ("matchLabelKeys", "mismatchLabelKeys") if field in struct.fields}
+    for field, keys in lists.items():
+        if keys and lacks(workload, item, "labelSelector", struct):
+            message = f"{field} narrows the labelSelector, and there is none"
+            yield Match((*item.path, field), message, "Add a labelSelector; `{}` selects all pods.")
+    mismatch = frozenset(lists.get("mismatchLabelKeys", ()))
+    for index, key in enumerate(lists["matchLabelKeys"]):
+        if key in mismatch:
+            message = f"{quoted(key)} stands in matchLabelKeys and in mismatchLabelKeys"
+            yield Match((*item.path, "matchLabelKeys", index), message, "Remove it from one of the two lists.")
+
+
+def _repeated_keys(workload: Workload, item: Item | PodTerm, target: Target) -> Iterator[Match]:
     """The server adds ``key In [own value]`` for each key that the pod has, and then refuses keys that stand twice."""
-    selector = item.data.get("labelSelector")
-    if type(selector) is not dict:
+    selector, keys = item.data.get("labelSelector"), _texts(item, "matchLabelKeys")
+    selected = list(_selected_keys(selector)) if type(selector) is dict else []
+    if type(selector) is not dict or (len(set(keys)) == len(keys) and set(keys).isdisjoint(selected)):
         return
-    standing = Counter(expression.data.get("key") for expression in items(selector, "matchExpressions", ()))
-    labels = selector.get("matchLabels")
-    standing.update(list(labels) if type(labels) is dict else [])
-    pod_labels = {*workload.template_labels, *_ADDED_LABELS.get(workload.kind.name, ())}
-    for index, key in enumerate(match):
-        merged = match.count(key) if key in pod_labels else 0
-        if standing[key] + merged > 1 and match.index(key) == index:
-            late = "" if workload.kind.name == "Pod" else _POD_REFUSED
-            message = f"{quoted(key)} stands in matchLabelKeys and is asked for by the labelSelector as well{late}"
-            if not standing[key]:
-                message = f"{quoted(key)} stands in matchLabelKeys more than once{late}"
-            yield Match((*item.path, "matchLabelKeys", index), message, "Name the key once: in the selector or in matchLabelKeys.")
+    # Before 1.34 nothing was merged into the selectors of spread constraints, and no key of theirs could be in both.
+    merged = isinstance(item, PodTerm) or target.version >= (1, 34)
+    pod_labels = {*workload.template_labels, *_ADDED_LABELS.get(workload.kind.name, ())} if merged else set()
+    in_selector, in_keys = Counter(selected), Counter(keys)
+    first = {key: index for index, key in reversed([*enumerate(keys)])}
+    for key, index in first.items():
+        standing, added = in_selector[key], in_keys[key] if key in pod_labels else 0
+        if standing + added > (1 if merged else 0):
+            found = Match((*item.path, "matchLabelKeys", index), *_repetition(key, standing))
+            yield late(found, merged and standing < 2 and workload.kind.name != "Pod")
+
+
+def _selected_keys(selector: dict[str, Any]) -> Iterator[str]:
+    yield from map_at(selector, "matchLabels")
+    for expression in items(selector, "matchExpressions", ()):
+        key = expression.data.get("key")
+        if type(key) is str:
+            yield key
+
+
+def _repetition(key: str, standing: int) -> tuple[str, str]:
+    if not standing:
+        return f"{quoted(key)} stands in matchLabelKeys more than once", "Name the key once."
+    where = ", and twice in the labelSelector" if standing > 1 else " and is asked for by the labelSelector as well"
+    return f"{quoted(key)} stands in matchLabelKeys{where}", "Name the key once: in the selector or in matchLabelKeys."
 
 
 def _texts(item: Item | PodTerm, field: str) -> list[str]:
     values = item.data.get(field)
     return [value for value in values if type(value) is str] if type(values) is list else []
-
-
-def _label_selectors(workload: Workload) -> Iterator[Item]:
-    """The label selectors of the constraints, and the controller's own where its expressions are read."""
-    yield from workload.constraints.selectors
-    if workload.kind.selector in ("core", "kubevirt") or workload.kind.name == "Job":
-        selector = workload.spec.get("selector")
-        if type(selector) is dict:
-            yield Item((*workload.base, "spec", "selector"), selector)

@@ -4,67 +4,80 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from afflint.checks.admission.late import late, of_workloads
+from afflint.checks.admission.spelling import TOLERATION, lacks, wrong_word
 from afflint.checks.match import Match, Target
-from afflint.checks.wording import nearest, quoted
+from afflint.checks.wording import listing, quoted
+from afflint.findings import Path
 from afflint.kube.constraints import Item
 from afflint.kube.label_syntax import is_value, value_fault
-from afflint.kube.manifests import Manifest, Workload
+from afflint.kube.manifests import Workload
 from afflint.kube.placeholders import is_placeholder
 
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-_POD_REFUSED = " (the object is stored, but every pod made from it is refused)"
 
 
-def invalid_toleration(manifest: Manifest, _target: Target) -> Iterator[Match]:
+@of_workloads
+def invalid_toleration(workload: Workload, _target: Target) -> Iterator[Match]:
     """Keys, values, effects and seconds of tolerations that do not go together."""
-    if not isinstance(manifest, Workload):
-        return
-    kubevirt = manifest.kind.kubevirt
-    checks_words = kubevirt and manifest.kind.name != "VirtualMachinePool"
-    for toleration in manifest.constraints.tolerations:
-        if checks_words and toleration.data.get("effect") == "":
-            yield Match(
-                (*toleration.path, "effect"), "an empty effect, which KubeVirt refuses", "Leave effect out to tolerate every effect."
-            )
-        for fault in toleration_faults(toleration):
-            late = kubevirt and not (checks_words and fault.path[-1] == "effect" and "cannot be" in fault.message)
-            yield fault._replace(message=fault.message + _POD_REFUSED) if late else fault
+    kubevirt, is_pool = workload.kind.kubevirt, workload.kind.name == "VirtualMachinePool"
+    for toleration in workload.constraints.tolerations:
+        effect, path = toleration.data.get("effect"), (*toleration.path, "effect")
+        if _is_wrong_effect(effect):
+            yield late(wrong_word(workload, path, f"the effect cannot be {quoted(effect)}", str(effect), _EFFECTS), is_pool)
+        elif effect == "" and kubevirt and not is_pool:
+            yield Match(path, "an empty effect, which KubeVirt refuses", "Leave effect out to tolerate every effect.")
+            continue
+        for match in _clashes(toleration):
+            yield late(match, kubevirt)
+        for field, match in _omissions(toleration):
+            if toleration.data.get(field) == "" or lacks(workload, toleration, field, TOLERATION):
+                yield late(match, kubevirt)
 
 
 def toleration_faults(toleration: Item) -> Iterator[Match]:
     """What the API server's own validation says of one toleration, but for its key's syntax and unknown operators."""
-    data, path = toleration.data, toleration.path
-    key, operator, value, effect = ((data.get(name) or "") for name in ("key", "operator", "value", "effect"))
-    if any(type(each) is not str for each in (key, operator, value, effect)):
-        return
-    if not key and operator != "Exists":
-        yield Match(
-            (*path, "operator"),
-            "a toleration without a key tolerates every taint, and only with the operator Exists",
-            "Add the key of the taint, or write `operator: Exists` if every taint is meant.",
-        )
-    if operator == "Exists" and value:
-        yield Match(
-            (*path, "value"),
-            "a toleration with the operator Exists has no value",
-            "Remove value, or write `operator: Equal`.",
-            field=(*path, "operator"),
-        )
-    elif operator in ("", "Equal") and not is_value(value) and not is_placeholder(value):
-        yield Match(
-            (*path, "value"),
+    effect = toleration.data.get("effect")
+    if _is_wrong_effect(effect):
+        yield Match((*toleration.path, "effect"), f"the effect cannot be {quoted(effect)}", f"Write {listing(_EFFECTS, 'or')}.")
+    yield from _clashes(toleration)
+    for _, match in _omissions(toleration):
+        yield match
+
+
+def _is_wrong_effect(effect: object) -> bool:
+    return type(effect) is str and effect != "" and effect not in _EFFECTS and not is_placeholder(effect)
+
+
+def _clashes(toleration: Item) -> Iterator[Match]:
+    """Fields that are there and do not go together."""
+    path = toleration.path
+    operator, value, effect = (toleration.data.get(name) or "" for name in ("operator", "value", "effect"))
+    if operator == "Exists" and value and type(value) is str:
+        message = "a toleration with the operator Exists has no value"
+        yield Match((*path, "value"), message, "Remove value, or write `operator: Equal`.", field=(*path, "operator"))
+    elif operator in ("", "Equal") and type(value) is str and not is_value(value) and not is_placeholder(value):
+        message, remedy = (
             f"{quoted(value)} is no label value: {value_fault(value)}",
             "Write the value of the taint as it stands on the node.",
-            field=(*path, "operator"),
         )
-    if data.get("tolerationSeconds") is not None and effect != "NoExecute":
-        yield Match(
-            (*path, "effect") if effect else (*path, "tolerationSeconds"),
-            "tolerationSeconds works only with the effect NoExecute",
-            "Write `effect: NoExecute`, or remove tolerationSeconds.",
-            field=(*path, "effect"),
-        )
-    if effect and effect not in _EFFECTS and not is_placeholder(effect):
-        close = nearest(effect, _EFFECTS)
-        hint = f"; did you mean {quoted(close)}?" if close else ""
-        yield Match((*path, "effect"), f"the effect cannot be {quoted(effect)}{hint}", f"Write {', '.join(_EFFECTS)}.", replacement=close)
+        yield Match((*path, "value"), message, remedy, field=(*path, "operator"))
+    if effect in ("NoSchedule", "PreferNoSchedule") and toleration.data.get("tolerationSeconds") is not None:
+        yield _seconds_without_no_execute((*path, "effect"), toleration)
+
+
+def _omissions(toleration: Item) -> Iterator[tuple[str, Match]]:
+    """Fields that are not there, or empty, and that others need: the field and the match."""
+    data = toleration.data
+    # An operator that nobody knows is reported as that.
+    if not data.get("key") and data.get("operator") in (None, "", "Equal"):
+        message = "a toleration without a key needs `operator: Exists`, and then tolerates every taint"
+        remedy = "Add the key of the taint, or write `operator: Exists` if every taint is meant."
+        yield "key", Match((*toleration.path, "operator"), message, remedy)
+    if not data.get("effect") and data.get("tolerationSeconds") is not None:
+        yield "effect", _seconds_without_no_execute((*toleration.path, "tolerationSeconds"), toleration)
+
+
+def _seconds_without_no_execute(path: Path, toleration: Item) -> Match:
+    message = "tolerationSeconds works only with the effect NoExecute"
+    return Match(path, message, "Write `effect: NoExecute`, or remove tolerationSeconds.", field=(*toleration.path, "effect"))

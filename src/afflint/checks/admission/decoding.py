@@ -1,0 +1,36 @@
+"""Where the data of an object does not fit its type: the fields nobody knows and the values of wrong types, found once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from afflint.findings import Path
+from afflint.kube.kinds import CUSTOM_PLACEMENT
+from afflint.kube.manifests import Manifest, Workload
+from afflint.kube.types import Mismatch
+
+
+def mismatches_of(manifest: Manifest) -> tuple[Mismatch, ...]:
+    """Every mismatch of an object; remembered by the object, because several rules share them."""
+    if manifest.mismatches is None:
+        root = manifest.kind.root
+        if root is None:
+            manifest.mismatches = tuple(_custom_mismatches(manifest))
+        else:
+            # The fast question first: nearly every manifest fits.
+            manifest.mismatches = () if root.fits(manifest.data) else tuple(root.mismatches(manifest.data, manifest.base))
+    return manifest.mismatches
+
+
+def _custom_mismatches(manifest: Manifest) -> Iterator[Mismatch]:
+    """A custom resource's own fields are its own affair; the placement fields of its pod template are core's."""
+    if isinstance(manifest, Workload):
+        for name, type_ in CUSTOM_PLACEMENT.items():
+            if name in manifest.pod:
+                yield from type_.mismatches(manifest.pod[name], (*manifest.pod_path, name))
+
+
+def is_metadata_malformed(manifest: Manifest, template: Path) -> bool:
+    """True when something in a pod template, other than its spec, does not fit its type: its labels may be other than they seem."""
+    depth = len(template)
+    return any(each.path[:depth] == template and each.path[depth : depth + 1] != ("spec",) for each in mismatches_of(manifest))

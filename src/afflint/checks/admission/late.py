@@ -1,0 +1,42 @@
+"""Whether a mistake is refused at once, or the object is stored and only its pods are refused; and how messages say so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import wraps
+
+from afflint.checks.match import Match, Target
+from afflint.kube.manifests import Manifest, Workload
+
+_STATEFUL_SETS_READ = (1, 34)
+LATE = " (the object is stored, but every pod made from it is refused)"
+
+ManifestCheck = Callable[[Manifest, Target], Iterator[Match]]
+WorkloadCheck = Callable[[Workload, Target], Iterator[Match]]
+
+
+def late(match: Match, stored: bool = True) -> Match:
+    """The match, saying that the object itself is ``stored`` and only its pods are refused."""
+    return match._replace(message=match.message + LATE) if stored and not match.message.endswith(LATE) else match
+
+
+def of_workloads(check: WorkloadCheck) -> ManifestCheck:
+    """A check of workloads alone. What it finds in a pod spec that the API server stores unread is said to be refused late."""
+
+    @wraps(check)
+    def checked(manifest: Manifest, target: Target) -> Iterator[Match]:
+        if not isinstance(manifest, Workload):
+            return iter(())
+        found = check(manifest, target)
+        # Before 1.34 the API server looked at nothing but labels and annotations in the pod template of a StatefulSet.
+        if target.version < _STATEFUL_SETS_READ and manifest.kind.name == "StatefulSet" and manifest.kind.group == "apps":
+            return _late_in_pod_spec(found, manifest)
+        return found
+
+    return checked
+
+
+def _late_in_pod_spec(found: Iterator[Match], workload: Workload) -> Iterator[Match]:
+    depth = len(workload.pod_path)
+    for match in found:
+        yield late(match, match.path[:depth] == workload.pod_path)

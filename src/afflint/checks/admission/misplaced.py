@@ -1,0 +1,204 @@
+"""Fields that exist, but not where they stand: beside, above or below their place, or without the object that wraps them."""
+
+from __future__ import annotations
+
+from afflint.checks.admission.spelling import (
+    EXPRESSION,
+    LABEL_SELECTOR,
+    NODE_SELECTOR,
+    NODE_TERM,
+    POD_TERM,
+    WEIGHTED_NODE_TERM,
+    WEIGHTED_POD_TERM,
+    meant_in,
+)
+from afflint.checks.match import Match
+from afflint.checks.wording import listing, quoted
+from afflint.findings import Path, field_of
+from afflint.kube.constraints import PREFERRED, REQUIRED
+from afflint.kube.kinds import METADATA, POD_SPEC, VMI_SPEC
+from afflint.kube.manifests import Manifest, Workload
+from afflint.kube.types import Mismatch
+
+# Where a placement field belongs, below the pod spec. Fields of terms are told apart by the struct that they ended up in.
+_HOMES: dict[str, tuple[Path, ...]] = {
+    "affinity": ((),),
+    "tolerations": ((),),
+    "nodeSelector": ((),),
+    "topologySpreadConstraints": ((),),
+    "schedulerName": ((),),
+    "nodeName": ((),),
+    "nodeAffinity": (("affinity",),),
+    "podAffinity": (("affinity",),),
+    "podAntiAffinity": (("affinity",),),
+    "nodeSelectorTerms": (("affinity", "nodeAffinity", REQUIRED),),
+    REQUIRED: (("affinity", "nodeAffinity"), ("affinity", "podAffinity"), ("affinity", "podAntiAffinity")),
+    PREFERRED: (("affinity", "nodeAffinity"), ("affinity", "podAffinity"), ("affinity", "podAntiAffinity")),
+}
+
+
+# Terms without their wrapper, or with one too many.
+
+
+def wrapper_fault(mismatch: Mismatch) -> Match | None:
+    """The match for an unknown field of an affinity term that lacks a wrapper, or has one where none belongs."""
+    name, path, struct = str(mismatch.path[-1]), mismatch.path, mismatch.struct
+    in_struct = _IN_STRUCT.get(struct.name) if struct else None
+    found = in_struct(name, path) if in_struct else None
+    return Match(path, *found, key=True) if found else None
+
+
+def _in_pod_term(name: str, path: Path) -> tuple[str, str] | None:
+    wrapped = path[-2] == "podAffinityTerm"
+    if name == "podAffinityTerm" and not wrapped:
+        message = "a required term has no podAffinityTerm wrapper; only preferred terms do"
+        return message, "Move its fields up into the list item and remove `podAffinityTerm:`."
+    if name == "weight" and wrapped:
+        return "weight stands inside podAffinityTerm", "Move weight one level up, beside podAffinityTerm."
+    if name == "weight":
+        return "a required term has no weight; only preferred terms do", f"Remove weight, or move the term to {PREFERRED}."
+    return None
+
+
+def _in_weighted_pod_term(name: str, _path: Path) -> tuple[str, str] | None:
+    field = meant_in(name, POD_TERM, WEIGHTED_POD_TERM)
+    if field is None:
+        return None
+    message = f"{name} stands directly in a preferred term; it belongs under podAffinityTerm{_as(field, name)}"
+    return message, "Indent labelSelector and topologyKey under `podAffinityTerm:`, beside weight."
+
+
+def _in_weighted_node_term(name: str, _path: Path) -> tuple[str, str] | None:
+    field = meant_in(name, NODE_TERM, WEIGHTED_NODE_TERM)
+    if field is None:
+        return None
+    return f"{name} stands beside weight; it belongs under preference{_as(field, name)}", f"Put {field} under `preference:`, beside weight."
+
+
+def _in_node_selector(name: str, _path: Path) -> tuple[str, str] | None:
+    field = meant_in(name, NODE_TERM, NODE_SELECTOR)
+    if field is None:
+        return None
+    message = f"{name} stands directly under {REQUIRED}; a required node affinity is a list of nodeSelectorTerms"
+    return message, f"Put it into a list item of nodeSelectorTerms: `nodeSelectorTerms: [{{{field}: …}}]`."
+
+
+def _in_node_term(name: str, path: Path) -> tuple[str, str] | None:
+    preferred = PREFERRED in path
+    if name == "nodeSelectorTerms":
+        message = "a preference is one term and has no nodeSelectorTerms" if preferred else "nodeSelectorTerms inside a term"
+        return message, "Put matchExpressions directly here; write several preferences as several list items."
+    if name not in ("preference", "weight"):
+        return None
+    if preferred:
+        return f"{name} stands inside preference", f"Move {name} one level up, into the list item."
+    return f"a required node term has no {name}; only preferred terms do", f"Remove {name}, or move the term to {PREFERRED}."
+
+
+def _as(field: str, name: str) -> str:
+    return "" if field == name else f", as {quoted(field)}"
+
+
+_IN_STRUCT = {
+    POD_TERM.name: _in_pod_term,
+    WEIGHTED_POD_TERM.name: _in_weighted_pod_term,
+    WEIGHTED_NODE_TERM.name: _in_weighted_node_term,
+    NODE_SELECTOR.name: _in_node_selector,
+    NODE_TERM.name: _in_node_term,
+}
+
+
+# Fields at a level where they are unknown.
+
+
+def misplaced_fault(mismatch: Mismatch, manifest: Manifest) -> Match | None:
+    """The match for an unknown field of placement, or labels, that is known at another level."""
+    name, path = str(mismatch.path[-1]), mismatch.path
+    holder = mismatch.struct.name if mismatch.struct else ""
+    found = _known_in_pod_spec(name, holder, manifest) or _known_beside_term(name, holder)
+    if found is None and name in ("labels", "label", "annotations"):
+        found = _labels_outside_metadata(name, holder, manifest)
+    return Match(path, *found, key=True) if found else None
+
+
+def _known_in_pod_spec(name: str, holder: str, manifest: Manifest) -> tuple[str, str] | None:
+    if name not in _HOMES or not isinstance(manifest, Workload) or (name == "nodeName" and manifest.kind.kubevirt):
+        return None
+    homes = [field_of((*manifest.pod_path[len(manifest.base) :], *home)) for home in _HOMES[name]]
+    message = f"{name} stands in the {holder}, where it is unknown; it belongs in {listing(homes, 'or')}"
+    return message, f"Move {name} to {homes[0] if len(homes) == 1 else 'one of them'}."
+
+
+def _known_beside_term(name: str, holder: str) -> tuple[str, str] | None:
+    is_term_field = name in POD_TERM.fields
+    if is_term_field and holder in (LABEL_SELECTOR.name, EXPRESSION.name):
+        return f"{name} stands inside the {holder}", f"Dedent {name} to stand beside labelSelector."
+    if name in LABEL_SELECTOR.fields and holder in (POD_TERM.name, WEIGHTED_POD_TERM.name, "topology spread constraint"):
+        return f"{name} stands directly in the {holder}", f"Put {name} under `labelSelector:`."
+    if name in EXPRESSION.fields and holder in (LABEL_SELECTOR.name, NODE_TERM.name, POD_TERM.name):
+        return f"{name} stands beside the match expressions, not in one", f"Indent {name} into its item of matchExpressions."
+    if holder in (NODE_TERM.name, WEIGHTED_NODE_TERM.name) and (is_term_field or name in ("matchLabels", "podAffinityTerm")):
+        message = f"{name} stands in a {holder}; it belongs to terms about pods"
+        return message, "Write matchExpressions about node labels here, or move the term to podAffinity or podAntiAffinity."
+    if holder in (POD_TERM.name, WEIGHTED_POD_TERM.name) and name in ("preference", "nodeSelectorTerms", "matchFields"):
+        message = f"{name} stands in a {holder}; it belongs to terms about nodes"
+        return message, "Write labelSelector and topologyKey here, or move the term to nodeAffinity."
+    return None
+
+
+def _labels_outside_metadata(name: str, holder: str, manifest: Manifest) -> tuple[str, str] | None:
+    if not isinstance(manifest, Workload) or holder.endswith("metadata"):
+        return None  # "label" beside "labels" is a slip of the pen, not of the level.
+    plural = "annotations" if name == "annotations" else "labels"
+    home = field_of((*manifest.template_path[len(manifest.base) :], "metadata", plural))
+    return f"{name} stands in the {holder}, where it is unknown; the pods get theirs from {home}", f"Move it to {home}."
+
+
+# Fields that are indented into a map of strings, where any key is known.
+
+
+def swallowed_fault(mismatch: Mismatch, manifest: Manifest) -> Match | None:
+    """The match for a list or map that stands in ``nodeSelector``, ``matchLabels``, labels or annotations, and is a field of its own."""
+    path = mismatch.path
+    if not isinstance(mismatch.value, (dict, list)) or mismatch.expected != "a string" or len(path) < 3:
+        return None
+    name, holder = str(path[-1]), str(path[-2])
+    if holder == "nodeSelector":
+        found = _in_node_selector_map(name)
+    elif holder == "matchLabels":
+        found = _in_match_labels(name)
+    elif holder in ("labels", "annotations"):
+        found = None
+    else:
+        return None
+    home = _home_of_swallowed(name, holder, path, manifest)
+    if found is None and home:
+        found = f"{name} stands in the {holder}, where it is taken for a key of its own; it belongs in {home}", f"Move {name} to {home}."
+    return Match(path, *found, key=True) if found else None
+
+
+def _in_node_selector_map(name: str) -> tuple[str, str] | None:
+    if name == "matchLabels":
+        return "matchLabels stands in the nodeSelector, which is itself the map of labels", "Put the labels directly under nodeSelector."
+    if name in NODE_TERM.fields:
+        message = f"{name} stands in the nodeSelector, which is a plain map of labels"
+        return message, f"Put it into a term of nodeAffinity: `nodeSelectorTerms: [{{{name}: …}}]`."
+    return None
+
+
+def _in_match_labels(name: str) -> tuple[str, str] | None:
+    if name == "matchExpressions":
+        return "matchExpressions stands in matchLabels, where it is taken for a label", "Dedent it to stand beside matchLabels."
+    if name in POD_TERM.fields:
+        return f"{name} stands in matchLabels, where it is taken for a label", f"Dedent {name} to stand beside labelSelector."
+    return None
+
+
+def _home_of_swallowed(name: str, holder: str, path: Path, manifest: Manifest) -> str | None:
+    """Where a field belongs that is indented into nodeSelector or under the labels and annotations of metadata."""
+    depth = len(manifest.base)
+    if isinstance(manifest, Workload) and name in _HOMES and len(_HOMES[name]) == 1:
+        return field_of((*manifest.pod_path[depth:], *_HOMES[name][0]))
+    if holder == "nodeSelector":
+        return field_of(path[depth:-2]) if name in (VMI_SPEC if manifest.kind.kubevirt else POD_SPEC).fields else None
+    return field_of(path[depth:-2]) if holder in ("labels", "annotations") and name in METADATA.fields else None

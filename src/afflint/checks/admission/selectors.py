@@ -1,0 +1,77 @@
+"""The label selectors and match expressions of a workload that the API server reads, wherever they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from afflint.kube.constraints import Item, NodeTerm, PodTerm, items
+from afflint.kube.manifests import Workload
+
+_NOTHING: dict[str, Any] = {}
+
+
+class Selecting(NamedTuple):
+    """All label selectors of a workload, its own one included, and the match expressions in them and in node terms."""
+
+    selectors: tuple[Item, ...]
+    selector_expressions: tuple[Item, ...]
+    required_expressions: tuple[Item, ...]
+    preferred_expressions: tuple[Item, ...]
+
+    @property
+    def node_expressions(self) -> tuple[Item, ...]:
+        """Those about nodes: of required terms and of preferences."""
+        return self.required_expressions + self.preferred_expressions
+
+    @property
+    def expressions(self) -> tuple[Item, ...]:
+        """All match expressions, about pods and about nodes."""
+        return self.selector_expressions + self.required_expressions + self.preferred_expressions
+
+
+@lru_cache(maxsize=1)
+def selecting(workload: Workload) -> Selecting:
+    """What selects pods and nodes in a workload. Remembered for the checks that follow each other on one workload."""
+    selectors, terms = workload.constraints.selectors, workload.constraints.node_terms
+    own = own_selector(workload)
+    if own is not None:
+        selectors = (*selectors, own)
+    return Selecting(
+        selectors,
+        tuple(_match_expressions(selectors)),
+        tuple(_match_expressions(term for term in terms if term.required)),
+        tuple(_match_expressions(term for term in terms if not term.required)),
+    )
+
+
+def own_selector(workload: Workload) -> Item | None:
+    """The controller's own selector of pods, where it is a label selector that the API server reads."""
+    style = workload.kind.selector
+    if style in ("core", "kubevirt") or (style == "job" and workload.kind.name == "Job"):
+        selector = workload.spec.get("selector")
+        if type(selector) is dict:
+            return Item((*workload.base, "spec", "selector"), selector)
+    return None
+
+
+def label_key_carriers(workload: Workload) -> tuple[Item | PodTerm, ...]:
+    """What has a topologyKey and may have matchLabelKeys: pod affinity terms and spread constraints."""
+    return (*workload.constraints.pod_terms, *workload.constraints.spreads)
+
+
+def map_at(data: dict[str, Any], *steps: str) -> dict[str, Any]:
+    """The map some steps below ``data``; an empty one where there is none."""
+    value: Any = data
+    for step in steps:
+        value = value.get(step)
+        if type(value) is not dict:
+            return _NOTHING
+    return value  # type: ignore[no-any-return]
+
+
+def _match_expressions(holders: Iterable[Item | NodeTerm]) -> Iterator[Item]:
+    for holder in holders:
+        if "matchExpressions" in holder.data:
+            yield from items(holder.data, "matchExpressions", holder.path)

@@ -1,0 +1,74 @@
+"""Slips of the pen: whether one label was written where another was meant, and finding such pairs without comparing all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+_DIGITS = re.compile(r"\d+")
+_SEPARATORS = re.compile(r"[-_./]")
+# A single letter more or less tells real words of this length apart (cart, chart); longer ones hardly ever.
+_SHORTEST_SWAP, _SHORTEST_EDIT = 4, 5
+
+
+def is_slip(asked: str, value: str) -> bool:
+    """Whether two texts differ by a slip of the pen: case, separators, a plural, or a letter wrong, missing, doubled or out of place.
+
+    Never two names that share a part: ``web-1`` and ``web-2``, ``zone-a`` and ``zone-b`` are two things each.
+    """
+    if asked == value or not asked or not value:
+        return False
+    one, other = asked.lower(), value.lower()
+    if one == other:
+        return True
+    if _DIGITS.findall(one) != _DIGITS.findall(other):
+        return False
+    if _folded(one) == _folded(other):
+        return len(_folded(one)) >= _SHORTEST_SWAP
+    pairs = list(zip(_SEPARATORS.split(one), _SEPARATORS.split(other), strict=False))
+    if len(_SEPARATORS.findall(one)) != len(_SEPARATORS.findall(other)):
+        return False
+    differing = [pair for pair in pairs if pair[0] != pair[1]]
+    return len(differing) == 1 and _is_slip_in_word(*differing[0])
+
+
+def _is_slip_in_word(one: str, other: str) -> bool:
+    short, long = sorted((one, other), key=len)
+    if len(short) < _SHORTEST_SWAP or len(long) - len(short) > 1 or one[0] != other[0]:
+        return False
+    start = next((index for index, (left, right) in enumerate(zip(short, long, strict=False)) if left != right), len(short))
+    if len(short) == len(long):
+        if short[start + 2 :] == long[start + 2 :] and short[start : start + 2] == long[start : start + 2][::-1]:
+            return True
+        return len(short) >= _SHORTEST_EDIT and short[start + 1 :] == long[start + 1 :]
+    if short[start:] != long[start + 1 :]:
+        return False
+    plural = start == len(short) and long[-1] == "s"
+    doubled = start > 0 and long[start] == long[start - 1]
+    return plural or doubled or len(short) >= _SHORTEST_EDIT
+
+
+class Slips:
+    """Words, ready to be asked which of them are slips of another word. Asking costs what is near, not how many words there are."""
+
+    def __init__(self, words: Iterable[str]) -> None:
+        # Two words a slip apart are equal once at most one letter of each is left out.
+        self._near: dict[str, list[str]] = {}
+        for word in words:
+            for variant in _variants(word):
+                self._near.setdefault(variant, []).append(word)
+
+    def of(self, asked: str) -> list[str]:
+        """The words that differ from ``asked`` by a slip, sorted."""
+        found = {word for variant in _variants(asked) for word in self._near.get(variant, ())}
+        return sorted(word for word in found if is_slip(asked, word))
+
+
+def _variants(word: str) -> Iterator[str]:
+    folded = _folded(word.lower())
+    yield folded
+    yield from {folded[:index] + folded[index + 1 :] for index in range(len(folded))} - {folded}
+
+
+def _folded(word: str) -> str:
+    return _SEPARATORS.sub("", word)

@@ -1,0 +1,236 @@
+"""Long Lists, as `kubectl get -o yaml` or `-o json` writes them: read item by item, so that memory does not follow the length.
+
+The nodes of a document take some thirty times its bytes. Here those of one item are there at a time: while it is read,
+and again when something in it is to be located.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from yaml.error import YAMLError  # type: ignore[import-untyped]
+
+from afflint.findings import Path, Span
+from afflint.reading.documents import Document, convert
+from afflint.reading.nodes import MAX_DEPTH, compose
+from afflint.reading.scalars import resolve_plain
+
+_REMEMBERED = 16
+"""How many items stay composed: what is located next is mostly close by."""
+
+Item = tuple[int, int, int, int]
+"""Where an item's text begins and ends (in bytes), and the line and column, from 0, at which it begins."""
+
+
+class ListDocument(Document):
+    """A document that is a List. ``_frame`` is all but its items, ``_steps`` leads from an item's root to the item."""
+
+    __slots__ = ("_composed", "_frame", "_items", "_steps")
+
+    def __init__(self, raw_bytes: bytes, index: int, line: int, frame: Document, items: list[Item], steps: Path) -> None:
+        super().__init__(raw_bytes, index, line)
+        self._frame = frame
+        self._items = items
+        self._steps = steps
+        self._composed: dict[int, Document] = {}
+
+    def locate(self, path: Path, *, key: bool = False) -> Span:
+        part, rest = self._part(path)
+        return part.locate(rest, key=key)
+
+    def extent(self, path: Path) -> Span:
+        part, rest = self._part(path)
+        return part.extent(rest)
+
+    def raw(self, path: Path) -> str | None:
+        part, rest = self._part(path)
+        return part.raw(rest)
+
+    def is_plain(self, path: Path) -> bool:
+        part, rest = self._part(path)
+        return part.is_plain(rest)
+
+    def scalar_spans(self) -> Iterator[Span]:
+        yield from self._frame.scalar_spans()
+        for number in range(len(self._items)):
+            yield from self._item(number).scalar_spans()
+
+    def node_lines(self) -> Iterator[tuple[int, int, int]]:
+        yield from self._frame.node_lines()
+        for number in range(len(self._items)):
+            yield from self._item(number).node_lines()
+
+    def _part(self, path: Path) -> tuple[Document, Path]:
+        if len(path) > 1 and path[0] == "items" and type(path[1]) is int and 0 <= path[1] < len(self._items):
+            return self._item(path[1]), (*self._steps, *path[2:])
+        return self._frame, path
+
+    def _item(self, number: int) -> Document:
+        document = self._composed.pop(number, None)
+        if document is None:
+            document = _item_document(self, self._items[number])
+            try:
+                document._root = compose(document.raw_bytes)
+                if document._root is not None:
+                    convert(document)
+            except (YAMLError, ValueError):
+                document._root = None  # JSON that is no YAML: its findings are shown where the item begins.
+        self._composed[number] = document
+        if len(self._composed) > _REMEMBERED:
+            del self._composed[next(iter(self._composed))]
+        return document
+
+
+def _item_document(document: Document, item: Item) -> Document:
+    start, end, line, column = item
+    part = Document(document.raw_bytes[start:end], document.index, document.line + line)
+    part._column = column
+    return part
+
+
+def read_list(raw_bytes: bytes, index: int, line: int) -> Document | None:
+    """The document in ``raw_bytes`` if it is a List without faults that can be cut into its items, else None."""
+    try:
+        if raw_bytes[:100].lstrip().startswith(b"{"):
+            return _read_json(raw_bytes, index, line)
+        return _read_yaml(raw_bytes, index, line)
+    except (YAMLError, ValueError, RecursionError):
+        return None
+
+
+_YAML_ITEMS = re.compile(rb"^items:[ \t]*(?:#[^\n]*)?\n(?=( *)- )", re.MULTILINE)
+_NEXT_KEY = re.compile(rb"^[^\s#-]", re.MULTILINE)
+
+
+def _read_yaml(raw_bytes: bytes, index: int, line: int) -> Document | None:
+    """A List in block style, cut before each dash of its items. What a cut would tear apart does not compose, or to more than an item."""
+    header = _YAML_ITEMS.search(raw_bytes)
+    if header is None or raw_bytes.count(b"\r") != raw_bytes.count(b"\r\n"):
+        return None
+    following = _NEXT_KEY.search(raw_bytes, header.end())
+    end = following.start() if following else len(raw_bytes)
+    dash = re.compile(rb"^" + header[1] + rb"-(?=[ \r\n])", re.MULTILINE)
+    starts = [match.start() for match in dash.finditer(raw_bytes, header.end(), end)]
+    frame = _frame(raw_bytes, header.end(), end, index, line)
+    if type(frame.data) is not dict or frame.data.get("items", "") is not None:
+        return None
+    items: list[Item] = []
+    at, position = raw_bytes.count(b"\n", 0, header.end()), header.end()
+    for start, stop in zip(starts, [*starts[1:], end], strict=True):
+        at += raw_bytes.count(b"\n", position, start)
+        position = start
+        items.append((start, stop, at, 0))
+    document = ListDocument(raw_bytes, index, line, frame, items, (0,))
+    data, duplicates = [], list(frame.duplicates)
+    for number, item in enumerate(items):
+        part = _item_document(document, item)
+        part._root = compose(part.raw_bytes)
+        convert(part)
+        if type(part.data) is not list or len(part.data) != 1:
+            return None
+        data.append(part.data[0])
+        duplicates += [each._replace(path=("items", number, *each.path[1:])) for each in part.duplicates]
+    frame.data["items"] = data
+    document.data, document.duplicates = frame.data, tuple(duplicates)
+    return document
+
+
+def _frame(raw_bytes: bytes, start: int, end: int, index: int, line: int) -> Document:
+    """The document without what lies between two places, except for its line breaks."""
+    frame = Document(raw_bytes[:start] + b"\n" * raw_bytes.count(b"\n", start, end) + raw_bytes[end:], index, line)
+    frame._root = compose(frame.raw_bytes)
+    convert(frame)
+    return frame
+
+
+_JSON_ITEMS = re.compile(
+    r'\s*\{(?:\s*"(?:apiVersion|kind|metadata)"\s*:\s*(?:"[^"\\]*"|\{[^{}]*\})\s*,)*\s*"items"\s*:\s*\[\s*(?=\{)',
+)
+_BLANK = re.compile(r"\s*")
+
+
+def _read_json(raw_bytes: bytes, index: int, line: int) -> Document | None:
+    """A List in JSON, cut where Python's reader of JSON says that an item ends."""
+    from json import JSONDecoder
+
+    text = raw_bytes.decode("utf-8")
+    header = _JSON_ITEMS.match(text)
+    if header is None or "\\ud" in text or "\\uD" in text:
+        return None
+    decoder = JSONDecoder(object_pairs_hook=_object, parse_float=_number, parse_int=_number, parse_constant=_refused)
+    data: list[Any] = []
+    items: list[Item] = []
+    position, at, column, offset, measured = header.end(), 0, 0, 0, 0
+    while True:
+        value, stop = decoder.raw_decode(text, position)
+        if text.count("{", position, stop) + text.count("[", position, stop) > MAX_DEPTH and _depth(value) > MAX_DEPTH - 2:
+            return None
+        breaks = text.count("\n", measured, position)
+        column = position - text.rfind("\n", measured, position) - 1 if breaks else column + position - measured
+        at += breaks
+        start = offset + _size(text, measured, position)
+        offset = start + _size(text, position, stop)
+        # An item's own text moves the place on, too.
+        items.append((start, offset, at, column))
+        breaks = text.count("\n", position, stop)
+        column = stop - text.rfind("\n", position, stop) - 1 if breaks else column + stop - position
+        at += breaks
+        measured = stop
+        data.append(value)
+        position = _blank(text, stop)
+        if text[position : position + 1] == "]":
+            break
+        if text[position : position + 1] != ",":
+            return None
+        position = _blank(text, position + 1)
+    frame = _frame(raw_bytes, _size(text, 0, header.end()), offset, index, line)
+    if type(frame.data) is not dict or frame.data.get("items") != []:
+        return None
+    frame.data["items"] = data
+    document = ListDocument(raw_bytes, index, line, frame, items, ())
+    document.data, document.duplicates = frame.data, frame.duplicates
+    return document
+
+
+def _blank(text: str, position: int) -> int:
+    match = _BLANK.match(text, position)
+    return match.end() if match else position
+
+
+def _size(text: str, start: int, end: int) -> int:
+    """The bytes of a stretch of text."""
+    return end - start if text.isascii() else len(text[start:end].encode())
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a repeated key")
+    return found
+
+
+def _number(text: str) -> Any:
+    value = resolve_plain(text)
+    if type(value) is str:
+        raise ValueError("a number that is none")
+    return value
+
+
+def _refused(text: str) -> Any:
+    raise ValueError(f"{text} is no JSON")
+
+
+def _depth(value: Any) -> int:
+    """How deep data is nested, level by level."""
+    level, depth = [value], 0
+    while level:
+        level = [
+            below
+            for each in level
+            for below in (each.values() if type(each) is dict else each if type(each) is list else ())
+            if type(below) in (dict, list)
+        ]
+        depth += 1
+    return depth

@@ -1,0 +1,222 @@
+"""YAML text to nodes with their places: libyaml's composer, kept from texts that would crash it and helped where Go takes more."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from yaml._yaml import CParser  # type: ignore[import-untyped]
+from yaml.composer import ComposerError  # type: ignore[import-untyped]
+from yaml.error import YAMLError  # type: ignore[import-untyped]
+from yaml.events import (  # type: ignore[import-untyped]
+    AliasEvent,
+    DocumentEndEvent,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+)
+from yaml.nodes import MappingNode, ScalarNode, SequenceNode  # type: ignore[import-untyped]
+from yaml.scanner import ScannerError  # type: ignore[import-untyped]
+
+MAX_DEPTH = 300
+"""Documents nested no deeper than this are read. The composer recurses on the C stack and would end the process far beyond it."""
+MAX_NODES = 2_000_000
+"""A document that may hold more keys and values than this is refused: each costs some 400 bytes while it is read."""
+
+# What can be composed without counting its depth first: a level takes a column or an opening bracket.
+_SAFE_LINE, _SAFE_BRACKETS = 1000, 2000
+_DEEP_INDENTATION = re.compile(rb"^[ \t?:-]{%d}" % MAX_DEPTH, re.MULTILINE)
+# Besides LF, these break lines for libyaml.
+_ODD_BREAKS = (b"\xc2\x85", b"\xe2\x80\xa8", b"\xe2\x80\xa9")
+
+PLAIN, QUOTED, COLLECTION = object(), object(), object()
+"""The tags of nodes without one: an unquoted scalar, any other scalar, a list or map. Explicit tags are strings."""
+_TAGS: dict[Any, object] = {
+    (True, False): PLAIN,
+    (False, True): QUOTED,
+    (True, True): PLAIN,
+    (False, False): QUOTED,
+    True: COLLECTION,
+    False: COLLECTION,
+}
+
+
+class TooDeepError(ValueError):
+    """The nesting of a text exceeds MAX_DEPTH; ``index`` is where, None when that is not known."""
+
+    def __init__(self, index: int | None) -> None:
+        super().__init__(f"nested more than {MAX_DEPTH} levels deep")
+        self.index = index
+
+
+class TooLargeError(ValueError):
+    """A text may hold more than MAX_NODES nodes."""
+
+    def __init__(self) -> None:
+        super().__init__("too large for one document; split it, with a line `---` between objects")
+
+
+class _Composer(CParser):  # type: ignore[misc]
+    """libyaml's composer without tag resolution: it only notes whether a scalar was plain, because we resolve as Go does."""
+
+    @staticmethod
+    def resolve(_kind: type, _value: str, implicit: Any) -> object:
+        return _TAGS[implicit]
+
+    @staticmethod
+    def descend_resolver(_node: object, _index: object) -> None:
+        """Nothing to do: path resolvers are a feature that manifests do not use."""
+
+    @staticmethod
+    def ascend_resolver() -> None:
+        """See descend_resolver."""
+
+
+def compose(raw_bytes: bytes) -> Any:
+    """The root node of the first YAML document in UTF-8 bytes, None when there is none; Go never looks at a second one.
+
+    Raises YAMLError, TooDeepError or TooLargeError.
+    """
+    if len(raw_bytes) > MAX_NODES and _most_nodes(raw_bytes) > MAX_NODES:
+        raise TooLargeError
+    if _may_be_too_deep(raw_bytes):
+        index = too_deep_at(raw_bytes)
+        if index is not None:
+            raise TooDeepError(index)
+    composer = _Composer(raw_bytes)
+    try:
+        return composer.get_node() if composer.check_node() else None
+    except ComposerError as error:
+        if error.context is None or not error.context.startswith("found duplicate anchor"):
+            raise
+        return _compose_from_events(raw_bytes)
+    except ScannerError as error:
+        if error.problem != "found invalid Unicode character escape code" or raw_bytes.lstrip()[:1] != b"{":
+            raise
+        return _compose_json(raw_bytes)
+
+
+def _most_nodes(raw_bytes: bytes) -> int:
+    """At least as many as there are nodes: each but the first needs one of these characters to itself."""
+    return sum(map(raw_bytes.count, (b"\n", b"\r", b":", b",", b"[", b"{", b"- ", b"? ")))
+
+
+def _may_be_too_deep(raw_bytes: bytes) -> bool:
+    brackets = raw_bytes.count(b"[") + raw_bytes.count(b"{")
+    if brackets:
+        brackets -= raw_bytes.count(b"[]") + raw_bytes.count(b"{}")
+    if brackets > _SAFE_BRACKETS:
+        return True
+    if max(map(len, raw_bytes.splitlines()), default=0) <= _SAFE_LINE:
+        return False
+    # A long line is no deep one, unless it begins with a long run of indentation and indicators.
+    if b"\r" in raw_bytes or any(each in raw_bytes for each in _ODD_BREAKS):
+        return True
+    return _DEEP_INDENTATION.search(raw_bytes) is not None
+
+
+def too_deep_at(raw_bytes: bytes) -> int | None:
+    """Where the nesting exceeds MAX_DEPTH, as an index of characters; None when it does not. Looks at events, which do not recurse."""
+    parser = _Composer(raw_bytes)
+    depth = 0
+    try:
+        while parser.check_event():
+            event = parser.get_event()
+            kind = type(event)
+            if kind is MappingStartEvent or kind is SequenceStartEvent:
+                depth += 1
+                if depth > MAX_DEPTH:
+                    index: int = event.start_mark.index
+                    return index
+            elif kind is MappingEndEvent or kind is SequenceEndEvent:
+                depth -= 1
+            elif kind is DocumentEndEvent:
+                break
+    except YAMLError:
+        pass  # The composer stops at the same place and says why.
+    return None
+
+
+def _compose_from_events(raw_bytes: bytes) -> Any:
+    """As the composer does, but an anchor may be given again: an alias means the last one before it, as in Go."""
+    parser = _Composer(raw_bytes)
+    anchors: dict[str, Any] = {}
+    root: Any = None
+    unfinished: list[Any] = []
+    while parser.check_event():
+        event = parser.get_event()
+        kind = type(event)
+        if kind is DocumentEndEvent:
+            break
+        if kind is SequenceEndEvent or kind is MappingEndEvent:
+            node = unfinished.pop()
+            node.end_mark = event.end_mark
+            if kind is MappingEndEvent:
+                node.value = list(zip(node.value[::2], node.value[1::2], strict=True))
+            continue
+        node = _node(event, anchors)
+        if node is None:
+            continue
+        if unfinished:
+            unfinished[-1].value.append(node)
+        else:
+            root = node
+        if kind is SequenceStartEvent or kind is MappingStartEvent:
+            unfinished.append(node)
+    return root
+
+
+def _node(event: Any, anchors: dict[str, Any]) -> Any:
+    """The node that an event begins, or that an alias stands for; None for events of the stream and of documents."""
+    kind = type(event)
+    if kind is AliasEvent:
+        if event.anchor not in anchors:
+            raise ComposerError(None, None, "found undefined alias", event.start_mark)
+        return anchors[event.anchor]
+    if kind is ScalarEvent:
+        node = ScalarNode(_tag(event), event.value, event.start_mark, event.end_mark, event.style)
+    elif kind is SequenceStartEvent:
+        node = SequenceNode(_tag(event), [], event.start_mark, None, event.flow_style)
+    elif kind is MappingStartEvent:
+        node = MappingNode(_tag(event), [], event.start_mark, None, event.flow_style)
+    else:
+        return None
+    if event.anchor is not None:
+        anchors[event.anchor] = node
+    return node
+
+
+def _tag(event: Any) -> object:
+    return _TAGS[event.implicit] if event.tag is None or event.tag == "!" else event.tag
+
+
+_ESCAPE = re.compile(rb"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|u[dD][89a-fA-F][0-9a-fA-F]{2}|.)", re.DOTALL)
+_FILLER = "\ue000"
+
+
+def _compose_json(raw_bytes: bytes) -> Any:
+    """JSON with characters written as pairs of surrogates, which YAML does not know; what stands alone becomes U+FFFD, as in Go.
+
+    The text keeps its length, so that positions stay right: a pair becomes one longer escape and fillers, which are then taken out.
+    """
+    root = compose(_ESCAPE.sub(_without_surrogates, raw_bytes))
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if type(node) is ScalarNode:
+            node.value = node.value.replace(_FILLER, "")
+        elif type(node) is MappingNode:
+            for pair in node.value:
+                stack.extend(pair)
+        elif node is not None:
+            stack.extend(node.value)
+    return root
+
+
+def _without_surrogates(match: re.Match[bytes]) -> bytes:
+    if match[1] is None:
+        return b"\\ufffd" if match[0][1:2] == b"u" else match[0]
+    point = 0x10000 + ((int(match[1], 16) & 0x3FF) << 10) + (int(match[2], 16) & 0x3FF)
+    return b"\\U%08x" % point + 2 * _FILLER.encode()

@@ -1,0 +1,135 @@
+"""What a failure does: pods of lost nodes come up elsewhere, or do not, and a workload survives, is degraded or dead."""
+
+from __future__ import annotations
+
+import pytest
+from cluster_objects import HOST, ZONE, Object, node, pod, zoned
+from workload_objects import apart_by, inventory, maker, three_tiers, three_zones
+
+from afflint.placement.cluster import Cluster
+from afflint.placement.failures import NOT_MADE_ANEW, UnknownLossError, failures
+from afflint.placement.plan import Loss
+from afflint.placement.planning import make_plan
+from afflint.placement.replicas import PodMaker
+
+
+def losses(nodes: list[Object], makers: list[PodMaker], *asked: str, pods: list[Object] | None = None) -> list[Loss]:
+    return list(make_plan(inventory(nodes, pods=pods or []), makers, losses=asked).losses)
+
+
+def moves(loss: Loss) -> list[tuple[str, str, str | None]]:
+    return [(move.workload.rpartition("/")[2], move.source, move.target) for move in loss.moves]
+
+
+def outcomes(loss: Loss) -> dict[str, str]:
+    return {key.rpartition("/")[2]: outcome for key, outcome in loss.outcomes.items()}
+
+
+# --- the scenario ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("lost", "target"), [("worker-1", "worker-2"), ("worker-3", "worker-4"), ("worker-5", "worker-6")])
+def test_losing_a_normal_node_moves_cache_and_appliance_to_the_fast_node_of_the_zone(lost: str, target: str) -> None:
+    (loss,) = losses(three_zones(), three_tiers(), lost)
+    assert loss.what == f"node {lost}"
+    assert moves(loss) == [("proxy", lost, target), ("appliance", lost, target)]
+    assert outcomes(loss) == {"proxy": "survives", "appliance": "survives"}
+
+
+@pytest.mark.parametrize("lost", ["worker-2", "worker-4", "worker-6"])
+def test_losing_a_fast_node_leaves_one_database_without_a_place(lost: str) -> None:
+    (loss,) = losses(three_zones(), three_tiers(), lost)
+    assert moves(loss) == [("ledger", lost, None)]
+    assert outcomes(loss) == {"ledger": "degraded"}
+    assert loss.moves[0].why == (
+        "3 nodes lack performance=high, 2 share their zone with a replica of ledger, "
+        "1 is tainted node-role.kubernetes.io/control-plane:NoSchedule"
+    )
+
+
+def test_losing_a_zone_leaves_each_tier_with_two_of_three() -> None:
+    (loss,) = losses(three_zones(), three_tiers(), "zone=b")
+    assert loss.nodes == ("worker-3", "worker-4")
+    assert outcomes(loss) == {"ledger": "degraded", "proxy": "degraded", "appliance": "degraded"}
+
+
+# --- what is asked -----------------------------------------------------------------------------------------------------
+
+
+def test_how_failures_are_named() -> None:
+    cluster = Cluster(three_zones())
+    assert [failure.what for failure in failures(cluster, "each:node")][:2] == ["node control-plane", "node worker-1"]
+    assert [failure.what for failure in failures(cluster, "each:zone")] == ["zone=a", "zone=b", "zone=c"]
+    assert failures(cluster, f"{ZONE}=a")[0].nodes == failures(cluster, "zone=a")[0].nodes == ("worker-1", "worker-2")
+    assert failures(cluster, "each:performance")[0].nodes == ("worker-2", "worker-4", "worker-6")
+
+
+def test_a_label_of_the_very_name_comes_before_the_well_known_key() -> None:
+    cluster = Cluster([node("n1", {"zone": "east", ZONE: "a"})])
+    assert [failure.what for failure in failures(cluster, "each:zone")] == ["zone=east"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ("worker-9", "no node is called 'worker-9'; did you mean 'worker-6'?"),
+        ("zone=z", "no node has zone=z; its values are a, b, c"),
+        ("rack=r", "no node carries the label rack"),
+        ("each:rack", "no node carries the label rack"),
+    ],
+)
+def test_what_is_not_there_cannot_be_lost(asked: str, message: str) -> None:
+    with pytest.raises(UnknownLossError) as raised:
+        failures(Cluster(three_zones()), asked)
+    assert str(raised.value) == message
+
+
+# --- who comes back ----------------------------------------------------------------------------------------------------
+
+
+def test_pods_of_a_daemon_set_vanish_with_their_node() -> None:
+    (loss,) = losses(zoned(n1="", n2=""), [maker("agent", "DaemonSet")], "n1")
+    assert (loss.moves, loss.outcomes) == ((), {})
+
+
+def test_a_daemon_set_is_dead_when_its_last_node_is() -> None:
+    nodes = [node("n1", {"pool": "gpu"}), node("n2")]
+    (loss,) = losses(nodes, [maker("agent", "DaemonSet", nodeSelector={"pool": "gpu"})], "n1")
+    assert outcomes(loss) == {"agent": "dead"}
+
+
+def test_a_pod_without_a_controller_is_not_made_anew() -> None:
+    (loss,) = losses(zoned(n1="", n2=""), [maker("solo", "Pod")], "n1")
+    assert (moves(loss), loss.moves[0].why, outcomes(loss)) == ([("solo", "n1", None)], NOT_MADE_ANEW, {"solo": "dead"})
+
+
+def test_replicas_that_name_their_node_die_with_it() -> None:
+    (loss,) = losses(zoned(n1="", n2=""), [maker("pinned", replicas=2, nodeName="n1")], "n1")
+    assert [move.why for move in loss.moves] == ["its spec names node n1"] * 2
+    assert outcomes(loss) == {"pinned": "dead"}
+
+
+def test_a_replica_that_was_pending_may_take_the_place_that_becomes_free() -> None:
+    # Three replicas for two zones. When zone a goes, the lost replica has no place: b is taken, and nobody moves.
+    web = maker("web", replicas=3, affinity=apart_by(ZONE, "web"))
+    (loss,) = losses(zoned(a1="a", b1="b"), [web], "zone=a")
+    assert moves(loss) == [("web", "a1", None)]
+    assert outcomes(loss) == {"web": "degraded"}
+
+
+def test_running_pods_of_others_come_up_again_too_and_take_room() -> None:
+    # The guard lets no pod of web share its node. Both lose theirs, and the guard, which ran first, takes the only one left.
+    guard = pod("guard", {"app": "guard"}, on="a1", affinity=apart_by(HOST, "web"))
+    guard["metadata"]["ownerReferences"] = [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "guard-1", "controller": True}]
+    nodes = zoned(a1="a", a2="a", b1="b")
+    (loss,) = losses(nodes, [maker("web", nodeSelector={})], "zone=a", pods=[guard])
+    assert moves(loss) == [("web", "a2", None)]
+    assert loss.moves[0].why == "1 node already has pod guard, which keeps it away"
+    del guard["metadata"]["ownerReferences"]
+    (loss,) = losses(nodes, [maker("web")], "zone=a", pods=[guard])
+    assert moves(loss) == [("web", "a2", "b1")]
+
+
+def test_nodes_without_pods_are_no_loss() -> None:
+    (loss,) = losses([*zoned(n1="a"), node("n2", cordoned=True)], [maker("web")], "n2")
+    assert loss == Loss("node n2", ("n2",), (), {})

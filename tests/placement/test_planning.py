@@ -1,0 +1,240 @@
+"""A plan: what each node is to each workload and why, where the replicas go, and how many nodes each constraint excludes."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from cluster_objects import (
+    HOST,
+    PREFERRED,
+    ZONE,
+    Object,
+    apart,
+    app,
+    node,
+    node_preferences,
+    node_terms,
+    pod,
+    spread,
+    term,
+    together,
+    zoned,
+)
+from workload_objects import apart_by, inventory, maker, makers_in, three_tiers, three_zones
+
+from afflint.placement.inventory import InventoryError
+from afflint.placement.plan import Plan, WorkloadPlan
+from afflint.placement.planning import make_plan
+from afflint.placement.replicas import PodMaker
+
+
+def plan(nodes: list[Object], *makers: PodMaker, **more: list[Object]) -> Plan:
+    return make_plan(inventory(nodes, **more), makers)
+
+
+def only(found: Plan) -> WorkloadPlan:
+    (workload,) = found.workloads
+    return workload
+
+
+def why(workload: WorkloadPlan) -> dict[str, str]:
+    return {verdict.node: verdict.why for verdict in workload.verdicts}
+
+
+def where(workload: WorkloadPlan) -> list[str | None]:
+    return [replica.node for replica in workload.replicas]
+
+
+# --- the scenario ------------------------------------------------------------------------------------------------------
+
+
+def test_three_tiers_find_their_places() -> None:
+    database, cache, appliance = make_plan(inventory(three_zones()), three_tiers()).workloads
+    assert where(database) == ["worker-2", "worker-4", "worker-6"]
+    assert where(cache) == ["worker-1", "worker-3", "worker-5"]
+    assert where(appliance) == ["worker-1", "worker-3", "worker-5"]
+    assert why(database)["worker-1"] == "lacks performance=high"
+    assert why(database)["control-plane"] == "tainted node-role.kubernetes.io/control-plane:NoSchedule, not tolerated"
+    assert why(appliance)["worker-2"] == "runs no pod with tier=cache"
+    scores = {verdict.node: verdict.score for verdict in cache.verdicts}
+    assert scores["control-plane"] is None
+    assert (scores["worker-1"] or 0) > (scores["worker-2"] or 0) > 0
+
+
+def test_a_label_key_that_does_not_exist_never_schedules_the_appliance() -> None:
+    *_, appliance = make_plan(inventory(three_zones()), three_tiers("topology.kubernetes.io/hostname")).workloads
+    assert where(appliance) == [None, None, None]
+    assert appliance.replicas[0].why == (
+        "6 nodes lack the topology key topology.kubernetes.io/hostname, 1 is tainted node-role.kubernetes.io/control-plane:NoSchedule"
+    )
+
+
+def test_nodes_are_rows_with_their_zone() -> None:
+    rows = make_plan(inventory(three_zones()), []).nodes
+    assert [(row.name, row.domain) for row in rows][:3] == [("control-plane", None), ("worker-1", "a"), ("worker-2", "a")]
+    assert rows[0].taints == ("node-role.kubernetes.io/control-plane:NoSchedule",)
+
+
+# --- statements of the field -------------------------------------------------------------------------------------------
+
+
+def test_a_preference_for_a_zone_draws_a_vm_there_but_forces_nothing() -> None:
+    east = maker("vm", "VirtualMachine", affinity=node_preferences((75, "zone In east")))
+    nodes = [node("n1"), node("n2", {"zone": "east"})]
+    assert where(only(plan(nodes, east))) == ["n2"]
+    assert where(only(plan(nodes[:1], east))) == ["n1"]
+
+
+def test_a_vm_that_must_be_beside_another_follows_it() -> None:
+    target = maker("fedora", "VirtualMachine", nodeSelector={HOST: "n2"})
+    follower = maker("friend", "VirtualMachine", affinity=together(term(HOST, app("fedora"))))
+    # The follower comes first in the manifests: it is pending until its companion runs.
+    found = plan(zoned(n1="", n2="", n3=""), follower, target)
+    assert [where(workload) for workload in found.workloads] == [["n2"], ["n2"]]
+
+
+def test_a_vm_that_must_not_be_beside_another_goes_elsewhere() -> None:
+    target = maker("fedora", "VirtualMachine", nodeSelector={HOST: "n1"})
+    other = maker("rival", "VirtualMachine", affinity=apart(term(HOST, app("fedora"))))
+    found = plan(zoned(n1="", n2=""), target, other)
+    assert [where(workload) for workload in found.workloads] == [["n1"], ["n2"]]
+    assert why(found.workloads[1])["n1"] == "already has a pod of fedora"
+    assert why(found.workloads[0])["n2"] == "has kubernetes.io/hostname=n2, not n1"
+
+
+def test_the_best_sum_of_weighted_preferences_wins_and_a_node_without_any_is_still_feasible() -> None:
+    wanted = node_preferences((5, "size In medium"), (10, "region In north"), (3, "size In large"))
+    nodes = [
+        node("large-north", {"size": "large", "region": "north"}),
+        node("medium-north", {"size": "medium", "region": "north"}),
+        node("medium-south", {"size": "medium", "region": "south"}),
+        node("small-south", {"size": "small", "region": "south"}),
+    ]
+    found = only(plan(nodes, maker("web", affinity=wanted)))
+    assert where(found) == ["medium-north"]
+    assert all(verdict.feasible for verdict in found.verdicts)
+    ranking = sorted(found.verdicts, key=lambda verdict: -(verdict.score or 0))
+    assert [verdict.node for verdict in ranking] == ["medium-north", "large-north", "medium-south", "small-south"]
+    assert where(only(plan(nodes[3:], maker("web", affinity=wanted)))) == ["small-south"]
+
+
+# --- words -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("labels", "requirement", "words"),
+    [
+        ({}, "disk In ssd", "lacks disk=ssd"),
+        ({"disk": "hdd"}, "disk In ssd", "has disk=hdd, not ssd"),
+        ({"disk": "hdd"}, "disk In ssd,nvme", "has disk=hdd, not (ssd, nvme)"),
+        ({"disk": "hdd"}, "disk NotIn hdd", "has disk=hdd, which is excluded"),
+        ({}, "disk Exists", "lacks the label disk"),
+        ({"disk": ""}, "disk DoesNotExist", "has the label disk"),
+        ({"cores": "4"}, "cores Gt 8", "has cores=4, not cores > 8"),
+        ({}, "@metadata.name In other", "not one of the nodes that its node affinity names"),
+    ],
+)
+def test_why_a_node_does_not_match(labels: dict[str, str], requirement: str, words: str) -> None:
+    assert why(only(plan([node("n1", labels)], maker("web", affinity=node_terms(requirement))))) == {"n1": words}
+
+
+def test_several_terms_and_cordons() -> None:
+    found = only(plan([node("n1"), node("n2", cordoned=True)], maker("web", affinity=node_terms("a In b", "c In d"))))
+    assert why(found) == {"n1": "matches none of its 2 node affinity terms", "n2": "cordoned"}
+    assert found.replicas[0].why == "1 node is cordoned, 1 matches none of its 2 node affinity terms"
+
+
+def test_what_other_pods_do_to_a_replica() -> None:
+    nodes = zoned(a1="a", a2="a", b1="b")
+    found = only(plan(nodes, maker("web", replicas=3, affinity=apart_by(ZONE, "web"))))
+    assert where(found) == ["a1", "b1", None]
+    assert found.replicas[2].why == "3 nodes share their zone with a replica of web"
+    guard = pod("guard", {}, on="b1", affinity=apart(term(ZONE, app("web"))))
+    found = only(plan(nodes, maker("web"), pods=[guard]))
+    assert why(found)["b1"] == "zone b already has pod guard, which keeps it away"
+
+
+def test_a_spread_that_is_full() -> None:
+    nodes = [*zoned(a1="a"), node("b1", {HOST: "b1", ZONE: "b"}, cordoned=True)]
+    found = only(plan(nodes, maker("web", replicas=2, topologySpreadConstraints=[spread(ZONE, app("web"))])))
+    assert where(found) == ["a1", None]
+    assert found.replicas[1].why == "1 node is cordoned, 1 would exceed maxSkew 1 per zone"
+
+
+# --- kinds -------------------------------------------------------------------------------------------------------------
+
+
+def test_daemon_sets_run_everywhere_they_may_and_others_see_them() -> None:
+    agent = maker("agent", "DaemonSet", nodeSelector={"pool": "web"})
+    beside = maker("beside", affinity=together(term(HOST, app("agent"))))
+    nodes = [node("n1", {HOST: "n1"}), node("n2", {HOST: "n2", "pool": "web"})]
+    found = plan(nodes, beside, agent)
+    assert [where(workload) for workload in found.workloads] == [["n2"], ["n2"]]
+    assert why(found.workloads[1])["n1"] == "lacks pool=web"
+
+
+def test_a_daemon_set_that_keeps_apart_from_itself_leaves_nodes_empty() -> None:
+    agent = maker("agent", "DaemonSet", affinity=apart_by(ZONE, "agent"))
+    assert where(only(plan(zoned(a1="a", a2="a", b1="b"), agent))) == ["a1", None, "b1"]
+
+
+def test_pods_that_name_their_node_are_there_whatever_the_scheduler_thinks() -> None:
+    pinned = maker("pinned", "Pod", nodeName="n1")
+    lost = maker("lost", "Pod", nodeName="nowhere")
+    shy = maker("shy", affinity=apart(term(HOST, app("pinned"))))
+    nodes = [node("n1", {HOST: "n1"}, taints=["a:NoSchedule"]), node("n2", {HOST: "n2"})]
+    found = plan(nodes, shy, pinned, lost)
+    assert [where(workload) for workload in found.workloads] == [["n2"], ["n1"], [None]]
+    assert found.workloads[2].replicas[0].why == "spec.nodeName is nowhere, which is no node of the inventory"
+
+
+def test_two_workloads_of_one_name_do_not_get_in_each_others_way() -> None:
+    found = plan([node("n1")], maker("web"), maker("web", "StatefulSet"))
+    names = [replica.pod for workload in found.workloads for replica in workload.replicas]
+    assert names[0] == "web-0"
+    assert len(set(names)) == 2
+
+
+def test_running_pods_count_but_those_of_a_planned_workload_are_placed_anew() -> None:
+    mine = pod("web-old", {"app": "web"}, on="n1")
+    mine["metadata"]["ownerReferences"] = [{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web", "controller": True}]
+    web = maker("web", "StatefulSet", replicas=2, affinity=apart_by(HOST, "web"))
+    found = plan(zoned(n1="", n2=""), web, pods=[mine])
+    assert where(only(found)) == ["n1", "n2"]
+    assert found.notes[0] == "1 running pod of these workloads left out: they are placed anew from the manifests"
+
+
+def test_a_scheduler_that_fails_on_a_pod_is_an_error() -> None:
+    odd = {
+        "nodeAffinity": {PREFERRED: [{"weight": 1, "preference": {"matchExpressions": [{"key": "a", "operator": "Gt", "values": ["-5"]}]}}]}
+    }
+    found = only(plan(zoned(n1="", n2=""), maker("web", affinity=odd)))
+    assert found.error == "PreScore NodeAffinity"
+    assert where(found) == [None]
+
+
+def test_an_inventory_that_is_none_is_refused() -> None:
+    with pytest.raises(InventoryError, match="is there twice"):
+        plan([node("n1"), node("n1")], maker("web"))
+
+
+def test_order_of_manifests_is_the_order_of_scheduling() -> None:
+    text = "\n---\n".join(
+        f"apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: {name}}}\nspec:\n  replicas: 1\n"
+        f"  template:\n    metadata: {{labels: {{app: {name}}}}}\n    spec:\n      containers: [{{name: a, image: a}}]\n"
+        "      affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "
+        "[{topologyKey: kubernetes.io/hostname, labelSelector: {}}]}}\n"
+        for name in ("second", "first")
+    )
+    found = make_plan(inventory(zoned(n1="")), makers_in(text))
+    assert [where(workload) for workload in found.workloads] == [["n1"], [None]]
+
+
+def test_five_hundred_nodes_and_sixty_workloads_take_no_time_to_speak_of() -> None:
+    nodes = [node(f"n{number:03}", {HOST: f"n{number:03}", ZONE: f"z{number % 5}"}) for number in range(500)]
+    makers = [maker(f"app{number}", replicas=3, affinity=apart_by(ZONE, f"app{number}")) for number in range(60)]
+    start = time.process_time()
+    found = make_plan(inventory(nodes), makers, losses=["each:zone"])
+    assert all(None not in where(workload) for workload in found.workloads)
+    assert time.process_time() - start < 5

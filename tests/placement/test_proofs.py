@@ -1,0 +1,378 @@
+"""What is proved to be impossible is so in every order; where a proof claims to be exact, what is not proved can be done."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from cluster_objects import HOST, ZONE, Object, apart, app, node, node_terms, pod, spread, term, together, zoned
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from workload_objects import apart_by, inventory, maker, three_tiers, three_zones
+
+from afflint.placement import proofs
+from afflint.placement.arrangement import Arrangement, arrange
+from afflint.placement.cluster import Cluster
+from afflint.placement.failures import failures
+from afflint.placement.orders import contentions, coupled, decide
+from afflint.placement.replicas import PodMaker, compile_pods
+from afflint.placement.survey import Survey
+
+SOFT = "ScheduleAnyway"
+
+
+def survey_of(nodes: list[Object], *makers: PodMaker, pods: list[Object] | None = None) -> tuple[Survey, Arrangement]:
+    arrangement = arrange(inventory(nodes, pods=pods or []), makers)
+    return Survey(arrangement.before, makers), arrangement
+
+
+# --- unschedulable -----------------------------------------------------------------------------------------------------
+
+
+def test_a_replica_that_no_node_takes_says_how_many_nodes_each_constraint_excludes() -> None:
+    nodes = [
+        node("a1", {"disk": "hdd"}),
+        node("a2", {"disk": "hdd"}),
+        node("b1", {"disk": "ssd"}, taints=["dedicated=db:NoSchedule"]),
+        node("b2", {"disk": "ssd"}, cordoned=True),
+    ]
+    survey, _ = survey_of(nodes, maker("web", replicas=3, nodeSelector={"disk": "ssd"}))
+    (found,) = proofs.unschedulable(survey)
+    assert found.excluded == "2 nodes lack disk=ssd, 1 is cordoned, 1 is tainted dedicated=db:NoSchedule"
+    assert found.nodes == 4
+    assert found.path == ("spec", "template", "spec", "nodeSelector")
+    assert not found.assumes_complete
+
+
+def test_affinity_over_a_key_that_no_node_has_never_schedules() -> None:
+    survey, _ = survey_of(three_zones(), *three_tiers("topology.kubernetes.io/hostname"))
+    (found,) = proofs.unschedulable(survey)
+    assert found.maker.name == "appliance"
+    assert "6 nodes lack the topology key topology.kubernetes.io/hostname" in found.excluded
+    assert found.path[3:5] == ("affinity", "podAffinity")
+    assert not found.assumes_complete
+
+
+def test_affinity_to_pods_that_nobody_makes_is_impossible_as_far_as_the_manifests_go() -> None:
+    survey, _ = survey_of(zoned(n1="a"), maker("web", affinity=together(term(ZONE, app("cache")))))
+    (found,) = proofs.unschedulable(survey)
+    assert found.assumes_complete
+    assert found.excluded == "1 node shares its zone with no pod with app=cache"
+
+
+def test_affinity_to_pods_that_can_only_be_elsewhere_is_impossible() -> None:
+    nodes = [node("n1", {ZONE: "a", "pool": "web"}), node("n2", {ZONE: "b", "pool": "cache"})]
+    cache = maker("cache", nodeSelector={"pool": "cache"})
+    web = maker("web", nodeSelector={"pool": "web"}, affinity=together(term(ZONE, app("cache"))))
+    survey, _ = survey_of(nodes, cache, web)
+    assert [found.maker.name for found in proofs.unschedulable(survey)] == ["web"]
+    survey, _ = survey_of([nodes[0], node("n2", {ZONE: "a", "pool": "cache"})], web, cache)
+    assert list(proofs.unschedulable(survey)) == []
+
+
+def test_two_workloads_that_wait_for_each_other_are_both_impossible_but_one_that_means_itself_is_not() -> None:
+    hen = maker("hen", affinity=together(term(ZONE, app("egg"))))
+    egg = maker("egg", affinity=together(term(ZONE, app("hen"))))
+    herd = maker("herd", affinity=together(term(ZONE, app("herd"))))
+    survey, _ = survey_of(zoned(n1="a"), hen, egg, herd)
+    assert [found.maker.name for found in proofs.unschedulable(survey)] == ["hen", "egg"]
+
+
+# --- too few domains ---------------------------------------------------------------------------------------------------
+
+
+def test_more_replicas_than_zones_under_anti_affinity() -> None:
+    nodes = [
+        *zoned(a1="a", b1="b"),
+        node("c1", {HOST: "c1", ZONE: "c", "gpu": ""}, cordoned=True),
+    ]
+    survey, _ = survey_of(nodes, maker("web", replicas=3, affinity=apart_by(ZONE, "web")))
+    (found,) = proofs.too_few_domains(survey)
+    assert (found.replicas, found.most, found.keys, found.domains) == (3, 2, (ZONE,), ("a", "b"))
+    assert proofs.counted(found) == "3 replicas, 2 zones: 1 node is cordoned"
+    assert found.path[-3:] == ("podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution", 0)
+
+
+def test_nodes_without_the_key_take_any_number() -> None:
+    survey, _ = survey_of(zoned(a1="a", b1=""), maker("web", replicas=5, affinity=apart_by(ZONE, "web")))
+    assert list(proofs.too_few_domains(survey)) == []
+
+
+def test_two_keys_are_matched_with_each_other() -> None:
+    # Three racks and three zones, yet racks 1 and 2 stand in zone a alone: one of them stays empty.
+    places = {"n1": ("1", "a"), "n2": ("2", "a"), "n3": ("3", "b"), "n4": ("3", "c")}
+    nodes = [node(name, {"rack": rack, ZONE: zone}) for name, (rack, zone) in places.items()]
+    both = apart(term("rack", app("web")), term(ZONE, app("web")))
+    survey, _ = survey_of(nodes, maker("web", replicas=3, affinity=both))
+    (found,) = proofs.too_few_domains(survey)
+    assert found.most == 2
+
+
+def test_a_small_zone_holds_the_others_down_under_a_hard_spread() -> None:
+    # Zone a has one node and replicas keep apart by host: with maxSkew 1 the other zones take two each at most.
+    nodes = zoned(a1="a", b1="b", b2="b", b3="b", c1="c", c2="c", c3="c")
+    web = maker("web", replicas=6, affinity=apart_by(HOST, "web"), topologySpreadConstraints=[spread(ZONE, app("web"))])
+    survey, _ = survey_of(nodes, web)
+    (found,) = proofs.too_few_domains(survey)
+    assert (found.most, found.keys) == (5, (ZONE,))
+    assert found.path == ("spec", "template", "spec", "topologySpreadConstraints", 0)
+    assert list(proofs.too_few_domains(survey_of(nodes, web._replace(replicas=5))[0])) == []
+
+
+def test_one_pod_per_physical_host() -> None:
+    host = "node.cluster.x-k8s.io/esxi-host"
+    nodes = [node(f"vm-{number}", {HOST: f"vm-{number}", host: f"esxi-{number % 2}"}) for number in range(4)]
+    web = maker("web", replicas=2, topologySpreadConstraints=[spread(host, app("web"))])
+    _, arrangement = survey_of(nodes, web)
+    labels = Cluster(nodes).label(host)
+    assert sorted(labels[where] for where in arrangement.workloads[0].nodes.values()) == ["esxi-0", "esxi-1"]
+
+
+def test_a_dump_of_running_pods_takes_its_places() -> None:
+    running = pod("old", {"app": "web"}, on="a1")
+    survey, _ = survey_of(zoned(a1="a", b1="b"), maker("web", replicas=2, affinity=apart_by(ZONE, "web")), pods=[running])
+    (found,) = proofs.too_few_domains(survey)
+    assert (found.most, found.domains) == (1, ("b",))
+    leaving = {**running, "metadata": {**running["metadata"], "deletionTimestamp": "2024-01-01T00:00:00Z"}}
+    survey, _ = survey_of(zoned(a1="a", b1="b"), maker("web", replicas=2, affinity=apart_by(ZONE, "web")), pods=[leaving])
+    assert list(proofs.too_few_domains(survey)) == []
+
+
+# --- failures ----------------------------------------------------------------------------------------------------------
+
+
+def test_losing_a_fast_node_leaves_a_database_without_a_place_whatever_the_placement() -> None:
+    survey, arrangement = survey_of(three_zones(), *three_tiers())
+    (found,) = proofs.not_failure_tolerant(survey, arrangement, failures(arrangement.before, "each:node"))
+    assert found.maker.name == "ledger"
+    assert found.failures == tuple(proofs.FailedReplica(f"node worker-{number}", 2, True) for number in (2, 4, 6))
+
+
+# --- rolling updates ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("replicas", "surge", "unavailable", "expected"),
+    [
+        (3, None, None, (1, 0)),
+        (10, "25%", "25%", (3, 2)),
+        (3, "10%", 0, (1, 0)),
+        (3, 0, "10%", (0, 1)),
+        (4, 0, 0, (0, 1)),
+        (4, 2, 1, (2, 1)),
+        (4, "x", 1, None),
+    ],
+)
+def test_limits_of_a_rolling_update(replicas: int, surge: Any, unavailable: Any, expected: tuple[int, int] | None) -> None:
+    assert proofs.rolling_limits(replicas, surge, unavailable) == expected
+
+
+def test_a_surge_pod_finds_no_zone_when_every_zone_has_a_replica() -> None:
+    web = maker("web", replicas=3, affinity=apart_by(ZONE, "web"))
+    nodes = zoned(a1="a", b1="b", c1="c")
+    (found,) = proofs.rollout_deadlock(*survey_of(nodes, web))
+    assert (found.max_surge, found.max_unavailable, found.proved) == (1, 0, True)
+    assert found.excluded == "3 nodes share their zone with a replica of web"
+    assert list(proofs.rollout_deadlock(*survey_of([*nodes, *zoned(d1="d")], web))) == []
+    removing = web._replace(strategy={"rollingUpdate": {"maxUnavailable": 1}})
+    assert list(proofs.rollout_deadlock(*survey_of(nodes, removing))) == []
+    assert list(proofs.rollout_deadlock(*survey_of(nodes, web._replace(strategy={"type": "Recreate"})))) == []
+    assert list(proofs.rollout_deadlock(*survey_of(nodes, web._replace(kind="StatefulSet")))) == []
+
+
+def test_pods_of_another_revision_are_no_obstacle_when_the_hash_is_a_match_label_key() -> None:
+    per_revision = apart(term(ZONE, app("web"), matchLabelKeys=["pod-template-hash"]))
+    assert list(proofs.rollout_deadlock(*survey_of(zoned(a1="a", b1="b"), maker("web", replicas=2, affinity=per_revision)))) == []
+
+
+# --- migration ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_vm_pinned_to_one_host_cannot_migrate() -> None:
+    pinned = maker("vm", "VirtualMachine", nodeSelector={HOST: "n1"}, evictionStrategy="LiveMigrate")
+    (found,) = proofs.migration_blocked(*survey_of(zoned(n1="a", n2="a"), pinned))
+    assert (found.placed, found.blocked, found.proved, found.maker.eviction_strategy) == (1, 1, True, "LiveMigrate")
+    assert found.excluded == "1 node already has a replica of vm, 1 lacks kubernetes.io/hostname=n1"
+
+
+def test_as_many_vms_as_hosts_that_keep_apart_cannot_migrate_one_fewer_can() -> None:
+    vms = maker("vm", "VirtualMachineInstanceReplicaSet", 2, affinity=apart_by(HOST, "vm"))
+    (found,) = proofs.migration_blocked(*survey_of(zoned(n1="a", n2="a"), vms))
+    assert (found.blocked, found.proved) == (2, True)
+    assert list(proofs.migration_blocked(*survey_of(zoned(n1="a", n2="a", n3="a"), vms))) == []
+
+
+# --- domains -----------------------------------------------------------------------------------------------------------
+
+
+def test_all_replicas_may_land_in_one_zone_unless_a_hard_constraint_forbids_it() -> None:
+    nodes = zoned(a1="a", a2="a", b1="b")
+    soft = maker("soft", replicas=2, topologySpreadConstraints=[spread(ZONE, app("soft"), when=SOFT)])
+    hard = maker("hard", replicas=2, topologySpreadConstraints=[spread(ZONE, app("hard"))])
+    (found,) = proofs.single_domain_possible(*survey_of(nodes, soft, hard))
+    assert (found.maker.name, found.domain, found.placement) == ("soft", "a", (("soft-0", "a1"), ("soft-1", "a1")))
+
+
+def test_min_domains_beyond_what_there_is() -> None:
+    web = maker("web", replicas=4, topologySpreadConstraints=[spread(ZONE, app("web"), minDomains=3)])
+    survey, _ = survey_of(zoned(a1="a", b1="b"), web)
+    (found,) = proofs.min_domains_unreachable(survey)
+    assert (found.min_domains, found.domains, found.max_skew) == (3, ("a", "b"), 1)
+    (few,) = proofs.too_few_domains(survey)
+    assert few.most == 2
+
+
+def test_a_tainted_zone_counts_as_empty_and_holds_the_others_down() -> None:
+    nodes = [*zoned(a1="a", b1="b"), node("c1", {HOST: "c1", ZONE: "c"}, taints=["gpu:NoSchedule"])]
+    web = maker("web", replicas=3, topologySpreadConstraints=[spread(ZONE, app("web"))])
+    survey, _ = survey_of(nodes, web)
+    (found,) = proofs.spread_blocked_by_taints(survey)
+    assert (found.blocked, found.most, found.helps) == (("c",), 2, True)
+    honoring = web._replace(pod={"topologySpreadConstraints": [spread(ZONE, app("web"), nodeTaintsPolicy="Honor")]})
+    survey, _ = survey_of(nodes, honoring)
+    assert list(proofs.spread_blocked_by_taints(survey)) == []
+    assert list(proofs.too_few_domains(survey)) == []
+
+
+# --- several workloads -------------------------------------------------------------------------------------------------
+
+
+def shy(name: str, other: str, replicas: int) -> PodMaker:
+    """Keeps apart from its own and from another app, by host."""
+    return maker(name, replicas=replicas, affinity=apart(term(HOST, app(name)), term(HOST, app(other))))
+
+
+def test_two_workloads_that_exclude_each_other_share_the_nodes() -> None:
+    nodes = zoned(n1="a", n2="a", n3="a")
+    survey, arrangement = survey_of(nodes, shy("one", "two", 2), shy("two", "one", 2), maker("three"))
+    assert coupled(survey) == [[0, 1], [2]]
+    (found,) = contentions(survey, arrangement)
+    assert (found.decision.answer, len(found.decision.placement), found.pending) == ("impossible", 3, ("two-1",))
+    assert decide(survey, [0, 1], steps=1).answer == "not decided"
+
+
+def test_the_order_decides_and_a_good_one_is_named() -> None:
+    # The follower may only use n1, the leader prefers it: first come, first served.
+    leader = maker("leader", affinity=apart(term(HOST, app("follower"))))
+    follower = maker("follower", nodeSelector={HOST: "n1"})
+    survey, arrangement = survey_of(zoned(n1="a", n2="a"), leader, follower)
+    assert arrangement.workloads[1].nodes == {}
+    (found,) = contentions(survey, arrangement)
+    assert found.decision.answer == "placed"
+    assert dict(found.decision.placement) == {"follower-0": "n1", "leader-0": "n2"}
+
+
+# --- against every order -----------------------------------------------------------------------------------------------
+
+KEYS = (HOST, ZONE, "rack")
+
+
+@st.composite
+def tiny_nodes(draw: st.DrawFn) -> list[Object]:
+    nodes = []
+    for number in range(draw(st.integers(1, 4))):
+        labels = {HOST: f"n{number}"} if draw(st.integers(0, 5)) else {}
+        for key, values in ((ZONE, "ab"), ("rack", "rs"), ("disk", "fs")):
+            if draw(st.integers(0, 4)):
+                labels[key] = draw(st.sampled_from(values))
+        taints = ["t:NoSchedule"] if draw(st.integers(0, 5)) == 0 else None
+        nodes.append(node(f"n{number}", labels, taints=taints, cordoned=draw(st.integers(0, 9)) == 0))
+    return nodes
+
+
+@st.composite
+def tiny_workload(draw: st.DrawFn, name: str, replicas: int) -> PodMaker:
+    targets = st.sampled_from(["x", "y"])
+    spec: dict[str, Any] = {}
+    affinity: Object = {}
+    if draw(st.integers(0, 2)) == 0:
+        affinity |= node_terms("disk In " + draw(st.sampled_from("fs")))
+    if draw(st.integers(0, 2)) > 0:
+        affinity |= apart(*[term(draw(st.sampled_from(KEYS)), app(draw(targets))) for _ in range(draw(st.integers(1, 2)))])
+    if draw(st.integers(0, 2)) == 0:
+        affinity |= together(term(draw(st.sampled_from(KEYS)), app(draw(targets))))
+    if draw(st.integers(0, 2)) == 0:
+        more: dict[str, Any] = {"minDomains": 2} if draw(st.booleans()) else {}
+        if draw(st.booleans()):
+            more["nodeTaintsPolicy"] = "Honor"
+        spec["topologySpreadConstraints"] = [spread(draw(st.sampled_from(KEYS)), app(draw(targets)), draw(st.integers(1, 2)), **more)]
+    return maker(name, replicas=replicas, affinity=affinity, **spec)
+
+
+@st.composite
+def tiny_clusters(draw: st.DrawFn) -> tuple[list[Object], list[Object], list[PodMaker]]:
+    nodes = draw(tiny_nodes())
+    pods = [pod("old", {"app": draw(st.sampled_from("xy"))}, on="n0")] if draw(st.integers(0, 3)) == 0 else []
+    first = draw(st.integers(1, 3))
+    makers = [draw(tiny_workload("x", first))]
+    if draw(st.booleans()):
+        makers.append(draw(tiny_workload("y", draw(st.integers(1, 4 - first)))))
+    return nodes, pods, makers
+
+
+class EveryOrder:
+    """How many pods of each workload, and of all together, any order and any choice of nodes places: all of them are tried."""
+
+    def __init__(self, cluster: Cluster, makers: list[PodMaker]) -> None:
+        self.pods = [list(compile_pods(each, cluster).pods) for each in makers]
+        self.most = [0] * len(makers)
+        self.together = 0
+        self.seen: set[object] = set()
+        self.visit(cluster, ())
+
+    def visit(self, cluster: Cluster, placed: tuple[tuple[int, str], ...]) -> None:
+        if placed in self.seen:
+            return
+        self.seen.add(placed)
+        counts = [sum(which == workload for which, _ in placed) for workload in range(len(self.pods))]
+        self.most = [max(pair) for pair in zip(self.most, counts, strict=True)]
+        self.together = max(self.together, len(placed))
+        for workload, pods in enumerate(self.pods):
+            if counts[workload] == len(pods):
+                continue
+            following = pods[counts[workload]]
+            for name in cluster.feasible_nodes(following):
+                changed = cluster.copy()
+                changed.bind(following, name)
+                self.visit(changed, tuple(sorted((*placed, (workload, name)))))
+
+
+@settings(max_examples=250, deadline=None)
+@given(tiny_clusters())
+def test_what_is_proved_no_order_does_and_the_search_is_exact(drawn: tuple[list[Object], list[Object], list[PodMaker]]) -> None:
+    nodes, pods, makers = drawn
+    survey, arrangement = survey_of(nodes, *makers, pods=pods)
+    truth = EveryOrder(arrangement.before, makers)
+    for found in proofs.unschedulable(survey):
+        assert truth.most[makers.index(found.maker)] == 0
+    for few in proofs.too_few_domains(survey):
+        assert truth.most[makers.index(few.maker)] <= few.most < few.replicas
+    decision = decide(survey, range(len(makers)), steps=100_000)
+    wanted = sum(each.replicas for each in makers)
+    assert decision.answer == ("placed" if truth.together == wanted else "impossible")
+    if decision.answer == "placed":
+        assert len(decision.placement) == wanted
+
+
+@settings(max_examples=150, deadline=None)
+@given(tiny_nodes(), st.lists(st.sampled_from(KEYS), min_size=1, max_size=2, unique=True), st.integers(1, 4))
+def test_anti_affinity_over_one_or_two_keys_is_counted_exactly(nodes: list[Object], keys: list[str], replicas: int) -> None:
+    web = maker("x", replicas=replicas, affinity=apart(*[term(key, app("x")) for key in keys]))
+    survey, arrangement = survey_of(nodes, web)
+    truth = EveryOrder(arrangement.before, [web])
+    limit = survey.limit(0, survey.nodes_of(0))
+    assert truth.most[0] == min(replicas, limit.most if limit is not None else replicas) * bool(survey.nodes_of(0))
+
+
+@settings(max_examples=150, deadline=None)
+@given(tiny_nodes(), st.sampled_from(KEYS), st.booleans(), st.integers(1, 2), st.integers(1, 4), st.integers(1, 3))
+def test_one_hard_spread_with_replicas_apart_by_host_is_counted_exactly(
+    nodes: list[Object], key: str, by_host: bool, skew: int, replicas: int, min_domains: int
+) -> None:
+    affinity = apart(term(HOST, app("x"))) if by_host else {}
+    constraint = spread(key, app("x"), skew, minDomains=min_domains)
+    web = maker("x", replicas=replicas, affinity=affinity, topologySpreadConstraints=[constraint])
+    survey, arrangement = survey_of(nodes, web)
+    truth = EveryOrder(arrangement.before, [web])
+    limit = survey.limit(0, survey.nodes_of(0))
+    assert truth.most[0] == min(replicas, limit.most if limit is not None else replicas) * bool(survey.nodes_of(0))

@@ -1,0 +1,214 @@
+"""Which pods a manifest turns into: how many, their names, labels and owners, and what controllers add."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pytest
+from cluster_objects import HOST, Object, node, pod
+from workload_objects import inventory, maker, makers_in
+
+from afflint.placement.arrangement import arrange
+from afflint.placement.cluster import Cluster
+from afflint.placement.replicas import MOST_REPLICAS, PodMaker, make_pods, notes, owner, running_pods_of
+
+
+def workload(
+    kind: str, spec: str, api: str = "apps/v1", template: str = "template: {metadata: {labels: {app: web}}, spec: SPEC}"
+) -> PodMaker:
+    """The one workload of a manifest; SPEC stands for a pod spec."""
+    body = template.replace("SPEC", "{containers: [{name: web, image: web}]}")
+    (found,) = makers_in(
+        f"apiVersion: {api}\nkind: {kind}\nmetadata: {{name: web, namespace: shop}}\nspec: {{{', '.join(filter(None, [spec, body]))}}}\n"
+    )
+    return found
+
+
+def names(found: list[Object]) -> list[str]:
+    return [each["metadata"]["name"] for each in found]
+
+
+EMPTY = Cluster([node("n1"), node("n2")])
+
+
+def test_a_deployment_makes_pods_of_a_replica_set_that_selects_their_hash() -> None:
+    web = workload("Deployment", "replicas: 2, selector: {matchLabels: {app: web}}")
+    assert (web.key, web.line, web.pod_path) == ("Deployment shop/web", 3, ("spec", "template", "spec"))
+    first, second = make_pods(web, EMPTY)
+    assert names([first, second]) == ["web-0", "web-1"]
+    assert first["metadata"]["labels"] == second["metadata"]["labels"]
+    hashed = first["metadata"]["labels"]["pod-template-hash"]
+    assert first["metadata"]["ownerReferences"] == [
+        {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": f"web-{hashed}", "controller": True}
+    ]
+    assert owner(web) == {
+        "kind": "ReplicaSet",
+        "metadata": {"name": f"web-{hashed}", "namespace": "shop"},
+        "spec": {"selector": {"matchLabels": {"app": "web", "pod-template-hash": hashed}}},
+    }
+
+
+def test_replicas_of_a_deployment_spread_by_default_as_in_a_cluster() -> None:
+    web = workload("Deployment", "replicas: 2, selector: {matchLabels: {app: web}}")
+    first = make_pods(web, EMPTY)[0]
+    plain = {**first, "metadata": {**first["metadata"], "ownerReferences": []}}
+    cluster = inventory([node("n1", {HOST: "n1"}), node("n2", {HOST: "n2"})]).cluster([web])
+    assert "PodTopologySpread" in cluster.evaluate(first).scores
+    assert "PodTopologySpread" not in cluster.evaluate(plain).scores
+    arrangement = arrange(inventory([node("n1", {HOST: "n1"}), node("n2", {HOST: "n2"})]), [web])
+    assert sorted(arrangement.workloads[0].nodes.values()) == ["n1", "n2"]
+
+
+def test_a_stateful_set_numbers_its_pods() -> None:
+    web = workload("StatefulSet", "replicas: 2, serviceName: web, selector: {matchLabels: {app: web}}")
+    labels = [each["metadata"]["labels"] for each in make_pods(web, EMPTY)]
+    assert [each["statefulset.kubernetes.io/pod-name"] for each in labels] == ["web-0", "web-1"]
+    assert [each["apps.kubernetes.io/pod-index"] for each in labels] == ["0", "1"]
+    assert len({each["controller-revision-hash"] for each in labels}) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "api", "spec", "count", "note"),
+    [
+        ("Deployment", "apps/v1", "", 1, "spec.replicas is absent: one pod is assumed, an autoscaler may ask for more"),
+        ("Deployment", "apps/v1", "replicas: 0", 0, "spec.replicas is 0: it has no pods"),
+        ("Deployment", "apps/v1", "replicas: -3", 0, "spec.replicas is 0: it has no pods"),
+        ("Deployment", "apps/v1", "replicas: 1e99", 1, ""),
+        ("Job", "batch/v1", "parallelism: 3, completions: 2", 2, ""),
+        ("Job", "batch/v1", "parallelism: 3, suspend: true", 0, "it is suspended, so it has no pods"),
+        ("ReplicationController", "v1", "replicas: 2", 2, ""),
+    ],
+)
+def test_how_many_pods(kind: str, api: str, spec: str, count: int, note: str) -> None:
+    made = workload(kind, spec, api)
+    assert len(make_pods(made, EMPTY)) == count
+    assert list(made.notes) == ([note] if note else [])
+
+
+def test_a_cron_job_shows_one_run() -> None:
+    template = "jobTemplate: {spec: {parallelism: 2, template: {spec: SPEC}}}"
+    made = workload("CronJob", "schedule: '@daily'", "batch/v1", template)
+    labels = make_pods(made, EMPTY)[1]["metadata"]["labels"]
+    assert (labels["job-name"], labels["batch.kubernetes.io/job-name"]) == ("web", "web")
+    assert made.notes == ("one run of the CronJob is shown",)
+    assert make_pods(workload("CronJob", "suspend: true", "batch/v1", template), EMPTY) == []
+
+
+def test_two_billion_replicas_are_not_made() -> None:
+    made = workload("Deployment", "replicas: 2000000000")
+    assert len(make_pods(made, EMPTY)) == MOST_REPLICAS
+    assert notes(made, EMPTY) == (f"{MOST_REPLICAS} of its 2000000000 replicas are shown",)
+
+
+# --- virtual machines --------------------------------------------------------------------------------------------------
+
+
+VM = "template: {metadata: {labels: {app: web}}, spec: {domain: {devices: {}}, nodeSelector: {disk: ssd}}}"
+
+
+def test_a_virtual_machine_runs_in_a_launcher_pod_with_the_labels_of_virt_controller() -> None:
+    made = workload("VirtualMachine", "runStrategy: Always", "kubevirt.io/v1", VM)
+    ready = Cluster([node("n1", {"kubevirt.io/schedulable": "true", "kubernetes.io/arch": "arm64"})])
+    (launcher,) = make_pods(made, ready)
+    assert launcher["metadata"]["name"] == "virt-launcher-web"
+    labels = launcher["metadata"]["labels"]
+    assert {key: labels[key] for key in ("app", "kubevirt.io", "vm.kubevirt.io/name", "vmi.kubevirt.io/id")} == {
+        "app": "web",
+        "kubevirt.io": "virt-launcher",
+        "vm.kubevirt.io/name": "web",
+        "vmi.kubevirt.io/id": "web",
+    }
+    assert launcher["spec"]["nodeSelector"] == {"kubevirt.io/schedulable": "true", "kubernetes.io/arch": "arm64", "disk": "ssd"}
+    assert notes(made, ready) == ()
+
+
+def test_node_labels_that_a_small_inventory_lacks_are_left_out_and_that_is_said() -> None:
+    made = workload("VirtualMachineInstanceReplicaSet", "replicas: 2", "kubevirt.io/v1", VM)
+    one, other = make_pods(made, EMPTY)
+    assert one["spec"]["nodeSelector"] == {"disk": "ssd"}
+    assert one["metadata"]["labels"]["kubevirt.io/created-by"] != other["metadata"]["labels"]["kubevirt.io/created-by"]
+    assert notes(made, EMPTY) == (
+        "no node carries kubevirt.io/schedulable, so the nodeSelector that virt-controller adds for it is left out",
+    )
+
+
+def test_a_virtual_machine_that_is_halted_has_no_pod() -> None:
+    assert make_pods(workload("VirtualMachine", "runStrategy: Halted", "kubevirt.io/v1", VM), EMPTY) == []
+    assert make_pods(workload("VirtualMachine", "running: false", "kubevirt.io/v1", VM), EMPTY) == []
+
+
+# --- daemon sets -------------------------------------------------------------------------------------------------------
+
+
+def test_a_daemon_set_makes_a_pod_for_each_node_that_may_run_one() -> None:
+    nodes = [
+        node("n1", {"pool": "web"}, cordoned=True, taints=["node.kubernetes.io/unschedulable:NoSchedule"]),
+        node("n2", {"pool": "web"}, taints=["dedicated=db:NoSchedule"]),
+        node("n3"),
+        node("n4", {"pool": "web"}),
+    ]
+    template = "template: {metadata: {labels: {app: web}}, spec: {nodeSelector: {pool: web}, containers: [{name: web, image: web}]}}"
+    made = make_pods(workload("DaemonSet", "", template=template), Cluster(nodes))
+    assert names(made) == ["web-n1", "web-n4"]
+    assert made[0]["spec"]["affinity"] == {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {
+                "nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}]
+            }
+        }
+    }
+    assert Cluster(nodes).feasible_nodes(made[0]) == ["n1"]
+
+
+def test_every_pod_may_stay_on_a_node_that_is_not_ready_for_a_while() -> None:
+    made = make_pods(workload("Deployment", "replicas: 1"), EMPTY)[0]
+    assert [(each["key"], each["effect"]) for each in made["spec"]["tolerations"]] == [
+        ("node.kubernetes.io/not-ready", "NoExecute"),
+        ("node.kubernetes.io/unreachable", "NoExecute"),
+    ]
+    everything = maker("web", tolerations=[{"operator": "Exists"}])
+    assert make_pods(everything, EMPTY)[0]["spec"]["tolerations"] == [{"operator": "Exists"}]
+
+
+# --- what is there already ---------------------------------------------------------------------------------------------
+
+
+def owned(kind: str, name: str) -> Object:
+    running = pod(f"{name}-x", {"app": "web"}, on="n1")
+    running["metadata"]["ownerReferences"] = [{"kind": kind, "name": name, "controller": True}]
+    return running
+
+
+@pytest.mark.parametrize(
+    ("kind", "running", "mine"),
+    [
+        ("Deployment", owned("ReplicaSet", "web-5d9f"), True),
+        ("Deployment", owned("ReplicaSet", "web-api-5d9f"), False),
+        ("StatefulSet", owned("StatefulSet", "web"), True),
+        ("CronJob", owned("Job", "web-28911"), True),
+        ("VirtualMachineInstanceReplicaSet", owned("VirtualMachineInstance", "webab1cd"), True),
+        ("DaemonSet", owned("DaemonSet", "other"), False),
+    ],
+)
+def test_running_pods_of_a_workload_are_known_by_their_owner(kind: str, running: Object, mine: bool) -> None:
+    assert running_pods_of([maker("web", kind)], [running]) == ({0} if mine else set())
+    assert running_pods_of([maker("web", kind, namespace="elsewhere")], [running]) == set()
+
+
+def test_a_pod_maker_travels_between_processes() -> None:
+    web = workload("Deployment", "replicas: 2, selector: {matchLabels: {app: web}}")
+    assert pickle.loads(pickle.dumps(web)) == web
+
+
+def test_fragments_and_pod_templates_make_no_pods() -> None:
+    assert makers_in("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {template: {spec: {tolerations: []}}}\n") == []
+    template = "apiVersion: v1\nkind: PodTemplate\nmetadata: {name: web}\ntemplate: {spec: {containers: [{name: a, image: a}]}}\n"
+    assert makers_in(template) == []
+
+
+def test_what_no_scheduler_could_read_is_an_error_of_that_workload_alone() -> None:
+    broken: Any = {"nodeSelector": [1]}
+    arrangement = arrange(inventory([node("n1")]), [maker("broken", **broken), maker("web")])
+    assert arrangement.workloads[0].error == "Pod 'default/broken-0': spec.nodeSelector is no map of labels"
+    assert list(arrangement.workloads[1].nodes.values()) == ["n1"]

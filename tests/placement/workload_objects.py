@@ -1,0 +1,122 @@
+"""Workloads for the tests of this directory: YAML in, what their controllers make of them out; and the scenario of three tiers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cluster_objects import HOST, ZONE, Object, apart, node
+
+from afflint.kube.manifests import Workload, manifests_in
+from afflint.placement.arrangement import Inventory
+from afflint.placement.replicas import PodMaker, pod_maker
+from afflint.reading import documents
+
+VMI = {"domain": {"devices": {}}}
+
+
+def makers_in(text: str) -> list[PodMaker]:
+    """The workloads of a YAML file."""
+    found = []
+    for index, (raw, line, _) in enumerate(documents.split(text.encode())):
+        document = documents.read(raw, index, line)
+        assert document.problem is None, document.problem
+        for manifest in manifests_in(document):
+            if isinstance(manifest, Workload):
+                made = pod_maker(manifest, "app.yaml")
+                if made is not None:
+                    found.append(made)
+    return found
+
+
+def maker(name: str, kind: str = "Deployment", replicas: int = 1, *, labels: dict[str, str] | None = None, **more: Any) -> PodMaker:
+    """A workload whose pods carry ``app: NAME``; what is no field of a PodMaker goes into the pod spec."""
+    groups = {"Pod": "", "ReplicationController": "", "Job": "batch", "CronJob": "batch"}
+    group = "kubevirt.io" if kind.startswith("Virtual") else groups.get(kind, "apps")
+    fields = {key: more.pop(key) for key in list(more) if key in PodMaker._fields}
+    labels = {"app": name} if labels is None else labels
+    made = PodMaker(kind, group, fields.pop("namespace", "default"), name, replicas, labels, selector={"matchLabels": labels}, pod=more)
+    return made._replace(**fields)
+
+
+def three_zones() -> list[Object]:
+    """A control plane and six workers in three zones; the even ones are fast."""
+    nodes = [node("control-plane", {HOST: "control-plane"}, taints=["node-role.kubernetes.io/control-plane:NoSchedule"])]
+    for number in range(1, 7):
+        labels = {HOST: f"worker-{number}", ZONE: "abc"[(number - 1) // 2]}
+        if number % 2 == 0:
+            labels["performance"] = "high"
+        nodes.append(node(f"worker-{number}", labels))
+    return nodes
+
+
+THREE_TIERS = """
+apiVersion: kubevirt.io/v1
+kind: VirtualMachineInstanceReplicaSet
+metadata: {name: ledger}
+spec:
+  replicas: 3
+  selector: {matchLabels: {tier: database}}
+  template:
+    metadata: {labels: {tier: database}}
+    spec:
+      affinity:
+        nodeAffinity:
+          requiredDuringSchedulingIgnoredDuringExecution:
+            nodeSelectorTerms:
+            - matchExpressions: [{key: performance, operator: In, values: [high]}]
+        podAntiAffinity:
+          requiredDuringSchedulingIgnoredDuringExecution:
+          - {topologyKey: topology.kubernetes.io/zone, labelSelector: {matchLabels: {tier: database}}}
+      domain: {devices: {}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: proxy}
+spec:
+  replicas: 3
+  selector: {matchLabels: {tier: cache}}
+  template:
+    metadata: {labels: {tier: cache}}
+    spec:
+      affinity:
+        nodeAffinity:
+          preferredDuringSchedulingIgnoredDuringExecution:
+          - weight: 10
+            preference: {matchExpressions: [{key: performance, operator: NotIn, values: [high]}]}
+        podAntiAffinity:
+          requiredDuringSchedulingIgnoredDuringExecution:
+          - {topologyKey: topology.kubernetes.io/zone, labelSelector: {matchLabels: {tier: cache}}}
+      containers: [{name: proxy, image: proxy}]
+---
+apiVersion: kubevirt.io/v1
+kind: VirtualMachineInstanceReplicaSet
+metadata: {name: appliance}
+spec:
+  replicas: 3
+  selector: {matchLabels: {tier: appliance}}
+  template:
+    metadata: {labels: {tier: appliance}}
+    spec:
+      affinity:
+        podAffinity:
+          requiredDuringSchedulingIgnoredDuringExecution:
+          - {topologyKey: HOSTKEY, labelSelector: {matchLabels: {tier: cache}}}
+        podAntiAffinity:
+          requiredDuringSchedulingIgnoredDuringExecution:
+          - {topologyKey: topology.kubernetes.io/zone, labelSelector: {matchLabels: {tier: appliance}}}
+      domain: {devices: {}}
+"""
+
+
+def three_tiers(host_key: str = HOST) -> list[PodMaker]:
+    """A database on fast nodes, a cache that had rather be elsewhere, and an appliance beside the cache; each one per zone."""
+    return makers_in(THREE_TIERS.replace("HOSTKEY", host_key))
+
+
+def inventory(nodes: list[Object], **more: Any) -> Inventory:
+    return Inventory(nodes, **more)
+
+
+def apart_by(key: str, name: str) -> Object:
+    """Required anti-affinity to the pods of an app."""
+    return apart({"topologyKey": key, "labelSelector": {"matchLabels": {"app": name}}})

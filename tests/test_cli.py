@@ -1,0 +1,822 @@
+"""The command line: options, exit codes, one-line errors with the nearest known word, and where the reports go."""
+
+from __future__ import annotations
+
+import gc
+import io
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from afflint import cli
+from checkout import clean_environment
+
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata:
+  name: web
+spec:
+  containers:
+    - {name: web, image: "nginx:1.27"}
+  nodeSelector:
+    disktype: ssd
+"""
+NUMBER = POD.replace("disktype: ssd", "disktype: 1")
+NUMBER_FOUND = "9:15: error the value of `disktype` must be a string"
+
+# Its label is only a warning: nobody else asks for it.
+DEAD_ANTI_AFFINITY = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: cart
+  labels:
+    tier: session
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: cart}}
+  template:
+    metadata:
+      labels: {app: cart}
+    spec:
+      containers:
+        - {name: cart, image: "cart:2"}
+      affinity:
+        podAntiAffinity:
+          requiredDuringSchedulingIgnoredDuringExecution:
+            - labelSelector: {matchLabels: {tier: session}}
+              topologyKey: kubernetes.io/hostname
+"""
+
+# Only information: nothing selects the virtual machine yet.
+UNLABELLED_VM = """\
+apiVersion: kubevirt.io/v1
+kind: VirtualMachine
+metadata:
+  name: db
+  labels:
+    app: db
+spec:
+  runStrategy: Always
+  template:
+    spec:
+      domain: {memory: {guest: 4Gi}, devices: {}}
+"""
+
+
+class Done(NamedTuple):
+    """What a run came to."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def rules(self) -> list[str]:
+        """The rules of a report in the concise format, in its order."""
+        return [line.rsplit("[", 1)[1].rstrip("]") for line in self.out.splitlines()]
+
+
+Afflint = Callable[..., Done]
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder to work in, without settings from outside."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("NO_COLOR", "FORCE_COLOR", "AFFLINT_TRACEBACK"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def afflint(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Afflint]:
+    """Runs the command line in this process, which is fast."""
+
+    def afflint(*arguments: str) -> Done:
+        monkeypatch.setattr(sys, "argv", ["afflint", *arguments])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        assert isinstance(ended.value.code, int)
+        return Done(ended.value.code, *capsys.readouterr())
+
+    yield afflint
+    gc.enable()  # the command line switches it off, for a process that soon ends
+
+
+def spawned(*arguments: str, stdin: str = "", **environment: str) -> Done:
+    """Runs the command line in a process of its own."""
+    command = [sys.executable, "-m", "afflint", *arguments]
+    done = subprocess.run(command, env=clean_environment(**environment), input=stdin, capture_output=True, encoding="utf-8", check=False)
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+def write(**files: str) -> None:
+    """Writes manifests into the working directory, named without their suffix."""
+    for name, text in files.items():
+        Path(f"{name}.yaml").write_text(text, encoding="utf-8")
+
+
+def configure(text: str) -> None:
+    Path(".afflint.yaml").write_text(text, encoding="utf-8")
+
+
+class TestExitCodes:
+    def test_0_without_findings(self, afflint: Afflint) -> None:
+        write(pod=POD)
+        assert afflint("check") == (0, "No findings. Read 1 document in 1 file.\n", "")
+
+    def test_1_with_findings(self, afflint: Afflint) -> None:
+        write(pod=NUMBER)
+        assert afflint("check", "pod.yaml").code == 1
+
+    def test_0_when_no_file_is_there(self, afflint: Afflint) -> None:
+        assert afflint("check") == (0, "No file was read.\n", "")
+
+    @pytest.mark.parametrize(
+        ("severity", "manifest", "code"),
+        [
+            ("error", NUMBER, 1),
+            ("error", DEAD_ANTI_AFFINITY, 0),
+            ("warning", DEAD_ANTI_AFFINITY, 1),
+            ("warning", UNLABELLED_VM, 0),
+            ("info", UNLABELLED_VM, 1),
+            ("info", POD, 0),
+        ],
+    )
+    def test_fail_on_is_the_lowest_severity_that_counts(self, afflint: Afflint, severity: str, manifest: str, code: int) -> None:
+        write(manifest=manifest)
+        assert afflint("check", "--fail-on", severity).code == code
+
+    @pytest.mark.parametrize(("manifest", "code"), [(NUMBER, 1), (DEAD_ANTI_AFFINITY, 1), (UNLABELLED_VM, 0)])
+    def test_warnings_fail_by_default_and_information_does_not(self, afflint: Afflint, manifest: str, code: int) -> None:
+        write(manifest=manifest)
+        assert afflint("check").code == code
+
+    def test_exit_zero_reports_and_passes(self, afflint: Afflint) -> None:
+        write(pod=NUMBER)
+        done = afflint("check", "--exit-zero", "--format", "concise")
+        assert (done.code, done.rules) == (0, ["wrong-type"])
+
+    def test_exit_zero_does_not_hide_wrong_usage(self, afflint: Afflint) -> None:
+        assert afflint("check", "--exit-zero", "missing.yaml").code == 2
+
+    def test_3_for_a_fault_of_afflint(self, afflint: Afflint, monkeypatch: pytest.MonkeyPatch) -> None:
+        def broken(*_: object, **__: object) -> None:
+            raise RuntimeError("no such \x1b[2Jthing\nand more")
+
+        write(pod=POD)
+        monkeypatch.setattr("afflint.run.run", broken)
+        done = afflint("check")
+        assert (done.code, done.out) == (3, "")
+        assert done.err.splitlines() == [
+            r"afflint: internal error: RuntimeError: no such \x1b[2Jthing",
+            "This is a fault of afflint, not of your manifests. Please report it with the command line and, if you can, the file.",
+            "Set AFFLINT_TRACEBACK=1 to see where it happened.",
+        ]
+
+        monkeypatch.setenv("AFFLINT_TRACEBACK", "1")
+        assert "Traceback (most recent call last)" in afflint("check").err
+
+
+class TestUsage:
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ("check --select lables", "--select: there is no 'lables'; did you mean 'labels'?"),
+            ("check --select admission,wrong-typ", "--select: there is no 'wrong-typ'; did you mean 'wrong-type'?"),
+            ("check --ignore empty-topologi-key", "--ignore: there is no 'empty-topologi-key'; did you mean 'empty-topology-key'?"),
+            ("check --extend-select zzz", "--extend-select: there is no 'zzz'; `afflint rule` lists them"),
+            ("check --format jsn", "--format: there is no 'jsn'; did you mean 'json'?"),
+            ("check --fail-on eror", "--fail-on: there is no 'eror'; did you mean 'error'?"),
+            ("check --color sometimes", "--color: there is no 'sometimes'; it takes auto, always, never"),
+            ("check --jobs 0", "--jobs takes a number of processes, 1 or more"),
+            ("check --kubernetes-version 2.1", "--kubernetes-version takes a version such as 1.34, not '2.1'"),
+            ("check --config nowhere.yaml", "no such configuration file: 'nowhere.yaml'"),
+            ("check --config a.yaml --no-config", "--config and --no-config exclude each other"),
+            ("check --output a --output b", "--output needs a --format of its own each"),
+            (
+                "check --format json --format sarif",
+                "only one report can go to standard output; give the others an --output FILE",
+            ),
+            ("check manifests", "no such file or folder: 'manifests'"),
+            ("check pods.yaml", "no such file or folder: 'pods.yaml'; did you mean 'pod.yaml'?"),
+            ("check no*.yaml", "no file matches 'no*.yaml'"),
+            ("rule empty-topology", "rule: there is no 'empty-topology'; did you mean 'empty-topology-key'?"),
+            ("rule --format yaml", "--format: there is no 'yaml'; it takes text, json"),
+            ("config --config nowhere.yaml", "no such configuration file: 'nowhere.yaml'"),
+        ],
+    )
+    def test_a_mistake_is_told_in_one_line(self, afflint: Afflint, arguments: str, message: str) -> None:
+        write(pod=NUMBER)
+        assert afflint(*arguments.split()) == (2, "", f"afflint: {message}\n")
+
+    @pytest.mark.parametrize(
+        ("arguments", "near"),
+        [("check --selct labels", "--select"), ("check --exit-zeo", "--exit-zero"), ("rule --frmat json", "--format")],
+    )
+    def test_an_unknown_option_is_refused_with_the_nearest(self, afflint: Afflint, arguments: str, near: str) -> None:
+        done = afflint(*arguments.split())
+        assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+        assert near in done.err
+
+    def test_an_unknown_command_is_refused(self, afflint: Afflint) -> None:
+        done = afflint("chek")
+        assert (done.code, done.out) == (2, "")
+        assert done.err.startswith("afflint: No such command 'chek'")
+
+    def test_a_word_is_never_shown_raw(self, afflint: Afflint) -> None:
+        done = afflint("check", "--select", "\x1b[31mred")
+        assert (done.code, "\x1b" in done.err) == (2, False)
+
+    def test_the_version(self, afflint: Afflint) -> None:
+        from afflint import __version__
+
+        assert afflint("--version") == (0, f"afflint, version {__version__}\n", "")
+
+    @pytest.mark.parametrize("command", [(), ("check",), ("rule",), ("config",)])
+    def test_help(self, afflint: Afflint, command: tuple[str, ...]) -> None:
+        done = afflint(*command, "--help")
+        assert (done.code, done.err) == (0, "")
+        assert done.out.startswith("Usage: afflint")
+
+    def test_without_a_command_there_is_help_and_no_success(self, afflint: Afflint) -> None:
+        done = afflint()
+        assert done.code == 2
+        assert (done.out + done.err).startswith("Usage: afflint")
+
+
+class TestSelection:
+    """The manifest has one finding of the category admission and one of labels."""
+
+    @pytest.mark.parametrize(
+        ("arguments", "rules"),
+        [
+            ("", ["label-not-on-template", "wrong-type"]),
+            ("--select all", ["label-not-on-template", "wrong-type"]),
+            ("--select admission", ["wrong-type"]),
+            ("--select labels", ["label-not-on-template"]),
+            ("--select wrong-type,labels", ["label-not-on-template", "wrong-type"]),
+            ("--select labels --select wrong-type", ["label-not-on-template", "wrong-type"]),
+            ("--ignore admission", ["label-not-on-template"]),
+            ("--ignore label-not-on-template", ["wrong-type"]),
+            ("--ignore all", []),
+            ("--select admission --ignore wrong-type", []),
+            ("--select wrong-type --ignore admission", ["wrong-type"]),
+            ("--select labels --extend-select wrong-type", ["label-not-on-template", "wrong-type"]),
+            ("--ignore all --extend-select labels", ["label-not-on-template"]),
+            ("--select fleet", []),
+        ],
+    )
+    def test_names_and_categories(self, afflint: Afflint, arguments: str, rules: list[str]) -> None:
+        write(cart=DEAD_ANTI_AFFINITY + "      nodeSelector: {disktype: 1}\n")
+        assert afflint("check", "--format", "concise", *arguments.split()).rules == rules
+
+    def test_select_on_the_command_line_starts_afresh(self, afflint: Afflint) -> None:
+        write(cart=DEAD_ANTI_AFFINITY + "      nodeSelector: {disktype: 1}\n")
+        configure("ignore: [wrong-type]\n")
+        assert afflint("check", "--format", "concise").rules == ["label-not-on-template"]
+        assert afflint("check", "--format", "concise", "--select", "admission").rules == ["wrong-type"]
+
+    def test_no_ignore_shows_what_comments_silence(self, afflint: Afflint) -> None:
+        write(pod=NUMBER.replace("disktype: 1", "disktype: 1  # afflint: ignore[wrong-type] -- the installer quotes it"))
+        assert afflint("check") == (0, "No findings. Read 1 document in 1 file. 1 finding suppressed.\n", "")
+        assert afflint("check", "--no-ignore", "--format", "concise").rules == ["wrong-type"]
+
+    def test_the_version_of_the_cluster_decides_what_it_serves(self, afflint: Afflint) -> None:
+        write(
+            job="""\
+apiVersion: batch/v1beta1
+kind: CronJob
+metadata: {name: night}
+spec:
+  schedule: "0 3 * * *"
+  jobTemplate:
+    spec:
+      template:
+        spec:
+          restartPolicy: Never
+          containers: [{name: night, image: "night:1"}]
+"""
+        )
+        assert afflint("check", "--kubernetes-version", "1.24").code == 0
+        assert afflint("check", "--kubernetes-version", "1.25", "--format", "concise").rules == ["unserved-api-version"]
+        configure('kubernetes-version: "1.24"\n')
+        assert afflint("check").code == 0
+        assert afflint("check", "--kubernetes-version", "v1.34.2", "--format", "concise").rules == ["unserved-api-version"]
+
+
+class TestInput:
+    def test_standard_input_has_a_name_in_reports(self) -> None:
+        assert spawned("check", "-", "--format", "concise", stdin=NUMBER).out.startswith(f"<stdin>:{NUMBER_FOUND}")
+        named = spawned("check", "-", "--stdin-filename", "deploy/pod.yaml", "--format", "concise", stdin=NUMBER)
+        assert named.out.startswith(f"deploy/pod.yaml:{NUMBER_FOUND}")
+
+    def test_standard_input_is_shown_and_follows_the_rules_for_its_name(self) -> None:
+        assert "9 |     disktype: 1\n" in spawned("check", "-", stdin=NUMBER).out
+        configure("per-file-ignores: {'legacy/**': [wrong-type]}\n")
+        assert spawned("check", "-", "--stdin-filename", "legacy/pod.yaml", stdin=NUMBER).code == 0
+        assert spawned("check", "-", "--stdin-filename", "pod.yaml", stdin=NUMBER).code == 1
+
+    def test_standard_input_and_files_are_one_run(self) -> None:
+        write(pod=NUMBER)
+        done = spawned("check", "pod.yaml", "-", "--format", "concise", stdin=NUMBER)
+        assert [line.partition(":")[0] for line in done.out.splitlines()] == ["<stdin>", "pod.yaml"]
+
+    def test_show_files_lists_and_stops(self, afflint: Afflint) -> None:
+        Path(".git").mkdir()
+        Path(".gitignore").write_text("generated/\n", encoding="utf-8")
+        configure("exclude: [vendor/]\n")
+        for name in ("a.yaml", "b.json", "c.txt", "deep/d.yml", "generated/e.yaml", "vendor/f.yaml"):
+            path = Path(name)
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(NUMBER, encoding="utf-8")
+        assert afflint("check", "--show-files") == (0, ".afflint.yaml\na.yaml\nb.json\ndeep/d.yml\n", "")
+        assert afflint("check", "--show-files", "vendor/f.yaml", "c.txt") == (0, "vendor/f.yaml\nc.txt\n", "")
+
+    def test_show_files_never_shows_a_name_raw(self, afflint: Afflint) -> None:
+        Path("a\x1b[2J\n.yaml").write_text(POD, encoding="utf-8")
+        assert afflint("check", "--show-files").out == "a\\x1b[2J\\n.yaml\n"
+
+
+class TestReports:
+    def test_several_go_where_they_are_told(self, afflint: Afflint) -> None:
+        write(pod=NUMBER)
+        done = afflint("check", "--format", "sarif", "--output", "a.sarif", "--format", "json", "--output", "a.json", "--format", "concise")
+
+        assert done.out.startswith(f"pod.yaml:{NUMBER_FOUND}")
+        sarif, report = (json.loads(Path(name).read_text(encoding="utf-8")) for name in ("a.sarif", "a.json"))
+        assert sarif["version"] == "2.1.0"
+        assert [finding["rule"] for finding in report["findings"]] == ["wrong-type"]
+        assert not [path for path in Path().iterdir() if path.name.endswith(".tmp")]
+
+    def test_a_dash_is_standard_output(self, afflint: Afflint) -> None:
+        write(pod=NUMBER)
+        done = afflint("check", "--format", "json", "--output", "-", "--format", "github", "--output", "annotations")
+        assert json.loads(done.out)["summary"]["errors"] == 1
+        assert Path("annotations").read_text(encoding="utf-8").startswith("::error file=pod.yaml,line=9,col=15,")
+
+    def test_an_output_without_a_format_is_text(self, afflint: Afflint) -> None:
+        write(pod=NUMBER)
+        assert afflint("check", "--output", "report.txt").out == ""
+        assert Path("report.txt").read_text(encoding="utf-8").startswith("error[wrong-type]: ")
+
+    @pytest.mark.parametrize("name", ["text", "concise", "json", "sarif", "github", "gitlab", "junit"])
+    def test_every_format_names_the_place(self, afflint: Afflint, name: str) -> None:
+        write(pod=NUMBER)
+        done = afflint("check", "--format", name)
+        assert (done.code, done.err) == (1, "")
+        assert "pod.yaml" in done.out
+        assert "9" in done.out
+        assert "wrong-type" in done.out
+
+    def test_a_file_that_cannot_be_written_is_an_error(self, afflint: Afflint) -> None:
+        write(pod=POD)
+        done = afflint("check", "--output", "no/such/report")
+        assert done == (2, "", "afflint: cannot write 'no/such/report': No such file or directory\n")
+
+    @pytest.mark.skipif(os.name == "nt", reason="limits the size of files, which Windows cannot")
+    def test_what_cannot_be_written_whole_leaves_the_old_file(self) -> None:
+        import resource
+
+        def small_files_only() -> None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+
+        write(pod=NUMBER)
+        Path("report.json").write_text("old", encoding="utf-8")
+        command = [sys.executable, "-m", "afflint", "check", "--format", "json", "--output", "report.json"]
+        environment = clean_environment(PYTHONDONTWRITEBYTECODE="1")
+        done = subprocess.run(command, env=environment, capture_output=True, encoding="utf-8", check=False, preexec_fn=small_files_only)
+
+        assert (done.returncode, done.stderr) == (2, "afflint: cannot write 'report.json': File too large\n")
+        assert Path("report.json").read_text(encoding="utf-8") == "old"
+        assert sorted(path.name for path in Path().iterdir()) == ["pod.yaml", "report.json"]
+
+    def test_quiet_has_no_summary(self, afflint: Afflint) -> None:
+        write(pod=POD)
+        assert afflint("check", "--quiet").out == ""
+        write(pod=NUMBER)
+        assert "Found 1 error. Read 1 document in 1 file." in afflint("check").out
+        quiet = afflint("check", "-q").out
+        assert quiet.startswith("error[wrong-type]")
+        assert "Found" not in quiet
+
+    def test_verbose_says_more_about_each_finding(self, afflint: Afflint) -> None:
+        write(pod=NUMBER)
+        assert "afflint rule wrong-type" not in afflint("check").out
+        assert "afflint rule wrong-type" in afflint("check", "-v").out
+
+    def test_whoever_closes_the_pipe_has_seen_enough(self) -> None:
+        write(**{f"pod{number}": NUMBER for number in range(400)})
+        command = [sys.executable, "-m", "afflint", "check", "--jobs", "1"]
+        with subprocess.Popen(command, env=clean_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            assert process.stdout.readline().startswith(b"error[wrong-type]")
+            process.stdout.close()
+            assert process.stderr.read() == b""
+        assert process.returncode in (0, 1)
+
+    def test_a_terminal_that_cannot_show_a_name_does_not_end_the_run(self) -> None:
+        Path("köln.yaml").write_text(NUMBER, encoding="utf-8")
+        done = spawned("check", "--format", "concise", PYTHONIOENCODING="ascii")
+        assert (done.code, done.err) == (1, "")
+        assert done.out.startswith(rf"k\xf6ln.yaml:{NUMBER_FOUND}")
+
+
+class TestColours:
+    COLOURED = "\x1b[1;31merror[wrong-type]\x1b[0m"
+
+    @pytest.mark.parametrize(
+        ("arguments", "environment", "coloured"),
+        [
+            ("", {}, False),
+            ("--color always", {}, True),
+            ("--color never", {"FORCE_COLOR": "1"}, False),
+            ("", {"FORCE_COLOR": "1"}, True),
+            ("", {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+            ("--color always", {"NO_COLOR": "1"}, True),
+            ("", {"FORCE_COLOR": ""}, False),
+        ],
+    )
+    def test_when(
+        self, afflint: Afflint, monkeypatch: pytest.MonkeyPatch, arguments: str, environment: dict[str, str], coloured: bool
+    ) -> None:
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        write(pod=NUMBER)
+        assert (self.COLOURED in afflint("check", *arguments.split()).out) == coloured
+
+    def test_a_file_has_none(self, afflint: Afflint) -> None:
+        write(pod=NUMBER)
+        afflint("check", "--color", "always", "--output", "report.txt")
+        assert "\x1b" not in Path("report.txt").read_text(encoding="utf-8")
+
+    @pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+    @pytest.mark.parametrize(
+        ("environment", "coloured"), [({"TERM": "xterm"}, True), ({"TERM": "dumb"}, False), ({"TERM": "xterm", "NO_COLOR": "1"}, False)]
+    )
+    def test_a_terminal_has_them(self, environment: dict[str, str], coloured: bool) -> None:
+        write(pod=NUMBER)
+        assert (self.COLOURED in self.on_a_terminal(**environment)) == coloured
+
+    @staticmethod
+    def on_a_terminal(**environment: str) -> str:
+        ours, theirs = os.openpty()
+        command = [sys.executable, "-m", "afflint", "check", "pod.yaml"]
+        subprocess.run(command, env=clean_environment(**environment), stdin=subprocess.DEVNULL, stdout=theirs, check=False)
+        os.close(theirs)
+        shown = b""
+        try:
+            while chunk := os.read(ours, 65536):
+                shown += chunk
+        except OSError:  # Linux says so at the end of a pseudo-terminal
+            pass
+        finally:
+            os.close(ours)
+        return shown.decode()
+
+
+class TestProgress:
+    """Time is made to pass quickly: three seconds between any two looks at the clock."""
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    @pytest.fixture(autouse=True)
+    def slow_run(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        write(**{f"pod{number:03}": POD for number in range(130)})
+        clock = iter(range(0, 3_000_000, 3))
+        monkeypatch.setattr(time, "monotonic", lambda: float(next(clock)))
+
+    def test_a_long_run_on_a_terminal_shows_how_far_it_is(self, afflint: Afflint, monkeypatch: pytest.MonkeyPatch) -> None:
+        errors = self.Terminal()
+        monkeypatch.setattr(sys, "stderr", errors)
+        assert afflint("check", "--jobs", "1").code == 0
+        assert "64/130 files" in errors.getvalue()
+        assert errors.getvalue().endswith("\r\x1b[K"), "and takes it away again"
+
+    def test_elsewhere_it_is_silent(self, afflint: Afflint) -> None:
+        assert afflint("check", "--jobs", "1").err == ""
+
+
+class TestJobs:
+    def test_the_number_of_processes_does_not_show(self) -> None:
+        manifests = (POD, NUMBER, DEAD_ANTI_AFFINITY, UNLABELLED_VM, "kind: Pod\n{{ if }}\n", "kind: Pod\na: [\n")
+        for number in range(400):
+            path = Path(f"deploy/{number % 7}/{number}.yaml")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(manifests[number % len(manifests)].replace("name: ", f"name: n{number}-"), encoding="utf-8")
+        arguments = ("check", "deploy", "--format", "json", "--output", "report.json", "--format", "text", "--jobs")
+
+        alone = spawned(*arguments, "1")
+        alone_json = Path("report.json").read_bytes()
+        together = spawned(*arguments, "3")
+        assert together == alone
+        assert Path("report.json").read_bytes() == alone_json
+        summary = json.loads(alone_json)["summary"]
+        assert (summary["files"], summary["info"]) == (400, 67)
+        assert summary["errors"] + summary["warnings"] == 67 + 67 + 66
+
+
+class TestRendering:
+    """The user's own programs render; here they are stand-ins that print their arguments in a comment before a manifest."""
+
+    @pytest.fixture(autouse=True)
+    def programs(self, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        if os.name == "nt":
+            pytest.skip("the stand-ins are shell scripts")
+        (project / "bin").mkdir()
+        (project / "chart").mkdir()
+        (project / "pod.txt").write_text(NUMBER, encoding="utf-8")
+        for name in ("helm", "kustomize"):
+            script = project / "bin" / name
+            script.write_text('#!/bin/sh\necho "$@" > arguments\ncat pod.txt\n', encoding="utf-8")
+            script.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{project / 'bin'}{os.pathsep}{os.defpath}")
+
+    def test_kustomize(self, afflint: Afflint) -> None:
+        done = afflint("check", "--kustomize", "chart", "--format", "concise")
+        assert (done.code, done.out.startswith(f"<kustomize chart>:{NUMBER_FOUND}")) == (1, True)
+        assert Path("arguments").read_text(encoding="utf-8") == "build chart\n"
+
+    def test_helm_with_values(self, afflint: Afflint) -> None:
+        done = afflint("check", "--helm", "chart", "--values", "a.yaml", "--values", "b.yaml", "--format", "concise")
+        assert (done.code, done.out.startswith(f"<helm chart>:{NUMBER_FOUND}")) == (1, True)
+        assert Path("arguments").read_text(encoding="utf-8") == "template release chart --values a.yaml --values b.yaml\n"
+
+    def test_with_files_beside_it(self, afflint: Afflint) -> None:
+        write(pod=POD)
+        assert afflint("check", "pod.yaml", "--kustomize", "chart").out.endswith("Read 2 documents in 2 files.\n")
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ("--kustomize nowhere", "--kustomize takes a folder with a kustomization, and 'nowhere' is none"),
+            ("--helm nowhere", "--helm takes a chart, and there is none at 'nowhere'"),
+            ("--values a.yaml", "--values goes with --helm"),
+        ],
+    )
+    def test_mistakes_are_told_in_one_line(self, afflint: Afflint, arguments: str, message: str) -> None:
+        assert afflint("check", *arguments.split()) == (2, "", f"afflint: {message}\n")
+
+    def test_what_the_program_says_when_it_fails_is_passed_on_harmlessly(self, afflint: Afflint) -> None:
+        Path("bin/helm").write_text("#!/bin/sh\nprintf 'Error: \\033[2Jno\\nsuch chart' >&2\nexit 7\n", encoding="utf-8")
+        done = afflint("check", "--helm", "chart")
+        assert (done.code, done.out) == (2, "")
+        assert done.err == "afflint: helm failed with exit code 7 for <helm chart>: Error: \\x1b[2Jno such chart\n"
+
+    def test_a_program_that_is_not_there(self, afflint: Afflint, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("PATH", "")
+        done = afflint("check", "--helm", "chart")
+        assert done == (2, "", "afflint: --helm needs `helm` on PATH; or pipe in what it makes elsewhere: `afflint check -`\n")
+
+
+class TestBaseline:
+    def test_what_was_there_stays_silent_and_what_is_new_does_not(self, afflint: Afflint) -> None:
+        write(pod=NUMBER)
+        assert afflint("check", "--write-baseline").out == (
+            "Wrote 1 finding to .afflint-baseline.json; `--baseline .afflint-baseline.json` keeps them silent.\n"
+        )
+        done = afflint("check", "--baseline", ".afflint-baseline.json", "pod.yaml")
+        assert done == (0, "No findings. Read 1 document in 1 file. 1 finding suppressed.\n", "")
+
+        write(pod="# one line more\n" + NUMBER + "    zone: 2\n")
+        done = afflint("check", "--baseline", ".afflint-baseline.json", "--format", "concise", "pod.yaml")
+        assert (done.code, done.out.startswith("pod.yaml:11:11: error the value of `zone`")) == (1, True)
+
+    def test_what_is_mended_is_counted(self, afflint: Afflint) -> None:
+        write(pod=NUMBER)
+        afflint("check", "--write-baseline", "--baseline", "known.json")
+        write(pod=POD)
+        done = afflint("check", "--baseline", "known.json", "pod.yaml")
+        assert (done.code, done.err) == (0, "afflint: 1 entry of the baseline no longer occur; --write-baseline prunes\n")
+
+    @pytest.mark.parametrize("text", [None, "", "[]", '{"version": 2, "findings": []}', '{"version": 1, "findings": [3]}'])
+    def test_one_that_is_none(self, afflint: Afflint, text: str | None) -> None:
+        if text is not None:
+            Path("known.json").write_text(text, encoding="utf-8")
+        done = afflint("check", "--baseline", "known.json")
+        assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+        assert "'known.json'" in done.err
+
+
+class TestStatistics:
+    def test_counts_stand_in_place_of_findings(self, afflint: Afflint) -> None:
+        write(a=NUMBER, b=NUMBER.replace("name: web", "name: api"), cart=DEAD_ANTI_AFFINITY)
+        done = afflint("check", "--statistics")
+        assert (done.code, [line.split() for line in done.out.splitlines()]) == (
+            1,
+            [["2", "wrong-type", "error", "admission"], ["1", "label-not-on-template", "warning", "labels"]],
+        )
+
+    def test_of_nothing(self, afflint: Afflint) -> None:
+        write(pod=POD)
+        assert afflint("check", "--statistics") == (0, "No findings.\n", "")
+
+
+class TestContext:
+    """A virtual machine whose label is asked for in another file."""
+
+    ASKING = POD.replace("nodeSelector:\n    disktype: ssd\n", "") + (
+        "affinity:\n    podAffinity:\n      requiredDuringSchedulingIgnoredDuringExecution:\n"
+        "        - {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: db}}}\n"
+    )
+
+    def severity(self, done: Done) -> str:
+        """How bad the label of the virtual machine is."""
+        return next(line.split()[1] for line in done.out.splitlines() if line.startswith("db.yaml:6:5:"))
+
+    def test_one_file_gets_the_answer_of_a_full_run(self, afflint: Afflint) -> None:
+        write(db=UNLABELLED_VM, web=self.ASKING)
+        arguments = ("check", "--select", "label-not-on-template", "--format", "concise")
+        assert self.severity(afflint(*arguments)) == "error"
+        assert self.severity(afflint(*arguments, "db.yaml")) == "info"
+
+        configure("context: ['*.yaml']\n")
+        assert afflint(*arguments, "db.yaml") == afflint(*arguments)
+
+
+class TestNodes:
+    def test_a_file_of_nodes(self, afflint: Afflint) -> None:
+        write(pod=POD, nodes="nodes:\n- {name: worker-1, labels: {disktype: ssd}}\n- {name: worker-2, labels: {disktype: hdd}}\n")
+        assert afflint("check", "--nodes", "nodes.yaml", "pod.yaml").code == 0
+
+    @pytest.mark.parametrize("text", [None, "nodes: [3]\n", "a: [\n", POD])
+    def test_one_that_holds_none(self, afflint: Afflint, text: str | None) -> None:
+        if text is not None:
+            write(nodes=text)
+        done = afflint("check", "--nodes", "nodes.yaml", "--exit-zero")
+        assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+        assert "nodes.yaml" in done.err
+
+
+class TestPlace:
+    """Two nodes, and a Deployment whose replicas keep apart."""
+
+    @pytest.fixture(autouse=True)
+    def nodes(self) -> None:
+        write(nodes="nodes:\n- {name: worker-1}\n- {name: worker-2}\n")
+
+    @staticmethod
+    def replicas(number: int) -> str:
+        """A sound version of the Deployment above, with so many replicas."""
+        return DEAD_ANTI_AFFINITY.replace("tier: session", "app: cart").replace("replicas: 3", f"replicas: {number}")
+
+    @pytest.mark.parametrize(
+        ("number", "arguments", "code"),
+        [(2, "", 0), (3, "", 1), (3, "--exit-zero", 0), (1, "--lose worker-1", 0), (2, "--lose each:node", 1)],
+    )
+    def test_1_when_a_replica_has_no_place(self, afflint: Afflint, number: int, arguments: str, code: int) -> None:
+        write(cart=self.replicas(number))
+        done = afflint("place", "cart.yaml", "--nodes", "nodes.yaml", *arguments.split())
+        assert (done.code, done.err) == (code, "")
+        assert "worker-2" in done.out
+
+    @pytest.mark.parametrize(
+        ("arguments", "near"),
+        [
+            ("--nodes nodes.yml", "'nodes.yml'"),
+            ("--nodes cart.yaml", "cart.yaml"),
+            ("--nodes nodes.yaml --format jsn", "did you mean 'json'?"),
+            ("--nodes nodes.yaml --lose each:rack", "rack"),
+            ("--nodes nodes.yaml nothing.yaml", "'nothing.yaml'"),
+        ],
+    )
+    def test_mistakes_are_told_in_one_line(self, afflint: Afflint, arguments: str, near: str) -> None:
+        write(cart=self.replicas(2))
+        done = afflint("place", "cart.yaml", *arguments.split())
+        assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+        assert near in done.err
+
+    def test_the_formats_and_an_output(self, afflint: Afflint) -> None:
+        write(cart=self.replicas(2))
+        arguments = ("place", "cart.yaml", "--nodes", "nodes.yaml")
+        assert json.loads(afflint(*arguments, "--format", "json").out)
+        assert afflint(*arguments, "--format", "html", "--output", "plan.html") == (0, "", "")
+        assert Path("plan.html").read_text(encoding="utf-8").startswith("<!")
+
+
+class TestConfiguration:
+    def test_the_nearest_upward_holds(self, afflint: Afflint, monkeypatch: pytest.MonkeyPatch, project: Path) -> None:
+        configure("ignore: [wrong-type]\n")
+        Path("deep").mkdir()
+        monkeypatch.chdir(project / "deep")
+        write(pod=NUMBER)
+        assert afflint("check").code == 0
+        assert afflint("check", "--no-config").code == 1
+
+    def test_config_takes_another(self, afflint: Afflint) -> None:
+        write(pod=NUMBER)
+        configure("ignore: [wrong-type]\n")
+        Path("other.yaml").write_text("severity: {wrong-type: info}\n", encoding="utf-8")
+        done = afflint("check", "--config", "other.yaml", "--format", "concise", "pod.yaml")
+        assert (done.code, done.out.split()[1]) == (0, "info")
+
+    def test_pyproject_is_one_too(self, afflint: Afflint) -> None:
+        write(pod=NUMBER)
+        Path("pyproject.toml").write_text('[tool.afflint.per-file-ignores]\n"p*.yaml" = ["admission"]\n', encoding="utf-8")
+        assert afflint("check").code == 0
+
+    @pytest.mark.parametrize("command", ["check", "config"])
+    def test_mistakes_are_shown_at_their_line(self, afflint: Afflint, command: str) -> None:
+        configure("excludes: [vendor/]\nseverity:\n  wrong-typ: error\nselect: [label]\n")
+        done = afflint(command)
+        assert (done.code, done.out) == (2, "")
+        assert done.err.splitlines() == [
+            "afflint: .afflint.yaml:1:1: unknown key `excludes`; did you mean `exclude`?",
+            "afflint: .afflint.yaml:3:3: unknown rule `wrong-typ`; did you mean `wrong-type`?",
+            "afflint: .afflint.yaml:4:10: unknown rule or category `label`; did you mean `labels`?",
+        ]
+
+    def test_mistakes_in_pyproject_as_well(self, afflint: Afflint) -> None:
+        Path("pyproject.toml").write_text('[project]\nname = "shop"\n\n[tool.afflint]\nignored = []\n', encoding="utf-8")
+        assert afflint("check").err == "afflint: pyproject.toml:5:1: unknown key `ignored`; did you mean `ignore`?\n"
+
+    def test_config_shows_every_value_and_its_origin(self, afflint: Afflint) -> None:
+        from afflint.config import KEYS
+
+        configure("ignore:\n- labels\nseverity: {wrong-type: info}\n")
+        done = afflint("config")
+        assert (done.code, done.err) == (0, "")
+        lines = [line.split() for line in done.out.splitlines()]
+        assert ["ignore", "[labels]", ".afflint.yaml:1:1"] in lines
+        assert ["severity.wrong-type", "info", ".afflint.yaml:3:12"] in lines
+        assert ["complete", "false", "default"] in lines
+        assert {words[0].split(".")[0] for words in lines} == {*KEYS}
+
+    def test_config_without_one(self, afflint: Afflint) -> None:
+        configure("ignore: [labels]\n")
+        assert all(line.endswith(" default") for line in afflint("config", "--no-config").out.splitlines())
+
+
+class TestRule:
+    def test_the_table_has_every_rule(self, afflint: Afflint) -> None:
+        from afflint.rules import rules
+
+        lines = afflint("rule").out.splitlines()
+        assert [line.split()[0] for line in lines if line.startswith("  ")] == sorted(
+            rules(), key=lambda name: (lines.index(rules()[name].category), name)
+        )
+
+    def test_a_page(self, afflint: Afflint) -> None:
+        done = afflint("rule", "empty-topology-key")
+        assert done.out.startswith("empty-topology-key  admission, error\n")
+        assert "How to fix it\n" in done.out
+        assert "```" not in done.out
+        assert "\x1b" not in done.out
+
+    def test_a_page_in_colour(self, afflint: Afflint, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        assert afflint("rule", "empty-topology-key").out.startswith("\x1b[1mempty-topology-key\x1b[0m")
+
+    def test_json_is_one_or_all(self, afflint: Afflint) -> None:
+        one = json.loads(afflint("rule", "wrong-type", "--format", "json").out)
+        every = json.loads(afflint("rule", "--format", "json").out)
+        assert (one["name"], one["category"], one["fix"]) == ("wrong-type", "admission", "safe")
+        assert one in every
+
+
+class TestImports:
+    """Start-up is the cost of checking one file: a plain run imports click, the C parser, its own modules, and nothing else."""
+
+    # The parser's own __init__ brings much that a run never calls; without it there is no C parser.
+    NEEDED = "import click, _ruamel_yaml, runpy"
+    # Built into the interpreter; and click asks gettext for the words of --help, which imports locale.
+    CHEAP = frozenset(("gc", "time", "locale", "_locale"))
+
+    @staticmethod
+    def imported(*command: str) -> set[str]:
+        done = subprocess.run(
+            [sys.executable, "-X", "importtime", *command], env=clean_environment(), capture_output=True, encoding="utf-8", check=True
+        )
+        return {line.rsplit("|", 1)[1].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
+
+    def test_of_a_plain_run(self) -> None:
+        write(pod=POD)
+        modules = self.imported("-m", "afflint", "check", "pod.yaml") - self.imported("-c", self.NEEDED)
+        foreign = {name for name in modules if name.partition(".")[0] != "afflint"}
+        assert not foreign - self.CHEAP, "neither json nor jsonschema, pathspec, concurrent, difflib, dataclasses, pathlib or any other"
+
+        unused = (
+            "report.json",
+            "report.sarif",
+            "report.github",
+            "report.gitlab",
+            "report.junit",
+            "report.place",
+            "config.",
+            "rulebook",
+            "plac",
+        )
+        assert not [name for name in modules if name.removeprefix("afflint.").startswith(unused)]

@@ -1,0 +1,213 @@
+"""The README never lies: its reports are made anew and compared, its commands are run, its snippets are tried.
+
+``python tests/test_readme.py`` rewrites what is generated.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from afflint.rules import rules
+from checkout import ROOT, clean_environment, copy_to, run
+
+README = ROOT / "README.md"
+AFFLINT = (sys.executable, "-m", "afflint")
+
+
+def text() -> str:
+    return README.read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    """The fenced blocks in a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", text(), re.MULTILINE | re.DOTALL)
+
+
+def block(language: str, beginning: str) -> str:
+    """The one fenced block in a language that begins so."""
+    (found,) = (each for each in blocks(language) if each.startswith(beginning))
+    return found
+
+
+def generated() -> dict[str, str]:
+    """What stands between ``<!-- begin NAME -->`` and ``<!-- end NAME -->``, by name."""
+    manifest = "examples/shop/cart.yaml"
+    report = run((*AFFLINT, "check", "--no-config", manifest), ROOT, expect=1)
+    return {
+        "manifest": f"```yaml\n{(ROOT / manifest).read_text(encoding='utf-8')}```\n",
+        "report": f"```console\n$ afflint check {manifest}\n{report}```\n",
+    }
+
+
+def with_generated(readme: str) -> str:
+    """The README with its generated parts and the numbers of its table made anew."""
+    for name, part in generated().items():
+        begin, end = f"<!-- begin {name} -->\n", f"<!-- end {name} -->\n"
+        before, rest = readme.split(begin)
+        readme = before + begin + part + end + rest.split(end)[1]
+    shop = run((*AFFLINT, "check", "--no-config", "examples/shop"), ROOT, expect=1)
+    total = shop.rpartition("Found ")[2].partition(". Read")[0]
+    readme = re.sub(r"finds something \([^)]*\)", f"finds something ({total})", readme)
+    counts = Counter(rule.category for rule in rules().values())
+    return re.sub(r"^\| `([a-z]+)` \| \d+ \|", lambda row: f"| `{row[1]}` | {counts[row[1]]} |", readme, flags=re.MULTILINE)
+
+
+def test_the_reports_and_numbers_are_those_of_this_afflint() -> None:
+    assert text() == with_generated(text()), "python tests/test_readme.py rewrites them"
+
+
+def test_every_category_that_has_rules_is_listed() -> None:
+    listed = re.findall(r"^\| `([a-z]+)` \|", text(), re.MULTILINE)
+    assert sorted(listed) == sorted({rule.category for rule in rules().values()})
+
+
+# Commands.
+
+
+def commands() -> Iterator[str]:
+    """Each command line of afflint in the README, without what is piped into it and without comments."""
+    for line in "".join(blocks("sh")).splitlines():
+        command = line.split("|")[-1].split("&&")[-1].split("  #")[0].strip()
+        if command.startswith("afflint "):
+            yield command
+    yield from re.findall(r"^ +- (?:run: )?(afflint check .*)$", "".join(blocks("yaml")), re.MULTILINE)
+    yield json.loads(blocks("json")[0])["tasks"][0]["command"]
+    yield from re.findall(r"`(afflint [a-z]+(?: [^`]*)?)`", text().replace("NAME", "wrong-type"))
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository that has all that the README's commands name, and programs that render."""
+    folder = tmp_path_factory.mktemp("readme") / "project"
+    for name in ("deploy", "apps/shop", "overlays/production"):
+        shutil.copytree(ROOT / "examples" / "fixed", folder / name)
+    shutil.copytree(ROOT / "examples" / "shop", folder / "examples" / "shop")
+    (folder / "chart").mkdir()
+    (folder / "production.yaml").write_text("replicas: 3\n", encoding="utf-8")
+    (folder / "overlays" / "production" / "kustomization.yaml").write_text("resources: [web.yaml]\n", encoding="utf-8")
+    (folder / "nodes.yaml").write_text("nodes:\n- {name: worker-1}\n", encoding="utf-8")
+    programs = folder / "bin"
+    programs.mkdir()
+    for name in ("helm", "kustomize"):
+        (programs / name).write_text(f"#!/bin/sh\ncat {shlex.quote(str(folder / 'deploy' / 'web.yaml'))}\n", encoding="utf-8")
+        (programs / name).chmod(0o755)
+    run((*AFFLINT, "check", "--write-baseline"), folder)
+    return folder
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the programs that render are shell scripts")
+@pytest.mark.parametrize("command", sorted({*commands()}))
+def test_a_command_is_no_wrong_usage(project: Path, command: str) -> None:
+    environment = clean_environment(PATH=f"{project / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    manifest = (project / "deploy" / "web.yaml").read_bytes()
+    words = shlex.split(command)[1:]
+    done = subprocess.run([*AFFLINT, *words], cwd=project, env=environment, input=manifest, capture_output=True, check=False)
+    assert done.returncode in (0, 1), done.stderr.decode()
+    assert done.stderr == b""
+
+
+def test_the_exit_code_that_it_promises() -> None:
+    assert "It exits with 1,\nbecause it finds something" in text()
+    run((*AFFLINT, "check", "examples/shop"), ROOT, expect=1)
+    run((*AFFLINT, "check", "examples/fixed"), ROOT, expect=0)
+
+
+def test_ci_runs_the_commands_of_the_readme() -> None:
+    for_use, for_work = (line.split(" && ") for line in "".join(blocks("sh")).splitlines() if line.startswith("python3 -m venv"))
+    gate = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+    assert for_use[:3] == ["python3 -m venv .venv", ". .venv/bin/activate", "pip install -q ."]
+    assert for_work[:2] == for_use[:2]
+    assert not {*for_work[2:]} - {*gate}
+    assert gate[-1] == for_work[-1], "and the closing line of pytest is the last of the gate"
+
+
+# Snippets.
+
+
+def test_the_hooks_are_those_of_the_hook_file() -> None:
+    offered = re.findall(r"^- id: (\S+)", (ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"), re.MULTILINE)
+    assert re.findall(r"- id: (\S+)", block("yaml", "repos:")) == offered == ["afflint", "afflint-all"]
+
+
+def test_the_configuration_is_one(tmp_path: Path) -> None:
+    below = tmp_path / "repository"
+    below.mkdir()
+    (tmp_path / "placement-rules.yaml").write_text("complete: true\n", encoding="utf-8")
+    (below / ".afflint.yaml").write_text(block("yaml", "# .afflint.yaml\n"), encoding="utf-8")
+    shown = [line.split() for line in run((*AFFLINT, "config"), below).splitlines()]
+    assert ["complete", "false", ".afflint.yaml:5:1"] in shown
+    assert ["severity.label-not-on-template", "error", ".afflint.yaml:8:3"] in shown
+
+
+def test_the_suppressions_silence_and_are_all_needed(tmp_path: Path) -> None:
+    (tmp_path / "importer.yaml").write_text(block("yaml", "# afflint: ignore-file"), encoding="utf-8")
+    silent = run((*AFFLINT, "check", "--fail-on", "info"), tmp_path)
+    assert silent == "No findings. Read 1 document in 1 file. 5 findings suppressed.\n"
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """A copy of examples/shop to edit in."""
+    return Path(shutil.copytree(ROOT / "examples" / "shop", tmp_path / "shop"))
+
+
+def test_the_problem_matcher_reads_every_line(shop: Path) -> None:
+    pattern = json.loads(blocks("json")[0])["tasks"][0]["problemMatcher"]["pattern"]
+    lines = run((*AFFLINT, "check", "--format", "concise"), shop, expect=1).splitlines()
+    matches = [re.match(pattern["regexp"], line) for line in lines]
+    assert all(matches)
+    read = [[match[pattern[part]] for part in ("file", "line", "column", "severity", "code")] for match in matches if match]
+    assert ["cart.yaml", "19", "14", "error", "wrong-type"] in read
+
+
+def editor_environment(shop: Path) -> dict[str, str]:
+    """Editors start afflint by its name."""
+    scripts = shop.parent / "bin"
+    scripts.mkdir()
+    (scripts / "afflint").write_text(f'#!/bin/sh\nexec {shlex.join(AFFLINT)} "$@"\n', encoding="utf-8")
+    (scripts / "afflint").chmod(0o755)
+    return clean_environment(PATH=f"{scripts}{os.pathsep}{os.environ['PATH']}", HOME=str(shop.parent), TERM="dumb")
+
+
+@pytest.mark.skipif(shutil.which("vim") is None, reason="Vim is not installed")
+def test_vim_jumps_to_what_a_save_finds(shop: Path) -> None:
+    (shop.parent / "vimrc").write_text("filetype plugin on\n" + blocks("vim")[0], encoding="utf-8")
+    shown = "call writefile(map(getqflist(), 'bufname(v:val.bufnr) . \":\" . v:val.lnum . \":\" . v:val.col . v:val.type'), 'quickfix')"
+    command = ["vim", "-N", "-es", "-u", "../vimrc", "-c", "edit cart.yaml", "-c", "write", "-c", shown, "-c", "qall!"]
+    run(command, shop, environment=editor_environment(shop), expect=None)
+    assert (shop / "quickfix").read_text(encoding="utf-8") == "cart.yaml:7:5w\ncart.yaml:19:14e\n"
+
+
+@pytest.mark.skipif(shutil.which("emacs") is None, reason="Emacs is not installed")
+def test_emacs_jumps_to_what_a_save_finds(shop: Path) -> None:
+    (shop.parent / "init.el").write_text(blocks("elisp")[0], encoding="utf-8")
+    script = """(progn
+      (load-file "../init.el")
+      (find-file "cart.yaml") (set-buffer-modified-p t) (save-buffer)
+      (while (get-buffer-process "*compilation*") (accept-process-output nil 0.1))
+      (next-error) (next-error)
+      (set-buffer (window-buffer))
+      (princ (format "%s:%d:%d" (buffer-name) (line-number-at-pos) (1+ (current-column)))))"""
+    shown = run(["emacs", "--batch", "--quick", "--eval", script], shop, environment=editor_environment(shop))
+    assert shown.endswith("cart.yaml:19:14")
+
+
+def test_a_copy_of_the_tree_has_all_that_the_readme_names(tmp_path: Path) -> None:
+    tree = copy_to(tmp_path / "tree")
+    for name in re.findall(r"`((?:examples|schemas|rules)/[^`]*)`|^(CONTRIBUTING\.md)", text(), re.MULTILINE):
+        assert (tree / (name[0] or name[1])).exists(), name
+
+
+if __name__ == "__main__":
+    README.write_text(with_generated(text()), encoding="utf-8")
