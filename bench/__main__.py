@@ -1,0 +1,209 @@
+"""The command line of the benchmark: makes what is missing of the trees, runs the chosen parts, prints figures and bars."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from bench import trees
+from bench.figures import Bar, Row, bar_line, cpu, ratio, rows, table, wall
+from bench.imports import Import, foundation, imports_of, unneeded
+from bench.peers import Peers, peers
+from bench.processes import BenchError, Command, Usage, afflint, in_turns, interpreter, output_of, reference, run
+from bench.trees import Tree
+
+ONE_JOB, TWO_JOBS, REFERENCE, NOTHING = "afflint --jobs 1", "afflint --jobs 2", "reference R", "python -c pass"
+_GROWTH = 4
+# One small file takes little time and that little varies much: so many times more rounds.
+_SINGLE_ROUNDS = 8
+_MEGABYTE = 1_000_000
+_NOT_MET, _FAILED = 1, 2
+
+
+class Result(NamedTuple):
+    """What a part of the benchmark found: rows of the table, bars, and lines to print."""
+
+    rows: list[Row]
+    bars: list[Bar]
+    notes: tuple[str, ...] = ()
+
+
+class Settings(NamedTuple):
+    data: str
+    files: int
+    rounds: int
+
+    @property
+    def judged(self) -> bool:
+        return self.files == trees.FILES
+
+
+def fleet(settings: Settings) -> Result:
+    """Workloads and what selects them: one job and two, held against the bare composition, and the peers where they are."""
+    tree = trees.fleet(settings.data, settings.files)
+    others = _peers(settings, tree)
+    usages = _measured(tree, settings, {ONE_JOB: 1, TWO_JOBS: 2}, others)
+    one, two, bare = usages[ONE_JOB], usages[TWO_JOBS], usages[REFERENCE]
+    bars = [
+        _bar("fleet, one job, in times the reference R", one, bare, 1.8, settings.judged),
+        _bar("fleet, two jobs, in times one job", two, one, 0.6, settings.judged),
+    ]
+    return Result(rows("fleet", usages, REFERENCE), bars, (_described("fleet", tree), *others.skipped))
+
+
+def mixed(settings: Settings) -> Result:
+    """Nine bytes of ten are nothing that afflint reads."""
+    tree = trees.mixed(settings.data, settings.files)
+    others = _peers(settings, tree)
+    usages = _measured(tree, settings, {ONE_JOB: 1}, others)
+    bar = _bar("mixed tree, one job, in times the reference R", usages[ONE_JOB], usages[REFERENCE], 0.5, settings.judged)
+    return Result(rows("mixed", usages, REFERENCE), [bar], (_described("mixed", tree), *others.skipped))
+
+
+def growth(settings: Settings) -> Result:
+    """Four times the files: time must grow with them and no faster, and memory stay small."""
+    small, large = (trees.fleet(settings.data, files) for files in (settings.files, _GROWTH * settings.files))
+    names = {tree: f"{tree.files} files" for tree in (small, large)}
+    for tree in names:
+        _assert_quiet(tree)
+    usages = in_turns({name: afflint(tree.folder) for tree, name in names.items()}, settings.rounds)
+    few, many = usages[names[small]], usages[names[large]]
+    peak = max(usage.peak for usage in many) / _MEGABYTE
+    bars = [
+        _bar(f"{large.files} files, in times {small.files} files", many, few, 4.4, settings.judged),
+        Bar(f"peak MB of the only process at {large.files} files", peak, 200, settings.judged),
+    ]
+    return Result(rows("growth", usages, names[small]), bars, (_described("growth", large),))
+
+
+def single(settings: Settings) -> Result:
+    """One file of 1 KB: what starting takes, and what is imported for it."""
+    tree = trees.single(settings.data)
+    command = afflint(trees.path_of_single(tree))
+    run(command)
+    usages = in_turns({ONE_JOB: command, NOTHING: interpreter("-c", "pass")}, _SINGLE_ROUNDS * settings.rounds)
+    bars = [_bar(f"one file of {tree.size} bytes, in times `{NOTHING}`", usages[ONE_JOB], usages[NOTHING], 8, judged=True)]
+    imported, allowed = imports_of(command), foundation()
+    superfluous = unneeded(imported, allowed)
+    bars.append(Bar("modules imported for one file without need", len(superfluous), 0))
+    return Result(rows("single", usages, NOTHING), bars, (*_import_notes(imported, allowed, superfluous),))
+
+
+PARTS: dict[str, Callable[[Settings], Result]] = {"fleet": fleet, "mixed": mixed, "growth": growth, "single": single}
+
+
+def _peers(settings: Settings, tree: Tree) -> Peers:
+    sample = trees.path_of_single(trees.single(settings.data))
+    return peers(tree.folder, sample, os.path.join(settings.data, "schemas"))
+
+
+def _measured(tree: Tree, settings: Settings, jobs: Mapping[str, int], others: Peers) -> dict[str, list[Usage]]:
+    """afflint with so many jobs, the reference and the peers on a tree, in turns, everything once before the clock runs."""
+    _assert_quiet(tree)
+    commands: dict[str, Command] = {name: afflint(tree.folder, jobs=number) for name, number in jobs.items()}
+    beside = {REFERENCE: reference(tree.folder), **others.commands}
+    for command in beside.values():
+        run(command)
+    return in_turns(commands | beside, settings.rounds)
+
+
+def _assert_quiet(tree: Tree) -> None:
+    """The trees are healthy: a finding is a mistake in them or in afflint, and times with findings say something else."""
+    report = json.loads(output_of(afflint(tree.folder, options=("--format", "json")))[0])
+    if report["findings"] or report["summary"]["files"] != tree.files:
+        raise BenchError(f"{tree.folder}: {len(report['findings'])} findings in {report['summary']['files']} of {tree.files} files")
+
+
+def _bar(what: str, usages: list[Usage], base: list[Usage], limit: float, judged: bool) -> Bar:
+    return Bar(what, ratio(usages, base, wall).median, limit, judged, ratio(usages, base, cpu).median)
+
+
+def _described(name: str, tree: Tree) -> str:
+    return f"{name}: {tree.files} files, {tree.size / _MEGABYTE:.1f} MB, in {tree.folder}"
+
+
+def _import_notes(imported: list[Import], allowed: frozenset[str], superfluous: list[Import]) -> list[str]:
+    own = [each for each in imported if each.name not in allowed]
+    total = sum(each.microseconds for each in imported) / 1000
+    slowest = ", ".join(f"{each.name} {each.microseconds / 1000:.1f}" for each in sorted(own, key=lambda each: -each.microseconds)[:5])
+    mine = sum(each.microseconds for each in own) / 1000
+    line = f"imports: {len(imported)} modules, {total:.0f} ms; of afflint and for it alone {len(own)}, {mine:.0f} ms (slowest: {slowest})"
+    return [line] + [f"imported without need: {each.name}, {each.microseconds / 1000:.1f} ms" for each in superfluous]
+
+
+# Options and output.
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench",
+        description="Times afflint as whole processes on trees of its own making, in turns with the bare libyaml composition of the same"
+        " bytes (the reference R), and holds the ratios against the bars that the project promises.",
+        epilog="Bars use the median, over all rounds, of the ratio of wall times within a round; the same in processor time stands beside."
+        " Exit codes: 0 every bar is met (or not judged, with another --files); 1 one is not; 2 a command failed or a tree is not quiet.",
+    )
+    parser.add_argument("--only", metavar="PARTS", default=",".join(PARTS), help=f"comma-separated, of {', '.join(PARTS)}; default: all")
+    parser.add_argument("--files", metavar="N", type=int, default=trees.FILES, help="size of the fleet; bars are judged at %(default)s")
+    parser.add_argument("--rounds", metavar="N", type=int, default=5, help="times that each command runs on a tree; default: %(default)s")
+    data = os.path.join(tempfile.gettempdir(), f"afflint-bench-{os.getuid()}")
+    parser.add_argument("--data", metavar="FOLDER", default=data, help="where the trees are made and kept; default: %(default)s")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    return parser
+
+
+def _parts(parser: argparse.ArgumentParser, text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in PARTS:
+            parser.error(f"--only: there is no part {name!r}; there are {', '.join(PARTS)}")
+    return names
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.files < 10 or options.rounds < 1:
+        parser.error("--files takes 10 or more, --rounds 1 or more")
+    names = _parts(parser, options.only)
+    settings = Settings(os.path.abspath(options.data), options.files, options.rounds)
+    results: list[Result] = []
+    try:
+        for name in names:
+            results.append(PARTS[name](settings))
+            if not options.json:
+                _print(results[-1])
+    except BenchError as error:
+        print(error, file=sys.stderr)
+        return _FAILED
+    if options.json:
+        print(json.dumps(_as_json(results, settings), indent=2))
+    return 0 if all(bar.met or not bar.judged for result in results for bar in result.bars) else _NOT_MET
+
+
+def _print(result: Result) -> None:
+    lines = [*result.notes, table(result.rows), *(bar_line(bar) for bar in result.bars)]
+    print("\n".join(lines), end="\n\n", flush=True)
+
+
+def _as_json(results: list[Result], settings: Settings) -> dict[str, Any]:
+    return {
+        "machine": {"python": platform.python_version(), "system": platform.platform(), "cores": os.cpu_count()},
+        "settings": settings._asdict(),
+        "rows": [_row_as_json(row) for result in results for row in result.rows],
+        "bars": [{**bar._asdict(), "met": bar.met} for result in results for bar in result.bars],
+        "notes": [note for result in results for note in result.notes],
+    }
+
+
+def _row_as_json(row: Row) -> dict[str, Any]:
+    return {name: value._asdict() if hasattr(value, "_asdict") else value for name, value in row._asdict().items()}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,164 @@
+"""Placement constraints as healthy manifests have them: every field of placement, valid, satisfiable and without redundancy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+Data = dict[str, Any]
+
+HOSTNAME, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+_POOLS = ("general", "memory", "compute", "storage", "edge")
+_ZONES = ("eu-west-1a", "eu-west-1b", "eu-west-1c")
+_MACHINES = ("m6i.large", "m6i.xlarge", "c7g.large", "r6i.2xlarge")
+
+
+class Pods(NamedTuple):
+    """What a constraint needs to know of the pods it is for.
+
+    ``own`` selects them, ``neighbour`` the pods of the application's front. ``number`` chooses among alternatives.
+    ``hashed``: a Deployment labels its pods with a template hash.
+    """
+
+    number: int
+    own: dict[str, str]
+    neighbour: dict[str, str]
+    hashed: bool = False
+
+
+Constraint = Callable[[Pods], Data]
+
+
+def _selector(labels: dict[str, str]) -> Data:
+    return {"matchLabels": dict(labels)}
+
+
+def _expression(key: str, operator: str, *values: str) -> Data:
+    return {"key": key, "operator": operator, **({"values": list(values)} if values else {})}
+
+
+def node_selector(pods: Pods) -> Data:
+    """A pool of nodes by label."""
+    return {"nodeSelector": {"kubernetes.io/os": "linux", "node.example.com/pool": _POOLS[pods.number % len(_POOLS)]}}
+
+
+def required_nodes(pods: Pods) -> Data:
+    """Node affinity that must hold: one term of several expressions, or two terms."""
+    terms = [
+        {
+            "matchExpressions": [
+                _expression("kubernetes.io/arch", "In", "amd64", "arm64"),
+                _expression("node.example.com/retired", "DoesNotExist"),
+            ]
+        }
+    ]
+    if pods.number % 2:
+        terms[0]["matchExpressions"].append(_expression("node.example.com/cores", "Gt", "7"))
+    if pods.number % 3 == 0:
+        terms.append({"matchExpressions": [_expression("node.kubernetes.io/instance-type", "In", *_MACHINES[: 1 + pods.number % 4])]})
+    return {"affinity": {"nodeAffinity": {_REQUIRED: {"nodeSelectorTerms": terms}}}}
+
+
+def preferred_nodes(pods: Pods) -> Data:
+    """Node affinity by weight."""
+    zone = _expression(ZONE, "In", _ZONES[pods.number % len(_ZONES)])
+    spot = _expression("node.example.com/lifecycle", "NotIn", "spot")
+    weighted = [{"weight": 80, "preference": {"matchExpressions": [zone]}}, {"weight": 20, "preference": {"matchExpressions": [spot]}}]
+    return {"affinity": {"nodeAffinity": {_PREFERRED: weighted[: 1 + pods.number % 2]}}}
+
+
+def required_neighbours(pods: Pods) -> Data:
+    """Pod affinity that must hold: in the zone of the application's front."""
+    return {"affinity": {"podAffinity": {_REQUIRED: [{"labelSelector": _selector(pods.neighbour), "topologyKey": ZONE}]}}}
+
+
+def preferred_neighbours(pods: Pods) -> Data:
+    """Pod affinity by weight: near whatever caches there are in the namespace, or near the front."""
+    caches = {"matchExpressions": [_expression("tier", "In", "cache", "data"), _expression("app.kubernetes.io/name", "Exists")]}
+    term = {"labelSelector": caches if pods.number % 2 else _selector(pods.neighbour), "topologyKey": HOSTNAME}
+    return {"affinity": {"podAffinity": {_PREFERRED: [{"weight": 50, "podAffinityTerm": term}]}}}
+
+
+def required_apart(pods: Pods) -> Data:
+    """Pod anti-affinity that must hold: one pod for each node."""
+    return {"affinity": {"podAntiAffinity": {_REQUIRED: [{"labelSelector": _selector(pods.own), "topologyKey": HOSTNAME}]}}}
+
+
+def preferred_apart(pods: Pods) -> Data:
+    """Pod anti-affinity by weight: over zones first, then over nodes."""
+    terms = [
+        {"weight": weight, "podAffinityTerm": {"labelSelector": _selector(pods.own), "topologyKey": key}}
+        for weight, key in ((100, ZONE), (50, HOSTNAME))
+    ]
+    return {"affinity": {"podAntiAffinity": {_PREFERRED: terms}}}
+
+
+def spread(pods: Pods) -> Data:
+    """Topology spread constraints: required over zones, wished for over nodes."""
+    zones: Data = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": _selector(pods.own)}
+    nodes: Data = {"maxSkew": 2, "topologyKey": HOSTNAME, "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": _selector(pods.own)}
+    if pods.hashed:
+        zones["matchLabelKeys"] = ["pod-template-hash"]
+    if pods.number % 3 == 0:
+        zones["minDomains"] = 2
+        nodes["nodeTaintsPolicy"] = "Honor"
+    return {"topologySpreadConstraints": [zones, nodes][: 1 + pods.number % 2]}
+
+
+def tolerations(pods: Pods) -> Data:
+    """Taints of dedicated nodes, and how long to stay on a node that is lost."""
+    dedicated = {"key": "dedicated", "operator": "Equal", "value": _POOLS[pods.number % len(_POOLS)], "effect": "NoSchedule"}
+    gone = [
+        {"key": f"node.kubernetes.io/{state}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60 + pods.number % 240}
+        for state in ("not-ready", "unreachable")
+    ]
+    return {"tolerations": [dedicated, *gone] if pods.number % 2 else gone}
+
+
+def _merged(parts: list[Data]) -> Data:
+    """Constraints of several fields in one pod spec; those under ``affinity`` come together there."""
+    whole: Data = {}
+    for part in parts:
+        for field, value in part.items():
+            if field != "affinity":
+                whole[field] = value
+                continue
+            for kind, terms in value.items():
+                whole.setdefault("affinity", {}).setdefault(kind, {}).update(terms)
+    return whole
+
+
+_ANYWHERE: tuple[tuple[Constraint, ...], ...] = (
+    (node_selector,),
+    (required_nodes, tolerations),
+    (preferred_nodes,),
+    (node_selector, preferred_nodes, tolerations),
+    (required_nodes, preferred_nodes),
+)
+_NEAR: tuple[tuple[Constraint, ...], ...] = (
+    (required_neighbours,),
+    (preferred_neighbours, required_nodes),
+    (preferred_neighbours, node_selector, tolerations),
+)
+_APART: tuple[tuple[Constraint, ...], ...] = (
+    (required_apart,),
+    (required_apart, tolerations),
+    (preferred_apart, required_nodes),
+    (preferred_apart, node_selector),
+    (spread,),
+    (spread, required_nodes, preferred_nodes),
+    (spread, node_selector, tolerations),
+)
+_NEAR_AND_APART: tuple[tuple[Constraint, ...], ...] = (
+    (required_apart, required_neighbours),
+    (required_apart, preferred_neighbours, tolerations),
+    (spread, preferred_neighbours),
+)
+
+
+def constraints(pods: Pods, *, near: bool, apart: bool) -> Data:
+    """The placement fields of a pod spec. ``near``: there are neighbours to be near to; ``apart``: there are replicas to keep apart."""
+    choices = _ANYWHERE + (_NEAR if near else ()) + (_APART if apart else ()) + (_NEAR_AND_APART if near and apart else ())
+    return _merged([constraint(pods) for constraint in choices[pods.number % len(choices)]])

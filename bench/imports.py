@@ -1,0 +1,53 @@
+"""Which modules a run over one file imports, held against those that it needs, so that an import that creeps in shows."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from bench.processes import Command, interpreter, output_of
+
+_PACKAGES = ("runpy", "click", "_ruamel_yaml", "ruamel.yaml.error", "ruamel.yaml.nodes", "ruamel.yaml.tag")
+"""What afflint is built on, and what ``python -m`` itself takes: whatever importing these alone pulls in is allowed."""
+
+_NEEDED = frozenset(
+    (
+        # Of the standard library: collecting garbage is put off, and click asks for the language when its options are declared.
+        *("gc", "locale", "_locale"),
+        # The command line, settings, reading, the map and the reduce step, and the report that is asked for.
+        *("afflint", "afflint.cli", "afflint.config", "afflint.findings", "afflint.rules", "afflint.shipped"),
+        *("afflint.reading", "afflint.reading.documents", "afflint.reading.scalars", "afflint.reading.sources", "afflint.reading.triage"),
+        *("afflint.engine", "afflint.facts", "afflint.fleet", "afflint.run", "afflint.suppressions"),
+        *("afflint.report", "afflint.report.escape", "afflint.report.text", "afflint.report.wording"),
+    )
+)
+_NEEDED_WHOLE = ("afflint.checks", "afflint.kube")
+"""Every check is bound to its rule at start, with what it knows of Kubernetes."""
+
+
+class Import(NamedTuple):
+    """A module as ``-X importtime`` lists it, with the microseconds that it took without what it imported itself."""
+
+    name: str
+    microseconds: int
+
+
+def imports_of(command: Command) -> list[Import]:
+    """The modules that a command of the interpreter imports, in the order in which they were ready."""
+    timed = command._replace(arguments=(command.arguments[0], "-X", "importtime", *command.arguments[1:]))
+    _, errors = output_of(timed)
+    rows = [line.removeprefix("import time:").split("|") for line in errors.splitlines() if line.startswith("import time:")]
+    return [Import(name.strip(), int(own)) for own, _, name in rows if own.strip().isdigit()]
+
+
+def foundation() -> frozenset[str]:
+    """The modules that afflint cannot do without: the interpreter's own, and those of the packages it is built on."""
+    return frozenset(each.name for each in imports_of(interpreter("-c", f"import {', '.join(_PACKAGES)}")))
+
+
+def unneeded(imported: list[Import], allowed: frozenset[str]) -> list[Import]:
+    """The imported modules that are neither ``allowed`` nor needed for one file without findings and without a configuration."""
+    return [each for each in imported if each.name not in allowed and not _is_needed(each.name)]
+
+
+def _is_needed(name: str) -> bool:
+    return name in _NEEDED or any(name == whole or name.startswith(f"{whole}.") for whole in _NEEDED_WHOLE)

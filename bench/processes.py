@@ -1,0 +1,102 @@
+"""Runs a command as its own process and says what it took: wall time, processor time, peak memory."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+# The peak resident size is in KiB, but on macOS in bytes.
+_PEAK_UNIT = 1 if sys.platform == "darwin" else 1024
+
+
+class Usage(NamedTuple):
+    """What one process took, in seconds and bytes.
+
+    ``cpu`` is user and system time of the process and of the children it has waited for. ``peak`` is the largest resident
+    size of any one of them, so that it is the whole only for a command that stays one process. It never comes out smaller than
+    this benchmark itself, which the kernel counts up to the moment at which the command takes its place.
+    """
+
+    wall: float
+    cpu: float
+    peak: int
+
+
+class Command(NamedTuple):
+    """What to run, the exit codes that mean that it did its work, and after how many seconds it is given up."""
+
+    arguments: tuple[str, ...]
+    accepted: tuple[int, ...] = (0,)
+    patience: float = 3600
+
+
+class BenchError(Exception):
+    """What cannot be measured: a command that did not do its work, a tree that is not what it should be."""
+
+
+def run(command: Command) -> Usage:
+    """Run a command to its end. Raises BenchError for an exit code that is not accepted."""
+    with tempfile.TemporaryFile() as output:
+        started = time.perf_counter()
+        process = subprocess.Popen(command.arguments, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=_environment())
+        impatience = threading.Timer(command.patience, process.kill)
+        impatience.start()
+        _, status, usage = os.wait4(process.pid, 0)
+        wall = time.perf_counter() - started
+        impatience.cancel()
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode not in command.accepted:
+            output.seek(0)
+            raise BenchError(_explained(command, process.returncode, output.read().decode("utf-8", "replace")))
+    return Usage(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * _PEAK_UNIT)
+
+
+def output_of(command: Command) -> tuple[str, str]:
+    """What a command prints on standard output and on standard error. Raises BenchError like ``run``."""
+    done = subprocess.run(command.arguments, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=_environment(), check=False)
+    if done.returncode not in command.accepted:
+        raise BenchError(_explained(command, done.returncode, done.stdout + done.stderr))
+    return done.stdout, done.stderr
+
+
+def in_turns(commands: Mapping[str, Command], rounds: int) -> dict[str, list[Usage]]:
+    """Each command once, then each again, so that a busy stretch of the machine falls on all of them."""
+    usages: dict[str, list[Usage]] = {name: [] for name in commands}
+    for _ in range(rounds):
+        for name, command in commands.items():
+            usages[name].append(run(command))
+    return usages
+
+
+def _environment() -> dict[str, str]:
+    """This environment without settings of the interpreter: compiled modules must be kept from one run to the next."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON") or name == "PYTHONPATH"}
+
+
+def _explained(command: Command, code: int, output: str) -> str:
+    shown = "\n".join(f"  {line}" for line in output.splitlines()[-8:])
+    return f"{' '.join(command.arguments)}: exit code {code}\n{shown}"
+
+
+# What is run.
+
+
+def interpreter(*arguments: str) -> Command:
+    """Python as it runs this benchmark."""
+    return Command((sys.executable, *arguments))
+
+
+def afflint(*paths: str, jobs: int = 1, options: Sequence[str] = ()) -> Command:
+    """``afflint check`` without a configuration; any finding at all, even an information, is a failure."""
+    return interpreter("-m", "afflint", "check", *paths, "--no-config", "--jobs", str(jobs), "--fail-on", "info", *options)
+
+
+def reference(folder: str) -> Command:
+    """The bare composition of the same bytes."""
+    return interpreter(os.path.join(os.path.dirname(os.path.abspath(__file__)), "reference.py"), folder)

@@ -1,0 +1,156 @@
+"""The folders of files that are measured: made once from a fixed seed, kept, and found again by the code that made them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from itertools import count
+from typing import NamedTuple
+
+from bench.bystanders import config_map, custom_resource_definitions, helm_values
+from bench.workloads import File, fleet_file
+
+SEED = 20_240
+FILES = 10_000
+"""The size of the fleet that the bars are about."""
+
+_MAKERS = ("bystanders.py", "constraints.py", "trees.py", "workloads.py", "yaml_text.py")
+# Of a hundred bytes of the mixed tree, ten are the fleet's.
+_MIXTURE: tuple[tuple[str, int, Callable[[int, int], str]], ...] = (
+    ("crds", 70, custom_resource_definitions),
+    ("configmaps", 10, config_map),
+    ("values", 10, helm_values),
+)
+_FLEET_SHARE = 10
+
+_SINGLE_NAME = "web.yaml"
+_SINGLE = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+  namespace: shop
+  labels:
+    app: web
+spec:
+  replicas: 3
+  selector:
+    matchLabels:
+      app: web
+  template:
+    metadata:
+      labels:
+        app: web
+    spec:
+      affinity:
+        podAntiAffinity:
+          preferredDuringSchedulingIgnoredDuringExecution:
+          - weight: 100
+            podAffinityTerm:
+              labelSelector:
+                matchLabels:
+                  app: web
+              topologyKey: topology.kubernetes.io/zone
+      nodeSelector:
+        kubernetes.io/os: linux
+      tolerations:
+      - key: dedicated
+        operator: Equal
+        value: web
+        effect: NoSchedule
+      containers:
+      - name: web
+        image: registry.example.com/web:1.4.2
+        ports:
+        - name: http
+          containerPort: 8080
+        env:
+        - name: LOG_LEVEL
+          value: info
+        readinessProbe:
+          httpGet:
+            path: /healthz
+            port: http
+        resources:
+          requests:
+            cpu: 250m
+            memory: 128Mi
+"""
+
+
+class Tree(NamedTuple):
+    """A folder below which everything is measured, with its numbers."""
+
+    folder: str
+    files: int
+    size: int
+
+
+def fleet(data: str, files: int) -> Tree:
+    """Nothing but workloads and what selects them."""
+    return _kept(data, f"fleet-{files}", (fleet_file(index, SEED) for index in range(files)))
+
+
+def mixed(data: str, files: int) -> Tree:
+    """A fifth of the fleet, and nine times as many bytes of what afflint has no business with."""
+    return _kept(data, f"mixed-{files}", _mixture(files // 5))
+
+
+def single(data: str) -> Tree:
+    """One Deployment of 1 KB, constrained as many are."""
+    return _kept(data, "single", iter([File(_SINGLE_NAME, _SINGLE)]))
+
+
+def path_of_single(tree: Tree) -> str:
+    """The one file of the tree that ``single`` makes."""
+    return os.path.join(tree.folder, _SINGLE_NAME)
+
+
+def _mixture(fleet_files: int) -> Iterator[File]:
+    size = 0
+    for index in range(fleet_files):
+        file = fleet_file(index, SEED)
+        size += len(file.text)
+        yield File(f"manifests/{file.path}", file.text)
+    for folder, share, text_of in _MIXTURE:
+        left = size * share // _FLEET_SHARE
+        for index in count():
+            text = text_of(index, SEED)
+            yield File(f"{folder}/group-{index // 20}/{folder[:-1]}-{index}.yaml", text)
+            left -= len(text)
+            if left <= 0:
+                break
+
+
+def _kept(data: str, name: str, files: Iterator[File]) -> Tree:
+    """The tree of this name, made by this very code: what was there is taken only if it is complete."""
+    folder = os.path.join(data, f"{name}-{_fingerprint()}")
+    if not os.path.isdir(folder):
+        unfinished = f"{folder}.unfinished"
+        shutil.rmtree(unfinished, ignore_errors=True)
+        _write(unfinished, files)
+        os.rename(unfinished, folder)
+    sizes = [os.path.getsize(os.path.join(parent, each)) for parent, _, names in os.walk(folder) for each in names]
+    return Tree(folder, len(sizes), sum(sizes))
+
+
+def _write(folder: str, files: Iterator[File]) -> None:
+    made: set[str] = set()
+    for file in files:
+        path = os.path.join(folder, file.path)
+        parent = os.path.dirname(path)
+        if parent not in made:
+            os.makedirs(parent, exist_ok=True)
+            made.add(parent)
+        with open(path, "x", encoding="utf-8", newline="\n") as target:
+            target.write(file.text)
+
+
+def _fingerprint() -> str:
+    digest = hashlib.sha256()
+    for name in _MAKERS:
+        with open(os.path.join(os.path.dirname(__file__), name), "rb") as file:
+            digest.update(file.read())
+    return digest.hexdigest()[:12]
