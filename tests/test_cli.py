@@ -808,15 +808,6 @@ class TestImports:
         foreign = {name for name in modules if name.partition(".")[0] != "afflint"}
         assert not foreign - self.CHEAP, "neither json nor jsonschema, pathspec, concurrent, difflib, dataclasses, pathlib or any other"
 
-        unused = (
-            "report.json",
-            "report.sarif",
-            "report.github",
-            "report.gitlab",
-            "report.junit",
-            "report.place",
-            "config.",
-            "rulebook",
-            "plac",
-        )
+        reports = tuple(f"report.{name}" for name in ("json", "sarif", "github", "gitlab", "junit", "place"))
+        unused = (*reports, "rulebook", "config.", "plac")
         assert not [name for name in modules if name.removeprefix("afflint.").startswith(unused)]

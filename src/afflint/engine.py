@@ -124,12 +124,12 @@ class Checker:
                 for found in check(fleet, target):
                     yield rule, found
         if nodes:
-            from afflint.checks.nodes import Inventory
+            from afflint.checks.cluster_view import ClusterView
 
-            inventory = Inventory(list(nodes), self._settings.host_key)
+            view = ClusterView(nodes, fleet, self._settings.host_key)
             for rule, node_check in node_checks().items():
                 if rule in selected:
-                    for found in node_check(fleet, inventory, target):
+                    for found in node_check(fleet, view, target):
                         yield rule, found
 
     def _fleet_finding(self, rule: Rule, found: FleetMatch, locator: _Locator) -> Finding:

@@ -6,7 +6,7 @@ Facts are extracted in the map step, travel between processes, and are all that 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from afflint.findings import ObjectRef, Path
 from afflint.kube.constraints import PodTerm
@@ -14,6 +14,9 @@ from afflint.kube.manifests import Labels, Manifest, Workload
 from afflint.kube.pinning import pinned_host
 from afflint.kube.placeholders import is_placeholder
 from afflint.kube.selectors import Parsed, Selector, merge_label_keys, parse_label_selector
+
+if TYPE_CHECKING:
+    from afflint.placement.replicas import PodMaker
 
 REQUIRED_ANTI_AFFINITY, PREFERRED_ANTI_AFFINITY = "required podAntiAffinity", "preferred podAntiAffinity"
 REQUIRED_AFFINITY, PREFERRED_AFFINITY = "required podAffinity", "preferred podAffinity"
@@ -58,6 +61,8 @@ class Pods(NamedTuple):
     migration: Migration | None = None
     spec: dict[str, Any] | None = None
     """The placement fields of the pod spec; only in runs that have nodes."""
+    maker: PodMaker | None = None
+    """What the nodes are to be filled with; only in runs that have nodes, and None for what makes no pods by itself."""
 
     @property
     def merged_labels(self) -> Labels:
@@ -118,10 +123,17 @@ def facts_of(manifest: Manifest, file: str, *, with_spec: bool = False) -> Itera
     if isinstance(manifest, Workload):
         if manifest.pod or manifest.template:
             pods = _pods(manifest, site)
-            yield pods._replace(spec={field: manifest.pod[field] for field in _PLACEMENT if field in manifest.pod}) if with_spec else pods
+            yield _with_spec(pods, manifest) if with_spec else pods
         yield from _workload_reaches(manifest, site)
     elif manifest.kind.name in _EVIDENCE and manifest.kind.template is None:
         yield from _evidence(manifest, site)
+
+
+def _with_spec(pods: Pods, workload: Workload) -> Pods:
+    from afflint.placement.replicas import pod_maker
+
+    spec = {field: workload.pod[field] for field in _PLACEMENT if field in workload.pod}
+    return pods._replace(spec=spec, maker=pod_maker(workload, pods.site.file))
 
 
 _PLACEMENT = (

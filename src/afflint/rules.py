@@ -18,10 +18,10 @@ from afflint.fleet import Fleet
 from afflint.kube.manifests import Manifest
 
 if TYPE_CHECKING:
-    from afflint.checks.nodes import Inventory
+    from afflint.checks.cluster_view import ClusterView
 
 ManifestCheck = Callable[[Manifest, Target], Iterator[Match]]
-NodeCheck = Callable[[Fleet, "Inventory", Target], Iterator[FleetMatch]]
+NodeCheck = Callable[[Fleet, "ClusterView", Target], Iterator[FleetMatch]]
 FleetCheck = Callable[[Fleet, Target], Iterator[FleetMatch]]
 
 MANIFEST_CHECKS: dict[str, ManifestCheck] = {
@@ -97,13 +97,22 @@ NODE_RULES = (
     "inconsistent-topology",
     "near-duplicate-label",
     "shared-host",
+    "min-domains-unreachable",
+    "spread-blocked-by-taints",
+    "unschedulable",
+    "too-few-domains",
+    "competing-workloads",
+    "not-failure-tolerant",
+    "rollout-deadlock",
+    "migration-blocked",
+    "single-domain-possible",
 )
 """The rules that an inventory of nodes adds to; see node_checks."""
 
 
 def node_checks() -> dict[str, NodeCheck]:
     """The checks of all objects of a run against its nodes, imported when there are nodes."""
-    from afflint.checks import nodes
+    from afflint.checks import nodes, placement
 
     return {
         "unknown-node-label": nodes.unknown_to_inventory,
@@ -111,6 +120,15 @@ def node_checks() -> dict[str, NodeCheck]:
         "inconsistent-topology": nodes.inconsistent_topology,
         "near-duplicate-label": nodes.near_duplicate_label,
         "shared-host": nodes.shared_host,
+        "min-domains-unreachable": placement.min_domains_unreachable,
+        "spread-blocked-by-taints": placement.spread_blocked_by_taints,
+        "unschedulable": placement.unschedulable,
+        "too-few-domains": placement.too_few_domains,
+        "competing-workloads": placement.competing_workloads,
+        "not-failure-tolerant": placement.not_failure_tolerant,
+        "rollout-deadlock": placement.rollout_deadlock,
+        "migration-blocked": placement.migration_blocked,
+        "single-domain-possible": placement.single_domain_possible,
     }
 
 

@@ -138,6 +138,20 @@ def test_a_dump_of_running_pods_takes_its_places() -> None:
     assert list(proofs.too_few_domains(survey)) == []
 
 
+def test_pods_of_another_workload_may_fill_the_domain_that_holds_the_others_down() -> None:
+    # The constraint counts both workloads. Only the tolerant one enters zone b; once it is there, zone a may take two.
+    nodes = [*zoned(a1="a"), node("b1", {HOST: "b1", ZONE: "b"}, taints=["gpu:NoSchedule"])]
+    labels = {"tier": "web"}
+    shared = [spread(ZONE, {"matchLabels": labels})]
+    plain = maker("plain", replicas=2, labels=labels, topologySpreadConstraints=shared)
+    tolerant = maker("tolerant", labels=labels, nodeSelector={ZONE: "b"}, tolerations=[{"operator": "Exists"}])
+    survey, arrangement = survey_of(nodes, tolerant, plain)
+    assert list(proofs.too_few_domains(survey)) == []
+    assert list(arrangement.workloads[1].nodes.values()) == ["a1", "a1"]
+    (found,) = proofs.too_few_domains(survey_of(nodes, plain)[0])
+    assert found.most == 1
+
+
 # --- failures ----------------------------------------------------------------------------------------------------------
 
 
@@ -260,6 +274,25 @@ def test_the_order_decides_and_a_good_one_is_named() -> None:
     (found,) = contentions(survey, arrangement)
     assert found.decision.answer == "placed"
     assert dict(found.decision.placement) == {"follower-0": "n1", "leader-0": "n2"}
+
+
+def test_nodes_that_are_alike_are_told_apart_once_they_hold_different_pods() -> None:
+    def away(name: str, *others: str) -> PodMaker:
+        return maker(name, affinity=apart(*[term(HOST, app(other)) for other in others]))
+
+    # One and two part; four may only join one, so three must join two.
+    survey, _ = survey_of(zoned(n1="a", n2="a"), away("one", "two"), away("two", "one"), away("three", "four"), away("four", "two"))
+    decision = decide(survey, range(4))
+    assert decision.answer == "placed"
+    where = dict(decision.placement)
+    assert where["four-0"] == where["one-0"] != where["two-0"] == where["three-0"]
+
+
+def test_a_search_over_many_nodes_that_are_alike_ends_soon() -> None:
+    nodes = zoned(**{f"n{number:02}": "a" for number in range(40)})
+    survey, _ = survey_of(nodes, shy("one", "two", 21), shy("two", "one", 20))
+    decision = decide(survey, [0, 1])
+    assert (decision.answer, len(decision.placement)) == ("impossible", 40)
 
 
 # --- against every order -----------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from afflint.placement.plan import Loss, Move, NodeRow, NodeVerdict, Outcome, Plan, Replica, WorkloadPlan
 from afflint.report import place_json, place_page, place_table
@@ -27,7 +28,7 @@ def verdict(name: str, why: str = "", *, score: int | None = None, reason: str =
     return NodeVerdict(name, not why, reason if why else None, why, None if why else score)
 
 
-def workload(key: str, verdicts: Sequence[NodeVerdict], replicas: Sequence[Replica], **more: object) -> WorkloadPlan:
+def workload(key: str, verdicts: Sequence[NodeVerdict], replicas: Sequence[Replica], **more: Any) -> WorkloadPlan:
     kind, _, rest = key.partition(" ")
     namespace, _, name = rest.partition("/")
     plain = WorkloadPlan(key, kind, namespace, name, f"bakery/{name}.yaml", 1, tuple(verdicts), tuple(replicas), None, ())
@@ -141,7 +142,10 @@ TROUBLE = BAKERY._replace(
 
 
 def large(nodes: int, workloads: int, *, each: str = "zone", zones: int = 3) -> Plan:
-    """``nodes`` in zones, every fourth fast; each workload has three replicas, every tenth needs fast nodes, every 25th has one without a place."""
+    """``nodes`` in zones, every fourth fast; each workload has three replicas.
+
+    Every tenth needs fast nodes, every 25th has a replica without a place.
+    """
     rows = tuple(_large_node(number, zones) for number in range(nodes))
     everywhere = tuple(_large_verdict(row, "") for row in rows)
     fast = tuple(_large_verdict(row, "" if row.labels["disk"] == "nvme" else "lacks disk=nvme") for row in rows)
@@ -192,7 +196,8 @@ def _by_zone(rows: Sequence[NodeRow]) -> dict[str, list[str]]:
 def _large_loss(what: str, names: Sequence[str], rows: Sequence[NodeRow], where: dict[str, tuple[str, str | None]]) -> Loss:
     lost = set(names)
     left = [row.name for row in rows if row.name not in lost and not row.taints]
-    moves, outcomes = [], {}
+    moves: list[Move] = []
+    outcomes: dict[str, Outcome] = {}
     for number, (pod, (key, source)) in enumerate(where.items()):
         if source in lost:
             stuck = key.endswith("0") and number % 4 == 0

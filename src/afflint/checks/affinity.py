@@ -115,7 +115,9 @@ def redundant_term(manifest: Manifest, _target: Target) -> Iterator[Match]:
     """Terms that another makes superfluous, and preferences for what is required, or impossible, anyway."""
     if not isinstance(manifest, Workload):
         return
-    selections = [(each.term, each.parsed) for each in node_selections(manifest) if isinstance(each.parsed, Selector)]
+    # A term that nothing satisfies is contradictory-requirements' affair.
+    readable = [(each.term, each.parsed) for each in node_selections(manifest) if isinstance(each.parsed, Selector)]
+    selections = [(term, parsed) for term, parsed in readable if not conflict(parsed.requirements)]
     required = [(term, parsed) for term, parsed in selections if term.required][:_MOST_COMPARED]
     for index, (term, parsed) in enumerate(required):
         for other_index, (_, other) in enumerate(required):
@@ -137,6 +139,7 @@ def _preferences(workload: Workload, preferred: list[tuple[NodeTerm, Selector]],
     base = node_selector(workload)
     unread = any(each.term.required and not isinstance(each.parsed, Selector) for each in node_selections(workload))
     demanded = [both(base, each) for each in required] or ([base] if base.requirements else [])
+    demanded = [each for each in demanded if not conflict(each.requirements)]
     if not demanded or unread:
         return
     for term, parsed in preferred:

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from afflint.checks.cluster_view import ClusterView
 from afflint.checks.match import FleetMatch, Match, Place, Target
 from afflint.checks.wording import listing, nearest, quoted
 from afflint.facts import Pods
@@ -14,46 +15,11 @@ from afflint.fleet import Fleet, is_slip
 from afflint.kube.constraints import constraints_of, items
 from afflint.kube.node_labels import DEPRECATED, HOSTNAME, REGION, ZONE, meant
 from afflint.node_files import NodeFact
-from afflint.placement import Cluster
-from afflint.placement.inventory import InventoryError
 
 _MOST_NAMED = 4
 
 
-class Inventory:
-    """The nodes of a run with what the rules ask of them again and again."""
-
-    def __init__(self, nodes: list[NodeFact], host_key: str) -> None:
-        self.nodes = nodes
-        self.host_key = host_key
-        # A cordon is for a while; what the labels of a node are worth does not depend on it.
-        self._cluster = Cluster([_uncordoned(node.data) for node in nodes])
-        self._usable: dict[int, list[NodeFact]] = {}
-
-    def usable(self, pods: Pods) -> list[NodeFact]:
-        """The nodes that the node constraints and tolerations of some pods leave them, cordons aside."""
-        if id(pods) not in self._usable:
-            spec = pods.spec or {}
-            affinity = spec.get("affinity")
-            node_affinity = affinity.get("nodeAffinity") if type(affinity) is dict else None
-            bare = {
-                "nodeSelector": spec.get("nodeSelector"),
-                "tolerations": spec.get("tolerations"),
-                "affinity": {"nodeAffinity": node_affinity},
-            }
-            try:
-                names = set(self._cluster.feasible_nodes({"metadata": {"name": "any"}, "spec": bare}))
-            except InventoryError:
-                names = set()  # Malformed constraints are reported as such.
-            self._usable[id(pods)] = [node for node in self.nodes if node.name in names]
-        return self._usable[id(pods)]
-
-
-def _uncordoned(node: dict[str, Any]) -> dict[str, Any]:
-    return {**node, "spec": {**node.get("spec", {}), "unschedulable": False}}
-
-
-def inconsistent_node_labels(fleet: Fleet, inventory: Inventory, _target: Target) -> Iterator[FleetMatch]:
+def inconsistent_node_labels(fleet: Fleet, view: ClusterView, _target: Target) -> Iterator[FleetMatch]:
     """Topology keys in use that some of the nodes, where the pods may run, do not carry."""
     missing: dict[str, dict[str, list[tuple[Pods, Place, str]]]] = defaultdict(lambda: defaultdict(list))
     for reach in fleet.reaches:
@@ -61,13 +27,13 @@ def inconsistent_node_labels(fleet: Fleet, inventory: Inventory, _target: Target
         key = reach.topology_key
         if pods is None or not key or pods.spec is None:
             continue
-        lacking = [node for node in inventory.usable(pods) if key not in node.labels]
-        if not lacking or len(lacking) == len(inventory.usable(pods)):
+        lacking = [node for node in view.usable(pods) if key not in node.labels]
+        if not lacking or len(lacking) == len(view.usable(pods)):
             continue  # A key that no node carries is unknown-node-label's affair.
         place = Place(reach.site.file, reach.site.document, (*reach.path[:-1], "topologyKey"), False, f"{reach.what} of {reach.title}")
         for node in lacking:
             missing[key][node.name].append((pods, place, reach.what))
-    by_name = {node.name: node for node in inventory.nodes}
+    by_name = {node.name: node for node in view.nodes}
     for key, nodes in missing.items():
         for name, users in nodes.items():
             yield _lacks(by_name[name], key, users)
@@ -94,11 +60,11 @@ _EFFECT = {
 }
 
 
-def inconsistent_topology(_fleet: Fleet, inventory: Inventory, _target: Target) -> Iterator[FleetMatch]:
+def inconsistent_topology(_fleet: Fleet, view: ClusterView, _target: Target) -> Iterator[FleetMatch]:
     """A zone in two regions, a hostname on two nodes, old and new labels that disagree."""
-    yield from _zones_in_two_regions(inventory.nodes)
+    yield from _zones_in_two_regions(view.nodes)
     first: dict[str, NodeFact] = {}
-    for node in inventory.nodes:
+    for node in view.nodes:
         host = node.labels.get(HOSTNAME)
         if host and first.setdefault(host, node) is not node:
             other = first[host]
@@ -127,18 +93,18 @@ def _zones_in_two_regions(nodes: Iterable[NodeFact]) -> Iterator[FleetMatch]:
             yield _at_label(node, REGION, message, "A zone lies in one region: correct the region, or give the zone a name of its own.")
 
 
-def near_duplicate_label(_fleet: Fleet, inventory: Inventory, _target: Target) -> Iterator[FleetMatch]:
+def near_duplicate_label(_fleet: Fleet, view: ClusterView, _target: Target) -> Iterator[FleetMatch]:
     """Keys, or values of a key, that differ by case, a dash, a plural or a letter."""
     carriers: dict[str, list[NodeFact]] = defaultdict(list)
     values: dict[str, dict[str, list[NodeFact]]] = defaultdict(lambda: defaultdict(list))
-    for node in inventory.nodes:
+    for node in view.nodes:
         for key, value in node.labels.items():
             carriers[key].append(node)
             values[key][value].append(node)
     own = [key for key in carriers if not _is_well_known(key)]
     yield from _slips(own, carriers)
     for key in own:
-        if len(values[key]) <= len(inventory.nodes) // 2 or len(values[key]) <= 3:
+        if len(values[key]) <= len(view.nodes) // 2 or len(values[key]) <= 3:
             yield from _value_slips(key, values[key])
 
 
@@ -188,11 +154,11 @@ def _count(nodes: list[NodeFact]) -> str:
     return f"node {nodes[0].name}" if len(nodes) == 1 else f"{len(nodes)} nodes"
 
 
-def shared_host(fleet: Fleet, inventory: Inventory, _target: Target) -> Iterator[FleetMatch]:
+def shared_host(fleet: Fleet, view: ClusterView, _target: Target) -> Iterator[FleetMatch]:
     """Replicas kept on different nodes, where nodes share a physical host."""
-    key = inventory.host_key
+    key = view.host_key
     hosts: dict[str, list[NodeFact]] = defaultdict(list)
-    for node in inventory.nodes:
+    for node in view.nodes:
         if key in node.labels:
             hosts[node.labels[key]].append(node)
     for reach in fleet.reaches:
@@ -201,7 +167,7 @@ def shared_host(fleet: Fleet, inventory: Inventory, _target: Target) -> Iterator
             continue
         if any(each.topology_key in (key, ZONE, REGION) for each in fleet.reaches_of(pods)):
             continue
-        usable = {node.name for node in inventory.usable(pods)}
+        usable = {node.name for node in view.usable(pods)}
         shared = {host: [node.name for node in nodes if node.name in usable] for host, nodes in hosts.items()}
         shared = {host: names for host, names in shared.items() if len(names) > 1}
         if shared:
@@ -224,9 +190,9 @@ def _at_label(node: NodeFact, label: str, message: str, remedy: str, *related: P
     return FleetMatch(node.site, ObjectRef("v1", "Node", None, node.name), match)
 
 
-def unknown_to_inventory(fleet: Fleet, inventory: Inventory, _target: Target) -> Iterator[FleetMatch]:
+def unknown_to_inventory(fleet: Fleet, view: ClusterView, _target: Target) -> Iterator[FleetMatch]:
     """Node labels in constraints that no node of the inventory carries."""
-    known = {key for node in inventory.nodes for key in node.labels}
+    known = {key for node in view.nodes for key in node.labels}
     for pods in fleet.pods:
         if pods.spec is None:
             continue
@@ -234,7 +200,7 @@ def unknown_to_inventory(fleet: Fleet, inventory: Inventory, _target: Target) ->
             if key not in known and meant(key) is None and not key.startswith(_ADDED_LATER):
                 close = nearest(key, known)
                 hint = f"; did you mean {quoted(close)}?" if close else ""
-                message = f"none of the {len(inventory.nodes)} nodes carries the label {quoted(key)}, so {effect}{hint}"
+                message = f"none of the {len(view.nodes)} nodes carries the label {quoted(key)}, so {effect}{hint}"
                 remedy = f"Write `{close}`." if close else "Label the nodes, or ask for a label that they have."
                 severity: Severity = "error" if required else "warning"
                 yield FleetMatch(pods.site, pods.ref, Match(path, message, remedy, key=is_key, severity=severity))

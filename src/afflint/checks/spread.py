@@ -49,4 +49,4 @@ def _missed(spread: Item, parsed: Selector, index: int, requirement: Requirement
         close = nearest(requirement.key, labels)
         own = f"they have no label {quoted(requirement.key)}" + (f" but {quoted(close)}" if close else "")
     message = f"this spread constraint does not count the pods that carry it: it asks for {quoted(says(requirement))}, and {own}"
-    return Match(path, message)
+    return Match(path, message, key=path[-1] == requirement.key and requirement.key not in labels)

@@ -75,6 +75,28 @@ class Arrangement(NamedTuple):
         return {(pod.namespace, pod.name): placed for placed in self.workloads for pod in placed.pods}
 
 
+class Attempt(NamedTuple):
+    """What came of scheduling some pods: their nodes, the plugins that rejected the nodes for the others, and the scheduler's errors."""
+
+    nodes: dict[Identity, str]
+    pending: dict[Identity, Mapping[str, str]]
+    errors: dict[Identity, str]
+
+
+def schedule(cluster: Cluster, pods: Sequence[Pod]) -> Attempt:
+    """Put pods on nodes in their order, with retries until nothing moves. The cluster stays as it is."""
+    if not pods:
+        return Attempt({}, {}, {})
+    # Under names that no pod can have: a run would name those of one name differently from the others.
+    named = {f"replica {number}": (pod.namespace, pod.name) for number, pod in enumerate(pods)}
+    run = cluster.schedule([pod._replace(name=name) for name, pod in zip(named, pods, strict=True)])
+    return Attempt(
+        {named[name]: node for name, node in run.settled.placements.items()},
+        {named[name]: reasons for name, reasons in run.settled.unschedulable.items()},
+        {named[name]: error for name, error in run.errors.items()},
+    )
+
+
 def arrange(inventory: Inventory, makers: Sequence[PodMaker]) -> Arrangement:
     """Place the pods of all workloads: those that name their node first, then those of DaemonSets, then replicas in the order given.
 
@@ -149,17 +171,14 @@ class _Work:
                 self.pending[pod.namespace, pod.name] = {node: verdict.reason[node]} if node in verdict.reason else {}
 
     def _schedule(self, waiting: list[Pod]) -> None:
-        if not waiting:
-            return
-        # Under names that no pod can have: a run would name those of one name differently from the others.
-        named = {f"replica {number}": pod for number, pod in enumerate(waiting)}
-        run = self.cluster.schedule([pod._replace(name=number) for number, pod in named.items()])
-        for number, node in run.settled.placements.items():
-            self._bind(named[number], node)
-            self.pending.pop((named[number].namespace, named[number].name), None)
-        for number, reasons in run.settled.unschedulable.items():
-            self.pending[named[number].namespace, named[number].name] = reasons
-        self.errors = {(named[number].namespace, named[number].name): error for number, error in run.errors.items()}
+        attempt = schedule(self.cluster, waiting)
+        for pod in waiting:
+            identity = (pod.namespace, pod.name)
+            if identity in attempt.nodes:
+                self._bind(pod, attempt.nodes[identity])
+                self.pending.pop(identity, None)
+        self.pending.update(attempt.pending)
+        self.errors = attempt.errors
 
     def _bind(self, pod: Pod, node: str) -> None:
         self.cluster.bind(pod, node)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from afflint.placement.arrangement import Arrangement, Identity, Placed
+from afflint.placement.arrangement import Arrangement, Attempt, Identity, Placed, schedule
 from afflint.placement.cluster import Cluster
 from afflint.placement.plan import Loss, Move, Outcome
 from afflint.placement.pods import Pod
@@ -89,12 +89,14 @@ class Losses:
         self.owners = arrangement.owners
         self.titles = {identity: placed.maker.key for identity, placed in self.owners.items()}
         self.waiting = [
-            (identity, pod)
+            pod
             for placed in arrangement.workloads
             if not (placed.maker.daemon or placed.maker.node_name)
             for pod in placed.pods
-            if (identity := (pod.namespace, pod.name)) in placed.pending
+            if (pod.namespace, pod.name) in placed.pending
         ]
+        # Of pods that differ by name alone the others have no place where the first has none.
+        self.first_waiting = list({_but_for_the_name(pod): pod for pod in reversed(self.waiting)}.values())[::-1]
 
     def lose(self, failure: Failure) -> Loss:
         lost = set(failure.nodes)
@@ -121,35 +123,35 @@ class Losses:
 
     def _loss(self, failure: Failure, lost: set[str], anew: dict[Identity, Pod], gone: dict[Identity, str]) -> Loss:
         remaining = self.arrangement.cluster.without(failure.nodes)
-        pending = [*anew.items(), *self.waiting] if anew else []
-        # Under names that no pod can have: a run would name those of one name differently from the others.
-        run = remaining.schedule([pod._replace(name=f"replica {number}") for number, (_, pod) in enumerate(pending)])
-        targets = {identity: run.settled.placements.get(f"replica {number}") for number, (identity, _) in enumerate(pending)}
-        reasons = {identity: run.settled.unschedulable.get(f"replica {number}", {}) for number, (identity, _) in enumerate(pending)}
-        placed_again = self._renamed(run.cluster, pending) if any(targets[identity] is None for identity in anew) else run.cluster
-        words = _Words(placed_again, self.titles)
+        attempt = self._again(remaining, anew)
+        for pod in (*anew.values(), *self.waiting):
+            if (pod.namespace, pod.name) in attempt.nodes:
+                remaining.bind(pod, attempt.nodes[pod.namespace, pod.name])
+        standing = standing_pods(remaining) if attempt.pending else []
         moves = []
         for identity, placed in self.owners.items():
             source = placed.nodes.get(identity, "")
+            key = placed.maker.key
             if identity in gone:
-                moves.append(Move(placed.maker.key, identity[1], source, None, gone[identity]))
+                moves.append(Move(key, identity[1], source, None, gone[identity]))
+            elif identity in attempt.nodes and identity in anew:
+                moves.append(Move(key, identity[1], source, attempt.nodes[identity]))
             elif identity in anew:
-                target = targets[identity]
-                why = "" if target is not None else words.why(anew[identity], reasons[identity], placed.maker.key)
-                moves.append(Move(placed.maker.key, identity[1], source, target, why))
-        return Loss(failure.what, failure.nodes, tuple(moves), self._outcomes(moves, lost, targets))
+                rejections = Rejections(remaining, anew[identity], self.titles, key, standing)
+                why = summary(rejections.phrases(attempt.pending.get(identity, {})).values())
+                moves.append(Move(key, identity[1], source, None, why))
+        return Loss(failure.what, failure.nodes, tuple(moves), self._outcomes(moves, lost, attempt.nodes))
 
-    def _renamed(self, cluster: Cluster, pending: Sequence[tuple[Identity, Pod]]) -> Cluster:
-        """The cluster after the failure with the pods under their own names, for messages."""
-        where = cluster.pods
-        for number, (_, pod) in enumerate(pending):
-            node = where.get((pod.namespace, f"replica {number}"))
-            if node is not None:
-                cluster.unbind(pod._replace(name=f"replica {number}"))
-                cluster.bind(pod, node)
-        return cluster
+    def _again(self, remaining: Cluster, anew: dict[Identity, Pod]) -> Attempt:
+        """Schedule the pods that are created anew, then those that had no place before."""
+        if not anew:
+            return schedule(remaining, [])
+        attempt = schedule(remaining, [*anew.values(), *self.first_waiting])
+        if any((pod.namespace, pod.name) in attempt.nodes for pod in self.first_waiting):
+            attempt = schedule(remaining, [*anew.values(), *self.waiting])
+        return attempt
 
-    def _outcomes(self, moves: list[Move], lost: set[str], targets: dict[Identity, str | None]) -> dict[str, Outcome]:
+    def _outcomes(self, moves: list[Move], lost: set[str], targets: Mapping[Identity, str]) -> dict[str, Outcome]:
         """For each workload that loses a pod, how many of all its pods run afterwards."""
         hit = {move.workload for move in moves}
         outcomes: dict[str, Outcome] = {}
@@ -161,24 +163,15 @@ class Losses:
         return outcomes
 
 
-def _outcome(placed: Placed, lost: set[str], targets: dict[Identity, str | None]) -> Outcome:
+def _outcome(placed: Placed, lost: set[str], targets: Mapping[Identity, str]) -> Outcome:
     running = 0
     for pod in placed.pods:
         identity = (pod.namespace, pod.name)
         node = placed.nodes.get(identity)
         stays = node is not None and node not in lost
-        running += stays or targets.get(identity) is not None
+        running += stays or identity in targets
     return "survives" if running == len(placed.pods) else "degraded" if running else "dead"
 
 
-class _Words:
-    """Why pods have no place after a failure."""
-
-    def __init__(self, cluster: Cluster, titles: dict[Identity, str]) -> None:
-        self._cluster = cluster
-        self._titles = titles
-        self._standing = None if cluster is None else standing_pods(cluster)
-
-    def why(self, pod: Pod, reasons: dict[str, str], own: str) -> str:
-        rejections = Rejections(self._cluster, pod, self._titles, own, self._standing)
-        return summary(rejections.phrases(reasons).values())
+def _but_for_the_name(pod: Pod) -> tuple[object, ...]:
+    return (pod.rules, pod.subject, pod.affinity, pod.anti_affinity, pod.hard_spread)

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from yaml.error import YAMLError  # type: ignore[import-untyped]
+from yaml.nodes import MappingNode, SequenceNode  # type: ignore[import-untyped]
 
 from afflint.findings import Path, Span
 from afflint.reading.documents import Document, convert
-from afflint.reading.nodes import MAX_DEPTH, compose
+from afflint.reading.nodes import COLLECTION, MAX_DEPTH, MAX_NODES, compose
 from afflint.reading.scalars import resolve_plain
 
 _REMEMBERED = 16
@@ -25,15 +26,14 @@ Item = tuple[int, int, int, int]
 
 
 class ListDocument(Document):
-    """A document that is a List. ``_frame`` is all but its items, ``_steps`` leads from an item's root to the item."""
+    """A document that is a List. ``_frame`` is all but its items; each of them is composed as a list of one."""
 
-    __slots__ = ("_composed", "_frame", "_items", "_steps")
+    __slots__ = ("_composed", "_frame", "_items")
 
-    def __init__(self, raw_bytes: bytes, index: int, line: int, frame: Document, items: list[Item], steps: Path) -> None:
+    def __init__(self, raw_bytes: bytes, index: int, line: int, frame: Document, items: list[Item]) -> None:
         super().__init__(raw_bytes, index, line)
         self._frame = frame
         self._items = items
-        self._steps = steps
         self._composed: dict[int, Document] = {}
 
     def locate(self, path: Path, *, key: bool = False) -> Span:
@@ -58,13 +58,16 @@ class ListDocument(Document):
             yield from self._item(number).scalar_spans()
 
     def node_lines(self) -> Iterator[tuple[int, int, int]]:
-        yield from self._frame.node_lines()
+        last = self._item(len(self._items) - 1).extent((0,)).end_line
+        items = self._frame.locate(("items",), key=True)
+        for line, column, end in self._frame.node_lines():
+            yield line, column, last if (line, column) == (items.line, items.column) else end
         for number in range(len(self._items)):
             yield from self._item(number).node_lines()
 
     def _part(self, path: Path) -> tuple[Document, Path]:
         if len(path) > 1 and path[0] == "items" and type(path[1]) is int and 0 <= path[1] < len(self._items):
-            return self._item(path[1]), (*self._steps, *path[2:])
+            return self._item(path[1]), (0, *path[2:])
         return self._frame, path
 
     def _item(self, number: int) -> Document:
@@ -72,9 +75,7 @@ class ListDocument(Document):
         if document is None:
             document = _item_document(self, self._items[number])
             try:
-                document._root = compose(document.raw_bytes)
-                if document._root is not None:
-                    convert(document)
+                _compose_item(document)
             except (YAMLError, ValueError):
                 document._root = None  # JSON that is no YAML: its findings are shown where the item begins.
         self._composed[number] = document
@@ -88,6 +89,15 @@ def _item_document(document: Document, item: Item) -> Document:
     part = Document(document.raw_bytes[start:end], document.index, document.line + line)
     part._column = column
     return part
+
+
+def _compose_item(part: Document) -> None:
+    """Set the root of an item's document to a list of that item, as it already is in block style."""
+    root = compose(part.raw_bytes)
+    if type(root) is MappingNode:
+        root = SequenceNode(COLLECTION, [root], root.start_mark, root.end_mark, flow_style=True)
+    part._root = root
+    convert(part)
 
 
 def read_list(raw_bytes: bytes, index: int, line: int) -> Document | None:
@@ -122,12 +132,11 @@ def _read_yaml(raw_bytes: bytes, index: int, line: int) -> Document | None:
         at += raw_bytes.count(b"\n", position, start)
         position = start
         items.append((start, stop, at, 0))
-    document = ListDocument(raw_bytes, index, line, frame, items, (0,))
+    document = ListDocument(raw_bytes, index, line, frame, items)
     data, duplicates = [], list(frame.duplicates)
     for number, item in enumerate(items):
         part = _item_document(document, item)
-        part._root = compose(part.raw_bytes)
-        convert(part)
+        _compose_item(part)
         if type(part.data) is not list or len(part.data) != 1:
             return None
         data.append(part.data[0])
@@ -139,8 +148,9 @@ def _read_yaml(raw_bytes: bytes, index: int, line: int) -> Document | None:
 
 def _frame(raw_bytes: bytes, start: int, end: int, index: int, line: int) -> Document:
     """The document without what lies between two places, except for its line breaks."""
-    frame = Document(raw_bytes[:start] + b"\n" * raw_bytes.count(b"\n", start, end) + raw_bytes[end:], index, line)
-    frame._root = compose(frame.raw_bytes)
+    breaks = raw_bytes.count(b"\n", start, end)
+    frame = Document(raw_bytes[:start] + b"\n" * breaks + raw_bytes[end:], index, line)
+    frame._root = compose(frame.raw_bytes, MAX_NODES + breaks)
     convert(frame)
     return frame
 
@@ -189,7 +199,7 @@ def _read_json(raw_bytes: bytes, index: int, line: int) -> Document | None:
     if type(frame.data) is not dict or frame.data.get("items") != []:
         return None
     frame.data["items"] = data
-    document = ListDocument(raw_bytes, index, line, frame, items, ())
+    document = ListDocument(raw_bytes, index, line, frame, items)
     document.data, document.duplicates = frame.data, frame.duplicates
     return document
 

@@ -74,12 +74,12 @@ class _Composer(CParser):  # type: ignore[misc]
         """See descend_resolver."""
 
 
-def compose(raw_bytes: bytes) -> Any:
+def compose(raw_bytes: bytes, most: int = MAX_NODES) -> Any:
     """The root node of the first YAML document in UTF-8 bytes, None when there is none; Go never looks at a second one.
 
-    Raises YAMLError, TooDeepError or TooLargeError.
+    Raises YAMLError, TooDeepError, or TooLargeError for a text that may hold more than ``most`` nodes.
     """
-    if len(raw_bytes) > MAX_NODES and _most_nodes(raw_bytes) > MAX_NODES:
+    if len(raw_bytes) > most and _most_nodes(raw_bytes) > most:
         raise TooLargeError
     if _may_be_too_deep(raw_bytes):
         index = too_deep_at(raw_bytes)

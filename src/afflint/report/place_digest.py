@@ -45,8 +45,9 @@ class Effect(NamedTuple):
 def natural(name: str) -> tuple[tuple[int, str], ...]:
     """A sort key that puts ``worker-10`` after ``worker-9``."""
     # By length, not as a number: int() refuses digits by the thousand.
-    parts = _DIGITS.split(name)
-    return tuple((len(part.lstrip("0")), part.lstrip("0")) if place % 2 else (0, part) for place, part in enumerate(parts)) + ((0, name),)
+    parts = enumerate(_DIGITS.split(name))
+    key = [(len(part.lstrip("0")), part.lstrip("0")) if place % 2 else (0, part) for place, part in parts]
+    return (*key, (0, name))
 
 
 def racks(plan: Plan) -> list[Rack]:

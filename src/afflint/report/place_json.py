@@ -50,7 +50,8 @@ def _verdicts(verdicts: Iterable[NodeVerdict]) -> Iterator[str]:
 
 
 def _loss(loss: Loss) -> Iterator[str]:
-    yield f'{{\n      "what": {_flat(loss.what)},\n      "worst": {_flat(worst(loss))},\n      "nodes": {_flat(loss.nodes)},\n      "moves": '
+    yield f'{{\n      "what": {_flat(loss.what)},\n      "worst": {_flat(worst(loss))},\n      "nodes": {_flat(loss.nodes)}'
+    yield ',\n      "moves": '
     yield from _array((_flat(move._asdict()) for move in loss.moves), 6)
     yield f',\n      "outcomes": {_flat(dict(loss.outcomes))}\n    }}'
 

@@ -126,8 +126,11 @@ def _telling_labels(plan: Plan) -> dict[str, list[str]]:
     for node in plan.nodes:
         for pair in node.labels.items():
             pairs[pair] = pairs.get(pair, 0) + 1
-    # Worth a place when it is a person's (no vendor's domain), and marks a group of nodes: neither all of them nor, in a large cluster, one.
-    telling = {pair for pair, count in pairs.items() if count < len(plan.nodes) and not is_machine_made(pair[0]) and pair[0] != plan.group_by}
+    telling = {
+        (key, value)
+        for (key, value), count in pairs.items()
+        if count < len(plan.nodes) and key != plan.group_by and not is_machine_made(key)
+    }
     return {node.name: [f"{key}={value}" for key, value in sorted(node.labels.items()) if (key, value) in telling] for node in plan.nodes}
 
 
@@ -142,14 +145,16 @@ def rules(scene: Scene) -> str:
     losses = len(scene.losses)
     if not losses:
         return ""
-    chosen = [f".view:has(#f{number}:checked)" for number in range(losses + 1)]
+    # Every rule ends in a class that few elements have, and :has() looks no further than the buttons:
+    # so a click stays quick with a thousand failures.
+    chosen = [f".losses:has(#f{number}:checked) ~ .scene" for number in range(losses + 1)]
     lost = ",".join(f"{scope} .l{number}" for number, scope in enumerate(chosen) if number)
+    touched = ",".join(f"{scope} .t{number}" for number, scope in enumerate(chosen) if number)
     seen = ",".join(f"{scope} .a{number}" for number, scope in enumerate(chosen))
-    far = [f"{scope}:has(#only:checked) .node:not(.l{number},.t{number})" for number, scope in enumerate(chosen) if number and scene.dense]
     return (
         f"{lost} {{ --node: var(--lost); --strike: line-through; --lost-word: inline; --ghost: 0.65; --ghost-edge: dashed; }}\n"
+        f"{lost},{touched} {{ display: block; }}\n"
         f"{seen} {{ display: var(--shown, block); }}\n"
-        + (f"{','.join(far)} {{ display: none; }}\n" if far else "")
     )
 
 
@@ -158,7 +163,7 @@ def picture(scene: Scene) -> Iterator[str]:
     classes = "stage" + " asked" * bool(scene.losses) + " dense" * scene.dense
     yield f'<div class="{classes}">\n'
     yield from _choices(scene)
-    yield '<div>\n<div aria-live="polite">\n'
+    yield '<div class="scene">\n<div aria-live="polite">\n'
     yield from _afterwards(scene)
     yield "</div>\n"
     if scene.dense:
@@ -207,7 +212,8 @@ def _afterwards(scene: Scene) -> Iterator[str]:
     """What is to be read about each failure; only the chosen one is seen."""
     if not scene.losses:
         return
-    yield '<section class="after when a0">\n<h3>Nothing is lost</h3>\n<p class="soft">Choose a failure to see what it does.</p>\n</section>\n'
+    yield '<section class="after when a0">\n<h3>Nothing is lost</h3>\n'
+    yield '<p class="soft">Choose a failure to see what it does.</p>\n</section>\n'
     for number, (loss, found) in enumerate(zip(scene.losses, scene.effects, strict=True), 1):
         nodes = f" <small>{len(loss.nodes)} nodes</small>" if len(loss.nodes) > 1 else ""
         yield f'<section class="after when a{number}">\n'

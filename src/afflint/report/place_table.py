@@ -46,6 +46,8 @@ _LISTED = 8
 """How many workloads or moves of one failure are listed."""
 _NARROWEST = 24
 """The last column of a table is never wrapped to less than this."""
+_GLUE = "\0"
+"""A space at which no line is broken; nothing that is fit to be shown has this character."""
 
 _STYLES = {"dead": "1;31", "degraded": "1;33", "survives": "32", "no": "2", "strong": "1", "dim": "2"}
 
@@ -245,7 +247,7 @@ def _surviving(moved: Sequence[Effect], listed: int) -> str:
 
 
 def _moves_words(moves: Iterable[Move]) -> list[str]:
-    words = [f"{visible(move.pod)} -> {visible(move.target)}" for move in moves if move.target is not None]
+    words = [f"{visible(move.pod)}{_GLUE}->{_GLUE}{visible(move.target)}" for move in moves if move.target is not None]
     return [some(words, _LISTED)] if words else []
 
 
@@ -276,21 +278,29 @@ def _tally(counts: Mapping[Outcome, int], paint: Paint) -> Iterator[str]:
 
 
 def _table(rows: Sequence[Row], paint: Paint, width: int, *, right: Sequence[int] = ()) -> Iterator[str]:
-    """``rows`` aligned, indented by two; the last column is wrapped, those numbered in ``right`` are flush right."""
+    """``rows`` aligned, indented by two; the last column is wrapped, those numbered in ``right`` are flush right.
+
+    Where the others leave the last column no room, its cells come below their rows.
+    """
     if not rows:
         return
     sizes = [max(columns(cell.text) for cell in column) for column in zip(*rows, strict=True)]
     indent = 2 + sum(size + 2 for size in sizes[:-1] if size)
-    for row in rows:
+    below = width - indent < min(_NARROWEST, sizes[-1])
+    if below:
+        indent = 6
+    for *cells, last in rows:
         line = "  "
-        for number, (cell, size) in enumerate(zip(row[:-1], sizes, strict=False)):
+        for number, (cell, size) in enumerate(zip(cells, sizes, strict=False)):
             if size:
                 space = " " * (size - columns(cell.text))
                 line += (space + paint(cell) if number in right else paint(cell) + space) + "  "
-        first, *rest = _lines(row[-1].text, max(_NARROWEST, width - indent))
-        yield line + paint(Cell(first, row[-1].style))
-        for text in rest:
-            yield " " * indent + paint(Cell(text, row[-1].style))
+        texts = _lines(last.text, max(_NARROWEST, width - indent)) if last.text else []
+        if not below:
+            line += paint(Cell(texts.pop(0), last.style)) if texts else ""
+        yield line
+        for text in texts:
+            yield " " * indent + paint(Cell(text, last.style))
 
 
 def _wrapped(lead: str, text: str, width: int) -> Iterator[str]:
@@ -303,7 +313,8 @@ def _wrapped(lead: str, text: str, width: int) -> Iterator[str]:
 def _lines(text: str, room: int) -> list[str]:
     """``text`` in lines of at most ``room`` columns, broken at spaces; a word that is longer stays whole."""
     lines, used = [""], 0
-    for word in text.split(" "):
+    for glued in text.split(" "):
+        word = glued.replace(_GLUE, " ")
         size = columns(word)
         if lines[-1] and used + 1 + size > room:
             lines.append(word)

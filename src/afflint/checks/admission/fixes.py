@@ -5,30 +5,44 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from afflint.findings import Path
+from afflint.findings import Path, Span
 from afflint.reading.documents import Document
+
+# An anchor or a tag stands directly before its node; names longer than this are nobody's.
+_NEAR = 200
+_ANCHOR_OR_TAG = re.compile(r"(?:^|[\s\[{,?:-])[&!][^\s,\[\]{}]*\s+$")
 
 
 def in_place_of(document: Document, path: Path, text: str, *, key: bool = False) -> str | None:
     """``text`` in the quotes of the scalar (or with ``key`` the key) at ``path``; None where replacing it would change more than it."""
     if not replaceable(document, path, key=key):
         return None
-    quote = _written(document, path, key)[:1]
+    quote = _around(document, document.locate(path, key=key))[1][:1]
     return f"{quote}{text}{quote}" if quote in ("'", '"') else text
 
 
 def replaceable(document: Document, path: Path, *, key: bool = False) -> bool:
-    """True when the scalar (or with ``key`` the key) at ``path`` is on one line, without anchor, alias and tag, and in one place only."""
-    written = _written(document, path, key)
-    return bool(written) and written[0] not in "&*!|>" and _is_on_one_line(document, path, key) and not _is_shared(document, path)
+    """True when the scalar (or with ``key`` the key) at ``path`` is one word, without anchor, alias and tag, and in one place only."""
+    value = str(path[-1]) if key else document.raw(path)
+    before, written = _around(document, document.locate(path, key=key))
+    if key:
+        before = before.rpartition("\n")[2]  # What stands above a key is the anchor or tag of its map.
+    # Anything else is escaped, folded or a block.
+    is_word = written in (value, f"'{value}'", f'"{value}"')
+    return is_word and not _ANCHOR_OR_TAG.search(before) and not _is_shared(document, path)
 
 
-def _written(document: Document, path: Path, key: bool) -> str:
-    """What stands in the file where the finding points, quotes included."""
-    span = document.locate(path, key=key)
-    lines = _lines(document)
-    row = span.line - document.line - 1
-    return lines[row][span.column - 1 : span.end_column - 1] if row < len(lines) else ""
+def _around(document: Document, span: Span) -> tuple[str, str]:
+    """What stands closely before a span, from the last line that is not blank, and in it, quotes included."""
+    lines, row = _lines(document), span.line - document.line - 1
+    if row >= len(lines):
+        return "", ""
+    start = span.column - 1
+    before, written = lines[row][max(start - _NEAR, 0) : start], lines[row][start : span.end_column - 1]
+    while not before.strip() and row > 0:
+        row -= 1
+        before = f"{lines[row][-_NEAR:]}\n"
+    return before, written
 
 
 @lru_cache(maxsize=1)
@@ -36,17 +50,11 @@ def _lines(document: Document) -> list[str]:
     return re.split(r"\r\n|\n|\r", document.text())
 
 
-def _is_on_one_line(document: Document, path: Path, key: bool) -> bool:
-    return key or document.locate(path).line == document.extent(path).end_line
-
-
 def _is_shared(document: Document, path: Path) -> bool:
-    """True when the node at ``path`` stands below an alias or a merge key, or below what one of those repeats elsewhere."""
-    if b"&" not in document.raw_bytes:
-        return False
-    if b"<<" in document.raw_bytes:
-        return True
+    """True when the node at ``path`` stands below an alias, or below what an alias repeats elsewhere."""
     shared = _shared_collections(document)
+    if not shared:
+        return shared is None
     value = document.data
     for step in path:
         if id(value) in shared:
@@ -56,8 +64,15 @@ def _is_shared(document: Document, path: Path) -> bool:
 
 
 @lru_cache(maxsize=1)
-def _shared_collections(document: Document) -> frozenset[int]:
-    """The maps and lists that stand in several places of a document: an alias and its anchor are one object in its data."""
+def _shared_collections(document: Document) -> frozenset[int] | None:
+    """The maps and lists that stand in several places of a document, where an alias and its anchor are one object in its data.
+
+    None where merge keys copy values out of their maps, so that nobody can tell.
+    """
+    if b"&" not in document.raw_bytes:
+        return frozenset()
+    if b"<<" in document.raw_bytes:
+        return None
     seen: set[int] = set()
     again: set[int] = set()
     stack = [document.data]

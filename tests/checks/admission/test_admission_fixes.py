@@ -1,0 +1,159 @@
+"""What a fix puts in place of a scalar, and where none is offered because more than this scalar would change."""
+
+from __future__ import annotations
+
+import pytest
+from workload_texts import spread, workload
+
+from afflint.checks.admission.fixes import in_place_of, replaceable
+from afflint.checks.admission.numerals import deletion_cost_fault, is_whole_number
+from afflint.reading import documents
+from linting import lint
+
+
+def fixes(text: str, rule: str) -> list[str | None]:
+    """The text that each finding of a rule offers in place of what it points at."""
+    found = [each for each in lint(text) if each.rule == rule]
+    return [each.fix.edits[0].text if each.fix else None for each in found]
+
+
+@pytest.mark.parametrize(
+    "written, offered",
+    [
+        ("5", '"5"'),
+        ("yes", '"yes"'),
+        ("1_000", '"1_000"'),
+        ("&x 5", None),
+        ('!!int "5"', None),
+        ("!!int 5", None),
+    ],
+)
+def test_quotes_are_offered_for_what_is_nothing_but_a_bare_word(written: str, offered: str | None) -> None:
+    assert fixes(workload("Pod", f"nodeSelector: {{a: {written}}}"), "wrong-type") == [offered]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "nodeSelector: {a: &x 5, b: *x}",
+        "nodeSelector: &x {a: 5}\nhostAliases: *x",
+        "hostAliases: &x {a: 5}\nnodeSelector: *x",
+        "hostAliases: &x {a: 5}\nnodeSelector:\n  <<: *x",
+    ],
+    ids=["an aliased scalar", "the anchor of a map", "its alias", "a merged map"],
+)
+def test_what_stands_in_several_places_is_reported_for_each_and_mended_in_none(lines: str) -> None:
+    offered = fixes(workload("Pod", lines), "wrong-type")
+    assert set(offered) == {None}
+
+
+def test_an_anchor_elsewhere_does_not_matter() -> None:
+    assert fixes(workload("Pod", "hostAliases: &x [a]\nnodeSelector: {a: 5}"), "wrong-type") == ['"5"']
+    assert fixes(workload("Pod", "tolerations:\n  - &x\n    Key: a\n    operator: Exists"), "unknown-field") == ["key"]
+    assert fixes(workload("Pod", "nodeSelector:\n  a: &x\n    5"), "wrong-type") == [None]
+
+
+@pytest.mark.parametrize(
+    "written, offered",
+    [
+        ('"5"', "5"),
+        ("'5'", "5"),
+        ('"0"', "0"),
+        ('"010"', None),
+        ('"+5"', None),
+        ('"--5"', None),
+        ('"1e3"', None),
+        ('"99999999999"', None),
+        ('&x "5"', None),
+        ('"five"', None),
+    ],
+)
+def test_quotes_are_removed_from_whole_numbers_as_people_write_them(written: str, offered: str | None) -> None:
+    lines = spread(f"maxSkew: {written}\ntopologyKey: zone\nwhenUnsatisfiable: DoNotSchedule\nlabelSelector: {{}}")
+    assert fixes(workload("Pod", lines), "wrong-type") == [offered]
+
+
+def test_the_quotes_of_a_virtual_machine_are_removed_as_well() -> None:
+    lines = spread('maxSkew: "5"\ntopologyKey: zone\nwhenUnsatisfiable: DoNotSchedule\nlabelSelector: {}')
+    assert fixes(workload("VirtualMachine", lines), "wrong-type") == ["5"]
+
+
+@pytest.mark.parametrize(
+    "written, offered",
+    [
+        ("equal", "Equal"),
+        ('"equal"', '"Equal"'),
+        ("'equal'", "'Equal'"),
+        ("&x equal", None),
+        ("!!str equal", None),
+        ("|-\n      equal", None),
+        ("eq\n      ual", None),
+    ],
+)
+def test_a_word_is_replaced_in_the_quotes_that_it_has(written: str, offered: str | None) -> None:
+    lines = f"tolerations:\n  - key: a\n    operator: {written}"
+    assert fixes(workload("Pod", lines), "unknown-operator") == [offered]
+
+
+@pytest.mark.parametrize(
+    "lines, offered",
+    [
+        ("nodeselector: {a: b}", "nodeSelector"),
+        ('"nodeselector": {a: b}', '"nodeSelector"'),
+        ("&x nodeselector: {a: b}", None),
+        ("nodeselector: [a]", None),
+        ("nodeselector: {a: b}\nnodeSelector: {c: d}", None),
+    ],
+    ids=["bare", "quoted", "anchored", "a value that does not fit", "beside the right one"],
+)
+def test_a_field_is_renamed_where_its_value_fits_and_the_name_is_free(lines: str, offered: str | None) -> None:
+    assert fixes(workload("Pod", lines), "unknown-field") == [offered]
+
+
+def test_a_field_that_means_the_opposite_is_no_slip() -> None:
+    lines = spread("maxSkew: 1\ntopologyKey: zone\nwhenUnsatisfiable: DoNotSchedule\nlabelSelector: {}\nmismatchLabelKeys: [a]")
+    assert fixes(workload("Pod", lines), "unknown-field") == [None]
+
+
+def test_scalars_that_stand_alone() -> None:
+    text = b"a: one\nb: 'two'\nc: &c three\nd: *c\ne: !!str four\nf: >\n  five\ng: six\n  seven\nh: &h {i: eight}\nj: *h\n&k l: nine\n"
+    document = documents.read(text, 0, 0)
+    assert document.problem is None
+    paths = [("a",), ("b",), ("c",), ("d",), ("e",), ("f",), ("g",), ("h", "i"), ("j", "i"), ("l",)]
+    assert [path for path in paths if replaceable(document, path)] == [("a",), ("b",), ("l",)]
+    assert [path for path in paths if not replaceable(document, path, key=True)] == [("h", "i"), ("j", "i"), ("l",)]
+    assert in_place_of(document, ("a",), "x") == "x"
+    assert in_place_of(document, ("b",), "x") == "'x'"
+    assert in_place_of(document, ("c",), "x") is None
+
+
+def test_a_document_further_down_in_its_file() -> None:
+    document = documents.read(b"a: one\n", 3, 100)
+    assert in_place_of(document, ("a",), "x") == "x"
+
+
+def test_whole_numbers() -> None:
+    assert [text for text in ("0", "7", "-7", "2147483647") if not is_whole_number(text)] == []
+    assert [
+        text for text in ("", "-", "+7", "07", "-07", "-0", "--7", "7.0", "0x7", "1_0", "2147483648", "٣", "7 ") if is_whole_number(text)
+    ] == []
+
+
+@pytest.mark.parametrize(
+    "text, fault",
+    [
+        ("100", None),
+        ("-100", None),
+        ("0", None),
+        ("-007", None),
+        ("2147483648", "is no whole number of 32 bits"),
+        ("9" * 5000, "is no whole number"),
+        ("+1", "has a plus sign, which the API server does not take"),
+        ("007", "has a leading zero, which the API server does not take"),
+        ("high", "is no whole number"),
+        ("", "is no whole number"),
+        ("1.0", "is no whole number"),
+    ],
+)
+def test_deletion_costs(text: str, fault: str | None) -> None:
+    assert deletion_cost_fault(text) == fault

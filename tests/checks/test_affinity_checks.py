@@ -1,0 +1,220 @@
+"""Node affinity and topology keys that are accepted and cannot do what they are for: each check at its borders."""
+
+from __future__ import annotations
+
+import pytest
+
+from afflint.findings import Finding
+from linting import lint, places, said
+
+
+def pod(constraints: str, labels: str = "{}", kind: str = "Pod") -> str:
+    lines = "".join(f"  {line}\n" for line in constraints.strip("\n").split("\n"))
+    return f"apiVersion: v1\nkind: {kind}\nmetadata: {{name: web, labels: {labels}}}\nspec:\n  containers: [{{name: c, image: busybox}}]\n{lines}"
+
+
+def required(*terms: str, selector: str = "") -> str:
+    """A Pod with ORed node selector terms, each a list of expressions in flow style; they stand from line 10 on."""
+    listed = "\n".join(f"        - matchExpressions: [{term}]" for term in terms)
+    head = "affinity:\n  nodeAffinity:\n    requiredDuringSchedulingIgnoredDuringExecution:\n      nodeSelectorTerms:\n"
+    return pod(f"{head}{listed}" + (f"\nnodeSelector: {{{selector}}}" if selector else ""))
+
+
+def preferred(*terms: str, selector: str = "") -> str:
+    """A Pod with preferences, which stand from line 9 on."""
+    listed = "\n".join(f"      - {{weight: 1, preference: {{matchExpressions: [{term}]}}}}" for term in terms)
+    head = "affinity:\n  nodeAffinity:\n    preferredDuringSchedulingIgnoredDuringExecution:\n"
+    return pod(f"{head}{listed}" + (f"\nnodeSelector: {{{selector}}}" if selector else ""))
+
+
+EAST, WEST = "{key: zone, operator: In, values: [east]}", "{key: zone, operator: In, values: [west]}"
+
+
+class TestContradictoryRequirements:
+    def test_one_dead_alternative_of_several_is_a_warning(self) -> None:
+        text = required(f"{EAST}, {WEST}", EAST)
+        assert places(lint(text)) == ["a.yaml:10:110 warning contradictory-requirements"]
+
+    def test_an_alternative_that_is_to_be_filled_in_may_match(self) -> None:
+        text = required(f"{EAST}, {WEST}", '{key: zone, operator: In, values: ["${ZONE}"]}')
+        assert places(lint(text)) == ["a.yaml:10:110 warning contradictory-requirements"]
+
+    def test_a_node_selector_that_is_to_be_filled_in_contradicts_nothing(self) -> None:
+        assert lint(required(EAST, selector='zone: "${ZONE}"')) == []
+
+    def test_numbers_can_contradict_each_other(self) -> None:
+        text = required('{key: cores, operator: Gt, values: ["8"]}, {key: cores, operator: Lt, values: ["9"]}')
+        assert said(text, "contradictory-requirements") == ["10:111 no node can satisfy `cores Gt [8]` and also `cores Lt [9]`"]
+
+    def test_what_only_excludes_contradicts_nothing(self) -> None:
+        assert lint(required("{key: zone, operator: NotIn, values: [east]}, {key: zone, operator: DoesNotExist}")) == []
+
+
+class TestComparisons:
+    @pytest.mark.parametrize("operand", ["eight", "8.5", "", "1e3", " 8", "0x10", "9223372036854775808"])
+    def test_what_is_no_whole_number(self, operand: str) -> None:
+        text = required(f'{{key: cores, operator: Gt, values: ["{operand}"]}}')
+        assert "never-matching-comparison" in {each.rule for each in lint(text)}
+
+    @pytest.mark.parametrize("operand", ["0", "8", "008", "9223372036854775806", "${CORES}", "<cores>"])
+    def test_what_is_one_or_will_be(self, operand: str) -> None:
+        assert lint(required(f'{{key: cores, operator: Gt, values: ["{operand}"]}}')) == []
+
+    def test_a_negative_preference_blocks_the_pod(self) -> None:
+        assert said(preferred('{key: t, operator: Lt, values: ["-5"]}'), "never-matching-comparison") == [
+            "9:87 Lt compares with a whole number of 0 or more, and `-5` is none:"
+            " the scheduler cannot read the preference, and places the pod nowhere"
+        ]
+
+
+class TestUnparsablePreference:
+    def test_every_bad_value_is_shown(self) -> None:
+        text = preferred('{key: room, operator: NotIn, values: [ok, "not ok", "${ROOM}", "-"]}')
+        assert places(lint(text)) == ["a.yaml:9:97 error unparsable-preference", "a.yaml:9:118 error unparsable-preference"]
+
+
+class TestRedundantTerm:
+    def test_a_preference_beside_a_term_that_is_to_be_filled_in(self) -> None:
+        text = preferred(WEST, selector='zone: "${ZONE}"')
+        assert lint(text) == []
+
+    def test_a_preference_for_what_is_required(self) -> None:
+        assert said(preferred(EAST, selector="zone: east"), "redundant-term") == [
+            "9:23 this preference is required anyway: every node that the pod may use has it"
+        ]
+
+    def test_equal_terms_are_reported_once(self) -> None:
+        assert places(lint(required(EAST, EAST))) == ["a.yaml:11:13 info redundant-term"]
+
+    def test_a_pod_term_that_stands_there_twice(self) -> None:
+        term = "{labelSelector: {matchLabels: {app: db}}, topologyKey: kubernetes.io/hostname}"
+        text = pod(
+            f"affinity:\n  podAntiAffinity:\n    requiredDuringSchedulingIgnoredDuringExecution:\n      - {term}\n      - {term}\n"
+            f"  podAffinity:\n    requiredDuringSchedulingIgnoredDuringExecution:\n      - {term.replace('hostname', 'os')}"
+        )
+        assert [each.message for each in lint(text) if each.rule == "redundant-term"] == ["this term is the same as term 1 of the list"]
+
+
+class TestDeprecatedNodeLabel:
+    def test_both_in_alternative_terms_are_on_purpose(self) -> None:
+        old, new = ("{key: %skubernetes.io/os, operator: In, values: [linux]}" % prefix for prefix in ("beta.", ""))
+        assert lint(required(old, new)) == []
+        assert places(lint(required(f"{old}, {new}"))) == ["a.yaml:10:38 warning deprecated-node-label"]
+
+    def test_a_fix_never_writes_a_key_twice(self) -> None:
+        (found,) = lint(pod("nodeSelector: {beta.kubernetes.io/os: linux, kubernetes.io/os: linux}"))
+        assert (found.rule, found.fix) == ("deprecated-node-label", None)
+
+    def test_old_and_new_zones_over_which_pods_prefer_to_spread(self) -> None:
+        term = "{weight: 1, podAffinityTerm: {labelSelector: {matchLabels: {app: web}}, topologyKey: %s}}"
+        terms = ", ".join(term % key for key in ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"))
+        assert (
+            lint(pod(f"affinity: {{podAntiAffinity: {{preferredDuringSchedulingIgnoredDuringExecution: [{terms}]}}}}", "{app: web}")) == []
+        )
+
+    def test_a_label_of_karpenter_before_node_pools(self) -> None:
+        (found,) = lint(pod("nodeSelector: {karpenter.sh/provisioner-name: default}"))
+        assert found.message == "the node label `karpenter.sh/provisioner-name` in this nodeSelector is deprecated since Karpenter 0.32"
+        assert found.fix is None, "node pools have names of their own"
+
+
+class TestUnknownNodeLabel:
+    @pytest.mark.parametrize(
+        "key, meant",
+        [
+            ("topology.kubernetes.io/hostname", "kubernetes.io/hostname"),
+            ("kubernetes.io/hostnames", "kubernetes.io/hostname"),
+            ("kubernets.io/hostname", "kubernetes.io/hostname"),
+            ("kubernetes.io/host-name", "kubernetes.io/hostname"),
+            ("topology.kubernetes.io/Zone", "topology.kubernetes.io/zone"),
+            ("topolgy.kubernetes.io/zone", "topology.kubernetes.io/zone"),
+            ("failure-domain.kubernetes.io/region", "topology.kubernetes.io/region"),
+            ("failure-domains.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"),
+            ("node-role.kubernetes.io/contorl-plane", "node-role.kubernetes.io/control-plane"),
+            ("karpenter.sh/capacity-types", "karpenter.sh/capacity-type"),
+        ],
+    )
+    def test_what_was_meant(self, key: str, meant: str) -> None:
+        (found,) = self.unknown(pod(f"nodeSelector: {{{key}: x}}"))
+        assert found.message == f"no node carries the label `{key}`, so the pods can go nowhere; did you mean `{meant}`?"
+
+    @pytest.mark.parametrize(
+        "key",
+        [
+            "zone", "rack", "topology.kubernetes.io/rack", "topology.kubernetes.io/zone-id", "node-role.kubernetes.io/controlplane",
+            "node-role.kubernetes.io/worker1", "node-role.kubernetes.io/gpu", "topology.csi.kubernetes.io/zone", "kubernetes.io/role",
+            "topology.nfs.csi.example.com/node", "topology.k8s.aws/network-node-layer-1", "kubernetes.io//hostname",
+        ],
+    )  # fmt: skip
+    def test_what_somebody_may_set(self, key: str) -> None:
+        assert self.unknown(pod(f"nodeSelector: {{{key}: x}}")) == []
+
+    @pytest.mark.parametrize("operator, effect", [("NotIn", "this keeps the pods off no node"), ("In", "this term matches no node")])
+    def test_what_comes_of_it(self, operator: str, effect: str) -> None:
+        (found,) = self.unknown(required(f"{{key: kubernetes.io/zone, operator: {operator}, values: [east]}}"))
+        assert f", so {effect};" in found.message
+
+    def test_a_fix_never_writes_a_key_twice(self) -> None:
+        (found,) = self.unknown(pod("nodeSelector: {kubernetes.io/zone: a, topology.kubernetes.io/zone: a}"))
+        assert found.fix is None
+
+    @staticmethod
+    def unknown(text: str) -> list[Finding]:
+        return [each for each in lint(text) if each.rule == "unknown-node-label"]
+
+
+class TestUnlikelyTopologyKey:
+    @pytest.mark.parametrize(
+        "key, why",
+        [
+            ("kubernetes.io/os", "it has the same value on every node"),
+            ("node-role.kubernetes.io/worker", "it says what a node can do or is there for, not where it is"),
+            ("cpu-model.node.kubevirt.io/Haswell", "it says what a node can do or is there for, not where it is"),
+            ("app", "it is a label of pods, and topology keys are labels of nodes"),
+            ("app.kubernetes.io/name", "it is a label of pods, and topology keys are labels of nodes"),
+            ("metadata.name", "it is a field of nodes, not a label"),
+        ],
+    )
+    def test_what_makes_no_domains(self, key: str, why: str) -> None:
+        (found,) = [each for each in lint(self.spread(key)) if each.rule == "unlikely-topology-key"]
+        assert found.message == f"`{key}` in this spread constraint makes no failure domains: {why}"
+
+    @pytest.mark.parametrize("key", ["role", "name", "zone", "node.kubernetes.io/instance-type", "eks.amazonaws.com/nodegroup"])
+    def test_what_may(self, key: str) -> None:
+        assert lint(self.spread(key)) == []
+
+    @staticmethod
+    def spread(key: str) -> str:
+        selector = "labelSelector: {matchLabels: {app: web}}"
+        return pod(
+            f"topologySpreadConstraints: [{{maxSkew: 1, topologyKey: {key}, whenUnsatisfiable: ScheduleAnyway, {selector}}}]", "{app: web}"
+        )
+
+
+class TestPinnedNode:
+    TEMPLATE = """\
+        apiVersion: apps/v1
+        kind: StatefulSet
+        metadata: {name: db}
+        spec:
+          replicas: %d
+          serviceName: db
+          selector: {matchLabels: {app: db}}
+          template:
+            metadata: {labels: {app: db}}
+            spec:
+              containers: [{name: c, image: busybox}]
+              %s
+        """
+
+    def test_one_replica_may_need_its_disk(self) -> None:
+        assert lint(self.TEMPLATE % (1, "nodeSelector: {kubernetes.io/hostname: w1}")) == []
+
+    def test_two_replicas_on_one_host(self) -> None:
+        assert said(self.TEMPLATE % (2, "nodeSelector: {kubernetes.io/hostname: w1}"), "pinned-node") == [
+            "12:46 all 2 replicas are required to run on the one host `w1`"
+        ]
+
+    @pytest.mark.parametrize("constraint", ['nodeName: "<node>"', 'nodeSelector: {kubernetes.io/hostname: "${NODE}"}'])
+    def test_a_host_that_is_to_be_filled_in(self, constraint: str) -> None:
+        assert lint(self.TEMPLATE % (2, constraint)) == []

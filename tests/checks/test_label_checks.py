@@ -1,0 +1,295 @@
+"""Selectors and labels that are accepted and miss what they mean: each check at its borders."""
+
+from __future__ import annotations
+
+from linting import lint, places, said
+
+DEPLOYMENT = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: {name}
+  labels: {{{own}}}
+spec:
+  replicas: {replicas}
+  selector: {{matchLabels: {{{labels}}}}}
+  template:
+    metadata: {{labels: {{{labels}}}}}
+    spec:
+      containers: [{{name: c, image: busybox}}]
+{constraints}"""
+
+SERVICE = "apiVersion: v1\nkind: Service\nmetadata: {{name: {name}}}\nspec: {{selector: {{{labels}}}}}\n"
+
+
+def deployment(name: str, labels: str, constraints: str = "", *, own: str = "", replicas: int = 2) -> str:
+    indented = "".join(f"      {line}\n" for line in constraints.splitlines())
+    return DEPLOYMENT.format(name=name, own=own, labels=labels, replicas=replicas, constraints=indented)
+
+
+def apart(selector: str) -> str:
+    return f"""\
+affinity:
+  podAntiAffinity:
+    requiredDuringSchedulingIgnoredDuringExecution:
+      - labelSelector: {{matchLabels: {{{selector}}}}}
+        topologyKey: kubernetes.io/hostname"""
+
+
+class TestSelectorMatchesNothing:
+    def test_label_keys_without_a_selector_are_refused_and_not_reported_twice(self) -> None:
+        text = deployment(
+            "web",
+            "app: web",
+            "topologySpreadConstraints:\n"
+            "  - {maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule, matchLabelKeys: [pod-template-hash]}",
+        )
+        assert [each.rule for each in lint(text)] == ["label-keys-conflict"]
+
+    def test_a_misspelt_selector_is_an_unknown_field_only(self) -> None:
+        text = deployment(
+            "web",
+            "app: web",
+            "topologySpreadConstraints:\n"
+            "  - {maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule, labelSelectors: {matchLabels: {app: web}}}",
+        )
+        assert [each.rule for each in lint(text)] == ["unknown-field"]
+
+    def test_terms_of_a_patch_are_whole(self) -> None:
+        """Lists of affinity terms are replaced, never merged; spread constraints are merged by their key."""
+        text = """\
+            apiVersion: apps/v1
+            kind: Deployment
+            metadata: {name: web}
+            spec:
+              template:
+                spec:
+                  topologySpreadConstraints:
+                    - {maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule}
+                    - {maxSkew: 1, topologyKey: rack, whenUnsatisfiable: DoNotSchedule, labelSelector: {}}
+                  affinity:
+                    podAntiAffinity:
+                      requiredDuringSchedulingIgnoredDuringExecution:
+                        - topologyKey: kubernetes.io/hostname
+            """
+        assert places(lint(text)) == ["a.yaml:13:15 warning selector-matches-nothing"]
+
+
+class TestSelectorMatchesEverything:
+    def test_an_empty_selector_with_label_keys_is_narrowed_by_them(self) -> None:
+        text = deployment(
+            "web",
+            "app: web",
+            "topologySpreadConstraints:\n  - {maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule,"
+            " labelSelector: {}, matchLabelKeys: [pod-template-hash]}",
+        )
+        assert said(text, "selector-matches-everything") == []
+
+    def test_the_message_names_the_reach(self) -> None:
+        text = deployment("web", "app: web", apart("").replace("topologyKey", "namespaceSelector: {}\n        topologyKey"))
+        assert said(text, "selector-matches-everything") == [
+            "16:15 an empty labelSelector: the pods keep away from every pod of its namespaces, and each of those from them"
+        ]
+
+
+class TestContradictorySelector:
+    def test_it_points_at_what_is_asked_last(self) -> None:
+        constraints = """\
+affinity:
+  podAntiAffinity:
+    requiredDuringSchedulingIgnoredDuringExecution:
+      - topologyKey: zone
+        labelSelector:
+          matchLabels: {app: web}
+          matchExpressions:
+            - key: app
+              operator: DoesNotExist"""
+        assert said(deployment("web", "app: web", constraints), "contradictory-selector") == [
+            "21:31 no pod can have `app In [web]` and also `app DoesNotExist`, so this selector matches nothing"
+        ]
+
+    def test_a_selector_of_namespaces_is_called_one(self) -> None:
+        constraints = """\
+affinity:
+  podAffinity:
+    requiredDuringSchedulingIgnoredDuringExecution:
+      - topologyKey: zone
+        labelSelector: {matchLabels: {app: web}}
+        namespaceSelector:
+          matchExpressions:
+            - {key: team, operator: In, values: [a]}
+            - {key: team, operator: NotIn, values: [a, b]}"""
+        assert said(deployment("web", "app: web", constraints), "contradictory-selector") == [
+            "21:50 no namespace can have `team In [a]` and also `team NotIn [a, b]`, so this selector matches nothing"
+        ]
+
+
+class TestLabelNotOnTemplate:
+    def test_a_service_that_finds_nothing_makes_it_an_error(self) -> None:
+        files = {
+            "web.yaml": deployment("web", "app: web", own="tier: front"),
+            "service.yaml": SERVICE.format(name="web", labels="tier: front"),
+        }
+        (found,) = lint(files)
+        assert places([found]) == ["web.yaml:5:12 error label-not-on-template"]
+        assert found.message == (
+            "the label `tier: front` stands only on the Deployment itself, not on its pods; the Service selector of Service web asks for it"
+        )
+        assert found.help == "Move it, or copy it, to spec.template.metadata.labels; only labels there reach the pods."
+        assert [(each.file, each.span.line) for each in found.related] == [("service.yaml", 4)]
+
+    def test_a_selector_that_finds_others_means_those(self) -> None:
+        files = {
+            "web.yaml": deployment("web", "app: web", own="tier: front"),
+            "proxy.yaml": deployment("proxy", "app: proxy, tier: front"),
+            "service.yaml": SERVICE.format(name="web", labels="tier: front"),
+        }
+        assert lint(files) == []
+
+    def test_pods_at_the_other_end_of_the_tree_do_not_hide_it(self) -> None:
+        files = {
+            "a/b/c/web.yaml": deployment("web", "app: web", apart("tier: front"), own="tier: front"),
+            "x/y/z/proxy.yaml": deployment("proxy", "app: proxy, tier: front"),
+        }
+        assert places(lint(files)) == ["a/b/c/web.yaml:5:12 warning label-not-on-template"]
+
+    def test_labels_that_a_patch_does_not_repeat_are_not_missing(self) -> None:
+        files = {
+            "base/service.yaml": SERVICE.format(name="web", labels="tier: front"),
+            "base/patch.yaml": """
+                apiVersion: apps/v1
+                kind: Deployment
+                metadata: {name: web, labels: {tier: front}}
+                spec: {template: {metadata: {labels: {track: canary}}}}
+                """,
+        }
+        assert lint(files) == []
+
+    def test_the_selector_of_a_controller_says_what_its_pods_have(self) -> None:
+        """A base without labels on the template, where the selector tells what a kustomization puts there."""
+        files = {
+            "service.yaml": SERVICE.format(name="web", labels="app: web"),
+            "web.yaml": """
+                apiVersion: apps/v1
+                kind: Deployment
+                metadata: {name: web, labels: {app: web}}
+                spec:
+                  selector: {matchLabels: {app: web}}
+                  template: {spec: {containers: [{name: c}]}}
+                """,
+        }
+        assert lint(files) == []
+
+    def test_neighbouring_folders_belong_together_when_nobody_else_has_the_label(self) -> None:
+        shop = {
+            "shop/web/web.yaml": deployment("web", "name: web", own="app: storefront"),
+            "shop/edge/service.yaml": SERVICE.format(name="storefront", labels="app: storefront"),
+        }
+        assert places(lint(shop)) == ["shop/web/web.yaml:5:12 error label-not-on-template"]
+        another = {"shop/copy/web.yaml": deployment("copy", "name: copy", own="app: storefront")}
+        assert lint({**shop, **another}) == []
+
+    def test_parts_of_one_application_belong_together(self) -> None:
+        own = "app.kubernetes.io/part-of: cd"
+        files = {
+            "cd/dex/dex.yaml": deployment("dex", "app: dex", apart(own), own=own),
+            "cd/web/web.yaml": deployment("web", "app: web", own=own),
+            "cd/api/api.yaml": deployment("api", "app: api", own=own),
+        }
+        assert places(lint(files)) == [
+            "cd/api/api.yaml:5:12 error label-not-on-template",
+            "cd/dex/dex.yaml:5:12 warning label-not-on-template",
+            "cd/web/web.yaml:5:12 error label-not-on-template",
+        ]
+
+    def test_every_job_of_a_set_is_held_to_its_own_template(self) -> None:
+        text = """\
+            apiVersion: jobset.x-k8s.io/v1alpha2
+            kind: JobSet
+            metadata: {name: train, labels: {team: ml}}
+            spec:
+              replicatedJobs:
+                - name: leader
+                  template:
+                    spec:
+                      template:
+                        metadata: {labels: {role: leader, team: ml}}
+                        spec: {containers: [{name: c, image: busybox}]}
+                - name: worker
+                  template:
+                    spec:
+                      template:
+                        metadata: {labels: {role: worker}}
+                        spec:
+                          containers: [{name: c, image: busybox}]
+                          affinity:
+                            podAffinity:
+                              requiredDuringSchedulingIgnoredDuringExecution:
+                                - labelSelector: {matchLabels: {team: ml}}
+                                  topologyKey: kubernetes.io/hostname
+            """
+        assert lint(text) == []
+
+    def test_an_object_of_a_list_is_found_in_it(self) -> None:
+        text = """\
+            apiVersion: v1
+            kind: List
+            items:
+              - apiVersion: v1
+                kind: Service
+                metadata: {name: web}
+                spec: {selector: {tier: front}}
+              - apiVersion: kubevirt.io/v1
+                kind: VirtualMachine
+                metadata:
+                  name: web
+                  labels:
+                    tier: front
+                spec:
+                  runStrategy: Always
+                  template: {spec: {domain: {memory: {guest: 1Gi}, devices: {}}}}
+            """
+        (found,) = lint(text)
+        assert places([found]) == ["a.yaml:13:9 error label-not-on-template"]
+        assert found.help == "Move it, or copy it, to spec.template.metadata.labels; only labels there reach the pods."
+
+    def test_a_pool_keeps_the_labels_of_its_pods_deeper(self) -> None:
+        files = {
+            "pool.yaml": """\
+                apiVersion: pool.kubevirt.io/v1beta1
+                kind: VirtualMachinePool
+                metadata: {name: desktops, labels: {app: desktop}}
+                spec:
+                  replicas: 2
+                  selector: {matchLabels: {pool: desktops}}
+                  virtualMachineTemplate:
+                    metadata: {labels: {pool: desktops}}
+                    spec:
+                      runStrategy: Always
+                      template: {spec: {domain: {memory: {guest: 1Gi}, devices: {}}}}
+                """,
+            "service.yaml": SERVICE.format(name="desktop", labels="app: desktop"),
+        }
+        (found,) = lint(files)
+        assert "to spec.virtualMachineTemplate.spec.template.metadata.labels;" in found.help
+
+
+class TestReservedLabel:
+    VM = """\
+        apiVersion: kubevirt.io/v1
+        kind: VirtualMachine
+        metadata: {name: web}
+        spec:
+          runStrategy: Always
+          template:
+            metadata: {labels: {%s}}
+            spec: {domain: {memory: {guest: 1Gi}, devices: {}}}
+        """
+
+    def test_the_value_that_virt_controller_writes_anyway_is_fine(self) -> None:
+        assert lint(self.VM % "kubevirt.io: virt-launcher, vm.kubevirt.io/name: web, kubevirt.io/domain: web") == []
+
+    def test_any_other_is_lost(self) -> None:
+        assert said(self.VM % "vm.kubevirt.io/name: shop", "reserved-label") == [
+            "7:25 virt-controller overwrites the label `vm.kubevirt.io/name` on the pod with the name of the VM"
+        ]

@@ -1,0 +1,90 @@
+"""Tolerations that are out of date, superfluous or missing: each check at its borders."""
+
+from __future__ import annotations
+
+import pytest
+
+from linting import lint, said
+
+
+def pod(constraints: str, kind: str = "Pod") -> str:
+    lines = "".join(f"  {line}\n" for line in constraints.split("\n"))
+    return f"apiVersion: v1\nkind: {kind}\nmetadata: {{name: web}}\nspec:\n  containers: [{{name: c, image: busybox}}]\n{lines}"
+
+
+def requiring(*terms: str) -> str:
+    listed = ", ".join(f"{{matchExpressions: [{term}]}}" for term in terms)
+    return pod(f"affinity: {{nodeAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: {{nodeSelectorTerms: [{listed}]}}}}}}")
+
+
+class TestUntoleratedControlPlane:
+    @pytest.mark.parametrize(
+        "term",
+        [
+            "{key: node-role.kubernetes.io/control-plane, operator: Exists}",
+            '{key: node-role.kubernetes.io/control-plane, operator: In, values: [""]}',
+        ],
+    )
+    def test_pods_that_must_run_there(self, term: str) -> None:
+        assert len(said(requiring(term), "untolerated-control-plane")) == 1
+
+    @pytest.mark.parametrize(
+        "term",
+        [
+            "{key: node-role.kubernetes.io/control-plane, operator: DoesNotExist}",
+            '{key: node-role.kubernetes.io/control-plane, operator: NotIn, values: [""]}',
+            '{key: node-role.kubernetes.io/control-plane, operator: In, values: ["true"]}',
+            '{key: node-role.kubernetes.io/control-plane, operator: In, values: ["", "true"]}',
+        ],
+    )
+    def test_pods_that_must_not_or_whose_nodes_are_not_tainted(self, term: str) -> None:
+        assert lint(requiring(term)) == []
+
+    def test_pods_that_may_run_elsewhere(self) -> None:
+        assert lint(requiring("{key: node-role.kubernetes.io/control-plane, operator: Exists}", "{key: disk, operator: Exists}")) == []
+
+    @pytest.mark.parametrize(
+        "toleration",
+        [
+            "{operator: Exists}",
+            "{operator: Exists, effect: NoSchedule}",
+            "{key: node-role.kubernetes.io/control-plane}",
+            "{key: node-role.kubernetes.io/control-plane, effect: NoSchedule}",
+            '{key: node-role.kubernetes.io/control-plane, operator: Equal, value: "", effect: NoSchedule}',
+        ],
+    )
+    def test_tolerations_that_will_do(self, toleration: str) -> None:
+        text = pod(f'nodeSelector: {{node-role.kubernetes.io/control-plane: ""}}\ntolerations: [{toleration}]')
+        assert said(text, "untolerated-control-plane") == []
+
+    @pytest.mark.parametrize("toleration", ["{operator: Exists, effect: NoExecute}", "{key: dedicated, operator: Exists}"])
+    def test_tolerations_of_something_else(self, toleration: str) -> None:
+        text = pod(f'nodeSelector: {{node-role.kubernetes.io/control-plane: ""}}\ntolerations: [{toleration}]')
+        assert len(said(text, "untolerated-control-plane")) == 1
+
+    def test_a_static_pod_is_not_scheduled(self) -> None:
+        assert lint(pod('nodeName: cp-1\nnodeSelector: {node-role.kubernetes.io/control-plane: ""}')) == []
+
+
+class TestLegacyControlPlaneToleration:
+    def test_every_taint_is_tolerated_anyway(self) -> None:
+        text = pod("tolerations: [{key: node-role.kubernetes.io/master}, {operator: Exists, effect: NoSchedule}]")
+        assert said(text, "legacy-control-plane-toleration") == []
+
+    def test_the_role_of_rke_stands_for_the_new_one(self) -> None:
+        assert (
+            lint(pod("tolerations: [{key: node-role.kubernetes.io/master}, {key: node-role.kubernetes.io/controlplane, value: x}]")) == []
+        )
+
+
+class TestShadowedToleration:
+    def test_a_different_time_is_a_different_toleration(self) -> None:
+        text = pod(
+            "tolerations:\n"
+            "  - {key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute, tolerationSeconds: 30}\n"
+            "  - {key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute}"
+        )
+        assert lint(text) == []
+
+    def test_of_two_equal_ones_the_second_is_superfluous(self) -> None:
+        assert len(said(pod("tolerations: [{key: a, operator: Exists}, {key: a, operator: Exists}]"), "shadowed-toleration")) == 1

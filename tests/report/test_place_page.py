@@ -1,0 +1,285 @@
+"""The page: one file that needs nothing else, says everything without a script, and lets nothing of a manifest out of its place."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from place_sample import BAKERY, TROUBLE, goldens, hostile, large, node, verdict, workload
+
+from afflint.placement.plan import Loss, Move, Plan, Replica
+from afflint.report import place_page
+from afflint.report.place_picture import badges
+
+VOID = {"meta", "input", "br", "hr", "link", "img"}
+EVIL = (
+    "</script><script>alert(1)</script>",
+    "\"onload='x' <b>",
+    "\u202eevil\u2066",
+    "</style><img src=x>",
+    "$style ${title} &amp;",
+    "\ud800\x00",
+    "",
+)
+
+
+class Page(HTMLParser):
+    """What a page holds. Refuses a tag that closes what is not open."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self._open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert not self._open, f"never closed: {self._open}"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        names = [name for name, _ in attrs]
+        assert len(names) == len(set(names)), f"<{tag}> has an attribute twice"
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open, f"</{tag}> closes nothing"
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self._open and self._open[-1] != "style":
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+    def having(self, name: str) -> list[str]:
+        """The values of an attribute, wherever it stands."""
+        return [value or "" for _, attributes in self.tags for key, value in attributes.items() if key == name]
+
+    def with_class(self, name: str) -> int:
+        return sum(name in value.split() for value in self.having("class"))
+
+
+def page(plan: Plan) -> Page:
+    return Page(place_page.render(plan))
+
+
+PLANS = {
+    "bakery": BAKERY,
+    "trouble": TROUBLE,
+    "large": large(60, 40),
+    "each node": large(60, 40, each="node"),
+    "empty": Plan("zone", (), (), (), ()),
+}
+
+
+def test_golden() -> None:
+    """If a change is wanted: run tests/report/place_sample.py, read the difference and look at the page."""
+    golden = Path(__file__).parent / "golden" / "place" / "bakery.html"
+    assert goldens()["bakery.html"] == golden.read_bytes().decode()
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_the_page_is_whole_and_the_same_every_time(name: str) -> None:
+    text = place_page.render(PLANS[name])
+    assert text == place_page.render(PLANS[name])
+    ids = Page(text).having("id")
+    assert len(ids) == len(set(ids))
+    assert {link for link in Page(text).having("href") if link.removeprefix("#") not in ids} == set()
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_the_page_needs_nothing_but_itself(name: str) -> None:
+    text = place_page.render(PLANS[name])
+    found = Page(text)
+    assert not {tag for tag, _ in found.tags} & {"script", "link", "img", "iframe", "object", "form", "base", "svg"}
+    assert not found.having("src") + found.having("style") + found.having("action")
+    assert not [key for _, attributes in found.tags for key in attributes if key.startswith("on")]
+    assert all(link.startswith("#") for link in found.having("href"))
+    assert not re.search(r"url\(|@import|https?://", text)
+
+
+def test_the_policy_lets_in_the_one_style_and_nothing_else() -> None:
+    text = place_page.render(TROUBLE)
+    style = re.findall("<style>(.*?)</style>", text, re.DOTALL)
+    assert len(style) == 1
+    digest = base64.b64encode(hashlib.sha256(style[0].encode()).digest()).decode()
+    policy = next(attributes["content"] for tag, attributes in page(TROUBLE).tags if "http-equiv" in attributes)
+    assert policy == f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+
+
+@pytest.mark.parametrize("name", EVIL)
+def test_nothing_of_a_manifest_gets_out_of_its_place(name: str) -> None:
+    """The tags are those of the same plan with a harmless name, and what a name says is there to be read."""
+    evil, harmless = place_page.render(hostile(name)), place_page.render(hostile("harmless"))
+    assert [tag for tag, _ in Page(evil).tags] == [tag for tag, _ in Page(harmless).tags] or not name
+    assert [sorted(attributes) for _, attributes in Page(evil).tags] == [
+        sorted(attributes) for _, attributes in Page(harmless).tags
+    ] or not name
+    assert re.findall("<style>.*</style>", evil, re.DOTALL) == re.findall("<style>.*</style>", harmless, re.DOTALL)
+    assert all(char == "\n" or char.isprintable() for char in evil)
+    assert evil.encode()
+
+
+def test_a_hostile_name_is_shown_as_it_is_written() -> None:
+    assert "After losing </script><script>alert(1)</script> degraded" in page(hostile(EVIL[0])).text
+    assert r"\u202eevil\u2066" in page(hostile(EVIL[2])).text
+    assert "$style ${title} &amp;" in page(hostile(EVIL[4])).text
+
+
+def test_every_failure_is_in_the_document_with_what_it_does() -> None:
+    found = page(TROUBLE)
+    assert [value for value in found.having("id") if value.startswith("f")] == ["f0", "f1", "f2", "f3", "f4"]
+    assert found.with_class("after") == 1 + len(TROUBLE.losses)
+    for words in (
+        "After losing all fast nodes 3 nodes dead LE bakery/ledger dead , keeps 0 of 4 replicas: ledger-0 ,",
+        "ledger-0 , ledger-1 , ledger-2 have no place (4 nodes lack disk=nvme)",
+        "OC bakery/oven-cache survives : oven-cache-1 moves from fast-2 to plain-2; oven-cache-2 moves from fast-3 to plain-1",
+        "After losing node control-1 survives No replica stands there.",
+    ):
+        assert words in found.text
+
+
+def test_a_failure_marks_what_it_takes_and_what_it_brings() -> None:
+    """Failure 1, the worst, takes three nodes; two caches come up on the plain nodes, and no ledger anywhere."""
+    text = place_page.render(TROUBLE)
+    nodes = dict(re.findall(r'<li class="(node[^"]*)"><span class="name">([^<]*)', text))
+    taken = sorted(
+        name for classes, name in re.findall(r'<li class="(node[^"]*)"><span class="name">([^<]*)', text) if "l1" in classes.split()
+    )
+    assert taken == ["fast-1", "fast-2", "fast-3"], nodes
+    came = re.findall(r'<li class="came when a1"><a [^>]*><b [^>]*>OC</b><span>([^<]*)</span></a> <span class="moved">([^<]*)</span>', text)
+    assert came == [("oven-cache-2", "from fast-3"), ("oven-cache-1", "from fast-2")]
+    assert '<span class="moved when a1">to plain-2</span>' in text
+    assert text.count('<span class="moved when a1">no place left</span>') == 3
+    style = text[: text.index("</style>")]
+    assert ".losses:has(#f1:checked) ~ .scene .l1" in style
+    assert ".losses:has(#f4:checked) ~ .scene .a4" in style
+    assert "#f5" not in style
+
+
+def test_replicas_without_a_node_lie_in_a_tray_with_the_reason() -> None:
+    text = place_page.render(TROUBLE)
+    tray = Page("<section>" + text.split('<section class="tray">')[1].split("</section>")[0] + "</section>").text
+    assert "SC scale-0 SC scale-1 6 nodes lack arch=s390x, 1 has a taint that is not tolerated" in tray
+    assert "BR broken-0 a spread constraint has an empty topologyKey" in tray
+    # The tray of a plan in which everything has a place appears with the failures that need it.
+    assert re.findall(r'<section class="(tray[^"]*)"', place_page.render(BAKERY)) == ["tray when a1 a2 a3"]
+    assert "tray" not in page(BAKERY._replace(losses=())).having("class")
+
+
+def test_a_replica_on_a_node_that_is_not_there_is_not_lost() -> None:
+    bound = workload("Pod a/b", (), [Replica("b", "elsewhere")])
+    assert "on elsewhere, which is not among the nodes" in page(BAKERY._replace(workloads=(bound,), losses=())).text
+
+
+def test_nodes_carry_their_marks_and_the_labels_that_tell_them_apart() -> None:
+    found = page(TROUBLE)
+    assert "control-1 lost control plane tainted node-role.kubernetes.io/control-plane:NoSchedule" in found.text
+    assert "plain-3 lost cordoned disk=sata" in found.text
+    assert "no zone 1 node spare tainted lent=out:NoExecute tainted old:NoSchedule" in found.text
+    assert found.with_class("closed") == 3
+
+
+def test_each_workload_has_the_verdict_of_each_node() -> None:
+    found = page(BAKERY)
+    assert "zone mill control-1 no has the taint node-role.kubernetes.io/control-plane:NoSchedule, which is not tolerated" in found.text
+    assert "fast-1 yes 200 ledger-0 plain-1 no lacks disk=nvme zone shop" in found.text
+    assert "Degraded after the loss of node fast-1, node fast-2, node fast-3." in found.text
+
+
+def test_a_workload_that_stands_nowhere_is_not_said_to_survive() -> None:
+    summaries = re.findall(r"<summary>.*?</summary>", place_page.render(TROUBLE), re.DOTALL)
+    scale = next(summary for summary in summaries if "bakery/scale" in summary)
+    assert "survives" not in scale
+
+
+def test_workloads_are_told_apart_by_more_than_their_colour() -> None:
+    names = ["order-api", "order-audit", "web", "week", "\u202e", "9", "web"]
+    found = badges([workload(f"Job {number}/{name}", (), ()) for number, name in enumerate(names)])
+    assert [badge.initials for badge in found.values()] == ["OA", "OA2", "WE", "WE2", "?", "9", "WE3"]
+    many = badges([workload(f"Job a/w-{number}", (), ()) for number in range(300)])
+    assert len({badge.initials for badge in many.values()}) == 300
+    assert len({badge.classes for badge in many.values()}) == 28
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_everything_can_be_read_in_the_light_in_the_dark_and_on_paper() -> None:
+    """WCAG AA: 4.5 to 1 for text."""
+    style = place_page.render(BAKERY)
+    schemes = [dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", block)) for block in re.findall(r":root \{(.*?)\}", style, re.DOTALL)]
+    assert len(schemes) == 3
+    for colours in schemes:
+        for ground in ("paper", "box", "lost"):
+            for ink in ("ink", "soft", "dead", "degraded", "survives"):
+                assert contrast(colours[ink], colours[ground]) >= 4.5, (ink, ground, colours)
+        assert contrast(colours["on-state"], colours["dead"]) >= 4.5
+    hues = re.findall(r"--hue: (#[0-9a-f]{6}); --on-hue: (#[0-9a-f]{6})", style)
+    assert len(hues) == 7
+    assert all(contrast(hue, ink) >= 4.5 for hue, ink in hues)
+
+
+def test_a_reader_who_hears_the_page_finds_headings_and_names() -> None:
+    found = page(BAKERY)
+    assert [tag for tag, _ in found.tags if re.fullmatch("h[1-6]", tag)][:4] == ["h1", "h2", "h3", "h3"]
+    assert ("html", {"lang": "en"}) in found.tags
+    labelled = [attributes["aria-labelledby"] for tag, attributes in found.tags if "aria-labelledby" in attributes]
+    assert set(labelled) <= set(found.having("id"))
+    # A radio button is named by the label around it; a group of them by a legend.
+    text = place_page.render(BAKERY)
+    assert len(re.findall('<label><input type="radio"', text)) == text.count('type="radio"') == 8
+    assert "<legend>What is lost</legend>" in text
+
+
+def test_in_a_large_cluster_chips_are_initials_with_the_name_at_hand() -> None:
+    text = place_page.render(large(60, 40))
+    assert '<a class="chip c0 s0" href="#w1" title="order-api-0-0"><b>OA</b></a>' in text
+    assert "Show only the nodes that the failure touches" in text
+
+
+def test_a_large_page_folds_what_is_well() -> None:
+    text = place_page.render(large(300, 300, each="node"))
+    assert "270 failures that every workload survives" in text
+    assert "workloads placed in full, and no failure takes a replica for good" in text
+    assert '<a href="#g' in text
+
+
+@pytest.mark.parametrize("each", ["zone", "node"])
+def test_a_large_page_stays_small(each: str) -> None:
+    assert len(place_page.render(large(300, 300, each=each)).encode()) < 2_000_000
+
+
+def test_the_page_does_not_list_names_without_end() -> None:
+    """Each workload may run on a node of its own: as many groups of nodes as workloads."""
+    rows = [node(f"a-node-with-a-rather-long-name.in.some.domain.example-{number}", "a") for number in range(200)]
+    pinned = [
+        workload(f"Job a/w-{one}", [verdict(row.name, "" if row is rows[one] else "is another node", score=0) for row in rows], [])
+        for one in range(200)
+    ]
+    text = place_page.render(Plan("zone", tuple(rows), tuple(pinned), (), ()))
+    assert len(text.encode()) < 2_500_000
+    assert "<td>199 nodes</td>" in text
+
+
+def test_a_daemon_that_ends_with_its_node_is_no_harm() -> None:
+    daemon = workload("DaemonSet kube/log", [verdict("n1", score=0)], [Replica("log-x", "n1")])
+    loss = Loss("node n1", ("n1",), (Move(daemon.key, "log-x", "n1", None),), {daemon.key: "survives"})
+    found = page(Plan("zone", (node("n1", "a"),), (daemon,), (loss,), ()))
+    assert "kube/log survives : log-x ends with its node" in found.text
+    assert not found.with_class("tray")

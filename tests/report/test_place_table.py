@@ -1,0 +1,198 @@
+"""The placement in the terminal."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from place_sample import BAKERY, FULL, LEDGER, TROUBLE, goldens, hostile, large, node, table, verdict, workload
+
+from afflint.placement.plan import Loss, Move, Plan, Replica
+from afflint.report.place_table import columns
+
+GOLDEN = Path(__file__).parent / "golden" / "place"
+
+
+@pytest.mark.parametrize("name", ["bakery.txt", "trouble.txt", "large.txt"])
+def test_golden(name: str) -> None:
+    """If a change is wanted: run tests/report/place_sample.py and read the difference."""
+    assert goldens()[name] == (GOLDEN / name).read_bytes().decode()
+
+
+def plan(*verdicts: str, replicas: tuple[Replica, ...] = (), **more: Any) -> Plan:
+    """A workload on nodes ``n1`` and so on, all in zone a; each verdict is a reason, empty for a node that fits."""
+    nodes = tuple(node(f"n{number + 1}", "a") for number in range(len(verdicts)))
+    seen = [verdict(row.name, why, score=7) for row, why in zip(nodes, verdicts, strict=True)]
+    return Plan("topology.kubernetes.io/zone", nodes, (workload("Deployment shop/web", seen, replicas, **more),), (), ())
+
+
+def block(text: str, heading: str) -> list[str]:
+    """The lines of the block that starts with ``heading``."""
+    return next(part.strip("\n").split("\n") for part in text.split("\n\n") if part.startswith(heading))
+
+
+def test_a_workload_is_a_table_of_the_nodes_as_it_sees_them() -> None:
+    text = table(plan("", "lacks disk=ssd", replicas=(Replica("web-0", "n1"),)))
+    assert block(text, "Deployment") == [
+        "Deployment shop/web (bakery/web.yaml:1)",
+        "1 of 1 replica placed",
+        "          NODE  FITS  SCORE  REPLICAS  WHY NOT",
+        "  zone a  n1    yes       7  web-0",
+        "          n2    no                     lacks disk=ssd",
+    ]
+
+
+def test_replicas_without_a_place_are_told_with_the_reason_in_words() -> None:
+    pending = tuple(Replica(f"web-{number}", None, "2 nodes lack disk=ssd") for number in range(6))
+    text = table(plan("lacks disk=ssd", "lacks disk=ssd", replicas=pending))
+    assert block(text, "Deployment")[1:3] == [
+        "0 of 6 replicas placed",
+        "  web-0, web-1, web-2 and 3 more have no place: 2 nodes lack disk=ssd",
+    ]
+
+
+def test_cordons_and_taints_are_visible() -> None:
+    lines = block(table(TROUBLE), "8 nodes")
+    assert "             plain-3    cordoned" in lines
+    assert "  no zone    spare      tainted lent=out:NoExecute, tainted old:NoSchedule" in lines
+    assert any(line.startswith("             plain-3 (cordoned)   yes") for line in block(table(TROUBLE), "Deployment bakery/oven-cache"))
+
+
+def test_in_a_large_cluster_nodes_of_equal_verdict_fold() -> None:
+    text = table(plan(*[""] * 3, *["lacks disk=ssd"] * 41, "is cordoned", replicas=(Replica("web-0", "n2"),)))
+    assert block(text, "Deployment")[2:] == [
+        "          NODE      FITS  SCORE  REPLICAS  WHY NOT",
+        "  zone a  n2        yes       7  web-0",
+        "          n1, n3    yes       7",
+        "          41 nodes  no                     lack disk=ssd",
+        "          n45       no                     is cordoned",
+    ]
+
+
+def test_with_a_domain_per_node_they_fold_across_domains() -> None:
+    nodes = tuple(node(f"n{number}", f"rack-{number}") for number in range(40))
+    many = Plan("rack", nodes, (workload("Job a/b", [verdict(row.name, score=0) for row in nodes], [Replica("b-0", "n3")]),), (), ())
+    assert block(table(many), "40 nodes by rack") == ["40 nodes by rack", "  40 domains  40 nodes"]
+    assert block(table(many), "Job")[3:] == ["  n3        yes       0  b-0", "  39 nodes  yes       0"]
+
+
+def test_of_many_workloads_those_placed_in_full_take_a_line() -> None:
+    lines = table(large(300, 300)).split("\n")
+    assert "288 workloads placed in full" in lines
+    assert sum(line.startswith("2 of 3 replicas placed") for line in lines) == 12
+    # A line for each workload that is well, a score of lines for each that is not: readable, and far from 300 times 300.
+    assert len(lines) < 288 + 12 * 30 + 100
+
+
+def test_a_failure_is_a_line() -> None:
+    lines = block(table(BAKERY, width=300), "7 failures")
+    assert lines == [
+        "7 failures, worst first",
+        *(
+            f"  node fast-{number + 1}     degraded  bakery/ledger keeps 2 of 3 replicas; ledger-{number} without a place ({FULL})"
+            for number in range(3)
+        ),
+        *(
+            f"  node plain-{number + 1}    survives  oven-cache-{number} -> fast-{number + 1}, till-{number} -> fast-{number + 1}"
+            for number in range(3)
+        ),
+        "  node control-1  survives  no replica stands there",
+    ]
+    assert table(BAKERY).endswith("\n7 failures: 3 leave a workload degraded, 4 are survived.\n")
+
+
+def test_the_worst_failure_comes_first() -> None:
+    order = [line.split("  ")[1] for line in block(table(TROUBLE, width=400), "4 failures")[1:] if not line.startswith("   ")]
+    assert order == ["all fast nodes (3 nodes)", "zone=yard (2 nodes)", "node fast-1", "node control-1"]
+
+
+def test_of_many_failures_those_survived_share_a_line() -> None:
+    lines = block(table(large(300, 300, each="node"), width=200), "300 failures")
+    assert sum(" degraded " in line for line in lines) == 30
+    assert sum("others" in line for line in lines) == 1
+    assert lines[-1].startswith("  270 others       survives  node worker-1, node worker-2,")
+    assert lines[-1].endswith(" and 262 more; 746 replicas move in all")
+
+
+def test_a_daemon_that_ends_with_its_node_is_no_harm() -> None:
+    daemon = workload("DaemonSet kube/log", [verdict("n1", score=0)], [Replica("log-x", "n1")])
+    loss = Loss("node n1", ("n1",), (Move(daemon.key, "log-x", "n1", None),), {daemon.key: "survives"})
+    text = table(Plan("zone", (node("n1", "a"),), (daemon,), (loss,), ()))
+    assert block(text, "1 failure") == ["1 failure, worst first", "  node n1  survives  log-x ends with its node"]
+    assert text.endswith("\n1 failure: 1 is survived.\n")
+
+
+def test_two_kinds_of_one_name_are_told_apart() -> None:
+    pair = [workload(f"{kind} shop/web", [verdict("n1")], [Replica(f"{kind}-0", "n1")]) for kind in ("Job", "Deployment")]
+    moves = tuple(Move(each.key, each.replicas[0].pod, "n1", None) for each in pair)
+    loss = Loss("node n1", ("n1",), moves, {each.key: "dead" for each in pair})
+    lines = block(table(Plan("zone", (node("n1", "a"),), tuple(pair), (loss,), ())), "1 failure")
+    assert lines[1].startswith("  node n1  dead  Job shop/web keeps 0 of 1 replica; ")
+    assert lines[2].startswith("           dead  Deployment shop/web keeps 0 of 1 replica; ")
+
+
+def test_lines_are_as_wide_as_asked_where_the_words_allow_it() -> None:
+    for width in (60, 80, 132):
+        wide = [line for line in table(BAKERY, width=width).split("\n") if columns(line) > width and line.startswith(" ")]
+        assert all("control-plane:NoSchedule" in line for line in wide)
+    moves = next(line for line in table(BAKERY, width=60).split("\n") if line.startswith("  node plain-1"))
+    assert moves == "  node plain-1    survives  oven-cache-0 -> fast-1,", "a move stays in one piece"
+    assert table(BAKERY, width=0), "a terminal that does not know its width"
+
+
+def test_in_a_narrow_terminal_the_reason_comes_below() -> None:
+    assert block(table(plan("lacks disk=ssd and a good deal more"), width=40), "Deployment")[2:] == [
+        "          NODE  FITS  SCORE  REPLICAS",
+        "      WHY NOT",
+        "  zone a  n1    no",
+        "      lacks disk=ssd and a good deal",
+        "      more",
+    ]
+
+
+def test_wide_characters_count_twice_and_marks_not_at_all() -> None:
+    assert [columns(text) for text in ("ab", "日本", "e\u0301", "")] == [2, 4, 1, 0]
+    one = Plan("zone", (node("日本", "a"), node("e\u0301xx", "a")), (), (), ())
+    cordoned = one._replace(nodes=tuple(row._replace(cordoned=True) for row in one.nodes))
+    assert block(table(cordoned), "2 nodes")[1:] == ["  zone a  e\u0301xx   cordoned", "          日本  cordoned"]
+
+
+def test_nodes_come_in_the_order_of_their_numbers() -> None:
+    names = ("w10", "w9", "w1", "w" + "9" * 5000)
+    lines = block(table(Plan("zone", tuple(node(name, None) for name in names), (), (), ())), "4 nodes")
+    assert [line.split()[-1][:3] for line in lines[1:]] == ["w1", "w9", "w10", "w99"]
+
+
+def test_colors_change_nothing_but_colors() -> None:
+    colored = table(TROUBLE, color=True)
+    assert "\x1b[1;31mdead\x1b[0m" in colored
+    assert re.sub(r"\x1b\[[0-9;]*m", "", colored) == table(TROUBLE)
+
+
+@pytest.mark.parametrize("name", ["\x1b[31mred", "two\nlines", "\u202eevil", "\ud800", "a\tb"])
+def test_names_out_of_manifests_never_reach_the_terminal_raw(name: str) -> None:
+    text = table(hostile(name))
+    assert name not in text
+    assert all(char == "\n" or char.isprintable() for char in text)
+    assert text.encode()
+
+
+def test_what_is_not_known_is_not_made_up() -> None:
+    """A node without a verdict, a scheduler that fails, a workload without replicas, no nodes at all."""
+    text = table(TROUBLE)
+    assert "  no zone    spare (tainted)      ?\n" in text
+    assert block(text, "Deployment bakery/broken")[1:] == [
+        "the scheduler fails on its pods",
+        "  a spread constraint has an empty topologyKey",
+        "0 of 1 replica placed",
+        "  broken-0 has no place",
+    ]
+    assert block(text, "Job bakery/idle")[1] == "no replicas asked for"
+    assert table(Plan("zone", (), (), (), ())) == "0 nodes by zone\n\n0 of 0 replicas of 0 workloads placed on 0 nodes.\n"
+
+
+def test_a_failure_of_a_workload_that_is_not_there_is_still_told() -> None:
+    stray = BAKERY._replace(workloads=(), losses=(Loss("node x", ("x",), (Move(LEDGER, "p", "x", None, "why"),), {LEDGER: "dead"}),))
+    assert block(table(stray, width=200), "1 failure")[1] == f"  node x  dead  {LEDGER} keeps 0 of 1 replica; p without a place (why)"
