@@ -8,17 +8,17 @@ import os
 import platform
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from bench import trees
 from bench.figures import Bar, Row, bar_line, cpu, ratio, rows, table, wall
 from bench.imports import Import, foundation, imports_of, unneeded
 from bench.peers import Peers, peers
-from bench.processes import BenchError, Command, Usage, afflint, in_turns, interpreter, output_of, reference, run
+from bench.processes import BenchError, Command, Usage, afflint, in_turns, interpreter, output_of, references, run
 from bench.trees import Tree
 
-ONE_JOB, TWO_JOBS, REFERENCE, NOTHING = "afflint --jobs 1", "afflint --jobs 2", "reference R", "python -c pass"
+ONE_JOB, TWO_JOBS, NOTHING = "afflint --jobs 1", "afflint --jobs 2", "python -c pass"
 _GROWTH = 4
 # One small file takes little time and that little varies much: so many times more rounds.
 _SINGLE_ROUNDS = 8
@@ -48,22 +48,24 @@ def fleet(settings: Settings) -> Result:
     """Workloads and what selects them: one job and two, held against the bare composition, and the peers where they are."""
     tree = trees.fleet(settings.data, settings.files)
     others = _peers(settings, tree)
-    usages = _measured(tree, settings, {ONE_JOB: 1, TWO_JOBS: 2}, others)
-    one, two, bare = usages[ONE_JOB], usages[TWO_JOBS], usages[REFERENCE]
+    bare = references(tree.folder)
+    usages = _measured(tree, settings, {ONE_JOB: 1, TWO_JOBS: 2}, bare | others.commands)
+    one, two = usages[ONE_JOB], usages[TWO_JOBS]
     bars = [
-        _bar("fleet, one job, in times the reference R", one, bare, 1.8, settings.judged),
+        *_bars_of_references("fleet, one job", one, bare, usages, 1.8, settings),
         _bar("fleet, two jobs, in times one job", two, one, 0.6, settings.judged),
     ]
-    return Result(rows("fleet", usages, REFERENCE), bars, (_described("fleet", tree), *others.skipped))
+    return Result(rows("fleet", usages, next(iter(bare))), bars, (_described("fleet", tree), *others.skipped))
 
 
 def mixed(settings: Settings) -> Result:
     """Nine bytes of ten are nothing that afflint reads."""
     tree = trees.mixed(settings.data, settings.files)
     others = _peers(settings, tree)
-    usages = _measured(tree, settings, {ONE_JOB: 1}, others)
-    bar = _bar("mixed tree, one job, in times the reference R", usages[ONE_JOB], usages[REFERENCE], 0.5, settings.judged)
-    return Result(rows("mixed", usages, REFERENCE), [bar], (_described("mixed", tree), *others.skipped))
+    bare = references(tree.folder)
+    usages = _measured(tree, settings, {ONE_JOB: 1}, bare | others.commands)
+    bars = _bars_of_references("mixed tree, one job", usages[ONE_JOB], bare, usages, 0.5, settings)
+    return Result(rows("mixed", usages, next(iter(bare))), bars, (_described("mixed", tree), *others.skipped))
 
 
 def growth(settings: Settings) -> Result:
@@ -89,7 +91,8 @@ def single(settings: Settings) -> Result:
     run(command)
     usages = in_turns({ONE_JOB: command, NOTHING: interpreter("-c", "pass")}, _SINGLE_ROUNDS * settings.rounds)
     bars = [_bar(f"one file of {tree.size} bytes, in times `{NOTHING}`", usages[ONE_JOB], usages[NOTHING], 8, judged=True)]
-    imported, allowed = imports_of(command), foundation()
+    imported = imports_of(command)
+    allowed = foundation(imported)
     superfluous = unneeded(imported, allowed)
     bars.append(Bar("modules imported for one file without need", len(superfluous), 0))
     return Result(rows("single", usages, NOTHING), bars, (*_import_notes(imported, allowed, superfluous),))
@@ -103,14 +106,22 @@ def _peers(settings: Settings, tree: Tree) -> Peers:
     return peers(tree.folder, sample, os.path.join(settings.data, "schemas"))
 
 
-def _measured(tree: Tree, settings: Settings, jobs: Mapping[str, int], others: Peers) -> dict[str, list[Usage]]:
-    """afflint with so many jobs, the reference and the peers on a tree, in turns, everything once before the clock runs."""
+def _measured(tree: Tree, settings: Settings, jobs: Mapping[str, int], beside: dict[str, Command]) -> dict[str, list[Usage]]:
+    """afflint with so many jobs and what runs beside it on a tree, in turns, everything once before the clock runs."""
     _assert_quiet(tree)
-    commands: dict[str, Command] = {name: afflint(tree.folder, jobs=number) for name, number in jobs.items()}
-    beside = {REFERENCE: reference(tree.folder), **others.commands}
     for command in beside.values():
         run(command)
-    return in_turns(commands | beside, settings.rounds)
+    return in_turns({name: afflint(tree.folder, jobs=number) for name, number in jobs.items()} | beside, settings.rounds)
+
+
+def _bars_of_references(
+    what: str, usages: list[Usage], bare: Iterable[str], all_usages: dict[str, list[Usage]], limit: float, settings: Settings
+) -> list[Bar]:
+    """The bar in times R, and for comparison the same in times the other binding."""
+    return [
+        _bar(f"{what}, in times {name}{'' if number else ' (R)'}", usages, all_usages[name], limit, settings.judged and not number)
+        for number, name in enumerate(bare)
+    ]
 
 
 def _assert_quiet(tree: Tree) -> None:

@@ -6,8 +6,11 @@ from typing import NamedTuple
 
 from bench.processes import Command, interpreter, output_of
 
-_PACKAGES = ("runpy", "click", "_ruamel_yaml", "ruamel.yaml.error", "ruamel.yaml.nodes", "ruamel.yaml.tag")
-"""What afflint is built on, and what ``python -m`` itself takes: whatever importing these alone pulls in is allowed."""
+_PACKAGES = ("runpy", "click")
+"""What ``python -m`` itself takes, and what afflint is built on: whatever importing these alone pulls in is allowed."""
+
+_PARSERS = ("_ruamel_yaml", "yaml._yaml")
+"""So is what one binding of libyaml pulls in, the one that is imported first: two of them would be one too many."""
 
 _NEEDED = frozenset(
     (
@@ -39,9 +42,10 @@ def imports_of(command: Command) -> list[Import]:
     return [Import(name.strip(), int(own)) for own, _, name in rows if own.strip().isdigit()]
 
 
-def foundation() -> frozenset[str]:
+def foundation(imported: list[Import]) -> frozenset[str]:
     """The modules that afflint cannot do without: the interpreter's own, and those of the packages it is built on."""
-    return frozenset(each.name for each in imports_of(interpreter("-c", f"import {', '.join(_PACKAGES)}")))
+    parsers = [each.name for each in imported if each.name in _PARSERS]
+    return frozenset(each.name for each in imports_of(interpreter("-c", f"import {', '.join((*_PACKAGES, *parsers[:1]))}")))
 
 
 def unneeded(imported: list[Import], allowed: frozenset[str]) -> list[Import]:

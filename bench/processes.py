@@ -9,6 +9,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from typing import NamedTuple
 
 # The peak resident size is in KiB, but on macOS in bytes.
@@ -97,6 +98,18 @@ def afflint(*paths: str, jobs: int = 1, options: Sequence[str] = ()) -> Command:
     return interpreter("-m", "afflint", "check", *paths, "--no-config", "--jobs", str(jobs), "--fail-on", "info", *options)
 
 
-def reference(folder: str) -> Command:
-    """The bare composition of the same bytes."""
-    return interpreter(os.path.join(os.path.dirname(os.path.abspath(__file__)), "reference.py"), folder)
+_BINDINGS = {"ruamel.yaml": "_ruamel_yaml", "PyYAML": "yaml._yaml"}
+
+
+def references(folder: str) -> dict[str, Command]:
+    """The bare composition of the same bytes, by each package with a binding of libyaml that is installed. The first is R."""
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "reference.py")
+    found = {package: module for package, module in _BINDINGS.items() if _is_installed(module)}
+    return {f"libyaml of {package}": interpreter(script, module, folder) for package, module in found.items()}
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False

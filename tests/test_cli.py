@@ -343,6 +343,16 @@ class TestInput:
         assert afflint("check", "--show-files") == (0, ".afflint.yaml\na.yaml\nb.json\ndeep/d.yml\n", "")
         assert afflint("check", "--show-files", "vendor/f.yaml", "c.txt") == (0, "vendor/f.yaml\nc.txt\n", "")
 
+    def test_a_folder_that_is_named_is_read_though_it_is_passed_over_elsewhere(self, afflint: Afflint) -> None:
+        Path(".git").mkdir()
+        Path(".gitignore").write_text("generated/\n", encoding="utf-8")
+        configure("exclude: [vendor/]\n")
+        for name in ("generated", "vendor"):
+            Path(name).mkdir()
+            Path(name, "a.yaml").write_text(POD, encoding="utf-8")
+        assert afflint("check", "--show-files").out == ".afflint.yaml\n"
+        assert afflint("check", "--show-files", "generated", "vendor").out == "generated/a.yaml\nvendor/a.yaml\n"
+
     def test_show_files_never_shows_a_name_raw(self, afflint: Afflint) -> None:
         Path("a\x1b[2J\n.yaml").write_text(POD, encoding="utf-8")
         assert afflint("check", "--show-files").out == "a\\x1b[2J\\n.yaml\n"
@@ -400,6 +410,40 @@ class TestReports:
         assert (done.returncode, done.stderr) == (2, "afflint: cannot write 'report.json': File too large\n")
         assert Path("report.json").read_text(encoding="utf-8") == "old"
         assert sorted(path.name for path in Path().iterdir()) == ["pod.yaml", "report.json"]
+
+    @pytest.mark.skipif(os.name == "nt", reason="links and modes as POSIX has them")
+    def test_a_link_stays_one_and_a_file_keeps_its_mode(self, afflint: Afflint) -> None:
+        write(pod=POD)
+        Path("real").write_text("old", encoding="utf-8")
+        Path("real").chmod(0o600)
+        Path("link").symlink_to("real")
+        assert afflint("check", "--output", "link").code == 0
+        assert Path("link").is_symlink()
+        assert Path("real").read_text(encoding="utf-8").startswith("No findings.")
+        assert Path("real").stat().st_mode & 0o777 == 0o600
+
+    @pytest.mark.skipif(os.name == "nt", reason="needs a named pipe")
+    def test_a_pipe_stays_one(self) -> None:
+        write(pod=POD)
+        os.mkfifo("pipe")
+        with subprocess.Popen(["cat", "pipe"], stdout=subprocess.PIPE, encoding="utf-8") as reader:
+            assert spawned("check", "--output", "pipe", "pod.yaml").code == 0
+            assert reader.communicate()[0].startswith("No findings.")
+        assert Path("pipe").is_fifo()
+
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+    def test_a_full_disk_is_no_fault_of_afflint(self) -> None:
+        write(pod=NUMBER)
+        command = f"exec {sys.executable} -m afflint check pod.yaml > /dev/full"
+        done = subprocess.run(command, shell=True, env=clean_environment(), capture_output=True, encoding="utf-8", check=False)
+        assert (done.returncode, done.stderr) == (2, "afflint: cannot write the report: No space left on device\n")
+
+    @pytest.mark.skipif(os.name == "nt", reason="closes standard output with a shell")
+    def test_closed_standard_output_is_no_fault_of_afflint(self) -> None:
+        write(pod=NUMBER)
+        command = f"exec {sys.executable} -m afflint check pod.yaml >&-"
+        done = subprocess.run(command, shell=True, env=clean_environment(), stderr=subprocess.PIPE, encoding="utf-8", check=False)
+        assert (done.returncode, done.stderr) == (2, "afflint: standard output is closed; --output FILE takes the report\n")
 
     def test_quiet_has_no_summary(self, afflint: Afflint) -> None:
         write(pod=POD)
@@ -600,7 +644,7 @@ class TestBaseline:
         afflint("check", "--write-baseline", "--baseline", "known.json")
         write(pod=POD)
         done = afflint("check", "--baseline", "known.json", "pod.yaml")
-        assert (done.code, done.err) == (0, "afflint: 1 entry of the baseline no longer occur; --write-baseline prunes\n")
+        assert (done.code, done.err) == (0, "afflint: 1 entry of the baseline no longer occurs; --write-baseline prunes\n")
 
     @pytest.mark.parametrize("text", [None, "", "[]", '{"version": 2, "findings": []}', '{"version": 1, "findings": [3]}'])
     def test_one_that_is_none(self, afflint: Afflint, text: str | None) -> None:
@@ -645,6 +689,22 @@ class TestContext:
 
         configure("context: ['*.yaml']\n")
         assert afflint(*arguments, "db.yaml") == afflint(*arguments)
+
+
+class TestCopies:
+    """A repository with the same objects for several clusters, right for one and wrong for the other."""
+
+    MENDED = DEAD_ANTI_AFFINITY.replace("labels: {app: cart}", "labels: {app: cart, tier: session}")
+
+    def test_the_right_copy_does_not_excuse_the_wrong_one(self, afflint: Afflint) -> None:
+        write(production=self.MENDED, staging=DEAD_ANTI_AFFINITY)
+        done = afflint("check", "--format", "concise")
+        assert done.out.startswith("staging.yaml:6:5: warning the label `tier: session` stands only on the Deployment itself")
+        assert done.rules == ["label-not-on-template"]
+
+    def test_copies_are_not_others_who_depend_on_a_label(self, afflint: Afflint) -> None:
+        write(production=DEAD_ANTI_AFFINITY, staging=DEAD_ANTI_AFFINITY)
+        assert [line.split()[1] for line in afflint("check", "--format", "concise").out.splitlines()] == ["warning", "warning"]
 
 
 class TestNodes:
@@ -791,9 +851,9 @@ class TestImports:
     """Start-up is the cost of checking one file: a plain run imports click, the C parser, its own modules, and nothing else."""
 
     # The parser's own __init__ brings much that a run never calls; without it there is no C parser.
-    NEEDED = "import click, _ruamel_yaml, runpy"
-    # Built into the interpreter; and click asks gettext for the words of --help, which imports locale.
-    CHEAP = frozenset(("gc", "time", "locale", "_locale"))
+    NEEDED = "import click, yaml._yaml, runpy"
+    # In C and small; and click asks gettext for the words of --help, which imports locale.
+    CHEAP = frozenset(("gc", "time", "bisect", "_bisect", "locale", "_locale"))
 
     @staticmethod
     def imported(*command: str) -> set[str]:

@@ -72,6 +72,7 @@ def cli() -> None:
     "--kubernetes-version", metavar="1.N", help="The version of the cluster that the manifests are for. Default: the newest known."
 )
 @click.option("--stdin-filename", metavar="NAME", help="How reports call standard input ('-').")
+@click.option("--force-exclude", is_flag=True, help="Let `exclude` hold for files that are named, too: for hooks.")
 @click.option("--kustomize", "kustomizations", multiple=True, metavar="DIR", help="Check what `kustomize build DIR` gives. Repeatable.")
 @click.option("--helm", "charts", multiple=True, metavar="CHART", help="Check what `helm template CHART` gives. Repeatable.")
 @click.option("--values", "values", multiple=True, metavar="FILE", help="A values file for --helm. Repeatable.")
@@ -91,12 +92,15 @@ def check(paths: tuple[str, ...], **options: Any) -> int:
     from afflint.reading.sources import SourceError
 
     targets = _targets(options["formats"], options["outputs"])
+    if options["statistics"] and (options["formats"] or options["outputs"]):
+        raise click.UsageError("--statistics is a report of its own and goes without --format and --output")
     _one_of("--fail-on", options["fail_on"], SEVERITIES)
     _one_of("--color", options["color"], ("auto", "always", "never"))
     config = _configuration(options)
     rendered = _rendered(options) if options["kustomizations"] or options["charts"] or options["values"] else []
     try:
-        sources = list(_sources(paths or (() if rendered else (".",)), config, options["stdin_filename"])) + rendered
+        named = paths or (() if rendered else (".",))
+        sources = list(_sources(named, config, options["stdin_filename"], force_exclude=options["force_exclude"])) + rendered
         context = _context(config, sources)
     except SourceError as error:
         raise click.UsageError(str(error)) from None
@@ -114,8 +118,10 @@ def check(paths: tuple[str, ...], **options: Any) -> int:
         report = _make_report(outcome, (*_node_files(config), *context, *sources), quiet=options["quiet"], verbose=options["verbose"])
         _report(targets, report, options["color"])
     if outcome.gone:
-        entries = "1 entry" if outcome.gone == 1 else f"{outcome.gone} entries"
-        _say(f"afflint: {entries} of the baseline no longer occur; --write-baseline prunes", 0)
+        entries = (
+            "1 entry of the baseline no longer occurs" if outcome.gone == 1 else f"{outcome.gone} entries of the baseline no longer occur"
+        )
+        _say(f"afflint: {entries}; --write-baseline prunes", 0)
     return 0 if options["exit_zero"] or not _fails(outcome, options["fail_on"]) else FOUND
 
 
@@ -129,6 +135,7 @@ def check(paths: tuple[str, ...], **options: Any) -> int:
     help="Nodes of the cluster: a dump, Node manifests, or a list under `nodes:`. Repeatable.",
 )
 @click.option("--pods", "pods", multiple=True, metavar="FILE", help="A dump of the pods that run already. Repeatable.")
+@click.option("--resources", is_flag=True, help="Count CPU, memory, pods and other resources: requests against what nodes have.")
 @click.option(
     "--by", "group_by", default="zone", metavar="KEY", help="The node label to group nodes by: zone (default), region, or any key."
 )
@@ -157,7 +164,7 @@ def place(paths: tuple[str, ...], **options: Any) -> int:
     try:
         sources = list(_sources(paths or (".",), config, None))
         pods = [Source(path, path) for path in options["pods"]]
-        staged = stage(sources, _node_files(config), pods, _settings(config).custom)
+        staged = stage(sources, _node_files(config), pods, _settings(config).custom, resources=options["resources"])
         plan = make_plan(staged.inventory, staged.makers, options["group_by"], options["losses"])
     except (SourceError, NodeFileError, InventoryError, UnknownLossError) as error:
         raise click.UsageError(str(error)) from None
@@ -379,7 +386,7 @@ def _below_root(names: Callable[[str], frozenset[str]], root: str) -> Callable[[
     return lambda path: names(os.path.relpath(path, root).replace(os.sep, "/"))
 
 
-def _sources(paths: Sequence[str], config: Config, stdin_name: str | None) -> Iterator[Source]:
+def _sources(paths: Sequence[str], config: Config, stdin_name: str | None, *, force_exclude: bool = False) -> Iterator[Source]:
     from afflint import config as settings
     from afflint.reading.sources import STDIN, Source, discover
 
@@ -390,11 +397,16 @@ def _sources(paths: Sequence[str], config: Config, stdin_name: str | None) -> It
     included = settings.matcher(config.include) if config.include else None
     found = discover(
         paths,
-        (lambda path: excluded(relative(path))) if excluded else (lambda _: False),
+        (lambda path: excluded(name) if (name := relative(path)).partition("/")[0] not in (".", "..") else False)
+        if excluded
+        else (lambda _: False),
         (lambda path: included(relative(path))) if included else None,
     )
     for source in found:
-        yield Source(stdin_name, STDIN) if source.path == STDIN and stdin_name else source
+        if source.path == STDIN:
+            yield Source(stdin_name, STDIN) if stdin_name else source
+        elif not (force_exclude and excluded and excluded(relative(os.path.abspath(source.path)))):
+            yield source
 
 
 def _jobs(given: int | None) -> int:
@@ -476,25 +488,39 @@ def _report(targets: list[tuple[str, str]], report: Report, color: str) -> None:
 
 
 def _write(target: str, chunks: Iterator[str]) -> None:
-    """A whole file or none: written beside its place and then moved there."""
-    temporary = f"{target}.{os.getpid()}.tmp"
+    """A whole file or none: written beside its place and then moved there. Devices and pipes are written as they are."""
+    place = os.path.realpath(target)
+    regular = os.path.isfile(place) or not os.path.exists(place)
+    written = f"{place}.{os.getpid()}.tmp" if regular else place
     try:
-        with open(temporary, "w", encoding="utf-8", newline="\n") as file:
+        with open(written, "w", encoding="utf-8", newline="\n") as file:
             file.writelines(chunks)
-        os.replace(temporary, target)
+        if regular:
+            if os.path.exists(place):
+                os.chmod(written, os.stat(place).st_mode & 0o7777)
+            os.replace(written, place)
     except OSError as error:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
         raise click.UsageError(f"cannot write {target!r}: {error.strerror}") from None
+    finally:
+        if regular and os.path.exists(written):
+            os.unlink(written)
 
 
 def _print(chunks: Any) -> None:
     stream = sys.stdout
+    if stream is None:
+        raise click.UsageError("standard output is closed; --output FILE takes the report")
     if hasattr(stream, "reconfigure"):
         # A name from a manifest must not end the run because the terminal cannot show it.
         stream.reconfigure(errors="backslashreplace")
-    stream.writelines(chunks)
-    stream.flush()
+    try:
+        stream.writelines(chunks)
+        stream.flush()
+    except OSError as error:
+        # What is still buffered would fail again when the process ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        if not isinstance(error, BrokenPipeError):  # Whoever reads our output may have seen enough.
+            raise click.UsageError(f"cannot write the report: {error.strerror}") from None
 
 
 def _colored(when: str) -> bool:
@@ -504,7 +530,7 @@ def _colored(when: str) -> bool:
         return False
     if os.environ.get("FORCE_COLOR"):
         return True
-    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+    return sys.stdout is not None and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def _visible(text: str) -> str:
@@ -564,11 +590,7 @@ def _guarded() -> int:
         click.echo(error.format_message())
         return USAGE
     except click.ClickException as error:
-        return _say(f"afflint: {' '.join(error.format_message().split())}", USAGE)
-    except BrokenPipeError:
-        # Whoever read our output has seen enough.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return _say(_visible(f"afflint: {' '.join(error.format_message().split())}"), USAGE)
     except Exception as error:
         return _failed(error)
     return result if isinstance(result, int) else 0

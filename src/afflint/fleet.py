@@ -51,6 +51,7 @@ class Fleet:
         self._selected: dict[tuple[Selector, Scope], bool] = {}
         self._unique: dict[Selector, bool] = {}
         self._near_misses: dict[tuple[object, ...], NearMiss | None] = {}
+        self._nearly_selected: dict[tuple[object, ...], bool] = {}
         self._reaches_of: dict[PodsKey, list[Reach]] | None = None
 
     # What a selector reaches.
@@ -81,6 +82,14 @@ class Fleet:
         """The objects whose pods would be matched if the object's own labels stood on the pod template as well."""
         return self._by_merged.candidates(reach.selector, reach.scope)
 
+    def is_nearly_selected(self, reach: Reach) -> bool:
+        """Whether there are such objects that belong together with the selector. Remembered, too."""
+        key = _standing(reach)
+        if key not in self._nearly_selected:
+            nearly = islice(self.nearly_selected(reach), _LOOKED_AT)
+            self._nearly_selected[key] = any(self.related(reach, pods) for pods in nearly)
+        return self._nearly_selected[key]
+
     # Who asks.
 
     def owner(self, reach: Reach) -> Pods | None:
@@ -100,7 +109,7 @@ class Fleet:
 
     def near_miss(self, reach: Reach) -> NearMiss | None:
         """The label that a selector which matches nothing was probably meant to ask for, on pods that belong together with it."""
-        key = reach.selector, reach.scope, reach.namespace, reach.application, folders(reach.site.file)
+        key = _standing(reach)
         if key not in self._near_misses:
             self._near_misses[key] = self._near_miss(reach)
         return self._near_misses[key]
@@ -183,6 +192,11 @@ def close(reach: Reach, pods: Pods) -> bool:
     if up == 0 and down <= 2:
         return True
     return reach.application is not None and reach.application == pods.application and down <= 2
+
+
+def _standing(reach: Reach) -> tuple[object, ...]:
+    """What a selector asks for and where it stands: all that bears on which pods it was meant for."""
+    return reach.selector, reach.scope, reach.namespace, reach.application, folders(reach.site.file)
 
 
 def may_mean(reach: Reach, pods: Pods) -> bool:

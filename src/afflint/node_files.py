@@ -6,12 +6,13 @@ A hand-written list is a document with the key ``nodes``:
       - {name: worker-1, labels: {topology.kubernetes.io/zone: a}}
       - {name: worker-2, labels: {topology.kubernetes.io/zone: b}, taints: ["dedicated=db:NoSchedule"], unschedulable: true}
 
-There the label kubernetes.io/hostname is the name unless it is given.
+There the label kubernetes.io/hostname is the name unless it is given. What every kubelet sets and no node of the inventory shows
+(operating system and architecture) is taken to be linux and amd64: see ``with_kubelet_labels``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from afflint.facts import Site
@@ -44,20 +45,37 @@ class NodeFact(NamedTuple):
         return {key: value or "" for key, value in (self.data["metadata"].get("labels") or {}).items()}
 
 
-def read_nodes(name: str, data: bytes) -> list[NodeFact]:
-    """The nodes in the bytes of one file. Raises NodeFileError when it holds none, or something that can be no node."""
+KUBELET_LABELS = {
+    "kubernetes.io/os": "linux",
+    "kubernetes.io/arch": "amd64",
+    "beta.kubernetes.io/os": "linux",
+    "beta.kubernetes.io/arch": "amd64",
+}
+"""What a kubelet says about its node, and what it says nearly everywhere."""
+
+
+def read_nodes(name: str, data: bytes, known: Sequence[NodeFact] = ()) -> list[NodeFact]:
+    """The nodes in the bytes of one file. ``known`` are those of other files.
+
+    Raises NodeFileError when it holds none, something that can be no node, or a node for the second time.
+    """
     try:
         text = documents.to_utf8(data)
     except UnicodeDecodeError as error:
         raise NodeFileError(f"{name}:1:1: broken UTF-16: {error.reason}") from None
     found: list[NodeFact] = []
+    files = {node.name: node.site.file for node in known}
     for index, (piece, line, problem) in enumerate(documents.split(text)):
         document = documents.read(piece, index, line)
         if problem is not None or document.problem is not None:
             span = document.problem.span if document.problem else None
             at = f"{span.line}:{span.column}" if span else f"{line}:1"
             raise NodeFileError(f"{name}:{at}: {document.problem.message if document.problem else problem}")
-        found += _nodes_in(document, name)
+        for node in _nodes_in(document, name):
+            if node.name in files:
+                raise _twice(document, node, files[node.name])
+            files[node.name] = name
+            found.append(node)
     if not found:
         raise NodeFileError(f"{name}:1:1: no nodes in this file: expected Node objects, a List of them, or a list under `nodes:`")
     return found
@@ -75,6 +93,28 @@ def check_names(nodes: list[NodeFact]) -> None:
         other = seen.setdefault(node.name, node)
         if other is not node:
             raise NodeFileError(f"{node.site.file}: node {node.name!r} is there twice (also in {other.site.file})")
+
+
+def with_kubelet_labels(nodes: Sequence[NodeFact]) -> list[NodeFact]:
+    """The nodes, with the labels of KUBELET_LABELS that none of them carries: an inventory written by hand leaves them out.
+
+    One that some nodes carry is left as it is: then the others really lack it.
+    """
+    carried = {key for node in nodes for key in node.labels}
+    assumed = {key: value for key, value in KUBELET_LABELS.items() if key not in carried}
+    return [_labelled(node, assumed) for node in nodes] if assumed else list(nodes)
+
+
+def _labelled(node: NodeFact, more: dict[str, str]) -> NodeFact:
+    metadata = node.data["metadata"]
+    labels = {**(metadata.get("labels") or {}), **more}
+    return node._replace(data={**node.data, "metadata": {**metadata, "labels": labels}})
+
+
+def _twice(document: Document, node: NodeFact, other: str) -> NodeFileError:
+    at = (*node.labels_path[:-1], "name")
+    where = "above in this file" if other == node.site.file else f"in {other}"
+    return _fault(document, node.site.file, at, f"node {node.name!r} is there twice: also {where}")
 
 
 def _nodes_in(document: Document, name: str) -> Iterator[NodeFact]:
@@ -109,7 +149,10 @@ def _checked(document: Document, name: str, base: Path, data: dict[str, Any], la
 
 def _allocatable(data: dict[str, Any]) -> Any:
     status = data.get("status")
-    return status.get("allocatable") if type(status) is dict else None
+    if type(status) is not dict:
+        return None
+    # The API server takes the capacity for an absent allocatable.
+    return status["allocatable"] if status.get("allocatable") is not None else status.get("capacity")
 
 
 _SHORT_FIELDS = frozenset(("name", "labels", "taints", "unschedulable", "allocatable"))

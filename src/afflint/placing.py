@@ -25,9 +25,17 @@ class Stage(NamedTuple):
     problems: tuple[str, ...]
 
 
-def stage(sources: Sequence[Source], node_files: Sequence[Source], pod_files: Sequence[Source], custom: Sequence[Kind] = ()) -> Stage:
+def stage(
+    sources: Sequence[Source],
+    node_files: Sequence[Source],
+    pod_files: Sequence[Source],
+    custom: Sequence[Kind] = (),
+    *,
+    resources: bool = False,
+) -> Stage:
     """Read the workloads (and nodes) in ``sources``, the nodes in ``node_files`` and the running pods in ``pod_files``.
 
+    With ``resources`` what pods request and what nodes have counts as well.
     Raises NodeFileError when there are no nodes, or something that can be none.
     """
     nodes = [node for source in node_files for node in read_nodes(source.name, _bytes(source))]
@@ -41,7 +49,7 @@ def stage(sources: Sequence[Source], node_files: Sequence[Source], pod_files: Se
             continue
         for manifest in reader.manifests(source.name, data):
             if isinstance(manifest, Workload):
-                makers += _maker(manifest, source.name)
+                makers += _maker(manifest, source.name, resources)
             elif manifest.kind.name in _BESIDE and not manifest.kind.template:
                 beside[_BESIDE[manifest.kind.name]].append(manifest.data)
         nodes += reader.take_nodes()
@@ -53,11 +61,11 @@ def stage(sources: Sequence[Source], node_files: Sequence[Source], pod_files: Se
     running = [
         manifest.data for source in pod_files for manifest in reader.manifests(source.name, _bytes(source)) if manifest.kind.name == "Pod"
     ]
-    return Stage(Inventory([node.data for node in nodes], running, **beside), tuple(makers), tuple(reader.problems))
+    return Stage(Inventory([node.data for node in nodes], running, **beside, resources=resources), tuple(makers), tuple(reader.problems))
 
 
-def _maker(workload: Workload, file: str) -> Iterator[PodMaker]:
-    maker = pod_maker(workload, file)
+def _maker(workload: Workload, file: str, resources: bool) -> Iterator[PodMaker]:
+    maker = pod_maker(workload, file, resources=resources)
     if maker is not None:
         yield maker
 

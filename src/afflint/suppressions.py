@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -13,10 +14,13 @@ from afflint.reading.documents import Document
 
 ANNOTATION = "afflint.dev/ignore"
 MARKER = b"afflint"
-_COMMENT = re.compile(r"(?:^|(?<=[ \t]))#[ \t]*afflint:[ \t]*(.*)$")
+_COMMENT = re.compile(r"(?:^|(?<=[ \t]))#[ \t]*afflint:[ \t]*")
 _DIRECTIVE = re.compile(r"(ignore-file|ignore-document|ignore)\b[ \t]*(?:\[([^\]]*)\])?[ \t]*(?:--[ \t]*(.*))?$")
+_LINE_BREAK = re.compile(r"\r\n|\n|\r")
 _FORMS = ("ignore", "ignore-document", "ignore-file")
 _LAST_LINE = 10**9
+# Looking for the rule that was meant takes its time; after so many mistakes in one file it helps nobody any more.
+_MOST_HINTS = 100
 
 
 class Suppression(NamedTuple):
@@ -46,130 +50,194 @@ class Misunderstood(NamedTuple):
 def suppressions_in(
     document: Document, manifests: Sequence[Manifest], known: Iterable[str], categories: Iterable[str]
 ) -> Iterator[Suppression | Misunderstood]:
-    """The suppressions of one document; ``known`` are the names of the rules there are."""
-    words = (*known, *categories, "all")
-    yield from _comments(document, words)
+    """The suppressions of one document, also of one that cannot be read; ``known`` are the names of the rules there are."""
+    reader = _Reader(document, (*known, *categories, "all"))
+    yield from reader.comments()
     for manifest in manifests:
-        yield from _annotation(document, manifest, words)
+        yield from reader.annotation(manifest)
 
 
-def _comments(document: Document, words: tuple[str, ...]) -> Iterator[Suppression | Misunderstood]:
-    lines = re.split(r"\r\n|\n|\r", document.text())
-    quoted_text: list[Span] | None = None
-    for offset, text in enumerate(lines):
-        if "afflint:" not in text:
-            continue
-        match = _COMMENT.search(text)
+class _Reader:
+    """Finds the suppressions of one document."""
+
+    def __init__(self, document: Document, words: tuple[str, ...]) -> None:
+        self._document = document
+        self._words = words
+        self._hints: dict[str, str | None] = {}
+        self._lines = _LINE_BREAK.split(document.text())
+        self._scalars: list[Span] | None = None
+        self._nodes: list[tuple[int, int, int]] | None = None
+
+    def comments(self) -> Iterator[Suppression | Misunderstood]:
+        for offset, text in enumerate(self._lines):
+            if "afflint:" not in text:
+                continue
+            line = self._document.line + offset + 1
+            for match in _COMMENT.finditer(text):
+                if not self._in_scalar(line, match.start() + 1):
+                    yield from self._directive(line, text, match)
+                    break  # A comment goes on to the end of its line.
+
+    def _in_scalar(self, line: int, column: int) -> bool:
+        """Whether a place lies in a quoted or block scalar, whose ``#`` is text."""
+        if self._scalars is None:
+            self._scalars = sorted(self._document.scalar_spans())
+        number = bisect_right(self._scalars, (line, column, _LAST_LINE, 0)) - 1
+        if number < 0:
+            return False
+        scalar = self._scalars[number]
+        return (line, column) < (scalar.end_line, scalar.end_column)
+
+    def _directive(self, line: int, text: str, comment: re.Match[str]) -> Iterator[Suppression | Misunderstood]:
+        document = self._document.index
+        span = Span(line, comment.start() + 1, line, len(text.rstrip()) + 1)
+        said = text[comment.end() :].strip()
+        match = _DIRECTIVE.fullmatch(said)
         if match is None:
-            continue
-        line = document.line + offset + 1
-        span = Span(line, match.start() + 1, line, len(text.rstrip()) + 1)
-        quoted_text = list(document.scalar_spans()) if quoted_text is None else quoted_text
-        if any(_inside(span, scalar) for scalar in quoted_text):
-            continue
-        yield from _directive(match[1].strip(), text, span, document, words)
+            yield _no_instruction(document, span, said)
+            return
+        form, listed = match[1], match[2]
+        rules = tuple(name.strip() for name in listed.split(",") if name.strip()) if listed is not None else ()
+        if listed is not None and not rules:
+            message = "an empty list of rules silences nothing"
+            yield Misunderstood(document, span, message, "Name the rules, or leave the brackets out.")
+            return
+        yield from self._unknown(rules, span)
+        before = text[: comment.start()]
+        own_line = not before.strip() or before.lstrip().startswith("#")
+        first, last = self._scope(form, own_line, line)
+        written = f"ignore[{', '.join(rules)}]" if rules else form
+        yield Suppression(rules, first, last, document, span, self._removal(line, text, before), written)
 
+    def _removal(self, line: int, text: str, before: str) -> Span:
+        if before.strip():
+            return Span(line, len(before.rstrip()) + 1, line, len(text) + 1)
+        if line - self._document.line == len(self._lines):  # Nothing follows, not even a line break.
+            return Span(line, 1, line, len(text) + 1)
+        # A line of its own goes with its line break; the first column of the next line is where that ends.
+        return Span(line, 1, line + 1, 1)
 
-def _inside(span: Span, scalar: Span) -> bool:
-    return (scalar.line, scalar.column) <= (span.line, span.column) < (scalar.end_line, scalar.end_column)
-
-
-def _directive(text: str, whole: str, span: Span, document: Document, words: tuple[str, ...]) -> Iterator[Suppression | Misunderstood]:
-    match = _DIRECTIVE.fullmatch(text)
-    if match is None:
-        word = re.split(r"[\[ ]", text, maxsplit=1)[0]
-        close = nearest(word, _FORMS) or "ignore"
-        message = f"{quoted(text)} is no instruction to afflint; did you mean {quoted(close + '[rule] -- why')}?"
-        yield Misunderstood(document.index, span, message, "Write `# afflint: ignore[rule] -- why`.")
-        return
-    form, listed = match[1], match[2]
-    rules = tuple(name.strip() for name in listed.split(",") if name.strip()) if listed is not None else ()
-    if listed is not None and not rules:
-        yield Misunderstood(document.index, span, "an empty list of rules silences nothing", "Name the rules, or leave the brackets out.")
-        return
-    yield from _unknown(rules, words, document.index, span)
-    own_line = not whole[: span.column - 1].strip()
-    first, last = _scope(form, own_line, span.line, document)
-    start = 1 if own_line else len(whole[: span.column - 1].rstrip()) + 1
-    # A line of its own goes with its line break; the first column of the next line is where that ends.
-    removal = Span(span.line, 1, span.line + 1, 1) if own_line else Span(span.line, start, span.line, len(whole) + 1)
-    yield Suppression(rules, first, last, document.index, span, removal, f"ignore[{', '.join(rules)}]" if rules else form)
-
-
-def _unknown(rules: tuple[str, ...], words: tuple[str, ...], document: int, span: Span) -> Iterator[Misunderstood]:
-    for name in rules:
-        if name not in words:
-            close = nearest(name, words)
+    def _unknown(self, rules: tuple[str, ...], span: Span) -> Iterator[Misunderstood]:
+        for name in rules:
+            if name in self._words:
+                continue
+            if name not in self._hints:
+                self._hints[name] = nearest(name, self._words) if len(self._hints) < _MOST_HINTS else None
+            close = self._hints[name]
             hint = f"; did you mean {quoted(close)}?" if close else ""
             remedy = f"Write {quoted(close)}." if close else "`afflint rule` lists the rules."
-            yield Misunderstood(document, span, f"there is no rule {quoted(name)}{hint}", remedy)
+            yield Misunderstood(self._document.index, span, f"there is no rule {quoted(name)}{hint}", remedy)
+
+    def _scope(self, form: str, own_line: bool, line: int) -> tuple[int, int]:
+        if form == "ignore-file":
+            return 1, _LAST_LINE
+        if form == "ignore-document":
+            return self._document.line + 1, self._document.line + len(self._lines)
+        return self._next_node(line) if own_line else (line, line)
+
+    def _next_node(self, line: int) -> tuple[int, int]:
+        """The lines of the first node below a comment: a key with its value, or a list item."""
+        if self._nodes is None:
+            # Of those that begin on one line the outermost: the leftmost, and of these the longest.
+            self._nodes = sorted(self._document.node_lines(), key=lambda node: (node[0], node[1], -node[2]))
+        number = bisect_left(self._nodes, (line + 1, 0, 0))
+        if number < len(self._nodes):
+            return self._nodes[number][0], self._nodes[number][2]
+        if self._document.problem is None:
+            return line, line
+        # Nothing is known of the nodes of a document that cannot be read: the next line is all there is to go by.
+        return line, line + 1
+
+    def annotation(self, manifest: Manifest) -> Iterator[Suppression | Misunderstood]:
+        """``rule: why`` or ``rule, rule: why``, one to a line: for generated manifests, whose comments are lost."""
+        metadata: Any = manifest.data.get("metadata")
+        annotations = metadata.get("annotations") if type(metadata) is dict else None
+        text = annotations.get(ANNOTATION) if type(annotations) is dict else None
+        if type(text) is not str:
+            return
+        document = self._document
+        path: Path = (*manifest.base, "metadata", "annotations", ANNOTATION)
+        span = document.locate(path)
+        first, last = self._scope("ignore-document", True, 0)
+        if manifest.base:
+            extent = document.extent(manifest.base)
+            first, last = extent.line, extent.end_line
+        for entry in filter(str.strip, text.split("\n")):
+            rules = tuple(name.strip() for name in entry.partition(":")[0].split(",") if name.strip())
+            yield from self._unknown(rules, span)
+            if rules:
+                yield Suppression(rules, first, last, document.index, span, None, f"{ANNOTATION}: {entry.strip()}")
 
 
-def _scope(form: str, own_line: bool, line: int, document: Document) -> tuple[int, int]:
-    if form == "ignore-file":
-        return 1, _LAST_LINE
-    if form == "ignore-document":
-        return document.line + 1, document.line + document.text().count("\n") + 1
-    return _next_node(document, line) if own_line else (line, line)
+def _no_instruction(document: int, span: Span, said: str) -> Misunderstood:
+    word = re.split(r"[\[ ]", said, maxsplit=1)[0]
+    close = nearest(word, _FORMS) or "ignore"
+    message = f"{quoted(said)} is no instruction to afflint; did you mean {quoted(close + '[rule] -- why')}?"
+    return Misunderstood(document, span, message, "Write `# afflint: ignore[rule] -- why`.")
 
 
-def _next_node(document: Document, line: int) -> tuple[int, int]:
-    """The lines of the first node below a comment: a key with its value, or a list item."""
-    best: tuple[int, int, int] | None = None
-    for start, column, end in document.node_lines():
-        if start > line and (best is None or (start, column, -end) < (best[0], best[1], -best[2])):
-            best = start, column, end
-    return (best[0], best[2]) if best else (line, line)
-
-
-def _annotation(document: Document, manifest: Manifest, words: tuple[str, ...]) -> Iterator[Suppression | Misunderstood]:
-    """``rule: why`` or ``rule, rule: why``, one to a line: for generated manifests, whose comments are lost."""
-    metadata: Any = manifest.data.get("metadata")
-    annotations = metadata.get("annotations") if type(metadata) is dict else None
-    text = annotations.get(ANNOTATION) if type(annotations) is dict else None
-    if type(text) is not str:
-        return
-    path: Path = (*manifest.base, "metadata", "annotations", ANNOTATION)
-    span = document.locate(path)
-    extent = document.extent(manifest.base)
-    for entry in filter(str.strip, text.split("\n")):
-        rules = tuple(name.strip() for name in entry.partition(":")[0].split(",") if name.strip())
-        yield from _unknown(rules, words, document.index, span)
-        if rules:
-            last = extent.end_line if manifest.base else document.line + document.text().count("\n") + 1
-            first = extent.line if manifest.base else document.line + 1
-            yield Suppression(rules, first, last, document.index, span, None, f"{ANNOTATION}: {entry.strip()}")
+# What is silenced, and by what.
 
 
 def apply(
     findings: Sequence[Finding], suppressions: Sequence[Suppression], category_of: Callable[[str], str]
 ) -> tuple[list[Finding], int, list[tuple[Suppression, tuple[str, ...]]]]:
-    """The findings of one file that remain, how many were silenced, and the suppressions (with their rules) that silenced nothing."""
-    used: set[tuple[int, str]] = set()
-    kept: list[Finding] = []
+    """The findings of one file that remain, how many were silenced, and the suppressions (with their rules) that silenced nothing.
+
+    A suppression without rules that silenced nothing comes with the one name "".
+    """
+    lines: dict[str, list[int]] = {}
     for finding in findings:
-        hits = list(_silencing(finding, suppressions, category_of))
-        used.update(hits)
-        if not hits:
-            kept.append(finding)
-    unused = [(each, idle) for number, each in enumerate(suppressions) if (idle := _idle(number, each, used))]
+        for word in _words(finding, category_of):
+            lines.setdefault(word, []).append(finding.span.line)
+    for each in lines.values():
+        each.sort()
+    covered = _Covered(suppressions)
+    kept = [finding for finding in findings if not any(covered(word, finding.span.line) for word in _words(finding, category_of))]
+    unused = [(each, idle) for each in suppressions if (idle := _idle(each, lines))]
     return kept, len(findings) - len(kept), unused
 
 
-def _silencing(finding: Finding, suppressions: Sequence[Suppression], category_of: Callable[[str], str]) -> Iterator[tuple[int, str]]:
-    for number, each in enumerate(suppressions):
-        if not each.first <= finding.span.line <= each.last:
-            continue
-        if not each.rules:
-            yield number, ""
-        for name in each.rules:
-            if name in (finding.rule, "all", category_of(finding.rule)):
-                yield number, name
+def _words(finding: Finding, category_of: Callable[[str], str]) -> tuple[str, ...]:
+    """The names by which a finding can be silenced; "" is that of suppressions without rules."""
+    return finding.rule, category_of(finding.rule), "all", ""
 
 
-def _idle(number: int, suppression: Suppression, used: set[tuple[int, str]]) -> tuple[str, ...]:
-    names = suppression.rules or ("",)
-    return tuple(name for name in names if (number, name) not in used)
+def _idle(suppression: Suppression, lines: dict[str, list[int]]) -> tuple[str, ...]:
+    return tuple(name for name in suppression.rules or ("",) if not _between(lines.get(name, []), suppression.first, suppression.last))
+
+
+def _between(lines: list[int], first: int, last: int) -> bool:
+    """Whether one of the sorted ``lines`` lies between two."""
+    number = bisect_left(lines, first)
+    return number < len(lines) and lines[number] <= last
+
+
+class _Covered:
+    """The lines that suppressions cover, by the name of what they silence there: stretches that do not touch, in order."""
+
+    def __init__(self, suppressions: Sequence[Suppression]) -> None:
+        stretches: dict[str, list[tuple[int, int]]] = {}
+        for each in suppressions:
+            for name in each.rules or ("",):
+                stretches.setdefault(name, []).append((each.first, each.last))
+        self._firsts: dict[str, list[int]] = {}
+        self._lasts: dict[str, list[int]] = {}
+        for name, found in stretches.items():
+            firsts, lasts = self._firsts.setdefault(name, []), self._lasts.setdefault(name, [])
+            for first, last in sorted(found):
+                if lasts and first <= lasts[-1]:
+                    lasts[-1] = max(lasts[-1], last)
+                else:
+                    firsts.append(first)
+                    lasts.append(last)
+
+    def __call__(self, name: str, line: int) -> bool:
+        firsts = self._firsts.get(name)
+        if firsts is None:
+            return False
+        number = bisect_right(firsts, line) - 1
+        return number >= 0 and line <= self._lasts[name][number]
 
 
 def removal_fix(suppression: Suppression) -> Fix | None:

@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from bench import __main__ as bench
 from bench.figures import Bar, Range, bar_line, cpu, ratio, rows, table, wall
 from bench.imports import Import, unneeded
 from bench.processes import BenchError, Command, Usage, in_turns, interpreter, run
+
+from bench import __main__ as bench
 
 
 def test_a_ratio_compares_what_ran_in_the_same_round() -> None:
@@ -81,4 +81,5 @@ def test_the_whole_of_it_runs(tmp_path: Path) -> None:
     assert done.returncode in (0, 1), done.stderr  # The bars of one small file are judged here too, on whatever machine this is.
     report = json.loads(done.stdout)
     assert {row["tree"] for row in report["rows"]} == {"fleet", "mixed", "growth", "single"}
-    assert [bar["limit"] for bar in report["bars"]] == [1.8, 0.6, 0.5, 4.4, 200, 8, 0]
+    # Those in times the reference are there once for each package that has a binding of libyaml; only the first is judged.
+    assert list(dict.fromkeys(bar["limit"] for bar in report["bars"])) == [1.8, 0.6, 0.5, 4.4, 200, 8, 0]

@@ -9,6 +9,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from bench.workloads import LARGEST, SHAPES, SMALLEST, fleet_file
+from bench.yaml_text import yaml_text
 from click.testing import CliRunner
 
 from afflint.cli import cli
@@ -17,8 +19,6 @@ from afflint.kube.kinds import KINDS, PLACEMENT_FIELDS
 from afflint.kube.manifests import Workload, manifests_in
 from afflint.reading.documents import read
 from bench import trees
-from bench.workloads import LARGEST, SHAPES, SMALLEST, fleet_file
-from bench.yaml_text import yaml_text
 
 FILES = 400
 

@@ -8,9 +8,11 @@ from afflint.findings import Finding
 from linting import lint, places, said
 
 
-def pod(constraints: str, labels: str = "{}", kind: str = "Pod") -> str:
+def pod(constraints: str, labels: str = "{}") -> str:
+    """A Pod with placement fields as they stand below ``spec``, from line 6 on."""
     lines = "".join(f"  {line}\n" for line in constraints.strip("\n").split("\n"))
-    return f"apiVersion: v1\nkind: {kind}\nmetadata: {{name: web, labels: {labels}}}\nspec:\n  containers: [{{name: c, image: busybox}}]\n{lines}"
+    head = f"apiVersion: v1\nkind: Pod\nmetadata: {{name: web, labels: {labels}}}\n"
+    return f"{head}spec:\n  containers: [{{name: c, image: busybox}}]\n{lines}"
 
 
 def required(*terms: str, selector: str = "") -> str:
@@ -61,10 +63,11 @@ class TestComparisons:
         assert lint(required(f'{{key: cores, operator: Gt, values: ["{operand}"]}}')) == []
 
     def test_a_negative_preference_blocks_the_pod(self) -> None:
-        assert said(preferred('{key: t, operator: Lt, values: ["-5"]}'), "never-matching-comparison") == [
+        (message,) = said(preferred('{key: t, operator: Lt, values: ["-5"]}'), "never-matching-comparison")
+        assert message == (
             "9:87 Lt compares with a whole number of 0 or more, and `-5` is none:"
             " the scheduler cannot read the preference, and places the pod nowhere"
-        ]
+        )
 
 
 class TestUnparsablePreference:
@@ -97,7 +100,7 @@ class TestRedundantTerm:
 
 class TestDeprecatedNodeLabel:
     def test_both_in_alternative_terms_are_on_purpose(self) -> None:
-        old, new = ("{key: %skubernetes.io/os, operator: In, values: [linux]}" % prefix for prefix in ("beta.", ""))
+        old, new = (f"{{key: {prefix}kubernetes.io/os, operator: In, values: [linux]}}" for prefix in ("beta.", ""))
         assert lint(required(old, new)) == []
         assert places(lint(required(f"{old}, {new}"))) == ["a.yaml:10:38 warning deprecated-node-label"]
 
@@ -168,7 +171,6 @@ class TestUnlikelyTopologyKey:
         "key, why",
         [
             ("kubernetes.io/os", "it has the same value on every node"),
-            ("node-role.kubernetes.io/worker", "it says what a node can do or is there for, not where it is"),
             ("cpu-model.node.kubevirt.io/Haswell", "it says what a node can do or is there for, not where it is"),
             ("app", "it is a label of pods, and topology keys are labels of nodes"),
             ("app.kubernetes.io/name", "it is a label of pods, and topology keys are labels of nodes"),
@@ -179,9 +181,19 @@ class TestUnlikelyTopologyKey:
         (found,) = [each for each in lint(self.spread(key)) if each.rule == "unlikely-topology-key"]
         assert found.message == f"`{key}` in this spread constraint makes no failure domains: {why}"
 
-    @pytest.mark.parametrize("key", ["role", "name", "zone", "node.kubernetes.io/instance-type", "eks.amazonaws.com/nodegroup"])
+    @pytest.mark.parametrize(
+        "key", ["role", "name", "zone", "node.kubernetes.io/instance-type", "feature.node.kubernetes.io/placement-group"]
+    )
     def test_what_may(self, key: str) -> None:
         assert lint(self.spread(key)) == []
+
+    @pytest.mark.parametrize("when, reported", [("DoNotSchedule", 0), ("ScheduleAnyway", 1)])
+    def test_a_required_spread_over_a_role_holds_the_pods_to_nodes_that_have_it(self, when: str, reported: int) -> None:
+        text = self.spread("node-role.kubernetes.io/worker").replace("ScheduleAnyway", when)
+        assert len(said(text, "unlikely-topology-key")) == reported
+
+    def test_a_label_of_the_pods_is_known_by_what_the_term_itself_asks_for(self) -> None:
+        assert lint(self.spread("role").replace("{app: web}}\n", "{app: web, role: web}}\n")) == []
 
     @staticmethod
     def spread(key: str) -> str:

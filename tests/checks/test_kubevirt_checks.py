@@ -136,9 +136,10 @@ class TestMigrationImpossible:
             "        - matchExpressions:",
             "            - {key: kubernetes.io/hostname, operator: In, values: [w1]}",
         )
-        assert said(text, "migration-impossible") == [
+        (message,) = said(text, "migration-impossible")
+        assert message == (
             "16:74 evictionStrategy LiveMigrate asks for live migration, and the VM is required to run on `w1`:"
             " draining that node blocks for good"
-        ]
+        )
         assert lint(text.replace("[w1]", "[w1, w2]")) == []
         assert lint(text.replace("LiveMigrate", "LiveMigrateIfPossible")) == []

@@ -31,10 +31,11 @@ def hard(selector: str, skew: int = 1) -> str:
 class TestSpreadMissesItself:
     def test_a_key_that_is_nearly_there_is_named(self) -> None:
         text = deployment("tier: front", hard("{matchLabels: {teir: front}}"))
-        assert said(text, "spread-misses-itself") == [
+        (message,) = said(text, "spread-misses-itself")
+        assert message == (
             "12:107 this spread constraint does not count the pods that carry it:"
             " it asks for `teir In [front]`, and they have no label `teir` but `tier`"
-        ]
+        )
 
     def test_a_label_that_is_excluded_and_there(self) -> None:
         text = deployment("tier: front", hard("{matchExpressions: [{key: tier, operator: NotIn, values: [front]}]}"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from afflint.checks.constraint_selectors import (
+    SPREAD,
     LabelPlace,
     NodeSelection,
     has_placeholder,
@@ -221,20 +222,22 @@ def unlikely_topology_key(manifest: Manifest, _target: Target) -> Iterator[Match
     """Topology keys whose values do not tell failure domains apart."""
     if not isinstance(manifest, Workload):
         return
-    places = list(topology_keys(manifest))
-    on_pods = (
-        {*manifest.template_labels, *(key for item in manifest.constraints.selectors for key in _keys_asked(item))} if places else set()
-    )
-    for place in places:
-        why = node_labels.unlikely_domain(place.key, on_pods)
+    asked = {item.path[:-1]: item for item in manifest.constraints.selectors if item.path[-1] == "labelSelector"}
+    for place in topology_keys(manifest):
+        if place.key.startswith(_ROLES) and place.required and place.what in _HOLDS_TO_KEY:
+            continue  # It holds the pods to nodes that have the label at all, as OpenShift does with its own.
+        why = node_labels.unlikely_domain(place.key, _keys_asked(asked.get(place.group)))
         if why is not None:
             yield Match(place.path, f"{quoted(place.key)} in this {place.what} makes no failure domains: {why}")
 
 
-def _keys_asked(selector: Item) -> Iterator[str]:
-    parsed = parse_label_selector(selector.data)
-    if isinstance(parsed, Selector) and selector.path[-1] == "labelSelector":
-        yield from (requirement.key for requirement in parsed.requirements)
+_ROLES = "node-role.kubernetes.io/"
+_HOLDS_TO_KEY = ("required podAffinity", SPREAD)
+
+
+def _keys_asked(selector: Item | None) -> set[str]:
+    parsed = parse_label_selector(selector.data) if selector else None
+    return {requirement.key for requirement in parsed.requirements} if isinstance(parsed, Selector) else set()
 
 
 def pinned_node(manifest: Manifest, _target: Target) -> Iterator[Match]:

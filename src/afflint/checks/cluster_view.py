@@ -2,43 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
-from afflint.facts import Pods
+from afflint.checks.wording import listing
+from afflint.facts import PREFERRED_ANTI_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREAD, Pods, Reach
 from afflint.fleet import Fleet
-from afflint.kube.node_labels import REGION, ZONE
-from afflint.node_files import NodeFact
-from afflint.placement import Cluster
+from afflint.kube.constraints import constraints_of, items
+from afflint.kube.node_labels import HOSTNAME, ZONE
+from afflint.kube.placeholders import is_placeholder
+from afflint.kube.selectors import NODE_NAME, matches
+from afflint.kube.taints import first_untolerated
+from afflint.node_files import NodeFact, with_kubelet_labels
 from afflint.placement.arrangement import Arrangement, Inventory, arrange
 from afflint.placement.failures import Failure
-from afflint.placement.inventory import InventoryError
+from afflint.placement.nodes import read_node
 from afflint.placement.replicas import PodMaker
 from afflint.placement.survey import Survey
+
+MOST_NAMED = 4
+"""So many names a message lists before it only counts."""
+
+
+class Part(NamedTuple):
+    """What fails together: nodes that share the value ``name`` of the label ``key``. ``word`` is what people call it: zone."""
+
+    word: str
+    name: str
+    key: str
 
 
 class ClusterView:
     """Computed as it is asked for: a run without placement rules never schedules anything."""
 
     def __init__(self, nodes: Sequence[NodeFact], fleet: Fleet, host_key: str) -> None:
-        self.nodes = list(nodes)
+        self.nodes = with_kubelet_labels(nodes)
         self.host_key = host_key
         self._fleet = fleet
-        self._usable: dict[int, list[NodeFact]] = {}
+        self._by_name = {node.name: node for node in self.nodes}
 
     @cached_property
     def makers(self) -> list[PodMaker]:
-        """The workloads in the order of the manifests."""
-        return [pods.maker for pods in self._fleet.pods if pods.maker is not None]
+        """The workloads in the order of the manifests.
+
+        Of objects that a cluster would take for one and the same only the first counts: overlays repeat what they change. Those in
+        which a value is yet to be filled in are left out.
+        """
+        found: dict[str, PodMaker] = {}
+        for pods in self._fleet.pods:
+            if pods.maker is not None and not any(map(is_placeholder, _texts(pods.spec))):
+                found.setdefault(pods.maker.key, pods.maker)
+        return list(found.values())
 
     @cached_property
-    def _pods_by_maker(self) -> dict[tuple[object, ...], Pods]:
+    def _pods_by_place(self) -> dict[tuple[object, ...], Pods]:
         return {_place_of(pods.maker): pods for pods in self._fleet.pods if pods.maker is not None}
 
     def pods_of(self, maker: PodMaker) -> Pods:
         """The manifest that a workload was read from."""
-        return self._pods_by_maker[_place_of(maker)]
+        return self._pods_by_place[_place_of(maker)]
 
     @cached_property
     def survey(self) -> Survey:
@@ -54,45 +77,93 @@ class ClusterView:
     def _inventory(self) -> Inventory:
         return Inventory([node.data for node in self.nodes])
 
+    # --- what may fail -------------------------------------------------------------------------------------------------
+
     @cached_property
+    def parts(self) -> dict[str, Part]:
+        """What may fail, by the name of the failure: every single node, zone and physical host."""
+        return {failure.what: part for failure, part in self._failures}
+
+    @property
     def failures(self) -> list[Failure]:
-        """Every single node, zone and physical host, as far as the nodes are labelled with more than one."""
-        found = [Failure(f"node {node.name}", (node.name,)) for node in sorted(self.nodes, key=lambda node: node.name)]
-        for key, word in ((ZONE, "zone"), (REGION, "region"), (self.host_key, "physical host")):
+        """The failures that leave at least one node that takes workloads, and each set of nodes once."""
+        return [failure for failure, _ in self._failures]
+
+    @cached_property
+    def _failures(self) -> list[tuple[Failure, Part]]:
+        workers = {node.name for node in self.nodes if is_open(node)}
+        found: dict[tuple[str, ...], tuple[Failure, Part]] = {}
+        for part, names in self._parts():
+            # When nothing remains to run on, how workloads are placed makes no difference.
+            if not workers <= set(names):
+                found.setdefault(names, (Failure(f"{part.word} {part.name}", names), part))
+        return list(found.values())
+
+    def _parts(self) -> Iterator[tuple[Part, tuple[str, ...]]]:
+        for name in sorted(self._by_name):
+            yield Part("node", name, HOSTNAME), (name,)
+        for word, key in (("zone", ZONE), ("physical host", self.host_key)):
             nodes_of: dict[str, list[str]] = {}
             for node in self.nodes:
                 if key in node.labels:
                     nodes_of.setdefault(node.labels[key], []).append(node.name)
-            if len(nodes_of) > 1:
-                found += [Failure(f"{word} {value}", tuple(names)) for value, names in sorted(nodes_of.items())]
-        return found
+            for value, names in sorted(nodes_of.items()):
+                yield Part(word, value, key), tuple(names)
+
+    def asks_for(self, maker: PodMaker) -> set[str]:
+        """The node labels by which a workload is required to choose its nodes; for nodes by name that of the host name."""
+        constraints = constraints_of(dict(maker.pod), ())
+        keys: set[str] = set(constraints.node_selector.data) if constraints.node_selector else set()
+        for term in constraints.node_terms:
+            if term.required:
+                keys |= {str(each.data.get("key")) for each in items(term.data, "matchExpressions", ())}
+                keys |= {HOSTNAME for each in items(term.data, "matchFields", ()) if each.data.get("key") == NODE_NAME}
+        return keys
+
+    # --- where pods may be ---------------------------------------------------------------------------------------------
 
     def usable(self, pods: Pods) -> list[NodeFact]:
-        """The nodes that the node constraints and tolerations of some pods leave them, cordons aside."""
-        if id(pods) not in self._usable:
-            spec = pods.spec or {}
-            affinity = spec.get("affinity")
-            node_affinity = affinity.get("nodeAffinity") if type(affinity) is dict else None
-            bare = {
-                "nodeSelector": spec.get("nodeSelector"),
-                "tolerations": spec.get("tolerations"),
-                "affinity": {"nodeAffinity": node_affinity},
-            }
-            try:
-                names = set(self._uncordoned.feasible_nodes({"metadata": {"name": "any"}, "spec": bare}))
-            except InventoryError:
-                names = set()  # Malformed constraints are reported as such.
-            self._usable[id(pods)] = [node for node in self.nodes if node.name in names]
-        return self._usable[id(pods)]
+        """The nodes that the node constraints and tolerations of some pods leave them; none for what is no whole workload."""
+        return [self._by_name[name] for name in self._usable.get(_place_of(pods.maker), ())] if pods.maker is not None else []
 
     @cached_property
-    def _uncordoned(self) -> Cluster:
-        # A cordon is for a while; what the labels of a node are worth does not depend on it.
-        return Cluster([_uncordoned(node.data) for node in self.nodes])
+    def _usable(self) -> dict[tuple[object, ...], list[str]]:
+        survey = self.survey
+        return {
+            # Malformed constraints are reported as such: such pods have no template.
+            _place_of(maker): [survey.table.names[node] for node in survey.fit(compiled.template).candidates]
+            for maker, compiled in zip(survey.makers, survey.compiled, strict=True)
+            if compiled.template is not None and not maker.node_name
+        }
 
 
-def _uncordoned(node: dict[str, Any]) -> dict[str, Any]:
-    return {**node, "spec": {**node.get("spec", {}), "unschedulable": False}}
+def keeps_apart(reach: Reach, pods: Pods) -> bool:
+    """Whether a constraint keeps, or prefers to keep, the pods that carry it apart from each other."""
+    return reach.what in (REQUIRED_ANTI_AFFINITY, PREFERRED_ANTI_AFFINITY, SPREAD) and matches(reach.selector, pods.template_labels)
+
+
+def few(words: Sequence[str], last: str = "and") -> str:
+    """``a, b, c, d and 3 more``."""
+    return listing([*words[:MOST_NAMED], *([f"{len(words) - MOST_NAMED} more"] if len(words) > MOST_NAMED else [])], last)
+
+
+def is_open(node: NodeFact) -> bool:
+    """Whether a node takes pods that tolerate nothing."""
+    read = read_node(node.data)
+    return not read.unschedulable and first_untolerated(read.taints, ()) is None
+
+
+def _texts(data: Any) -> Iterable[str]:
+    """Every string in some data, keys included."""
+    if type(data) is str:
+        yield data
+    elif type(data) is dict:
+        for key, value in data.items():
+            yield from _texts(key)
+            yield from _texts(value)
+    elif type(data) is list:
+        for value in data:
+            yield from _texts(value)
 
 
 def _place_of(maker: PodMaker | None) -> tuple[object, ...]:

@@ -20,8 +20,8 @@ _ANTI = (REQUIRED_ANTI_AFFINITY, PREFERRED_ANTI_AFFINITY)
 _MOST_NAMED = 3
 # Where a selector matches more workloads than this, nothing is concluded from what each of them is like.
 _MOST_TARGETS = 20
-_MOST_WAITING = 1000
-_LOOKED_AT = 100
+# For each workload of the fleet so many others may be remembered as those it waits for: cycles are short, and lists of targets are shared.
+_WAITING_EACH = 10
 
 
 class _Needs(NamedTuple):
@@ -64,6 +64,7 @@ class _Waiting:
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
+        self._room = _WAITING_EACH * (len(fleet.pods) + 100)
         self.stuck: dict[PodsKey, _Needs] = {need.pods.key: need for need in _needs(fleet) if not need.may_go_first}
         self._targets: dict[tuple[object, ...], list[Pods]] = {}
         askers: dict[tuple[object, ...], list[PodsKey]] = {}
@@ -85,8 +86,9 @@ class _Waiting:
         """The pods that would do, if all of them wait as well; none when one of them does not, or there may be others elsewhere."""
         targets: list[Pods] = []
         for target in self._fleet.selected_by_all(need.reaches):
-            if target.key not in self.stuck or len(targets) == _MOST_WAITING:
+            if target.key not in self.stuck or not self._room:
                 return []
+            self._room -= 1
             targets.append(target)
         return targets
 
@@ -222,7 +224,7 @@ def no_single_target(fleet: Fleet, _target: Target) -> Iterator[FleetMatch]:
 def _first_related(fleet: Fleet, reach: Reach) -> Pods | None:
     if not reach.selector.requirements:
         return None
-    return next((pods for pods in islice(fleet.selected(reach), _LOOKED_AT) if fleet.related(reach, pods)), None)
+    return next((pods for pods in islice(fleet.selected(reach), _MOST_TARGETS) if fleet.related(reach, pods)), None)
 
 
 def affinity_target_missing(fleet: Fleet, target: Target) -> Iterator[FleetMatch]:
@@ -231,7 +233,7 @@ def affinity_target_missing(fleet: Fleet, target: Target) -> Iterator[FleetMatch
         owner = fleet.owner(reach) if reach.what in _POD_TERMS else None
         if owner is None or not reach.selector.requirements or fleet.is_selected(reach):
             continue
-        if any(fleet.related(reach, pods) for pods in islice(fleet.nearly_selected(reach), _LOOKED_AT)):
+        if fleet.is_nearly_selected(reach):
             continue  # label-not-on-template says so, where the label stands.
         miss = _meant(fleet, reach, owner)
         if miss is not None:

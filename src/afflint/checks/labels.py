@@ -21,7 +21,7 @@ _TOOL_PREFIXES = (
     "kubevirt.io/", "vm.kubevirt.io/", "instancetype.kubevirt.io/", "template.kubevirt.io/", "os.template.kubevirt.io/",
     "workload.template.kubevirt.io/", "flavor.template.kubevirt.io/", "k8s-app", "chart", "heritage", "release",
 )  # fmt: skip
-_MOST_RELATED, _LOOKED_AT = 3, 50
+_MOST_RELATED, _LOOKED_AT = 3, 20
 
 
 def selector_matches_nothing(manifest: Manifest, _target: Target) -> Iterator[Match]:
@@ -109,9 +109,11 @@ def label_not_on_template(fleet: Fleet, _target: Target) -> Iterator[FleetMatch]
             if not pods.labels_known or matches(first.selector, pods.template_labels):
                 continue
             own = group.carried_by(pods)
-            if own is not None and any(may_mean(own, each) for each in islice(fleet.selected(own), _LOOKED_AT)):
+            # Its copy for another cluster is nobody else: that one being right does not mend this one.
+            selected = [each for each in islice(fleet.selected(first), _LOOKED_AT) if not _is_copy(each, pods)]
+            if own is not None and any(may_mean(own, each) for each in selected):
                 own = None  # The selector reaches somebody, who may be meant.
-            others = [] if fleet.is_selected(first) else group.others(fleet, pods)
+            others = [] if selected else group.others(fleet, pods)
             if own is not None or others:
                 for key in _needed(first.selector, pods):
                     asked.setdefault((pods.site, key), _Asked(pods, own, others))
@@ -154,7 +156,15 @@ class _Group:
         folders = _here_and_above(pods.site)
         near = [reach for folder in folders for reach in islice(self._by_folder.get(folder, ()), _LOOKED_AT)]
         candidates = dict.fromkeys([*near, *islice(self.reaches, _LOOKED_AT)])
-        return [reach for reach in candidates if (reach.site, reach.template_path) != pods.key and fleet.related(reach, pods)]
+        elsewhere = (each for each in candidates if (each.site, each.template_path) != pods.key and not _is_copy(each, pods))
+        return [reach for reach in elsewhere if fleet.related(reach, pods)]
+
+
+def _is_copy(one: Pods | Reach, other: Pods) -> bool:
+    """Whether these stand in two manifests of the same object: a repository may hold it once for each cluster."""
+    if one.site == other.site or one.ref.name is None:
+        return False
+    return (one.ref.kind, one.ref.namespace, one.ref.name) == (other.ref.kind, other.ref.namespace, other.ref.name)
 
 
 def _here_and_above(site: Site) -> list[tuple[str, ...]]:
@@ -187,7 +197,8 @@ def _depended_on(asked: _Asked, key: str) -> Match:
         message += f"the {others[0].what} of {others[0].title} asks for it"
     more = len(others) if own else len(others) - 1
     if more:
-        message += f", as {'does one more selector' if more == 1 else f'do {more} more selectors'}"
+        count = str(more) if more < _LOOKED_AT else "many"
+        message += ", as does one more selector" if more == 1 else f", as do {count} more selectors"
     related = tuple(
         Place(reach.site.file, reach.site.document, reach.path, True, f"the {reach.what} of {reach.title} that asks for {label}")
         for reach in [*([own] if own else []), *others][:_MOST_RELATED]

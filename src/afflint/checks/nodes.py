@@ -2,62 +2,92 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
-from afflint.checks.cluster_view import ClusterView
+from afflint.checks.cluster_view import MOST_NAMED, ClusterView, few, is_open, keeps_apart
 from afflint.checks.match import FleetMatch, Match, Place, Target
-from afflint.checks.wording import listing, nearest, quoted
-from afflint.facts import Pods
+from afflint.checks.wording import nearest, quoted
+from afflint.facts import REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREAD, Pods, Reach
 from afflint.findings import ObjectRef, Path, Severity
-from afflint.fleet import Fleet, is_slip
+from afflint.fleet import Fleet
 from afflint.kube.constraints import constraints_of, items
+from afflint.kube.near_misses import Slips
 from afflint.kube.node_labels import DEPRECATED, HOSTNAME, REGION, ZONE, meant
+from afflint.kube.placeholders import is_placeholder
 from afflint.node_files import NodeFact
-
-_MOST_NAMED = 4
 
 
 def inconsistent_node_labels(fleet: Fleet, view: ClusterView, _target: Target) -> Iterator[FleetMatch]:
-    """Topology keys in use that some of the nodes, where the pods may run, do not carry."""
-    missing: dict[str, dict[str, list[tuple[Pods, Place, str]]]] = defaultdict(lambda: defaultdict(list))
+    """Topology keys in use that some of the nodes, where the pods may run, do not carry; and well-known ones that most nodes carry."""
+    missing: dict[str, dict[str, list[_User]]] = defaultdict(lambda: defaultdict(list))
     for reach in fleet.reaches:
-        pods = fleet.owner(reach)
-        key = reach.topology_key
-        if pods is None or not key or pods.spec is None:
-            continue
-        lacking = [node for node in view.usable(pods) if key not in node.labels]
-        if not lacking or len(lacking) == len(view.usable(pods)):
+        pods, key = fleet.owner(reach), reach.topology_key
+        usable = view.usable(pods) if pods is not None else []
+        lacking = [node for node in usable if key not in node.labels]
+        if pods is None or not key or not lacking or len(lacking) == len(usable):
             continue  # A key that no node carries is unknown-node-label's affair.
         place = Place(reach.site.file, reach.site.document, (*reach.path[:-1], "topologyKey"), False, f"{reach.what} of {reach.title}")
         for node in lacking:
-            missing[key][node.name].append((pods, place, reach.what))
-    by_name = {node.name: node for node in view.nodes}
-    for key, nodes in missing.items():
-        for name, users in nodes.items():
-            yield _lacks(by_name[name], key, users)
+            missing[key][node.name].append(_User(pods.title, place, *_effect(reach)))
+    for key, users_of in missing.items():
+        lacks = [(node, users_of[node.name]) for node in view.nodes if node.name in users_of]
+        if len(lacks) > _MOST_APART:
+            yield _lacks(lacks[0][0], key, list(dict.fromkeys(user for _, users in lacks for user in users)), len(lacks))
+        else:
+            for node, users in lacks:
+                yield _lacks(node, key, users)
+    yield from _unlabelled(view, set(missing))
 
 
-def _lacks(node: NodeFact, key: str, users: list[tuple[Pods, Place, str]]) -> FleetMatch:
-    titles = list(dict.fromkeys(pods.title for pods, _, _ in users))
-    shown = listing([*titles[:_MOST_NAMED], *([f"{len(titles) - _MOST_NAMED} more"] if len(titles) > _MOST_NAMED else [])])
-    effects = {_EFFECT[what] for _, _, what in users if what in _EFFECT}
+class _User(NamedTuple):
+    """A constraint over a topology key, and what it comes to on a node without that key."""
+
+    title: str
+    place: Place
+    effect: str
+    severity: Severity
+
+
+# So many nodes are named one by one; where more lack a label, the first stands for all.
+_MOST_APART = 8
+
+
+def _lacks(node: NodeFact, key: str, users: list[_User], nodes: int = 1) -> FleetMatch:
+    titles = list(dict.fromkeys(user.title for user in users))
     verb = "is" if len(titles) == 1 else "are"
-    message = f"node {node.name} lacks the label {quoted(key)}, by which {shown} {verb} placed: {'; '.join(sorted(effects))}"
-    remedy = f"Label the node as the others are: `kubectl label node {node.name} {key}=…`; or keep the pods off it."
-    related = tuple(place for _, place, _ in users[:_MOST_NAMED])
-    match = Match(node.labels_path, message, remedy, key=True, related=related)
-    return FleetMatch(node.site, ObjectRef("v1", "Node", None, node.name), match)
+    effects = "; ".join(dict.fromkeys(user.effect for user in users))
+    who = f"node {node.name} lacks" if nodes == 1 else f"{nodes} nodes lack (node {node.name} is the first)"
+    message = f"{who} the label {quoted(key)}, by which {few(titles)} {verb} placed: {effects}"
+    remedy = f"Label it as the others are: `kubectl label node {node.name} {key}=…`; or keep the pods off it."
+    severity: Severity = "error" if any(user.severity == "error" for user in users) else "warning"
+    related = tuple(user.place for user in users[:MOST_NAMED])
+    return _at_labels(node, Match(node.labels_path, message, remedy, key=True, related=related, severity=severity))
 
 
-_EFFECT = {
-    "required podAntiAffinity": "on this node it keeps nothing apart",
-    "preferred podAntiAffinity": "on this node the preference is ignored",
-    "required podAffinity": "on this node the pods never start",
-    "preferred podAffinity": "on this node the preference is ignored",
-    "topologySpreadConstraint": "a required spread never uses this node, and its pods are not counted",
-}
+def _effect(reach: Reach) -> tuple[str, Severity]:
+    """What a constraint is worth on a node without its topology key."""
+    if reach.what == REQUIRED_ANTI_AFFINITY:
+        return "there the required podAntiAffinity keeps nothing apart", "error"
+    if reach.what == REQUIRED_AFFINITY:
+        return "with the required podAffinity pods never start there", "error"
+    if reach.what == SPREAD and reach.max_skew is not None:
+        return "the required spread never uses such a node and does not count its pods", "error"
+    return "preferences pass over such a node", "warning"
+
+
+def _unlabelled(view: ClusterView, told: set[str]) -> Iterator[FleetMatch]:
+    """Nodes open to all pods without a well-known topology label that most of the others have: default spreading goes by these."""
+    nodes = [node for node in view.nodes if is_open(node)]
+    for key in (HOSTNAME, ZONE, REGION, view.host_key):
+        lacking = [node for node in nodes if key not in node.labels]
+        if key not in told and lacking and 2 * len(lacking) < len(nodes):
+            have = f"which {len(nodes) - len(lacking)} of the {len(nodes)} nodes that are open to all pods carry"
+            for node in lacking:
+                message = f"node {node.name} lacks the label {quoted(key)}, {have}"
+                remedy = f"Label it as the others are: `kubectl label node {node.name} {key}=…`."
+                yield _at_labels(node, Match(node.labels_path, message, remedy, key=True, severity="warning"))
 
 
 def inconsistent_topology(_fleet: Fleet, view: ClusterView, _target: Target) -> Iterator[FleetMatch]:
@@ -78,19 +108,21 @@ def inconsistent_topology(_fleet: Fleet, view: ClusterView, _target: Target) -> 
 
 
 def _zones_in_two_regions(nodes: Iterable[NodeFact]) -> Iterator[FleetMatch]:
-    regions: dict[str, Counter[str]] = defaultdict(Counter)
+    found: dict[str, dict[str, list[NodeFact]]] = defaultdict(lambda: defaultdict(list))
     for node in nodes:
         if ZONE in node.labels and REGION in node.labels:
-            regions[node.labels[ZONE]][node.labels[REGION]] += 1
-    for node in nodes:
-        zone, region = node.labels.get(ZONE), node.labels.get(REGION)
-        if zone is None or region is None or len(regions[zone]) < 2:
-            continue
-        usual = min(regions[zone], key=lambda name: (-regions[zone][name], name))
-        if region != usual:
-            others = f"{regions[zone][usual]} other nodes of it are in {quoted(usual)}"
-            message = f"node {node.name} puts zone {quoted(zone)} in region {quoted(region)}; {others}"
-            yield _at_label(node, REGION, message, "A zone lies in one region: correct the region, or give the zone a name of its own.")
+            found[node.labels[ZONE]][node.labels[REGION]].append(node)
+    for zone, regions in found.items():
+        usual = min(regions, key=lambda name: (-len(regions[name]), name))
+        for region, inside in regions.items():
+            for node in inside if region != usual else ():
+                message = f"node {node.name} puts zone {quoted(zone)} in region {quoted(region)}; {_are(regions[usual])} in {quoted(usual)}"
+                remedy = "A zone lies in one region: correct the region, or give the zone a name of its own."
+                yield _at_label(node, REGION, message, remedy, _place(regions[usual][0], REGION))
+
+
+def _are(nodes: list[NodeFact]) -> str:
+    return f"{_count(nodes)} {'is' if len(nodes) == 1 else 'are'}"
 
 
 def near_duplicate_label(_fleet: Fleet, view: ClusterView, _target: Target) -> Iterator[FleetMatch]:
@@ -101,53 +133,36 @@ def near_duplicate_label(_fleet: Fleet, view: ClusterView, _target: Target) -> I
         for key, value in node.labels.items():
             carriers[key].append(node)
             values[key][value].append(node)
-    own = [key for key in carriers if not _is_well_known(key)]
-    yield from _slips(own, carriers)
-    for key in own:
-        if len(values[key]) <= len(view.nodes) // 2 or len(values[key]) <= 3:
-            yield from _value_slips(key, values[key])
+    own = {key: nodes for key, nodes in carriers.items() if not _is_well_known(key)}
+    for rare, usual in _slips(own):
+        # Keys that stand side by side on a node are told apart by whoever set them.
+        if {node.name for node in own[rare]}.isdisjoint(node.name for node in own[usual]):
+            message = f"the label key {quoted(rare)} on {_count(own[rare])} is nearly {quoted(usual)} on {_count(own[usual])}"
+            remedy = f"If one key is meant, write `{usual}` everywhere."
+            yield _at_label(own[rare][0], rare, message, remedy, _place(own[usual][0], usual), key=True)
+    for key in (*own, ZONE, REGION):
+        # Where nearly every node has a value of its own, as with serial numbers, likeness says nothing.
+        if len(values[key]) <= max(len(view.nodes) // 2, 3):
+            for rare, usual in _slips(values[key]):
+                there, others = values[key][rare], values[key][usual]
+                message = f"{quoted(f'{key}: {rare}')} on {_count(there)} is nearly {quoted(f'{key}: {usual}')} on {_count(others)}"
+                yield _at_label(there[0], key, message, f"If one value is meant, write `{usual}` everywhere.", _place(others[0], key))
 
 
-def _slips(keys: list[str], carriers: dict[str, list[NodeFact]]) -> Iterator[FleetMatch]:
-    for index, key in enumerate(keys[:_MOST_COMPARED]):
-        for other in keys[index + 1 : _MOST_COMPARED]:
-            if not (is_slip(key, other) or _plural(key, other)) or {node.name for node in carriers[key]} & {
-                node.name for node in carriers[other]
-            }:
-                continue
-            rare, usual = sorted((key, other), key=lambda name: (len(carriers[name]), name))
-            node = carriers[rare][0]
-            message = f"the label key {quoted(rare)} on {_count(carriers[rare])} is nearly {quoted(usual)} on {_count(carriers[usual])}"
-            yield _at_label(
-                node, rare, message, f"If one key is meant, write `{usual}` everywhere.", _place(carriers[usual][0], usual), key=True
-            )
-
-
-def _value_slips(key: str, values: dict[str, list[NodeFact]]) -> Iterator[FleetMatch]:
-    names = list(values)[:_MOST_COMPARED]
-    for index, value in enumerate(names):
-        for other in names[index + 1 :]:
-            if not is_slip(value, other):
-                continue
-            rare, usual = sorted((value, other), key=lambda name: (len(values[name]), name))
-            node = values[rare][0]
-            message = (
-                f"{quoted(f'{key}: {rare}')} on {_count(values[rare])} is nearly {quoted(f'{key}: {usual}')} on {_count(values[usual])}"
-            )
-            yield _at_label(node, key, message, f"If one value is meant, write `{usual}` everywhere.", _place(values[usual][0], key))
-
-
-# Labels are compared in pairs: so many are enough for every cluster that people label by hand.
-_MOST_COMPARED = 200
+def _slips(words: dict[str, list[NodeFact]]) -> Iterator[tuple[str, str]]:
+    """Words that are a slip of another, the rarer one first; ``words`` holds the nodes of each."""
+    near = Slips(words)
+    for word, nodes in words.items():
+        alike = [*near.of(word), *(each for each in (f"{word}s", word.removesuffix("s")) if each != word and each in words)]
+        for other in dict.fromkeys(alike):
+            # Each pair is met from both sides.
+            if (len(nodes), word) < (len(words[other]), other):
+                yield word, other
 
 
 def _is_well_known(key: str) -> bool:
     prefix = key.rpartition("/")[0]
     return prefix.endswith(("kubernetes.io", "k8s.io", "kubevirt.io"))
-
-
-def _plural(one: str, other: str) -> bool:
-    return one + "s" == other or other + "s" == one
 
 
 def _count(nodes: list[NodeFact]) -> str:
@@ -156,27 +171,28 @@ def _count(nodes: list[NodeFact]) -> str:
 
 def shared_host(fleet: Fleet, view: ClusterView, _target: Target) -> Iterator[FleetMatch]:
     """Replicas kept on different nodes, where nodes share a physical host."""
-    key = view.host_key
-    hosts: dict[str, list[NodeFact]] = defaultdict(list)
+    hosts: dict[str, list[str]] = defaultdict(list)
     for node in view.nodes:
-        if key in node.labels:
-            hosts[node.labels[key]].append(node)
+        if view.host_key in node.labels:
+            hosts[node.labels[view.host_key]].append(node.name)
+    if all(len(names) == 1 for names in hosts.values()):
+        return
     for reach in fleet.reaches:
         pods = fleet.owner(reach)
-        if pods is None or reach.topology_key != HOSTNAME or "podAffinity" in reach.what or not pods.may_replicate or pods.spec is None:
+        if pods is None or reach.topology_key != HOSTNAME or not keeps_apart(reach, pods) or not pods.may_replicate:
             continue
-        if any(each.topology_key in (key, ZONE, REGION) for each in fleet.reaches_of(pods)):
-            continue
+        apart = {each.topology_key for each in fleet.reaches_of(pods) if keeps_apart(each, pods)}
+        if not apart.isdisjoint((view.host_key, ZONE, REGION)):
+            continue  # What is spread over zones loses more with a zone than with a host.
         usable = {node.name for node in view.usable(pods)}
-        shared = {host: [node.name for node in nodes if node.name in usable] for host, nodes in hosts.items()}
-        shared = {host: names for host, names in shared.items() if len(names) > 1}
+        shared = {host: names for host, all_names in hosts.items() if len(names := sorted(usable.intersection(all_names))) > 1}
         if shared:
             host, names = min(shared.items())
-            message = f"replicas on different nodes can still share a physical host: {listing(names[:_MOST_NAMED])} run on {quoted(host)}"
+            message = f"replicas on different nodes can still share a physical host: {few(names)} run on {quoted(host)}"
             if len(shared) > 1:
-                message += f", and {len(shared) - 1} more hosts carry several nodes"
-            place = Place(reach.site.file, reach.site.document, (*reach.path[:-1], "topologyKey"), False, "")
-            yield FleetMatch(reach.site, reach.ref, Match(place.path, message, f"Spread over `{key}` as well."))
+                message += f", and {len(shared) - 1} more {'hosts carry' if len(shared) > 2 else 'host carries'} several nodes"
+            path = (*reach.path[:-1], "topologyKey")
+            yield FleetMatch(reach.site, reach.ref, Match(path, message, f"Spread over `{view.host_key}` as well."))
 
 
 def _place(node: NodeFact, key: str) -> Place:
@@ -186,7 +202,10 @@ def _place(node: NodeFact, key: str) -> Place:
 
 
 def _at_label(node: NodeFact, label: str, message: str, remedy: str, *related: Place, key: bool = False) -> FleetMatch:
-    match = Match((*node.labels_path, label), message, remedy, key=key, related=related)
+    return _at_labels(node, Match((*node.labels_path, label), message, remedy, key=key, related=related))
+
+
+def _at_labels(node: NodeFact, match: Match) -> FleetMatch:
     return FleetMatch(node.site, ObjectRef("v1", "Node", None, node.name), match)
 
 
@@ -197,13 +216,17 @@ def unknown_to_inventory(fleet: Fleet, view: ClusterView, _target: Target) -> It
         if pods.spec is None:
             continue
         for path, key, is_key, required, effect in _uses(pods):
-            if key not in known and meant(key) is None and not key.startswith(_ADDED_LATER):
+            if key not in known and meant(key) is None and not key.startswith(_ADDED_LATER) and not is_placeholder(key):
                 close = nearest(key, known)
                 hint = f"; did you mean {quoted(close)}?" if close else ""
-                message = f"none of the {len(view.nodes)} nodes carries the label {quoted(key)}, so {effect}{hint}"
+                message = f"{_none_of(len(view.nodes))} carries the label {quoted(key)}, so {effect}{hint}"
                 remedy = f"Write `{close}`." if close else "Label the nodes, or ask for a label that they have."
                 severity: Severity = "error" if required else "warning"
                 yield FleetMatch(pods.site, pods.ref, Match(path, message, remedy, key=is_key, severity=severity))
+
+
+def _none_of(nodes: int) -> str:
+    return f"none of the {nodes} nodes" if nodes > 1 else "no node"
 
 
 # A list of nodes written by hand rarely has what kubelet, virt-handler and device plugins add.

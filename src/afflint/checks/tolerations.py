@@ -51,7 +51,7 @@ def untolerated_control_plane(manifest: Manifest, _target: Target) -> Iterator[M
     tolerations = [toleration for _, toleration in _parsed(manifest)]
     if any(tolerated(Taint(role, "", "NoSchedule"), tolerations) for role in (MASTER, CONTROL_PLANE)):
         return
-    message = f"only nodes with {quoted(key)} will do, and these are usually tainted {quoted(key + ':NoSchedule')}, which is not tolerated"
+    message = f"only nodes with {quoted(key)} will do; these are usually tainted {quoted('NoSchedule')}, and nothing here tolerates that"
     yield Match(path, message, key=is_key)
 
 

@@ -39,6 +39,11 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     for each in candidates:
         if _fold(each) == folded:
             return each
+    # Two letters in each other's place are too far apart for difflib in a short word.
+    letters = sorted(folded)
+    for each in candidates:
+        if len(each) == len(word) and sorted(_fold(each)) == letters:
+            return each
     import difflib
 
     close = difflib.get_close_matches(word, candidates, n=1, cutoff=0.72)

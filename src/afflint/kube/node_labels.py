@@ -81,14 +81,14 @@ _CAPABILITIES = (
     "node-role.kubernetes.io/", "cpu-model.node.kubevirt.io/", "cpu-model-migration.node.kubevirt.io/", "cpu-feature.node.kubevirt.io/",
     "cpu-vendor.node.kubevirt.io/", "cpu-timer.node.kubevirt.io/", "host-model-cpu.node.kubevirt.io/", "hyperv.node.kubevirt.io/",
     "host-model-required-features.node.kubevirt.io/", "machine-type.node.kubevirt.io/", "scheduling.node.kubevirt.io/",
-    "node-labeller.kubevirt.io/", "feature.node.kubernetes.io/", "kubevirt.io/schedulable", "kubevirt.io/cpumanager",
+    "node-labeller.kubevirt.io/", "kubevirt.io/schedulable", "kubevirt.io/cpumanager",
     "kubevirt.io/realtime", "kubevirt.io/sev", "kubevirt.io/tdx", "kubevirt.io/ksm-enabled", "kubevirt.io/vm-arch-",
 )  # fmt: skip
 _ONLY_ON_PODS = (
     "app.kubernetes.io/", "helm.sh/", "batch.kubernetes.io/", "statefulset.kubernetes.io/", "apps.kubernetes.io/", "vm.kubevirt.io/",
     "vmi.kubevirt.io/", "kubevirt.io/domain", "kubevirt.io/vm", "kubevirt.io/created-by", "pod-template-hash", "controller-revision-hash",
 )  # fmt: skip
-# Common on pods and rare on nodes: known for labels of pods where the pods in question have them.
+# Common on pods and rare on nodes: known for labels of pods where pods are selected by them.
 _USUAL_ON_PODS = frozenset(("app", "k8s-app", "component", "tier", "role", "name", "instance", "release", "service"))
 
 _WIDTH = {HOSTNAME: 0, "node.cluster.x-k8s.io/esxi-host": 1, ZONE: 2, REGION: 3}
@@ -118,7 +118,7 @@ def meant(key: str) -> str | None:
 def unlikely_domain(key: str, pod_labels: Container[str] = ()) -> str | None:
     """Why nodes that share a value of this label are no failure domain; None where they may be one.
 
-    ``pod_labels`` are the labels that the pods in question have or are selected by.
+    ``pod_labels`` are the labels by which the pods in question are selected.
     """
     if key in _CONSTANT:
         return "it has the same value on every node"

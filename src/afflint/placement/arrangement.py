@@ -15,7 +15,10 @@ Identity = tuple[str, str]
 
 
 class Inventory(NamedTuple):
-    """The objects that a cluster consists of, as parsed. ``pods`` are those that run already."""
+    """The objects that a cluster consists of, as parsed. ``pods`` are those that run already.
+
+    With ``resources`` pods go only where there is room for what they request.
+    """
 
     nodes: Sequence[object]
     pods: Sequence[object] = ()
@@ -24,6 +27,7 @@ class Inventory(NamedTuple):
     replica_sets: Sequence[object] = ()
     stateful_sets: Sequence[object] = ()
     replication_controllers: Sequence[object] = ()
+    resources: bool = False
 
     def cluster(self, makers: Sequence[PodMaker] = ()) -> Cluster:
         """The cluster before any workload is placed; it knows the controllers of their pods. Running pods of theirs are left out."""
@@ -41,6 +45,7 @@ class Inventory(NamedTuple):
             [*self.replica_sets, *owners["ReplicaSet"]],
             [*self.stateful_sets, *owners["StatefulSet"]],
             [*self.replication_controllers, *owners["ReplicationController"]],
+            resources=self.resources,
         )
 
     def replaced(self, makers: Sequence[PodMaker]) -> set[int]:

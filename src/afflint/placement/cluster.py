@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from afflint.kube.selectors import AnyOf, Malformed
-from afflint.placement import interpod_affinity, topology_spread
+from afflint.placement import interpod_affinity, node_resources, topology_spread
 from afflint.placement.directory import Directory
 from afflint.placement.interpod_affinity import INTER_POD_AFFINITY
 from afflint.placement.inventory import refuse
 from afflint.placement.node_fit import NODE_AFFINITY, TAINT_TOLERATION, NodeFit
+from afflint.placement.node_resources import NODE_RESOURCES_FIT, Shortage
 from afflint.placement.nodes import NodeTable, read_node
 from afflint.placement.occupancy import MatchTables, Occupancy
 from afflint.placement.pods import NodeRules, Pod, Preference, read_pod
@@ -68,6 +69,7 @@ class _Filtered(NamedTuple):
     """The numbers of the nodes that are left after each stage of the filters."""
 
     fit: NodeFit
+    roomy: list[int]
     spread: list[int]
     feasible: list[int]
     everywhere: str | None = None
@@ -85,10 +87,11 @@ class Cluster:
     """Nodes, what runs on them, and what the scheduler needs to know beside.
 
     Objects are taken as parsed from YAML or JSON. Pods without a node, on an unknown node or already finished do not count.
+    With ``resources`` pods have to find room: the filter NodeResourcesFit counts what they request against what nodes have.
     Raises InventoryError for objects that cannot be what they stand for.
     """
 
-    __slots__ = ("_directory", "_fits", "_occupancy", "_preferences", "_table", "_tables")
+    __slots__ = ("_fits", "_occupancy", "_preferences", "_resources", "_table", "_tables")
 
     def __init__(
         self,
@@ -99,17 +102,19 @@ class Cluster:
         replica_sets: Iterable[object] = (),
         stateful_sets: Iterable[object] = (),
         replication_controllers: Iterable[object] = (),
+        *,
+        resources: bool = False,
     ) -> None:
         directory = Directory(namespaces, services, replica_sets, stateful_sets, replication_controllers)
-        self._start(NodeTable(map(read_node, nodes)), MatchTables(directory))
-        for pod in map(read_pod, pods):
+        self._start(NodeTable([read_node(node, resources=resources) for node in nodes]), MatchTables(directory), resources)
+        for pod in map(self.read, pods):
             if pod.rules.node_name in self._table.numbers and not pod.finished:
                 self._occupancy.bind(pod, self._table.numbers[pod.rules.node_name])
 
-    def _start(self, table: NodeTable, tables: MatchTables) -> None:
+    def _start(self, table: NodeTable, tables: MatchTables, resources: bool) -> None:
         self._table = table
         self._tables = tables
-        self._directory = tables.directory
+        self._resources = resources
         self._occupancy = Occupancy(tables)
         self._fits: dict[NodeRules, NodeFit] = {}
         self._preferences: dict[tuple[Preference, ...], list[int]] = {}
@@ -120,6 +125,21 @@ class Cluster:
     def nodes(self) -> tuple[str, ...]:
         """The names of the nodes, in their order."""
         return tuple(self._table.names)
+
+    @property
+    def table(self) -> NodeTable:
+        """The nodes with their labels, taints and resources. It never changes."""
+        return self._table
+
+    @property
+    def directory(self) -> Directory:
+        """The namespaces, services and owners of pods that it was made with."""
+        return self._tables.directory
+
+    @property
+    def resources(self) -> bool:
+        """Whether pods have to find room."""
+        return self._resources
 
     @property
     def pods(self) -> dict[tuple[str, str], str]:
@@ -144,7 +164,7 @@ class Cluster:
     def copy(self) -> Cluster:
         """The same cluster, in which pods can be bound without changing this one."""
         other = Cluster.__new__(Cluster)
-        other._start(self._table, self._tables)
+        other._start(self._table, self._tables, self._resources)
         other._occupancy = self._occupancy.copy()
         other._fits, other._preferences = self._fits, self._preferences
         return other
@@ -153,7 +173,8 @@ class Cluster:
         """The cluster that remains when these nodes are lost, and with them the pods that run there."""
         lost = {self._number(name) for name in nodes}
         other = Cluster.__new__(Cluster)
-        other._start(NodeTable(node for number, node in enumerate(self._table.nodes) if number not in lost), self._tables)
+        remaining = NodeTable(node for number, node in enumerate(self._table.nodes) if number not in lost)
+        other._start(remaining, self._tables, self._resources)
         for entry in self._occupancy.bound.values():
             if entry.node not in lost:
                 other._occupancy.bind(entry.pod, other._number(self._table.names[entry.node]))
@@ -161,11 +182,11 @@ class Cluster:
 
     def bind(self, pod: Mapping[str, object] | Pod, node: str) -> None:
         """Let a pod run on a node, as if the scheduler had put it there."""
-        self._occupancy.bind(_compiled(pod), self._number(node))
+        self._occupancy.bind(self._compiled(pod), self._number(node))
 
     def unbind(self, pod: Mapping[str, object] | Pod) -> None:
         """Take a running pod away."""
-        compiled = _compiled(pod)
+        compiled = self._compiled(pod)
         self._occupancy.unbind(compiled.namespace, compiled.name)
 
     # --- questions -----------------------------------------------------------------------------------------------------
@@ -176,7 +197,7 @@ class Cluster:
         A single feasible node is scored as well, though the scheduler takes it without looking at scores. All nodes are looked
         at, where the scheduler stops early in clusters of a hundred nodes and more.
         """
-        compiled = _compiled(pod)
+        compiled = self._compiled(pod)
         filtered = self._filter(compiled)
         if filtered.error is not None:
             return Verdict({}, {}, {}, {}, filtered.error)
@@ -196,14 +217,25 @@ class Cluster:
 
     def feasible_nodes(self, pod: Mapping[str, object] | Pod) -> list[str]:
         """The nodes where the pod can go now, in the order of their names; none if the scheduler fails on the pod."""
-        return [self._table.names[node] for node in self._filter(_compiled(pod)).feasible]
+        return [self._table.names[node] for node in self._filter(self._compiled(pod)).feasible]
 
     def schedule(self, pods: Iterable[Mapping[str, object] | Pod]) -> Run:
         """Put pods on nodes in their order, each on the best node (the smallest name if several tie), then retry the pending ones.
 
         This cluster stays as it is; the run holds the changed copy.
         """
-        return _Schedule(self.copy(), [_compiled(pod) for pod in pods]).run()
+        return _Schedule(self.copy(), [self._compiled(pod) for pod in pods]).run()
+
+    def shortages(self, pod: Mapping[str, object] | Pod, node: str) -> list[Shortage]:
+        """What a node has too little of to take the pod beside those that run there; nothing where resources are left out."""
+        return node_resources.shortages(self._number(node), self._compiled(pod).requests, self._table, self._occupancy)
+
+    def read(self, pod: object) -> Pod:
+        """A Pod object as this cluster looks at pods: with what it requests if resources count. Raises InventoryError."""
+        return read_pod(pod, resources=self._resources)
+
+    def _compiled(self, pod: Mapping[str, object] | Pod) -> Pod:
+        return pod if isinstance(pod, Pod) else self.read(pod)
 
     def _number(self, name: str) -> int:
         if name not in self._table.numbers:
@@ -215,15 +247,18 @@ class Cluster:
     def _filter(self, pod: Pod) -> _Filtered:
         fit = self._fit(pod.rules)
         if pod.rules.named is not None and not pod.rules.named:
-            return _Filtered(fit, [], [], everywhere=NODE_AFFINITY)
+            return _Filtered(fit, [], [], [], everywhere=NODE_AFFINITY)
         if topology_spread.unparsable(pod.hard_spread):
-            return _Filtered(fit, [], [], error=f"PreFilter {POD_TOPOLOGY_SPREAD}")
+            return _Filtered(fit, [], [], [], error=f"PreFilter {POD_TOPOLOGY_SPREAD}")
         if pod.malformed_terms:
-            return _Filtered(fit, [], [], everywhere=INTER_POD_AFFINITY)
-        spread = fit.candidates
+            return _Filtered(fit, [], [], [], everywhere=INTER_POD_AFFINITY)
+        roomy = fit.candidates
+        if pod.requests:
+            roomy = node_resources.admitted(roomy, pod.requests, self._table, self._occupancy)
+        spread = roomy
         if pod.hard_spread:
             spread = topology_spread.admitted(spread, pod, fit, self._table, self._occupancy)
-        return _Filtered(fit, spread, interpod_affinity.admitted(spread, pod, self._table, self._occupancy, self._directory))
+        return _Filtered(fit, roomy, spread, interpod_affinity.admitted(spread, pod, self._table, self._occupancy, self.directory))
 
     def _fit(self, rules: NodeRules) -> NodeFit:
         fit = self._fits.get(rules)
@@ -238,7 +273,10 @@ class Cluster:
         if filtered.everywhere is not None:
             return dict.fromkeys(names, filtered.everywhere)
         rejections = filtered.fit.rejections.copy()
-        for node in set(filtered.fit.candidates).difference(filtered.spread):
+        if filtered.roomy is not filtered.fit.candidates:
+            for node in set(filtered.fit.candidates).difference(filtered.roomy):
+                rejections[node] = NODE_RESOURCES_FIT
+        for node in set(filtered.roomy).difference(filtered.spread):
             rejections[node] = POD_TOPOLOGY_SPREAD
         for node in set(filtered.spread).difference(filtered.feasible):
             rejections[node] = INTER_POD_AFFINITY
@@ -250,7 +288,7 @@ class Cluster:
             return _Scored({}, [], f"PreScore {NODE_AFFINITY}")
         spread = pod.soft_spread
         if not pod.has_spread:
-            spread = topology_spread.default_constraints(self._directory.default_selector(pod))
+            spread = topology_spread.default_constraints(self.directory.default_selector(pod))
         if topology_spread.unparsable(spread):
             return _Scored({}, [], f"PreScore {POD_TOPOLOGY_SPREAD}")
         feasible = filtered.feasible
@@ -288,10 +326,6 @@ def _fewest_best(raw: list[int]) -> list[int]:
 def _most_best(raw: list[int]) -> list[int]:
     most = max(raw)
     return [100 * value // most for value in raw] if most else [0] * len(raw)
-
-
-def _compiled(pod: Mapping[str, object] | Pod) -> Pod:
-    return pod if isinstance(pod, Pod) else read_pod(pod)
 
 
 class _Schedule:

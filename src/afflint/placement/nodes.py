@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 from afflint.kube.selectors import AnyOf, Malformed, matches
 from afflint.kube.taints import Taint, parse_taints
 from afflint.placement.inventory import InventoryError, about, flag, mapping, metadata, refuse, string_map
 
 Column = list[str | None]
+
+REPORTED = ("pods", "cpu", "memory", "ephemeral-storage")
+"""What every kubelet reports of its node, in the order in which the scheduler looks at it."""
 
 
 class Node(NamedTuple):
@@ -19,10 +22,12 @@ class Node(NamedTuple):
     labels: dict[str, str]
     taints: tuple[Taint, ...]
     unschedulable: bool
+    allocatable: Mapping[str, int] | None = None
+    """What it has for pods, by resource; None where it does not say, or where resources are left out."""
 
 
-def read_node(data: object) -> Node:
-    """A Node object as parsed from YAML or JSON. Raises InventoryError."""
+def read_node(data: object, *, resources: bool = False) -> Node:
+    """A Node object as parsed from YAML or JSON, with what it has for pods if resources count. Raises InventoryError."""
     name, meta, whole = metadata(data, "Node")
     try:
         spec = mapping(whole.get("spec"), "spec")
@@ -30,9 +35,16 @@ def read_node(data: object) -> Node:
         if isinstance(taints, Malformed):
             refuse("spec.taints" + "".join(f"[{step!r}]" for step in taints.path), taints.problem)
         labels = string_map(meta.get("labels"), "metadata.labels")
-        return Node(name, labels, taints, flag(spec.get("unschedulable"), "spec.unschedulable"))
+        allocatable = _allocatable(whole) if resources else None
+        return Node(name, labels, taints, flag(spec.get("unschedulable"), "spec.unschedulable"), allocatable)
     except InventoryError as error:
         raise about("Node", name, error) from None
+
+
+def _allocatable(whole: dict[str, Any]) -> dict[str, int] | None:
+    from afflint.placement.requests import read_allocatable
+
+    return read_allocatable(mapping(whole.get("status"), "status"))
 
 
 class NodeTable:
@@ -42,7 +54,7 @@ class NodeTable:
     decided once per class of nodes that agree on these labels.
     """
 
-    __slots__ = ("_columns", "names", "nodes", "numbers", "taint_classes", "taint_rows")
+    __slots__ = ("_amounts", "_columns", "names", "nodes", "numbers", "taint_classes", "taint_rows")
 
     def __init__(self, nodes: Iterable[Node]) -> None:
         self.nodes = sorted(nodes, key=lambda node: node.name)
@@ -52,6 +64,7 @@ class NodeTable:
             twice = next(one for one, following in zip(self.names, self.names[1:], strict=False) if one == following)
             refuse(f"Node {twice!r}", "is there twice")
         self._columns: dict[str, Column] = {}
+        self._amounts: dict[str, list[int | None]] = {}
         classes: dict[tuple[tuple[Taint, ...], bool], int] = {}
         self.taint_rows = [classes.setdefault((node.taints, node.unschedulable), len(classes)) for node in self.nodes]
         """For each node the class of nodes with the same taints and the same ``unschedulable``; see ``taint_classes``."""
@@ -63,6 +76,18 @@ class NodeTable:
         if column is None:
             column = self._columns[key] = [node.labels.get(key) for node in self.nodes]
         return column
+
+    def amounts(self, resource: str) -> list[int | None]:
+        """How much of a resource every node has for pods, None where that is not known.
+
+        A node that says what it has has none of what it does not mention, but for what every real node reports.
+        """
+        amounts = self._amounts.get(resource)
+        if amounts is None:
+            absent = None if resource in REPORTED else 0
+            found = [None if node.allocatable is None else node.allocatable.get(resource, absent) for node in self.nodes]
+            amounts = self._amounts[resource] = found
+        return amounts
 
     def matching(self, selection: AnyOf, among: frozenset[str] | None = None) -> list[bool]:
         """For each node whether the selection matches it; ``among`` tells the only nodes that it can match, where that is known.

@@ -12,7 +12,7 @@ from afflint.placement.matching import Counted, MatchTable, anchors, counts
 from afflint.placement.pods import Pod, Subject, Term, WeightedTerm
 
 Tally = dict[int, int]
-"""How many pods on each node; nodes without any are left out."""
+"""How many pods on each node, or how much they take of it; nodes without any are left out."""
 
 NO_PODS: Tally = {}
 HARD_POD_AFFINITY_WEIGHT = 1
@@ -52,7 +52,7 @@ class Bound(NamedTuple):
 class Occupancy:
     """The pods that run on the nodes of one cluster."""
 
-    __slots__ = ("_drawing", "_forbidding", "_subjects", "_tables", "_tallies", "bound")
+    __slots__ = ("_drawing", "_forbidding", "_subjects", "_tables", "_tallies", "_used", "bound")
 
     def __init__(self, tables: MatchTables) -> None:
         self._tables = tables
@@ -61,13 +61,14 @@ class Occupancy:
         self._tallies: dict[int, Tally] = {}
         self._forbidding: dict[int, Tally] = {}
         self._drawing: dict[int, Tally] = {}
+        self._used: dict[str, Tally] = {}
 
     def copy(self) -> Occupancy:
         """The same pods, counted apart from now on."""
         other = Occupancy(self._tables)
         other.bound = self.bound.copy()
-        for name in ("_subjects", "_tallies", "_forbidding", "_drawing"):
-            setattr(other, name, {number: tally.copy() for number, tally in getattr(self, name).items()})
+        for name in ("_subjects", "_tallies", "_forbidding", "_drawing", "_used"):
+            setattr(other, name, {key: tally.copy() for key, tally in getattr(self, name).items()})
         return other
 
     def bind(self, pod: Pod, node: int) -> None:
@@ -106,6 +107,12 @@ class Occupancy:
             _add(self._forbidding.setdefault(number, {}), node, step)
         for number in entry.drawing:
             _add(self._drawing.setdefault(number, {}), node, step)
+        for resource, amount in entry.pod.requests:
+            _add(self._used.setdefault(resource, {}), node, step * amount)
+
+    def used(self, resource: str) -> Tally:
+        """How much of a resource the pods on each node take, as far as they have been read with what they request."""
+        return self._used.get(resource, NO_PODS)
 
     def tally(self, counted: Counted) -> Tally:
         """How many of the counted pods run on each node."""

@@ -162,8 +162,9 @@ class _Search:
             (
                 tuple([column[node] for column in columns]),
                 tuple([(fit.rejections[node], fit.in_affinity[node], fit.tolerated[node]) for fit in fits]),
+                frozenset((row.allocatable or {}).items()),
             )
-            for node in range(len(table.nodes))
+            for node, row in enumerate(table.nodes)
         ]
 
     # --- going through -------------------------------------------------------------------------------------------------

@@ -8,13 +8,17 @@ from afflint.placement import replicas
 from afflint.placement.arrangement import Arrangement, Identity, Inventory, Placed, arrange
 from afflint.placement.failures import Losses, failures, label_key
 from afflint.placement.interpod_affinity import INTER_POD_AFFINITY
-from afflint.placement.nodes import Node
+from afflint.placement.nodes import REPORTED, Node
 from afflint.placement.plan import NodeRow, NodeVerdict, Plan, Replica, WorkloadPlan
-from afflint.placement.rejections import Rejections, node_table, standing_pods, summary
+from afflint.placement.rejections import Phrase, Rejections, standing_pods, summary
+from afflint.placement.pods import Pod
 from afflint.placement.replicas import PodMaker
 from afflint.placement.topology_spread import POD_TOPOLOGY_SPREAD, ZONE
 
 RESOURCES_LEFT_OUT = "CPU, memory and other resources are left out: the plan knows constraints only"
+RESOURCES_FILTER_ONLY = "resources decide which nodes have room, not how nodes score: the scheduler also prefers emptier ones"
+KUBEVIRT_OVERHEAD_LEFT_OUT = "the memory and the devices that KubeVirt adds to what a VM asks for are left out"
+_MOST_NAMES = 3
 
 
 def make_plan(inventory: Inventory, makers: Sequence[PodMaker], group_by: str = ZONE, losses: Sequence[str] = ()) -> Plan:
@@ -30,11 +34,11 @@ def make_plan(inventory: Inventory, makers: Sequence[PodMaker], group_by: str = 
 def plan_of(arrangement: Arrangement, group_by: str = ZONE, losses: Sequence[str] = (), notes: Sequence[str] = ()) -> Plan:
     """An arrangement as a plan."""
     key = label_key(arrangement.before, group_by)
-    rows = tuple([_row(node, key) for node in node_table(arrangement.before).nodes])
+    rows = tuple([_row(node, key) for node in arrangement.before.table.nodes])
     asked = [failure for each in losses for failure in failures(arrangement.before, each)]
     workloads = tuple(_Workloads(arrangement).plans())
     lost = Losses(arrangement)
-    return Plan(key, rows, workloads, tuple([lost.lose(failure) for failure in asked]), (*notes, RESOURCES_LEFT_OUT))
+    return Plan(key, rows, workloads, tuple([lost.lose(failure) for failure in asked]), (*notes, *_resource_notes(arrangement)))
 
 
 def _inventory_notes(inventory: Inventory, makers: Sequence[PodMaker]) -> list[str]:
@@ -42,6 +46,30 @@ def _inventory_notes(inventory: Inventory, makers: Sequence[PodMaker]) -> list[s
     if not replaced:
         return []
     return [f"{replaced} running pod{'s' if replaced > 1 else ''} of these workloads left out: they are placed anew from the manifests"]
+
+
+def _resource_notes(arrangement: Arrangement) -> list[str]:
+    """What the plan knows of resources, and what not."""
+    if not arrangement.before.resources:
+        return [RESOURCES_LEFT_OUT]
+    notes = [RESOURCES_FILTER_ONLY]
+    nodes = arrangement.before.table.nodes
+    silent = [node.name for node in nodes if node.allocatable is None]
+    if silent:
+        notes.append(f"{_nodes(silent)} no status.allocatable: whether there is room is not checked there")
+    for resource in REPORTED:
+        missing = [node.name for node in nodes if node.allocatable is not None and resource not in node.allocatable]
+        if missing:
+            notes.append(f"{_nodes(missing)} no {resource} in status.allocatable: they are taken to have enough")
+    if any(placed.maker.kubevirt for placed in arrangement.workloads):
+        notes.append(KUBEVIRT_OVERHEAD_LEFT_OUT)
+    return notes
+
+
+def _nodes(names: Sequence[str]) -> str:
+    """``3 nodes (a, b, c) have``."""
+    shown = ", ".join(names[:_MOST_NAMES]) + (", …" if len(names) > _MOST_NAMES else "")
+    return f"{len(names)} node{'s' if len(names) > 1 else ''} ({shown}) {'have' if len(names) > 1 else 'has'}"
 
 
 def _row(node: Node, key: str) -> NodeRow:
@@ -88,14 +116,9 @@ class _Workloads:
         for pod in mine:
             self._cluster.unbind(pod)
         verdict = self._cluster.evaluate(template)
+        phrases = self._phrases(placed, template, mine, verdict.reason)
         for pod in mine:
             self._cluster.bind(pod, placed.nodes[pod.namespace, pod.name])
-        standing = self._standing
-        if mine and not {POD_TOPOLOGY_SPREAD, INTER_POD_AFFINITY}.isdisjoint(verdict.reason.values()):
-            own = {(pod.namespace, pod.name) for pod in mine}
-            standing = [each for each in standing if (each.pod.namespace, each.pod.name) not in own]
-        rejections = Rejections(self._cluster, template, self._titles, placed.maker.key, standing)
-        phrases = rejections.phrases(verdict.reason)
         rows = [
             NodeVerdict(
                 node,
@@ -107,6 +130,14 @@ class _Workloads:
             for node, feasible in verdict.feasible.items()
         ]
         return tuple(rows), verdict.error
+
+    def _phrases(self, placed: Placed, template: Pod, mine: list[Pod], reasons: Mapping[str, str]) -> dict[str, Phrase]:
+        """Why nodes are out of the question, while the workload's own pods are away."""
+        standing = self._standing
+        if mine and not {POD_TOPOLOGY_SPREAD, INTER_POD_AFFINITY}.isdisjoint(reasons.values()):
+            own = {(pod.namespace, pod.name) for pod in mine}
+            standing = [each for each in standing if (each.pod.namespace, each.pod.name) not in own]
+        return Rejections(self._cluster, template, self._titles, placed.maker.key, standing).phrases(reasons)
 
     def _replicas(self, placed: Placed) -> tuple[Replica, ...]:
         found = []

@@ -43,6 +43,10 @@ class NodeRules(NamedTuple):
     """The nodes that ``matchFields`` of the required terms name, when every term names some; the scheduler looks at no others."""
 
 
+Requests = tuple[tuple[str, int], ...]
+"""What a pod takes of a node, by resource, in the order in which the scheduler looks at them; nothing of what it takes none."""
+
+
 class Preference(NamedTuple):
     """A preferred node affinity term."""
 
@@ -98,6 +102,8 @@ class Pod(NamedTuple):
     anti_affinity: tuple[Term, ...] | Malformed
     preferred_affinity: tuple[WeightedTerm, ...] | Malformed
     preferred_anti_affinity: tuple[WeightedTerm, ...] | Malformed
+    requests: Requests = ()
+    """Empty where resources are left out."""
 
     @property
     def malformed_terms(self) -> bool:
@@ -106,16 +112,28 @@ class Pod(NamedTuple):
         return any(isinstance(listed, Malformed) for listed in lists)
 
 
-def read_pod(data: object) -> Pod:
-    """A Pod object as parsed from YAML or JSON. Raises InventoryError where it cannot be decoded as a pod."""
+def read_pod(data: object, *, resources: bool = False) -> Pod:
+    """A Pod object as parsed from YAML or JSON, with what it requests if resources count.
+
+    Raises InventoryError where it cannot be decoded as a pod.
+    """
     whole = mapping(data, "a Pod")
     meta = mapping(whole.get("metadata"), "metadata of a Pod")
     name = string(meta.get("name"), "name of a Pod")
     namespace = string(meta.get("namespace"), "namespace of a Pod") or "default"
     try:
-        return _read(namespace, name, meta, mapping(whole.get("spec"), "spec"), mapping(whole.get("status"), "status"))
+        spec, status = mapping(whole.get("spec"), "spec"), mapping(whole.get("status"), "status")
+        pod = _read(namespace, name, meta, spec, status)
+        return _with_requests(pod, spec, status) if resources else pod
     except InventoryError as error:
         raise about("Pod", f"{namespace}/{name}", error) from None
+
+
+def _with_requests(pod: Pod, spec: dict[str, Any], status: dict[str, Any]) -> Pod:
+    # Only for those who ask for resources: nobody else pays for reading them.
+    from afflint.placement.requests import read_requests
+
+    return pod._replace(requests=read_requests(spec, status))
 
 
 def _read(namespace: str, name: str, meta: dict[str, Any], spec: dict[str, Any], status: dict[str, Any]) -> Pod:

@@ -17,7 +17,7 @@ from afflint.placement.cluster import Cluster
 from afflint.placement.failures import Failure, Losses
 from afflint.placement.inventory import InventoryError
 from afflint.placement.node_fit import NODE_AFFINITY, NODE_UNSCHEDULABLE, TAINT_TOLERATION
-from afflint.placement.pods import REQUIRED, Pod, SpreadConstraint, Term, read_pod
+from afflint.placement.pods import REQUIRED, Pod, SpreadConstraint, Term
 from afflint.placement.rejections import Rejections, kind_of_domain, summary
 from afflint.placement.replicas import CREATED_BY, PodMaker
 from afflint.placement.survey import Limit, Survey, Variant, required, spread_path
@@ -263,7 +263,7 @@ def rollout_deadlock(survey: Survey, arrangement: Arrangement) -> Iterator[Rollo
         if unavailable > 0 or surge == 0:
             continue
         try:
-            pod = read_pod(replicas.template_pod(maker, arrangement.before, f"{maker.name}-surge", revision=1))
+            pod = arrangement.before.read(replicas.template_pod(maker, arrangement.before, f"{maker.name}-surge", revision=1))
         except InventoryError:
             continue
         verdict = arrangement.cluster.evaluate(pod)

@@ -8,10 +8,10 @@ from typing import NamedTuple
 from afflint.kube.selectors import EVERYTHING, NODE_NAME, Malformed, Requirement, Selector, holds, matches
 from afflint.kube.taints import first_untolerated
 from afflint.placement.cluster import Cluster
-from afflint.placement.directory import Directory
 from afflint.placement.interpod_affinity import INTER_POD_AFFINITY
 from afflint.placement.node_fit import NODE_AFFINITY, NODE_UNSCHEDULABLE, TAINT_TOLERATION, NodeFit
 from afflint.placement.node_fit import NODE_NAME as NODE_NAME_PLUGIN
+from afflint.placement.node_resources import NODE_RESOURCES_FIT, Shortage
 from afflint.placement.nodes import Node, NodeTable
 from afflint.placement.pods import Pod, SpreadConstraint, Term
 from afflint.placement.topology_spread import HOSTNAME, POD_TOPOLOGY_SPREAD, ZONE
@@ -39,16 +39,6 @@ def standing_pods(cluster: Cluster) -> list[Standing]:
     """The pods that run in a cluster, but for those that are being deleted."""
     where = cluster.pods
     return [Standing(pod, where[pod.namespace, pod.name]) for pod in cluster.evicted(cluster.nodes)]
-
-
-def node_table(cluster: Cluster) -> NodeTable:
-    """The nodes of a cluster with their labels and taints."""
-    return cluster._table
-
-
-def directory(cluster: Cluster) -> Directory:
-    """The namespaces of a cluster."""
-    return cluster._directory
 
 
 def domain(key: str, value: str) -> str:
@@ -94,7 +84,7 @@ class Rejections:
         self._titles = titles or {}
         self._own = own
         self._standing_pods = standing
-        self._table = node_table(cluster)
+        self._table = cluster.table
         self._said: dict[object, Phrase] = {}
         self._spread: list[_SpreadState] | None = None
         self._blocked: list[tuple[str, Mapping[str, str]]] | None = None
@@ -114,6 +104,8 @@ class Rejections:
             return self._taint(row)
         if plugin == NODE_AFFINITY:
             return self._affinity(row)
+        if plugin == NODE_RESOURCES_FIT:
+            return self._room(row)
         if plugin == POD_TOPOLOGY_SPREAD:
             return self._spread_phrase(row)
         if plugin == INTER_POD_AFFINITY:
@@ -157,6 +149,16 @@ class Rejections:
         if said is None:
             said = self._said[asked] = _requirement_phrase(requirement, value)
         return said
+
+    def _room(self, node: Node) -> Phrase:
+        found = self._cluster.shortages(self._pod, node.name)
+        if not found:
+            return _NO_ROOM
+        full = "; ".join([_shortage(each) for each in found])
+        if found[0].resource == "pods":
+            return Phrase(full, "takes no more pods", "take no more pods")
+        lacking = f"too little {_CALLED.get(found[0].resource, found[0].resource)}"
+        return Phrase(full, f"has {lacking}", f"have {lacking}")
 
     # --- topology spread -----------------------------------------------------------------------------------------------
 
@@ -205,7 +207,7 @@ class Rejections:
         terms = self._pod.affinity
         if isinstance(terms, Malformed) or not terms:
             return []
-        scopes = [(directory(self._cluster).scope(term), term.selector) for term in terms]
+        scopes = [(self._cluster.directory.scope(term), term.selector) for term in terms]
         rows = [
             self._table.nodes[self._table.numbers[each.node]]
             for each in self._standing
@@ -224,7 +226,7 @@ class Rejections:
         found: list[tuple[str, Mapping[str, str]]] = []
         own = self._pod.anti_affinity
         for term in () if isinstance(own, Malformed) else own:
-            names = directory(self._cluster).scope(term)
+            names = self._cluster.directory.scope(term)
             culprits: dict[str, str] = {}
             for each in self._standing:
                 if (names is None or each.pod.namespace in names) and matches(term.selector, each.pod.labels):
@@ -234,7 +236,7 @@ class Rejections:
         for each in self._standing:
             theirs = each.pod.anti_affinity
             for term in () if isinstance(theirs, Malformed) else theirs:
-                if matches(term.selector, self._pod.labels) and directory(self._cluster).covers(term, self._pod.namespace):
+                if matches(term.selector, self._pod.labels) and self._cluster.directory.covers(term, self._pod.namespace):
                     self._blame(by_key.setdefault(term.key, {}), term.key, each, ", which keeps it away")
         return [*found, *by_key.items()]
 
@@ -253,6 +255,7 @@ _CORDONED = Phrase("cordoned", "is cordoned", "are cordoned")
 _OTHER_NODE = Phrase("not the node that spec.nodeName names", "is not the node of spec.nodeName", "are not the node of spec.nodeName")
 _OTHER_NAME = Phrase("not one of the nodes that its node affinity names", "has another name", "have other names")
 _NO_TERM = Phrase("its node affinity matches no node", "matches no node affinity term", "match no node affinity term")
+_NO_ROOM = Phrase("has no room", "has no room", "have no room")
 _SPREAD = Phrase("against its topology spread", "is against its topology spread", "are against its topology spread")
 _UNREADABLE = Phrase(
     "its pod affinity cannot be parsed", "is rejected for an unparsable pod affinity", "are rejected for an unparsable pod affinity"
@@ -260,6 +263,38 @@ _UNREADABLE = Phrase(
 _TERMINATING = Phrase(
     "a pod that is being deleted keeps it away", "is barred by a pod that is being deleted", "are barred by pods that are being deleted"
 )
+
+
+_CALLED = {"cpu": "CPU"}
+_BYTES = ("memory", "ephemeral-storage", "hugepages-")
+
+
+def _shortage(shortage: Shortage) -> str:
+    """``too little memory: 3Gi asked, 1Gi left``."""
+    resource, asked, left = shortage
+    if resource == "pods":
+        return f"too many pods: {'none' if left <= 0 else left} more can run there"
+    left = max(left, 0)
+    if resource == "cpu":
+        amounts = _thousandths(asked), _thousandths(left)
+    elif resource.startswith(_BYTES):
+        amounts = _bytes(asked, up=True), _bytes(left, up=False)
+    else:
+        amounts = str(asked), str(left)
+    return f"too little {_CALLED.get(resource, resource)}: {amounts[0]} asked, {amounts[1]} left"
+
+
+def _thousandths(amount: int) -> str:
+    return f"{amount // 1000}" if amount % 1000 == 0 else f"{amount}m"
+
+
+def _bytes(amount: int, *, up: bool) -> str:
+    """Bytes in the largest unit that they fill, to a hundredth: what is asked rounded up and what is left down, so that it shows."""
+    for bits, unit in ((60, "Ei"), (50, "Pi"), (40, "Ti"), (30, "Gi"), (20, "Mi"), (10, "Ki")):
+        if amount >> bits:
+            hundredths = -(-amount * 100 >> bits) if up else amount * 100 >> bits
+            return f"{hundredths / 100:g}{unit}" if hundredths < 10**6 else f"{hundredths // 100}{unit}"
+    return str(amount)
 
 
 def _requirement_phrase(requirement: Requirement, value: str | None) -> Phrase:

@@ -13,7 +13,8 @@ from afflint.kube.selectors import Malformed, parse_label_selector
 from afflint.placement.cluster import Cluster
 from afflint.placement.interpod_affinity import INTER_POD_AFFINITY
 from afflint.placement.inventory import InventoryError
-from afflint.placement.pods import REQUIRED, Pod, read_pod
+from afflint.placement.node_resources import NODE_RESOURCES_FIT
+from afflint.placement.pods import REQUIRED, Pod
 from afflint.placement.topology_spread import POD_TOPOLOGY_SPREAD
 
 Object = dict[str, Any]
@@ -40,6 +41,8 @@ _FIELDS = (
     "architecture",
     "evictionStrategy",
 )
+# What decides how much room the pods take.
+_RESOURCE_FIELDS = ("containers", "initContainers", "overhead", "resources", "domain")
 _BARE = ("Pod", "VirtualMachineInstance")
 # What pods of a DaemonSet tolerate so that they stay where others are driven away.
 _DAEMON_TOLERATIONS = (
@@ -117,14 +120,21 @@ class PodMaker(NamedTuple):
 # --- from the manifest -------------------------------------------------------------------------------------------------
 
 
-def pod_maker(workload: Workload, file: str = "") -> PodMaker | None:
-    """What the object says about its pods; None for one that makes none (a PodTemplate, a fragment made whole elsewhere)."""
+def pod_maker(workload: Workload, file: str = "", *, resources: bool = False) -> PodMaker | None:
+    """What the object says about its pods; None for one that makes none (a PodTemplate, a fragment made whole elsewhere).
+
+    With ``resources`` that includes what decides how much room they take.
+    """
     if workload.partial or workload.kind.name == "PodTemplate":
         return None
     spec = workload.spec
     replicas, notes = _replicas(workload)
     strategy = spec.get("strategy", spec.get("updateStrategy"))
     annotations = _map(_map(workload.template, "metadata"), "annotations")
+    fields = _FIELDS
+    if resources:
+        notes = (*notes, *_resource_notes(workload))
+        fields = _FIELDS if _instancetype(workload) is not None else (*_FIELDS, *_RESOURCE_FIELDS)
     return PodMaker(
         kind=workload.kind.name,
         group=workload.kind.group,
@@ -133,7 +143,7 @@ def pod_maker(workload: Workload, file: str = "") -> PodMaker | None:
         replicas=replicas,
         labels=workload.template_labels,
         annotations=annotations,
-        pod={field: workload.pod[field] for field in _FIELDS if field in workload.pod},
+        pod={field: workload.pod[field] for field in fields if field in workload.pod},
         selector=spec.get("selector"),
         strategy=strategy if type(strategy) is dict else {},
         indexed=_job_spec(workload).get("completionMode") == "Indexed",
@@ -209,6 +219,24 @@ def _pod_notes(workload: Workload) -> tuple[str, ...]:
     return tuple(notes)
 
 
+def _instancetype(workload: Workload) -> str | None:
+    """The instancetype that a VM takes its CPU and memory from: its name, which may be empty; None without one."""
+    if not workload.kind.kubevirt:
+        return None
+    found = _map_at(workload.data, workload.template_path[len(workload.base) : -1]).get("instancetype")
+    return str(found.get("name") or "") if type(found) is dict else None
+
+
+def _resource_notes(workload: Workload) -> tuple[str, ...]:
+    instancetype = _instancetype(workload)
+    if instancetype is not None:
+        return (f"CPU and memory come from its instancetype{instancetype and ' '}{instancetype}: unknown here, so they are left out",)
+    runtime = workload.pod.get("runtimeClassName")
+    if type(runtime) is str and runtime and not workload.pod.get("overhead"):
+        return (f"what the runtime class {runtime} adds to its requests as overhead is left out",)
+    return ()
+
+
 def _count(value: object, default: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value or abs(value) > 2**31:
         return default
@@ -257,8 +285,13 @@ def owner(maker: PodMaker) -> Object | None:
 
 
 def template_pod(maker: PodMaker, cluster: Cluster, name: str = "", *, index: int = 0, revision: int = 0) -> Object:
-    """One pod of the workload as a cluster with these nodes would hold it, tied to no particular node."""
+    """One pod of the workload as a cluster with these nodes would hold it, tied to no particular node.
+
+    Raises InventoryError for a VM whose resources make no sense, if resources count.
+    """
     spec = {field: maker.pod[field] for field in _FIELDS if maker.pod.get(field) is not None}
+    if cluster.resources:
+        spec.update(_room(maker))
     labels = {**maker.labels, **_added_labels(maker, name, index, revision)}
     if maker.kubevirt:
         _add_node_selector(spec, _launcher_nodes(maker, cluster))
@@ -270,6 +303,17 @@ def template_pod(maker: PodMaker, cluster: Cluster, name: str = "", *, index: in
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
+def _room(maker: PodMaker) -> Object:
+    """The fields of the pod spec that decide how much room the pod takes."""
+    if not maker.kubevirt:
+        return {field: maker.pod[field] for field in _RESOURCE_FIELDS if maker.pod.get(field) is not None}
+    if "domain" not in maker.pod:
+        return {}
+    from afflint.placement.launcher import compute_resources
+
+    return {"containers": [{"name": "compute", "resources": compute_resources(maker.pod["domain"])}]}
+
+
 def make_pods(maker: PodMaker, cluster: Cluster) -> list[Object]:
     """The pods of the workload as its controller makes them: its replicas, or one per eligible node for a DaemonSet.
 
@@ -279,7 +323,7 @@ def make_pods(maker: PodMaker, cluster: Cluster) -> list[Object]:
         if not maker.replicas:
             return []
         template = template_pod(maker, cluster)
-        return [_tied(template, pod_name(maker, node), node) for node in fitting_nodes(cluster, read_pod(template))]
+        return [_tied(template, pod_name(maker, node), node) for node in fitting_nodes(cluster, cluster.read(template))]
     return [template_pod(maker, cluster, pod_name(maker, index), index=index) for index in range(min(maker.replicas, MOST_REPLICAS))]
 
 
@@ -306,10 +350,14 @@ def pod_name(maker: PodMaker, which: int | str) -> str:
     return f"virt-launcher-{maker.name}-{which}" if maker.kubevirt else f"{maker.name}-{which}"
 
 
+# What rejects a node for what runs on the nodes, which may change.
+_FOR_NOW = (None, NODE_RESOURCES_FIT, POD_TOPOLOGY_SPREAD, INTER_POD_AFFINITY)
+
+
 def fitting_nodes(cluster: Cluster, pod: Pod) -> list[str]:
     """The nodes that the pod may use as far as the nodes alone decide, whatever else runs there: by taints, labels and names."""
     reason = cluster.evaluate(pod).reason
-    return [node for node in cluster.nodes if reason.get(node) in (None, POD_TOPOLOGY_SPREAD, INTER_POD_AFFINITY)]
+    return [node for node in cluster.nodes if reason.get(node) in _FOR_NOW]
 
 
 def running_pods_of(makers: Iterable[PodMaker], pods: Iterable[object]) -> set[int]:
@@ -473,13 +521,13 @@ class Compiled(NamedTuple):
 def compile_pods(maker: PodMaker, cluster: Cluster) -> Compiled:
     """The pods of a workload, ready for the scheduler. Pods that differ in their names alone share all else."""
     try:
-        template = read_pod(template_pod(maker, cluster, pod_name(maker, 0)))
+        template = cluster.read(template_pod(maker, cluster, pod_name(maker, 0)))
         if maker.daemon:
             nodes = tuple(fitting_nodes(cluster, template)) if maker.replicas else ()
             return Compiled(tuple([template._replace(name=pod_name(maker, node)) for node in nodes]), template, nodes)
         count = min(maker.replicas, MOST_REPLICAS)
         if maker.kubevirt or maker.kind == "StatefulSet" or maker.indexed:
-            made = [read_pod(template_pod(maker, cluster, pod_name(maker, index), index=index)) for index in range(count)]
+            made = [cluster.read(template_pod(maker, cluster, pod_name(maker, index), index=index)) for index in range(count)]
             return Compiled(tuple(made), template)
         return Compiled(tuple([template._replace(name=pod_name(maker, index)) for index in range(count)]), template)
     except InventoryError as error:

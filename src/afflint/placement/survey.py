@@ -11,7 +11,7 @@ from afflint.placement import replicas
 from afflint.placement.cluster import Cluster
 from afflint.placement.node_fit import NodeFit
 from afflint.placement.pods import REQUIRED, Pod, SpreadConstraint, Term
-from afflint.placement.rejections import Standing, directory, node_table, standing_pods
+from afflint.placement.rejections import Standing, standing_pods
 from afflint.placement.replicas import PodMaker
 
 UNLIMITED = 2**62
@@ -57,8 +57,8 @@ class Survey:
         self.makers = tuple(makers)
         self.standing = standing_pods(cluster)
         self.cluster = _without_terminating(cluster, self.standing)
-        self.table = node_table(cluster)
-        self.directory = directory(cluster)
+        self.table = cluster.table
+        self.directory = cluster.directory
         self.compiled = [replicas.compile_pods(maker, cluster) for maker in makers]
         self.groups = self._groups()
         keys = self._mentioned_labels()

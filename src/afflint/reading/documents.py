@@ -15,7 +15,7 @@ from yaml.nodes import MappingNode, ScalarNode, SequenceNode  # type: ignore[imp
 
 from afflint.findings import Path, Span
 from afflint.reading.conversion import CarefulConversion, Pairs, RepeatedKeyError, UnreadableError, pairs_of, plain_data
-from afflint.reading.nodes import PLAIN, QUOTED, TooDeepError, TooLargeError, compose, too_deep_at
+from afflint.reading.nodes import PLAIN, TooDeepError, TooLargeError, compose, nodes_below, too_deep_at
 
 
 class Problem(NamedTuple):
@@ -96,18 +96,10 @@ class Document:
 
     def scalar_spans(self) -> Iterator[Span]:
         """The stretches of quoted and block scalars, where a ``#`` is text and no comment."""
-        stack, seen = [self._root], set()
-        while stack:
-            node = stack.pop()
-            if node is None or id(node) in seen:
+        for node in nodes_below(self._root):
+            if type(node) is not ScalarNode:
                 continue
-            seen.add(id(node))
-            if type(node) is MappingNode:
-                for pair in node.value:
-                    stack.extend(pair)
-            elif type(node) is SequenceNode:
-                stack.extend(node.value)
-            elif node.style in ("'", '"'):
+            if node.style in ("'", '"'):
                 yield Span(*self._position(node.start_mark.index), *self._position(node.end_mark.index))
             elif node.style in ("|", ">"):
                 # The line with the indicator may end in a comment; the text begins on the next one.
@@ -118,17 +110,13 @@ class Document:
 
     def node_lines(self) -> Iterator[tuple[int, int, int]]:
         """For every key and list item: its line, column and the line on which its value ends (from 1, in file lines)."""
-        stack, seen = [self._root], set()
-        while stack:
-            node = stack.pop()
-            if node is None or id(node) in seen or type(node) is ScalarNode:
+        for node in nodes_below(self._root):
+            if type(node) is ScalarNode:
                 continue
-            seen.add(id(node))
             pairs = node.value if type(node) is MappingNode else [(item, item) for item in node.value]
             for key, value in pairs:
                 line, column = self._position(key.start_mark.index)
                 yield line, column, max(line, self._position(self._end(value))[0])
-                stack.append(value)
 
     def text(self) -> str:
         """The document's text, with anything that is no UTF-8 replaced."""
@@ -197,7 +185,7 @@ class Document:
             last = value
         end: int = last.end_mark.index
         if type(last) is ScalarNode and last.style in ("|", ">"):
-            start = last.start_mark.index
+            start: int = last.start_mark.index
             return start + len(self.text()[start:end].rstrip())
         return end
 
@@ -276,9 +264,7 @@ def convert(document: Document) -> None:
     careful = CarefulConversion()
     document.data = careful.document(document._root)
     document._merged = careful.merged
-    document.duplicates = tuple(
-        Duplicate(path, document._span(place), document._span(first)) for path, place, first in careful.duplicates
-    )
+    document.duplicates = tuple(Duplicate(path, document._span(place), document._span(first)) for path, place, first in careful.duplicates)
 
 
 def _bound_problem(document: Document, error: TooDeepError | TooLargeError) -> Problem:
@@ -294,7 +280,17 @@ def split(data: bytes) -> Iterator[tuple[bytes, int, str | None]]:
     """Cut a stream into documents by its ``---`` lines, as the API server does: ``(bytes, 0-based line, problem)``.
 
     The problem is text after a separator, which is refused; the bytes then start after that line. Only LF ends lines here.
+    JSON objects one after another are a document each, if each begins on a line of its own.
     """
+    for piece, line, problem in _between_separators(data):
+        if piece.startswith(b"{") and b"\n{" in piece:
+            for number, (each, below) in enumerate(_json_objects(piece)):
+                yield each, line + below, None if number else problem
+        else:
+            yield piece, line, problem
+
+
+def _between_separators(data: bytes) -> Iterator[tuple[bytes, int, str | None]]:
     start, line, problem = 0, 0, None
     separator = 0 if data.startswith(b"---") else data.find(b"\n---") + 1
     while separator or data.startswith(b"---", separator):
@@ -311,6 +307,24 @@ def split(data: bytes) -> Iterator[tuple[bytes, int, str | None]]:
     yield data[start:], line, problem
 
 
+def _json_objects(data: bytes) -> Iterator[tuple[bytes, int]]:
+    """Each object with its 0-based line; what is no JSON stays in one piece, and the parser of YAML says what it is."""
+    from json import JSONDecoder
+
+    decoder = JSONDecoder()
+    text = data.decode("utf-8", "replace")
+    start, line = 0, 0
+    try:
+        while following := _NEXT_OBJECT.match(text, decoder.raw_decode(text, start)[1]):
+            yield text[start : following.end()].encode(), line
+            line += text.count("\n", start, following.end())
+            start = following.end()
+    except (ValueError, RecursionError):
+        pass
+    yield text[start:].encode() if start else data, line
+
+
+_NEXT_OBJECT = re.compile(r"\s*\n(?=\{)")
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -332,7 +346,7 @@ def to_utf8(data: bytes) -> bytes:
 
 _FRIENDLIER = {
     "found character that cannot start any token": "a character that cannot start a value here",
-    "mapping values are not allowed in this context": "`: ` is not allowed here: the line before is not finished, or the indentation is off",
+    "mapping values are not allowed in this context": "`: ` is not allowed here: the line before is unfinished, or the indentation is off",
     "did not find expected key": "the indentation is off: expected a key",
     "did not find expected '-' indicator": "the indentation is off: expected a list item `- `",
     "did not find expected ',' or ']'": "a `[` that is not closed: expected `,` or `]`",

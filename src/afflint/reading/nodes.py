@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from yaml._yaml import CParser  # type: ignore[import-untyped]
@@ -85,6 +86,13 @@ def compose(raw_bytes: bytes, most: int = MAX_NODES) -> Any:
         index = too_deep_at(raw_bytes)
         if index is not None:
             raise TooDeepError(index)
+    root = _compose(raw_bytes)
+    if b"?" in raw_bytes and (b"[" in raw_bytes or b"{" in raw_bytes):
+        _refuse_question_marks(root)
+    return root
+
+
+def _compose(raw_bytes: bytes) -> Any:
     composer = _Composer(raw_bytes)
     try:
         return composer.get_node() if composer.check_node() else None
@@ -96,6 +104,38 @@ def compose(raw_bytes: bytes, most: int = MAX_NODES) -> Any:
         if error.problem != "found invalid Unicode character escape code" or raw_bytes.lstrip()[:1] != b"{":
             raise
         return _compose_json(raw_bytes)
+
+
+def _refuse_question_marks(root: Any) -> None:
+    """Go ends a plain scalar in brackets at a question mark, and then has no use for that; libyaml takes it by now."""
+    stack = [(root, False)]
+    seen = set()
+    while stack:
+        node, in_brackets = stack.pop()
+        if type(node) is ScalarNode:
+            if in_brackets and "?" in node.value and node.style not in ("'", '"'):
+                raise ScannerError(None, None, "an unquoted value with a `?` inside `[ ]` or `{ }`; put it in quotes", node.start_mark)
+        elif node is not None and id(node) not in seen:
+            seen.add(id(node))
+            inside = bool(node.flow_style)
+            for below in node.value:
+                stack += [(each, inside) for each in (below if type(below) is tuple else (below,))]
+
+
+def nodes_below(root: Any) -> Iterator[Any]:
+    """A node and all below it, aliased ones once."""
+    stack, seen = [root], set()
+    while stack:
+        node = stack.pop()
+        if node is None or id(node) in seen:
+            continue
+        seen.add(id(node))
+        yield node
+        if type(node) is MappingNode:
+            for pair in node.value:
+                stack.extend(pair)
+        elif type(node) is SequenceNode:
+            stack.extend(node.value)
 
 
 def _most_nodes(raw_bytes: bytes) -> int:
@@ -201,17 +241,10 @@ def _compose_json(raw_bytes: bytes) -> Any:
 
     The text keeps its length, so that positions stay right: a pair becomes one longer escape and fillers, which are then taken out.
     """
-    root = compose(_ESCAPE.sub(_without_surrogates, raw_bytes))
-    stack = [root]
-    while stack:
-        node = stack.pop()
+    root = _compose(_ESCAPE.sub(_without_surrogates, raw_bytes))
+    for node in nodes_below(root):
         if type(node) is ScalarNode:
             node.value = node.value.replace(_FILLER, "")
-        elif type(node) is MappingNode:
-            for pair in node.value:
-                stack.extend(pair)
-        elif node is not None:
-            stack.extend(node.value)
     return root
 
 

@@ -6,13 +6,18 @@ git ignores, without version control's own folders, and without following links 
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 SUFFIXES = (".yaml", ".yml", ".json")
 STDIN = "-"
+LARGEST = 256 * 1024 * 1024
+"""Files of more bytes than this are not read: the whole of a file has to fit into memory several times."""
+_WILDCARDS = "*?["
 _SKIPPED_FOLDERS = frozenset((".git", ".hg", ".svn", ".tox", ".nox", ".venv", "node_modules", "__pycache__", ".terraform"))
 
 
@@ -51,17 +56,58 @@ def _expand(path: str, excluded: Callable[[str], bool], included: Callable[[str]
         yield from _walk(path, excluded, included)
     elif os.path.lexists(path):
         yield _named(path)
-    elif any(character in path for character in "*?["):
-        import glob
-
-        matched = sorted(glob.glob(path, recursive=True))
+    elif any(character in path for character in _WILDCARDS):
+        matched = _matching(path)
         if not matched:
             raise SourceError(f"no file matches {path!r}")
         for each in matched:
-            if os.path.isfile(each) and (each.lower().endswith(SUFFIXES) or not path.endswith("*")):
+            if os.path.isdir(each):
+                yield from _walk(each, excluded, included)
+            elif os.path.isfile(each) and (each.lower().endswith(SUFFIXES) or not path.endswith("*")):
                 yield _named(each)
     else:
         raise SourceError(f"no such file or folder: {path!r}{_similar(path)}")
+
+
+def _matching(pattern: str) -> list[str]:
+    """What a glob matches, as a shell would expand it. ``**`` does not follow links to folders, which may lead in circles."""
+    parts = pattern.split("/")
+    found = ["/"] if pattern.startswith("/") else [""]
+    for part in (*parts, "*") if parts[-1] == "**" else parts:
+        if part == "**":
+            found = list(dict.fromkeys(below for folder in found for below in _folders_below(folder)))
+        elif part:
+            found = [each for folder in found for each in _children(folder, part)]
+    return sorted(found)
+
+
+def _folders_below(top: str) -> Iterator[str]:
+    """A folder and all below it, without hidden ones and links."""
+    stack = [top]
+    while stack:
+        folder = stack.pop()
+        yield folder
+        try:
+            with os.scandir(folder or os.curdir) as entries:
+                below = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False) and not entry.name.startswith(".")]
+        except OSError:
+            continue
+        stack += [os.path.join(folder, name) for name in below]
+
+
+def _children(folder: str, part: str) -> list[str]:
+    """What lies in a folder under a name with wildcards, which do not match a leading dot."""
+    if not any(character in part for character in _WILDCARDS):
+        path = os.path.join(folder, part)
+        return [path] if os.path.lexists(path) else []
+    import fnmatch
+
+    try:
+        names = os.listdir(folder or os.curdir)
+    except OSError:
+        return []
+    hidden = part.startswith(".")
+    return [os.path.join(folder, name) for name in fnmatch.filter(names, part) if hidden or not name.startswith(".")]
 
 
 def _similar(path: str) -> str:
@@ -76,11 +122,24 @@ def _similar(path: str) -> str:
 
 
 def _named(path: str) -> Source:
+    try:
+        status = os.stat(path)
+        if not stat.S_ISREG(status.st_mode):
+            # A pipe gives its bytes once, and they are wanted more than once.
+            with open(path, "rb", buffering=0) as file:
+                return Source(os.path.normpath(path), path, _bounded(file))
+    except OSError:
+        pass  # Reading it as a file says why it cannot be read.
     return Source(os.path.normpath(path), path)
 
 
 def _walk(top: str, excluded: Callable[[str], bool], included: Callable[[str], bool] | None) -> Iterator[Source]:
-    ignored = _GitIgnored(os.path.abspath(top))
+    ignored: Callable[..., bool] = _GitIgnored(os.path.abspath(top))
+    # Whoever names a folder wants it read, though it may be passed over on the way through its parent.
+    if ignored(os.path.abspath(top), folder=True):
+        ignored = _never
+    if excluded(os.path.abspath(top) + "/"):
+        excluded = _never
     stack = [os.path.normpath(top)]
     while stack:
         folder = stack.pop()
@@ -92,7 +151,8 @@ def _walk(top: str, excluded: Callable[[str], bool], included: Callable[[str], b
             yield Source(folder, folder)
             continue
         absolute = os.path.abspath(folder)
-        ignored.enter(absolute, any(entry.name == ".gitignore" for entry in found))
+        if isinstance(ignored, _GitIgnored):
+            ignored.enter(absolute, any(entry.name == ".gitignore" for entry in found))
         folders: list[str] = []
         for entry in found:
             path = entry.name if folder == "." else os.path.join(folder, entry.name)
@@ -103,6 +163,10 @@ def _walk(top: str, excluded: Callable[[str], bool], included: Callable[[str], b
             elif _is_manifest(entry, whole, included) and not excluded(whole) and not ignored(whole, folder=False):
                 yield Source(path, path)
         stack.extend(reversed(folders))
+
+
+def _never(_path: str, *, folder: bool = False) -> bool:  # noqa: ARG001 (the same shape as _GitIgnored)
+    return False
 
 
 def _is_manifest(entry: os.DirEntry[str], path: str, included: Callable[[str], bool] | None) -> bool:
@@ -118,13 +182,17 @@ def _is_manifest(entry: os.DirEntry[str], path: str, included: Callable[[str], b
 
 
 class _GitIgnored:
-    """What git ignores below a folder: its .gitignore files and those of its parents up to the repository's top."""
+    """What git ignores below a folder: its .gitignore files and those of its parents up to the repository's top.
+
+    A folder that is ignored itself and named all the same is read: then only what lies in it counts.
+    """
 
     def __init__(self, top: str) -> None:
         self._specs: dict[str, Any] = {}
-        self._top = top
         for parent in _parents_in_repository(top):
             self._load(parent)
+        if self(top, folder=True):
+            self._specs.clear()
 
     def enter(self, folder: str, has_file: bool) -> None:
         if has_file:
@@ -148,14 +216,38 @@ class _GitIgnored:
             parent = above
 
     def _load(self, folder: str) -> None:
+        path = os.path.join(folder, ".gitignore")
+        if not os.path.isfile(path):
+            return
         try:
-            with open(os.path.join(folder, ".gitignore"), encoding="utf-8", errors="surrogateescape") as file:
-                lines = file.read().splitlines()
+            with open(path, encoding="utf-8-sig", errors="surrogateescape") as file:
+                lines = file.read().split("\n")
         except OSError:
             return
-        from pathspec import GitIgnoreSpec
+        self._specs[folder] = _spec(lines)
 
-        self._specs[folder] = GitIgnoreSpec.from_lines(lines)
+
+def _spec(lines: list[str]) -> Any:
+    """The patterns of a .gitignore file. A line that is no pattern matches nothing, as in git."""
+    import warnings
+
+    from pathspec import GitIgnoreSpec
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return GitIgnoreSpec.from_lines(lines)
+        except Exception:  # pathspec's own errors, and those of re for what it makes of a pattern.
+            good = [line for line in lines if _is_pattern(GitIgnoreSpec, line)]
+            return GitIgnoreSpec.from_lines(good)
+
+
+def _is_pattern(spec: Any, line: str) -> bool:
+    try:
+        spec.from_lines([line])
+    except Exception:
+        return False
+    return True
 
 
 def _parents_in_repository(top: str) -> list[str]:
@@ -178,11 +270,40 @@ def read_bytes(source: Source) -> bytes:
     if source.path == STDIN:
         return _standard_input()
     with open(source.path, "rb", buffering=0) as file:
-        return file.read()
+        return _bounded(file)
+
+
+def _bounded(file: Any) -> bytes:
+    """What is left of an unbuffered file. Raises OSError when that is too much."""
+    status = os.fstat(file.fileno())
+    size = status.st_size if stat.S_ISREG(status.st_mode) else 0
+    if size > LARGEST:
+        raise _too_large()
+    data: bytes = file.read(size + 1) if size else b""
+    # A pipe does not tell its size, and a file may grow or shrink while it is read.
+    return data if data and len(data) == size else data + _all_of(file)
+
+
+def _all_of(stream: Any) -> bytes:
+    """The bytes of a stream to its end. Raises OSError when they are too many."""
+    chunks: list[bytes] = []
+    size = 0
+    while chunk := stream.read(1 << 20):
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > LARGEST:
+            raise _too_large()
+    return b"".join(chunks)
+
+
+def _too_large() -> OSError:
+    return OSError(errno.EFBIG, f"larger than {LARGEST // 2**20} MB")
 
 
 @lru_cache(maxsize=1)
 def _standard_input() -> bytes:
     import sys
 
-    return sys.stdin.buffer.read()
+    if sys.stdin is None:
+        raise OSError(errno.EBADF, "standard input is closed")
+    return _all_of(sys.stdin.buffer)

@@ -8,7 +8,10 @@ from collections.abc import Iterable, Iterator
 from afflint.findings import Span
 from afflint.reading.documents import Document, Problem, read, split
 
-_TOP_LEVEL_KIND = re.compile(rb"[\"']?([A-Za-z]+)")
+# A value may carry an anchor and a tag. What only an alias or a block scalar tells is not read here, but by the parser.
+_PROPERTIES = rb"(?:[&!][^ \t\r\n]*[ \t\r\n]+)*"
+_TOP_LEVEL_KIND = re.compile(_PROPERTIES + rb"(?:[\"']?([A-Za-z]+)|[*|>])")
+_INSTRUCTION = b"afflint:"
 # Template languages show themselves by control structures, not by a lone value in braces.
 _TEMPLATE = re.compile(
     rb"\{\{-|-\}\}|\{%|^[ \t]*(?:- )?\{\{[^\n]*\}\}[ \t\r]*$"
@@ -24,10 +27,14 @@ class Triage:
     def __init__(self, kinds: Iterable[str]) -> None:
         names = sorted(set(kinds))
         self._names = frozenset(name.encode() for name in names)
-        self._mention = re.compile(rb"kind[\"']?[ \t\r\n]*:[ \t\r\n]*[\"']?(?:" + b"|".join(map(re.escape, self._names)) + rb")\b")
+        known = b"|".join(map(re.escape, sorted(self._names)))
+        self._mention = re.compile(rb"kind[\"']?[ \t\r\n]*:[ \t\r\n]*" + _PROPERTIES + rb"[\"']?(?:" + known + rb")\b")
 
     def documents(self, data: bytes) -> Iterator[Document]:
-        """The documents that matter, parsed. Once one of a file matters, so do those that do not say what they are."""
+        """The documents that matter, parsed. Once one of a file matters, so do those that do not say what they are.
+
+        Those with an instruction to afflint in a comment matter then, too, even one that is empty otherwise.
+        """
         pieces = list(split(data))
         wanted = [self._wanted(piece) for piece, _, _ in pieces]
         if not any(wanted):
@@ -35,13 +42,14 @@ class Triage:
         index = 0
         for (piece, line, problem), matters in zip(pieces, wanted, strict=True):
             if problem is not None:
-                yield _refused(piece, index, line, problem)
-            if matters is False:
+                yield _refused(index, line, problem)
+            instructed = _INSTRUCTION in piece
+            if matters is False and not instructed:
                 index += 1
                 continue
             document = read(piece, index, line)
-            if not document.empty:
-                index += 1
+            index += not document.empty
+            if instructed or not document.empty:
                 yield document
 
     def _wanted(self, piece: bytes) -> bool | None:
@@ -49,7 +57,7 @@ class Triage:
         kinds = list(_top_level_kinds(piece))
         if kinds:
             for name in kinds:
-                if name in self._names:
+                if name is None or name in self._names:
                     return True
                 if name.endswith(b"List") and (name == b"List" or name[:-4] in self._names):
                     return self._mention.search(piece) is not None or name != b"List"
@@ -57,8 +65,8 @@ class Triage:
         return True if self._mention.search(piece) else None
 
 
-def _top_level_kinds(piece: bytes) -> Iterator[bytes]:
-    """What stands after each ``kind:`` at the start of a line."""
+def _top_level_kinds(piece: bytes) -> Iterator[bytes | None]:
+    """What stands after each ``kind:`` at the start of a line; None for what only the parser can tell."""
     position = 0 if piece.startswith(b"kind:") else piece.find(b"\nkind:") + 1
     while position or piece.startswith(b"kind:", position):
         end = piece.find(b"\n", position)
@@ -70,8 +78,9 @@ def _top_level_kinds(piece: bytes) -> Iterator[bytes]:
             return
 
 
-def _refused(piece: bytes, index: int, line: int, problem: str) -> Document:
-    document = Document(piece, index, line)
+def _refused(index: int, line: int, problem: str) -> Document:
+    """What stands for the line of a separator that is none. The text below it is a document of its own."""
+    document = Document(b"", index, line)
     document.problem = Problem(problem, Span(line, 1, line, 4))
     return document
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from afflint.checks.admission.decoding import is_metadata_malformed
 from afflint.checks.admission.late import late, of_workloads
@@ -25,22 +25,22 @@ _PREEMPTION = ("PreemptLowerPriority", "Never")
 @of_workloads
 def selector_missing(workload: Workload, _target: Target) -> Iterator[Match]:
     """Controllers without a selector, or with one that selects everything."""
-    style, kind = workload.kind.selector, workload.kind.name
-    selector = workload.spec.get("selector")
-    item = Item((*workload.base, "spec", "selector"), selector if type(selector) is dict else {})
-    if style == "core" and not workload.template_labels:
-        return  # A base whose labels and selector are filled in elsewhere.
+    style, kind, selector = workload.kind.selector, workload.kind.name, workload.spec.get("selector")
+    empty = Item((*workload.base, "spec", "selector"), selector) if type(selector) is dict and not any(selector.values()) else None
+    if style is None or (selector is not None and empty is None) or (style == "core" and not workload.template_labels):
+        return  # Without labels it is a base whose labels and selector are filled in elsewhere.
+    path = (*workload.base, "spec", "selector")
     if selector is None and style in ("core", "kubevirt"):
         if _lacks_selector(workload):
             # For a DaemonSet the API server complains only that the labels of the template do not match the nil selector.
             field = (*workload.template_path, "metadata", "labels") if kind == "DaemonSet" else None
             remedy = f"Add `selector: {{matchLabels: …}}` with labels out of {_labels_field(workload)}."
-            yield Match(item.path, f"a {kind} without a selector", remedy, field=field)
-    elif style == "core" and type(selector) is dict and not any(selector.values()):
-        if not has_unknown(item, LABEL_SELECTOR) and _is_whole(workload):
-            yield Match(item.path, "an empty selector, which would match every pod", f"Name labels out of {_labels_field(workload)}.")
+            yield Match(path, f"a {kind} without a selector", remedy, field=field)
+    elif empty and style == "core":
+        if not has_unknown(empty, LABEL_SELECTOR) and _is_whole(workload):
+            yield Match(path, "an empty selector, which would match every pod", f"Name labels out of {_labels_field(workload)}.")
     elif kind == "Job" and selector is None and workload.spec.get("manualSelector") and _lacks_selector(workload):
-        yield Match(item.path, "a Job with manualSelector and without a selector", "Add the selector, or remove manualSelector.")
+        yield Match(path, "a Job with manualSelector and without a selector", "Add the selector, or remove manualSelector.")
 
 
 def _lacks_selector(workload: Workload) -> bool:
@@ -65,11 +65,12 @@ def selector_template_mismatch(workload: Workload, _target: Target) -> Iterator[
     clash = _clash(selector, labels)
     if clash is None or (not labels and workload.partial) or is_metadata_malformed(workload, path[:-2]):
         return  # Labels and selector may both be filled in elsewhere; or the labels are told to be wrong already.
+    where, asked, found = clash
     template = "the template of its virtual machines" if kind == "VirtualMachinePool" else "the pod template"
     at = (*workload.base, "spec", "selector")
     yield Match(
-        (*at, *clash.where),
-        f"the selector does not match {template}: it asks for {clash.asked}, and there {clash.found}",
+        (*at, *where),
+        f"the selector does not match {template}: it asks for {asked}, and there {found}",
         f"Make the selector and {_labels_field(workload)} agree; controllers find their pods by them.",
         # KubeVirt names the selector, the API server the labels of the template.
         field=at if style == "kubevirt" else path,
@@ -88,16 +89,11 @@ def _labels_field(workload: Workload) -> str:
     return field_of(_labelled_template(workload)[0][len(workload.base) :])
 
 
-class _Clash(NamedTuple):
-    """A part of a selector that labels do not meet: its path in the selector, what it asks for, and what is there instead."""
+def _clash(selector: dict[str, Any], labels: Labels) -> tuple[Path, str, str] | None:
+    """The first part of a selector that labels do not meet: its path in the selector, what it asks for, and what is there instead.
 
-    where: Path
-    asked: str
-    found: str
-
-
-def _clash(selector: dict[str, Any], labels: Labels) -> _Clash | None:
-    """The first clash of a selector with labels. Malformed parts are left out: other rules speak about them."""
+    Malformed parts are left out: other rules speak about them.
+    """
     for key, value in map_at(selector, "matchLabels").items():
         text: str | None = "" if value is None else value if type(value) is str else None
         if text is None or labels.get(key) == text or not is_key(key):
@@ -105,11 +101,11 @@ def _clash(selector: dict[str, Any], labels: Labels) -> _Clash | None:
         if is_placeholder(text) or any(map(is_placeholder, labels.values())):
             return None
         if is_value(text):
-            return _Clash(("matchLabels", key), quoted(f"{key}: {text}" if text else f'{key}: ""'), _found(key, labels))
+            return ("matchLabels", key), quoted(f"{key}: {text}" if text else f'{key}: ""'), _found(key, labels)
     for expression in items(selector, "matchExpressions", ()):
         subject = expression.data.get("key")
         if type(subject) is str and is_key(subject) and not _holds(expression, subject, labels):
-            return _Clash(expression.path, quoted(_question(expression)), _found(subject, labels))
+            return expression.path, quoted(_question(expression)), _found(subject, labels)
     return None
 
 
@@ -165,9 +161,10 @@ def _given_to_job(workload: Workload, selector: dict[str, Any]) -> Iterator[Matc
     ):
         clash = _clash(selector, labels)
         if clash is not None:
-            message = f"a Job generates its selector, and {whose} do not answer {clash.asked}"
+            where, asked, _ = clash
+            message = f"a Job generates its selector, and {whose} do not answer {asked}"
             remedy = "Remove the selector, or set `manualSelector: true` if you know that you need your own."
-            yield Match((*path, *clash.where), message, remedy, field=field)
+            yield Match((*path, *where), message, remedy, field=field)
             return
 
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from afflint.checks.admission.decoding import mismatches_of
 from afflint.checks.admission.late import of_workloads
-from afflint.checks.admission.misplaced import misplaced_fault, swallowed_fault, wrapper_fault
-from afflint.checks.admission.mistyped import is_annotation, mistyped
 from afflint.checks.admission.spelling import WEIGHTED_POD_TERM, has_unknown, lacks
-from afflint.checks.admission.unknown import unknown
 from afflint.checks.match import Match, Target
 from afflint.findings import Path
 from afflint.kube.manifests import Manifest, Workload
@@ -28,8 +26,7 @@ def misplaced_constraint(manifest: Manifest, _target: Target) -> Iterator[Match]
 
 def missing_term_wrapper(manifest: Manifest, target: Target) -> Iterator[Match]:
     """Terms without the object that wraps them in a preferred list, or with one in a required list."""
-    yield from _of_rule("missing-term-wrapper", manifest)
-    yield from _bare_weights(manifest, target)
+    return chain(_of_rule("missing-term-wrapper", manifest), _bare_weights(manifest, target))
 
 
 @of_workloads
@@ -69,17 +66,22 @@ def _unknown_fault(rule: str, mismatch: Mismatch, manifest: Manifest) -> Match |
     """The match for an unknown field, if ``rule`` is the one that names it best."""
     if str(mismatch.path[-1]).startswith("$"):
         return None  # A directive of a strategic merge patch; no cluster ever sees it.
-    wrapper = wrapper_fault(mismatch)
-    if wrapper is not None or rule == "missing-term-wrapper":
-        return wrapper if rule == "missing-term-wrapper" else None
-    misplaced = misplaced_fault(mismatch, manifest)
-    if misplaced is not None or rule == "misplaced-constraint":
-        return misplaced if rule == "misplaced-constraint" else None
-    return unknown(mismatch, manifest) if rule == "unknown-field" else None
+    from afflint.checks.admission.misplaced import misplaced_fault, wrapper_fault
+    from afflint.checks.admission.unknown import unknown
+
+    match, best = wrapper_fault(mismatch), "missing-term-wrapper"
+    if match is None:
+        match, best = misplaced_fault(mismatch, manifest), "misplaced-constraint"
+    if match is None and rule == "unknown-field":  # The costly search for near names comes last.
+        return unknown(mismatch, manifest)
+    return match if rule == best else None
 
 
 def _type_fault(rule: str, mismatch: Mismatch, manifest: Manifest) -> Match | None:
     """The match for a value of the wrong type, if ``rule`` is the one that names it best."""
+    from afflint.checks.admission.misplaced import swallowed_fault
+    from afflint.checks.admission.mistyped import is_annotation, mistyped
+
     match = swallowed_fault(mismatch, manifest)
     best = "misplaced-constraint" if match else "annotation-not-string" if is_annotation(mismatch) else "wrong-type"
     if rule != best:

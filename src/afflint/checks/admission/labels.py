@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from afflint.checks.admission.late import late, of_workloads
-from afflint.checks.admission.numerals import deletion_cost_fault
 from afflint.checks.admission.selectors import label_key_carriers, map_at, selecting
 from afflint.checks.admission.spelling import EXPRESSION, lacks, stands_in_match_labels
 from afflint.checks.match import Match, Target
@@ -170,13 +169,19 @@ def _meaningful_annotations(workload: Workload) -> Iterator[Match]:
     cost = values.get(_DELETION_COST)
     if cost is None and _DELETION_COST in values and not workload.kind.kubevirt:
         cost = ""  # As the API server reads null.
-    fault = deletion_cost_fault(cost) if type(cost) is str and not is_placeholder(cost) else None
-    if fault:
-        message = f"the deletion cost {quoted(cost)} {fault}"
-        yield Match((*path, _DELETION_COST), message, 'Write a whole number in quotes, such as "100".')
+    if type(cost) is str and not is_placeholder(cost):
+        yield from _deletion_cost(cost, (*path, _DELETION_COST))
     legacy = values.get(_LEGACY_TOLERATIONS)
     if type(legacy) is str and legacy:
         yield from _legacy_tolerations(legacy, (*path, _LEGACY_TOLERATIONS))
+
+
+def _deletion_cost(cost: str, path: Path) -> Iterator[Match]:
+    from afflint.checks.admission.numerals import deletion_cost_fault
+
+    fault = deletion_cost_fault(cost)
+    if fault:
+        yield Match(path, f"the deletion cost {quoted(cost)} {fault}", 'Write a whole number in quotes, such as "100".')
 
 
 def _legacy_tolerations(text: str, path: Path) -> Iterator[Match]:

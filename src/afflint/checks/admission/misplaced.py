@@ -64,7 +64,7 @@ def _in_weighted_pod_term(name: str, _path: Path) -> tuple[str, str] | None:
     field = meant_in(name, POD_TERM, WEIGHTED_POD_TERM)
     if field is None:
         return None
-    message = f"{name} stands directly in a preferred term; it belongs under podAffinityTerm{_as(field, name)}"
+    message = f"{_shown(name)} stands directly in a preferred term; it belongs under podAffinityTerm{_as(field, name)}"
     return message, "Indent labelSelector and topologyKey under `podAffinityTerm:`, beside weight."
 
 
@@ -72,14 +72,15 @@ def _in_weighted_node_term(name: str, _path: Path) -> tuple[str, str] | None:
     field = meant_in(name, NODE_TERM, WEIGHTED_NODE_TERM)
     if field is None:
         return None
-    return f"{name} stands beside weight; it belongs under preference{_as(field, name)}", f"Put {field} under `preference:`, beside weight."
+    message = f"{_shown(name)} stands beside weight; it belongs under preference{_as(field, name)}"
+    return message, f"Put {field} under `preference:`, beside weight."
 
 
 def _in_node_selector(name: str, _path: Path) -> tuple[str, str] | None:
     field = meant_in(name, NODE_TERM, NODE_SELECTOR)
     if field is None:
         return None
-    message = f"{name} stands directly under {REQUIRED}; a required node affinity is a list of nodeSelectorTerms"
+    message = f"{_shown(name)} stands directly under {REQUIRED}; a required node affinity is a list of nodeSelectorTerms"
     return message, f"Put it into a list item of nodeSelectorTerms: `nodeSelectorTerms: [{{{field}: …}}]`."
 
 
@@ -93,6 +94,11 @@ def _in_node_term(name: str, path: Path) -> tuple[str, str] | None:
     if preferred:
         return f"{name} stands inside preference", f"Move {name} one level up, into the list item."
     return f"a required node term has no {name}; only preferred terms do", f"Remove {name}, or move the term to {PREFERRED}."
+
+
+def _shown(name: str) -> str:
+    """Names of fields stand as they are; what is only nearly one may hold anything."""
+    return name if name.isalnum() and name.isascii() else quoted(name)
 
 
 def _as(field: str, name: str) -> str:

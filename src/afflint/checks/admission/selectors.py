@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from afflint.kube.constraints import Item, NodeTerm, PodTerm, items
 from afflint.kube.manifests import Workload
@@ -12,38 +12,24 @@ from afflint.kube.manifests import Workload
 _NOTHING: dict[str, Any] = {}
 
 
-class Selecting(NamedTuple):
-    """All label selectors of a workload, its own one included, and the match expressions in them and in node terms."""
+class Selecting:
+    """What selects in a workload: its label selectors, its own one included, the match expressions in them, and those of node terms."""
 
-    selectors: tuple[Item, ...]
-    selector_expressions: tuple[Item, ...]
-    required_expressions: tuple[Item, ...]
-    preferred_expressions: tuple[Item, ...]
+    __slots__ = ("expressions", "node_expressions", "required_expressions", "selector_expressions", "selectors")
 
-    @property
-    def node_expressions(self) -> tuple[Item, ...]:
-        """Those about nodes: of required terms and of preferences."""
-        return self.required_expressions + self.preferred_expressions
-
-    @property
-    def expressions(self) -> tuple[Item, ...]:
-        """All match expressions, about pods and about nodes."""
-        return self.selector_expressions + self.required_expressions + self.preferred_expressions
+    def __init__(self, workload: Workload) -> None:
+        terms, own = workload.constraints.node_terms, own_selector(workload)
+        self.selectors = workload.constraints.selectors if own is None else (*workload.constraints.selectors, own)
+        self.selector_expressions = tuple(_match_expressions(self.selectors))
+        self.required_expressions = tuple(_match_expressions(term for term in terms if term.required))
+        self.node_expressions = self.required_expressions + tuple(_match_expressions(term for term in terms if not term.required))
+        self.expressions = self.selector_expressions + self.node_expressions
 
 
 @lru_cache(maxsize=1)
 def selecting(workload: Workload) -> Selecting:
-    """What selects pods and nodes in a workload. Remembered for the checks that follow each other on one workload."""
-    selectors, terms = workload.constraints.selectors, workload.constraints.node_terms
-    own = own_selector(workload)
-    if own is not None:
-        selectors = (*selectors, own)
-    return Selecting(
-        selectors,
-        tuple(_match_expressions(selectors)),
-        tuple(_match_expressions(term for term in terms if term.required)),
-        tuple(_match_expressions(term for term in terms if not term.required)),
-    )
+    """The same, remembered for the checks that follow each other on one workload."""
+    return Selecting(workload)
 
 
 def own_selector(workload: Workload) -> Item | None:

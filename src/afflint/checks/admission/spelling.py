@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from afflint.checks.admission.fixes import in_place_of
 from afflint.checks.match import Match
 from afflint.checks.wording import did_you_mean, listing, nearest
 from afflint.findings import Path
@@ -109,6 +108,8 @@ def has_unknown(item: Item, struct: Struct) -> bool:
 
 def wrong_word(workload: Workload, path: Path, message: str, word: str, known: tuple[str, ...], close: str | None = None) -> Match:
     """The match for a word that its field does not know: what may stand there, and as replacement the word that was probably meant."""
+    from afflint.checks.admission.fixes import in_place_of
+
     close = close or nearest(word, known)
     replacement = in_place_of(workload.document, path, close) if close else None
     return Match(path, message + did_you_mean(close), f"Write {listing(known, 'or')}.", replacement=replacement)

@@ -70,7 +70,7 @@ def unknown(mismatch: Mismatch, manifest: Manifest) -> Match:
     instead = _INSTEAD.get(struct.name, {}).get(name)
     if instead is not None:
         return Match(path, message, instead, key=True)
-    if struct.name == "label selector" and isinstance(mismatch.value, str) and not meant(name, struct):
+    if struct.name == "label selector" and not isinstance(mismatch.value, (dict, list)) and not meant(name, struct):
         return Match(path, f"{message}; labels stand under matchLabels", f"Put {quoted(name)} under `matchLabels:`.", key=True)
     return _misspelt(mismatch, manifest, name, struct, message)
 

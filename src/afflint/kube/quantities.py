@@ -1,0 +1,98 @@
+"""Kubernetes quantities (``500m``, ``1.5Gi``, ``1e3``) as exact numbers, rounded where the API machinery rounds them."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+MOST = 2**63 - 1
+"""No quantity stands for more than this; what is larger is taken for this."""
+
+_NANO = 10**9
+_MILLI = 10**6
+_BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+_DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_SUFFIX_OF = {exponent: suffix for suffix, exponent in _DECIMAL.items()}
+# A lone E is 10^18, an E before digits an exponent; trying the exponent first keeps the two apart.
+_SYNTAX = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]+)|([KMGTPE]i|[numkMGTPE]?))")
+
+# Far longer than anything that a quantity can tell apart; what Python converts to a number stays short.
+_MOST_CHARACTERS = 200
+# 10^19 is more than can be, and 10^-30 of the largest suffix less than the smallest unit.
+_LARGEST_MAGNITUDE = 19
+_SMALLEST_MAGNITUDE = -30
+
+
+class Quantity(NamedTuple):
+    """An amount in billionths, which is as fine as quantities get. ``binary``: written with Ki, Mi, and so on."""
+
+    nanos: int
+    binary: bool = False
+
+    @property
+    def value(self) -> int:
+        """The amount in whole units. A fraction counts as one more, away from zero."""
+        return _rounded_up(self.nanos, _NANO)
+
+    @property
+    def milli(self) -> int:
+        """The amount in thousandths, rounded as ``value``. The API server keeps nothing finer of any list of resources."""
+        return _rounded_up(self.nanos, _MILLI)
+
+    def __str__(self) -> str:
+        """The canonical form: no fraction, and the largest suffix that needs none."""
+        whole, rest = divmod(abs(self.nanos), _NANO)
+        sign = "-" if self.nanos < 0 else ""
+        if self.binary and not rest and whole >= 1024:
+            suffix = next((suffix for suffix, bits in reversed(_BINARY.items()) if whole % (1 << bits) == 0), "")
+            return f"{sign}{whole >> _BINARY.get(suffix, 0)}{suffix}"
+        if not self.nanos:
+            return "0"
+        digits, exponent = abs(self.nanos), -9
+        while digits % 1000 == 0 and exponent < 18:
+            digits, exponent = digits // 1000, exponent + 3
+        return f"{sign}{digits}{_SUFFIX_OF[exponent]}"
+
+
+def parse_quantity(data: object) -> Quantity | None:
+    """A quantity as it stands in a manifest, where a plain number is one as well. None for what is none.
+
+    More digits than any quantity can have a use for are no quantity either.
+    """
+    if isinstance(data, bool) or not isinstance(data, str | int | float):
+        return None
+    if isinstance(data, int):
+        # Python refuses to write out the largest of them.
+        data = max(-MOST, min(data, MOST))
+    text = data.strip() if isinstance(data, str) else repr(data)
+    found = _SYNTAX.fullmatch(text) if len(text) <= _MOST_CHARACTERS else None
+    if found is None:
+        return None
+    sign, whole, fraction, exponent, suffix = found.groups()
+    fraction = fraction or ""
+    if not whole and not fraction:
+        return None
+    bits = _BINARY.get(suffix or "", 0)
+    power = int(exponent) if exponent else _DECIMAL.get(suffix or "", 0)
+    nanos = _nanos((whole + fraction).lstrip("0"), power - len(fraction), bits)
+    return Quantity(-nanos if sign == "-" else nanos, bits > 0)
+
+
+def _nanos(digits: str, power: int, bits: int) -> int:
+    """``digits`` x 10^power x 2^bits in billionths: capped, and what is finer rounded up, so that something never becomes nothing."""
+    if not digits:
+        return 0
+    magnitude = len(digits) + power
+    if magnitude > _LARGEST_MAGNITUDE:
+        return MOST * _NANO
+    if magnitude < _SMALLEST_MAGNITUDE:
+        return 1
+    number = int(digits) << bits
+    power += 9
+    nanos = number * 10**power if power >= 0 else _rounded_up(number, 10**-power)
+    return min(nanos, MOST * _NANO)
+
+
+def _rounded_up(number: int, unit: int) -> int:
+    """How many units hold the number, away from zero."""
+    return -(-number // unit) if number >= 0 else number // unit

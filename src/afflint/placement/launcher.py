@@ -1,0 +1,92 @@
+"""What the virt-launcher pod of a virtual machine asks for, from the machine's domain, with KubeVirt's defaults.
+
+Left out is what KubeVirt adds for itself: memory for the emulator and its helpers, storage, and the devices of virtualisation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from afflint.kube.quantities import MOST, parse_quantity
+from afflint.placement.inventory import flag, integer, mapping, refuse, sequence, string
+from afflint.placement.requests import CPU, HUGE_PAGES, MEMORY
+
+CPU_ALLOCATION_RATIO = 10
+"""How many virtual CPUs share a requested one, unless the KubeVirt resource says otherwise."""
+
+_RESOURCES = "spec.domain.resources"
+
+Millis = dict[str, int]
+
+
+def compute_resources(data: object) -> dict[str, Any]:
+    """``resources`` of the container that runs the machine, from ``spec.domain``. Raises InventoryError."""
+    domain = mapping(data, "spec.domain")
+    resources = mapping(domain.get("resources"), _RESOURCES)
+    limits = dict(mapping(resources.get("limits"), f"{_RESOURCES}.limits"))
+    requests = dict(mapping(resources.get("requests"), f"{_RESOURCES}.requests"))
+    asked = {resource: _millis(requests.get(resource, 0), f"{_RESOURCES}.requests[{resource!r}]") for resource in (CPU, MEMORY)}
+    capped = {resource: _millis(limits.get(resource, 0), f"{_RESOURCES}.limits[{resource!r}]") for resource in (CPU, MEMORY)}
+    for resource in (CPU, MEMORY):
+        if capped[resource] and not asked[resource]:
+            asked[resource] = capped[resource]
+            requests[resource] = _written(capped[resource])
+    cpu = mapping(domain.get("cpu"), "spec.domain.cpu")
+    vcpus = _vcpus(cpu, asked[CPU], capped[CPU])
+    if flag(cpu.get("dedicatedCpuPlacement"), "spec.domain.cpu.dedicatedCpuPlacement"):
+        emulator = flag(cpu.get("isolateEmulatorThread"), "spec.domain.cpu.isolateEmulatorThread")
+        requests[CPU] = _written(1000 * (vcpus + emulator))
+    elif CPU not in requests:
+        requests[CPU] = _written(1000 * vcpus // CPU_ALLOCATION_RATIO)
+    requests.update(_memory(mapping(domain.get("memory"), "spec.domain.memory"), asked[MEMORY], given=MEMORY in requests))
+    requests.update(_devices(mapping(domain.get("devices"), "spec.domain.devices")))
+    return {"requests": requests, "limits": {resource: limit for resource, limit in limits.items() if resource != MEMORY}}
+
+
+def _vcpus(cpu: Mapping[str, Any], asked: int, capped: int) -> int:
+    """Cores x sockets x threads, as far as they are there. Without any the CPUs of the limits or the requests, else one."""
+    topology = [integer(cpu.get(field), f"spec.domain.cpu.{field}", 0) for field in ("cores", "sockets", "threads")]
+    if not any(topology):
+        return -(-(capped or asked) // 1000) or 1
+    vcpus = 1
+    for number in topology:
+        if number:
+            vcpus *= number
+    return min(vcpus, MOST)
+
+
+def _memory(memory: Mapping[str, Any], asked: int, *, given: bool) -> dict[str, str]:
+    """What is requested, else what the guest sees. Huge pages hold the guest's memory, and plain memory what is asked beyond."""
+    guest = _millis(memory.get("guest", 0), "spec.domain.memory.guest")
+    pages = mapping(memory.get("hugepages"), "spec.domain.memory.hugepages")
+    size = string(pages.get("pageSize"), "spec.domain.memory.hugepages.pageSize")
+    if not given:
+        asked = guest or (_millis(size, "spec.domain.memory.hugepages.pageSize") if size else 0)
+    if not size:
+        return {MEMORY: _written(asked)}
+    backed = min(asked, guest) if guest else asked
+    return {f"{HUGE_PAGES}{size}": _written(backed), MEMORY: _written(asked - backed)}
+
+
+def _devices(devices: Mapping[str, Any]) -> dict[str, str]:
+    """One piece of its resource for each GPU and host device."""
+    counts: dict[str, int] = {}
+    for field in ("gpus", "hostDevices"):
+        where = f"spec.domain.devices.{field}"
+        for index, item in enumerate(sequence(devices.get(field), where)):
+            name = string(mapping(item, f"{where}[{index}]").get("deviceName"), f"{where}[{index}].deviceName")
+            if name:
+                counts[name] = counts.get(name, 0) + 1
+    return {name: str(count) for name, count in counts.items()}
+
+
+def _millis(data: object, what: str) -> int:
+    quantity = parse_quantity(0 if data is None else data)
+    if quantity is None or quantity.nanos < 0:
+        refuse(what, "is no quantity")
+    return quantity.milli
+
+
+def _written(millis: int) -> str:
+    return f"{millis}m"

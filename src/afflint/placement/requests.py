@@ -1,0 +1,161 @@
+"""What pods ask for and what nodes have: lists of resources read as the API server stores them and the scheduler adds them up.
+
+Amounts are whole numbers: thousandths of a CPU, bytes of memory and storage, pieces of anything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from afflint.kube.quantities import parse_quantity
+from afflint.placement.inventory import mapping, refuse, sequence
+from afflint.placement.nodes import REPORTED
+from afflint.placement.pods import Requests
+
+CPU = "cpu"
+MEMORY = "memory"
+PODS = "pods"
+HUGE_PAGES = "hugepages-"
+
+Millis = dict[str, int]
+"""Amounts by resource in thousandths, the finest that the API server keeps: sums of them are exact."""
+
+
+def read_requests(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Requests:
+    """What a pod counts for on its node: one pod, and what it requests with its overhead. Raises InventoryError.
+
+    ``status`` matters for a running pod that is being resized.
+    """
+    containers = _Containers(status)
+    total = containers.total(spec)
+    _override(total, mapping(spec.get("resources"), "spec.resources"))
+    _add(total, _list(spec.get("overhead"), "spec.overhead"))
+    total[PODS] = 1000
+    amounts = {resource: _amount(resource, millis) for resource, millis in total.items() if _is_counted(resource)}
+    scalars = sorted(amounts.keys() - set(REPORTED))
+    return tuple([(resource, amounts[resource]) for resource in (*REPORTED, *scalars) if amounts.get(resource)])
+
+
+def read_allocatable(status: Mapping[str, Any]) -> dict[str, int] | None:
+    """What a node has for pods; None when it does not say. Raises InventoryError."""
+    # The API server takes the capacity for an absent allocatable.
+    field = "allocatable" if status.get("allocatable") is not None else "capacity"
+    listed = _list(status.get(field), f"status.{field}")
+    return {resource: _amount(resource, millis) for resource, millis in listed.items()} or None
+
+
+def _is_counted(resource: str) -> bool:
+    """Whether the scheduler looks at the resource: at its own, huge pages, and those with a domain."""
+    if resource in REPORTED or resource.startswith((HUGE_PAGES, "attachable-volumes-")):
+        return True
+    return "/" in resource and ("kubernetes.io/" in resource or not resource.startswith("requests."))
+
+
+def _amount(resource: str, millis: int) -> int:
+    return millis if resource == CPU else -(-millis // 1000)
+
+
+def _list(data: object, what: str) -> Millis:
+    found = {}
+    for resource, written in mapping(data, what).items():
+        if not isinstance(resource, str):
+            refuse(what, "has a key that is not a string")
+        quantity = parse_quantity(0 if written is None else written)
+        if quantity is None:
+            refuse(f"{what}[{resource!r}]", f"is {_shown(written)}, which is no quantity")
+        if quantity.nanos < 0:
+            refuse(f"{what}[{resource!r}]", f"is {_shown(written)}, less than nothing")
+        found[resource] = quantity.milli
+    return found
+
+
+def _shown(written: object) -> str:
+    return repr(written)[:40] if isinstance(written, str | int | float) else "a list or a map"
+
+
+class _Containers:
+    """The containers of one pod. A container that is being resized counts for the largest of what it asks for, was given and has."""
+
+    def __init__(self, status: Mapping[str, Any]) -> None:
+        self._statuses: dict[str, Mapping[str, Any]] = {}
+        for field in ("initContainerStatuses", "containerStatuses"):
+            for index, item in enumerate(sequence(status.get(field), f"status.{field}")):
+                entry = mapping(item, f"status.{field}[{index}]")
+                if entry.get("resources") is not None:
+                    self._statuses[str(entry.get("name"))] = entry
+        self._infeasible = bool(self._statuses) and any(
+            condition.get("type") == "PodResizePending" and condition.get("reason") == "Infeasible"
+            for condition in _maps(status.get("conditions"), "status.conditions")
+        )
+
+    def total(self, spec: Mapping[str, Any]) -> Millis:
+        """The sum over the containers, or what an init container needs beside the sidecars before it, where that is more."""
+        total: Millis = {}
+        for container, where in _containers(spec, "containers"):
+            _add(total, self._requests(container, where, resizable=True))
+        sidecars: Millis = {}
+        most: Millis = {}
+        for container, where in _containers(spec, "initContainers"):
+            restartable = container.get("restartPolicy") == "Always"
+            requests = self._requests(container, where, resizable=restartable)
+            if restartable:
+                _add(total, requests)
+                _add(sidecars, requests)
+                requests = sidecars
+            else:
+                _add(requests, sidecars)
+            _raise(most, requests)
+        _raise(total, most)
+        return total
+
+    def _requests(self, container: Mapping[str, Any], where: str, *, resizable: bool) -> Millis:
+        resources = mapping(container.get("resources"), f"{where}.resources")
+        requests = _with_limits(resources, f"{where}.resources")
+        status = self._statuses.get(str(container.get("name"))) if resizable else None
+        if status is not None:
+            if self._infeasible:
+                requests = {}
+            actual = mapping(status.get("resources"), "status.containerStatuses.resources")
+            _raise(requests, _list(actual.get("requests"), "status.containerStatuses.resources.requests"))
+            _raise(requests, _list(status.get("allocatedResources"), "status.containerStatuses.allocatedResources"))
+        return requests
+
+
+def _containers(spec: Mapping[str, Any], field: str) -> Iterable[tuple[dict[str, Any], str]]:
+    for index, item in enumerate(sequence(spec.get(field), f"spec.{field}")):
+        where = f"spec.{field}[{index}]"
+        yield mapping(item, where), where
+
+
+def _maps(data: object, what: str) -> list[dict[str, Any]]:
+    return [mapping(item, f"{what}[{index}]") for index, item in enumerate(sequence(data, what))]
+
+
+def _with_limits(resources: Mapping[str, Any], where: str) -> Millis:
+    """The requests; the API server takes the limit for a request that is absent."""
+    return {**_list(resources.get("limits"), f"{where}.limits"), **_list(resources.get("requests"), f"{where}.requests")}
+
+
+def _override(total: Millis, resources: Mapping[str, Any]) -> None:
+    """What the pod as a whole asks for takes the place of the sum; its limits do where nothing else asks for the resource."""
+    for resource, millis in _list(resources.get("limits"), "spec.resources.limits").items():
+        if _is_pod_level(resource) and (resource not in total or resource.startswith(HUGE_PAGES)):
+            total[resource] = millis
+    for resource, millis in _list(resources.get("requests"), "spec.resources.requests").items():
+        if _is_pod_level(resource):
+            total[resource] = millis
+
+
+def _is_pod_level(resource: str) -> bool:
+    return resource in (CPU, MEMORY) or resource.startswith(HUGE_PAGES)
+
+
+def _add(total: Millis, more: Millis) -> None:
+    for resource, millis in more.items():
+        total[resource] = total.get(resource, 0) + millis
+
+
+def _raise(total: Millis, least: Millis) -> None:
+    for resource, millis in least.items():
+        total[resource] = max(total.get(resource, 0), millis)

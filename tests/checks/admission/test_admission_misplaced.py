@@ -1,0 +1,106 @@
+"""Fields that stand where something else swallows them: in nodeSelector, in matchLabels, among labels and annotations."""
+
+from __future__ import annotations
+
+import pytest
+from workload_texts import pod_term, spread, workload
+
+from linting import lint, said
+
+NODE_AFFINITY = "spec.template.spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+
+
+@pytest.mark.parametrize(
+    "field, message",
+    [
+        ("affinity: {}", "affinity stands in the nodeSelector, where it is taken for a key of its own; it belongs in spec.template.spec"),
+        (
+            "tolerations: [a]",
+            "tolerations stands in the nodeSelector, where it is taken for a key of its own; it belongs in spec.template.spec",
+        ),
+        (
+            "podAffinity: {}",
+            "podAffinity stands in the nodeSelector, where it is taken for a key of its own; it belongs in spec.template.spec.affinity",
+        ),
+        (
+            "nodeSelectorTerms: []",
+            f"nodeSelectorTerms stands in the nodeSelector, where it is taken for a key of its own; it belongs in {NODE_AFFINITY}",
+        ),
+        ("volumes: [a]", "volumes stands in the nodeSelector, where it is taken for a key of its own; it belongs in spec.template.spec"),
+        ("matchLabels: {a: b}", "matchLabels stands in the nodeSelector, which is itself the map of labels"),
+        ("matchExpressions: [a]", "matchExpressions stands in the nodeSelector, which is a plain map of labels"),
+    ],
+)
+def test_a_field_below_node_selector(field: str, message: str) -> None:
+    text = workload("Deployment", f"nodeSelector:\n  disk: ssd\n  {field}")
+    assert said(text, "misplaced-constraint") == [f"12:9 {message}"]
+    assert said(text, "wrong-type") == []
+
+
+def test_the_domain_of_a_virtual_machine_below_node_selector() -> None:
+    text = workload("VirtualMachine", "nodeSelector:\n  domain: {devices: {}}")
+    (finding,) = lint(text)
+    assert finding.rule == "misplaced-constraint"
+    assert finding.message == "domain stands in the nodeSelector, where it is taken for a key of its own; it belongs in spec.template.spec"
+    assert finding.help == "Move domain to spec.template.spec."
+    # KubeVirt's schemas prune the map before they look at its type, and complain of what is in it.
+    assert finding.field == "spec.template.spec.nodeSelector.domain.devices"
+
+
+@pytest.mark.parametrize("name", ["nodeName", "disktype", "a/b"])
+def test_a_label_with_a_wrong_value_is_just_that(name: str) -> None:
+    text = workload("Pod", f"nodeSelector: {{{name}: [a]}}")
+    assert [finding.rule for finding in lint(text)][-1:] == (["misplaced-constraint"] if name == "nodeName" else ["wrong-type"])
+    assert [finding.rule for finding in lint(workload("Pod", "nodeName: [a]"))] == ["wrong-type"]
+
+
+@pytest.mark.parametrize(
+    "field, message",
+    [
+        ("matchExpressions: [a]", "matchExpressions stands in matchLabels, where it is taken for a label"),
+        ("namespaces: [a]", "namespaces stands in matchLabels, where it is taken for a label"),
+    ],
+)
+def test_a_field_below_match_labels(field: str, message: str) -> None:
+    text = workload("Pod", pod_term(f"topologyKey: zone\nlabelSelector:\n  matchLabels:\n    {field}"))
+    assert said(text, "misplaced-constraint") == [f"12:15 {message}"]
+
+
+def test_annotations_below_labels() -> None:
+    text = workload("Deployment", "").replace("tier: front", "annotations: {a: b}")
+    message = "annotations stands in the labels, where it is taken for a key of its own; it belongs in spec.template.metadata"
+    assert said(text, "misplaced-constraint") == [f"7:35 {message}"]
+
+
+@pytest.mark.parametrize(
+    "lines, message",
+    [
+        (
+            "affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, podAffinityTerm: {}}]}}",
+            "podAffinityTerm stands in a preferred scheduling term; it belongs to terms about pods",
+        ),
+        (
+            "affinity: {podAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, preference: {}}]}}",
+            "preference stands in a weighted pod affinity term; it belongs to terms about nodes",
+        ),
+    ],
+)
+def test_terms_about_nodes_and_terms_about_pods_are_not_mixed(lines: str, message: str) -> None:
+    (found,) = said(workload("Pod", lines), "misplaced-constraint")
+    assert found.endswith(f" {message}")
+
+
+@pytest.mark.parametrize(
+    "lines, remedy",
+    [
+        (spread("namespaces: [a]"), "A spread constraint counts the pods of its own namespace only; remove it."),
+        (spread("weight: 5"), "A spread constraint has no weight; `whenUnsatisfiable: ScheduleAnyway` makes it a preference."),
+        ("replicas: 3", "A Pod is one pod; for several use a Deployment."),
+        (pod_term("labelSelector: {app: db}"), "Put `app` under `matchLabels:`."),
+        (pod_term("namespace: a"), "Write `namespaces`, which takes a list."),
+        ("toleration: []\ntolerations: []", "`tolerations` stands beside it already: merge the two, or remove one."),
+    ],
+)
+def test_the_help_for_an_unknown_field_says_what_to_do_instead(lines: str, remedy: str) -> None:
+    helps = [finding.help for finding in lint(workload("Pod", lines)) if finding.rule == "unknown-field"]
+    assert helps == [remedy]

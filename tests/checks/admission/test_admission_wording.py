@@ -1,0 +1,267 @@
+"""What admission findings say and advise, word for word."""
+
+from __future__ import annotations
+
+import pytest
+from workload_texts import node_term, pod_term, spread, workload
+
+from afflint.checks.match import Target
+from linting import lint
+
+GATE = "TaintTolerationComparisonOperators"
+LETTERS = "at most 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends."
+SPREAD = "topologyKey: zone\nlabelSelector: {}\n"
+COMPARISON = "tolerations: [{key: a, operator: Gt, value: '5'}]"
+
+
+def words(text: str, target: Target | None = None) -> list[tuple[str, str]]:
+    """Message and help of every admission finding."""
+    return [(each.message, each.help) for each in lint(text, target=target) if each.category == "admission"]
+
+
+@pytest.mark.parametrize(
+    "lines, message, remedy",
+    [
+        # Empty and missing.
+        (
+            pod_term('topologyKey: ""\nlabelSelector: {}'),
+            "this required podAntiAffinity term has an empty topologyKey, which does not stand for every topology; there is no default",
+            "Name the node label that tells the domains apart, such as `kubernetes.io/hostname` or `topology.kubernetes.io/zone`.",
+        ),
+        (
+            node_term("matchFields: [{key: metadata.name, values: [a]}]"),
+            "a matchFields requirement without an operator",
+            "Write In or NotIn.",
+        ),
+        (
+            node_term('matchExpressions: [{key: a, operator: ""}]'),
+            'a node selector term has no operator `""`',
+            "Write In, NotIn, Exists, DoesNotExist, Gt or Lt.",
+        ),
+        (
+            node_term("matchExpressions: [{operator: Exists}]"),
+            "a match expression without a key",
+            "Add `key:` with the label that it is about.",
+        ),
+        (
+            "schedulingGates: [{}]",
+            "a scheduling gate without a name",
+            "Name gates like labels: `example.com/gate`.",
+        ),
+        # Values of matchFields.
+        (
+            node_term("matchFields: [{key: metadata.name, operator: In, values: [a, b]}]"),
+            "matchFields takes exactly one node name, and there are 2",
+            "Write one term for each node.",
+        ),
+        (
+            node_term("matchFields: [{key: metadata.name, operator: NotIn, values: [a, b]}]"),
+            "matchFields takes exactly one node name, and there are 2",
+            "Write one NotIn requirement for each node.",
+        ),
+        (
+            node_term("matchFields: [{key: metadata.name, operator: In, values: []}]"),
+            "matchFields takes exactly one node name, and there are none",
+            "Name one node.",
+        ),
+        # Operators and other words.
+        (
+            pod_term("topologyKey: zone\nlabelSelector: {matchExpressions: [{key: a, operator: Gt, values: ['5']}]}"),
+            "a label selector has no operator Gt; only node selector terms have it",
+            "Write In, NotIn, Exists or DoesNotExist.",
+        ),
+        (
+            "tolerations: [{key: a, operator: '==', value: b}]",
+            "a toleration has no operator `==`; did you mean `Equal`?",
+            "Write Equal or Exists.",
+        ),
+        (
+            "tolerations: [{key: a, operator: Exists, effect: NoAdmit}]",
+            "the effect cannot be `NoAdmit`",
+            "Write NoSchedule, PreferNoSchedule or NoExecute.",
+        ),
+        (
+            "tolerations: [{effect: NoSchedule}]",
+            "a toleration without a key needs `operator: Exists`, and then tolerates every taint",
+            "Add the key of the taint, or write `operator: Exists` if every taint is meant.",
+        ),
+        (
+            "preemptionPolicy: Always",
+            "preemptionPolicy cannot be `Always`",
+            "Write PreemptLowerPriority or Never.",
+        ),
+        # Types.
+        (
+            "nodeSelector: {a: true}",
+            "the value of `a` must be a string, and unquoted `true` is a boolean",
+            'Quote it: `"true"`.',
+        ),
+        (
+            "nodeSelector: {a: yes}",
+            "the value of `a` must be a string, and unquoted `yes` is a boolean (true)",
+            'Quote it: `"yes"`.',
+        ),
+        (
+            "nodeSelector: {a: 1e3}",
+            "the value of `a` must be a string, and unquoted `1e3` is a number (1000)",
+            'Quote it: `"1e3"`.',
+        ),
+        (
+            "nodeSelector: {a: 1.0}",
+            "the value of `a` must be a string, and unquoted `1.0` is a number",
+            'Quote it: `"1.0"`.',
+        ),
+        (
+            'nodeSelector: {a: !!int "5"}',
+            "the value of `a` must be a string, and its tag makes `5` a number",
+            'Write `"5"` without the tag.',
+        ),
+        (
+            node_term("matchExpressions: [{key: a, operator: In, values: [7]}]"),
+            "a value in `values` must be a string, and unquoted `7` is a number",
+            'Quote it: `"7"`.',
+        ),
+        (
+            node_term("matchExpressions: [{key: a, operator: In, values: zone-a}]"),
+            "`values` must be a list, not a string",
+            "Write a list: `[zone-a]`.",
+        ),
+        (
+            "tolerations: ['a=b:NoSchedule']",
+            "an item of `tolerations` must be an object, not a string",
+            "Write an object: `name: value` for each of its fields.",
+        ),
+        (
+            spread(f"{SPREAD}whenUnsatisfiable: DoNotSchedule\nmaxSkew: 1.5"),
+            "`maxSkew` must be a whole number, and `1.5` is none",
+            "Write a whole number of at most 9 digits.",
+        ),
+        (
+            spread(f"{SPREAD}whenUnsatisfiable: DoNotSchedule\nmaxSkew: 99999999999"),
+            "`maxSkew` must be a whole number of 32 bits, and `99999999999` is too large",
+            "Write a whole number of at most 9 digits.",
+        ),
+        (
+            spread(f"{SPREAD}whenUnsatisfiable: DoNotSchedule\nmaxSkew: [5]"),
+            "`maxSkew` must be a whole number, not a list",
+            "Remove the `- ` or the brackets: this is one whole number, not a list.",
+        ),
+        (
+            f"nodeSelector: {{{'p' * 250}.com/a: b}}",
+            f"`{'p' * 59}…` is no label key: the part before the `/` has 254 characters, at most 253 are allowed",
+            f"A key is an optional DNS name and `/`, then {LETTERS}",
+        ),
+        (
+            'nodeSelector: {a: "b\\nc"}',
+            r"`b\nc` is no label value: it has a line break; only letters, digits, `-`, `_` and `.` are allowed",
+            f"A value is empty or {LETTERS}",
+        ),
+    ],
+)
+def test_what_is_said_of_a_pod(lines: str, message: str, remedy: str) -> None:
+    assert words(workload("Pod", lines)) == [(message, remedy)]
+
+
+@pytest.mark.parametrize(
+    "target, message",
+    [
+        (Target(), f"a toleration has no operator Gt unless the feature gate {GATE} is on"),
+        (Target((1, 35)), f"a toleration has no operator Gt unless the feature gate {GATE} is on"),
+        (Target((1, 34), frozenset((GATE,))), "a toleration has no operator Gt before Kubernetes 1.35"),
+        (Target((1, 35), frozenset((GATE,))), None),
+    ],
+)
+def test_tolerations_compare_behind_a_feature_gate(target: Target, message: str | None) -> None:
+    assert words(workload("Pod", COMPARISON), target) == ([(message, "Write Equal or Exists.")] if message else [])
+
+
+@pytest.mark.parametrize(
+    "field, remedy",
+    [
+        ("labels: {app: null}", 'Write "" for an empty value, or remove the label.'),
+        ("annotations: {a: null}", 'Write "" for an empty value, or remove the annotation.'),
+        ("labels: null", "Write a map, or remove `labels`."),
+    ],
+)
+def test_null_in_the_metadata_of_a_virtual_machine(field: str, remedy: str) -> None:
+    text = workload("VirtualMachine", "").replace("labels: {app: web, tier: front}", field)
+    ((message, help_),) = words(text)
+    assert message.endswith(" is null, and KubeVirt wants a string") or message == "`labels` is null, and KubeVirt wants a map"
+    assert help_ == remedy
+
+
+def test_controllers() -> None:
+    deployment = workload("Deployment", "")
+    assert words(deployment.replace("{matchLabels: {app: web}}", "{}")) == [
+        ("an empty selector, which would match every pod", "Name labels out of spec.template.metadata.labels.")
+    ]
+    assert words(
+        deployment.replace("{matchLabels: {app: web}}", "{matchExpressions: [{key: tier, operator: NotIn, values: [front]}]}")
+    ) == [
+        (
+            "the selector does not match the pod template: it asks for `tier NotIn [front]`, and there it is `front`",
+            "Make the selector and spec.template.metadata.labels agree; controllers find their pods by them.",
+        )
+    ]
+    assert words(deployment.replace("apps/v1", "extensions/v1beta1")) == [
+        (
+            "Deployment is not served in `extensions/v1beta1`; it was removed in Kubernetes 1.16",
+            "Write `apiVersion: apps/v1` and check the fields that changed.",
+        )
+    ]
+
+
+def test_a_pool_selects_machines() -> None:
+    pool = workload("VirtualMachinePool", "")
+    selected = "spec.virtualMachineTemplate.metadata.labels"
+    assert words(pool.replace("selector: {matchLabels: {app: web}}", "selector: {matchLabels: {app: db}}")) == [
+        (
+            "the selector does not match the template of its virtual machines: it asks for `app: db`, and there it is `web`",
+            f"Make the selector and {selected} agree; controllers find their pods by them.",
+        )
+    ]
+    assert words(pool.replace("  selector: {matchLabels: {app: web}}\n", "")) == [
+        ("a VirtualMachinePool without a selector", f"Add `selector: {{matchLabels: …}}` with labels out of {selected}.")
+    ]
+
+
+@pytest.mark.parametrize(
+    "selector, message",
+    [
+        ("{matchLabels: {app: import}}", "its generated labels do not answer `app: import`"),
+        ("{matchExpressions: [{key: app, operator: In, values: [a, b]}]}", "its generated labels do not answer `app In [a, b]`"),
+        ("{matchExpressions: [{key: app, operator: DoesNotExist}]}", "the labels of its pods do not answer `app DoesNotExist`"),
+        ("{}", None),
+    ],
+)
+def test_a_job_generates_its_selector(selector: str, message: str | None) -> None:
+    text = f"""\
+apiVersion: batch/v1
+kind: Job
+metadata: {{name: import}}
+spec:
+  selector: {selector}
+  template:
+    metadata: {{labels: {{app: import}}}}
+    spec:
+      restartPolicy: Never
+      containers: [{{name: web, image: "nginx:1.27"}}]
+"""
+    remedy = "Remove the selector, or set `manualSelector: true` if you know that you need your own."
+    assert words(text) == ([(f"a Job generates its selector, and {message}", remedy)] if message else [])
+
+
+@pytest.mark.parametrize(
+    "cost, message",
+    [
+        ("high", "the deletion cost `high` is no whole number"),
+        ("+5", "the deletion cost `+5` has a plus sign, which the API server does not take"),
+        ("99999999999", "the deletion cost `99999999999` is no whole number of 32 bits"),
+        ("", 'the deletion cost `""` is no whole number'),
+        ("${COST}", None),
+    ],
+)
+def test_deletion_costs(cost: str, message: str | None) -> None:
+    annotated = f'annotations: {{controller.kubernetes.io/pod-deletion-cost: "{cost}"}}, name: web'
+    found = words(workload("Pod", "").replace("name: web", annotated, 1))
+    assert found == ([(message, 'Write a whole number in quotes, such as "100".')] if message else [])

@@ -1,0 +1,55 @@
+"""The turns of phrase of messages: values in backticks on one line, near misses, lists of words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from afflint.checks.wording import did_you_mean, listing, nearest, quoted
+
+
+@pytest.mark.parametrize(
+    "value, text",
+    [
+        ("web", "`web`"),
+        ("", '`""`'),
+        (None, "`null`"),
+        (True, "`true`"),
+        (7, "`7`"),
+        (1000.0, "`1000`"),
+        (0.5, "`0.5`"),
+        (1e300, "`1e+300`"),
+        ("a\nb", r"`a\nb`"),
+        ("\x1b[31m", r"`\x1b[31m`"),
+        ("node\u00a0Selector", r"`node\xa0Selector`"),
+        ("grün", "`grün`"),
+        ("x" * 60, f"`{'x' * 60}`"),
+        ("x" * 61, f"`{'x' * 59}…`"),
+    ],
+)
+def test_a_value_is_shown_on_one_line(value: Any, text: str) -> None:
+    assert quoted(value) == text
+
+
+@pytest.mark.parametrize(
+    "word, meant",
+    [
+        ("nodeselector", "nodeSelector"),
+        ("node_selector", "nodeSelector"),
+        ("nodeSelectors", "nodeSelector"),
+        ("kye", "key"),
+        ("operater", "operator"),
+        ("tolerations", None),
+        ("", None),
+    ],
+)
+def test_the_known_word_that_was_probably_meant(word: str, meant: str | None) -> None:
+    assert nearest(word, ("key", "operator", "nodeSelector")) == meant
+
+
+def test_questions_and_lists() -> None:
+    assert did_you_mean("key") == "; did you mean `key`?"
+    assert did_you_mean(None) == ""
+    assert listing(["a"]) == "a"
+    assert listing(["a", "b", "c"], "or") == "a, b or c"

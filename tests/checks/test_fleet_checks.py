@@ -1,0 +1,329 @@
+"""Pod affinities held against all other manifests: who waits, who excludes, who aims at nobody."""
+
+from __future__ import annotations
+
+import pytest
+
+from afflint.checks.match import NEWEST, Target
+from linting import lint, places, said
+
+COMPLETE = Target(NEWEST, complete=True)
+
+
+def deployment(name: str, labels: str = "", *terms: str, namespace: str = "", replicas: int | None = None, kind: str = "Deployment") -> str:
+    """A Deployment whose pods have ``app: name`` and further labels; ``terms`` of its affinity stand from line 13 on, one to a line."""
+    own = f"app: {name}{', ' if labels else ''}{labels}"
+    return f"""\
+apiVersion: apps/v1
+kind: {kind}
+metadata: {{name: {name}{f", namespace: {namespace}" if namespace else ""}}}
+spec:
+  {"minReadySeconds: 0" if replicas is None else f"replicas: {replicas}"}
+  selector: {{matchLabels: {{app: {name}}}}}
+  template:
+    metadata: {{labels: {{{own}}}}}
+    spec:
+      containers: [{{name: c, image: busybox}}]
+      affinity:
+{affinity(*terms)}"""
+
+
+def affinity(*terms: str) -> str:
+    """Each term as ``+ app: db @ zone`` for a required affinity to ``app: db`` over ``zone``, with ``-`` for an anti-affinity."""
+    if not terms:
+        return "        {}\n"
+    text = ""
+    for sign, field in (("+", "podAffinity"), ("-", "podAntiAffinity")):
+        chosen = [term[2:] for term in terms if term.startswith(sign)]
+        if chosen:
+            text += f"        {field}: {{requiredDuringSchedulingIgnoredDuringExecution: [\n"
+            for term in chosen:
+                selector, _, where = term.partition(" @ ")
+                key, _, names = where.partition(" in ")
+                text += f"          {{labelSelector: {{matchLabels: {{{selector}}}}}, topologyKey: {KEYS.get(key, key)}"
+                text += (f", namespaces: [{names}]" if names else "") + "},\n"
+            text += "        ]}\n"
+    return text
+
+
+KEYS = {"host": "kubernetes.io/hostname", "zone": "topology.kubernetes.io/zone"}
+
+
+class TestAffinityCycle:
+    def test_a_circle_of_three(self) -> None:
+        files = {
+            "a.yaml": deployment("a", "", "+ app: b @ zone"),
+            "b.yaml": deployment("b", "", "+ app: c @ zone"),
+            "c.yaml": deployment("c", "", "+ app: a @ zone"),
+        }
+        assert said(files, "affinity-cycle")[0] == (
+            "13:12 no pod can be placed first: Deployment a waits for Deployment b, Deployment b waits for Deployment c"
+            " and Deployment c waits for Deployment a"
+        )
+
+    def test_whoever_waits_for_a_circle_waits_for_ever(self) -> None:
+        files = {
+            "a.yaml": deployment("a", "", "+ app: b @ zone"),
+            "b.yaml": deployment("b", "", "+ app: a @ zone"),
+            "c.yaml": deployment("c", "", "+ app: a @ zone"),
+        }
+        assert said(files, "affinity-cycle")[2] == (
+            "13:12 this waits for Deployment a, which can never be placed because of a circle of required podAffinity"
+        )
+
+    def test_a_way_out_opens_it(self) -> None:
+        files = {
+            "a.yaml": deployment("a", "tier: x", "+ app: b @ zone"),
+            "b.yaml": deployment("b", "", "+ tier: x @ zone"),
+            "free.yaml": deployment("free", "tier: x"),
+        }
+        assert lint(files) == []
+
+    def test_a_group_of_which_any_may_go_first(self) -> None:
+        files = {
+            "a.yaml": deployment("a", "tier: x", "+ tier: x @ zone"),
+            "b.yaml": deployment("b", "tier: x", "+ tier: x @ zone"),
+        }
+        assert lint(files) == []
+
+    def test_the_first_pod_must_match_all_of_its_terms_in_a_namespace_they_cover(self) -> None:
+        files = {
+            "a.yaml": deployment("a", "tier: x", "+ tier: x @ zone in back", namespace="front"),
+            "b.yaml": deployment("b", "tier: x", "+ app: a @ zone in front", namespace="back"),
+        }
+        assert places(lint(files)) == ["a.yaml:13:12 error affinity-cycle", "b.yaml:13:12 error affinity-cycle"]
+
+    def test_applications_at_both_ends_of_the_tree_do_not_wait_for_each_other(self) -> None:
+        files = {
+            "one/x/a.yaml": deployment("a", "", "+ app: b @ zone"),
+            "two/y/b.yaml": deployment("b", "", "+ app: a @ zone"),
+            "two/y/more.yaml": deployment("more", "app.kubernetes.io/name: b"),
+            "one/x/more.yaml": deployment("a2", "app.kubernetes.io/name: a"),
+        }
+        assert places(lint({**files, "three/z/b.yaml": deployment("b", "", "+ app: a @ zone")})) == []
+
+    def test_the_jobs_of_a_set_wait_for_their_leader(self) -> None:
+        text = """\
+            apiVersion: jobset.x-k8s.io/v1alpha2
+            kind: JobSet
+            metadata: {name: train}
+            spec:
+              replicatedJobs:
+                - name: leader
+                  template: {spec: {template: {
+                    metadata: {labels: {role: leader}},
+                    spec: {containers: [{name: c, image: busybox}]}}}}
+                - name: worker
+                  template: {spec: {template: {
+                    metadata: {labels: {role: worker}},
+                    spec: {containers: [{name: c, image: busybox}], affinity: {podAffinity: {
+                      requiredDuringSchedulingIgnoredDuringExecution: [
+                        {labelSelector: {matchLabels: {role: leader}}, topologyKey: kubernetes.io/hostname}]}}}}}}
+            """
+        assert lint(text) == []
+
+
+class TestAffinityConflict:
+    def test_the_target_keeps_away_from_its_seeker(self) -> None:
+        files = {
+            "cache.yaml": deployment("cache", "", "- tier: front @ zone", replicas=1),
+            "web.yaml": deployment("web", "tier: front", "+ app: cache @ host"),
+        }
+        assert said(files, "affinity-conflict") == [
+            (
+                "13:12 the pods must share `kubernetes.io/hostname` with Deployment cache, and the required podAntiAffinity of"
+                " Deployment cache over `topology.kubernetes.io/zone` keeps them apart there"
+            )
+        ]
+
+    def test_the_same_zone_and_another_host(self) -> None:
+        files = {
+            "cache.yaml": deployment("cache", "", "- tier: front @ host", replicas=1),
+            "web.yaml": deployment("web", "tier: front", "+ app: cache @ zone", "- app: cache @ host"),
+        }
+        assert lint(files) == []
+
+    def test_another_target_will_do(self) -> None:
+        files = {
+            "cache.yaml": deployment("cache", "kind: cache", "- tier: front @ host"),
+            "spare.yaml": deployment("spare", "kind: cache"),
+            "web.yaml": deployment("web", "tier: front", "+ kind: cache @ host"),
+        }
+        assert lint(files) == []
+
+    def test_with_and_without_the_same_pods_whoever_they_are(self) -> None:
+        text = deployment("web", "", "+ app: db, tier: data @ host", "- app: db @ host")
+        assert said(text, "affinity-conflict") == [
+            (
+                "13:12 the pods must share `kubernetes.io/hostname` with pods that have `app: db, tier: data`,"
+                " and their own required podAntiAffinity over `kubernetes.io/hostname` forbids just that"
+            )
+        ]
+        assert lint(deployment("web", "", "+ app: db @ host", "- app: db, tier: data @ host")) == []
+
+    def test_an_unknown_namespace_proves_nothing(self) -> None:
+        files = {
+            "cache.yaml": deployment("cache", "", "- tier: front @ host"),
+            "web.yaml": deployment("web", "tier: front", "+ app: cache @ host in data"),
+        }
+        assert lint(files) == []
+
+
+class TestNoSingleTarget:
+    def test_one_that_meets_all_is_enough(self) -> None:
+        files = {
+            "a.yaml": deployment("a"),
+            "b.yaml": deployment("b", "tier: x"),
+            "c.yaml": deployment("c", "tier: x, role: r"),
+            "seeker.yaml": deployment("seeker", "", "+ tier: x @ zone", "+ role: r @ zone"),
+        }
+        assert lint(files) == []
+
+    def test_a_patch_among_them_may_be_the_one(self) -> None:
+        patch = """
+            apiVersion: apps/v1
+            kind: Deployment
+            metadata: {name: b}
+            spec: {template: {metadata: {labels: {role: r}}}}
+            """
+        files = {"a.yaml": deployment("a"), "b.yaml": patch, "seeker.yaml": deployment("seeker", "", "+ app: a @ zone", "+ role: r @ zone")}
+        assert lint(files) == []
+
+
+class TestAffinityTargetMissing:
+    def test_a_slip_with_the_label_where_it_reaches_no_pod(self) -> None:
+        files = {
+            "vm.yaml": """\
+                apiVersion: kubevirt.io/v1
+                kind: VirtualMachine
+                metadata:
+                  name: first-vm
+                  labels:
+                    app: fedora
+                spec:
+                  runStrategy: Always
+                  template: {metadata: {labels: {size: small}}, spec: {domain: {memory: {guest: 1Gi}, devices: {}}}}
+                """,
+            "web.yaml": deployment("web", "", "+ app: fedroa @ host"),
+        }
+        (found,) = lint(files)
+        assert found.message == (
+            "no pod has `app: fedroa`, which this required podAffinity asks for;"
+            " `app: fedora` is on VirtualMachine first-vm, but in metadata.labels"
+        )
+        assert [(each.file, each.span.line) for each in found.related] == [("vm.yaml", 6)]
+
+    def test_the_rest_of_the_selector_must_fit(self) -> None:
+        files = {"db.yaml": deployment("storage", "tier: data"), "web.yaml": deployment("web", "", "+ app: storge, tier: cache @ host")}
+        assert lint(files) == []
+
+    def test_a_slip_in_an_anti_affinity_to_others(self) -> None:
+        files = {"db.yaml": deployment("database"), "web.yaml": deployment("web", "", "- app: databse @ host")}
+        assert places(lint(files)) == ["web.yaml:13:12 warning affinity-target-missing"]
+
+    @pytest.mark.parametrize("asked, there", [("web-1", "web-2"), ("node-a", "node-b"), ("cart", "card"), ("blue", "glue"), ("db", "dc")])
+    def test_names_of_two_things(self, asked: str, there: str) -> None:
+        files = {"there.yaml": deployment(there), "seeker.yaml": deployment("seeker", "", f"+ app: {asked} @ zone")}
+        assert lint(files) == []
+
+    def test_slips_far_away_are_chance(self) -> None:
+        files = {"one/x/db.yaml": deployment("database"), "two/y/web.yaml": deployment("web", "", "+ app: databse @ host")}
+        assert lint(files) == []
+        files = {"one/db.yaml": deployment("database"), "two/web.yaml": deployment("web", "", "+ app: databse @ host")}
+        assert lint(files) == []
+
+    def test_a_complete_context_proves_it(self) -> None:
+        text = deployment("web", "", "+ app: database @ host")
+        assert lint(text) == []
+        assert said(text, "affinity-target-missing", target=COMPLETE) == [
+            "13:12 no pod has `app: database`, and the context is complete: the pods can go nowhere"
+        ]
+
+
+class TestNamespaceMissesTarget:
+    def test_many_tenants_with_the_same_application(self) -> None:
+        tenants = {f"tenants/{number}.yaml": deployment("cache", namespace=f"tenant-{number}") for number in range(30)}
+        seeker = {"tenants/web.yaml": deployment("web", "", "+ app: cache @ zone", namespace="tenant-29")}
+        assert lint({**tenants, **seeker}) == []
+
+    def test_the_namespaces_of_several_candidates_prove_nothing(self) -> None:
+        files = {
+            "a.yaml": deployment("cache", namespace="a"),
+            "b.yaml": deployment("cache", namespace="b"),
+            "web.yaml": deployment("web", "", "+ app: cache @ zone", namespace="c"),
+        }
+        assert lint(files) == []
+
+    def test_named_namespaces_leave_out_the_own(self) -> None:
+        files = {
+            "cache.yaml": deployment("cache", namespace="shop"),
+            "web.yaml": deployment("web", "", "+ app: cache @ zone in data", namespace="shop"),
+        }
+        assert said(files, "namespace-misses-target") == [
+            (
+                "13:12 `app: cache` is on Deployment cache in namespace `shop`,"
+                " and this required podAffinity looks only in the namespace `data`"
+            )
+        ]
+
+
+class TestAntiAffinityMissesItself:
+    def test_one_replica_needs_no_distance(self) -> None:
+        assert lint(deployment("billing", "", "- app: biling @ host", replicas=1)) == []
+
+    def test_an_autoscaler_may_add_more(self) -> None:
+        assert places(lint(deployment("billing", "", "- app: biling @ host"))) == ["a.yaml:13:12 warning anti-affinity-misses-itself"]
+
+    def test_another_application_with_a_name_like_it(self) -> None:
+        files = {
+            "billing.yaml": deployment("billing", "", "- app: billings @ host", replicas=2),
+            "billings.yaml": deployment("billings", replicas=2),
+        }
+        assert lint(files) == []
+
+    def test_another_name_is_told_from_a_mistake_only_in_a_complete_context(self) -> None:
+        text = deployment("router", "", "- app: database @ host", replicas=2)
+        assert lint(text) == []
+        assert said(text, "anti-affinity-misses-itself", target=COMPLETE) == [
+            "13:12 this required podAntiAffinity keeps no pods apart: it asks for `app In [database]`, and the pods have `app: router`"
+        ]
+
+    def test_the_value_under_a_key_akin_to_it(self) -> None:
+        text = deployment("web", "app.kubernetes.io/component: api", "- component: api @ host", replicas=2)
+        assert places(lint(text)) == ["a.yaml:13:12 warning anti-affinity-misses-itself"]
+
+
+class TestAccidentalAntiAffinity:
+    def test_whoever_names_the_whole_application_means_it(self) -> None:
+        part = "app.kubernetes.io/part-of: shop"
+        assert lint({"a.yaml": deployment("a", part, f"- {part} @ host"), "b.yaml": deployment("b", part)}) == []
+
+    def test_two_releases_of_one_chart(self) -> None:
+        chart = "app.kubernetes.io/name: redis"
+        files = {
+            "a.yaml": deployment("redis-a", chart, f"- {chart} @ host"),
+            "b.yaml": deployment("redis-b", chart, f"- {chart} @ host"),
+        }
+        assert places(lint(files)) == ["a.yaml:13:12 info accidental-anti-affinity", "b.yaml:13:12 info accidental-anti-affinity"]
+
+    def test_in_other_namespaces_nobody_is_caught(self) -> None:
+        files = {
+            "a.yaml": deployment("a", "tier: x", "- tier: x @ host", namespace="one"),
+            "b.yaml": deployment("b", "tier: x", namespace="two"),
+        }
+        assert lint(files) == []
+
+
+def test_label_keys_that_are_no_list_are_left_to_admission() -> None:
+    text = deployment("web", "", "- app: web @ host").replace("topologyKey:", "matchLabelKeys: 5, topologyKey:")
+    assert [each.rule for each in lint(text)] == ["wrong-type"]
+
+
+def test_answers_do_not_depend_on_which_file_comes_first() -> None:
+    files = {
+        "a.yaml": deployment("a", "tier: x", "- tier: x @ host", replicas=2),
+        "b.yaml": deployment("b", "tier: x", "+ app: a @ host"),
+        "c.yaml": deployment("c", "tier: x", "+ app: b @ zone"),
+        "d.yaml": deployment("d", "", "+ tier: y @ zone", "+ app: aa @ zone"),
+    }
+    assert lint(files) == lint(dict(reversed(files.items())))

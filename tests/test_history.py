@@ -1,0 +1,87 @@
+"""Commits that mended a placement mistake in public repositories: found before, gone after. Needs manifests that lie beside the checkout.
+
+Every commit of the collection stands in one of the tables, with the reason where there is nothing to find.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from afflint.engine import Checker, default_settings
+from afflint.findings import Finding
+from shared_material import shared
+
+# What was wrong: the commit, the file below before/ (or in the blob), rule and line. Blobs have no after.
+MENDED = [
+    (
+        "NVIDIA+gpu-operator/blob-170ee14277",
+        "driver-additional-configs.yaml",
+        "selector-template-mismatch",
+        132,
+    ),
+    (
+        "aws-samples+eks-workshop-v2/blob-919ce884a1",
+        "nodeselector-w-toleration-deployment.yaml",
+        "wrong-type",
+        13,
+    ),
+]
+
+# Here it is the mending that brought the mistake in: anti-affinity over a label that stands in metadata.labels only.
+BROUGHT_IN = "argoproj+argo-cd/59443ad185"
+
+NOTHING_TO_FIND = {
+    "NVIDIA+gpu-operator/2d3c35448": "values of a chart, which are no manifests",
+    "NVIDIA+gpu-operator/e1863f270": "a toleration is missing for a taint of the GPU nodes: nothing in the manifests tells of the taint",
+    "aws-samples+eks-workshop-v2/4306eaea": "a patch: its anti-affinity catches others only together with the manifests it patches",
+    "bjw-s-labs+home-ops/1ebf2418d0": "a HelmRelease, whose values only its chart can read",
+    "bjw-s-labs+home-ops/60bc2cd04e": "a HelmRelease",
+    "bjw-s-labs+home-ops/79204764f5": "a HelmRelease",
+    "bjw-s-labs+home-ops/a752ac7bbf": "a HelmRelease",
+    "kubevirt+project-infra/216af8f25": "jobs of Prow, which name neither apiVersion nor kind",
+    "kubevirt+project-infra/743e6d899": "jobs of Prow",
+    "kubevirt+project-infra/879008ffa": "jobs of Prow",
+    "kubevirt+project-infra/d30c255cf": "jobs of Prow",
+    "rook+rook/blob-97bc0319a1": "a CephCluster, whose placement fields stand in no pod template",
+}
+
+
+def lint(folder: Path) -> list[Finding]:
+    """What a run over a folder finds by default, with file names below the folder."""
+    files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*.yaml"))}
+    checker = Checker(default_settings())
+    results = [checker.check(name, data) for name, data in files.items()]
+    across = checker.check_fleet([result.facts for result in results], files.__getitem__, lambda _: True)
+    return [*(finding for result in results for finding in result.findings), *across]
+
+
+@pytest.mark.parametrize("commit, file, rule, line", MENDED)
+def test_the_mistake_is_found_before_and_gone_after(commit: str, file: str, rule: str, line: int) -> None:
+    folder = shared("corpus", "history", *commit.split("/"))
+    before, after = folder / "before", folder / "after"
+    found = lint(before if before.exists() else folder)
+    assert [(each.file, each.rule, each.span.line) for each in found] == [(file, rule, line)]
+    if after.exists():
+        assert [each for each in lint(after) if each.rule == rule] == []
+
+
+def test_a_mending_that_brought_a_mistake_in() -> None:
+    folder = shared("corpus", "history", *BROUGHT_IN.split("/"))
+    assert lint(folder / "before") == []
+    found = sorted((each.file.rpartition("/")[2], each.rule, each.span.line) for each in lint(folder / "after"))
+    names = ("dex-server", "redis", "repo-server", "server")
+    assert found == [(f"argocd-{name}-deployment.yaml", "label-not-on-template", 6) for name in names]
+
+
+@pytest.mark.parametrize("commit", NOTHING_TO_FIND)
+def test_where_the_manifests_do_not_show_it_nothing_is_found(commit: str) -> None:
+    folder = shared("corpus", "history", *commit.split("/"))
+    assert lint(folder) == [], NOTHING_TO_FIND[commit]
+
+
+def test_every_commit_of_the_collection_is_accounted_for() -> None:
+    folder = shared("corpus", "history")
+    there = {path.relative_to(folder).as_posix() for path in folder.glob("*/*")}
+    assert there == {*(commit for commit, *_ in MENDED), BROUGHT_IN, *NOTHING_TO_FIND}
