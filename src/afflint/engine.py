@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from afflint.checks.match import NEWEST, FleetMatch, Match, Place, Target
 from afflint.facts import Facts, Pods, Reach, facts_of
@@ -11,11 +11,13 @@ from afflint.findings import NO_OBJECT, Edit, Finding, Fix, ObjectRef, Path, Rel
 from afflint.fleet import Fleet
 from afflint.kube.kinds import NAMES, Kind
 from afflint.kube.manifests import Manifest, manifests_in
-from afflint.node_files import NodeFact
 from afflint.reading import documents, triage
 from afflint.reading.documents import Document
-from afflint.rules import CATEGORIES, FLEET_CHECKS, NODE_RULES, Rule, checks_for, node_checks, rules
+from afflint.rules import CATEGORIES, FLEET_CHECKS, NODE_RULES, ManifestChecks, Rule, node_checks, rules
 from afflint.suppressions import MARKER, Suppression, apply, removal_fix, suppressions_in
+
+if TYPE_CHECKING:
+    from afflint.node_files import NodeFact
 
 
 class Settings(NamedTuple):
@@ -52,7 +54,7 @@ class Checker:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._severities = dict(settings.severities)
-        self._checks = checks_for(settings.selected)
+        self._checks = ManifestChecks(settings.selected)
         self._custom = {(kind.group, kind.name): kind for kind in settings.custom}
         self._triage = triage.Triage((*NAMES, *(kind.name for kind in settings.custom)))
 
@@ -98,7 +100,7 @@ class Checker:
         if document.duplicates and manifests:
             yield from self._duplicates(name, document, manifests[0])
         for manifest in manifests:
-            for rule, check in self._checks:
+            for rule, check in self._checks.of(manifest):
                 for match in check(manifest, self._settings.target):
                     yield self._finding(rules()[rule], match, name, document, manifest.base, manifest.ref)
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from afflint.checks.wording import plain
 from afflint.facts import Site
 from afflint.findings import Path
 from afflint.kube.manifests import manifests_in
@@ -65,8 +66,11 @@ def read_nodes(name: str, data: bytes, known: Sequence[NodeFact] = ()) -> list[N
         raise NodeFileError(f"{name}:1:1: broken UTF-16: {error.reason}") from None
     found: list[NodeFact] = []
     files = {node.name: node.site.file for node in known}
-    for index, (piece, line, problem) in enumerate(documents.split(text)):
+    # In a file without any kind, empty documents count; elsewhere, as for all manifests, they do not.
+    index, count_all = 0, is_node_list(text)
+    for piece, line, problem in documents.split(text):
         document = documents.read(piece, index, line)
+        index += count_all or not document.empty
         if problem is not None or document.problem is not None:
             span = document.problem.span if document.problem else None
             at = f"{span.line}:{span.column}" if span else f"{line}:1"
@@ -133,6 +137,11 @@ def _checked(document: Document, name: str, base: Path, data: dict[str, Any], la
     from afflint.placement.nodes import read_node
 
     metadata, spec = data.get("metadata"), data.get("spec")
+    labels = metadata.get("labels") if type(metadata) is dict else None
+    for key, value in labels.items() if type(labels) is dict else ():
+        if value is not None and type(value) is not str:
+            message = f"the label {key!r} of a node is a string, not {plain(value)[:40]}: put it in quotes"
+            raise _fault(document, name, (*labels_path, key), message)
     try:
         read_node(data)
     except InventoryError as error:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from afflint.kube.kinds import NAMES, Kind
 from afflint.kube.manifests import Manifest, Workload, manifests_in
-from afflint.node_files import NodeFact, NodeFileError, check_names, is_node_list, read_nodes
+from afflint.node_files import NodeFact, NodeFileError, is_node_list, read_nodes, with_kubelet_labels
+from afflint.placement import Cluster, InventoryError
 from afflint.placement.arrangement import Inventory
 from afflint.placement.replicas import PodMaker, pod_maker
 from afflint.reading import documents
-from afflint.reading.sources import Source, read_bytes
+from afflint.reading.sources import STDIN, Source, read_bytes
 from afflint.reading.triage import Triage
 
 _BESIDE = {"Namespace": "namespaces", "Service": "services"}
@@ -35,39 +37,56 @@ def stage(
 ) -> Stage:
     """Read the workloads (and nodes) in ``sources``, the nodes in ``node_files`` and the running pods in ``pod_files``.
 
-    With ``resources`` what pods request and what nodes have counts as well.
-    Raises NodeFileError when there are no nodes, or something that can be none.
+    A file of nodes may be among the sources as well. With ``resources`` what pods request and what nodes have counts.
+
+    Raises NodeFileError when there are no nodes, something that can be none, or pods that can be none.
     """
-    nodes = [node for source in node_files for node in read_nodes(source.name, _bytes(source))]
+    nodes: list[NodeFact] = []
+    for source in _each_once(node_files):
+        nodes += read_nodes(source.name, _bytes(source), nodes)
+    known, running_files = {_identity(source) for source in node_files}, {_identity(source) for source in pod_files}
     reader = _Reader(custom)
-    makers: list[PodMaker] = []
+    makers: dict[str, PodMaker] = {}
     beside: dict[str, list[Any]] = {"namespaces": [], "services": []}
     for source in sources:
-        data = _bytes(source)
-        if is_node_list(data):
-            nodes += read_nodes(source.name, data)
+        if _identity(source) in running_files:
             continue
+        data = _bytes(source)
+        has_nodes = is_node_list(data)
         for manifest in reader.manifests(source.name, data):
+            has_nodes = has_nodes or manifest.kind.name == "Node"
             if isinstance(manifest, Workload):
-                makers += _maker(manifest, source.name, resources)
-            elif manifest.kind.name in _BESIDE and not manifest.kind.template:
+                _add(makers, pod_maker(manifest, source.name, resources=resources))
+            elif manifest.kind.name in _BESIDE and not manifest.kind.template and reader.is_sound(manifest, source.name):
                 beside[_BESIDE[manifest.kind.name]].append(manifest.data)
-        nodes += reader.take_nodes()
+        if has_nodes and _identity(source) not in known:
+            nodes += read_nodes(source.name, data, nodes)
     if not nodes:
         raise NodeFileError(
             "no nodes: name a dump of the nodes with --nodes FILE (`kubectl get nodes -o yaml`), or put it beside the manifests"
         )
-    check_names(nodes)
-    running = [
-        manifest.data for source in pod_files for manifest in reader.manifests(source.name, _bytes(source)) if manifest.kind.name == "Pod"
-    ]
-    return Stage(Inventory([node.data for node in nodes], running, **beside, resources=resources), tuple(makers), tuple(reader.problems))
+    running = [pod for source in pod_files for pod in _running(source, resources)]
+    data_of_nodes = [node.data for node in with_kubelet_labels(nodes)]
+    inventory = Inventory(data_of_nodes, running, beside["namespaces"], beside["services"], resources=resources)
+    return Stage(inventory, tuple(makers.values()), tuple(reader.problems))
 
 
-def _maker(workload: Workload, file: str, resources: bool) -> Iterator[PodMaker]:
-    maker = pod_maker(workload, file, resources=resources)
-    if maker is not None:
-        yield maker
+def _add(makers: dict[str, PodMaker], maker: PodMaker | None) -> None:
+    """Of objects that a cluster would take for one and the same the first counts, and says where the other stands."""
+    if maker is None:
+        return
+    first = makers.setdefault(maker.key, maker)
+    if first is not maker:
+        note = f"it is there again in {maker.file}:{maker.line}, which is left out here"
+        makers[maker.key] = first._replace(notes=(*first.notes, note))
+
+
+def _identity(source: Source) -> str:
+    return source.path if source.path == STDIN else os.path.realpath(source.path)
+
+
+def _each_once(sources: Iterable[Source]) -> list[Source]:
+    return list({_identity(source): source for source in sources}.values())
 
 
 def _bytes(source: Source) -> bytes:
@@ -79,28 +98,55 @@ def _bytes(source: Source) -> bytes:
         raise NodeFileError(f"{source.name}:1:1: broken UTF-16: {error.reason}") from None
 
 
-class _Reader:
-    """Manifests out of files, with what could not be read and the nodes met on the way."""
+def _running(source: Source, resources: bool) -> Iterator[dict[str, Any]]:
+    """The pods in a dump of what runs. Raises NodeFileError for a file that is no such dump."""
+    data = _bytes(source)
+    reader = _Reader((), resources)
+    found = False
+    for manifest in reader.manifests(source.name, data):
+        if manifest.kind.name == "Pod" and reader.is_sound(manifest, source.name):
+            found = True
+            yield manifest.data
+    if reader.problems:
+        raise NodeFileError(reader.problems[0])
+    if not found and not _is_list(data):
+        raise NodeFileError(f"{source.name}:1:1: no pods in this file: expected what `kubectl get pods -A -o yaml` prints")
 
-    def __init__(self, custom: Iterable[Kind]) -> None:
+
+def _is_list(data: bytes) -> bool:
+    """Whether a file holds a list of objects, which may well be empty."""
+    for piece, line, _ in documents.split(data):
+        document = documents.read(piece, 0, line)
+        if type(document.data) is dict and str(document.data.get("kind")) in ("List", "PodList"):
+            return True
+    return False
+
+
+class _Reader:
+    """Manifests out of files, with what could not be read."""
+
+    def __init__(self, custom: Iterable[Kind], resources: bool = False) -> None:
         self._custom = {(kind.group, kind.name): kind for kind in custom}
         self._triage = Triage((*NAMES, *(kind.name for kind in self._custom.values())))
-        self._nodes: list[NodeFact] = []
+        self._resources = resources
         self.problems: list[str] = []
 
     def manifests(self, name: str, data: bytes) -> Iterator[Manifest]:
-        has_nodes = False
         for document in self._triage.documents(data):
             if document.problem is not None:
                 span = document.problem.span
                 self.problems.append(f"{name}:{span.line}:{span.column}: {document.problem.message}")
-                continue
-            for manifest in manifests_in(document, self._custom):
-                has_nodes = has_nodes or manifest.kind.name == "Node"
-                yield manifest
-        if has_nodes:
-            self._nodes += read_nodes(name, data)
+            else:
+                yield from manifests_in(document, self._custom)
 
-    def take_nodes(self) -> list[NodeFact]:
-        nodes, self._nodes = self._nodes, []
-        return nodes
+    def is_sound(self, manifest: Manifest, name: str) -> bool:
+        """Whether an object can be what it stands for; if not, that is one of the problems."""
+        kind = manifest.kind.name
+        objects: dict[str, Any] = {"pods" if kind == "Pod" else _BESIDE[kind]: [manifest.data]}
+        try:
+            Cluster([], **objects, resources=self._resources)
+        except InventoryError as error:
+            span = manifest.document.locate(manifest.base)
+            self.problems.append(f"{name}:{span.line}:{span.column}: {error}")
+            return False
+        return True

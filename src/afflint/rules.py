@@ -12,10 +12,12 @@ from afflint.checks import labels as label_checks
 from afflint.checks import spread as spread_checks
 from afflint.checks import tolerations as toleration_checks
 from afflint.checks.admission import affinity, controllers, fields, labels, spread, tolerations
+from afflint.checks.admission.decoding import mismatches_of
 from afflint.checks.match import FleetMatch, Match, Target
 from afflint.findings import SEVERITIES, Severity
 from afflint.fleet import Fleet
-from afflint.kube.manifests import Manifest
+from afflint.kube.constraints import NONE
+from afflint.kube.manifests import Manifest, Workload
 
 if TYPE_CHECKING:
     from afflint.checks.cluster_view import ClusterView
@@ -234,7 +236,34 @@ def _read(name: str, path: str) -> Rule:
     return Rule(name, values["category"], severity, values.get("default", "on") != "off", fix, values["check"], path)
 
 
-def checks_for(selected: Iterable[str]) -> tuple[tuple[str, ManifestCheck], ...]:
-    """The manifest checks of the selected rules, in the order in which they run."""
-    chosen = frozenset(selected)
-    return tuple((name, check) for name, check in MANIFEST_CHECKS.items() if name in chosen)
+class ManifestChecks:
+    """The checks of the selected rules, sorted by what they look at, so that a manifest meets only those that can say something."""
+
+    def __init__(self, selected: Iterable[str]) -> None:
+        chosen = frozenset(selected)
+        named = [(name, check) for name, check in MANIFEST_CHECKS.items() if name in chosen]
+        self._on_mismatch = tuple(each for each in named if each[0] in _OF_MISMATCHES)
+        self._always = tuple(each for each in named if each[0] not in _OF_MISMATCHES | _OF_CONSTRAINTS)
+        self._constrained = tuple(each for each in named if each[0] not in _OF_MISMATCHES)
+
+    def of(self, manifest: Manifest) -> tuple[tuple[str, ManifestCheck], ...]:
+        """The checks of a manifest with their rules' names, in the order of the registry within each group."""
+        constrained = isinstance(manifest, Workload) and manifest.constraints is not NONE
+        checks = self._constrained if constrained else self._always
+        return checks + self._on_mismatch if mismatches_of(manifest) else checks
+
+
+# These say nothing about a manifest whose fields all fit.
+_OF_MISMATCHES = frozenset(("unknown-field", "misplaced-constraint", "wrong-type", "annotation-not-string"))
+# These say nothing about a workload without affinity, nodeSelector, tolerations and spread constraints.
+_OF_CONSTRAINTS = frozenset(
+    (
+        "missing-term-wrapper", "invalid-namespace-name", "weight-out-of-range", "empty-topology-key", "empty-node-selector-terms",
+        "missing-preference", "invalid-match-field", "label-keys-conflict", "invalid-toleration", "invalid-spread-constraint",
+        "duplicate-spread-constraint", "selector-matches-nothing", "selector-matches-everything", "contradictory-selector",
+        "contradictory-requirements", "never-matching-comparison", "unparsable-preference", "empty-term", "redundant-term",
+        "deprecated-node-label", "unknown-node-label", "unlikely-topology-key", "hard-anti-affinity-topology", "spread-misses-itself",
+        "spread-without-effect", "legacy-control-plane-toleration", "untolerated-control-plane", "tolerates-everything",
+        "shadowed-toleration", "toleration-without-attraction",
+    )
+)  # fmt: skip

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from afflint.baseline import Entry
 from afflint.engine import Checker, FileResult, Settings
 from afflint.findings import Finding, sort_key
-from afflint.node_files import NodeFact
 from afflint.reading.sources import STDIN, Source, read_bytes
 from afflint.report import Summary
+
+if TYPE_CHECKING:
+    from afflint.baseline import Entry
+    from afflint.node_files import NodeFact
 
 _CHUNK = 64
 # Starting processes costs about as much as checking this many files.

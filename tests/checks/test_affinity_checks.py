@@ -230,3 +230,21 @@ class TestPinnedNode:
     @pytest.mark.parametrize("constraint", ['nodeName: "<node>"', 'nodeSelector: {kubernetes.io/hostname: "${NODE}"}'])
     def test_a_host_that_is_to_be_filled_in(self, constraint: str) -> None:
         assert lint(self.TEMPLATE % (2, constraint)) == []
+
+
+class TestFixes:
+    def test_quotes_stay(self) -> None:
+        (found,) = lint(pod('nodeSelector: {"beta.kubernetes.io/os": linux}'))
+        assert found.fix is not None
+        assert [edit.text for edit in found.fix.edits] == ['"kubernetes.io/os"']
+
+    def test_what_an_alias_repeats_elsewhere_is_left_alone(self) -> None:
+        """The two constraints would both be written at the anchor, where others may need the old key."""
+        text = pod(
+            "affinity:\n  podAntiAffinity:\n    requiredDuringSchedulingIgnoredDuringExecution: &terms\n"
+            "      - {labelSelector: {matchLabels: {app: a}}, topologyKey: kubernetes.io/zone}\n"
+            "  podAffinity:\n    requiredDuringSchedulingIgnoredDuringExecution: *terms"
+        )
+        found = [each for each in lint(text) if each.rule == "unknown-node-label"]
+        assert len(found) == 2
+        assert {each.fix for each in found} == {None}

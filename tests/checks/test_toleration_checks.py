@@ -88,3 +88,9 @@ class TestShadowedToleration:
 
     def test_of_two_equal_ones_the_second_is_superfluous(self) -> None:
         assert len(said(pod("tolerations: [{key: a, operator: Exists}, {key: a, operator: Exists}]"), "shadowed-toleration")) == 1
+
+    def test_what_a_cluster_gives_out_has_tolerations_that_it_added_itself(self) -> None:
+        added = "{key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute}"
+        text = pod(f"tolerations: [{{operator: Exists}}, {added}]")
+        assert len(said(text, "shadowed-toleration")) == 1
+        assert lint(f"{text}status: {{phase: Running}}\n") == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from afflint.checks.admission.fixes import in_place_of
 from afflint.checks.constraint_selectors import (
     SPREAD,
     LabelPlace,
@@ -20,7 +21,7 @@ from afflint.checks.match import Match, Target
 from afflint.checks.wording import listing, quoted
 from afflint.findings import Path
 from afflint.kube import node_labels
-from afflint.kube.constraints import Item, NodeTerm, items
+from afflint.kube.constraints import NodeTerm, items
 from afflint.kube.label_syntax import is_value
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.pinning import pinned_host
@@ -34,12 +35,14 @@ def contradictory_requirements(manifest: Manifest, _target: Target) -> Iterator[
         return
     # A term that cannot be read yet, or that the cluster refuses, may be the one that matches.
     required = [each for each in node_selections(manifest) if each.term.required and each.parsed is not None]
+    if not required:
+        return
     base = node_selector(manifest)
     faults: list[tuple[NodeSelection, Selector, tuple[Requirement, ...]]] = []
     for each in required:
         if isinstance(each.parsed, Selector):
             whole = both(base, each.parsed).requirements
-            clash = conflict(whole)
+            clash = _conflict(whole)
             if clash and not has_placeholder(Selector(tuple(whole[index] for index in clash))):
                 faults.append((each, each.parsed, tuple(whole[index] for index in clash)))
     every = len(faults) == len(required)
@@ -47,6 +50,16 @@ def contradictory_requirements(manifest: Manifest, _target: Target) -> Iterator[
         fault = "no node can satisfy" if every else "this one of the ORed terms never matches: no node can satisfy"
         message = f"{fault} {listing((quoted(says(one)) for one in requirements), 'and also')}"
         yield Match(_clash_path(each.term, parsed, requirements), message, severity=None if every else "warning")
+
+
+def _conflict(requirements: tuple[Requirement, ...]) -> tuple[int, ...]:
+    """As ``conflict``, which is not asked where every requirement is about another label and can be satisfied by itself."""
+    if len({each.key for each in requirements}) == len(requirements) and all(each.operator in _EASY for each in requirements):
+        return ()
+    return conflict(requirements)
+
+
+_EASY = ("In", "NotIn", "Exists", "DoesNotExist")
 
 
 def _clash_path(term: NodeTerm, parsed: Selector, clash: tuple[Requirement, ...]) -> Path:
@@ -114,13 +127,13 @@ def empty_term(manifest: Manifest, _target: Target) -> Iterator[Match]:
 
 def redundant_term(manifest: Manifest, _target: Target) -> Iterator[Match]:
     """Terms that another makes superfluous, and preferences for what is required, or impossible, anyway."""
-    if not isinstance(manifest, Workload):
+    if not isinstance(manifest, Workload) or manifest.from_cluster:
         return
     # A term that nothing satisfies is contradictory-requirements' affair.
     readable = [(each.term, each.parsed) for each in node_selections(manifest) if isinstance(each.parsed, Selector)]
-    selections = [(term, parsed) for term, parsed in readable if not conflict(parsed.requirements)]
+    selections = [(term, parsed) for term, parsed in readable if not _conflict(parsed.requirements)]
     required = [(term, parsed) for term, parsed in selections if term.required][:_MOST_COMPARED]
-    for index, (term, parsed) in enumerate(required):
+    for index, (term, parsed) in enumerate(required if len(required) > 1 else ()):
         for other_index, (_, other) in enumerate(required):
             wider = index != other_index and implies(parsed, other)
             if wider and (index > other_index or not implies(other, parsed)):
@@ -137,13 +150,15 @@ _MOST_COMPARED = 50
 
 
 def _preferences(workload: Workload, preferred: list[tuple[NodeTerm, Selector]], required: list[Selector]) -> Iterator[Match]:
-    base = node_selector(workload)
-    unread = any(each.term.required and not isinstance(each.parsed, Selector) for each in node_selections(workload))
-    demanded = [both(base, each) for each in required] or ([base] if base.requirements else [])
-    demanded = [each for each in demanded if not conflict(each.requirements)]
-    if not demanded or unread:
+    if not preferred or any(each.term.required and not isinstance(each.parsed, Selector) for each in node_selections(workload)):
         return
+    base = node_selector(workload)
+    demanded = [both(base, each) for each in required] or ([base] if base.requirements else [])
+    demanded = [each for each in demanded if not _conflict(each.requirements)]
+    keys = {requirement.key for each in demanded for requirement in each.requirements}
     for term, parsed in preferred:
+        if not any(requirement.key in keys for requirement in parsed.requirements):
+            continue  # What is required says nothing about it.
         if all(implies(each, parsed) for each in demanded):
             yield Match(term.path, "this preference is required anyway: every node that the pod may use has it", "Remove the preference.")
         elif all(conflict(both(each, parsed).requirements) for each in demanded):
@@ -156,6 +171,8 @@ def _preferences(workload: Workload, preferred: list[tuple[NodeTerm, Selector]],
 
 
 def _repeated_pod_terms(workload: Workload) -> Iterator[Match]:
+    if len(workload.constraints.pod_terms) < 2:
+        return
     seen: dict[str, int] = {}
     for term in workload.constraints.pod_terms:
         if term.required:
@@ -167,7 +184,7 @@ def _repeated_pod_terms(workload: Workload) -> Iterator[Match]:
 
 def deprecated_node_label(manifest: Manifest, _target: Target) -> Iterator[Match]:
     """Deprecated node labels wherever a node label may stand."""
-    places = list(node_label_places(manifest))
+    places = node_label_places(manifest)
     for place in places:
         found = node_labels.deprecated(place.key)
         if found is None:
@@ -178,7 +195,8 @@ def deprecated_node_label(manifest: Manifest, _target: Target) -> Iterator[Match
         message = f"the node label {quoted(place.key)} in this {place.what} is deprecated since {since}"
         # Which control planes carry the old or the new role label depends on who installed them; and a key must not be there twice.
         fixable = place.key != node_labels.MASTER and place.key in node_labels.DEPRECATED and not _has_sibling(place, new, places)
-        yield Match(place.path, message, f"Write `{new}`.", key=place.key_of_map, replacement=new if fixable else None)
+        replacement = in_place_of(manifest.document, place.path, new, key=place.key_of_map) if fixable else None
+        yield Match(place.path, message, f"Write `{new}`.", key=place.key_of_map, replacement=replacement)
 
 
 def _is_alternative(place: LabelPlace, other: LabelPlace) -> bool:
@@ -193,18 +211,19 @@ _ALTERNATIVES = (
 )  # fmt: skip
 
 
-def _has_sibling(place: LabelPlace, key: str, places: list[LabelPlace]) -> bool:
+def _has_sibling(place: LabelPlace, key: str, places: tuple[LabelPlace, ...]) -> bool:
     return any(each.group == place.group and each.key == key for each in places)
 
 
 def unknown_node_label(manifest: Manifest, _target: Target) -> Iterator[Match]:
     """Keys in reserved domains that nobody sets."""
-    places = list(node_label_places(manifest))
+    places = node_label_places(manifest)
     for place in places:
         meant = node_labels.meant(place.key)
         if meant is not None:
             message = f"no node carries the label {quoted(place.key)}, so {_effect(place)}; did you mean {quoted(meant)}?"
-            replacement = None if place.key_of_map and _has_sibling(place, meant, places) else meant
+            fixable = not (place.key_of_map and _has_sibling(place, meant, places))
+            replacement = in_place_of(manifest.document, place.path, meant, key=place.key_of_map) if fixable else None
             yield Match(place.path, message, f"Write `{meant}`.", key=place.key_of_map, replacement=replacement)
 
 
@@ -222,11 +241,12 @@ def unlikely_topology_key(manifest: Manifest, _target: Target) -> Iterator[Match
     """Topology keys whose values do not tell failure domains apart."""
     if not isinstance(manifest, Workload):
         return
-    asked = {item.path[:-1]: item for item in manifest.constraints.selectors if item.path[-1] == "labelSelector"}
     for place in topology_keys(manifest):
         if place.key.startswith(_ROLES) and place.required and place.what in _HOLDS_TO_KEY:
             continue  # It holds the pods to nodes that have the label at all, as OpenShift does with its own.
-        why = node_labels.unlikely_domain(place.key, _keys_asked(asked.get(place.group)))
+        why = node_labels.unlikely_domain(place.key)
+        if node_labels.is_usual_on_pods(place.key) and place.key in _keys_asked(manifest, place):
+            why = node_labels.LABEL_OF_PODS
         if why is not None:
             yield Match(place.path, f"{quoted(place.key)} in this {place.what} makes no failure domains: {why}")
 
@@ -235,7 +255,10 @@ _ROLES = "node-role.kubernetes.io/"
 _HOLDS_TO_KEY = ("required podAffinity", SPREAD)
 
 
-def _keys_asked(selector: Item | None) -> set[str]:
+def _keys_asked(workload: Workload, place: LabelPlace) -> set[str]:
+    """The labels by which the term or constraint of a topology key selects pods."""
+    path = (*place.group, "labelSelector")
+    selector = next((each for each in workload.constraints.selectors if each.path == path), None)
     parsed = parse_label_selector(selector.data) if selector else None
     return {requirement.key for requirement in parsed.requirements} if isinstance(parsed, Selector) else set()
 

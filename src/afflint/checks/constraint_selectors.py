@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from afflint.facts import pod_selector as merged_selector
@@ -28,11 +29,15 @@ class NodeSelection(NamedTuple):
     parsed: Parsed
 
 
-def node_selections(manifest: Manifest) -> list[NodeSelection]:
+# Several checks ask the same of one manifest before the next one comes: the last answer is kept.
+
+
+@lru_cache(maxsize=1)
+def node_selections(manifest: Manifest) -> tuple[NodeSelection, ...]:
     """The node selector terms of a workload, required and preferred."""
     if not isinstance(manifest, Workload):
-        return []
-    return [NodeSelection(term, parse_node_term(term.data)) for term in manifest.constraints.node_terms]
+        return ()
+    return tuple(NodeSelection(term, parse_node_term(term.data)) for term in manifest.constraints.node_terms)
 
 
 def node_selector(workload: Workload) -> Selector:
@@ -91,10 +96,13 @@ class LabelPlace(NamedTuple):
     excludes: bool = False
 
 
-def node_label_places(manifest: Manifest) -> Iterator[LabelPlace]:
+@lru_cache(maxsize=1)
+def node_label_places(manifest: Manifest) -> tuple[LabelPlace, ...]:
     """Everywhere in the constraints of a workload that a node label stands."""
-    if not isinstance(manifest, Workload):
-        return
+    return tuple(_node_label_places(manifest)) if isinstance(manifest, Workload) else ()
+
+
+def _node_label_places(manifest: Workload) -> Iterator[LabelPlace]:
     constraints = manifest.constraints
     if constraints.node_selector:
         path = constraints.node_selector.path

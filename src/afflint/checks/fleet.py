@@ -143,12 +143,13 @@ def affinity_conflict(fleet: Fleet, _target: Target) -> Iterator[FleetMatch]:
 
 def _conflict_with_itself(fleet: Fleet, need: _Needs, reach: Reach) -> Match | None:
     """The pods must be near and must not be near the same pods, whoever these are."""
-    if not reach.topology_key or (need.may_go_first and not need.pods.may_replicate):
+    if not reach.topology_key or reach.everywhere or (need.may_go_first and not need.pods.may_replicate):
         return None
     for anti in _required_anti(fleet, need.pods):
         if (
             at_least_as_wide(anti.topology_key or "", reach.topology_key)
-            and (anti.namespaces, anti.everywhere) == (reach.namespaces, reach.everywhere)
+            and not anti.everywhere
+            and anti.namespaces == reach.namespaces
             and implies(reach.selector, anti.selector)
         ):
             message = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from afflint.checks.admission.fixes import in_place_of
 from afflint.checks.match import Match, Target
 from afflint.checks.wording import quoted
 from afflint.findings import Path, field_of
@@ -23,12 +24,13 @@ def deprecated_kubevirt_api(manifest: Manifest, _target: Target) -> Iterator[Mat
     """KubeVirt objects in a group version that is served, but deprecated."""
     if manifest.kind.kubevirt and manifest.ref.api_version == "kubevirt.io/v1alpha3":
         message = f"{manifest.kind.name} in `kubevirt.io/v1alpha3` is deprecated"
-        path = (*manifest.base, "apiVersion")
-        if manifest.document.raw(path) is not None:
-            yield Match(path, message, replacement="kubevirt.io/v1")
-        elif manifest.base[-1:] == (0,):
+        path: Path = (*manifest.base, "apiVersion")
+        if manifest.document.raw(path) is None:
             # A list from the API server says it once for all of its items.
-            yield Match(("apiVersion",), message, replacement="kubevirt.io/v1")
+            if manifest.base[-1:] != (0,):
+                return
+            path = ("apiVersion",)
+        yield Match(path, message, replacement=in_place_of(manifest.document, path, "kubevirt.io/v1"))
 
 
 def misplaced_descheduler_annotation(manifest: Manifest, _target: Target) -> Iterator[Match]:

@@ -21,7 +21,7 @@ _TOOL_PREFIXES = (
     "kubevirt.io/", "vm.kubevirt.io/", "instancetype.kubevirt.io/", "template.kubevirt.io/", "os.template.kubevirt.io/",
     "workload.template.kubevirt.io/", "flavor.template.kubevirt.io/", "k8s-app", "chart", "heritage", "release",
 )  # fmt: skip
-_MOST_RELATED, _LOOKED_AT = 3, 20
+_MOST_RELATED, _LOOKED_AT = 3, 50
 
 
 def selector_matches_nothing(manifest: Manifest, _target: Target) -> Iterator[Match]:

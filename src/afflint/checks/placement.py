@@ -134,8 +134,15 @@ def migration_blocked(_fleet: Fleet, view: ClusterView, _target: Target) -> Iter
     for found in proofs.migration_blocked(view.survey, view.arrangement):
         if found.maker.eviction_strategy not in ("LiveMigrate", "LiveMigrateIfPossible"):
             continue
-        which = "the VM has" if found.placed == 1 else f"{found.blocked} of the {found.placed} VMs have"
-        message = f"{which} no node to migrate to{'' if found.proved else f' {_AS_ORDERED}'}: {found.excluded}"
+        some = f"{found.blocked} of the {found.placed} VMs have no node"
+        which = (
+            "the VM has no node"
+            if found.placed == 1
+            else some
+            if found.blocked < found.placed
+            else f"none of the {found.placed} VMs has a node"
+        )
+        message = f"{which} to migrate to{'' if found.proved else f' {_AS_ORDERED}'}: {found.excluded}"
         yield _match(view, found.maker, found.path, message)
 
 

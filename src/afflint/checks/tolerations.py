@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from afflint.checks.admission.fixes import in_place_of
 from afflint.checks.match import Match, Target
 from afflint.checks.wording import quoted
 from afflint.findings import Path
@@ -37,7 +38,8 @@ def legacy_control_plane_toleration(manifest: Manifest, _target: Target) -> Iter
             message = (
                 f"this tolerates only the taint {quoted(MASTER)}; since Kubernetes 1.24 kubeadm taints {quoted(CONTROL_PLANE)} instead"
             )
-            yield Match((*item.path, "key"), message, replacement=CONTROL_PLANE)
+            path = (*item.path, "key")
+            yield Match(path, message, replacement=in_place_of(manifest.document, path, CONTROL_PLANE))
 
 
 def untolerated_control_plane(manifest: Manifest, _target: Target) -> Iterator[Match]:
@@ -93,8 +95,8 @@ def tolerates_everything(manifest: Manifest, _target: Target) -> Iterator[Match]
 
 def shadowed_toleration(manifest: Manifest, _target: Target) -> Iterator[Match]:
     """Tolerations that another one of the same pod makes superfluous."""
-    if not isinstance(manifest, Workload) or len(manifest.constraints.tolerations) < 2:
-        return
+    if not isinstance(manifest, Workload) or len(manifest.constraints.tolerations) < 2 or manifest.from_cluster:
+        return  # Controllers of a cluster add tolerations without looking at those that are there.
     parsed = _parsed(manifest)
     for index, (item, toleration) in enumerate(parsed[:_MOST]):
         for other_index, (other_item, other) in enumerate(parsed[:_MOST]):

@@ -5,7 +5,6 @@ After the well-known labels of Kubernetes, the clouds, KubeVirt and Cluster API;
 
 from __future__ import annotations
 
-from collections.abc import Container
 from functools import lru_cache
 
 from afflint.kube.label_syntax import is_key
@@ -88,7 +87,7 @@ _ONLY_ON_PODS = (
     "app.kubernetes.io/", "helm.sh/", "batch.kubernetes.io/", "statefulset.kubernetes.io/", "apps.kubernetes.io/", "vm.kubevirt.io/",
     "vmi.kubevirt.io/", "kubevirt.io/domain", "kubevirt.io/vm", "kubevirt.io/created-by", "pod-template-hash", "controller-revision-hash",
 )  # fmt: skip
-# Common on pods and rare on nodes: known for labels of pods where pods are selected by them.
+LABEL_OF_PODS = "it is a label of pods, and topology keys are labels of nodes"
 _USUAL_ON_PODS = frozenset(("app", "k8s-app", "component", "tier", "role", "name", "instance", "release", "service"))
 
 _WIDTH = {HOSTNAME: 0, "node.cluster.x-k8s.io/esxi-host": 1, ZONE: 2, REGION: 3}
@@ -115,20 +114,20 @@ def meant(key: str) -> str | None:
     return None
 
 
-def unlikely_domain(key: str, pod_labels: Container[str] = ()) -> str | None:
-    """Why nodes that share a value of this label are no failure domain; None where they may be one.
+def is_usual_on_pods(key: str) -> bool:
+    """Whether the label is common on pods and rare on nodes."""
+    return key in _USUAL_ON_PODS
 
-    ``pod_labels`` are the labels by which the pods in question are selected.
-    """
+
+def unlikely_domain(key: str) -> str | None:
+    """Why nodes that share a value of this label are no failure domain; None where they may be one."""
     if key in _CONSTANT:
         return "it has the same value on every node"
     if key == "metadata.name":
         return "it is a field of nodes, not a label"
-    if key.startswith(_ONLY_ON_PODS) or (key in _USUAL_ON_PODS and key in pod_labels):
-        return "it is a label of pods, and topology keys are labels of nodes"
     if key.startswith(_CAPABILITIES):
         return "it says what a node can do or is there for, not where it is"
-    return None
+    return LABEL_OF_PODS if key.startswith(_ONLY_ON_PODS) else None
 
 
 def at_least_as_wide(key: str, other: str) -> bool:

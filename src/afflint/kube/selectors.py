@@ -346,6 +346,8 @@ def conflict(requirements: Sequence[Requirement]) -> tuple[int, ...]:
     by_key: dict[Key, list[int]] = {}
     for index, requirement in enumerate(requirements):
         by_key.setdefault(_key(requirement), []).append(index)
+    if len(by_key) == len(requirements) and all(_can_hold(each) for each in requirements):
+        return ()  # One requirement for each label, and each can hold.
     conflicts = []
     for key, members in by_key.items():
         universe = frozenset(_values(key, [requirements[index] for index in members]))
@@ -353,6 +355,11 @@ def conflict(requirements: Sequence[Requirement]) -> tuple[int, ...]:
         if not universe.intersection(*admitted.values()):
             conflicts.append(_smallest_conflict(members, admitted, universe))
     return min(conflicts, key=len, default=())
+
+
+def _can_hold(requirement: Requirement) -> bool:
+    """A quick yes for what some value of an ordinary label surely meets; no answer otherwise."""
+    return not requirement.field and requirement.operator in LABEL_OPERATORS and (requirement.operator != "In" or bool(requirement.values))
 
 
 def _smallest_conflict(members: list[int], admitted: dict[int, frozenset[Sample]], universe: frozenset[Sample]) -> tuple[int, ...]:

@@ -10,8 +10,8 @@ from afflint.placement.failures import Losses, failures, label_key
 from afflint.placement.interpod_affinity import INTER_POD_AFFINITY
 from afflint.placement.nodes import REPORTED, Node
 from afflint.placement.plan import NodeRow, NodeVerdict, Plan, Replica, WorkloadPlan
-from afflint.placement.rejections import Phrase, Rejections, standing_pods, summary
 from afflint.placement.pods import Pod
+from afflint.placement.rejections import Phrase, Rejections, standing_pods, summary
 from afflint.placement.replicas import PodMaker
 from afflint.placement.topology_spread import POD_TOPOLOGY_SPREAD, ZONE
 
@@ -57,10 +57,14 @@ def _resource_notes(arrangement: Arrangement) -> list[str]:
     silent = [node.name for node in nodes if node.allocatable is None]
     if silent:
         notes.append(f"{_nodes(silent)} no status.allocatable: whether there is room is not checked there")
+    templates = [placed.template for placed in arrangement.workloads if placed.template is not None]
+    asked = {resource for template in templates for resource, _ in template.requests}
     for resource in REPORTED:
+        if resource not in asked:
+            continue
         missing = [node.name for node in nodes if node.allocatable is not None and resource not in node.allocatable]
         if missing:
-            notes.append(f"{_nodes(missing)} no {resource} in status.allocatable: they are taken to have enough")
+            notes.append(f"{_nodes(missing)} no {resource} in status.allocatable: it is taken to be enough")
     if any(placed.maker.kubevirt for placed in arrangement.workloads):
         notes.append(KUBEVIRT_OVERHEAD_LEFT_OUT)
     return notes

@@ -266,18 +266,18 @@ _TERMINATING = Phrase(
 
 
 _CALLED = {"cpu": "CPU"}
-_BYTES = ("memory", "ephemeral-storage", "hugepages-")
+_BYTES = ("memory", "ephemeral-storage")
 
 
 def _shortage(shortage: Shortage) -> str:
     """``too little memory: 3Gi asked, 1Gi left``."""
     resource, asked, left = shortage
     if resource == "pods":
-        return f"too many pods: {'none' if left <= 0 else left} more can run there"
+        return "takes no more pods"
     left = max(left, 0)
     if resource == "cpu":
         amounts = _thousandths(asked), _thousandths(left)
-    elif resource.startswith(_BYTES):
+    elif resource in _BYTES or resource.startswith("hugepages-"):
         amounts = _bytes(asked, up=True), _bytes(left, up=False)
     else:
         amounts = str(asked), str(left)

@@ -131,10 +131,11 @@ def pod_maker(workload: Workload, file: str = "", *, resources: bool = False) ->
     replicas, notes = _replicas(workload)
     strategy = spec.get("strategy", spec.get("updateStrategy"))
     annotations = _map(_map(workload.template, "metadata"), "annotations")
-    fields = _FIELDS
+    fields: tuple[str, ...] = _FIELDS
     if resources:
         notes = (*notes, *_resource_notes(workload))
-        fields = _FIELDS if _instancetype(workload) is not None else (*_FIELDS, *_RESOURCE_FIELDS)
+        if _instancetype(workload) is None:
+            fields = (*_FIELDS, *_RESOURCE_FIELDS)
     return PodMaker(
         kind=workload.kind.name,
         group=workload.kind.group,

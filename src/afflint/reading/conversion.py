@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from yaml.nodes import MappingNode, ScalarNode, SequenceNode  # type: ignore[import-untyped]
+from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from afflint.reading.nodes import PLAIN, QUOTED
 from afflint.reading.scalars import Scalar, key_text, plain_key, resolve_plain, resolve_tagged
@@ -61,22 +61,22 @@ def plain_data(node: Any) -> Any:
     Raises ValueError for whatever is not plain sailing; the careful conversion then finds out what and where.
     """
     if type(node) is ScalarNode:
-        tag = node.tag
+        tag = node.ctag
         return _PLAIN_VALUES[node.value] if tag is PLAIN else node.value if tag is QUOTED else _tagged(node)
     if type(node) is MappingNode:
         result: dict[str, Any] = {}
         for key_node, value_node in node.value:
-            if key_node.tag is PLAIN:
+            if key_node.ctag is PLAIN:
                 key = _PLAIN_KEYS[key_node.value]
-            elif key_node.tag is QUOTED:
+            elif key_node.ctag is QUOTED:
                 key = key_node.value
             else:
                 key = written_key(key_node)
             if key is None:
                 raise UnreadableError(_NULL_KEY, key_node)
-            if value_node.tag is PLAIN:
+            if value_node.ctag is PLAIN:
                 result[key] = _PLAIN_VALUES[value_node.value]
-            elif value_node.tag is QUOTED:
+            elif value_node.ctag is QUOTED:
                 result[key] = value_node.value
             else:
                 result[key] = plain_data(value_node)
@@ -91,10 +91,10 @@ def written_key(node: Any) -> str | None:
     if type(node) is not ScalarNode:
         raise UnreadableError(_ODD_KEY, node)
     try:
-        if node.tag is PLAIN:
+        if node.ctag is PLAIN:
             key: str | None = _PLAIN_KEYS[node.value]
             return key
-        return key_text(node.value if node.tag is QUOTED else _tagged(node))
+        return key_text(node.value if node.ctag is QUOTED else _tagged(node))
     except UnreadableError:
         raise
     except ValueError as error:
@@ -188,12 +188,12 @@ class CarefulConversion:
 
     def _scalar(self, node: Any) -> Scalar:
         try:
-            if node.tag is PLAIN:
+            if node.ctag is PLAIN:
                 return _PLAIN_VALUES[node.value]
         except ValueError as error:
             raise _unreadable(node, error) from None
         text: str = node.value
-        return text if node.tag is QUOTED else _tagged(node)
+        return text if node.ctag is QUOTED else _tagged(node)
 
     def _mapping(self, node: Any, path: tuple[str | int, ...]) -> dict[str, Any]:
         result: dict[str, Any] = {}
@@ -249,4 +249,4 @@ class CarefulConversion:
 
 
 def _is_merge(node: Any) -> bool:
-    return type(node) is ScalarNode and node.value == "<<" and (node.tag is PLAIN or node.tag == _MERGE_TAG)
+    return type(node) is ScalarNode and node.value == "<<" and (node.ctag is PLAIN or node.tag == _MERGE_TAG)

@@ -10,8 +10,8 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from yaml.error import MarkedYAMLError, YAMLError  # type: ignore[import-untyped]
-from yaml.nodes import MappingNode, ScalarNode, SequenceNode  # type: ignore[import-untyped]
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from afflint.findings import Path, Span
 from afflint.reading.conversion import CarefulConversion, Pairs, RepeatedKeyError, UnreadableError, pairs_of, plain_data
@@ -92,7 +92,7 @@ class Document:
     def is_plain(self, path: Path) -> bool:
         """True when the value at ``path`` is an unquoted, untagged scalar."""
         node, _ = self._find(path, exact=True)
-        return type(node) is ScalarNode and node.tag is PLAIN
+        return type(node) is ScalarNode and node.ctag is PLAIN
 
     def scalar_spans(self) -> Iterator[Span]:
         """The stretches of quoted and block scalars, where a ``#`` is text and no comment."""

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from yaml.error import YAMLError  # type: ignore[import-untyped]
-from yaml.nodes import MappingNode, SequenceNode  # type: ignore[import-untyped]
+from ruamel.yaml.error import YAMLError
+from ruamel.yaml.nodes import MappingNode, SequenceNode
 
 from afflint.findings import Path, Span
 from afflint.reading.documents import Document, convert

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from yaml._yaml import CParser  # type: ignore[import-untyped]
-from yaml.composer import ComposerError  # type: ignore[import-untyped]
-from yaml.error import YAMLError  # type: ignore[import-untyped]
-from yaml.events import (  # type: ignore[import-untyped]
+from _ruamel_yaml import CParser
+from ruamel.yaml.composer import ComposerError
+from ruamel.yaml.error import YAMLError
+from ruamel.yaml.events import (
     AliasEvent,
     DocumentEndEvent,
     MappingEndEvent,
@@ -18,8 +18,9 @@ from yaml.events import (  # type: ignore[import-untyped]
     SequenceEndEvent,
     SequenceStartEvent,
 )
-from yaml.nodes import MappingNode, ScalarNode, SequenceNode  # type: ignore[import-untyped]
-from yaml.scanner import ScannerError  # type: ignore[import-untyped]
+from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
+from ruamel.yaml.scanner import ScannerError
+from ruamel.yaml.tag import Tag
 
 MAX_DEPTH = 300
 """Documents nested no deeper than this are read. The composer recurses on the C stack and would end the process far beyond it."""
@@ -32,7 +33,7 @@ _DEEP_INDENTATION = re.compile(rb"^[ \t?:-]{%d}" % MAX_DEPTH, re.MULTILINE)
 # Besides LF, these break lines for libyaml.
 _ODD_BREAKS = (b"\xc2\x85", b"\xe2\x80\xa8", b"\xe2\x80\xa9")
 
-PLAIN, QUOTED, COLLECTION = object(), object(), object()
+PLAIN, QUOTED, COLLECTION = Tag(suffix="plain"), Tag(suffix="quoted"), Tag(suffix="collection")
 """The tags of nodes without one: an unquoted scalar, any other scalar, a list or map. Explicit tags are strings."""
 _TAGS: dict[Any, object] = {
     (True, False): PLAIN,
@@ -149,8 +150,10 @@ def _may_be_too_deep(raw_bytes: bytes) -> bool:
         brackets -= raw_bytes.count(b"[]") + raw_bytes.count(b"{}")
     if brackets > _SAFE_BRACKETS:
         return True
-    if max(map(len, raw_bytes.splitlines()), default=0) <= _SAFE_LINE:
-        return False
+    if len(raw_bytes) <= _SAFE_LINE or all(
+        raw_bytes.find(b"\n", start, start + _SAFE_LINE // 2) >= 0 for start in range(0, len(raw_bytes) - _SAFE_LINE // 2, _SAFE_LINE // 2)
+    ):
+        return False  # No line is longer than two such windows.
     # A long line is no deep one, unless it begins with a long run of indentation and indicators.
     if b"\r" in raw_bytes or any(each in raw_bytes for each in _ODD_BREAKS):
         return True
@@ -216,7 +219,7 @@ def _node(event: Any, anchors: dict[str, Any]) -> Any:
             raise ComposerError(None, None, "found undefined alias", event.start_mark)
         return anchors[event.anchor]
     if kind is ScalarEvent:
-        node = ScalarNode(_tag(event), event.value, event.start_mark, event.end_mark, event.style)
+        node: Any = ScalarNode(_tag(event), event.value, event.start_mark, event.end_mark, event.style)
     elif kind is SequenceStartEvent:
         node = SequenceNode(_tag(event), [], event.start_mark, None, event.flow_style)
     elif kind is MappingStartEvent:

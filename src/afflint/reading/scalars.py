@@ -30,6 +30,7 @@ _DIGITS = {
 }
 _DECIMAL = re.compile(r"0|[1-9][0-9]{0,19}")
 _OCTAL = re.compile(r"0[0-7]+")
+_INFINITE = float("inf"), float("-inf")
 _LOWEST, _HIGHEST, _HIGHEST_KEY = -(2**63), 2**64 - 1, 2**63 - 1
 
 
@@ -54,7 +55,7 @@ def resolve_plain(text: str) -> Scalar:
 def _float(text: str) -> Scalar:
     value = float(text)
     # A number beyond the range of a float is an error in Go, so it stays a string.
-    return text if value in (float("inf"), float("-inf")) else value
+    return text if value in _INFINITE else value
 
 
 def resolve_tagged(tag: str, text: str) -> Scalar:
@@ -106,21 +107,24 @@ def key_text(value: Scalar) -> str | None:
 
 def _float_text(value: float) -> str:
     """A float key as Go writes it: the shortest text that gives the same 32-bit float, with an exponent from 1e+06 on."""
-    import struct
-
-    def rounded(number: float) -> float:
-        single: float = struct.unpack("<f", struct.pack("<f", number))[0]
-        return single
-
-    try:
-        single = rounded(value)
-    except OverflowError:
+    single = _at_32_bits(value)
+    if single in _INFINITE:
         return "-.inf" if value < 0 else ".inf"
-    digits = next(digits for digits in range(1, 10) if rounded(float(f"{single:.{digits}g}")) == single)
+    digits = next(digits for digits in range(1, 10) if _at_32_bits(float(f"{single:.{digits}g}")) == single)
     mantissa, _, exponent = f"{single:.{digits - 1}e}".partition("e")
     if -4 <= int(exponent) < 6:
         return f"{single:.{max(digits - 1 - int(exponent), 0)}f}"
     return f"{mantissa}e{exponent}"
+
+
+def _at_32_bits(value: float) -> float:
+    import struct
+
+    try:
+        single: float = struct.unpack("<f", struct.pack("<f", value))[0]
+    except OverflowError:
+        return _INFINITE[value < 0]
+    return single
 
 
 def _binary(text: str) -> str:

@@ -1,0 +1,350 @@
+"""Workloads on given nodes: what can never be placed, what depends on the order, what a failure, update or migration runs into."""
+
+from __future__ import annotations
+
+import pytest
+
+from on_nodes import apart, lint, rules, said, spread, workload
+
+ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
+
+THREE = """
+- {name: w1, labels: {topology.kubernetes.io/zone: a}}
+- {name: w2, labels: {topology.kubernetes.io/zone: b, disk: fast}}
+- {name: control, labels: {topology.kubernetes.io/zone: c}, taints: ["node-role.kubernetes.io/control-plane:NoSchedule"]}
+"""
+SIX = """
+- {name: w1, labels: {topology.kubernetes.io/zone: a}}
+- {name: w2, labels: {topology.kubernetes.io/zone: a, disk: fast}}
+- {name: w3, labels: {topology.kubernetes.io/zone: b}}
+- {name: w4, labels: {topology.kubernetes.io/zone: b, disk: fast}}
+- {name: w5, labels: {topology.kubernetes.io/zone: c}}
+- {name: w6, labels: {topology.kubernetes.io/zone: c, disk: fast}}
+"""
+
+
+# unschedulable
+
+
+def test_pods_that_fit_no_node_with_what_excludes_how_many() -> None:
+    assert said("unschedulable", THREE, workload("nodeSelector: {disk: slow}")) == [
+        "a.yaml:10:7 error: none of the 3 replicas fits any of the 3 nodes: "
+        "2 nodes lack disk=slow, 1 is tainted node-role.kubernetes.io/control-plane:NoSchedule"
+    ]
+
+
+def test_the_only_pod_and_the_only_node() -> None:
+    assert said("unschedulable", "- {name: w1, unschedulable: true}", workload(replicas=1)) == [
+        "a.yaml:3:18 error: the pod does not fit the only node: 1 node is cordoned"
+    ]
+
+
+def test_company_that_nobody_provides_is_a_warning_unless_the_context_is_complete() -> None:
+    beside = "affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [TERM]}}"
+    text = workload(beside.replace("TERM", "{labelSelector: {matchLabels: {app: cache}}, topologyKey: kubernetes.io/hostname}"))
+    [unsure] = said("unschedulable", SIX, text)
+    assert unsure == (
+        "a.yaml:10:32 warning: none of the 3 replicas fits any of the 6 nodes: 6 nodes run no pod with app=cache, "
+        "and no pod of these manifests would change that"
+    )
+    [certain] = said("unschedulable", SIX, text, complete=True)
+    assert certain == "a.yaml:10:32 error: none of the 3 replicas fits any of the 6 nodes: 6 nodes run no pod with app=cache"
+    assert said("unschedulable", SIX, f"{text}---\n{workload(name='cache', replicas=1)}") == []
+
+
+def test_labels_that_a_hand_written_inventory_leaves_out_are_taken_for_granted() -> None:
+    linux = workload("nodeSelector: {kubernetes.io/os: linux, kubernetes.io/arch: amd64}")
+    assert rules(SIX, linux) == []
+    windows = workload("nodeSelector: {kubernetes.io/os: windows}")
+    assert rules(SIX, windows) == ["unschedulable"]
+    # Once a node says it, the others lack it.
+    some = SIX.replace("disk: fast", "kubernetes.io/os: windows")
+    assert said("unschedulable", some, linux) != []
+
+
+def test_a_template_with_values_to_fill_in_says_nothing_about_nodes() -> None:
+    assert rules(SIX, workload('nodeSelector: {disk: "${DISK}"}')) == []
+
+
+def test_a_cordoned_node_takes_only_what_tolerates_it() -> None:
+    one = "- {name: w1, unschedulable: true}\n- {name: w2, labels: {disk: fast}, unschedulable: true}"
+    assert rules(one, workload("tolerations: [{operator: Exists}]", kind="DaemonSet", replicas=None)) == []
+    assert rules(one, workload(kind="DaemonSet", replicas=None)) == [], "the controller adds that toleration"
+
+
+# too-few-domains
+
+
+def test_more_replicas_than_domains() -> None:
+    assert said("too-few-domains", THREE, workload(apart(ZONE))) == [
+        "a.yaml:10:80 error: 3 replicas, 2 zones: 1 node is tainted node-role.kubernetes.io/control-plane:NoSchedule; "
+        "the required podAntiAffinity over zones leaves room for 2"
+    ]
+
+
+def test_a_required_spread_that_may_not_run_ahead_of_a_zone_out_of_reach() -> None:
+    assert said("too-few-domains", THREE, workload(spread(ZONE))) == [
+        "a.yaml:10:35 error: 3 replicas, 2 zones: 1 node is tainted node-role.kubernetes.io/control-plane:NoSchedule; "
+        "the spread constraint over zones leaves room for 2"
+    ]
+    assert rules(THREE, workload(spread(ZONE, more=", nodeTaintsPolicy: Honor"))) == []
+
+
+def test_pods_of_a_job_wait_for_each_other() -> None:
+    [found] = said("too-few-domains", THREE, workload(apart(HOST), kind="Job"))
+    assert found.startswith("a.yaml:10:80 info: 3 replicas, 2 nodes")
+    assert found.endswith("leaves room for 2 at a time")
+
+
+def test_as_many_replicas_as_domains_are_enough() -> None:
+    assert said("too-few-domains", SIX, workload(apart(ZONE))) == []
+    assert said("too-few-domains", SIX, workload(apart(HOST), replicas=6)) == []
+
+
+# competing-workloads
+
+SHY = apart(HOST, "orders")
+"""Of another workload: it keeps off the nodes where orders run."""
+
+
+def test_what_depends_on_the_order_is_a_warning_that_shows_an_order() -> None:
+    nodes = "- {name: w1, labels: {disk: fast}}\n- {name: w2}\n"
+    first, second = workload(SHY, name="batch", replicas=1), workload("nodeSelector: {disk: fast}", name="orders", replicas=1)
+    [finding] = [each for each in lint(nodes, f"{first}---\n{second}") if each.rule == "competing-workloads"]
+    assert f"{finding.span.line}:{finding.span.column} {finding.severity}: {finding.message}" == (
+        "15:18 warning: orders-0 stays pending when pods are placed in the order of the manifests; "
+        "all have room in another order, such as orders-0 on w1 and batch-0 on w2"
+    )
+    assert [(each.span.line, each.message) for each in finding.related] == [(3, "Deployment batch takes part")]
+    # The other way round the order of the manifests has room for both: nothing is pending.
+    assert said("competing-workloads", nodes, f"{second}---\n{first}") == []
+
+
+def test_what_no_order_has_room_for_is_an_error() -> None:
+    nodes = "- {name: w1, labels: {disk: fast}}\n- {name: w2}\n"
+    texts = [
+        workload(f"nodeSelector: {{disk: fast}}\n{SHY}", name="batch", replicas=1),
+        workload("nodeSelector: {disk: fast}", name="orders", replicas=1),
+    ]
+    assert said("competing-workloads", nodes, "---\n".join(texts)) == [
+        "a.yaml:16:18 error: Deployment shop/batch and Deployment shop/orders leave each other too little room: "
+        "no order of scheduling places all their replicas"
+    ]
+
+
+def test_the_pods_of_a_job_make_room_in_the_end() -> None:
+    nodes = "- {name: w1, labels: {disk: fast}}\n- {name: w2}\n"
+    texts = [
+        workload(f"nodeSelector: {{disk: fast}}\n{SHY}", name="batch", replicas=1, kind="Job"),
+        workload("nodeSelector: {disk: fast}", name="orders", replicas=1),
+    ]
+    [found] = said("competing-workloads", nodes, "---\n".join(texts))
+    assert " info: orders-0 stays pending in the order of the manifests; whether any order has room" in found
+
+
+# not-failure-tolerant
+
+
+def test_failures_are_named_by_kind_with_what_remains() -> None:
+    assert said("not-failure-tolerant", SIX, workload("nodeSelector: {disk: fast}\n" + apart(ZONE))) == [
+        "a.yaml:3:18 warning: after losing node w2, w4 or w6, or zone a, b or c, only 2 of 3 replicas run, whatever the placement"
+    ]
+
+
+def test_a_single_replica_that_one_node_alone_takes() -> None:
+    assert said("not-failure-tolerant", THREE, workload("nodeSelector: {disk: fast}", replicas=1)) == [
+        "a.yaml:3:18 warning: after losing node w2, the only replica has no place, whatever the placement"
+    ]
+
+
+def test_physical_hosts_fail_too_under_the_key_that_the_configuration_names() -> None:
+    nodes = """
+    - {name: w1, labels: {host: esx-1, disk: fast}}
+    - {name: w2, labels: {host: esx-1, disk: fast}}
+    - {name: w3, labels: {host: esx-2}}
+    """
+    text = workload("nodeSelector: {disk: fast}", replicas=2)
+    assert said("not-failure-tolerant", nodes, text) == []
+    assert said("not-failure-tolerant", nodes, text, host_key="host") == [
+        "a.yaml:3:18 warning: after losing physical host esx-1, none of the 2 replicas has a place, whatever the placement"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "text"),
+    [
+        pytest.param("- {name: w1}", workload(), id="one node: nothing survives its loss"),
+        pytest.param("- {name: w1}\n- {name: w2, taints: ['gpu:NoSchedule']}", workload(), id="one node open to all pods"),
+        pytest.param(
+            "- {name: w1, labels: {topology.kubernetes.io/zone: a}}\n- {name: w2, labels: {topology.kubernetes.io/zone: a}}",
+            workload(spread(ZONE, skew=2)),
+            id="one zone",
+        ),
+        pytest.param(SIX, workload("nodeSelector: {topology.kubernetes.io/zone: a}"), id="a zone that was chosen"),
+        pytest.param(SIX, workload("nodeSelector: {kubernetes.io/hostname: w1}", replicas=1), id="a node that was chosen"),
+        pytest.param(SIX, workload(apart(HOST)), id="room elsewhere"),
+        pytest.param(SIX, workload(spread(ZONE)), id="a spread over the zones that remain"),
+        pytest.param(SIX, workload("nodeSelector: {disk: fast}", kind="DaemonSet", replicas=None), id="a DaemonSet goes with its node"),
+        pytest.param(THREE, workload("nodeSelector: {disk: fast}", kind="Job", replicas=1), id="a Job ends before long"),
+        pytest.param(THREE, workload(apart(ZONE)), id="what has no place today is told as that"),
+        pytest.param(SIX, workload(replicas=0), id="no replicas"),
+    ],
+)
+def test_what_survives_or_goes_down_on_purpose(nodes: str, text: str) -> None:
+    assert said("not-failure-tolerant", nodes, text) == []
+
+
+def test_a_bare_pod_is_never_made_anew() -> None:
+    pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: till}\nspec: {containers: [{name: till, image: 'nginx:1.27'}]}\n"
+    assert rules(SIX, pod) == []
+
+
+# rollout-deadlock
+
+
+def test_an_update_that_has_to_add_a_pod_for_which_there_is_no_node() -> None:
+    assert said("rollout-deadlock", SIX, workload(apart(ZONE))) == [
+        "a.yaml:10:80 warning: a rolling update has to add a pod before it may remove one of the 3 replicas (maxUnavailable is 0), "
+        "and no node takes it: 6 nodes share their zone with a replica of web"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("spec", "more"),
+    [
+        pytest.param(apart(ZONE), "strategy: {type: Recreate}\n", id="all pods are removed first"),
+        pytest.param(apart(ZONE), "strategy: {rollingUpdate: {maxSurge: 0, maxUnavailable: 1}}\n", id="one pod is removed first"),
+        pytest.param(apart(ZONE), 'strategy: {rollingUpdate: {maxUnavailable: "40%"}}\n', id="one of three may be missing"),
+        pytest.param(apart(ZONE, required=False), "", id="a preference"),
+        pytest.param(
+            apart(ZONE).replace("topologyKey", "matchLabelKeys: [pod-template-hash], topologyKey"), "", id="each revision by itself"
+        ),
+    ],
+)
+def test_updates_that_can_begin(spec: str, more: str) -> None:
+    assert said("rollout-deadlock", SIX, workload(spec, more=more)) == []
+
+
+def test_a_stateful_set_never_surges() -> None:
+    assert said("rollout-deadlock", SIX, workload(apart(ZONE), kind="StatefulSet", more="serviceName: web\n")) == []
+
+
+# migration-blocked
+
+VM = """\
+apiVersion: kubevirt.io/v1
+kind: VirtualMachine
+metadata: {name: till}
+spec:
+  runStrategy: Always
+  template:
+    spec:
+      evictionStrategy: LiveMigrate
+      nodeSelector: {disk: fast}
+      domain: {devices: {}}
+"""
+
+
+def test_a_vm_with_one_node_cannot_leave_it() -> None:
+    assert said("migration-blocked", THREE, VM) == [
+        "a.yaml:9:7 warning: the VM has no node to migrate to: 1 node is tainted node-role.kubernetes.io/control-plane:NoSchedule, "
+        "1 lacks disk=fast, 1 shares its node with a replica of till"
+    ]
+    assert said("migration-blocked", SIX, VM) == []
+
+
+@pytest.mark.parametrize("strategy", ["evictionStrategy: None", "hostname: till"])
+def test_a_vm_that_is_not_to_migrate(strategy: str) -> None:
+    assert said("migration-blocked", THREE, VM.replace("evictionStrategy: LiveMigrate", strategy)) == []
+
+
+def test_what_virt_controller_asks_of_nodes_counts_once_any_node_has_it() -> None:
+    handled = SIX.replace("zone: a, disk: fast", "zone: a, disk: fast, kubevirt.io/schedulable: 'true'")
+    assert said("migration-blocked", handled, VM) != []
+
+
+# single-domain-possible
+
+
+def test_replicas_apart_over_nodes_only_may_share_a_zone() -> None:
+    nodes = SIX.replace("zone: b", "zone: a")
+    assert said("single-domain-possible", nodes, workload(apart(HOST))) == [
+        "a.yaml:3:18 info: all 3 replicas may land in zone `a`: they are kept apart over `kubernetes.io/hostname` only"
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(workload(), id="nobody asked for anything"),
+        pytest.param(workload(apart(HOST, required=False)), id="a preference only"),
+        pytest.param(workload(f"{apart(HOST)}\n{spread(ZONE, hard=False)}"), id="the zone was thought of"),
+        pytest.param(workload(apart(ZONE)), id="zones are kept apart"),
+        pytest.param(workload(apart(HOST), replicas=1), id="one replica"),
+        pytest.param(workload(apart(HOST), kind="Job"), id="a Job"),
+        pytest.param(workload(f"nodeSelector: {{topology.kubernetes.io/zone: a}}\n{apart(HOST)}"), id="a zone was chosen"),
+        pytest.param(workload(apart(HOST), replicas=5), id="no zone has room for all"),
+        pytest.param(workload(apart(HOST, "other")), id="apart from others, not from each other"),
+    ],
+)
+def test_workloads_that_do_not_mind_or_did_not_forget_the_zone(text: str) -> None:
+    assert said("single-domain-possible", SIX.replace("zone: b", "zone: a"), text) == []
+
+
+# min-domains-unreachable
+
+
+def test_more_domains_asked_for_than_there_are() -> None:
+    assert said("min-domains-unreachable", SIX, workload(spread(ZONE, skew=2, more=", minDomains: 4"))) == [
+        "a.yaml:10:35 warning: minDomains is 4, and of `topology.kubernetes.io/zone` the nodes have only 3: `a`, `b` and `c`; "
+        "until there are more, each takes at most 2 pods"
+    ]
+    assert said("min-domains-unreachable", SIX, workload(spread(ZONE, more=", minDomains: 3"))) == []
+
+
+# spread-blocked-by-taints
+
+
+def test_a_domain_behind_a_taint_counts_as_empty() -> None:
+    [finding] = [each for each in lint(THREE, workload(spread(ZONE), replicas=2)) if each.rule == "spread-blocked-by-taints"]
+    assert finding.severity == "warning"
+    assert finding.message == (
+        "`c` of `topology.kubernetes.io/zone` counts as empty domain, and taints keep the pods out of it, "
+        "so that at most 2 pods find room elsewhere"
+    )
+    assert finding.help == "Add `nodeTaintsPolicy: Honor` to the constraint, and such domains no longer count."
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        spread(ZONE, more=", nodeTaintsPolicy: Honor"),
+        spread(ZONE, hard=False),
+        f"tolerations: [{{key: node-role.kubernetes.io/control-plane, operator: Exists}}]\n{spread(ZONE)}",
+        spread("disk"),
+    ],
+)
+def test_domains_that_are_open_or_do_not_count(spec: str) -> None:
+    assert said("spread-blocked-by-taints", THREE, workload(spec, replicas=2)) == []
+
+
+# What all of them have in common.
+
+
+def test_an_object_that_is_there_twice_is_placed_once() -> None:
+    """Overlays of one repository repeat the objects that they change."""
+    assert rules(
+        SIX, f"{workload(apart(HOST), replicas=6, more=MAY_MISS_ONE)}---\n{workload(apart(HOST), replicas=6, more=MAY_MISS_ONE)}"
+    ) == ["not-failure-tolerant"]
+
+
+MAY_MISS_ONE = "strategy: {rollingUpdate: {maxSurge: 0, maxUnavailable: 1}}\n"
+
+
+def test_a_fragment_is_not_judged_by_what_it_lacks() -> None:
+    patch = workload(apart(ZONE), replicas=9).replace("image: 'nginx:1.27'", "env: []")
+    assert rules(SIX, patch) == []
+
+
+def test_malformed_constraints_are_left_to_the_rules_about_them() -> None:
+    assert rules(SIX, workload("affinity: [web]\nnodeSelector: 7")) == ["wrong-type"]

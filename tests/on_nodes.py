@@ -1,0 +1,66 @@
+"""Lints manifests written in a test against nodes written in the test, with what one rule says as short lines."""
+
+from __future__ import annotations
+
+import textwrap
+
+from afflint.checks.match import NEWEST, Target
+from afflint.engine import Checker, Settings
+from afflint.findings import Finding, sort_key
+from afflint.node_files import read_nodes
+from linting import ON_BY_DEFAULT
+
+
+def lint(nodes: str, manifests: str, *, complete: bool = False, host_key: str = "node.cluster.x-k8s.io/esxi-host") -> list[Finding]:
+    """The findings of all rules that are on by default in ``a.yaml`` (the manifests) and ``nodes.yaml``.
+
+    ``nodes`` are Node objects or the entries of a list under ``nodes:``.
+    """
+    nodes = textwrap.dedent(nodes).strip("\n") + "\n"
+    data = {"a.yaml": textwrap.dedent(manifests).encode(), "nodes.yaml": (nodes if "kind: Node" in nodes else f"nodes:\n{nodes}").encode()}
+    target = Target(NEWEST, complete=complete)
+    checker = Checker(Settings(ON_BY_DEFAULT, target=target, with_nodes=True, host_key=host_key))
+    results = [checker.check(name, content) for name, content in data.items()]
+    inventory = read_nodes("nodes.yaml", data["nodes.yaml"])
+    across = checker.check_fleet([result.facts for result in results], data.__getitem__, lambda _: True, inventory)
+    return sorted([*(finding for result in results for finding in result.findings), *across], key=sort_key)
+
+
+def said(rule: str, nodes: str, manifests: str, *, complete: bool = False, host_key: str = "node.cluster.x-k8s.io/esxi-host") -> list[str]:
+    """``a.yaml:12:5 warning: message`` for each finding of one rule."""
+    found = lint(nodes, manifests, complete=complete, host_key=host_key)
+    return [f"{each.file}:{each.span.line}:{each.span.column} {each.severity}: {each.message}" for each in found if each.rule == rule]
+
+
+def rules(nodes: str, manifests: str, *, complete: bool = False) -> list[str]:
+    """The names of the rules that have something to say."""
+    return sorted({each.rule for each in lint(nodes, manifests, complete=complete)})
+
+
+def workload(spec: str = "", *, kind: str = "Deployment", name: str = "web", replicas: int | None = 3, more: str = "") -> str:
+    """A workload whose pods carry ``app: NAME``. ``spec`` are fields of the pod spec (from line 13 on), ``more`` fields of its own spec."""
+    version = {"Job": "batch/v1", "Pod": "v1"}.get(kind, "apps/v1")
+    selector = "" if kind == "Job" else f"  selector: {{matchLabels: {{app: {name}}}}}\n"
+    count = "" if replicas is None else f"  {'parallelism' if kind == 'Job' else 'replicas'}: {replicas}\n"
+    pod = textwrap.indent(textwrap.dedent(spec).strip("\n"), "      ") + "\n" if spec else ""
+    never = "      restartPolicy: Never\n" if kind == "Job" else ""
+    return (
+        f"apiVersion: {version}\nkind: {kind}\nmetadata: {{name: {name}, namespace: shop}}\nspec:\n{count}{selector}{textwrap.indent(more, '  ')}"
+        f"  template:\n    metadata: {{labels: {{app: {name}}}}}\n    spec:\n"
+        f"{never}{pod}      containers: [{{name: {name}, image: 'nginx:1.27'}}]\n"
+    )
+
+
+def apart(key: str, name: str = "web", *, required: bool = True) -> str:
+    """An anti-affinity of the pods of ``name`` to each other over a topology key."""
+    term = f"{{labelSelector: {{matchLabels: {{app: {name}}}}}, topologyKey: {key}}}"
+    if required:
+        return f"affinity: {{podAntiAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: [{term}]}}}}"
+    return f"affinity: {{podAntiAffinity: {{preferredDuringSchedulingIgnoredDuringExecution: [{{weight: 1, podAffinityTerm: {term}}}]}}}}"
+
+
+def spread(key: str, name: str = "web", *, hard: bool = True, skew: int = 1, more: str = "") -> str:
+    """A spread constraint of the pods of ``name``."""
+    when = "DoNotSchedule" if hard else "ScheduleAnyway"
+    selector = f"labelSelector: {{matchLabels: {{app: {name}}}}}"
+    return f"topologySpreadConstraints: [{{maxSkew: {skew}, topologyKey: {key}, whenUnsatisfiable: {when}, {selector}{more}}}]"

@@ -1,0 +1,148 @@
+"""Writes generated data as YAML in any of its styles, and notes where each key and each scalar was put."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import strategies as st
+
+from afflint.findings import Path, Span
+from afflint.reading.scalars import resolve_plain
+
+Draw = Callable[[st.SearchStrategy[Any]], Any]
+
+_PLAIN = re.compile(r"[A-Za-z_/\u00c0-\uffff\U00010000-\U0010fffd][A-Za-z0-9_./\u00c0-\u1fff\u2100-\ud7ff\U00010000-\U0001fffd-]*")
+
+texts = st.one_of(
+    st.sampled_from(["web", "kubernetes.io/hostname", "5", "yes", "~", "", "a b", "it's", 'say "no"', "#", "a: b", "- a", "\u00e9", "e\u0301", "\U0001f600"]),
+    st.text(st.characters(blacklist_categories=("Cs", "Cc", "Cn"), blacklist_characters="\u2028\u2029\ufeff"), max_size=12),
+)
+scalars = st.one_of(texts, texts, st.integers(-1000, 1000), st.booleans(), st.none(), st.sampled_from([1.5, 0.25, 1e21]))
+data = st.dictionaries(texts, st.recursive(scalars, lambda below: st.lists(below, max_size=4) | st.dictionaries(texts, below, max_size=4), max_leaves=12), min_size=1, max_size=4)
+
+
+class Emitter:
+    """One document. ``values`` and ``keys`` hold the spans by path once ``document`` has been called."""
+
+    def __init__(self, draw: Draw, newline: str = "\n", line: int = 1) -> None:
+        self._draw = draw
+        self._newline = newline
+        self._line = line
+        self._column = 1
+        self._text: list[str] = []
+        self.values: dict[Path, Span] = {}
+        self.keys: dict[Path, Span] = {}
+
+    def document(self, value: Any) -> str:
+        """The YAML text of a value."""
+        self._noise(0)
+        if self._choose("block", "flow") == "flow":
+            self._flow(value, ())
+            self._end_line()
+        else:
+            self._block(value, (), 0)
+        return "".join(self._text)
+
+    # Styles.
+
+    def _block(self, value: Any, path: Path, indent: int, *, inline: bool = False) -> None:
+        """A list or a map, an item to a line; ``inline`` when the first one goes on behind a dash."""
+        entries = list(value.items()) if isinstance(value, dict) else list(enumerate(value))
+        for number, (step, below) in enumerate(entries):
+            if number or not inline:
+                self._noise(indent)
+                self._write(" " * indent)
+            if isinstance(value, dict):
+                self._key(step, (*path, step))
+                self._write(":")
+            else:
+                self._write("-")
+            self._below(below, (*path, step), indent, in_map=isinstance(value, dict))
+
+    def _below(self, value: Any, path: Path, indent: int, *, in_map: bool) -> None:
+        if not isinstance(value, (dict, list)) or not value or self._choose("block", "block", "flow") == "flow":
+            if value is None and self._choose("nothing", "word") == "nothing":
+                if in_map:
+                    self.values[path] = self.keys[path]
+                else:
+                    self.values[path] = Span(self._line, self._column - 1, self._line, self._column)
+            else:
+                self._write(" " * self._choose(1, 1, 3))
+                self._flow(value, path, block=True)
+            self._end_line()
+        elif not in_map and self._choose(True, False):
+            width = self._choose(1, 3)
+            self._write(" " * width)
+            self._block(value, path, indent + 1 + width, inline=True)
+        else:
+            self._end_line()
+            # A list may stand below its key without being indented.
+            least = 0 if in_map and isinstance(value, list) else 1
+            self._block(value, path, indent + self._draw(st.integers(least, 4)))
+
+    def _flow(self, value: Any, path: Path, *, block: bool = False) -> None:
+        if isinstance(value, (dict, list)):
+            self._write("{" if isinstance(value, dict) else "[")
+            entries = list(value.items()) if isinstance(value, dict) else list(enumerate(value))
+            for number, (step, below) in enumerate(entries):
+                self._write((", " if self._choose(True, False) else ",") if number else "")
+                if isinstance(value, dict):
+                    self._key(step, (*path, step))
+                    self._write(": ")
+                self._flow(below, (*path, step))
+            self._write("}" if isinstance(value, dict) else "]")
+            return
+        self.values[path] = self._scalar(value, path, block=block)
+
+    def _key(self, text: str, path: Path) -> None:
+        self.keys[path] = self._scalar(text, path, block=False)
+
+    def _scalar(self, value: Any, path: Path, *, block: bool) -> Span:
+        if block and isinstance(value, str) and "|" in self._styles(value):
+            return self._literal(value)
+        if not isinstance(value, str):
+            return self._write(self._draw(st.sampled_from({None: ["~", "null", "Null"], True: ["true", "yes", "On"], False: ["false", "no"]}[value])) if value is None or isinstance(value, bool) else repr(value))
+        style = self._choose(*(each for each in self._styles(value) if each != "|"))
+        if style == "plain":
+            return self._write(value)
+        return self._write("'" + value.replace("'", "''") + "'" if style == "single" else json.dumps(value, ensure_ascii=self._choose(True, False) and value.isascii()))
+
+    def _styles(self, text: str) -> list[str]:
+        styles = ["double"]
+        if text.isprintable():
+            styles.append("single")
+            if _PLAIN.fullmatch(text) and resolve_plain(text) == text and not text.endswith("-"):
+                styles += ["plain", "plain"]
+        return styles
+
+    def _literal(self, text: str) -> Span:
+        raise NotImplementedError
+
+    # Writing.
+
+    def _choose(self, *options: Any) -> Any:
+        return self._draw(st.sampled_from(options))
+
+    def _write(self, text: str) -> Span:
+        start = self._column
+        self._text.append(text)
+        self._column += len(text)
+        return Span(self._line, start, self._line, self._column)
+
+    def _end_line(self) -> None:
+        if self._choose(True, False, False):
+            self._write("  # \u00e9 : - [")
+        self._text.append(self._newline)
+        self._line += 1
+        self._column = 1
+
+    def _noise(self, indent: int) -> None:
+        """Lines between others that say nothing."""
+        noise = self._choose("", "", "", "comment", "blank")
+        if noise == "comment":
+            self._write(" " * indent + "#")
+        if noise:
+            self._end_line()
