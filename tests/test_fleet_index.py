@@ -171,7 +171,7 @@ def test_a_slip_is_one_in_both_directions(one: str, other: str) -> None:
     [
         ("fedora", "fedroa"), ("fedora", "Fedora"), ("web-server", "webserver"), ("worker", "workers"), ("node", "nodes"),
         ("storage", "storge"), ("payment-api", "payemnt-api"), ("billing", "billling"), ("redis_cache", "redis-cache"),
-        ("server-12", "sevrer-12"), ("DB", "db"),
+        ("server-12", "sevrer-12"), ("fedora38", "fedroa38"), ("DB", "db"),
     ],
 )  # fmt: skip
 def test_slips(one: str, other: str) -> None:
@@ -183,7 +183,7 @@ def test_slips(one: str, other: str) -> None:
     [
         ("web-1", "web-2"), ("web-12", "web-21"), ("app-1-1", "app-11"), ("zone-a", "zone-b"), ("vm-a", "vm-b"), ("cart", "card"),
         ("chart", "cart"), ("frontend", "backend"), ("redis", "redis-cache"), ("blue", "glue"), ("", "a"), ("a", "b"), ("web", "web"),
-        ("east", "west"), ("db", "dbs"), ("web-12", "wbe-12"),
+        ("east", "west"), ("db", "dbs"), ("web-12", "wbe-12"), ("c3f9ac2e", "c3f9ac2d"), ("1a2b3c", "1a2b3d"),
     ],
 )  # fmt: skip
 def test_names_of_two_things(one: str, other: str) -> None:

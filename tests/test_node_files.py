@@ -7,7 +7,7 @@ import json
 import pytest
 
 from afflint.engine import default_settings
-from afflint.node_files import NodeFileError, check_names, read_nodes
+from afflint.node_files import NodeFileError, check_names, read_nodes, with_kubelet_labels
 from afflint.reading.sources import Source
 from afflint.run import run
 
@@ -54,7 +54,15 @@ def test_a_short_list_knows_taints_as_kubectl_writes_them_and_the_hostname() -> 
         ("nodes:\n- {labels: {a: b}}\n", "nodes.yaml:2:4: a Node has no name"),
         ("nodes:\n- {name: w1}\n- w2\n", "nodes.yaml:3:3: a node in this list is a map with a name"),
         ("nodes:\n- {name: w1, lables: {a: b}}\n", "nodes.yaml:2:14: a node in this list has no 'lables'"),
-        ("nodes:\n- {name: w1, labels: {a: 5}}\n", "nodes.yaml:2:4: Node 'w1': metadata.labels['a'] is the number 5, not a string"),
+        ("nodes:\n- {name: w1, labels: {a: 5}}\n", "nodes.yaml:2:26: the label 'a' of a node is a string, not 5: put it in quotes"),
+        ("nodes:\n- {name: w1, labels: {a: true}}\n", "nodes.yaml:2:26: the label 'a' of a node is a string, not true: put it in quotes"),
+        ("nodes:\n- {name: w1, labels: {a: [b]}}\n", "nodes.yaml:2:23: the label 'a' of a node is a string, not a list"),
+        ("nodes:\n- {name: w1, labels: [a]}\n", "nodes.yaml:2:4: Node 'w1': metadata.labels is a list, not a map"),
+        ("nodes:\n- {name: w1, taints: [{key: a, effect: 5}]}\n", "nodes.yaml:2:4: Node 'w1': spec.taints"),
+        ("nodes:\n- {name: w1, unschedulable: maybe}\n", "nodes.yaml:2:4: Node 'w1': spec.unschedulable is a string, not true or false"),
+        ("nodes:\n- {name: w1}\n- {name: w1}\n", "nodes.yaml:3:10: node 'w1' is there twice: also above in this file"),
+        ("kind: Node\napiVersion: v1\nmetadata: {name: 7}\n", "nodes.yaml:1:1: a Node has a name that is the number 7, not a string"),
+        ("nodes: seven\n", "nodes.yaml:1:1: no nodes in this file"),
         ("nodes: [\n", "nodes.yaml:2:1: "),
     ],
 )
@@ -70,6 +78,36 @@ def test_two_nodes_of_one_name_are_refused() -> None:
         check_names(nodes)
 
 
+def test_a_node_of_another_file_is_refused_with_that_file() -> None:
+    with pytest.raises(NodeFileError, match=r"^b\.yaml:2:10: node 'w1' is there twice: also in a\.yaml$"):
+        read_nodes("b.yaml", b"nodes:\n- {name: w1}", read_nodes("a.yaml", b"nodes:\n- {name: w1}"))
+
+
+def test_what_every_kubelet_says_is_taken_for_granted_where_no_node_says_it() -> None:
+    silent, arm = read_nodes("nodes.yaml", b"nodes: [{name: w1}, {name: w2, labels: {kubernetes.io/arch: arm64}}]")
+    asked = ["kubernetes.io/os", "kubernetes.io/arch", "disk"]
+    assert with_kubelet_labels([silent, arm], asked)[0].labels == {"kubernetes.io/hostname": "w1", "kubernetes.io/os": "linux"}
+    assert with_kubelet_labels([silent], asked)[0].labels["kubernetes.io/arch"] == "amd64"
+    assert with_kubelet_labels([silent], ["disk"]) == [silent]
+    assert silent.labels == {"kubernetes.io/hostname": "w1"}, "the node itself stays as it was read"
+
+
+@pytest.mark.parametrize("above", ["", "---\n", "# three zones\n---\n", "kind: ConfigMap\napiVersion: v1\n---\n"])
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "nodes:\n- {name: w1, labels: {zone: east}}\n- {name: w2, labels: {zone: East}}\n",
+        "kind: List\napiVersion: v1\nitems:\n- {kind: Node, apiVersion: v1, metadata: {name: w1, labels: {zone: east}}}\n"
+        "- {kind: Node, apiVersion: v1, metadata: {name: w2, labels: {zone: East}}}\n",
+    ],
+)
+def test_findings_point_into_the_dump_whatever_stands_above(above: str, nodes: str) -> None:
+    text = above + nodes
+    [finding] = run([], default_settings(), node_files=[Source("nodes.yaml", "nodes.yaml", text.encode())]).findings
+    shown = text.splitlines()[finding.span.line - 1][finding.span.column - 1 : finding.span.end_column - 1]
+    assert shown in ("east", "East")
+
+
 def test_a_label_that_no_node_has_is_an_error_with_the_near_one() -> None:
     pod = b"""\
 apiVersion: v1
@@ -80,6 +118,7 @@ spec:
   containers: [{name: till, image: "nginx:1.27"}]
 """
     nodes = Source("nodes.yaml", "nodes.yaml", b"nodes: [{name: w1, labels: {performance: high}}]")
-    [finding] = run([Source("pod.yaml", "pod.yaml", pod)], default_settings(), node_files=[nodes]).findings
+    [consequence, finding] = run([Source("pod.yaml", "pod.yaml", pod)], default_settings(), node_files=[nodes]).findings
+    assert consequence.rule == "unschedulable"
     assert (finding.rule, finding.severity, finding.span.line, finding.span.column) == ("unknown-node-label", "error", 5, 18)
     assert finding.message.endswith("did you mean `performance`?")

@@ -14,10 +14,13 @@ from afflint.kube.manifests import Manifest, manifests_in
 from afflint.reading import documents, triage
 from afflint.reading.documents import Document
 from afflint.rules import CATEGORIES, FLEET_CHECKS, NODE_RULES, ManifestChecks, Rule, node_checks, rules
-from afflint.suppressions import MARKER, Suppression, apply, removal_fix, suppressions_in
 
 if TYPE_CHECKING:
     from afflint.node_files import NodeFact
+    from afflint.suppressions import Suppression
+
+# Where a file does not name us, it suppresses nothing.
+_MARKER = b"afflint"
 
 
 class Settings(NamedTuple):
@@ -80,7 +83,9 @@ class Checker:
             findings += self._check_document(name, document, manifests)
             for manifest in manifests:
                 facts += facts_of(manifest, name, with_spec=self._settings.with_nodes)
-            if MARKER in document.raw_bytes:
+            if _MARKER in document.raw_bytes:
+                from afflint.suppressions import Suppression, suppressions_in
+
                 for each in suppressions_in(document, manifests, rules(), CATEGORIES):
                     if isinstance(each, Suppression):
                         silenced.append(each)
@@ -146,6 +151,8 @@ class Checker:
         """What remains of a file's findings after its suppressions, those that silence nothing added; and how many were silenced."""
         if not result.suppressions:
             return list(findings), 0
+        from afflint.suppressions import apply
+
         kept, count, unused = apply(findings, result.suppressions, lambda name: rules()[name].category)
         for suppression, names in unused:
             kept += self._unused(result.name, suppression, names)
@@ -156,6 +163,8 @@ class Checker:
             return
         listed = ", ".join(f"`{each}`" for each in names if each)
         message = f"this suppression silences nothing{f' of {listed}' if listed else ''}"
+        from afflint.suppressions import removal_fix
+
         fix = removal_fix(suppression) if len(names) == max(len(suppression.rules), 1) else None
         yield from self._own("unused-suppression", name, suppression.document, suppression.span, message, "", fix)
 

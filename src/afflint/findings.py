@@ -1,7 +1,5 @@
 """What afflint says: findings with their spans, related places and edits. Plain, frozen, picklable values."""
 
-from __future__ import annotations
-
 from typing import Literal, NamedTuple
 
 Severity = Literal["error", "warning", "info"]

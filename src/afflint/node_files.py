@@ -6,16 +6,16 @@ A hand-written list is a document with the key ``nodes``:
       - {name: worker-1, labels: {topology.kubernetes.io/zone: a}}
       - {name: worker-2, labels: {topology.kubernetes.io/zone: b}, taints: ["dedicated=db:NoSchedule"], unschedulable: true}
 
-There the label kubernetes.io/hostname is the name unless it is given. What every kubelet sets and no node of the inventory shows
-(operating system and architecture) is taken to be linux and amd64: see ``with_kubelet_labels``.
+There the label kubernetes.io/hostname is the name unless it is given. Where workloads ask for an operating system or architecture,
+and no node of the inventory says what it has, it is taken to be linux and amd64: see ``with_kubelet_labels``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from afflint.checks.wording import plain
+from afflint.checks.wording import plain, type_name
 from afflint.facts import Site
 from afflint.findings import Path
 from afflint.kube.manifests import manifests_in
@@ -99,14 +99,27 @@ def check_names(nodes: list[NodeFact]) -> None:
             raise NodeFileError(f"{node.site.file}: node {node.name!r} is there twice (also in {other.site.file})")
 
 
-def with_kubelet_labels(nodes: Sequence[NodeFact]) -> list[NodeFact]:
-    """The nodes, with the labels of KUBELET_LABELS that none of them carries: an inventory written by hand leaves them out.
+def with_kubelet_labels(nodes: Sequence[NodeFact], asked: Iterable[str]) -> list[NodeFact]:
+    """The nodes, with those of KUBELET_LABELS that are asked for and that none of them carries: lists written by hand leave them out.
 
     One that some nodes carry is left as it is: then the others really lack it.
     """
     carried = {key for node in nodes for key in node.labels}
-    assumed = {key: value for key, value in KUBELET_LABELS.items() if key not in carried}
+    assumed = {key: KUBELET_LABELS[key] for key in sorted(KUBELET_LABELS.keys() & set(asked) - carried)}
     return [_labelled(node, assumed) for node in nodes] if assumed else list(nodes)
+
+
+def texts(data: Any) -> Iterator[str]:
+    """Every string in some data, keys included: what constraints may ask for."""
+    if type(data) is str:
+        yield data
+    elif type(data) is dict:
+        for key, value in data.items():
+            yield from texts(key)
+            yield from texts(value)
+    elif type(data) is list:
+        for value in data:
+            yield from texts(value)
 
 
 def _labelled(node: NodeFact, more: dict[str, str]) -> NodeFact:
@@ -140,7 +153,8 @@ def _checked(document: Document, name: str, base: Path, data: dict[str, Any], la
     labels = metadata.get("labels") if type(metadata) is dict else None
     for key, value in labels.items() if type(labels) is dict else ():
         if value is not None and type(value) is not str:
-            message = f"the label {key!r} of a node is a string, not {plain(value)[:40]}: put it in quotes"
+            is_scalar = type(value) in (int, float, bool)
+            message = f"the label {key!r} of a node is a string, not {f'{plain(value)[:40]}: put it in quotes' if is_scalar else type_name(value)}"
             raise _fault(document, name, (*labels_path, key), message)
     try:
         read_node(data)

@@ -6,11 +6,13 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from afflint.findings import Path
 from afflint.kube.kinds import NAMES, Kind
 from afflint.kube.manifests import Manifest, Workload, manifests_in
-from afflint.node_files import NodeFact, NodeFileError, is_node_list, read_nodes, with_kubelet_labels
+from afflint.node_files import KUBELET_LABELS, NodeFact, NodeFileError, is_node_list, read_nodes, texts, with_kubelet_labels
 from afflint.placement import Cluster, InventoryError
 from afflint.placement.arrangement import Inventory
+from afflint.placement.pods import read_pod
 from afflint.placement.replicas import PodMaker, pod_maker
 from afflint.reading import documents
 from afflint.reading.sources import STDIN, Source, read_bytes
@@ -139,6 +141,21 @@ class _Reader:
             else:
                 yield from manifests_in(document, self._custom)
 
+    def maker(self, workload: Workload, name: str) -> PodMaker | None:
+        """What the object says about its pods. That they can be no pods is one of the problems."""
+        maker = pod_maker(workload, name)
+        if maker is not None:
+            metadata = {"name": maker.name, "namespace": maker.namespace, "labels": maker.labels}
+            try:
+                read_pod({"metadata": metadata, "spec": dict(maker.pod)})
+            except InventoryError as error:
+                self._problem(workload, maker.pod_path, name, error)
+        return maker
+
+    def _problem(self, manifest: Manifest, path: Path, name: str, error: InventoryError) -> None:
+        span = manifest.document.locate(path)
+        self.problems.append(f"{name}:{span.line}:{span.column}: {error}")
+
     def is_sound(self, manifest: Manifest, name: str) -> bool:
         """Whether an object can be what it stands for; if not, that is one of the problems."""
         kind = manifest.kind.name
@@ -146,7 +163,6 @@ class _Reader:
         try:
             Cluster([], **objects, resources=self._resources)
         except InventoryError as error:
-            span = manifest.document.locate(manifest.base)
-            self.problems.append(f"{name}:{span.line}:{span.column}: {error}")
+            self._problem(manifest, manifest.base, name, error)
             return False
         return True

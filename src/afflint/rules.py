@@ -1,7 +1,5 @@
 """The rules: each a page under rules/ bound to its check. The registry of checks is explicit; pages are the data."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple

@@ -1,7 +1,5 @@
 """Comments and annotations that silence findings: ``# afflint: ignore[rule] -- why`` in its four forms, and ``afflint.dev/ignore``."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,7 +11,6 @@ from afflint.kube.manifests import Manifest
 from afflint.reading.documents import Document
 
 ANNOTATION = "afflint.dev/ignore"
-MARKER = b"afflint"
 _COMMENT = re.compile(r"(?:^|(?<=[ \t]))#[ \t]*afflint:[ \t]*")
 _DIRECTIVE = re.compile(r"(ignore-file|ignore-document|ignore)\b[ \t]*(?:\[([^\]]*)\])?[ \t]*(?:--[ \t]*(.*))?$")
 _LINE_BREAK = re.compile(r"\r\n|\n|\r")

@@ -11,7 +11,10 @@ from hypothesis import strategies as st
 from afflint.kube.quantities import MOST, Quantity, parse_quantity
 
 SUFFIXES = {
-    **{"n": Fraction(1, 10**9), "u": Fraction(1, 10**6), "m": Fraction(1, 1000), "": Fraction(1)},
+    "n": Fraction(1, 10**9),
+    "u": Fraction(1, 10**6),
+    "m": Fraction(1, 1000),
+    "": Fraction(1),
     **{suffix: Fraction(1000 ** (power + 1)) for power, suffix in enumerate("kMGTPE")},
     **{f"{suffix}i": Fraction(1024 ** (power + 1)) for power, suffix in enumerate("KMGTPE")},
 }

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from cluster_objects import HOST, ZONE, Object, apart, app, node, pod, spread, term
+from cluster_objects import HOST, ZONE, Object, apart, app, node, pod, spread, term, together
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from workload_objects import inventory, maker, makers_in
@@ -17,9 +17,11 @@ from afflint.placement import Cluster, InventoryError, read_pod
 from afflint.placement.arrangement import arrange
 from afflint.placement.cluster import Verdict
 from afflint.placement.failures import failures, lose
+from afflint.placement.orders import decide
 from afflint.placement.plan import Plan
 from afflint.placement.planning import KUBEVIRT_OVERHEAD_LEFT_OUT, RESOURCES_FILTER_ONLY, RESOURCES_LEFT_OUT, make_plan
 from afflint.placement.replicas import PodMaker, compile_pods, pod_maker
+from afflint.placement.survey import Survey
 from afflint.placing import stage
 from afflint.reading import documents
 from afflint.reading.sources import Source
@@ -103,9 +105,9 @@ class TestRequests:
         )
         assert found == {"cpu": 4000, "memory": GI, "ephemeral-storage": 7}
 
-    def test_a_limit_of_the_pod_counts_where_no_container_asks(self) -> None:
+    def test_a_limit_of_the_pod_counts_where_no_container_asks_and_always_for_huge_pages(self) -> None:
         limits = {"cpu": 9, "memory": "9Gi", "hugepages-2Mi": "4Mi"}
-        found = requests(containers=[container(cpu=1)], resources={"limits": limits})
+        found = requests(containers=[container(cpu=1, **{"hugepages-2Mi": "2Mi"})], resources={"limits": limits})
         assert found == {"cpu": 1000, "memory": 9 * GI, "hugepages-2Mi": 4 * 1024**2}
 
     def test_nothing_asked_for_is_nothing(self) -> None:
@@ -117,6 +119,12 @@ class TestRequests:
     def test_a_running_pod_that_grows_counts_for_what_it_was_given(self) -> None:
         grown = {"name": "main", "resources": {"requests": {"cpu": 3}}, "allocatedResources": {"cpu": 2}}
         assert requests(containers=[container(cpu=1)], status={"containerStatuses": [grown]}) == {"cpu": 3000}
+
+    def test_sidecars_grow_as_well_and_other_init_containers_do_not(self) -> None:
+        grown = {"name": "main", "resources": {"requests": {"cpu": 3}}}
+        status = {"initContainerStatuses": [grown]}
+        assert requests(initContainers=[{**container(cpu=1), "restartPolicy": "Always"}], status=status) == {"cpu": 3000}
+        assert requests(initContainers=[container(cpu=1)], status=status) == {"cpu": 1000}
 
     def test_a_resize_that_cannot_be_does_not_count(self) -> None:
         now = {"name": "main", "resources": {"requests": {"cpu": 1}}, "allocatedResources": {"cpu": 1}}
@@ -378,6 +386,25 @@ def test_a_failure_leaves_those_without_a_place_that_no_node_has_room_for() -> N
         ("big-0", None, "1 node has too little CPU"),
         ("small-0", "n2", ""),
     ]
+
+
+def test_a_pending_pod_is_not_taken_for_a_larger_one_like_it() -> None:
+    nodes = [having("n1", cpu=3), having("n2", cpu=4)]
+    anchor = maker("anchor", "ReplicaSet", containers=[container(cpu=2)])
+    beside = together(term(HOST, app("anchor")))
+    big = maker("big", "ReplicaSet", labels={"app": "x"}, affinity=beside, containers=[container(cpu=4)])
+    small = maker("small", "ReplicaSet", 2, labels={"app": "x"}, affinity=beside, containers=[container(cpu=1)])
+    arrangement = arrange(inventory(nodes, resources=True), [anchor, big, small])
+    assert [len(placed.pending) for placed in arrangement.workloads] == [0, 1, 1]
+    # Beside the anchor on its new node there is room for both of the small ones, though for none of the big ones.
+    (failure,) = failures(arrangement.before, "n1")
+    assert lose(arrangement, failure).outcomes == {"ReplicaSet default/anchor": "survives", "ReplicaSet default/small": "survives"}
+
+
+def test_nodes_that_differ_in_room_alone_are_not_alike_to_the_search() -> None:
+    makers = [maker("small", containers=[container(cpu=1)]), maker("big", containers=[container(cpu=2)])]
+    cluster = inventory([having("n1", cpu=2), having("n2", cpu=1)], resources=True).cluster(makers)
+    assert decide(Survey(cluster, makers), [0, 1]).answer == "placed"
 
 
 def test_running_pods_of_the_dump_count_but_for_those_placed_anew() -> None:

@@ -16,12 +16,15 @@ Draw = Callable[[st.SearchStrategy[Any]], Any]
 
 _PLAIN = re.compile(r"[A-Za-z_/\u00c0-\uffff\U00010000-\U0010fffd][A-Za-z0-9_./\u00c0-\u1fff\u2100-\ud7ff\U00010000-\U0001fffd-]*")
 
-texts = st.one_of(
-    st.sampled_from(["web", "kubernetes.io/hostname", "5", "yes", "~", "", "a b", "it's", 'say "no"', "#", "a: b", "- a", "\u00e9", "e\u0301", "\U0001f600"]),
-    st.text(st.characters(blacklist_categories=("Cs", "Cc", "Cn"), blacklist_characters="\u2028\u2029\ufeff"), max_size=12),
+_WORDS = ["web", "kubernetes.io/hostname", "5", "yes", "~", "", "a b", "it's", 'say "no"', "#", "a: b", "- a", "---", "\u00e9", "e\u0301", "\U0001f600"]
+texts = st.sampled_from(_WORDS) | st.text(
+    st.characters(blacklist_categories=("Cs", "Cc", "Cn"), blacklist_characters="\u2028\u2029\ufeff"), max_size=12
 )
 scalars = st.one_of(texts, texts, st.integers(-1000, 1000), st.booleans(), st.none(), st.sampled_from([1.5, 0.25, 1e21]))
-data = st.dictionaries(texts, st.recursive(scalars, lambda below: st.lists(below, max_size=4) | st.dictionaries(texts, below, max_size=4), max_leaves=12), min_size=1, max_size=4)
+_nested = st.recursive(
+    scalars, lambda below: st.lists(below, max_size=4) | st.dictionaries(texts, below, max_size=4), max_leaves=12
+)
+documents = st.dictionaries(texts, _nested, min_size=1, max_size=4)
 
 
 class Emitter:
@@ -71,7 +74,7 @@ class Emitter:
                     self.values[path] = Span(self._line, self._column - 1, self._line, self._column)
             else:
                 self._write(" " * self._choose(1, 1, 3))
-                self._flow(value, path, block=True)
+                self._flow(value, path)
             self._end_line()
         elif not in_map and self._choose(True, False):
             width = self._choose(1, 3)
@@ -83,43 +86,38 @@ class Emitter:
             least = 0 if in_map and isinstance(value, list) else 1
             self._block(value, path, indent + self._draw(st.integers(least, 4)))
 
-    def _flow(self, value: Any, path: Path, *, block: bool = False) -> None:
+    def _flow(self, value: Any, path: Path) -> None:
         if isinstance(value, (dict, list)):
             self._write("{" if isinstance(value, dict) else "[")
             entries = list(value.items()) if isinstance(value, dict) else list(enumerate(value))
             for number, (step, below) in enumerate(entries):
-                self._write((", " if self._choose(True, False) else ",") if number else "")
+                self._write(self._choose(", ", ",") if number else "")
                 if isinstance(value, dict):
                     self._key(step, (*path, step))
                     self._write(": ")
                 self._flow(below, (*path, step))
             self._write("}" if isinstance(value, dict) else "]")
-            return
-        self.values[path] = self._scalar(value, path, block=block)
+        else:
+            self.values[path] = self._write(self._written(value))
 
     def _key(self, text: str, path: Path) -> None:
-        self.keys[path] = self._scalar(text, path, block=False)
+        self.keys[path] = self._write(self._written(text))
 
-    def _scalar(self, value: Any, path: Path, *, block: bool) -> Span:
-        if block and isinstance(value, str) and "|" in self._styles(value):
-            return self._literal(value)
+    def _written(self, value: Any) -> str:
+        if value is None or isinstance(value, bool):
+            words = ("~", "null", "Null") if value is None else ("true", "yes", "On") if value else ("false", "no", "OFF")
+            return str(self._choose(*words))
         if not isinstance(value, str):
-            return self._write(self._draw(st.sampled_from({None: ["~", "null", "Null"], True: ["true", "yes", "On"], False: ["false", "no"]}[value])) if value is None or isinstance(value, bool) else repr(value))
-        style = self._choose(*(each for each in self._styles(value) if each != "|"))
-        if style == "plain":
-            return self._write(value)
-        return self._write("'" + value.replace("'", "''") + "'" if style == "single" else json.dumps(value, ensure_ascii=self._choose(True, False) and value.isascii()))
-
-    def _styles(self, text: str) -> list[str]:
+            return repr(value)
         styles = ["double"]
-        if text.isprintable():
+        if value.isprintable():
             styles.append("single")
-            if _PLAIN.fullmatch(text) and resolve_plain(text) == text and not text.endswith("-"):
+            if _PLAIN.fullmatch(value) and resolve_plain(value) == value:
                 styles += ["plain", "plain"]
-        return styles
-
-    def _literal(self, text: str) -> Span:
-        raise NotImplementedError
+        style = self._choose(*styles)
+        if style == "plain":
+            return value
+        return json.dumps(value, ensure_ascii=False) if style == "double" else "'" + value.replace("'", "''") + "'"
 
     # Writing.
 

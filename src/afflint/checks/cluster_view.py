@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from afflint.checks.wording import listing
 from afflint.facts import PREFERRED_ANTI_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREAD, Pods, Reach
@@ -14,7 +14,7 @@ from afflint.kube.node_labels import HOSTNAME, ZONE
 from afflint.kube.placeholders import is_placeholder
 from afflint.kube.selectors import NODE_NAME, matches
 from afflint.kube.taints import first_untolerated
-from afflint.node_files import NodeFact, with_kubelet_labels
+from afflint.node_files import NodeFact, texts, with_kubelet_labels
 from afflint.placement.arrangement import Arrangement, Inventory, arrange
 from afflint.placement.failures import Failure
 from afflint.placement.nodes import read_node
@@ -37,7 +37,7 @@ class ClusterView:
     """Computed as it is asked for: a run without placement rules never schedules anything."""
 
     def __init__(self, nodes: Sequence[NodeFact], fleet: Fleet, host_key: str) -> None:
-        self.nodes = with_kubelet_labels(nodes)
+        self.nodes = with_kubelet_labels(nodes, (text for pods in fleet.pods for text in texts(pods.spec)))
         self.host_key = host_key
         self._fleet = fleet
         self._by_name = {node.name: node for node in self.nodes}
@@ -51,7 +51,7 @@ class ClusterView:
         """
         found: dict[str, PodMaker] = {}
         for pods in self._fleet.pods:
-            if pods.maker is not None and not any(map(is_placeholder, _texts(pods.spec))):
+            if pods.maker is not None and not any(map(is_placeholder, texts(pods.spec))):
                 found.setdefault(pods.maker.key, pods.maker)
         return list(found.values())
 
@@ -151,19 +151,6 @@ def is_open(node: NodeFact) -> bool:
     """Whether a node takes pods that tolerate nothing."""
     read = read_node(node.data)
     return not read.unschedulable and first_untolerated(read.taints, ()) is None
-
-
-def _texts(data: Any) -> Iterable[str]:
-    """Every string in some data, keys included."""
-    if type(data) is str:
-        yield data
-    elif type(data) is dict:
-        for key, value in data.items():
-            yield from _texts(key)
-            yield from _texts(value)
-    elif type(data) is list:
-        for value in data:
-            yield from _texts(value)
 
 
 def _place_of(maker: PodMaker | None) -> tuple[object, ...]:

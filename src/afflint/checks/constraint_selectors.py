@@ -1,7 +1,5 @@
 """The selectors of a workload's constraints, parsed: shared by the groups that ask about their meaning."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple

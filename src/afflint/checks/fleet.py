@@ -1,7 +1,5 @@
 """Pod affinities held against all other manifests: what waits for itself, what excludes itself, what aims at nobody."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import islice, pairwise
 from typing import NamedTuple

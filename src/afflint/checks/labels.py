@@ -1,7 +1,5 @@
 """Labels that are accepted and still select the wrong thing, or nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """What a check yields, and what it is told about the cluster that the manifests are meant for."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from afflint.facts import Site

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
@@ -149,14 +150,17 @@ def near_duplicate_label(_fleet: Fleet, view: ClusterView, _target: Target) -> I
                 yield _at_label(there[0], key, message, f"If one value is meant, write `{usual}` everywhere.", _place(others[0], key))
 
 
+_CODE = re.compile(r"\d[A-Za-z]")
+
+
 def _slips(words: dict[str, list[NodeFact]]) -> Iterator[tuple[str, str]]:
     """Words that are a slip of another, the rarer one first; ``words`` holds the nodes of each."""
     near = Slips(words)
     for word, nodes in words.items():
         alike = [*near.of(word), *(each for each in (f"{word}s", word.removesuffix("s")) if each != word and each in words)]
         for other in dict.fromkeys(alike):
-            # Each pair is met from both sides.
-            if (len(nodes), word) < (len(words[other]), other):
+            # Each pair is met from both sides. In a code, such as a hash or a machine type, every letter counts.
+            if (len(nodes), word) < (len(words[other]), other) and not (_CODE.search(word) and word.lower() != other.lower()):
                 yield word, other
 
 

@@ -90,7 +90,7 @@ def not_failure_tolerant(_fleet: Fleet, view: ClusterView, _target: Target) -> I
             continue
         # What asks for one zone, or one node, goes down with it on purpose.
         chosen = view.asks_for(maker)
-        failures = [each for each in found.failures if view.parts[each.what].key not in chosen]
+        failures = [each for each in found.failures if chosen.isdisjoint((view.parts[each.what].key, HOSTNAME))]
         certain = [each for each in failures if each.proved]
         if failures:
             how = "whatever the placement" if certain else _AS_ORDERED
@@ -197,5 +197,6 @@ def _match(
     related: tuple[Place, ...] = (),
 ) -> FleetMatch:
     pods = view.pods_of(maker)
-    at = path or (*pods.site.base, "metadata", "name")
+    # No constraint of its own is at fault: then it is the workload as such.
+    at = path if path not in ((), maker.pod_path) else (*pods.site.base, "metadata", "name")
     return FleetMatch(pods.site, pods.ref, Match(at, message, remedy, related=related, severity=severity))

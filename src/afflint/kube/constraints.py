@@ -4,8 +4,6 @@ Malformed parts are left out: the types of fields are checked elsewhere, so whoe
 every ``data`` is a map. What is inside a map is still as the author wrote it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

@@ -4,8 +4,6 @@ Field names follow the published API of Kubernetes 1.25 to 1.37 and KubeVirt 1.9
 held against a manifest, because a field of a newer release is no placement mistake.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from afflint.findings import Path

@@ -1,7 +1,5 @@
 """A typed view of the objects in a document: identity, pod template, labels, constraints. It knows when it is partial."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

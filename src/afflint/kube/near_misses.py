@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 
 _DIGITS = re.compile(r"\d+")
 _SEPARATORS = re.compile(r"[-_./]")
+# Hashes and identifiers, which nobody writes by hand.
+_DIGITS_INSIDE = re.compile(r"[a-z]\d+[a-z]|\d[a-z]+\d")
 # A single letter more or less tells real words of this length apart (cart, chart); longer ones hardly ever.
 _SHORTEST_SWAP, _SHORTEST_EDIT = 4, 5
 
@@ -35,6 +37,8 @@ def is_slip(asked: str, value: str) -> bool:
 def _is_slip_in_word(one: str, other: str) -> bool:
     short, long = sorted((one, other), key=len)
     if len(short) < _SHORTEST_SWAP or len(long) - len(short) > 1 or one[0] != other[0]:
+        return False
+    if _DIGITS_INSIDE.search(one) or _DIGITS_INSIDE.search(other):
         return False
     start = next((index for index, (left, right) in enumerate(zip(short, long, strict=False)) if left != right), len(short))
     if len(short) == len(long):

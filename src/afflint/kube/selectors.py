@@ -1,7 +1,5 @@
 """The algebra of selectors: what they match, whether anything can satisfy them, and how two of them relate."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Taints of nodes, tolerations of pods, and which taint keeps which pod away."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 

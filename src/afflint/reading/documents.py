@@ -6,7 +6,6 @@ The fast pass builds plain data; spans are computed only for paths that are aske
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -197,6 +196,8 @@ class Document:
     def _position(self, index: int) -> tuple[int, int]:
         """Line and column, both from 1, of a code point of this document. Only LF, CR LF and CR break lines, as in editors."""
         breaks = self._line_starts()
+        from bisect import bisect_right
+
         line = bisect_right(breaks, index) - 1
         return self.line + line + 1, index - breaks[line] + 1 + (self._column if line == 0 else 0)
 

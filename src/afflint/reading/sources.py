@@ -4,8 +4,6 @@ Files that are named are read whatever they are called. Folders give their .yaml
 git ignores, without version control's own folders, and without following links to folders.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

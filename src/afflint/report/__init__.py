@@ -1,7 +1,5 @@
 """The report formats: findings in, chunks of text out. A format's module is imported only when that format is asked for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from afflint.findings import Finding, Fix, Span
 from afflint.report import Report, Summary
 from afflint.report.escape import visible
-from afflint.report.snippet import WIDTH, Row, Sources, snippet
 from afflint.report.wording import counted, object_words
+
+if TYPE_CHECKING:
+    from afflint.report.snippet import Row, Sources
 
 Paint = Callable[[str, str], str]
 """Takes the name of a style and a text, gives the text in that style."""
@@ -26,11 +29,14 @@ _STYLES = {
 def render(report: Report, *, color: bool) -> Iterator[str]:
     """A chunk per finding, then the summary unless the report is quiet."""
     paint = _ansi if color else _plain
-    sources = Sources(report.source)
     gap = ""
-    for finding in report.findings:
-        yield gap + "".join(f"{line}\n" for line in _finding(finding, sources, paint, report.verbose))
-        gap = "\n"
+    if report.findings:
+        from afflint.report.snippet import Sources
+
+        sources = Sources(report.source)
+        for finding in report.findings:
+            yield gap + "".join(f"{line}\n" for line in _finding(finding, sources, paint, report.verbose))
+            gap = "\n"
     if not report.quiet:
         yield gap + "".join(f"{line}\n" for line in _summary(report.summary, paint))
 
@@ -44,6 +50,8 @@ def _ansi(style: str, text: str) -> str:
 
 
 def _finding(finding: Finding, sources: Sources, paint: Paint, verbose: bool) -> Iterator[str]:
+    from afflint.report.snippet import snippet
+
     shown = [(related, snippet(sources.lines(related.file), related.span)) for related in finding.related]
     rows = snippet(sources.lines(finding.file), finding.span)
     numbers = [row.number or 0 for row in (*rows, *(row for _, others in shown for row in others))]
@@ -90,6 +98,8 @@ def _notes(finding: Finding, verbose: bool) -> Iterator[tuple[str, str]]:
 
 def _edits(fix: Fix) -> Iterator[tuple[str, str]]:
     for span, text in fix.edits:
+        from afflint.report.snippet import WIDTH
+
         replacement = visible(text[:WIDTH]) + ("..." if len(text) > WIDTH else "")
         yield "edit", f': {span.line}:{span.column} to {span.end_line}:{span.end_column} becomes "{replacement}"'
 
