@@ -43,9 +43,10 @@ def workload(spec: str = "", *, kind: str = "Deployment", name: str = "web", rep
     selector = "" if kind == "Job" else f"  selector: {{matchLabels: {{app: {name}}}}}\n"
     count = "" if replicas is None else f"  {'parallelism' if kind == 'Job' else 'replicas'}: {replicas}\n"
     pod = textwrap.indent(textwrap.dedent(spec).strip("\n"), "      ") + "\n" if spec else ""
+    own = f"{count}{selector}{textwrap.indent(more, '  ')}"
     never = "      restartPolicy: Never\n" if kind == "Job" else ""
     return (
-        f"apiVersion: {version}\nkind: {kind}\nmetadata: {{name: {name}, namespace: shop}}\nspec:\n{count}{selector}{textwrap.indent(more, '  ')}"
+        f"apiVersion: {version}\nkind: {kind}\nmetadata: {{name: {name}, namespace: shop}}\nspec:\n{own}"
         f"  template:\n    metadata: {{labels: {{app: {name}}}}}\n    spec:\n"
         f"{never}{pod}      containers: [{{name: {name}, image: 'nginx:1.27'}}]\n"
     )

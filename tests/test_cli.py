@@ -851,7 +851,7 @@ class TestImports:
     """Start-up is the cost of checking one file: a plain run imports click, the C parser, its own modules, and nothing else."""
 
     # The parser's own __init__ brings much that a run never calls; without it there is no C parser.
-    NEEDED = "import click, yaml._yaml, runpy"
+    NEEDED = "import click, _ruamel_yaml, runpy"
     # In C and small; and click asks gettext for the words of --help, which imports locale.
     CHEAP = frozenset(("gc", "time", "bisect", "_bisect", "locale", "_locale"))
 

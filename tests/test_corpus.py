@@ -10,11 +10,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from shared_material import SHARED, shared
 
 from afflint.engine import default_settings
 from afflint.reading.sources import discover
 from afflint.run import Outcome, run
+from shared_material import SHARED, shared
 
 GOLDEN = Path(__file__).parent / "golden" / "corpus.txt"
 FOLDERS = ("plain", "md", "helm", "broken")

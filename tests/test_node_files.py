@@ -97,8 +97,10 @@ def test_what_every_kubelet_says_is_taken_for_granted_where_no_node_says_it() ->
     "nodes",
     [
         "nodes:\n- {name: w1, labels: {zone: east}}\n- {name: w2, labels: {zone: East}}\n",
-        "kind: List\napiVersion: v1\nitems:\n- {kind: Node, apiVersion: v1, metadata: {name: w1, labels: {zone: east}}}\n"
-        "- {kind: Node, apiVersion: v1, metadata: {name: w2, labels: {zone: East}}}\n",
+        (
+            "kind: List\napiVersion: v1\nitems:\n- {kind: Node, apiVersion: v1, metadata: {name: w1, labels: {zone: east}}}\n"
+            "- {kind: Node, apiVersion: v1, metadata: {name: w2, labels: {zone: East}}}\n"
+        ),
     ],
 )
 def test_findings_point_into_the_dump_whatever_stands_above(above: str, nodes: str) -> None:

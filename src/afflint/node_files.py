@@ -153,9 +153,8 @@ def _checked(document: Document, name: str, base: Path, data: dict[str, Any], la
     labels = metadata.get("labels") if type(metadata) is dict else None
     for key, value in labels.items() if type(labels) is dict else ():
         if value is not None and type(value) is not str:
-            is_scalar = type(value) in (int, float, bool)
-            message = f"the label {key!r} of a node is a string, not {f'{plain(value)[:40]}: put it in quotes' if is_scalar else type_name(value)}"
-            raise _fault(document, name, (*labels_path, key), message)
+            instead = f"{plain(value)[:40]}: put it in quotes" if type(value) in (int, float, bool) else type_name(value)
+            raise _fault(document, name, (*labels_path, key), f"the label {key!r} of a node is a string, not {instead}")
     try:
         read_node(data)
     except InventoryError as error:

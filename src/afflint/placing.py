@@ -47,7 +47,7 @@ def stage(
     for source in _each_once(node_files):
         nodes += read_nodes(source.name, _bytes(source), nodes)
     known, running_files = {_identity(source) for source in node_files}, {_identity(source) for source in pod_files}
-    reader = _Reader(custom)
+    reader = _Reader(custom, resources)
     makers: dict[str, PodMaker] = {}
     beside: dict[str, list[Any]] = {"namespaces": [], "services": []}
     for source in sources:
@@ -58,7 +58,7 @@ def stage(
         for manifest in reader.manifests(source.name, data):
             has_nodes = has_nodes or manifest.kind.name == "Node"
             if isinstance(manifest, Workload):
-                _add(makers, pod_maker(manifest, source.name, resources=resources))
+                _add(makers, reader.maker(manifest, source.name))
             elif manifest.kind.name in _BESIDE and not manifest.kind.template and reader.is_sound(manifest, source.name):
                 beside[_BESIDE[manifest.kind.name]].append(manifest.data)
         if has_nodes and _identity(source) not in known:
@@ -68,9 +68,18 @@ def stage(
             "no nodes: name a dump of the nodes with --nodes FILE (`kubectl get nodes -o yaml`), or put it beside the manifests"
         )
     running = [pod for source in pod_files for pod in _running(source, resources)]
-    data_of_nodes = [node.data for node in with_kubelet_labels(nodes)]
-    inventory = Inventory(data_of_nodes, running, beside["namespaces"], beside["services"], resources=resources)
-    return Stage(inventory, tuple(makers.values()), tuple(reader.problems))
+    asked = {maker.key: KUBELET_LABELS.keys() & set(texts(dict(maker.pod))) for maker in makers.values()}
+    labelled = with_kubelet_labels(nodes, {key for keys in asked.values() for key in keys})
+    assumed = labelled[0].labels.keys() - nodes[0].labels.keys()
+    noted = tuple([_noted(maker, sorted(assumed & asked[maker.key])) for maker in makers.values()])
+    inventory = Inventory([node.data for node in labelled], running, beside["namespaces"], beside["services"], resources=resources)
+    return Stage(inventory, noted, tuple(reader.problems))
+
+
+def _noted(maker: PodMaker, assumed: Iterable[str]) -> PodMaker:
+    """The workload, with a note for each label that it asks for and that no node says anything about."""
+    notes = [f"no node carries {key}, so all are taken to have {key}={KUBELET_LABELS[key]}" for key in assumed]
+    return maker._replace(notes=(*maker.notes, *notes)) if notes else maker
 
 
 def _add(makers: dict[str, PodMaker], maker: PodMaker | None) -> None:
@@ -143,7 +152,7 @@ class _Reader:
 
     def maker(self, workload: Workload, name: str) -> PodMaker | None:
         """What the object says about its pods. That they can be no pods is one of the problems."""
-        maker = pod_maker(workload, name)
+        maker = pod_maker(workload, name, resources=self._resources)
         if maker is not None:
             metadata = {"name": maker.name, "namespace": maker.namespace, "labels": maker.labels}
             try:

@@ -52,8 +52,10 @@ def test_the_workloads_that_suffer_are_related_places() -> None:
 def test_where_many_lack_it_the_first_stands_for_all() -> None:
     nodes = "".join(f"- {{name: w{number:02}, labels: {{disk: fast}}}}\n" for number in range(20)) + "- {name: x, labels: {rack: a}}\n"
     assert said("inconsistent-node-labels", nodes, labels_of(apart("rack", required=False))) == [
-        "nodes.yaml:2:15 warning: 20 nodes lack (node w00 is the first) the label `rack`, by which Deployment web is placed: "
-        "preferences pass over such a node"
+        (
+            "nodes.yaml:2:15 warning: 20 nodes lack (node w00 is the first) the label `rack`, by which Deployment web is placed: "
+            "preferences pass over such a node"
+        )
     ]
 
 
@@ -88,8 +90,10 @@ def test_a_control_plane_that_is_tolerated_counts() -> None:
     nodes = ONE_LACKS.replace("labels: {disk: fast}", "taints: ['node-role.kubernetes.io/control-plane:NoSchedule']")
     tolerating = "tolerations: [{operator: Exists}]\n" + apart("rack")
     assert said("inconsistent-node-labels", nodes, labels_of(tolerating)) == [
-        "nodes.yaml:3:4 error: node w2 lacks the label `rack`, by which Deployment web is placed: "
-        "there the required podAntiAffinity keeps nothing apart"
+        (
+            "nodes.yaml:3:4 error: node w2 lacks the label `rack`, by which Deployment web is placed: "
+            "there the required podAntiAffinity keeps nothing apart"
+        )
     ]
 
 
@@ -100,9 +104,11 @@ def test_a_well_known_label_that_most_nodes_have_is_missed_even_if_nobody_asks()
     - {name: w3, labels: {disk: fast}}
     - {name: control, taints: ["node-role.kubernetes.io/control-plane:NoSchedule"]}
     """
-    assert said("inconsistent-node-labels", nodes, workload()) == [
-        "nodes.yaml:4:14 warning: node w3 lacks the label `topology.kubernetes.io/zone`, which 2 of the 3 nodes that are open to all pods carry"
-    ]
+    [found] = said("inconsistent-node-labels", nodes, workload())
+    assert found == (
+        "nodes.yaml:4:14 warning: node w3 lacks the label `topology.kubernetes.io/zone`, "
+        "which 2 of the 3 nodes that are open to all pods carry"
+    )
     assert rules(nodes.replace("zone: b", "area: b"), workload()) == [], "one of three is no custom"
 
 
@@ -200,8 +206,10 @@ ESX = """
 )
 def test_replicas_on_different_nodes_of_one_host(spec: str, column: int) -> None:
     assert said("shared-host", ESX, workload(spec)) == [
-        f"a.yaml:10:{column} warning: replicas on different nodes can still share a physical host: w1 and w2 run on `esx-1`, "
-        "and 1 more host carries several nodes"
+        (
+            f"a.yaml:10:{column} warning: replicas on different nodes can still share a physical host: w1 and w2 run on `esx-1`, "
+            "and 1 more host carries several nodes"
+        )
     ]
 
 

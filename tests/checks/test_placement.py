@@ -28,8 +28,10 @@ SIX = """
 
 def test_pods_that_fit_no_node_with_what_excludes_how_many() -> None:
     assert said("unschedulable", THREE, workload("nodeSelector: {disk: slow}")) == [
-        "a.yaml:10:7 error: none of the 3 replicas fits any of the 3 nodes: "
-        "2 nodes lack disk=slow, 1 is tainted node-role.kubernetes.io/control-plane:NoSchedule"
+        (
+            "a.yaml:10:7 error: none of the 3 replicas fits any of the 3 nodes: "
+            "2 nodes lack disk=slow, 1 is tainted node-role.kubernetes.io/control-plane:NoSchedule"
+        )
     ]
 
 
@@ -77,15 +79,19 @@ def test_a_cordoned_node_takes_only_what_tolerates_it() -> None:
 
 def test_more_replicas_than_domains() -> None:
     assert said("too-few-domains", THREE, workload(apart(ZONE))) == [
-        "a.yaml:10:86 error: 3 replicas, 2 zones: 1 node is tainted node-role.kubernetes.io/control-plane:NoSchedule; "
-        "the required podAntiAffinity over zones leaves room for 2"
+        (
+            "a.yaml:10:86 error: 3 replicas, 2 zones: 1 node is tainted node-role.kubernetes.io/control-plane:NoSchedule; "
+            "the required podAntiAffinity over zones leaves room for 2"
+        )
     ]
 
 
 def test_a_required_spread_that_may_not_run_ahead_of_a_zone_out_of_reach() -> None:
     assert said("too-few-domains", THREE, workload(spread(ZONE))) == [
-        "a.yaml:10:36 error: 3 replicas, 2 zones: 1 node is tainted node-role.kubernetes.io/control-plane:NoSchedule; "
-        "the spread constraint over zones leaves room for 2"
+        (
+            "a.yaml:10:36 error: 3 replicas, 2 zones: 1 node is tainted node-role.kubernetes.io/control-plane:NoSchedule; "
+            "the spread constraint over zones leaves room for 2"
+        )
     ]
     assert rules(THREE, workload(spread(ZONE, more=", nodeTaintsPolicy: Honor"))) == []
 
@@ -127,8 +133,10 @@ def test_what_no_order_has_room_for_is_an_error() -> None:
         workload("nodeSelector: {disk: fast}", name="orders", replicas=1),
     ]
     assert said("competing-workloads", nodes, "---\n".join(texts)) == [
-        "a.yaml:16:18 error: Deployment shop/batch and Deployment shop/orders leave each other too little room: "
-        "no order of scheduling places all their replicas"
+        (
+            "a.yaml:16:18 error: Deployment shop/batch and Deployment shop/orders leave each other too little room: "
+            "no order of scheduling places all their replicas"
+        )
     ]
 
 
@@ -204,8 +212,10 @@ def test_a_bare_pod_is_never_made_anew() -> None:
 
 def test_an_update_that_has_to_add_a_pod_for_which_there_is_no_node() -> None:
     assert said("rollout-deadlock", SIX, workload(apart(ZONE))) == [
-        "a.yaml:10:86 warning: a rolling update has to add a pod before it may remove one of the 3 replicas (maxUnavailable is 0), "
-        "and no node takes it: 6 nodes share their zone with a replica of web"
+        (
+            "a.yaml:10:86 warning: a rolling update has to add a pod before it may remove one of the 3 replicas (maxUnavailable is 0), "
+            "and no node takes it: 6 nodes share their zone with a replica of web"
+        )
     ]
 
 
@@ -247,8 +257,10 @@ spec:
 
 def test_a_vm_with_one_node_cannot_leave_it() -> None:
     assert said("migration-blocked", THREE, VM) == [
-        "a.yaml:9:7 warning: the VM has no node to migrate to: 1 node already has a replica of till, "
-        "1 is tainted node-role.kubernetes.io/control-plane:NoSchedule, 1 lacks disk=fast"
+        (
+            "a.yaml:9:7 warning: the VM has no node to migrate to: 1 node already has a replica of till, "
+            "1 is tainted node-role.kubernetes.io/control-plane:NoSchedule, 1 lacks disk=fast"
+        )
     ]
     assert said("migration-blocked", SIX, VM) == []
 
@@ -296,8 +308,10 @@ def test_workloads_that_do_not_mind_or_did_not_forget_the_zone(text: str) -> Non
 
 def test_more_domains_asked_for_than_there_are() -> None:
     assert said("min-domains-unreachable", SIX, workload(spread(ZONE, skew=2, more=", minDomains: 4"))) == [
-        "a.yaml:10:36 warning: minDomains is 4, and of `topology.kubernetes.io/zone` the nodes have only 3: `a`, `b` and `c`; "
-        "until there are more, each takes at most 2 pods"
+        (
+            "a.yaml:10:36 warning: minDomains is 4, and of `topology.kubernetes.io/zone` the nodes have only 3: `a`, `b` and `c`; "
+            "until there are more, each takes at most 2 pods"
+        )
     ]
     assert said("min-domains-unreachable", SIX, workload(spread(ZONE, more=", minDomains: 3"))) == []
 

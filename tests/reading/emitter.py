@@ -16,14 +16,29 @@ Draw = Callable[[st.SearchStrategy[Any]], Any]
 
 _PLAIN = re.compile(r"[A-Za-z_/\u00c0-\uffff\U00010000-\U0010fffd][A-Za-z0-9_./\u00c0-\u1fff\u2100-\ud7ff\U00010000-\U0001fffd-]*")
 
-_WORDS = ["web", "kubernetes.io/hostname", "5", "yes", "~", "", "a b", "it's", 'say "no"', "#", "a: b", "- a", "---", "\u00e9", "e\u0301", "\U0001f600"]
+_WORDS = [
+    "web",
+    "kubernetes.io/hostname",
+    "5",
+    "yes",
+    "~",
+    "",
+    "a b",
+    "it's",
+    'say "no"',
+    "#",
+    "a: b",
+    "- a",
+    "---",
+    "\u00e9",
+    "e\u0301",
+    "\U0001f600",
+]
 texts = st.sampled_from(_WORDS) | st.text(
     st.characters(blacklist_categories=("Cs", "Cc", "Cn"), blacklist_characters="\u2028\u2029\ufeff"), max_size=12
 )
 scalars = st.one_of(texts, texts, st.integers(-1000, 1000), st.booleans(), st.none(), st.sampled_from([1.5, 0.25, 1e21]))
-_nested = st.recursive(
-    scalars, lambda below: st.lists(below, max_size=4) | st.dictionaries(texts, below, max_size=4), max_leaves=12
-)
+_nested = st.recursive(scalars, lambda below: st.lists(below, max_size=4) | st.dictionaries(texts, below, max_size=4), max_leaves=12)
 documents = st.dictionaries(texts, _nested, min_size=1, max_size=4)
 
 

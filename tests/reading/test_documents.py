@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import time
 from typing import Any
@@ -56,7 +55,7 @@ def test_a_line_that_starts_with_three_dashes_separates() -> None:
     assert pieces("a: 1\n---\nb: 2\n") == [("a: 1\n", 0), ("b: 2\n", 2)]
     assert pieces("---\na: 1\n--- # why\nb: 2") == [("a: 1\n", 1), ("b: 2", 3)]
     assert pieces("a: 1\r\n---\t \r\nb: 2\r\n") == [("a: 1\r\n", 0), ("b: 2\r\n", 2)]
-    assert pieces("a: 1\n---") == [("a: 1\n", 0), ("", 2)] or pieces("a: 1\n---") == [("a: 1\n", 0), ("", 1)]
+    assert pieces("a: 1\n---") == [("a: 1\n", 0), ("", 1)]
 
 
 def test_without_such_a_line_there_is_one_document() -> None:
@@ -75,7 +74,10 @@ def test_separators_without_anything_between_them_give_nothing() -> None:
 @pytest.mark.parametrize("separator", ["--- a: 1", "---a", "----", "--- |", "-----BEGIN CERTIFICATE-----", "---\ra: 1"])
 def test_text_behind_a_separator_is_refused_and_the_next_document_read(separator: str) -> None:
     found = list(split(f"x: 1\n{separator}\ny: 2\n".encode()))
-    assert [(piece.decode(), line, bool(problem)) for piece, line, problem in found] == [("x: 1\n", 0, False), ("y: 2\n", 2 + separator.count("\r"), True)]
+    assert [(piece.decode(), line, bool(problem)) for piece, line, problem in found] == [
+        ("x: 1\n", 0, False),
+        ("y: 2\n", 2 + separator.count("\r"), True),
+    ]
     assert "only a comment may follow" in str(found[1][2])
 
 
@@ -203,7 +205,7 @@ def test_keys_are_strings() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("text", ["~: a", "null: a", ": a", "? \n: a", "!!null x: a"[:6] + " '': a"])
+@pytest.mark.parametrize("text", ["~: a", "null: a", "? \n: a", "!!null '': a"])
 def test_a_null_key_is_a_problem(text: str) -> None:
     assert fault(text)[0].startswith("a null key")
 
@@ -237,7 +239,7 @@ def test_flow_collections_may_hold_colons_as_in_images_and_addresses() -> None:
 
 
 def test_a_question_mark_in_a_plain_scalar_in_brackets_is_refused_by_go() -> None:
-    assert fault("a:\n  - [http://x/?y=z]\n")[1:] == (2, 6)
+    assert fault("a:\n  - [http://x/?y=z]\n") == ("an unquoted value with a `?` inside `[ ]` or `{ }`; put it in quotes", 2, 15)
     assert data("a: http://x/?y=z\nb: ['?', \"a?b\"]\nc: [{d: e}] # why?\n") == {"a": "http://x/?y=z", "b": ["?", "a?b"], "c": [{"d": "e"}]}
 
 
@@ -245,7 +247,7 @@ def test_characters_beyond_the_first_plane_in_json_escapes() -> None:
     text = '{"a": "x\\ud83d\\ude00y", "b": "\\ud83d", "c": "\\\\ud83d", "d": "e"}'
     assert data(text) == {"a": "x\U0001f600y", "b": "\ufffd", "c": "\\ud83d", "d": "e"}
     assert shown(text, ("a",)) == '1:7 "x\\ud83d\\ude00y"'
-    assert shown(text, ("d",)) == f'1:{text.index("e", 60) } "e"'
+    assert shown(text, ("d",)) == f'1:{text.index("e", 60)} "e"'
     # In YAML that is no JSON, Go refuses them.
     assert fault('a: "\\ud83d\\ude00"')[0] == "an escape that is no Unicode character"
 
@@ -265,8 +267,7 @@ def test_characters_beyond_the_first_plane_in_json_escapes() -> None:
         ("a: @b\n", 1, 4, "cannot start a value"),
         ("a: `b`\n", 1, 4, "cannot start a value"),
         ("a: *b\n", 1, 4, "not defined"),
-        ("a: 1\n---\n", 1, 1, ""),
-    ][:-1],
+    ],
 )
 def test_a_syntax_error_says_what_is_wrong_and_where(text: str, line: int, column: int, word: str) -> None:
     message, *place = fault(text)
@@ -350,20 +351,18 @@ def test_a_merge_key_takes_a_map_or_a_list_of_maps(text: str) -> None:
 
 
 def test_a_merged_value_is_located_where_it_is_written() -> None:
-    text = "x: &x {a: 1, b: 2}\ny:\n  <<: *x\n  b: 3\nz:\n  b: 4\n  <<: *x\n"
-    assert data(text)["y"] == {"a": 1, "b": 3}
-    assert data(text)["z"] == {"a": 1, "b": 2}
-    assert [shown(text, path) for path in [("y", "a"), ("y", "b"), ("z", "b")]] == ["1:11 1", "4:6 3", "1:17 2"]
-    assert shown(text, ("y", "a"), key=True) == "1:8 a"
+    text = "x: &x {a: 1, b: 2}\nv:\n  <<: *x\n  b: 3\nw:\n  b: 4\n  <<: *x\n"
+    assert data(text)["v"] == {"a": 1, "b": 3}
+    assert data(text)["w"] == {"a": 1, "b": 2}
+    assert [shown(text, path) for path in [("v", "a"), ("v", "b"), ("w", "b")]] == ["1:11 1", "4:6 3", "1:17 2"]
+    assert shown(text, ("v", "a"), key=True) == "1:8 a"
 
 
 # Repeated keys.
 
 
 def duplicates(text: str) -> list[tuple[Path, str, str]]:
-    return [
-        (each.path, f"{each.first.line}:{each.first.column}", f"{each.span.line}:{each.span.column}") for each in doc(text).duplicates
-    ]
+    return [(each.path, f"{each.first.line}:{each.first.column}", f"{each.span.line}:{each.span.column}") for each in doc(text).duplicates]
 
 
 def test_repeated_keys_are_noted_with_both_places_and_the_last_one_wins() -> None:
@@ -480,9 +479,9 @@ def test_extent_leaves_out_the_comments_behind_a_block() -> None:
 
 
 def test_extent_of_an_alias_is_its_line() -> None:
-    text = "x: &x\n  a: 1\ny: *x\nz:\n  w: *x\n"
-    assert doc(text).extent(("y",)) == Span(3, 1, 3, 2)
-    assert doc(text).extent(("z",)).end_line == 5
+    text = "x: &x\n  a: 1\nv: *x\nw:\n  z: *x\n"
+    assert doc(text).extent(("v",)) == Span(3, 1, 3, 2)
+    assert doc(text).extent(("w",)) == Span(4, 1, 5, 8)
 
 
 def test_raw_gives_a_scalar_as_it_is_written() -> None:
@@ -500,11 +499,11 @@ def test_node_lines_cover_every_key_and_item() -> None:
 
 
 def test_node_lines_of_aliases_stay_where_the_alias_is() -> None:
-    assert sorted(doc("x: &x\n  a: 1\ny: *x\n").node_lines()) == [(1, 1, 2), (2, 3, 2), (3, 1, 3)]
+    assert sorted(doc("x: &x\n  a: 1\nv: *x\n").node_lines()) == [(1, 1, 2), (2, 3, 2), (3, 1, 3)]
 
 
 def test_scalar_spans_are_those_in_which_a_hash_is_text() -> None:
-    text = "a: 'b # c'\nd: plain # comment\ne: | # comment\n  # text\n  f\n# comment\n\"g\": \"h\n  # i\"\n"
+    text = 'a: \'b # c\'\nd: plain # comment\ne: | # comment\n  # text\n  f\n# comment\n"g": "h\n  # i"\n'
     assert sorted(doc(text).scalar_spans()) == [(1, 4, 1, 11), (4, 1, 5, 4), (7, 1, 7, 4), (7, 6, 8, 7)]
 
 
@@ -686,8 +685,3 @@ def test_no_text_whatever_is_too_much(text: str, json_like: bool) -> None:
             assert 1 <= start <= end <= lines + 1
             assert column >= 1
         assert document.problem is None or document.data is None
-
-
-def test_the_real_answers_of_the_api_servers_reader() -> None:
-    """A recording of what go-yaml v2 makes of some thousand mutated texts; see the first line of the file."""
-    pytest.skip("written below")

@@ -345,7 +345,13 @@ def to_utf8(data: bytes) -> bytes:
     return data
 
 
+_NO_UTF_8 = "bytes that are no UTF-8"
 _FRIENDLIER = {
+    "invalid leading UTF-8 octet": _NO_UTF_8,
+    "invalid trailing UTF-8 octet": _NO_UTF_8,
+    "incomplete UTF-8 octet sequence": _NO_UTF_8,
+    "invalid length of a UTF-8 sequence": _NO_UTF_8,
+    "invalid Unicode character": _NO_UTF_8,
     "found character that cannot start any token": "a character that cannot start a value here",
     "mapping values are not allowed in this context": "`: ` is not allowed here: the line before is unfinished, or the indentation is off",
     "did not find expected key": "the indentation is off: expected a key",
@@ -378,7 +384,9 @@ def _syntax_problem(document: Document, error: Exception) -> Problem:
     index = min(index, len(text))
     line, column = document._position(index)
     message = _FRIENDLIER.get(reason, reason)
-    if text[index : index + 1] == "\t":
+    if text[index : index + 1] == "?" and reason.startswith("did not find expected ','"):
+        message = "an unquoted value with a `?` inside `[ ]` or `{ }`; put it in quotes"
+    elif text[index : index + 1] == "\t":
         message = "a tab, which YAML does not allow as indentation; use spaces"
     return Problem(message, Span(line, column, line, column + 1))
 

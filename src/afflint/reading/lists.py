@@ -110,7 +110,7 @@ def read_list(raw_bytes: bytes, index: int, line: int) -> Document | None:
         return None
 
 
-_YAML_ITEMS = re.compile(rb"^items:[ \t]*(?:#[^\n]*)?\n(?=( *)- )", re.MULTILINE)
+_YAML_ITEMS = re.compile(rb"^items:[ \t]*(?:#[^\n]*)?\r?\n(?=( *)- )", re.MULTILINE)
 _NEXT_KEY = re.compile(rb"^[^\s#-]", re.MULTILINE)
 
 

@@ -87,13 +87,6 @@ def compose(raw_bytes: bytes, most: int = MAX_NODES) -> Any:
         index = too_deep_at(raw_bytes)
         if index is not None:
             raise TooDeepError(index)
-    root = _compose(raw_bytes)
-    if b"?" in raw_bytes and (b"[" in raw_bytes or b"{" in raw_bytes):
-        _refuse_question_marks(root)
-    return root
-
-
-def _compose(raw_bytes: bytes) -> Any:
     composer = _Composer(raw_bytes)
     try:
         return composer.get_node() if composer.check_node() else None
@@ -102,25 +95,15 @@ def _compose(raw_bytes: bytes) -> Any:
             raise
         return _compose_from_events(raw_bytes)
     except ScannerError as error:
-        if error.problem != "found invalid Unicode character escape code" or raw_bytes.lstrip()[:1] != b"{":
+        helped = _helped(raw_bytes, error)
+        if helped == raw_bytes:
             raise
-        return _compose_json(raw_bytes)
-
-
-def _refuse_question_marks(root: Any) -> None:
-    """Go ends a plain scalar in brackets at a question mark, and then has no use for that; libyaml takes it by now."""
-    stack = [(root, False)]
-    seen = set()
-    while stack:
-        node, in_brackets = stack.pop()
+        # The whole of it again, as what lies behind the error has not been looked at.
+        root = compose(helped)
+    for node in nodes_below(root):
         if type(node) is ScalarNode:
-            if in_brackets and "?" in node.value and node.style not in ("'", '"'):
-                raise ScannerError(None, None, "an unquoted value with a `?` inside `[ ]` or `{ }`; put it in quotes", node.start_mark)
-        elif node is not None and id(node) not in seen:
-            seen.add(id(node))
-            inside = bool(node.flow_style)
-            for below in node.value:
-                stack += [(each, inside) for each in (below if type(below) is tuple else (below,))]
+            node.value = node.value.replace(_COLON, ":").replace(_FILLER, "")
+    return root
 
 
 def nodes_below(root: Any) -> Iterator[Any]:
@@ -235,20 +218,35 @@ def _tag(event: Any) -> object:
     return _TAGS[event.implicit] if event.tag is None or event.tag == "!" else event.tag
 
 
+# Two characters that no manifest holds. They stand in the text for others while it is composed, so that its length stays the same.
+_COLON, _FILLER = "\ue0f1", "\ue0f2"
+
+
+def _helped(raw_bytes: bytes, error: ScannerError) -> bytes:
+    """The text with what libyaml stumbled over written in another way of the same length; or as it was, when that is a real error."""
+    if _COLON.encode() in raw_bytes or _FILLER.encode() in raw_bytes:
+        return raw_bytes
+    if error.problem == "found unexpected ':'":
+        return _INNER_COLONS.sub(_without_colons, raw_bytes)
+    if error.problem == "found invalid Unicode character escape code" and raw_bytes.lstrip()[:1] == b"{":
+        return _ESCAPE.sub(_without_surrogates, raw_bytes)
+    return raw_bytes
+
+
+# In brackets, libyaml 0.1 takes no colon inside a plain scalar: {image: nginx:1.27}. Colons behind quotes and brackets are another matter.
+_INNER_COLONS = re.compile(rb"(?:^|[\s\[{,])![^\s\[\]{},]*|(?<=[^\s\"'\[\]{},:]):+(?=(\s|\Z)?)")
+
+
+def _without_colons(match: re.Match[bytes]) -> bytes:
+    if not match[0].startswith(b":"):
+        return match[0]  # A tag.
+    # A last colon with a blank behind it ends a key.
+    inner = match[0] if match[1] is None else match[0][:-1]
+    return _COLON.encode() * len(inner) + match[0][len(inner) :]
+
+
+# JSON writes characters beyond the first plane as pairs of surrogates, which YAML does not know. What stands alone is U+FFFD for Go.
 _ESCAPE = re.compile(rb"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|u[dD][89a-fA-F][0-9a-fA-F]{2}|.)", re.DOTALL)
-_FILLER = "\ue000"
-
-
-def _compose_json(raw_bytes: bytes) -> Any:
-    """JSON with characters written as pairs of surrogates, which YAML does not know; what stands alone becomes U+FFFD, as in Go.
-
-    The text keeps its length, so that positions stay right: a pair becomes one longer escape and fillers, which are then taken out.
-    """
-    root = _compose(_ESCAPE.sub(_without_surrogates, raw_bytes))
-    for node in nodes_below(root):
-        if type(node) is ScalarNode:
-            node.value = node.value.replace(_FILLER, "")
-    return root
 
 
 def _without_surrogates(match: re.Match[bytes]) -> bytes:

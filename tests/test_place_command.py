@@ -1,0 +1,362 @@
+"""`afflint place`: what is placed where and what failures do, exit codes, reports, and complaints about inventories at their place."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from afflint.shipped import directory
+from checkout import ROOT, clean_environment
+
+CUSTOMAPP, TYPO = ROOT / "examples" / "customapp", ROOT / "examples" / "customapp-typo"
+
+NODES = """\
+nodes:
+  - {name: w1, labels: {topology.kubernetes.io/zone: a, rack: r1}}
+  - {name: w2, labels: {topology.kubernetes.io/zone: b, rack: r1}}
+"""
+WEB = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: shop}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      affinity:
+        podAntiAffinity:
+          requiredDuringSchedulingIgnoredDuringExecution:
+            - {labelSelector: {matchLabels: {app: web}}, topologyKey: topology.kubernetes.io/zone}
+      containers: [{name: web, image: "nginx:1.27"}]
+"""
+
+
+class Done(NamedTuple):
+    """What a command line came to."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def plan(self) -> Any:
+        return json.loads(self.out)
+
+    def nodes_of(self, workload: str) -> list[str | None]:
+        """The nodes of a workload's replicas."""
+        [found] = [each for each in self.plan["workloads"] if each["key"] == workload]
+        return [replica["node"] for replica in found["replicas"]]
+
+
+Place = Callable[..., Done]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    """Runs `afflint place` in a folder with the given files. ``web.yaml`` and ``nodes.yaml`` are there unless given otherwise."""
+
+    def run(*arguments: str | Path, **files: str | None) -> Done:
+        for name, text in {"web": WEB, "nodes": NODES, **files}.items():
+            if text is not None:
+                (tmp_path / f"{name}.yaml").write_text(text, encoding="utf-8")
+        command = [sys.executable, "-m", "afflint", "place", "--no-config", *map(str, arguments)]
+        done = subprocess.run(
+            command, cwd=tmp_path, env=clean_environment(COLUMNS="100"), capture_output=True, encoding="utf-8", check=False
+        )
+        return Done(done.returncode, done.stdout, done.stderr)
+
+    return run
+
+
+# The scenario of the README.
+
+
+def moved(plan: Any, node: str) -> dict[str, str | None]:
+    """Where the replicas of a lost node come up again, by workload."""
+    [loss] = [loss for loss in plan["losses"] if loss["what"] == f"node {node}"]
+    return {move["workload"].rpartition("/")[2]: move["target"] for move in loss["moves"]}
+
+
+def test_the_custom_app_has_one_replica_of_each_tier_in_each_zone(place: Place) -> None:
+    done = place(CUSTOMAPP, "--format", "json")
+    assert (done.code, done.err) == (0, "")
+    assert set(done.nodes_of("VirtualMachineInstanceReplicaSet customapp/database")) == {"worker-2", "worker-4", "worker-6"}
+    caches = done.nodes_of("Deployment customapp/cache")
+    assert set(caches) == {"worker-1", "worker-3", "worker-5"}
+    assert set(done.nodes_of("VirtualMachineInstanceReplicaSet customapp/appliance")) == set(caches), "beside a cache each"
+
+
+def test_losing_a_plain_node_moves_cache_and_appliance_to_the_fast_node_of_the_zone(place: Place) -> None:
+    plan = place(CUSTOMAPP, "--lose", "each:node", "--format", "json").plan
+    assert moved(plan, "worker-1") == {"cache": "worker-2", "appliance": "worker-2"}
+    assert moved(plan, "worker-3") == {"cache": "worker-4", "appliance": "worker-4"}
+    assert moved(plan, "worker-5") == {"cache": "worker-6", "appliance": "worker-6"}
+
+
+def test_losing_a_fast_node_leaves_one_database_without_a_place(place: Place) -> None:
+    done = place(CUSTOMAPP, "--lose", "each:node", "--format", "json")
+    assert done.code == 1
+    for node in ("worker-2", "worker-4", "worker-6"):
+        assert moved(done.plan, node) == {"database": None}
+    assert done.plan["summary"]["losses"] == {"dead": 0, "degraded": 3, "survives": 4}
+
+
+def test_a_topology_key_that_no_node_carries_never_schedules(place: Place) -> None:
+    done = place(TYPO, "--format", "json")
+    assert done.code == 1
+    assert done.nodes_of("VirtualMachineInstanceReplicaSet customapp/appliance") == [None, None, None]
+    assert None not in done.nodes_of("Deployment customapp/cache")
+
+
+def test_that_kubevirt_labels_are_missing_everywhere_is_said(place: Place) -> None:
+    notes = place(CUSTOMAPP, "--format", "json").plan["workloads"][0]["notes"]
+    assert any("no node carries kubevirt.io/schedulable" in note for note in notes)
+
+
+# Exit codes.
+
+
+def test_all_placed_and_every_failure_that_was_asked_for_survived(place: Place) -> None:
+    spare = NODES + "  - {name: w3, labels: {topology.kubernetes.io/zone: c}}\n"
+    assert place("web.yaml", "--nodes", "nodes.yaml", "--lose", "each:zone", nodes=spare).code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        ([], 0),
+        (["--lose", "w1"], 1),
+        (["--lose", "rack=r1"], 1),
+        (["--lose", "each:zone"], 1),
+        (["--lose", "w1", "--exit-zero"], 0),
+    ],
+)
+def test_a_replica_without_a_place_after_a_failure(place: Place, arguments: list[str], code: int) -> None:
+    assert place("web.yaml", "--nodes", "nodes.yaml", *arguments).code == code
+
+
+def test_a_replica_without_a_place_now(place: Place) -> None:
+    third = WEB.replace("replicas: 2", "replicas: 3")
+    done = place("web.yaml", "--nodes", "nodes.yaml", web=third)
+    assert done.code == 1
+    assert "2 of 3 replicas placed" in done.out
+    assert place("web.yaml", "--nodes", "nodes.yaml", "--exit-zero", web=third).code == 0
+
+
+NO_NODES: list[str] = []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "files", "complaint"),
+    [
+        pytest.param(NO_NODES, {}, "no nodes: name a dump of the nodes with --nodes FILE", id="no nodes"),
+        pytest.param(["--nodes", "node.yaml"], {}, "--nodes: no such file: 'node.yaml'", id="no such file"),
+        pytest.param(["--nodes", "web.yaml"], {}, "web.yaml:1:1: no nodes in this file", id="no inventory"),
+        pytest.param(["--lose", "w11"], {}, "no node is called 'w11'; did you mean 'w1'?", id="a node that is not there"),
+        pytest.param(["--lose", "zone=c"], {}, "no node has zone=c; its values are a, b", id="a zone that is not there"),
+        pytest.param(["--lose", "each:row"], {}, "no node carries the label row", id="a key that is not there"),
+        pytest.param([], {"nodes": NODES + "  - {labels: {a: b}}\n"}, "nodes.yaml:4:6: a Node has no name", id="a node without a name"),
+        pytest.param([], {"nodes": NODES + "  - {name: w1}\n"}, "nodes.yaml:4:12: node 'w1' is there twice", id="a node twice"),
+        pytest.param([], {"nodes": NODES + "  - {name: w3, labels: {a: 1}}\n"}, "nodes.yaml:4:28: the label 'a' of a node", id="a number"),
+        pytest.param([], {"nodes": NODES + "  - {name: w3, labels: [a]}\n"}, "nodes.yaml:4:6: Node 'w3': metadata.labels", id="a list"),
+        pytest.param([], {"nodes": "nodes: [\n"}, "nodes.yaml:2:1: ", id="no YAML"),
+        pytest.param(["--pods", "web.yaml"], {}, "web.yaml:1:1: no pods in this file", id="no pods"),
+        pytest.param(["--pods", "none.yaml"], {}, "none.yaml: cannot be read: ", id="no such file of pods"),
+        pytest.param(["--format", "jsn"], {}, "--format: there is no 'jsn'; did you mean 'json'?", id="no such format"),
+    ],
+)
+def test_wrong_usage_is_said_on_one_line(place: Place, arguments: list[str], files: dict[str, str], complaint: str) -> None:
+    named = [] if "--nodes" in arguments or arguments is NO_NODES else ["--nodes", "nodes.yaml"]
+    done = place("web.yaml", *named, *arguments, **files)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"afflint: {complaint}")
+    assert done.err.count("\n") == 1
+
+
+def test_a_manifest_that_cannot_be_a_pod_is_a_problem_at_its_place_and_the_others_are_placed(place: Place) -> None:
+    broken = WEB.replace("name: web, namespace", "name: till, namespace") + "      tolerations: all\n"
+    done = place("web.yaml", "broken.yaml", "--nodes", "nodes.yaml", broken=broken)
+    assert done.code == 1
+    assert done.err == "afflint: broken.yaml:9:5: Pod 'shop/till': spec.tolerations is no list of tolerations\n"
+    assert "2 of 2 replicas placed" in done.out
+
+
+# What nodes are read from.
+
+DUMP = {
+    "apiVersion": "v1",
+    "kind": "List",
+    "metadata": {"resourceVersion": ""},
+    "items": [
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {
+                "name": name,
+                "uid": f"00000000-0000-4000-8000-00000000000{number}",
+                "creationTimestamp": "2025-11-01T08:00:00Z",
+                "annotations": {"volumes.kubernetes.io/controller-managed-attach-detach": "true"},
+                "labels": {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "topology.kubernetes.io/zone": zone},
+            },
+            "spec": {"podCIDR": f"10.0.{number}.0/24", **spec},
+            "status": {
+                "allocatable": {"cpu": "7910m", "memory": "32000000Ki", "pods": "110"},
+                "conditions": [{"type": "Ready", "status": "True"}],
+                "nodeInfo": {"kubeletVersion": "v1.34.1"},
+            },
+        }
+        for number, (name, zone, spec) in enumerate(
+            [
+                ("cp", "a", {"taints": [{"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}]}),
+                ("w1", "a", {}),
+                ("w2", "b", {"unschedulable": True}),
+                ("w3", "b", {}),
+            ]
+        )
+    ],
+}
+DUMP_YAML = """\
+apiVersion: v1
+items:
+- apiVersion: v1
+  kind: Node
+  metadata:
+    creationTimestamp: "2025-11-01T08:00:00Z"
+    labels:
+      kubernetes.io/hostname: w1
+      topology.kubernetes.io/zone: a
+    name: w1
+  spec:
+    podCIDR: 10.0.1.0/24
+  status:
+    nodeInfo:
+      kubeletVersion: v1.34.1
+- apiVersion: v1
+  kind: Node
+  metadata:
+    labels:
+      kubernetes.io/hostname: w3
+      topology.kubernetes.io/zone: b
+    name: w3
+  spec: {}
+kind: List
+metadata:
+  resourceVersion: ""
+"""
+
+
+def test_a_dump_in_json(place: Place, tmp_path: Path) -> None:
+    (tmp_path / "dump.json").write_text(json.dumps(DUMP, indent=4), encoding="utf-8")
+    done = place("web.yaml", "--nodes", "dump.json", "--format", "json")
+    assert (done.code, done.nodes_of("Deployment shop/web")) == (0, ["w1", "w3"])
+    assert [(node["name"], node["cordoned"], node["taints"]) for node in done.plan["nodes"]] == [
+        ("cp", False, ["node-role.kubernetes.io/control-plane:NoSchedule"]),
+        ("w1", False, []),
+        ("w2", True, []),
+        ("w3", False, []),
+    ]
+
+
+def test_a_dump_in_yaml(place: Place) -> None:
+    done = place("web.yaml", "--nodes", "nodes.yaml", "--format", "json", nodes=DUMP_YAML)
+    assert (done.code, done.nodes_of("Deployment shop/web")) == (0, ["w1", "w3"])
+
+
+def test_nodes_beside_the_manifests_are_read_once_even_if_they_are_named_too(place: Place) -> None:
+    assert place(".").code == 0
+    assert place(".", "--nodes", "nodes.yaml").code == 0
+    assert place(".", "--nodes", "./nodes.yaml", "--nodes", "nodes.yaml", nodes=DUMP_YAML).code == 0
+
+
+def test_workloads_in_the_file_of_the_nodes_are_placed(place: Place) -> None:
+    done = place("nodes.yaml", "--nodes", "nodes.yaml", "--format", "json", nodes=f"{DUMP_YAML}---\n{WEB}", web=None)
+    assert done.nodes_of("Deployment shop/web") == ["w1", "w3"]
+
+
+def test_an_operating_system_that_no_node_tells_is_taken_for_granted_and_that_is_said(place: Place) -> None:
+    selecting = WEB.replace("      affinity:", "      nodeSelector: {kubernetes.io/os: linux}\n      affinity:")
+    done = place("web.yaml", "--nodes", "nodes.yaml", "--format", "json", web=selecting)
+    assert done.code == 0
+    assert done.plan["workloads"][0]["notes"] == ["no node carries kubernetes.io/os, so all are taken to have kubernetes.io/os=linux"]
+
+
+def test_an_object_that_is_there_twice_is_placed_once(place: Place) -> None:
+    done = place("web.yaml", "again.yaml", "--nodes", "nodes.yaml", "--format", "json", again=f"# an overlay\n{WEB}")
+    assert [each["key"] for each in done.plan["workloads"]] == ["Deployment shop/web"]
+    assert done.plan["workloads"][0]["notes"] == ["it is there again in again.yaml:4, which is left out here"]
+
+
+# Running pods.
+
+
+def running(name: str, node: str, **labels: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "shop", "labels": labels},
+        "spec": {"nodeName": node, "containers": [{"name": "c"}]},
+    }
+
+
+def test_pods_that_run_already_take_their_room(place: Place, tmp_path: Path) -> None:
+    dump = {"apiVersion": "v1", "kind": "List", "items": [running("old", "w1", app="web")]}
+    (tmp_path / "pods.json").write_text(json.dumps(dump), encoding="utf-8")
+    done = place("web.yaml", "--nodes", "nodes.yaml", "--pods", "pods.json", "--format", "json")
+    assert (done.code, done.nodes_of("Deployment shop/web")) == (1, ["w2", None])
+
+
+def test_an_empty_dump_of_pods_is_one(place: Place, tmp_path: Path) -> None:
+    (tmp_path / "pods.json").write_text('{"apiVersion": "v1", "kind": "List", "items": []}', encoding="utf-8")
+    assert place("web.yaml", "--nodes", "nodes.yaml", "--pods", "pods.json").code == 0
+
+
+def test_a_pod_that_can_be_none_is_refused_at_its_place(place: Place) -> None:
+    pods = "kind: List\napiVersion: v1\nitems:\n- kind: Pod\n  apiVersion: v1\n  metadata: {name: p}\n  spec: {affinity: 5}\n"
+    done = place("web.yaml", "--nodes", "nodes.yaml", "--pods", "pods.yaml", pods=pods)
+    assert (done.code, done.err) == (2, "afflint: pods.yaml:4:3: Pod 'default/p': spec.affinity is the number 5, not a map\n")
+
+
+# Reports.
+
+
+def test_the_json_report_keeps_to_its_schema(place: Place) -> None:
+    import jsonschema
+
+    schema = json.loads((Path(directory("schemas")) / "place.schema.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    for folder in (CUSTOMAPP, TYPO):
+        jsonschema.Draft202012Validator(schema).validate(
+            place(folder, "--lose", "each:node", "--lose", "each:zone", "--format", "json").plan
+        )
+
+
+def test_the_page_is_self_contained(place: Place, tmp_path: Path) -> None:
+    done = place(CUSTOMAPP, "--lose", "each:node", "--format", "html", "--output", "page.html")
+    assert (done.code, done.out) == (1, "")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>")
+    assert not re.findall(r"""(?:src|href)\s*=\s*["']?(?:https?:)?//|@import|url\(\s*["']?(?:https?:)?//""", page)
+    assert all(word in page for word in ("worker-1", "database", "appliance", "cache"))
+
+
+def test_nodes_are_grouped_by_any_label(place: Place) -> None:
+    assert place("web.yaml", "--nodes", "nodes.yaml").out.startswith("2 nodes by topology.kubernetes.io/zone\n  zone a  w1\n  zone b  w2\n")
+    assert place("web.yaml", "--nodes", "nodes.yaml", "--by", "rack").out.startswith("2 nodes by rack\n")
+    assert place("web.yaml", "--nodes", "nodes.yaml", "--by", "rack", "--format", "json").plan["groupBy"] == "rack"
+
+
+def test_hostile_names_do_not_reach_the_terminal(place: Place) -> None:
+    hostile = NODES.replace("rack: r1}", 'rack: "\\e[31m"}', 1)
+    done = place("web.yaml", "--nodes", "nodes.yaml", "--by", "rack", nodes=hostile)
+    assert "\x1b" not in done.out + done.err
+    bad = place("web.yaml", "--nodes", "nodes.yaml", "--lose", "\x1b[31m")
+    assert (bad.code, "\x1b" in bad.err) == (2, False)
