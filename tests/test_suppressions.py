@@ -1,0 +1,408 @@
+"""Comments and annotations that silence findings: what each form covers, and what is said about those that silence nothing."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from afflint.engine import default_settings
+from afflint.findings import Edit, Finding, Span
+from afflint.reading.documents import read
+from afflint.reading.sources import Source
+from afflint.run import Options, Outcome, run
+
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata:
+  name: web
+spec:
+  nodeSelector:
+    a: 5
+    b: 6
+  tolerations:
+  - {key: "", operator: Equal, value: x}
+  containers:
+  - {name: web, image: "web:1"}
+"""
+ALL = ["7:8 wrong-type", "8:8 wrong-type", "10:25 invalid-toleration"]
+
+
+def outcome(*texts: str, options: Options | None = None) -> Outcome:
+    sources = [Source(f"{chr(97 + number)}.yaml", "", text.encode()) for number, text in enumerate(texts)]
+    return run(sources, default_settings(), options or Options())
+
+
+def found(*texts: str) -> list[str]:
+    """``line:column rule`` of what is not silenced, the file before it where there are several."""
+    several = len(texts) > 1
+    findings = outcome(*texts).findings
+    return [f"{each.file + ':' if several else ''}{each.span.line}:{each.span.column} {each.rule}" for each in findings]
+
+
+def at(line: int, addition: str, text: str = POD) -> str:
+    """The text with something added to the end of a line."""
+    lines = text.split("\n")
+    lines[line - 1] += addition
+    return "\n".join(lines)
+
+
+def before(line: int, addition: str, text: str = POD) -> str:
+    """The text with a line put in before another, as far in as that is."""
+    lines = text.split("\n")
+    indent = len(lines[line - 1]) - len(lines[line - 1].lstrip())
+    lines.insert(line - 1, " " * indent + addition)
+    return "\n".join(lines)
+
+
+def messages(text: str, rule: str) -> list[str]:
+    return [each.message for each in outcome(text).findings if each.rule == rule]
+
+
+def edited(text: str, finding: Finding) -> str:
+    """The text with the edits of a finding's fix applied."""
+    assert finding.fix is not None
+    assert finding.fix.safe
+    for span, replacement in reversed(finding.fix.edits):
+        starts = [0]
+        for line in text.splitlines(keepends=True):
+            starts.append(starts[-1] + len(line))
+        start, end = starts[span.line - 1] + span.column - 1, starts[span.end_line - 1] + span.end_column - 1
+        text = text[:start] + replacement + text[end:]
+    return text
+
+
+def test_without_a_suppression_all_is_found() -> None:
+    assert found(POD) == ALL
+
+
+# The forms.
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "  # afflint: ignore[wrong-type] -- the operator fills it in",
+        " # afflint: ignore[wrong-type]",
+        "\t#afflint:ignore[wrong-type]",
+        "  #  afflint:  ignore [ wrong-type ]  -- why",
+        "  # afflint: ignore[wrong-type, invalid-toleration]",
+        "  # a note  # afflint: ignore[wrong-type]",
+        "  # afflint: ignore",
+        "  # afflint: ignore -- all of it",
+        "  # afflint: ignore[admission]",
+        "  # afflint: ignore[all]",
+    ],
+)
+def test_at_the_end_of_a_line_it_covers_that_line(comment: str) -> None:
+    remaining = [each for each in found(at(7, comment)) if "unused" not in each]
+    assert remaining == ALL[1:]
+
+
+def test_how_many_were_silenced_is_counted() -> None:
+    summary = outcome(at(7, " # afflint: ignore[wrong-type]")).summary
+    assert (summary.suppressed, summary.errors) == (1, 2)
+
+
+def test_another_rule_is_not_silenced() -> None:
+    assert found(at(10, " # afflint: ignore[label-not-on-template]")) == ALL
+
+
+def test_on_a_line_of_its_own_it_covers_the_next_node_and_all_below_it() -> None:
+    assert found(before(6, "# afflint: ignore[wrong-type] -- both")) == ["11:25 invalid-toleration"]
+    assert found(before(7, "# afflint: ignore[wrong-type] -- this one")) == ["9:8 wrong-type", "11:25 invalid-toleration"]
+    # A list item is a node as well, and so is the whole spec.
+    assert found(before(10, "# afflint: ignore[invalid-toleration]")) == ALL[:2]
+    assert found(before(5, "# afflint: ignore[admission]")) == []
+
+
+def test_comments_and_blank_lines_may_stand_between_it_and_the_node() -> None:
+    text = POD.replace("  nodeSelector:", "  # afflint: ignore[wrong-type]\n\n  # more about it\n  nodeSelector:")
+    assert found(text) == ["13:25 invalid-toleration"]
+
+
+def test_several_comments_in_a_row_cover_the_same_node() -> None:
+    text = before(5, "# afflint: ignore[wrong-type]", before(5, "# afflint: ignore[invalid-toleration]"))
+    assert found(text) == []
+
+
+def test_behind_the_last_node_it_covers_nothing() -> None:
+    assert found(POD + "  # afflint: ignore[wrong-type]\n") == [*ALL, "13:3 unused-suppression"]
+
+
+def test_a_document_is_covered_from_wherever_the_comment_stands() -> None:
+    for line in (1, 6, 12):
+        text = before(line, "# afflint: ignore-document[wrong-type]")
+        remaining = found(text)
+        assert remaining == [f"{10 if line == 12 else 11}:25 invalid-toleration"]
+    two = f"{POD}---\n{before(12, '# afflint: ignore-document')}---\n{POD}"
+    assert found(two) == [*ALL, "34:8 wrong-type", "35:8 wrong-type", "37:25 invalid-toleration"]
+
+
+def test_a_file_is_covered_from_wherever_the_comment_stands() -> None:
+    comment = "# afflint: ignore-file[wrong-type] -- rendered"
+    expected = ["10:25 invalid-toleration", "23:25 invalid-toleration"]
+    assert found(f"{POD}---\n{POD}{comment}\n") == expected
+    assert found(f"{POD}---\n{POD}---\n{comment}\n") == expected
+    # The place where most people look first: above everything, with or without a separator behind it.
+    assert found(f"{comment}\n{POD}---\n{POD}") == ["11:25 invalid-toleration", "24:25 invalid-toleration"]
+    assert found(f"{comment}\n---\n{POD}---\n{POD}") == ["12:25 invalid-toleration", "25:25 invalid-toleration"]
+    # Or in a document that afflint does not read otherwise.
+    assert found(f"kind: ConfigMap {comment}\n---\n{POD}") == ["12:25 invalid-toleration"]
+
+
+def test_a_file_covers_no_other_file() -> None:
+    assert found("# afflint: ignore-file\n" + POD, POD) == [f"b.yaml:{each}" for each in ALL]
+
+
+def test_an_annotation_covers_its_object() -> None:
+    annotated = POD.replace("  name: web\n", '  name: web\n  annotations:\n    afflint.dev/ignore: "wrong-type: set by the operator"\n')
+    assert found(annotated) == ["12:25 invalid-toleration"]
+    several = annotated.replace("wrong-type:", "wrong-type, invalid-toleration:")
+    assert found(several) == []
+    lines = annotated.replace('"wrong-type: set by the operator"', "|\n      wrong-type: here\n      invalid-toleration: there")
+    assert found(lines) == []
+    assert found(f"{annotated}---\n{POD}") == ["12:25 invalid-toleration", "22:8 wrong-type", "23:8 wrong-type", "25:25 invalid-toleration"]
+
+
+def test_an_annotation_of_a_list_item_covers_that_item() -> None:
+    item = "- " + POD.rstrip("\n").replace("\n", "\n  ") + "\n"
+    annotated = item.replace("    name: web\n", "    name: web\n    annotations: {afflint.dev/ignore: 'admission: old'}\n")
+    text = f"apiVersion: v1\nkind: List\nitems:\n{item}{annotated}{item}"
+    assert found(text) == [f"{line}:{column} {rule}" for first in (3, 28) for line, column, rule in [
+        (first + 7, 10, "wrong-type"), (first + 8, 10, "wrong-type"), (first + 10, 27, "invalid-toleration"),
+    ]]  # fmt: skip
+
+
+def test_comments_cover_items_of_a_list_in_any_indentation() -> None:
+    item = "  - " + POD.rstrip("\n").replace("\n", "\n    ") + "\n"
+    text = f"apiVersion: v1\nkind: List\nitems:\n  # afflint: ignore\n{item}{item}"
+    assert found(text) == ["23:12 wrong-type", "24:12 wrong-type", "26:29 invalid-toleration"]
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_line_breaks_and_marks_do_not_matter(newline: str, mark: str) -> None:
+    text = mark + before(5, "# afflint: ignore[wrong-type]").replace("\n", newline)
+    assert found(text) == ["11:25 invalid-toleration"]
+    assert found(mark + at(8, " # afflint: ignore[wrong-type]").replace("\n", newline)) == [ALL[0], ALL[2]]
+    assert found(mark + (POD + "# afflint: ignore-document[wrong-type]\n").replace("\n", newline)) == ALL[2:]
+
+
+def test_a_value_that_stands_elsewhere_is_silenced_where_it_stands() -> None:
+    text = POD.replace("a: 5", "a: &five 5").replace("b: 6", "b: *five")
+    assert found(text)[:2] == ["7:14 wrong-type", "7:14 wrong-type"]
+    assert found(at(7, " # afflint: ignore[wrong-type]", text)) == ["10:25 invalid-toleration"]
+
+
+# What is no comment.
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "    text: 'web # afflint: ignore-document'",
+        '    text: "web # afflint: ignore-document"',
+        "    text: |\n      # afflint: ignore-document",
+        "    text: >-\n      web\n      web # afflint: ignore-document",
+        '    text: "web\n      # afflint: ignore-document"',
+        "    text: web#afflint:ignore-document",
+        "    text: afflint:ignore-document",
+    ],
+)
+def test_in_a_text_it_is_text(line: str) -> None:
+    text = POD.replace("  name: web\n", f"  name: web\n  annotations:\n{line}\n")
+    assert [each.split()[1] for each in found(text)] == ["wrong-type", "wrong-type", "invalid-toleration"]
+
+
+def test_in_a_key_it_is_text() -> None:
+    assert found(POD.replace("{name: web,", "{'# afflint: ignore-document': x, name: web,")) == ALL
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "    text: 'web # afflint: nonsense' # afflint: ignore-document",
+        "    text: | # afflint: ignore-document\n      web",
+        "    text: >-  # afflint: ignore-document\n      web\n\n      web",
+        "    text:  # afflint: ignore-document\n      web",
+        "    text: |\n      web\n    # afflint: ignore-document",
+        "    text: |\n      web\n# afflint: ignore-document",
+        '    text: "web" # afflint: ignore-document',
+    ],
+)
+def test_behind_a_text_it_is_a_comment(line: str) -> None:
+    assert found(POD.replace("  name: web\n", f"  name: web\n  annotations:\n{line}\n")) == []
+
+
+# What is misunderstood.
+
+
+@pytest.mark.parametrize(
+    ("comment", "message"),
+    [
+        ("ignore[wrong-typ]", "there is no rule `wrong-typ`; did you mean `wrong-type`?"),
+        ("ignore[wrong_type]", "there is no rule `wrong_type`; did you mean `wrong-type`?"),
+        ("ignore[admision]", "there is no rule `admision`; did you mean `admission`?"),
+        ("ignore[wrong-type, qqq]", "there is no rule `qqq`"),
+        ("ignore[]", "an empty list of rules silences nothing"),
+        ("ignore[ , ]", "an empty list of rules silences nothing"),
+        ("ignroe[wrong-type]", "`ignroe[wrong-type]` is no instruction to afflint; did you mean `ignore[rule] -- why`?"),
+        ("Ignore[wrong-type]", "`Ignore[wrong-type]` is no instruction to afflint; did you mean `ignore[rule] -- why`?"),
+        ("ignore-fle", "`ignore-fle` is no instruction to afflint; did you mean `ignore-file[rule] -- why`?"),
+        ("ignore-all", "`ignore-all` is no instruction to afflint; did you mean `ignore-file[rule] -- why`?"),
+        ("ignore[wrong-type", "`ignore[wrong-type` is no instruction to afflint; did you mean `ignore[rule] -- why`?"),
+        ("ignore wrong-type", "`ignore wrong-type` is no instruction to afflint; did you mean `ignore[rule] -- why`?"),
+        ("", '`""` is no instruction to afflint; did you mean `ignore[rule] -- why`?'),
+    ],
+)
+def test_a_comment_that_is_misspelt_is_a_finding_of_its_own(comment: str, message: str) -> None:
+    text = POD + f"  # afflint: {comment}\n"
+    assert messages(text, "invalid-suppression") == [message]
+    [finding] = [each for each in outcome(text).findings if each.rule == "invalid-suppression"]
+    assert finding.span == Span(13, 3, 13, len(f"  # afflint: {comment}".rstrip()) + 1)
+
+
+def test_an_annotation_that_is_misspelt_is_a_finding_of_its_own() -> None:
+    text = POD.replace("  name: web\n", '  name: web\n  annotations: {afflint.dev/ignore: "wrong-typ: why"}\n')
+    assert messages(text, "invalid-suppression") == ["there is no rule `wrong-typ`; did you mean `wrong-type`?"]
+    assert "5:37 invalid-suppression" in found(text)
+
+
+def test_the_rules_that_are_known_are_silenced_all_the_same() -> None:
+    assert found(at(7, " # afflint: ignore[wrong-type, qqq]")) == ["7:10 invalid-suppression", *ALL[1:]]
+
+
+# What silences nothing.
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        (at(4, " # afflint: ignore[wrong-type]"), "4:13"),
+        (at(4, "  # about it  # afflint: ignore[wrong-type] -- why  "), "4:26"),
+        (before(11, "# afflint: ignore[wrong-type]"), "11:3"),
+        (before(11, "# about it # afflint: ignore[wrong-type]"), "11:14"),
+        (before(1, "# afflint: ignore[wrong-type]"), "1:1"),
+        (POD + "# afflint: ignore[wrong-type]\n", "13:1"),
+        (POD + "# afflint: ignore[wrong-type]", "13:1"),
+        (POD + "---\nkind: Service # afflint: ignore-document[wrong-type]\n", "14:15"),
+        (f"# afflint: ignore-file[empty-topology-key]\n---\n{POD}", "1:1"),
+        (at(4, " # afflint: ignore[wrong-type]").replace("\n", "\r\n"), "4:13"),
+        (before(11, "# afflint: ignore[wrong-type]").replace("\n", "\r\n"), "11:3"),
+        (before(11, "# \u00e9 # afflint: ignore[wrong-type]"), "11:7"),
+    ],
+)
+def test_it_is_reported_with_a_fix_that_removes_nothing_else(text: str, place: str) -> None:
+    [finding] = [each for each in outcome(text).findings if each.rule == "unused-suppression"]
+    assert f"{finding.span.line}:{finding.span.column}" == place
+    after = edited(text, finding)
+    assert "afflint" not in after
+    assert _data(after) == _data(text)
+    assert after.count("\n") >= text.count("\n") - 1
+    assert not [each for each in outcome(after).findings if each.rule == "unused-suppression"]
+
+
+def _data(text: str) -> list[object]:
+    return [read(part.encode(), 0, 0).data for part in text.split("---")]
+
+
+def test_of_several_rules_those_are_named_that_silence_nothing() -> None:
+    text = at(7, " # afflint: ignore[wrong-type, invalid-toleration, empty-topology-key]")
+    assert messages(text, "unused-suppression") == ["this suppression silences nothing of `invalid-toleration`, `empty-topology-key`"]
+    [finding] = [each for each in outcome(text).findings if each.rule == "unused-suppression"]
+    assert finding.fix is None  # One of them is needed.
+
+
+def test_without_rules_it_is_reported_when_nothing_at_all_is_there() -> None:
+    assert messages(at(4, " # afflint: ignore"), "unused-suppression") == ["this suppression silences nothing"]
+    assert found(at(7, " # afflint: ignore")) == ALL[1:]
+
+
+def test_rules_that_may_find_something_in_another_run_are_given_the_benefit_of_the_doubt() -> None:
+    # It needs other files; it is off by default; it is a category.
+    for name in ("label-not-on-template", "hard-anti-affinity-topology", "labels", "all"):
+        assert found(at(4, f" # afflint: ignore[{name}]")) == ALL
+
+
+def test_an_annotation_that_silences_nothing_is_reported_without_a_fix() -> None:
+    text = POD.replace("  name: web\n", '  name: web\n  annotations: {afflint.dev/ignore: "empty-topology-key: why"}\n')
+    [finding] = [each for each in outcome(text).findings if each.rule == "unused-suppression"]
+    assert (finding.span, finding.fix) == (Span(5, 37, 5, 62), None)
+
+
+# Around it.
+
+
+def test_with_no_ignore_nothing_is_silenced_and_nothing_unused() -> None:
+    text = at(4, " # afflint: ignore[wrong-type]", before(6, "# afflint: ignore[wrong-type]"))
+    shown = outcome(text, options=Options(inline=False))
+    assert [each.rule for each in shown.findings] == ["wrong-type", "wrong-type", "invalid-toleration"]
+    assert shown.summary.suppressed == 0
+
+
+def test_what_a_file_may_ignore_by_configuration_does_not_count_as_silenced() -> None:
+    options = Options(ignored_in=lambda name: frozenset(["wrong-type"]) if name == "a.yaml" else frozenset())
+    text = at(7, " # afflint: ignore[wrong-type]")
+    assert [f"{each.span.line} {each.rule}" for each in outcome(text, options=options).findings] == [
+        "7 unused-suppression", "10 invalid-toleration",
+    ]  # fmt: skip
+
+
+DEPLOYMENT = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+  namespace: shop
+  labels:
+    tier: front
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers: [{name: web, image: "web:1"}]
+"""
+SERVICE = "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}\nspec: {selector: {tier: front}, ports: [{port: 80}]}\n"
+
+
+def test_what_shows_only_across_files_is_silenced_in_the_file_it_is_in() -> None:
+    assert "a.yaml:7:5 label-not-on-template" in found(DEPLOYMENT, SERVICE)
+    silenced = found(at(7, " # afflint: ignore[label-not-on-template]", DEPLOYMENT), SERVICE)
+    assert "a.yaml:7:5 label-not-on-template" not in silenced
+    assert not [each for each in silenced if "suppression" in each]
+    assert "a.yaml:7:5 label-not-on-template" in found(DEPLOYMENT, "# afflint: ignore-file\n" + SERVICE)
+
+
+def test_a_file_without_manifests_is_not_looked_at() -> None:
+    assert found("kind: ConfigMap # afflint: nonsense\n") == []
+
+
+# However many there are.
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        POD.replace("    a: 5\n", "".join(f"    a{number}: 5 # afflint: ignore[wrong-type]\n" for number in range(10_000))),
+        POD.replace("    a: 5\n", "".join(f"    # afflint: ignore\n    a{number}: 5\n" for number in range(10_000))),
+        "".join("# afflint: ignore-file[wrong-type]\n" for _ in range(10_000)) + POD,
+        "".join(f"# afflint: ignore[x{number}]\n" for number in range(10_000)) + POD,
+        POD.replace("    a: 5\n", "".join(f"    a{number}: 'x' # afflint: ignore[empty-topology-key]\n" for number in range(10_000))),
+    ],
+    ids=["at the end of lines", "on lines of their own", "for the file", "of no rule", "unused"],
+)
+def test_ten_thousand_of_them_take_no_longer_than_the_manifest(text: str) -> None:
+    started = time.process_time()
+    outcome(text)
+    assert time.process_time() - started < 6
+
+
+def test_the_edits_of_unused_suppressions_do_not_overlap() -> None:
+    text = POD + "# afflint: ignore[wrong-type]\n# afflint: ignore[wrong-type]\n"
+    edits: list[Edit] = [
+        edit for each in outcome(text).findings if each.fix and each.rule == "unused-suppression" for edit in each.fix.edits
+    ]
+    assert [tuple(edit.span) for edit in edits] == [(13, 1, 14, 1), (14, 1, 15, 1)]
