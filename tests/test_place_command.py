@@ -277,6 +277,13 @@ def test_nodes_beside_the_manifests_are_read_once_even_if_they_are_named_too(pla
     assert place(".", "--nodes", "./nodes.yaml", "--nodes", "nodes.yaml", nodes=DUMP_YAML).code == 0
 
 
+def test_nodes_that_are_named_are_the_only_ones(place: Place) -> None:
+    done = place(".", "--nodes", "nodes.yaml", "--format", "json", more="nodes: [{name: w1}, {name: w9}]\n")
+    assert [node["name"] for node in done.plan["nodes"]] == ["w1", "w2"], "as for `afflint check`"
+    twice = place(".", more="nodes: [{name: w1}, {name: w9}]\n")
+    assert (twice.code, twice.err) == (2, "afflint: nodes.yaml:2:12: node 'w1' is there twice: also in more.yaml\n")
+
+
 def test_workloads_in_the_file_of_the_nodes_are_placed(place: Place) -> None:
     done = place("nodes.yaml", "--nodes", "nodes.yaml", "--format", "json", nodes=f"{DUMP_YAML}---\n{WEB}", web=None)
     assert done.nodes_of("Deployment shop/web") == ["w1", "w3"]

@@ -39,14 +39,14 @@ def stage(
 ) -> Stage:
     """Read the workloads (and nodes) in ``sources``, the nodes in ``node_files`` and the running pods in ``pod_files``.
 
-    A file of nodes may be among the sources as well. With ``resources`` what pods request and what nodes have counts.
+    Nodes among the sources count where no file of nodes is named. With ``resources`` what pods request and what nodes have counts.
 
     Raises NodeFileError when there are no nodes, something that can be none, or pods that can be none.
     """
     nodes: list[NodeFact] = []
     for source in _each_once(node_files):
         nodes += read_nodes(source.name, _bytes(source), nodes)
-    known, running_files = {_identity(source) for source in node_files}, {_identity(source) for source in pod_files}
+    running_files = {_identity(source) for source in pod_files}
     reader = _Reader(custom, resources)
     makers: dict[str, PodMaker] = {}
     beside: dict[str, list[Any]] = {"namespaces": [], "services": []}
@@ -61,7 +61,7 @@ def stage(
                 _add(makers, reader.maker(manifest, source.name))
             elif manifest.kind.name in _BESIDE and not manifest.kind.template and reader.is_sound(manifest, source.name):
                 beside[_BESIDE[manifest.kind.name]].append(manifest.data)
-        if has_nodes and _identity(source) not in known:
+        if has_nodes and not node_files:
             nodes += read_nodes(source.name, data, nodes)
     if not nodes:
         raise NodeFileError(

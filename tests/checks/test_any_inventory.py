@@ -45,7 +45,7 @@ taints = st.lists(
     max_size=2,
 )
 node = st.fixed_dictionaries({"labels": labels}, optional={"taints": taints, "unschedulable": st.booleans()})
-selector = st.none() | st.just({}) | st.builds(lambda app: {"matchLabels": {"app": app}}, st.sampled_from(APPS))
+selector: st.SearchStrategy[Any] = st.none() | st.just({}) | st.builds(lambda app: {"matchLabels": {"app": app}}, st.sampled_from(APPS))
 term = st.fixed_dictionaries(
     {"topologyKey": st.sampled_from(KEYS), "labelSelector": selector},
     optional={"namespaces": st.just(["shop"]), "namespaceSelector": st.just({}), "matchLabelKeys": st.just(["pod-template-hash"])},

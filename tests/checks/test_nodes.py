@@ -53,7 +53,7 @@ def test_where_many_lack_it_the_first_stands_for_all() -> None:
     nodes = "".join(f"- {{name: w{number:02}, labels: {{disk: fast}}}}\n" for number in range(20)) + "- {name: x, labels: {rack: a}}\n"
     assert said("inconsistent-node-labels", nodes, labels_of(apart("rack", required=False))) == [
         (
-            "nodes.yaml:2:15 warning: 20 nodes lack (node w00 is the first) the label `rack`, by which Deployment web is placed: "
+            "nodes.yaml:2:15 warning: 20 nodes, w00 the first of them, lack the label `rack`, by which Deployment web is placed: "
             "preferences pass over such a node"
         )
     ]

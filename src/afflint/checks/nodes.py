@@ -59,7 +59,7 @@ def _lacks(node: NodeFact, key: str, users: list[_User], nodes: int = 1) -> Flee
     titles = list(dict.fromkeys(user.title for user in users))
     verb = "is" if len(titles) == 1 else "are"
     effects = "; ".join(dict.fromkeys(user.effect for user in users))
-    who = f"node {node.name} lacks" if nodes == 1 else f"{nodes} nodes lack (node {node.name} is the first)"
+    who = f"node {node.name} lacks" if nodes == 1 else f"{nodes} nodes, {node.name} the first of them, lack"
     message = f"{who} the label {quoted(key)}, by which {few(titles)} {verb} placed: {effects}"
     remedy = f"Label it as the others are: `kubectl label node {node.name} {key}=…`; or keep the pods off it."
     severity: Severity = "error" if any(user.severity == "error" for user in users) else "warning"
