@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from afflint.checks.match import NEWEST, FleetMatch, Match, Place, Target
-from afflint.facts import Facts, Pods, Reach, facts_of
+from afflint.checks.match import NEWEST, FleetMatch, Match, Target
+from afflint.facts import Facts, Pods, Reach, Site, facts_of
 from afflint.findings import NO_OBJECT, Edit, Finding, Fix, ObjectRef, Path, Related, Severity, Span, field_of
 from afflint.fleet import Fleet
 from afflint.kube.kinds import NAMES, Kind
@@ -107,7 +107,9 @@ class Checker:
         for manifest in manifests:
             for rule, check in self._checks.of(manifest):
                 for match in check(manifest, self._settings.target):
-                    yield self._finding(rules()[rule], match, name, document, manifest.base, manifest.ref)
+                    span = document.locate(match.path, key=match.key)
+                    site = Site(name, document.index, manifest.base)
+                    yield self._finding(rules()[rule], match, site, span, manifest.ref)
 
     # Reduce: all files together.
 
@@ -118,11 +120,13 @@ class Checker:
         selected = self._settings.selected
         if selected.isdisjoint(FLEET_CHECKS) and (not nodes or selected.isdisjoint(node_checks())):
             return
-        fleet = Fleet(facts)
-        locator = _Locator(self._triage, read)
-        for rule, found in self._fleet_matches(fleet, nodes):
-            if wanted(found.site.file):
-                yield self._fleet_finding(rules()[rule], found, locator)
+        matches = [(rule, found) for rule, found in self._fleet_matches(Fleet(facts), nodes) if wanted(found.site.file)]
+        spans = _spans((place for _, found in matches for place in _places(found)), self._triage, read)
+        for rule, found in matches:
+            first, *others = (spans[place] for place in _places(found))
+            finding = self._finding(rules()[rule], found.match, found.site, first, found.ref)
+            related = zip(found.match.related, others, strict=True)
+            yield finding._replace(related=tuple(Related(place.file, span, place.message) for place, span in related))
 
     def _fleet_matches(self, fleet: Fleet, nodes: Sequence[NodeFact]) -> Iterator[tuple[str, FleetMatch]]:
         selected, target = self._settings.selected, self._settings.target
@@ -138,12 +142,6 @@ class Checker:
                 if rule in selected:
                     for found in node_check(fleet, view, target):
                         yield rule, found
-
-    def _fleet_finding(self, rule: Rule, found: FleetMatch, locator: _Locator) -> Finding:
-        site, match = found.site, found.match
-        document = locator.document(site.file, site.document)
-        finding = self._finding(rule, match, site.file, document, site.base, found.ref)
-        return finding._replace(related=tuple(locator.related(place) for place in match.related))
 
     # Suppressions, once all findings of a file are known.
 
@@ -174,13 +172,12 @@ class Checker:
 
     # Findings.
 
-    def _finding(self, rule: Rule, match: Match, name: str, document: Document, base: Path, ref: ObjectRef) -> Finding:
-        span = document.locate(match.path, key=match.key)
+    def _finding(self, rule: Rule, match: Match, site: Site, span: Span, ref: ObjectRef) -> Finding:
         field = match.path if match.field is None else match.field
         fix = None
         if match.replacement is not None and rule.fix != "none":
             fix = Fix(rule.fix == "safe", (Edit(span, match.replacement),))
-        finding = self._stamp(rule, match.message, match.help, name, document.index, span, ref, field[len(base) :], fix)
+        finding = self._stamp(rule, match.message, match.help, site.file, site.document, span, ref, field[len(site.base) :], fix)
         return finding._replace(severity=match.severity) if match.severity and rule.name not in self._severities else finding
 
     def _stamp(
@@ -219,36 +216,43 @@ def _sorted_facts(facts: Sequence[Pods | Reach]) -> Facts:
     return Facts(pods, tuple(each for each in facts if isinstance(each, Reach)))
 
 
-class _Locator:
-    """Opens the few documents again that cross-manifest findings point into."""
+_Spot = tuple[str, int, Path, bool]
+"""A place by file, document, path, and whether its key is meant."""
 
-    def __init__(self, reader: triage.Triage, read: Reader) -> None:
-        self._triage = reader
-        self._read = read
-        self._file = ""
-        self._documents: dict[int, Document] = {}
-        self._spans: dict[tuple[str, int, Path, bool], Span] = {}
 
-    def document(self, file: str, index: int) -> Document:
-        """A document of a file; an empty one when the file has changed or gone in the meantime."""
-        if file != self._file:
-            try:
-                data = documents.to_utf8(self._read(file))
-            except (OSError, UnicodeDecodeError):
-                data = b""
-            self._file, self._documents = file, {each.index: each for each in self._triage.documents(data)}
-            if index not in self._documents and data:
-                # A list of nodes written by hand names no kind.
-                self._documents |= {
-                    index: documents.read(piece, index, line) for index, (piece, line, _) in enumerate(documents.split(data))
-                }
-        return self._documents.get(index) or Document(b"", index, 0)
+def _places(found: FleetMatch) -> Iterator[_Spot]:
+    """The place of a match and its related places."""
+    yield found.site.file, found.site.document, found.match.path, found.match.key
+    for place in found.match.related:
+        yield place.file, place.document, place.path, place.key
 
-    def related(self, place: Place) -> Related:
-        key = place.file, place.document, place.path, place.key
-        if key not in self._spans:
-            self._spans[key] = self.document(place.file, place.document).locate(place.path, key=place.key)
-        return Related(place.file, self._spans[key], place.message)
+
+def _spans(spots: Iterable[_Spot], reader: triage.Triage, read: Reader) -> dict[_Spot, Span]:
+    """Where these places are: the few files that cross-manifest findings point into are opened again, each once."""
+    by_file: dict[str, dict[_Spot, None]] = {}
+    for spot in spots:
+        by_file.setdefault(spot[0], {})[spot] = None
+    found: dict[_Spot, Span] = {}
+    for file, asked in by_file.items():
+        at_hand = _documents_again(file, {index for _, index, _, _ in asked}, reader, read)
+        for spot in asked:
+            _, index, path, key = spot
+            # A file that has changed or gone in the meantime has no such document.
+            found[spot] = (at_hand.get(index) or Document(b"", index, 0)).locate(path, key=key)
+    return found
+
+
+def _documents_again(file: str, indexes: set[int], reader: triage.Triage, read: Reader) -> dict[int, Document]:
+    try:
+        data = documents.to_utf8(read(file))
+    except (OSError, UnicodeDecodeError):
+        return {}
+    found = {document.index: document for document in reader.documents(data) if document.index in indexes}
+    if not indexes <= found.keys():
+        # A list of nodes written by hand names no kind.
+        pieces = enumerate(documents.split(data))
+        found |= {index: documents.read(piece, index, line) for index, (piece, line, _) in pieces if index in indexes - found.keys()}
+    return found
 
 
 def default_settings(names: Sequence[str] | None = None) -> Settings:

@@ -175,17 +175,26 @@ def _check_source(checker: Checker, source: Source) -> FileResult:
 
 
 def _in_processes(sources: Sequence[Source], settings: Settings, options: Options) -> Iterator[FileResult]:
+    """The same in several processes, this one among them: what it checks itself need not travel.
+
+    The others take chunks from the front, this one from the back, until they meet.
+    """
     from concurrent.futures import ProcessPoolExecutor
 
     remaining = iter(sources)
     chunks = list(iter(lambda: list(islice(remaining, _CHUNK)), []))
-    with ProcessPoolExecutor(options.jobs, initializer=_start_worker, initargs=(settings,)) as executor:
-        done = 0
-        for results in executor.map(_check_chunk, chunks):
-            yield from results
-            done += len(results)
+    checker = Checker(settings)
+    own: dict[int, list[FileResult]] = {}
+    with ProcessPoolExecutor(options.jobs - 1, initializer=_start_worker, initargs=(settings,)) as executor:
+        futures = [executor.submit(_check_chunk, chunk) for chunk in chunks]
+        for number in reversed(range(len(chunks))):
+            if not futures[number].cancel():
+                break
+            own[number] = [_check_source(checker, source) for source in chunks[number]]
             if options.progress is not None:
-                options.progress(done)
+                options.progress((len(own) + sum(future.done() for future in futures[:number])) * _CHUNK)
+        for number, future in enumerate(futures):
+            yield from own[number] if number in own else future.result()
 
 
 _worker: list[Checker] = []

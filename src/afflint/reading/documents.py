@@ -6,7 +6,7 @@ The fast pass builds plain data; spans are computed only for paths that are aske
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
@@ -52,7 +52,7 @@ class Document:
         self._merged: dict[int, Pairs] = {}
         self._pairs: dict[int, Pairs] = {}
         self._text: str | None = None
-        self._breaks: list[int] | None = None
+        self._breaks: Sequence[int] | None = None
 
     @property
     def empty(self) -> bool:
@@ -201,9 +201,13 @@ class Document:
         line = bisect_right(breaks, index) - 1
         return self.line + line + 1, index - breaks[line] + 1 + (self._column if line == 0 else 0)
 
-    def _line_starts(self) -> list[int]:
+    def _line_starts(self) -> Sequence[int]:
         if self._breaks is None:
-            self._breaks = [0, *(match.end() for match in _LINE_BREAK.finditer(self.text()))]
+            from array import array
+
+            # Not a list: there may be a million of them.
+            self._breaks = array("I", [0])
+            self._breaks.extend(match.end() for match in _LINE_BREAK.finditer(self.text()))
         return self._breaks
 
 

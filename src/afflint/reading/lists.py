@@ -15,11 +15,14 @@ from ruamel.yaml.nodes import MappingNode, SequenceNode
 
 from afflint.findings import Path, Span
 from afflint.reading.documents import Document, convert
-from afflint.reading.nodes import COLLECTION, MAX_DEPTH, MAX_NODES, compose
+from afflint.reading.nodes import COLLECTION, MAX_DEPTH, MAX_NODES, compose, most_nodes
 from afflint.reading.scalars import resolve_plain
 
 _REMEMBERED = 16
 """How many items stay composed: what is located next is mostly close by."""
+
+_MOST_NODES = 4 * MAX_NODES
+"""A List that may hold more than this is refused, too: the data alone of each key and value costs some 100 bytes."""
 
 Item = tuple[int, int, int, int]
 """Where an item's text begins and ends (in bytes), and the line and column, from 0, at which it begins."""
@@ -102,6 +105,8 @@ def _compose_item(part: Document) -> None:
 
 def read_list(raw_bytes: bytes, index: int, line: int) -> Document | None:
     """The document in ``raw_bytes`` if it is a List without faults that can be cut into its items, else None."""
+    if most_nodes(raw_bytes) > _MOST_NODES:
+        return None
     try:
         if raw_bytes[:100].lstrip().startswith(b"{"):
             return _read_json(raw_bytes, index, line)
@@ -215,10 +220,16 @@ def _size(text: str, start: int, end: int) -> int:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
+    # The same few words in every item: one text for all of them takes half of the memory.
+    share = _SHARED.setdefault if len(_SHARED) < _MOST_SHARED else _SHARED.get
+    found = {share(key, key): share(value, value) if type(value) is str and len(value) < _SHORT else value for key, value in pairs}
     if len(found) != len(pairs):
         raise ValueError("a repeated key")
     return found
+
+
+_SHARED: dict[str, str] = {}
+_MOST_SHARED, _SHORT = 20_000, 100
 
 
 def _number(text: str) -> Any:

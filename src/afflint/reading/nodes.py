@@ -81,7 +81,7 @@ def compose(raw_bytes: bytes, most: int = MAX_NODES) -> Any:
 
     Raises YAMLError, TooDeepError, or TooLargeError for a text that may hold more than ``most`` nodes.
     """
-    if len(raw_bytes) > most and _most_nodes(raw_bytes) > most:
+    if len(raw_bytes) > most and most_nodes(raw_bytes) > most:
         raise TooLargeError
     if _may_be_too_deep(raw_bytes):
         index = too_deep_at(raw_bytes)
@@ -122,7 +122,7 @@ def nodes_below(root: Any) -> Iterator[Any]:
             stack.extend(node.value)
 
 
-def _most_nodes(raw_bytes: bytes) -> int:
+def most_nodes(raw_bytes: bytes) -> int:
     """At least as many as there are nodes: each but the first needs one of these characters to itself."""
     return sum(map(raw_bytes.count, (b"\n", b"\r", b":", b",", b"[", b"{", b"- ", b"? ")))
 
