@@ -270,13 +270,17 @@ def _version(text: str | None) -> str | None:
 
 
 def _run(sources: Sequence[Source], context: Sequence[Source], nodes: Sequence[Source], config: Config, options: Options) -> Outcome:
-    from afflint.node_files import NodeFileError
     from afflint.run import run
 
     try:
-        return run(sources, _settings(config), options, context, nodes)
-    except NodeFileError as error:
-        raise click.UsageError(str(error)) from None
+        if not nodes:
+            return run(sources, _settings(config), options, context)
+        from afflint.node_files import NodeFileError
+
+        try:
+            return run(sources, _settings(config), options, context, nodes)
+        except NodeFileError as error:
+            raise click.UsageError(str(error)) from None
     finally:
         if isinstance(options.progress, _Progress):
             options.progress.clear()

@@ -273,8 +273,9 @@ def convert(document: Document) -> None:
 
 
 def _bound_problem(document: Document, error: TooDeepError | TooLargeError) -> Problem:
-    index = error.index if isinstance(error, TooDeepError) else None
-    line, column = document._position(index or 0)
+    if isinstance(error, TooLargeError) or error.index is None:
+        return Problem(str(error), document._start())
+    line, column = document._position(error.index)
     return Problem(str(error), Span(line, column, line, column + 1))
 
 

@@ -22,7 +22,7 @@ _REMEMBERED = 16
 """How many items stay composed: what is located next is mostly close by."""
 
 _MOST_NODES = 4 * MAX_NODES
-"""A List that may hold more than this is refused, too: the data alone of each key and value costs some 100 bytes."""
+"""A List in YAML that may hold more than this is refused, too: the data alone of each key and value costs some 100 bytes."""
 
 Item = tuple[int, int, int, int]
 """Where an item's text begins and ends (in bytes), and the line and column, from 0, at which it begins."""
@@ -105,8 +105,6 @@ def _compose_item(part: Document) -> None:
 
 def read_list(raw_bytes: bytes, index: int, line: int) -> Document | None:
     """The document in ``raw_bytes`` if it is a List without faults that can be cut into its items, else None."""
-    if most_nodes(raw_bytes) > _MOST_NODES:
-        return None
     try:
         if raw_bytes[:100].lstrip().startswith(b"{"):
             return _read_json(raw_bytes, index, line)
@@ -122,7 +120,7 @@ _NEXT_KEY = re.compile(rb"^[^\s#-]", re.MULTILINE)
 def _read_yaml(raw_bytes: bytes, index: int, line: int) -> Document | None:
     """A List in block style, cut before each dash of its items. What a cut would tear apart does not compose, or to more than an item."""
     header = _YAML_ITEMS.search(raw_bytes)
-    if header is None or raw_bytes.count(b"\r") != raw_bytes.count(b"\r\n"):
+    if header is None or most_nodes(raw_bytes) > _MOST_NODES or raw_bytes.count(b"\r") != raw_bytes.count(b"\r\n"):
         return None
     following = _NEXT_KEY.search(raw_bytes, header.end())
     end = following.start() if following else len(raw_bytes)
