@@ -7,6 +7,7 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import NamedTuple
@@ -41,24 +42,28 @@ class Done(NamedTuple):
     megabytes: int
 
 
+def _limited() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT))
+
+
 def check(folder: Path, *options: str) -> Done:
     """Runs afflint over a folder within 1 GiB of address space; the report is JSON."""
     command = [sys.executable, "-m", "afflint", "check", "--no-config", "--jobs", "1", "--format", "json", *options, str(folder)]
     started = time.monotonic()
-    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    done = subprocess.run(
-        command,
-        capture_output=True,
-        env=clean_environment(),
-        check=False,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT)),
-    )
-    seconds = time.monotonic() - started
-    assert done.returncode in (0, 1), done.stderr.decode("utf-8", "replace")[-2000:]
-    assert done.stderr == b""
-    report = json.loads(done.stdout)
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as told:
+        process = subprocess.Popen(command, stdout=out, stderr=told, env=clean_environment(), preexec_fn=_limited)
+        # The usage of this one process; that of all children would hold what other tests started.
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        seconds = time.monotonic() - started
+        out.seek(0)
+        told.seek(0)
+        shown, said = out.read(), told.read()
+    assert process.returncode in (0, 1), said.decode("utf-8", "replace")[-2000:]
+    assert said == b""
+    report = json.loads(shown)
     found = [(os.path.basename(each["file"]), each["rule"]) for each in report["findings"]]
-    return Done(done.returncode, found, seconds, max(before, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss) // 1024)
+    return Done(process.returncode, found, seconds, usage.ru_maxrss // 1024)
 
 
 @pytest.fixture
