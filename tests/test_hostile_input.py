@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -42,28 +41,32 @@ class Done(NamedTuple):
     megabytes: int
 
 
-def _limited() -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT))
+# A process of its own starts afflint: what a process had before it became another counts as its memory, and pytest is large.
+_LAUNCHER = f"""
+import os, resource, subprocess, sys
+limit = lambda: resource.setrlimit(resource.RLIMIT_AS, ({LIMIT}, {LIMIT}))
+process = subprocess.Popen(sys.argv[2:], preexec_fn=limit)
+_, status, usage = os.wait4(process.pid, 0)
+with open(sys.argv[1], "w") as file:
+    file.write(str(usage.ru_maxrss))
+os._exit(os.waitstatus_to_exitcode(status))
+"""
 
 
 def check(folder: Path, *options: str) -> Done:
     """Runs afflint over a folder within 1 GiB of address space; the report is JSON."""
     command = [sys.executable, "-m", "afflint", "check", "--no-config", "--jobs", "1", "--format", "json", *options, str(folder)]
-    started = time.monotonic()
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as told:
-        process = subprocess.Popen(command, stdout=out, stderr=told, env=clean_environment(), preexec_fn=_limited)
-        # The usage of this one process; that of all children would hold what other tests started.
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
+    with tempfile.NamedTemporaryFile("r", encoding="utf-8") as memory:
+        started = time.monotonic()
+        launched = [sys.executable, "-c", _LAUNCHER, memory.name, *command]
+        done = subprocess.run(launched, capture_output=True, env=clean_environment(), check=False)
         seconds = time.monotonic() - started
-        out.seek(0)
-        told.seek(0)
-        shown, said = out.read(), told.read()
-    assert process.returncode in (0, 1), said.decode("utf-8", "replace")[-2000:]
-    assert said == b""
-    report = json.loads(shown)
+        kilobytes = int(memory.read())
+    assert done.returncode in (0, 1), done.stderr.decode("utf-8", "replace")[-2000:]
+    assert done.stderr == b""
+    report = json.loads(done.stdout)
     found = [(os.path.basename(each["file"]), each["rule"]) for each in report["findings"]]
-    return Done(process.returncode, found, seconds, usage.ru_maxrss // 1024)
+    return Done(done.returncode, found, seconds, kilobytes // 1024)
 
 
 @pytest.fixture
