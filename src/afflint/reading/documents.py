@@ -201,6 +201,11 @@ class Document:
         line = bisect_right(breaks, index) - 1
         return self.line + line + 1, index - breaks[line] + 1 + (self._column if line == 0 else 0)
 
+    def _character(self, index: int) -> Span:
+        """The span of one character; an empty one at the end of a line or of the text."""
+        line, column = self._position(index)
+        return Span(line, column, line, column + (self.text()[index : index + 1] not in ("", "\n", "\r")))
+
     def _line_starts(self) -> Sequence[int]:
         if self._breaks is None:
             from array import array
@@ -275,8 +280,7 @@ def convert(document: Document) -> None:
 def _bound_problem(document: Document, error: TooDeepError | TooLargeError) -> Problem:
     if isinstance(error, TooLargeError) or error.index is None:
         return Problem(str(error), document._start())
-    line, column = document._position(error.index)
-    return Problem(str(error), Span(line, column, line, column + 1))
+    return Problem(str(error), document._character(error.index))
 
 
 _TEXT_AFTER = "text after the document separator `---`; only a comment may follow it"
@@ -387,13 +391,12 @@ def _syntax_problem(document: Document, error: Exception) -> Problem:
         index = len(document.raw_bytes[: max(offset, 0)].decode("utf-8", "replace"))
     text = document.text()
     index = min(index, len(text))
-    line, column = document._position(index)
     message = _FRIENDLIER.get(reason, reason)
     if text[index : index + 1] == "?" and reason.startswith("did not find expected ','"):
         message = "an unquoted value with a `?` inside `[ ]` or `{ }`; put it in quotes"
     elif text[index : index + 1] == "\t":
         message = "a tab, which YAML does not allow as indentation; use spaces"
-    return Problem(message, Span(line, column, line, column + 1))
+    return Problem(message, document._character(index))
 
 
 def _count_lines(data: bytes, start: int, end: int) -> int:

@@ -1,0 +1,23 @@
+"""How a run of the command line under limits ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+
+class Ended(NamedTuple):
+    """How a command ended, what it printed, and what it took."""
+
+    code: int
+    out: str
+    err: str
+    seconds: float
+    megabytes: float
+
+    @property
+    def lines(self) -> list[str]:
+        return self.out.splitlines()
+
+
+Afflint = Callable[..., Ended]
