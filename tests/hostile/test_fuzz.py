@@ -30,7 +30,7 @@ from afflint.run import Options, Outcome, run
 EXAMPLES = int(os.environ.get("AFFLINT_FUZZ", "0"))
 fuzzed = settings(
     deadline=None,
-    max_examples=EXAMPLES or 250,
+    max_examples=EXAMPLES or 120,
     database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture],
 )

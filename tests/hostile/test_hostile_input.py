@@ -153,14 +153,14 @@ def test_surrogates_in_json_may_stand_alone(afflint: Afflint, write: Write) -> N
 # Size.
 
 
-@pytest.mark.parametrize("kind", ["documents", "list", "one text"])
+@pytest.mark.parametrize("kind", ["documents", "a list", "a text"])
 def test_fifty_megabytes(afflint: Afflint, write: Write, kind: str) -> None:
-    note = "  annotations:\n    note: |\n" + 60 * "      a line of text that is there to take its place, and nothing else\n"
+    note = "  annotations:\n    note: |\n" + 240 * "      a line of text that is there to take its place, and nothing else\n"
     large = BAD.replace("  name: web\n", f"  name: web\n{note}")
     count = 50_000_000 // len(large)
     if kind == "documents":
         content = "---\n".join(count * [large])
-    elif kind == "list":
+    elif kind == "a list":
         content = "apiVersion: v1\nitems:\n" + count * ("- " + large.replace("\n", "\n  ")[:-2]) + "kind: List\n"
     else:
         count, content = 1, BAD.replace("  name: web\n", "  name: web\n  annotations: {note: '" + 50_000_000 * "x" + "'}\n")

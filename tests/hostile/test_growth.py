@@ -1,0 +1,99 @@
+"""Twice as much input takes about twice as long, wherever it is that there is so much of it."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from afflint.engine import default_settings
+from afflint.reading.documents import read
+from afflint.reading.sources import Source
+from afflint.run import run
+
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata:
+  name: web
+spec:
+  containers: [{name: web, image: "web:1"}]
+"""
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def lines(text: str, count: int) -> str:
+    """The text so many times, with its number in place of ``@``."""
+    return "".join(text.replace("@", str(number)) for number in range(count))
+
+
+MUCH: dict[str, tuple[int, Callable[[int], str]]] = {
+    "repeated keys": (10_000, lambda n: POD + "  nodeSelector:\n" + lines("    k: v\n", n)),
+    "findings in a map": (5_000, lambda n: POD + "  nodeSelector:\n" + lines("    k@: 5\n", n)),
+    "findings in a list": (4_000, lambda n: POD + "  tolerations:\n" + lines("  - {operator: Equal, value: x}\n", n)),
+    "unknown fields": (1_000, lambda n: POD + lines("  nodSelector@: x\n", n)),
+    "labels": (5_000, lambda n: POD.replace("  name: web\n", "  name: web\n  labels:\n" + lines("    'a b@': x\n", n))),
+    "labels on a line": (5_000, lambda n: POD + "  nodeSelector: {" + lines("k@: 5, ", n) + "}\n"),
+    "comments": (5_000, lambda n: POD + lines("  # afflint: ignore[wrong-type]\n", n)),
+    "misspelt comments": (5_000, lambda n: POD + lines("  # afflint: ignore[x@]\n", n)),
+    "comments before nodes": (5_000, lambda n: POD + "  nodeSelector:\n" + lines("    # afflint: ignore\n    k@: 5\n", n)),
+    "texts before comments": (5_000, lambda n: POD + "  x:\n" + lines("    k@: 'text' # afflint: ignore-document\n", n)),
+    "comments behind a block": (10_000, lambda n: POD + "  x:\n    y:\n      - z\n" + lines("      # more\n", n) + "  # afflint: ignore\n"),
+    "documents": (2_000, lambda n: "---\n".join(n * [POD])),
+    "documents with findings": (1_000, lambda n: "---\n".join(n * [POD + "  nodeSelector: {a: 5}\n"])),
+    "documents in JSON": (2_000, lambda n: n * '{"apiVersion": "v1", "kind": "Pod", "spec": {"nodeSelector": {"a": "b"}}}\n'),
+    "items of a list": (1_000, lambda n: "kind: List\nitems:\n" + n * ("- " + POD.replace("\n", "\n  ")[:-2])),
+    "items with findings": (
+        1_000,
+        lambda n: "kind: List\nitems:\n" + n * ("- " + (POD + "  nodeSelector: {a: 5}\n").replace("\n", "\n  ")[:-2]),
+    ),
+    "aliases": (5_000, lambda n: POD + "  x: &x 5\n  nodeSelector:\n" + lines("    k@: *x\n", n)),
+    "anchors": (5_000, lambda n: POD + "  x:\n" + lines("  - &x@ y\n", n) + "  y: &x0 z\n"),
+    "merges": (2_000, lambda n: POD + "  x: &x {a: b}\n  y:\n" + lines("  - {<<: *x, c: d}\n", n)),
+    "separators": (20_000, lambda n: POD + n * "---\n"),
+    "faulty separators": (5_000, lambda n: POD + n * "--- x\n"),
+    "blanks": (200_000, lambda n: POD + n * " " + "\n" + n * "\n"),
+    "braces": (20_000, lambda n: "kind: Pod\nx: " + n * "{{ " + n * "}} " + "\n"),
+    "quotes": (20_000, lambda n: POD + "  x: " + n * "''" + "\n"),
+    "colons": (20_000, lambda n: POD + "  x: [" + n * "a:" + "]\n"),
+    "escapes": (20_000, lambda n: '{"kind": "Pod", "x": "' + n * "\\ud83d\\ude00" + '"}'),
+    "words": (20_000, lambda n: POD + "  x: " + n * "word " + "\n"),
+    "lines of a text": (20_000, lambda n: POD + "  x: |\n" + n * "    text # afflint: ignore\n"),
+}
+
+
+@pytest.fixture(autouse=True)
+def _without_collection() -> Iterator[None]:
+    """The command line collects no garbage either."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def seconds(text: str) -> float:
+    source = [Source("a.yaml", "a.yaml", text.encode())]
+    started = time.process_time()
+    run(source, default_settings())
+    return time.process_time() - started
+
+
+@pytest.mark.parametrize("kind", MUCH)
+def test_time_grows_with_the_input(kind: str) -> None:
+    count, text = MUCH[kind]
+    seconds(POD)
+    for _ in range(4):  # The machine may have had something else to do.
+        once, twice = seconds(text(count)), seconds(text(2 * count))
+        if twice < 3 * once or twice < 0.02:
+            return
+    pytest.fail(f"{count}: {once:.3f} s, {2 * count}: {twice:.3f} s")
+
+
+def test_places_are_found_without_a_search() -> None:
+    count = 20_000
+    document = read(("a:\n" + lines("  k@: {b: c}\n", count)).encode(), 0, 0)
+    started = time.process_time()
+    for number in range(count):
+        assert document.locate(("a", f"k{number}", "b")).line == number + 2
+    assert time.process_time() - started < 2
