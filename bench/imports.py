@@ -19,8 +19,8 @@ _NEEDED = frozenset(
         # The command line, settings, reading, the map and the reduce step, and the report that is asked for.
         *("afflint", "afflint.cli", "afflint.config", "afflint.findings", "afflint.rules", "afflint.shipped"),
         *("afflint.reading", "afflint.reading.sources", "afflint.reading.triage", "afflint.reading.documents"),
-        *("afflint.reading.nodes", "afflint.reading.conversion", "afflint.reading.scalars"),
-        *("afflint.engine", "afflint.facts", "afflint.fleet", "afflint.run", "afflint.suppressions"),
+        *("afflint.reading.composing", "afflint.reading.conversion", "afflint.reading.scalars"),
+        *("afflint.engine", "afflint.fleet.facts", "afflint.fleet.index", "afflint.session.run", "afflint.suppressions"),
         *("afflint.report", "afflint.report.escape", "afflint.report.text", "afflint.report.wording"),
     )
 )

@@ -7,7 +7,7 @@ import textwrap
 from afflint.checks.match import NEWEST, Target
 from afflint.engine import Checker, Settings
 from afflint.findings import Finding, sort_key
-from afflint.node_files import read_nodes
+from afflint.inventory.node_files import read_nodes
 from linting import ON_BY_DEFAULT
 
 

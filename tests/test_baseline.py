@@ -14,7 +14,7 @@ from afflint.baseline import BaselineError, Entry
 from afflint.engine import default_settings
 from afflint.findings import NO_OBJECT, Finding, ObjectRef, Span
 from afflint.reading.sources import Source
-from afflint.run import Options, Outcome, run
+from afflint.session.run import Options, Outcome, run
 
 TWO_WEIGHTS = """\
 apiVersion: v1

@@ -175,7 +175,7 @@ class TestExitCodes:
             raise RuntimeError("no such \x1b[2Jthing\nand more")
 
         write(pod=POD)
-        monkeypatch.setattr("afflint.run.run", broken)
+        monkeypatch.setattr("afflint.session.run.run", broken)
         done = afflint("check")
         assert (done.code, done.out) == (3, "")
         assert done.err.splitlines() == [

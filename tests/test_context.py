@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from afflint.engine import default_settings
 from afflint.findings import Finding
 from afflint.reading.sources import Source
-from afflint.run import run
+from afflint.session.run import run
 
 VM = """\
 apiVersion: kubevirt.io/v1

@@ -13,7 +13,7 @@ import pytest
 
 from afflint.engine import default_settings
 from afflint.reading.sources import discover
-from afflint.run import Outcome, run
+from afflint.session.run import Outcome, run
 from shared_material import SHARED, shared
 
 GOLDEN = Path(__file__).parent / "golden" / "corpus.txt"

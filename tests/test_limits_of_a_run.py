@@ -157,8 +157,8 @@ def test_links_that_lead_in_circles(folder: Path) -> None:
 
 
 def test_a_file_that_vanishes_before_it_is_read_is_a_finding(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from afflint import run
     from afflint.reading.sources import Source
+    from afflint.session import run
 
     monkeypatch.chdir(folder)
     outcome = run.run([Source("gone.yaml", "gone.yaml"), Source("good.yaml", "good.yaml")], default_settings())

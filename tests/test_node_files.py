@@ -7,9 +7,9 @@ import json
 import pytest
 
 from afflint.engine import default_settings
-from afflint.node_files import NodeFileError, check_names, read_nodes, with_kubelet_labels
+from afflint.inventory.node_files import NodeFileError, check_names, read_nodes, with_kubelet_labels
 from afflint.reading.sources import Source
-from afflint.run import run
+from afflint.session.run import run
 
 NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "w1", "labels": {"zone": "a"}}, "spec": {"unschedulable": True}}
 

@@ -11,7 +11,7 @@ import pytest
 from afflint.engine import default_settings
 from afflint.reading import rendering
 from afflint.reading.rendering import RenderError
-from afflint.run import run
+from afflint.session.run import run
 
 POD = """\
 apiVersion: v1

@@ -8,7 +8,7 @@ import rule_pages
 from afflint import engine, rules
 from afflint.engine import Checker, Settings
 from afflint.findings import Edit, Finding, sort_key
-from afflint.node_files import read_nodes
+from afflint.inventory.node_files import read_nodes
 from rule_pages import Example
 
 EXAMPLES = rule_pages.examples()

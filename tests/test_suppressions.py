@@ -10,7 +10,7 @@ from afflint.engine import default_settings
 from afflint.findings import Edit, Finding, Span
 from afflint.reading.documents import read
 from afflint.reading.sources import Source
-from afflint.run import Options, Outcome, run
+from afflint.session.run import Options, Outcome, run
 
 POD = """\
 apiVersion: v1

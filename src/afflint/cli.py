@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from afflint.placement.plan import Plan
     from afflint.reading.sources import Source
     from afflint.report import Report
-    from afflint.run import Options, Outcome
+    from afflint.session.run import Options, Outcome
 
 FOUND, USAGE, FAULT = 1, 2, 3
 """Exit codes: findings at or above --fail-on; wrong usage or configuration; a fault of afflint."""
@@ -151,11 +151,11 @@ def place(paths: tuple[str, ...], **options: Any) -> int:
 
     Exit code 1 when a replica has no place, now or after one of the failures asked for.
     """
-    from afflint.node_files import NodeFileError
+    from afflint.inventory.node_files import NodeFileError
+    from afflint.inventory.stage import stage
     from afflint.placement import InventoryError
     from afflint.placement.failures import UnknownLossError
     from afflint.placement.planning import make_plan
-    from afflint.placing import stage
     from afflint.reading.sources import Source, SourceError
 
     _one_of("--format", options["form"], ("text", "json", "html"))
@@ -270,12 +270,12 @@ def _version(text: str | None) -> str | None:
 
 
 def _run(sources: Sequence[Source], context: Sequence[Source], nodes: Sequence[Source], config: Config, options: Options) -> Outcome:
-    from afflint.run import run
+    from afflint.session.run import run
 
     try:
         if not nodes:
             return run(sources, _settings(config), options, context)
-        from afflint.node_files import NodeFileError
+        from afflint.inventory.node_files import NodeFileError
 
         try:
             return run(sources, _settings(config), options, context, nodes)
@@ -288,7 +288,7 @@ def _run(sources: Sequence[Source], context: Sequence[Source], nodes: Sequence[S
 
 def _run_options(config: Config, sources: Sequence[Source], jobs: int, known: Counter[Entry] | None, *, inline: bool) -> Options:
     from afflint import config as settings
-    from afflint.run import Options
+    from afflint.session.run import Options
 
     ignored = _below_root(settings.ignores(config), config.root) if config.per_file_ignores else None
     return Options(jobs, inline, ignored, _Progress(len(sources)), known)
@@ -432,7 +432,7 @@ def _one_of(option: str, value: str, known: Any, listing: str = "") -> None:
     """Refuse a word that is none of the known ones, with the nearest of them."""
     if value in known:
         return
-    from afflint.checks.wording import nearest
+    from afflint.wording import nearest
 
     close = nearest(value, known)
     hint = f"; did you mean {close!r}?" if close else f"; `{listing}` lists them" if listing else f"; it takes {', '.join(known)}"

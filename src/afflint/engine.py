@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from afflint.checks.match import NEWEST, FleetMatch, Match, Target
-from afflint.facts import Facts, Pods, Reach, Site, facts_of
 from afflint.findings import NO_OBJECT, Edit, Finding, Fix, ObjectRef, Path, Related, Severity, Span, field_of
-from afflint.fleet import Fleet
+from afflint.fleet.facts import Facts, Pods, Reach, Site, facts_of
+from afflint.fleet.index import Fleet
 from afflint.kube.kinds import NAMES, Kind
 from afflint.kube.manifests import Manifest, manifests_in
 from afflint.reading import documents, triage
@@ -16,7 +16,7 @@ from afflint.reading.documents import Document
 from afflint.rules import CATEGORIES, FLEET_CHECKS, NODE_RULES, ManifestChecks, Rule, node_checks, rules
 
 if TYPE_CHECKING:
-    from afflint.node_files import NodeFact
+    from afflint.inventory.node_files import NodeFact
     from afflint.suppressions import Suppression
 
 # Where a file does not name us, it suppresses nothing.
@@ -135,7 +135,7 @@ class Checker:
                 for found in check(fleet, target):
                     yield rule, found
         if nodes:
-            from afflint.checks.cluster_view import ClusterView
+            from afflint.inventory.cluster_view import ClusterView
 
             view = ClusterView(nodes, fleet, self._settings.host_key)
             for rule, node_check in node_checks().items():

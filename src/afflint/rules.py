@@ -13,12 +13,12 @@ from afflint.checks.admission import affinity, controllers, fields, labels, spre
 from afflint.checks.admission.decoding import mismatches_of
 from afflint.checks.match import FleetMatch, Match, Target
 from afflint.findings import SEVERITIES, Severity
-from afflint.fleet import Fleet
+from afflint.fleet.index import Fleet
 from afflint.kube.constraints import NONE
 from afflint.kube.manifests import Manifest, Workload
 
 if TYPE_CHECKING:
-    from afflint.checks.cluster_view import ClusterView
+    from afflint.inventory.cluster_view import ClusterView
 
 ManifestCheck = Callable[[Manifest, Target], Iterator[Match]]
 NodeCheck = Callable[[Fleet, "ClusterView", Target], Iterator[FleetMatch]]

@@ -5,10 +5,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from afflint.checks.wording import nearest, quoted
 from afflint.findings import Edit, Finding, Fix, Path, Span
 from afflint.kube.manifests import Manifest
 from afflint.reading.documents import Document
+from afflint.wording import nearest, quoted
 
 ANNOTATION = "afflint.dev/ignore"
 _COMMENT = re.compile(r"(?:^|(?<=[ \t]))#[ \t]*afflint:[ \t]*")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from afflint.checks.match import NEWEST, Target
 from afflint.engine import Checker, Settings
 from afflint.findings import SEVERITIES, Finding
-from afflint.node_files import NodeFileError, read_nodes
+from afflint.inventory.node_files import NodeFileError, read_nodes
 from linting import ON_BY_DEFAULT
 
 KEYS = [

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from afflint.checks.wording import did_you_mean, listing, nearest, quoted
+from afflint.wording import did_you_mean, listing, nearest, quoted
 
 
 @pytest.mark.parametrize(

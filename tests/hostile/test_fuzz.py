@@ -25,7 +25,7 @@ from afflint.reading.documents import to_utf8
 from afflint.reading.sources import Source
 from afflint.report import FORMATS, Report, render
 from afflint.rules import rules
-from afflint.run import Options, Outcome, run
+from afflint.session.run import Options, Outcome, run
 
 EXAMPLES = int(os.environ.get("AFFLINT_FUZZ", "0"))
 fuzzed = settings(

@@ -388,7 +388,7 @@ def after(reads: int, happen: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
             happen()
         return read(source)
 
-    monkeypatch.setattr("afflint.run.read_bytes", counting)
+    monkeypatch.setattr("afflint.session.run.read_bytes", counting)
     monkeypatch.setattr("afflint.reading.sources.read_bytes", counting)
 
 

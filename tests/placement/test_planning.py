@@ -23,10 +23,10 @@ from cluster_objects import (
 )
 from workload_objects import apart_by, inventory, maker, makers_in, three_tiers, three_zones
 
-from afflint.placement.inventory import InventoryError
+from afflint.controllers.replicas import PodMaker
 from afflint.placement.plan import Plan, WorkloadPlan
 from afflint.placement.planning import make_plan
-from afflint.placement.replicas import PodMaker
+from afflint.scheduler.decoding import InventoryError
 
 
 def plan(nodes: list[Object], *makers: PodMaker, **more: list[Object]) -> Plan:

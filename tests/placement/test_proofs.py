@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from workload_objects import apart_by, inventory, maker, three_tiers, three_zones
 
+from afflint.controllers.replicas import PodMaker, compile_pods
 from afflint.placement import proofs
 from afflint.placement.arrangement import Arrangement, arrange
-from afflint.placement.cluster import Cluster
 from afflint.placement.failures import failures
 from afflint.placement.orders import contentions, coupled, decide
-from afflint.placement.replicas import PodMaker, compile_pods
 from afflint.placement.survey import Survey
+from afflint.scheduler.cluster import Cluster
 
 SOFT = "ScheduleAnyway"
 

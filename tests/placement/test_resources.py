@@ -11,20 +11,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from workload_objects import inventory, maker, makers_in
 
+from afflint.controllers.replicas import PodMaker, compile_pods, pod_maker
+from afflint.inventory.node_files import NodeFileError
+from afflint.inventory.stage import stage
 from afflint.kube.manifests import Workload, manifests_in
-from afflint.node_files import NodeFileError
 from afflint.placement import Cluster, InventoryError, read_pod
 from afflint.placement.arrangement import arrange
-from afflint.placement.cluster import Verdict
 from afflint.placement.failures import failures, lose
 from afflint.placement.orders import decide
 from afflint.placement.plan import Plan
 from afflint.placement.planning import KUBEVIRT_OVERHEAD_LEFT_OUT, RESOURCES_FILTER_ONLY, RESOURCES_LEFT_OUT, make_plan
-from afflint.placement.replicas import PodMaker, compile_pods, pod_maker
 from afflint.placement.survey import Survey
-from afflint.placing import stage
 from afflint.reading import documents
 from afflint.reading.sources import Source
+from afflint.scheduler.cluster import Verdict
 
 FIT = "NodeResourcesFit"
 GI = 1024**3

@@ -6,9 +6,9 @@ from typing import Any
 
 from cluster_objects import HOST, ZONE, Object, apart, node
 
+from afflint.controllers.replicas import PodMaker, pod_maker
 from afflint.kube.manifests import Workload, manifests_in
 from afflint.placement.arrangement import Inventory
-from afflint.placement.replicas import PodMaker, pod_maker
 from afflint.reading import documents
 
 VMI = {"domain": {"devices": {}}}

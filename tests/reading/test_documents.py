@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from afflint.findings import Path, Span
 from afflint.reading import documents as reading
+from afflint.reading.composing import MAX_DEPTH
 from afflint.reading.documents import Document, read, split, to_utf8
-from afflint.reading.nodes import MAX_DEPTH
 
 
 def doc(text: str | bytes, line: int = 0) -> Document:

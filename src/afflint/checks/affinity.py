@@ -18,7 +18,6 @@ from afflint.checks.constraint_selectors import (
     topology_keys,
 )
 from afflint.checks.match import Match, Target
-from afflint.checks.wording import listing, quoted
 from afflint.findings import Path
 from afflint.kube import node_labels
 from afflint.kube.constraints import NodeTerm, items
@@ -27,6 +26,7 @@ from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.pinning import pinned_host
 from afflint.kube.placeholders import is_placeholder
 from afflint.kube.selectors import Requirement, Selector, both, conflict, implies, parse_int64, parse_label_selector
+from afflint.wording import listing, quoted
 
 
 def contradictory_requirements(manifest: Manifest, _target: Target) -> Iterator[Match]:

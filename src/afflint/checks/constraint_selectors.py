@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from afflint.facts import pod_selector as merged_selector
 from afflint.findings import Path
+from afflint.fleet.facts import pod_selector as merged_selector
 from afflint.kube.constraints import Item, NodeTerm, PodTerm, items
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.placeholders import is_placeholder

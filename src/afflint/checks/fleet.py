@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 from afflint.checks.constraint_selectors import says
 from afflint.checks.match import FleetMatch, Match, Place, Target
-from afflint.checks.wording import listing, quoted
-from afflint.facts import PREFERRED_AFFINITY, PREFERRED_ANTI_AFFINITY, REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, Pods, PodsKey, Reach
 from afflint.findings import Path, field_of
-from afflint.fleet import IDENTITY, Fleet, NearMiss, close, own_near_miss
+from afflint.fleet.facts import PREFERRED_AFFINITY, PREFERRED_ANTI_AFFINITY, REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, Pods, PodsKey, Reach
+from afflint.fleet.index import IDENTITY, Fleet, NearMiss, close, own_near_miss
 from afflint.kube.node_labels import HOSTNAME, at_least_as_wide
 from afflint.kube.selectors import Selector, implies, matches
+from afflint.wording import listing, quoted
 
 _POD_TERMS = (REQUIRED_AFFINITY, PREFERRED_AFFINITY, REQUIRED_ANTI_AFFINITY, PREFERRED_ANTI_AFFINITY)
 _ANTI = (REQUIRED_ANTI_AFFINITY, PREFERRED_ANTI_AFFINITY)

@@ -7,9 +7,9 @@ from typing import Any
 
 from afflint.checks.admission.fixes import in_place_of
 from afflint.checks.match import Match, Target
-from afflint.checks.wording import quoted
 from afflint.findings import Path, field_of
 from afflint.kube.manifests import Manifest, Workload
+from afflint.wording import quoted
 
 _DESCHEDULER = ("descheduler.alpha.kubernetes.io/evict", "descheduler.alpha.kubernetes.io/prefer-no-eviction")
 _OVERWRITTEN = {

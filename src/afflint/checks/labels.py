@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 from afflint.checks.constraint_selectors import requirement_places, says
 from afflint.checks.match import FleetMatch, Match, Place, Target
-from afflint.checks.wording import listing, quoted
-from afflint.facts import SPREAD, Pods, Reach, Site
 from afflint.findings import Path, Severity, field_of
-from afflint.fleet import Fleet, folders, may_mean
+from afflint.fleet.facts import SPREAD, Pods, Reach, Site
+from afflint.fleet.index import Fleet, folders, may_mean
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.selectors import Selector, conflict, matches, parse_label_selector
+from afflint.wording import listing, quoted
 
 # Labels of tools: they say who made an object, and nobody expects them on pods.
 _TOOL_PREFIXES = (

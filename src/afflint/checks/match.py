@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from afflint.facts import Site
 from afflint.findings import ObjectRef, Path, Severity
+from afflint.fleet.facts import Site
 
 NEWEST = (1, 37)
 """The newest Kubernetes version whose API these checks know."""

@@ -7,17 +7,17 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from afflint.checks.cluster_view import MOST_NAMED, ClusterView, few, is_open, keeps_apart
 from afflint.checks.match import FleetMatch, Match, Place, Target
-from afflint.checks.wording import nearest, quoted
-from afflint.facts import REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREAD, Pods, Reach
 from afflint.findings import ObjectRef, Path, Severity
-from afflint.fleet import Fleet
+from afflint.fleet.facts import REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREAD, Pods, Reach
+from afflint.fleet.index import Fleet
+from afflint.inventory.cluster_view import MOST_NAMED, ClusterView, few, is_open, keeps_apart
+from afflint.inventory.node_files import NodeFact
 from afflint.kube.constraints import constraints_of, items
-from afflint.kube.near_misses import Slips
 from afflint.kube.node_labels import DEPRECATED, HOSTNAME, REGION, ZONE, meant
 from afflint.kube.placeholders import is_placeholder
-from afflint.node_files import NodeFact
+from afflint.near_misses import Slips
+from afflint.wording import nearest, quoted
 
 
 def inconsistent_node_labels(fleet: Fleet, view: ClusterView, _target: Target) -> Iterator[FleetMatch]:

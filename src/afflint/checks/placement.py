@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from afflint.checks.cluster_view import MOST_NAMED, ClusterView, few, keeps_apart
 from afflint.checks.match import FleetMatch, Match, Place, Target
-from afflint.checks.wording import listing, quoted
-from afflint.facts import REQUIRED_ANTI_AFFINITY, Pods, Reach
+from afflint.controllers.replicas import PodMaker
 from afflint.findings import Path, Severity
-from afflint.fleet import Fleet
+from afflint.fleet.facts import REQUIRED_ANTI_AFFINITY, Pods, Reach
+from afflint.fleet.index import Fleet
+from afflint.inventory.cluster_view import MOST_NAMED, ClusterView, few, keeps_apart
 from afflint.kube.node_labels import HOSTNAME, REGION, ZONE
 from afflint.placement import orders, proofs
 from afflint.placement.proofs import FailedReplica
-from afflint.placement.replicas import PodMaker
+from afflint.wording import listing, quoted
 
 _SHORT_NAMES = {HOSTNAME: "nodes", ZONE: "zones", REGION: "regions"}
 # Their pods end by themselves, and then others have room.

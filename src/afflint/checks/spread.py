@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from afflint.checks.constraint_selectors import pod_selector, requirement_places, says
 from afflint.checks.match import Match, Target
-from afflint.checks.wording import nearest, quoted
-from afflint.facts import labels_known
 from afflint.findings import Path
+from afflint.fleet.facts import labels_known
 from afflint.kube.constraints import Item
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.placeholders import is_placeholder
 from afflint.kube.selectors import Requirement, Selector, holds, matches
+from afflint.wording import nearest, quoted
 
 
 def spread_misses_itself(manifest: Manifest, _target: Target) -> Iterator[Match]:

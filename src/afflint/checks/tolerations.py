@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from afflint.checks.admission.fixes import in_place_of
 from afflint.checks.match import Match, Target
-from afflint.checks.wording import quoted
 from afflint.findings import Path
 from afflint.kube.constraints import Item
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.node_labels import CONTROL_PLANE, MASTER
 from afflint.kube.selectors import Requirement, Selector, parse_node_term
 from afflint.kube.taints import Taint, Toleration, implies, tolerated
+from afflint.wording import quoted
 
 
 def _parsed(workload: Workload) -> list[tuple[Item, Toleration]]:

@@ -106,7 +106,7 @@ def meant(key: str) -> str | None:
         return _NEVER_SET[key]
     if "/" not in key or key in _WELL_KNOWN or key in _REAL or key in REPLACED or not is_key(key):
         return None
-    from afflint.kube.near_misses import is_slip
+    from afflint.near_misses import is_slip
 
     for known in _WELL_KNOWN:
         if key[0] == known[0] and abs(len(key) - len(known)) <= 3 and is_slip(key, known):

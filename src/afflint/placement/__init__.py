@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from afflint.placement.cluster import Cluster, Run, Settled, Verdict
-from afflint.placement.inventory import InventoryError
-from afflint.placement.pods import Pod, read_pod
+from afflint.scheduler.cluster import Cluster, Run, Settled, Verdict
+from afflint.scheduler.decoding import InventoryError
+from afflint.scheduler.pods import Pod, read_pod
 
 __all__ = ["Cluster", "InventoryError", "Pod", "Run", "Settled", "Verdict", "read_pod"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from afflint.placement import replicas
-from afflint.placement.cluster import Cluster
-from afflint.placement.pods import Pod
-from afflint.placement.replicas import Compiled, PodMaker
+from afflint.controllers import replicas
+from afflint.controllers.replicas import Compiled, PodMaker
+from afflint.scheduler.cluster import Cluster
+from afflint.scheduler.pods import Pod
 
 Identity = tuple[str, str]
 """Namespace and name of a pod."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
+from afflint.controllers.replicas import MOST_REPLICAS, PodMaker, pod_name
 from afflint.kube.selectors import matches
 from afflint.placement.arrangement import Arrangement
-from afflint.placement.cluster import Cluster
-from afflint.placement.pods import Pod
-from afflint.placement.replicas import MOST_REPLICAS, PodMaker, pod_name
 from afflint.placement.survey import Survey, required
+from afflint.scheduler.cluster import Cluster
+from afflint.scheduler.pods import Pod
 
 Answer = Literal["placed", "impossible", "not decided"]
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from afflint.placement import replicas
+from afflint.controllers import replicas
+from afflint.controllers.replicas import PodMaker
 from afflint.placement.arrangement import Arrangement, Identity, Inventory, Placed, arrange
 from afflint.placement.failures import Losses, failures, label_key
-from afflint.placement.interpod_affinity import INTER_POD_AFFINITY
-from afflint.placement.nodes import REPORTED, Node
 from afflint.placement.plan import NodeRow, NodeVerdict, Plan, Replica, WorkloadPlan
-from afflint.placement.pods import Pod
 from afflint.placement.rejections import Phrase, Rejections, standing_pods, summary
-from afflint.placement.replicas import PodMaker
-from afflint.placement.topology_spread import POD_TOPOLOGY_SPREAD, ZONE
+from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY
+from afflint.scheduler.nodes import REPORTED, Node
+from afflint.scheduler.pods import Pod
+from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD, ZONE
 
 RESOURCES_LEFT_OUT = "CPU, memory and other resources are left out: the plan knows constraints only"
 RESOURCES_FILTER_ONLY = "resources decide which nodes have room, not how nodes score: the scheduler also prefers emptier ones"

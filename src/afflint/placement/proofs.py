@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from afflint.controllers import replicas
+from afflint.controllers.replicas import CREATED_BY, PodMaker
 from afflint.findings import Path
 from afflint.kube.selectors import Requirement, Selector
-from afflint.placement import replicas
 from afflint.placement.arrangement import Arrangement, Placed
-from afflint.placement.cluster import Cluster
 from afflint.placement.failures import Failure, Losses
-from afflint.placement.inventory import InventoryError
-from afflint.placement.node_fit import NODE_AFFINITY, NODE_UNSCHEDULABLE, TAINT_TOLERATION
-from afflint.placement.pods import REQUIRED, Pod, SpreadConstraint, Term
 from afflint.placement.rejections import Rejections, kind_of_domain, summary
-from afflint.placement.replicas import CREATED_BY, PodMaker
 from afflint.placement.survey import Limit, Survey, Variant, required, spread_path
-from afflint.placement.topology_spread import HOSTNAME, ZONE
+from afflint.scheduler.cluster import Cluster
+from afflint.scheduler.decoding import InventoryError
+from afflint.scheduler.node_fit import NODE_AFFINITY, NODE_UNSCHEDULABLE, TAINT_TOLERATION
+from afflint.scheduler.pods import REQUIRED, Pod, SpreadConstraint, Term
+from afflint.scheduler.topology_spread import HOSTNAME, ZONE
 
 
 class Unschedulable(NamedTuple):

@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 from afflint.kube.selectors import EVERYTHING, NODE_NAME, Malformed, Requirement, Selector, holds, matches
 from afflint.kube.taints import first_untolerated
-from afflint.placement.cluster import Cluster
-from afflint.placement.interpod_affinity import INTER_POD_AFFINITY
-from afflint.placement.node_fit import NODE_AFFINITY, NODE_UNSCHEDULABLE, TAINT_TOLERATION, NodeFit
-from afflint.placement.node_fit import NODE_NAME as NODE_NAME_PLUGIN
-from afflint.placement.node_resources import NODE_RESOURCES_FIT, Shortage
-from afflint.placement.nodes import Node, NodeTable
-from afflint.placement.pods import Pod, SpreadConstraint, Term
-from afflint.placement.topology_spread import HOSTNAME, POD_TOPOLOGY_SPREAD, ZONE
+from afflint.scheduler.cluster import Cluster
+from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY
+from afflint.scheduler.node_fit import NODE_AFFINITY, NODE_UNSCHEDULABLE, TAINT_TOLERATION, NodeFit
+from afflint.scheduler.node_fit import NODE_NAME as NODE_NAME_PLUGIN
+from afflint.scheduler.node_resources import NODE_RESOURCES_FIT, Shortage
+from afflint.scheduler.nodes import Node, NodeTable
+from afflint.scheduler.pods import Pod, SpreadConstraint, Term
+from afflint.scheduler.topology_spread import HOSTNAME, POD_TOPOLOGY_SPREAD, ZONE
 
 _MOST_VALUES = 3
 REGION = "topology.kubernetes.io/region"

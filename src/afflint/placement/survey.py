@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
+from afflint.controllers import replicas
+from afflint.controllers.replicas import PodMaker
 from afflint.findings import Path
 from afflint.kube.selectors import EVERYTHING, Malformed, Selector, matches
-from afflint.placement import replicas
-from afflint.placement.cluster import Cluster
-from afflint.placement.node_fit import NodeFit
-from afflint.placement.pods import REQUIRED, Pod, SpreadConstraint, Term
 from afflint.placement.rejections import Standing, standing_pods
-from afflint.placement.replicas import PodMaker
+from afflint.scheduler.cluster import Cluster
+from afflint.scheduler.node_fit import NodeFit
+from afflint.scheduler.pods import REQUIRED, Pod, SpreadConstraint, Term
 
 UNLIMITED = 2**62
 Nodes = frozenset[int]

@@ -6,7 +6,7 @@ from typing import Any
 
 from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
-from afflint.reading.nodes import PLAIN, QUOTED
+from afflint.reading.composing import PLAIN, QUOTED
 from afflint.reading.scalars import Scalar, key_text, plain_key, resolve_plain, resolve_tagged
 
 Pairs = dict[str, tuple[Any, Any]]

@@ -13,8 +13,8 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from afflint.findings import Path, Span
+from afflint.reading.composing import PLAIN, TooDeepError, TooLargeError, compose, nodes_below, too_deep_at
 from afflint.reading.conversion import CarefulConversion, Pairs, RepeatedKeyError, UnreadableError, pairs_of, plain_data
-from afflint.reading.nodes import PLAIN, TooDeepError, TooLargeError, compose, nodes_below, too_deep_at
 
 
 class Problem(NamedTuple):

@@ -14,8 +14,8 @@ from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import MappingNode, SequenceNode
 
 from afflint.findings import Path, Span
+from afflint.reading.composing import COLLECTION, MAX_DEPTH, MAX_NODES, compose, most_nodes
 from afflint.reading.documents import Document, convert
-from afflint.reading.nodes import COLLECTION, MAX_DEPTH, MAX_NODES, compose, most_nodes
 from afflint.reading.scalars import resolve_plain
 
 _REMEMBERED = 16

@@ -20,12 +20,12 @@ from afflint.checks.admission.spelling import (
     wrong_word,
 )
 from afflint.checks.match import Match, Target
-from afflint.checks.wording import listing, quoted
 from afflint.kube.constraints import Item, PodTerm, items
 from afflint.kube.label_syntax import is_subdomain
 from afflint.kube.manifests import Workload
 from afflint.kube.placeholders import is_placeholder
 from afflint.kube.types import INT32
+from afflint.wording import listing, quoted
 
 _NODE_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _SELECTOR_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")

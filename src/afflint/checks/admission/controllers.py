@@ -10,13 +10,13 @@ from afflint.checks.admission.late import late, of_workloads
 from afflint.checks.admission.selectors import map_at
 from afflint.checks.admission.spelling import GATE, LABEL_SELECTOR, has_unknown, lacks, wrong_word
 from afflint.checks.match import Match, Target
-from afflint.checks.wording import escaped, quoted
 from afflint.findings import Path, field_of
 from afflint.kube.constraints import Item, items
 from afflint.kube.label_syntax import is_key, is_subdomain, is_value, key_fault
 from afflint.kube.manifests import Labels, Manifest, Workload, labels_at
 from afflint.kube.placeholders import is_placeholder
 from afflint.kube.types import INT32, Struct
+from afflint.wording import escaped, quoted
 
 _EVICTION = ("None", "LiveMigrate", "LiveMigrateIfPossible", "External")
 _PREEMPTION = ("PreemptLowerPriority", "Never")

@@ -9,12 +9,12 @@ from afflint.checks.admission.late import late, of_workloads
 from afflint.checks.admission.selectors import label_key_carriers, map_at, selecting
 from afflint.checks.admission.spelling import EXPRESSION, lacks, stands_in_match_labels
 from afflint.checks.match import Match, Target
-from afflint.checks.wording import escaped, quoted
 from afflint.findings import Path
 from afflint.kube.constraints import Item, PodTerm, items
 from afflint.kube.label_syntax import is_dns_label, is_key, is_value, key_fault, value_fault
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.placeholders import is_placeholder
+from afflint.wording import escaped, quoted
 
 _KEY_HELP = "A key is an optional DNS name and `/`, then at most 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends."
 _VALUE_HELP = "A value is empty or at most 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends."

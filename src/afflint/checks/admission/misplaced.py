@@ -13,12 +13,12 @@ from afflint.checks.admission.spelling import (
     meant_in,
 )
 from afflint.checks.match import Match
-from afflint.checks.wording import listing, quoted
 from afflint.findings import Path, field_of
 from afflint.kube.constraints import PREFERRED, REQUIRED
 from afflint.kube.kinds import METADATA, POD_SPEC, VMI_SPEC
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.types import Mismatch
+from afflint.wording import listing, quoted
 
 # Where a placement field belongs, below the pod spec. Fields of terms are told apart by the struct that they ended up in.
 _HOMES: dict[str, tuple[Path, ...]] = {

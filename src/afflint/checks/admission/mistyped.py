@@ -7,10 +7,10 @@ from typing import Any
 from afflint.checks.admission.fixes import replaceable
 from afflint.checks.admission.numerals import is_whole_number
 from afflint.checks.match import Match
-from afflint.checks.wording import plain, quoted, type_name
 from afflint.findings import Path
 from afflint.kube.manifests import Manifest
 from afflint.kube.types import INT32, INT64, Mismatch
+from afflint.wording import plain, quoted, type_name
 
 _BITS = {INT32.expected: 32, INT64.expected: 64}
 _REMEDIES = {

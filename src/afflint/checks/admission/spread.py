@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from afflint.checks.admission.late import late, of_workloads
 from afflint.checks.admission.spelling import SPREAD, lacks, wrong_word
 from afflint.checks.match import Match, Target
-from afflint.checks.wording import quoted
 from afflint.findings import Path
 from afflint.kube.constraints import Item
 from afflint.kube.manifests import Workload
 from afflint.kube.placeholders import is_placeholder
 from afflint.kube.types import INT32
+from afflint.wording import quoted
 
 _ACTIONS = ("DoNotSchedule", "ScheduleAnyway")
 _POLICY_FIELDS = ("nodeAffinityPolicy", "nodeTaintsPolicy")

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from afflint.checks.admission.late import late, of_workloads
 from afflint.checks.admission.spelling import TOLERATION, lacks, wrong_word
 from afflint.checks.match import Match, Target
-from afflint.checks.wording import listing, quoted
 from afflint.findings import Path
 from afflint.kube.constraints import Item
 from afflint.kube.label_syntax import is_value, value_fault
 from afflint.kube.manifests import Workload
 from afflint.kube.placeholders import is_placeholder
+from afflint.wording import listing, quoted
 
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from afflint.checks.admission.fixes import in_place_of
 from afflint.checks.admission.spelling import meant
 from afflint.checks.match import Match
-from afflint.checks.wording import did_you_mean, listing, quoted
 from afflint.kube.constraints import PREFERRED, REQUIRED
 from afflint.kube.manifests import Manifest
 from afflint.kube.types import Mismatch, Struct
+from afflint.wording import did_you_mean, listing, quoted
 
 _NEVER_EXISTED = {
     "nodeAntiAffinity": (

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Generic, NamedTuple, TypeVar
 
 from afflint.kube.selectors import Selector, matches
-from afflint.placement.pods import Subject
+from afflint.scheduler.pods import Subject
 
 S = TypeVar("S")
 Label = tuple[str, str]

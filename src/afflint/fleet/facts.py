@@ -16,7 +16,7 @@ from afflint.kube.placeholders import is_placeholder
 from afflint.kube.selectors import Parsed, Selector, merge_label_keys, parse_label_selector
 
 if TYPE_CHECKING:
-    from afflint.placement.replicas import PodMaker
+    from afflint.controllers.replicas import PodMaker
 
 REQUIRED_ANTI_AFFINITY, PREFERRED_ANTI_AFFINITY = "required podAntiAffinity", "preferred podAntiAffinity"
 REQUIRED_AFFINITY, PREFERRED_AFFINITY = "required podAffinity", "preferred podAffinity"
@@ -130,7 +130,7 @@ def facts_of(manifest: Manifest, file: str, *, with_spec: bool = False) -> Itera
 
 
 def _with_spec(pods: Pods, workload: Workload) -> Pods:
-    from afflint.placement.replicas import pod_maker
+    from afflint.controllers.replicas import pod_maker
 
     spec = {field: workload.pod[field] for field in _PLACEMENT if field in workload.pod}
     return pods._replace(spec=spec, maker=pod_maker(workload, pods.site.file))

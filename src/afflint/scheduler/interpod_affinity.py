@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from afflint.kube.selectors import Malformed, matches
-from afflint.placement.directory import Directory
-from afflint.placement.nodes import NodeTable
-from afflint.placement.occupancy import Occupancy, Tally
-from afflint.placement.pods import Pod, Term
+from afflint.scheduler.namespaces import Directory
+from afflint.scheduler.nodes import NodeTable
+from afflint.scheduler.occupancy import Occupancy, Tally
+from afflint.scheduler.pods import Pod, Term
 
 INTER_POD_AFFINITY = "InterPodAffinity"
 

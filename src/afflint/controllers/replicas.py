@@ -10,12 +10,12 @@ from zlib import crc32
 from afflint.findings import Path
 from afflint.kube.manifests import Workload
 from afflint.kube.selectors import Malformed, parse_label_selector
-from afflint.placement.cluster import Cluster
-from afflint.placement.interpod_affinity import INTER_POD_AFFINITY
-from afflint.placement.inventory import InventoryError
-from afflint.placement.node_resources import NODE_RESOURCES_FIT
-from afflint.placement.pods import REQUIRED, Pod
-from afflint.placement.topology_spread import POD_TOPOLOGY_SPREAD
+from afflint.scheduler.cluster import Cluster
+from afflint.scheduler.decoding import InventoryError
+from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY
+from afflint.scheduler.node_resources import NODE_RESOURCES_FIT
+from afflint.scheduler.pods import REQUIRED, Pod
+from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
 
 Object = dict[str, Any]
 
@@ -310,7 +310,7 @@ def _room(maker: PodMaker) -> Object:
         return {field: maker.pod[field] for field in _RESOURCE_FIELDS if maker.pod.get(field) is not None}
     if "domain" not in maker.pod:
         return {}
-    from afflint.placement.launcher import compute_resources
+    from afflint.controllers.launcher import compute_resources
 
     return {"containers": [{"name": "compute", "resources": compute_resources(maker.pod["domain"])}]}
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from afflint.kube.selectors import AnyOf, Malformed, matches
 from afflint.kube.taints import Taint, parse_taints
-from afflint.placement.inventory import InventoryError, about, flag, mapping, metadata, refuse, string_map
+from afflint.scheduler.decoding import InventoryError, about, flag, mapping, metadata, refuse, string_map
 
 Column = list[str | None]
 
@@ -42,7 +42,7 @@ def read_node(data: object, *, resources: bool = False) -> Node:
 
 
 def _allocatable(whole: dict[str, Any]) -> dict[str, int] | None:
-    from afflint.placement.requests import read_allocatable
+    from afflint.scheduler.requests import read_allocatable
 
     return read_allocatable(mapping(whole.get("status"), "status"))
 

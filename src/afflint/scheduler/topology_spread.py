@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import log
 
 from afflint.kube.selectors import EVERYTHING, Malformed, Selector, matches
-from afflint.placement.node_fit import NodeFit
-from afflint.placement.nodes import NodeTable
-from afflint.placement.occupancy import Occupancy
-from afflint.placement.pods import Pod, SpreadConstraint
+from afflint.scheduler.node_fit import NodeFit
+from afflint.scheduler.nodes import NodeTable
+from afflint.scheduler.occupancy import Occupancy
+from afflint.scheduler.pods import Pod, SpreadConstraint
 
 POD_TOPOLOGY_SPREAD = "PodTopologySpread"
 HOSTNAME = "kubernetes.io/hostname"

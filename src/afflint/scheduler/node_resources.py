@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from afflint.placement.nodes import NodeTable
-from afflint.placement.occupancy import Occupancy
-from afflint.placement.pods import Requests
+from afflint.scheduler.nodes import NodeTable
+from afflint.scheduler.occupancy import Occupancy
+from afflint.scheduler.pods import Requests
 
 NODE_RESOURCES_FIT = "NodeResourcesFit"
 

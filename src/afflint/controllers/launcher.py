@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from afflint.kube.quantities import MOST, parse_quantity
-from afflint.placement.inventory import flag, integer, mapping, refuse, sequence, string
-from afflint.placement.requests import CPU, HUGE_PAGES, MEMORY
+from afflint.scheduler.decoding import flag, integer, mapping, refuse, sequence, string
+from afflint.scheduler.requests import CPU, HUGE_PAGES, MEMORY
 
 CPU_ALLOCATION_RATIO = 10
 """How many virtual CPUs share a requested one, unless the KubeVirt resource says otherwise."""

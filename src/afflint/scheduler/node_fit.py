@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from afflint.kube.selectors import required_nodes
 from afflint.kube.taints import admits_cordoned, count_unpreferred, first_untolerated
-from afflint.placement.nodes import NodeTable
-from afflint.placement.pods import NodeRules, SpreadConstraint
+from afflint.scheduler.nodes import NodeTable
+from afflint.scheduler.pods import NodeRules, SpreadConstraint
 
 NODE_UNSCHEDULABLE = "NodeUnschedulable"
 NODE_NAME = "NodeName"

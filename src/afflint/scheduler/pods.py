@@ -16,7 +16,7 @@ from afflint.kube.selectors import (
     parse_node_term,
 )
 from afflint.kube.taints import Toleration, parse_tolerations
-from afflint.placement.inventory import InventoryError, about, integer, mapping, refuse, sequence, string, string_map, strings
+from afflint.scheduler.decoding import InventoryError, about, integer, mapping, refuse, sequence, string, string_map, strings
 
 T = TypeVar("T")
 
@@ -131,7 +131,7 @@ def read_pod(data: object, *, resources: bool = False) -> Pod:
 
 def _with_requests(pod: Pod, spec: dict[str, Any], status: dict[str, Any]) -> Pod:
     # Only for those who ask for resources: nobody else pays for reading them.
-    from afflint.placement.requests import read_requests
+    from afflint.scheduler.requests import read_requests
 
     return pod._replace(requests=read_requests(spec, status))
 

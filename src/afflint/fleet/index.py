@@ -7,11 +7,11 @@ from functools import lru_cache
 from itertools import chain, islice
 from typing import NamedTuple
 
-from afflint.facts import Facts, Pods, PodsKey, Reach, Site
+from afflint.fleet.facts import Facts, Pods, PodsKey, Reach, Site
 from afflint.kube.manifests import Labels
-from afflint.kube.near_misses import Slips
-from afflint.kube.near_misses import is_slip as is_slip
 from afflint.kube.selectors import Requirement, Selector, holds, matches
+from afflint.near_misses import Slips
+from afflint.near_misses import is_slip as is_slip
 
 Scope = tuple[str, ...] | None
 Folder = tuple[str, ...]

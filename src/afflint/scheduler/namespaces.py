@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from afflint.kube.selectors import EVERYTHING, Malformed, Parsed, Requirement, Selector, both, from_labels, matches, parse_label_selector
-from afflint.placement.inventory import InventoryError, about, mapping, metadata, refuse, string, string_map
-from afflint.placement.pods import Pod, Subject, Term
+from afflint.scheduler.decoding import InventoryError, about, mapping, metadata, refuse, string, string_map
+from afflint.scheduler.pods import Pod, Subject, Term
 
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
 """The label that the API server gives every Namespace, whatever its manifest says."""

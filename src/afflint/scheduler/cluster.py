@@ -6,16 +6,16 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from afflint.kube.selectors import AnyOf, Malformed
-from afflint.placement import interpod_affinity, node_resources, topology_spread
-from afflint.placement.directory import Directory
-from afflint.placement.interpod_affinity import INTER_POD_AFFINITY
-from afflint.placement.inventory import refuse
-from afflint.placement.node_fit import NODE_AFFINITY, TAINT_TOLERATION, NodeFit
-from afflint.placement.node_resources import NODE_RESOURCES_FIT, Shortage
-from afflint.placement.nodes import NodeTable, read_node
-from afflint.placement.occupancy import MatchTables, Occupancy
-from afflint.placement.pods import NodeRules, Pod, Preference, read_pod
-from afflint.placement.topology_spread import POD_TOPOLOGY_SPREAD
+from afflint.scheduler import interpod_affinity, node_resources, topology_spread
+from afflint.scheduler.decoding import refuse
+from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY
+from afflint.scheduler.namespaces import Directory
+from afflint.scheduler.node_fit import NODE_AFFINITY, TAINT_TOLERATION, NodeFit
+from afflint.scheduler.node_resources import NODE_RESOURCES_FIT, Shortage
+from afflint.scheduler.nodes import NodeTable, read_node
+from afflint.scheduler.occupancy import MatchTables, Occupancy
+from afflint.scheduler.pods import NodeRules, Pod, Preference, read_pod
+from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
 
 WEIGHTS = {TAINT_TOLERATION: 3, NODE_AFFINITY: 2, POD_TOPOLOGY_SPREAD: 2, INTER_POD_AFFINITY: 2}
 """What each plugin's score counts in the total, in the scheduler's default configuration."""

@@ -14,7 +14,7 @@ from afflint.report import Summary
 
 if TYPE_CHECKING:
     from afflint.baseline import Entry
-    from afflint.node_files import NodeFact
+    from afflint.inventory.node_files import NodeFact
 
 _CHUNK = 64
 # Starting processes costs about as much as checking this many files.
@@ -89,7 +89,7 @@ def inventory(node_files: Sequence[Source]) -> list[NodeFact]:
     """The nodes in these files. Raises NodeFileError, also for two nodes of one name."""
     if not node_files:
         return []
-    from afflint.node_files import check_names, read_nodes
+    from afflint.inventory.node_files import check_names, read_nodes
 
     nodes = [node for source in node_files for node in read_nodes(source.name, _node_bytes(source))]
     check_names(nodes)
@@ -100,7 +100,7 @@ def _node_bytes(source: Source) -> bytes:
     try:
         return read_bytes(source)
     except OSError as error:
-        from afflint.node_files import NodeFileError
+        from afflint.inventory.node_files import NodeFileError
 
         raise NodeFileError(f"{source.name}: cannot be read: {error.strerror or error}") from None
 

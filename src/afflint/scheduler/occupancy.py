@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from afflint.kube.selectors import EVERYTHING, Malformed, Parsed, Selector, matches
-from afflint.placement.directory import Directory
-from afflint.placement.inventory import refuse
-from afflint.placement.matching import Counted, MatchTable, anchors, counts
-from afflint.placement.pods import Pod, Subject, Term, WeightedTerm
+from afflint.scheduler.decoding import refuse
+from afflint.scheduler.matching import Counted, MatchTable, anchors, counts
+from afflint.scheduler.namespaces import Directory
+from afflint.scheduler.pods import Pod, Subject, Term, WeightedTerm
 
 Tally = dict[int, int]
 """How many pods on each node, or how much they take of it; nodes without any are left out."""

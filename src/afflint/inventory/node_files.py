@@ -15,13 +15,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from afflint.checks.wording import plain, type_name
-from afflint.facts import Site
 from afflint.findings import Path
+from afflint.fleet.facts import Site
 from afflint.kube.manifests import manifests_in
 from afflint.kube.node_labels import HOSTNAME
 from afflint.reading import documents
 from afflint.reading.documents import Document
+from afflint.wording import plain, type_name
 
 
 class NodeFileError(Exception):
@@ -146,8 +146,8 @@ def _nodes_in(document: Document, name: str) -> Iterator[NodeFact]:
 
 
 def _checked(document: Document, name: str, base: Path, data: dict[str, Any], labels_path: Path) -> NodeFact:
-    from afflint.placement.inventory import InventoryError
-    from afflint.placement.nodes import read_node
+    from afflint.scheduler.decoding import InventoryError
+    from afflint.scheduler.nodes import read_node
 
     metadata, spec = data.get("metadata"), data.get("spec")
     labels = metadata.get("labels") if type(metadata) is dict else None

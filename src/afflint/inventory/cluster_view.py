@@ -6,20 +6,20 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from afflint.checks.wording import listing
-from afflint.facts import PREFERRED_ANTI_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREAD, Pods, Reach
-from afflint.fleet import Fleet
+from afflint.controllers.replicas import PodMaker
+from afflint.fleet.facts import PREFERRED_ANTI_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREAD, Pods, Reach
+from afflint.fleet.index import Fleet
+from afflint.inventory.node_files import NodeFact, texts, with_kubelet_labels
 from afflint.kube.constraints import constraints_of, items
 from afflint.kube.node_labels import HOSTNAME, ZONE
 from afflint.kube.placeholders import is_placeholder
 from afflint.kube.selectors import NODE_NAME, matches
 from afflint.kube.taints import first_untolerated
-from afflint.node_files import NodeFact, texts, with_kubelet_labels
 from afflint.placement.arrangement import Arrangement, Inventory, arrange
 from afflint.placement.failures import Failure
-from afflint.placement.nodes import read_node
-from afflint.placement.replicas import PodMaker
 from afflint.placement.survey import Survey
+from afflint.scheduler.nodes import read_node
+from afflint.wording import listing
 
 MOST_NAMED = 4
 """So many names a message lists before it only counts."""

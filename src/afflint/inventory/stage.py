@@ -6,17 +6,17 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from afflint.controllers.replicas import PodMaker, pod_maker
 from afflint.findings import Path
+from afflint.inventory.node_files import KUBELET_LABELS, NodeFact, NodeFileError, is_node_list, read_nodes, texts, with_kubelet_labels
 from afflint.kube.kinds import NAMES, Kind
 from afflint.kube.manifests import Manifest, Workload, manifests_in
-from afflint.node_files import KUBELET_LABELS, NodeFact, NodeFileError, is_node_list, read_nodes, texts, with_kubelet_labels
 from afflint.placement import Cluster, InventoryError
 from afflint.placement.arrangement import Inventory
-from afflint.placement.pods import read_pod
-from afflint.placement.replicas import PodMaker, pod_maker
 from afflint.reading import documents
 from afflint.reading.sources import STDIN, Source, read_bytes
 from afflint.reading.triage import Triage
+from afflint.scheduler.pods import read_pod
 
 _BESIDE = {"Namespace": "namespaces", "Service": "services"}
 

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from afflint.kube.quantities import parse_quantity
-from afflint.placement.inventory import mapping, refuse, sequence
-from afflint.placement.nodes import REPORTED
-from afflint.placement.pods import Requests
+from afflint.scheduler.decoding import mapping, refuse, sequence
+from afflint.scheduler.nodes import REPORTED
+from afflint.scheduler.pods import Requests
 
 CPU = "cpu"
 MEMORY = "memory"

@@ -1,0 +1,1 @@
+"""The filters and scores of kube-scheduler, over objects as the API server stores them."""

@@ -1,0 +1,1 @@
+"""A run: configuration and sources in, results out, for whoever asks."""
