@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from cluster_objects import HOST, ZONE, Object, node, pod, zoned
-from workload_objects import apart_by, inventory, maker, three_tiers, three_zones
 
 from afflint.controllers.replicas import PodMaker
 from afflint.placement.failures import NOT_MADE_ANEW, UnknownLossError, failures
 from afflint.placement.plan import Loss
 from afflint.placement.planning import make_plan
 from afflint.scheduler.cluster import Cluster
+from cluster_objects import HOST, ZONE, Object, node, pod, zoned
+from workload_objects import apart_by, inventory, maker, three_tiers, three_zones
 
 
 def losses(nodes: list[Object], makers: list[PodMaker], *asked: str, pods: list[Object] | None = None) -> list[Loss]:

@@ -5,6 +5,11 @@ from __future__ import annotations
 import time
 
 import pytest
+
+from afflint.controllers.replicas import PodMaker
+from afflint.placement.plan import Plan, WorkloadPlan
+from afflint.placement.planning import make_plan
+from afflint.scheduler.decoding import InventoryError
 from cluster_objects import (
     HOST,
     PREFERRED,
@@ -22,11 +27,6 @@ from cluster_objects import (
     zoned,
 )
 from workload_objects import apart_by, inventory, maker, makers_in, three_tiers, three_zones
-
-from afflint.controllers.replicas import PodMaker
-from afflint.placement.plan import Plan, WorkloadPlan
-from afflint.placement.planning import make_plan
-from afflint.scheduler.decoding import InventoryError
 
 
 def plan(nodes: list[Object], *makers: PodMaker, **more: list[Object]) -> Plan:

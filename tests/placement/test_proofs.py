@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from cluster_objects import HOST, ZONE, Object, apart, app, node, node_terms, pod, spread, term, together, zoned
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from workload_objects import apart_by, inventory, maker, three_tiers, three_zones
 
 from afflint.controllers.replicas import PodMaker, compile_pods
 from afflint.placement import proofs
@@ -17,6 +15,8 @@ from afflint.placement.failures import failures
 from afflint.placement.orders import contentions, coupled, decide
 from afflint.placement.survey import Survey
 from afflint.scheduler.cluster import Cluster
+from cluster_objects import HOST, ZONE, Object, apart, app, node, node_terms, pod, spread, term, together, zoned
+from workload_objects import apart_by, inventory, maker, three_tiers, three_zones
 
 SOFT = "ScheduleAnyway"
 

@@ -6,10 +6,8 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from cluster_objects import HOST, ZONE, Object, apart, app, node, pod, spread, term, together
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from workload_objects import inventory, maker, makers_in
 
 from afflint.controllers.replicas import PodMaker, compile_pods, pod_maker
 from afflint.inventory.node_files import NodeFileError
@@ -25,6 +23,8 @@ from afflint.placement.survey import Survey
 from afflint.reading import documents
 from afflint.reading.sources import Source
 from afflint.scheduler.cluster import Verdict
+from cluster_objects import HOST, ZONE, Object, apart, app, node, pod, spread, term, together
+from workload_objects import inventory, maker, makers_in
 
 FIT = "NodeResourcesFit"
 GI = 1024**3

@@ -8,8 +8,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from cluster_objects import HOST, PREFERRED, REQUIRED, ZONE, Object
-
 from afflint.kube.selectors import (
     EVERYTHING,
     Malformed,
@@ -21,6 +19,7 @@ from afflint.kube.selectors import (
     parse_node_term,
 )
 from afflint.kube.taints import CORDON, parse_taints, parse_tolerations, tolerated
+from cluster_objects import HOST, PREFERRED, REQUIRED, ZONE, Object
 
 
 class NaiveScheduler:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from cluster_objects import REQUIRED, Object, node, pod, spread, term, together
 
 from afflint.placement import Cluster, InventoryError
+from cluster_objects import REQUIRED, Object, node, pod, spread, term, together
 
 FIRST_SKEW = "spec.topologySpreadConstraints[0].maxSkew"
 FIRST_TERM = f"spec.affinity.podAffinity.{REQUIRED}[0]"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from cluster_objects import HOST, REQUIRED, ZONE, Object, apart, app, expression, namespace, node, pod, rather, term, together, zoned
 
 from afflint.placement import Cluster
+from cluster_objects import HOST, REQUIRED, ZONE, Object, apart, app, expression, namespace, node, pod, rather, term, together, zoned
 
 NODES = zoned(n1="a", n2="a", n3="b", n4="")
 BROKEN = {"matchExpressions": [{"key": "app", "operator": "In"}]}

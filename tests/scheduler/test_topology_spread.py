@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from cluster_objects import HOST, ZONE, Object, app, node, node_terms, pod, spread, zoned
 
 from afflint.placement import Cluster
+from cluster_objects import HOST, ZONE, Object, app, node, node_terms, pod, spread, zoned
 
 WEB = {"app": "web"}
 THREE_ZONES = zoned(n1="a", n2="b", n3="c")

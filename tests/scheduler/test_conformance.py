@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cluster_objects import HOST, ZONE, Object, apart, app, expression, node, node_preferences, node_terms, pod, spread, term, together
-
 from afflint.placement import Cluster, Run
+from cluster_objects import HOST, ZONE, Object, apart, app, expression, node, node_preferences, node_terms, pod, spread, term, together
 from shared_material import cases
 
 

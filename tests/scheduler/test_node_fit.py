@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from cluster_objects import HOST, expression, node, node_terms, pod
 
 from afflint.placement import Cluster
+from cluster_objects import HOST, expression, node, node_terms, pod
 
 CORDON_KEY = "node.kubernetes.io/unschedulable"
 

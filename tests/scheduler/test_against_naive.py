@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from cluster_objects import HOST, PREFERRED, REQUIRED, ZONE, Object, expression, namespace, node, pod
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from naive_scheduler import NaiveScheduler
 
 from afflint.placement import Cluster, read_pod
+from cluster_objects import HOST, PREFERRED, REQUIRED, ZONE, Object, expression, namespace, node, pod
 
 NAMES = ("n1", "n2", "n3", "n4", "n5", "n6")
 KEYS = (HOST, ZONE, "rack")

@@ -1,15 +1,14 @@
-"""Workloads for the tests of this directory: YAML in, what their controllers make of them out; and the scenario of three tiers."""
+"""Workloads for the tests of pods and plans: YAML in, what their controllers make of them out; and the scenario of three tiers."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from cluster_objects import HOST, ZONE, Object, apart, node
-
 from afflint.controllers.replicas import PodMaker, pod_maker
 from afflint.kube.manifests import Workload, manifests_in
 from afflint.placement.arrangement import Inventory
 from afflint.reading import documents
+from cluster_objects import HOST, ZONE, Object, apart, node
 
 VMI = {"domain": {"devices": {}}}
 

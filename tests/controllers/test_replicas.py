@@ -6,12 +6,12 @@ import pickle
 from typing import Any
 
 import pytest
-from cluster_objects import HOST, Object, node, pod
-from workload_objects import inventory, maker, makers_in
 
 from afflint.controllers.replicas import MOST_REPLICAS, PodMaker, make_pods, notes, owner, running_pods_of
 from afflint.placement.arrangement import arrange
 from afflint.scheduler.cluster import Cluster
+from cluster_objects import HOST, Object, node, pod
+from workload_objects import inventory, maker, makers_in
 
 
 def workload(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from cluster_objects import HOST, ZONE, Object, apart, app, node_terms, pod, term, together, zoned
 
 from afflint.placement import Cluster, InventoryError, Verdict, read_pod
+from cluster_objects import HOST, ZONE, Object, apart, app, node_terms, pod, term, together, zoned
 
 WEB = {"app": "web"}
 NODES = zoned(n1="a", n2="b", n3="c")

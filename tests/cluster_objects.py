@@ -1,4 +1,4 @@
-"""Short forms of the objects that clusters are made of, for the tests of this directory."""
+"""Short forms of the objects that clusters are made of, for the tests of scheduler, controllers and plans."""
 
 from __future__ import annotations
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from cluster_objects import node, node_preferences, pod
 
 from afflint.placement import Cluster, Verdict
+from cluster_objects import node, node_preferences, pod
 
 
 def evaluate(nodes: list[dict[str, Any]], **spec: Any) -> Verdict:
