@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from afflint.checks.match import NEWEST, FleetMatch, Match, Target
-from afflint.findings import NO_OBJECT, Edit, Finding, Fix, ObjectRef, Path, Related, Severity, Span, field_of
-from afflint.fleet.facts import Facts, Pods, Reach, Site, facts_of
+from afflint.findings import NO_OBJECT, Edit, Finding, Fix, ObjectRef, Path, Related, Severity, Site, Span, field_of
+from afflint.fleet.facts import Facts, Pods, Reach, facts_of
 from afflint.fleet.index import Fleet
 from afflint.kube.kinds import NAMES, Kind
 from afflint.kube.manifests import Manifest, manifests_in

@@ -50,6 +50,14 @@ class ObjectRef(NamedTuple):
     name: str | None
 
 
+class Site(NamedTuple):
+    """Where an object stands: file, document, path in the document."""
+
+    file: str
+    document: int
+    base: Path
+
+
 NO_OBJECT = ObjectRef(None, None, None, None)
 
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from afflint.checks.match import NEWEST, Target
-from afflint.findings import ObjectRef
-from afflint.fleet.facts import PREFERRED_ANTI_AFFINITY, REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREAD, Facts, Pods, Reach, Site
+from afflint.findings import ObjectRef, Site
+from afflint.fleet.facts import PREFERRED_ANTI_AFFINITY, REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREAD, Facts, Pods, Reach
 from afflint.fleet.index import IDENTITY, Fleet, close, covers
 from afflint.kube.selectors import Requirement, Selector, holds, matches
 from afflint.near_misses import Slips, is_slip

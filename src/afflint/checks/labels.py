@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from afflint.checks.constraint_selectors import requirement_places, says
 from afflint.checks.match import FleetMatch, Match, Place, Target
-from afflint.findings import Path, Severity, field_of
-from afflint.fleet.facts import SPREAD, Pods, Reach, Site
+from afflint.findings import Path, Severity, Site, field_of
+from afflint.fleet.facts import SPREAD, Pods, Reach
 from afflint.fleet.index import Fleet, folders, may_mean
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.selectors import Selector, conflict, matches, parse_label_selector

@@ -2,8 +2,7 @@
 
 from typing import NamedTuple
 
-from afflint.findings import ObjectRef, Path, Severity
-from afflint.fleet.facts import Site
+from afflint.findings import ObjectRef, Path, Severity, Site
 
 NEWEST = (1, 37)
 """The newest Kubernetes version whose API these checks know."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from afflint.findings import ObjectRef, Path
+from afflint.findings import ObjectRef, Path, Site
 from afflint.kube.constraints import PodTerm
 from afflint.kube.manifests import Labels, Manifest, Workload
 from afflint.kube.pinning import pinned_host
@@ -21,14 +21,6 @@ if TYPE_CHECKING:
 REQUIRED_ANTI_AFFINITY, PREFERRED_ANTI_AFFINITY = "required podAntiAffinity", "preferred podAntiAffinity"
 REQUIRED_AFFINITY, PREFERRED_AFFINITY = "required podAffinity", "preferred podAffinity"
 SPREAD = "topologySpreadConstraint"
-
-
-class Site(NamedTuple):
-    """Where an object stands: file, document, path in the document."""
-
-    file: str
-    document: int
-    base: Path
 
 
 PodsKey = tuple[Site, Path]

@@ -7,7 +7,8 @@ from functools import lru_cache
 from itertools import chain, islice
 from typing import NamedTuple
 
-from afflint.fleet.facts import Facts, Pods, PodsKey, Reach, Site
+from afflint.findings import Site
+from afflint.fleet.facts import Facts, Pods, PodsKey, Reach
 from afflint.kube.manifests import Labels
 from afflint.kube.selectors import Requirement, Selector, holds, matches
 from afflint.near_misses import Slips

@@ -15,8 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from afflint.findings import Path
-from afflint.fleet.facts import Site
+from afflint.findings import Path, Site
 from afflint.kube.manifests import manifests_in
 from afflint.kube.node_labels import HOSTNAME
 from afflint.reading import documents
