@@ -605,6 +605,10 @@ def _failed(error: Exception) -> int:
 
     if isinstance(error, ConfigError):
         return _say("\n".join(f"afflint: {line}" for line in str(error).splitlines()), USAGE)
+    from afflint.session.processes import WorkerDiedError
+
+    if isinstance(error, WorkerDiedError):
+        return _say(f"afflint: {error}", FAULT)
     if os.environ.get("AFFLINT_TRACEBACK"):
         import traceback
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from afflint.engine import Checker, FileResult, Settings
@@ -175,37 +174,14 @@ def _check_source(checker: Checker, source: Source) -> FileResult:
 
 
 def _in_processes(sources: Sequence[Source], settings: Settings, options: Options) -> Iterator[FileResult]:
-    """The same in several processes, this one among them: what it checks itself need not travel.
+    """The same in several processes, this one among them."""
+    from functools import partial
 
-    The others take chunks from the front, this one from the back, until they meet.
-    """
-    from concurrent.futures import ProcessPoolExecutor
+    from afflint.session.processes import mapped
 
-    remaining = iter(sources)
-    chunks = list(iter(lambda: list(islice(remaining, _CHUNK)), []))
+    yield from mapped(partial(_source_checker, settings), sources, options.jobs, options.progress)
+
+
+def _source_checker(settings: Settings) -> Callable[[Source], FileResult]:
     checker = Checker(settings)
-    own: dict[int, list[FileResult]] = {}
-    with ProcessPoolExecutor(options.jobs - 1, initializer=_start_worker, initargs=(settings,)) as executor:
-        futures = [executor.submit(_check_chunk, chunk) for chunk in chunks]
-        for number in reversed(range(len(chunks))):
-            if not futures[number].cancel():
-                break
-            own[number] = [_check_source(checker, source) for source in chunks[number]]
-            if options.progress is not None:
-                options.progress((len(own) + sum(future.done() for future in futures[:number])) * _CHUNK)
-        for number, future in enumerate(futures):
-            yield from own[number] if number in own else future.result()
-
-
-_worker: list[Checker] = []
-
-
-def _start_worker(settings: Settings) -> None:
-    import gc
-
-    gc.disable()
-    _worker[:] = [Checker(settings)]
-
-
-def _check_chunk(sources: list[Source]) -> list[FileResult]:
-    return [_check_source(_worker[0], source) for source in sources]
+    return lambda source: _check_source(checker, source)

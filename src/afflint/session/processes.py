@@ -1,0 +1,253 @@
+"""One function over many items in several processes, this one among them, so that no fault of any of them loses or hangs the run.
+
+The others take chunks from the front, this one from the back, until they meet: what it does itself need not travel. They know all
+items from their start, and only numbers of chunks and results go through their pipes, so that no write waits for another.
+
+- One of them dies (killed, out of memory, a crash): its pipe ends, the others are killed, and WorkerDiedError says how it died.
+- This one is interrupted or fails: the others are killed on the way out. They do not hear an interrupt themselves.
+- This one is killed: each of the others watches it, and ends.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+    from multiprocessing.process import BaseProcess
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+_CHUNK = 32
+_AHEAD = 2
+"""Chunks that a worker has at a time: one to work on, one for when that is done before this process looks."""
+_MOST_WORKERS = 60
+"""Windows waits for no more than 63 things at once."""
+_BETWEEN_LOOKS = 0.005
+_PATIENCE = 0.5
+"""How long a wait lasts at most. Windows does not interrupt one."""
+
+
+class WorkerDiedError(Exception):
+    """A process ended before its work did; the message is for the user."""
+
+    def __init__(self, exit_code: int | None) -> None:
+        super().__init__(f"a worker process {_ending(exit_code)}; perhaps memory ran out: fewer processes (`--jobs`) need less")
+
+
+def mapped(
+    make: Callable[[], Callable[[Item], Result]],
+    items: Sequence[Item],
+    jobs: int,
+    progress: Callable[[int], None] | None = None,
+) -> list[Result]:
+    """What the function that ``make`` makes gives for each item, in their order. Each process makes its own.
+
+    ``make``, the items and the results must be picklable. ``progress`` is told now and then how many items are done.
+    Raises WorkerDiedError, and whatever the function raises, in whichever process.
+    """
+    chunks = [items[start : start + _CHUNK] for start in range(0, len(items), _CHUNK)]
+    function = make()
+    crew = _Crew(progress)
+    try:
+        crew.start(make, chunks, min(jobs - 1, len(chunks) - 1, _MOST_WORKERS))
+        while (number := crew.from_the_back()) is not None:
+            own = []
+            for item in chunks[number]:
+                own.append(function(item))
+                crew.look()
+            crew.keep(number, own)
+        crew.finish()
+    finally:
+        crew.dismiss()
+    return [result for number in range(len(chunks)) for result in crew.done[number]]
+
+
+class _Crew:
+    """The other processes, seen from this one: which chunks they have, and what they have done."""
+
+    def __init__(self, progress: Callable[[int], None] | None) -> None:
+        self.done: dict[int, list[Any]] = {}
+        self._progress = progress
+        self._workers: dict[Connection, BaseProcess] = {}
+        self._front = self._back = 0
+        self._looked = 0.0
+        self._count = 0
+
+    def start(self, make: Callable[[], Callable[[Item], Result]], chunks: Sequence[Sequence[Item]], count: int) -> None:
+        """Start the workers, or as many as the system allows, and give each its first chunks."""
+        import multiprocessing
+
+        self._back = len(chunks)
+        for _ in range(count):
+            try:
+                ours, theirs = multiprocessing.Pipe()
+            except OSError:
+                return
+            process = multiprocessing.Process(target=_work, args=(theirs, make, chunks), daemon=True)
+            try:
+                with _uninterrupted():
+                    process.start()
+                    self._workers[ours] = process
+            except OSError:
+                # No more processes, or it ended while it began: the rest of us do its work.
+                ours.close()
+                return
+            finally:
+                theirs.close()
+            for _ in range(_AHEAD):
+                self._give(ours)
+
+    def from_the_back(self) -> int | None:
+        """The chunk that this process takes next; None when all are taken."""
+        if self._front >= self._back:
+            return None
+        self._back -= 1
+        return self._back
+
+    def keep(self, number: int, results: list[Any]) -> None:
+        """Note what a chunk gave."""
+        self.done[number] = results
+        self._count += len(results)
+
+    def look(self) -> None:
+        """Take what the workers have done and give them more, unless that was done just now."""
+        if time.monotonic() - self._looked >= _BETWEEN_LOOKS:
+            self._attend(0)
+
+    def finish(self) -> None:
+        """Wait for the chunks that the workers still have."""
+        while self._unfinished():
+            self._attend(_PATIENCE)
+
+    def dismiss(self) -> None:
+        """End all workers, whatever they are doing: they hold nothing that anybody needs."""
+        for process in self._workers.values():
+            process.kill()
+        for connection, process in self._workers.items():
+            process.join()
+            connection.close()
+
+    def _unfinished(self) -> bool:
+        return any(number not in self.done for number in range(self._front))
+
+    def _attend(self, patience: float) -> None:
+        from multiprocessing.connection import wait
+
+        for connection in wait(list(self._workers), patience):
+            self._take(connection)  # type: ignore[arg-type]  # What went in comes out.
+        self._looked = time.monotonic()
+        if self._progress is not None:
+            self._progress(self._count)
+
+    def _take(self, connection: Connection) -> None:
+        try:
+            number, results = connection.recv()
+        except (EOFError, OSError):
+            raise self._death(connection) from None
+        if number is None:
+            error, where = results
+            raise error from _ElsewhereError(where)
+        self.keep(number, results)
+        self._give(connection)
+
+    def _give(self, connection: Connection) -> None:
+        if self._front >= self._back:
+            return
+        try:
+            connection.send(self._front)
+        except OSError:
+            raise self._death(connection) from None
+        self._front += 1
+
+    def _death(self, connection: Connection) -> WorkerDiedError:
+        process = self._workers[connection]
+        process.join(_PATIENCE)  # Its pipe ends a little before it does.
+        return WorkerDiedError(process.exitcode)
+
+
+class _ElsewhereError(Exception):
+    """Where in a worker an error arose: the text of its traceback."""
+
+    def __str__(self) -> str:
+        return f'\n"""\n{self.args[0]}"""'
+
+
+def _ending(exit_code: int | None) -> str:
+    """How a process ended, in words."""
+    if exit_code is None or exit_code >= 0:
+        return f"ended with exit code {exit_code}" if exit_code else "ended early"
+    try:
+        return f"was killed by {signal.Signals(-exit_code).name}"
+    except ValueError:
+        return f"was killed by signal {-exit_code}"
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Keeps an interrupt back, here and in a process that starts meanwhile, until it can be answered."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+# In a worker.
+
+
+def _work(connection: Connection, make: Callable[[], Callable[[Item], Result]], chunks: Sequence[Sequence[Item]]) -> None:
+    """Do chunk after chunk, as their numbers come in."""
+    import gc
+    import os
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Whoever is interrupted is the main process; it ends the others.
+    gc.disable()
+    _end_with_parent()
+    try:
+        function = make()
+        while True:
+            number = connection.recv()
+            connection.send((number, [function(item) for item in chunks[number]]))
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        os._exit(1)  # The main process is gone.
+    except Exception as error:
+        connection.send((None, _portable(error)))
+
+
+def _end_with_parent() -> None:
+    """End this process as soon as the main one has ended, however that came about and whatever this one is doing."""
+    import multiprocessing
+    import os
+    import threading
+    from multiprocessing.connection import wait
+
+    parent = multiprocessing.parent_process()
+
+    def watch() -> None:
+        if parent is not None:
+            wait([parent.sentinel])
+            os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _portable(error: Exception) -> tuple[Exception, str]:
+    """An error that can travel, and the text of its traceback."""
+    import pickle
+    import traceback
+
+    where = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:  # Whatever the error's own class makes of being pickled.
+        error = RuntimeError(f"{type(error).__name__}: {error}")
+    return error, where

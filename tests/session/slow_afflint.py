@@ -1,0 +1,32 @@
+"""afflint, but each file takes its time, and each process first writes its number: `python slow_afflint.py START-METHOD ...`."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from afflint.cli import main
+from afflint.reading.triage import Triage
+
+_documents = Triage.documents
+_introduced: list[int] = []
+
+
+def _slow_documents(triage: Triage, data: bytes) -> Iterator[Any]:
+    if os.getpid() not in _introduced:
+        _introduced.append(os.getpid())
+        os.write(1, f"{os.getpid()}\n".encode())
+    time.sleep(0.05)
+    return _documents(triage, data)
+
+
+# Also in processes that import this anew, as those started by `spawn` do.
+Triage.documents = _slow_documents  # type: ignore[method-assign]
+
+if __name__ == "__main__":
+    multiprocessing.set_start_method(sys.argv.pop(1))
+    main()
