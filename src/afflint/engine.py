@@ -57,7 +57,7 @@ class Checker:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._severities = dict(settings.severities)
-        self._checks = ManifestChecks(settings.selected)
+        self._checks = ManifestChecks(settings.selected, settings.target)
         self._custom = {(kind.group, kind.name): kind for kind in settings.custom}
         self._triage = triage.Triage((*NAMES, *(kind.name for kind in settings.custom)))
 

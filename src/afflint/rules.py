@@ -237,8 +237,9 @@ def _read(name: str, path: str) -> Rule:
 class ManifestChecks:
     """The checks of the selected rules, sorted by what they look at, so that a manifest meets only those that can say something."""
 
-    def __init__(self, selected: Iterable[str]) -> None:
+    def __init__(self, selected: Iterable[str], target: Target) -> None:
         chosen = frozenset(selected)
+        self._target = target
         named = [(name, check) for name, check in MANIFEST_CHECKS.items() if name in chosen]
         self._on_mismatch = tuple(each for each in named if each[0] in _OF_MISMATCHES)
         self._always = tuple(each for each in named if each[0] not in _OF_MISMATCHES | _OF_CONSTRAINTS)
@@ -248,7 +249,7 @@ class ManifestChecks:
         """The checks of a manifest with their rules' names, in the order of the registry within each group."""
         constrained = isinstance(manifest, Workload) and manifest.constraints is not NONE
         checks = self._constrained if constrained else self._always
-        return checks + self._on_mismatch if mismatches_of(manifest) else checks
+        return checks + self._on_mismatch if mismatches_of(manifest, self._target) else checks
 
 
 # These say nothing about a manifest whose fields all fit.

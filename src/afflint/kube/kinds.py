@@ -1,13 +1,13 @@
 """The kinds afflint reads: their group versions, where each keeps its pod template, and the type of every field on the way.
 
-Field names follow the published API of Kubernetes 1.25 to 1.37 and KubeVirt 1.9; which versions know a field is not
-held against a manifest, because a field of a newer release is no placement mistake.
+Field names follow the published API of Kubernetes up to 1.37, those of all versions together (which knows which is told in
+``versions``), and KubeVirt 1.9.
 """
 
 from typing import NamedTuple
 
 from afflint.findings import Path
-from afflint.kube.types import ANYTHING, FLAG, INT32, INT64, TEXT, TEXTS, Guarded, ListOf, MapOf, Struct, Type
+from afflint.kube.types import ANYTHING, EXACT_FLOAT, FLAG, INT32, INT64, PRUNED_TEXTS, TEXT, TEXTS, Guarded, ListOf, MapOf, Struct, Type
 
 
 class Kind(NamedTuple):
@@ -51,16 +51,18 @@ class _Placement(NamedTuple):
     affinity: Struct
     tolerations: ListOf
     spread: ListOf
+    node_selector: MapOf
     label_selector: Struct
 
 
-def _placement_types(*, kubevirt: bool) -> _Placement:
+def _placement_types(*, kubevirt: bool, seconds: Type = INT64) -> _Placement:
     """The placement fields. KubeVirt's schemas refuse null list elements and leave wide integers to the webhook."""
     nulls = not kubevirt
+    texts = PRUNED_TEXTS if kubevirt else TEXTS
     integer = INT32
     requirement = Struct("match expression", {**_fields("key operator", TEXT), "values": ListOf(TEXT, nulls=nulls)})
     expressions = ListOf(requirement, nulls=nulls)
-    label_selector = Struct("label selector", {"matchLabels": TEXTS, "matchExpressions": expressions})
+    label_selector = Struct("label selector", {"matchLabels": texts, "matchExpressions": expressions})
     node_term = Struct("node selector term", {"matchExpressions": expressions, "matchFields": expressions})
     node_required = Struct("node selector", {"nodeSelectorTerms": ListOf(node_term, nulls=nulls)})
     node_preferred = Struct("preferred scheduling term", {"weight": integer, "preference": node_term})
@@ -87,7 +89,7 @@ def _placement_types(*, kubevirt: bool) -> _Placement:
             "podAntiAffinity": Struct("pod anti-affinity", pod_fields),
         },
     )
-    toleration = Struct("toleration", {**_fields("key operator value effect", TEXT), "tolerationSeconds": INT64})
+    toleration = Struct("toleration", {**_fields("key operator value effect", TEXT), "tolerationSeconds": seconds})
     spread = Struct(
         "topology spread constraint",
         {
@@ -97,11 +99,13 @@ def _placement_types(*, kubevirt: bool) -> _Placement:
             "matchLabelKeys": names,
         },
     )
-    return _Placement(affinity, ListOf(toleration, nulls=nulls), ListOf(spread, nulls=nulls), label_selector)
+    return _Placement(affinity, ListOf(toleration, nulls=nulls), ListOf(spread, nulls=nulls), texts, label_selector)
 
 
 _CORE = _placement_types(kubevirt=False)
-_KUBEVIRT = _placement_types(kubevirt=True)
+# Of a pool the webhook finds no schema, and only decodes; of the others it reads numbers as floats first.
+_KUBEVIRT = _placement_types(kubevirt=True, seconds=EXACT_FLOAT)
+_POOL = _placement_types(kubevirt=True)
 CUSTOM_PLACEMENT: dict[str, Type] = {
     "affinity": _CORE.affinity,
     "tolerations": _CORE.tolerations,
@@ -209,29 +213,33 @@ _CRON_JOB = Struct(
     },
 )
 
-# KubeVirt. Its CRDs keep what they do not know under the metadata of a VM's template; only some webhooks look at it.
+# KubeVirt. Its CRDs keep what they do not know under the metadata of a VM's template; only some webhooks look at it, and refuse nulls.
 
 _TEMPLATE_TEXTS = MapOf(TEXT, nulls=False)
-_VM_TEMPLATE_METADATA = Struct("template metadata", {**_METADATA_FIELDS, **_fields("labels annotations", _TEMPLATE_TEXTS)})
+_VM_TEMPLATE_METADATA = Struct("template metadata", {**_METADATA_FIELDS, **_fields("labels annotations", _TEMPLATE_TEXTS)}, nulls=False)
 _POOL_TEMPLATE_METADATA = Struct("template metadata", _METADATA_FIELDS, lenient=True)
 
-_VMI_FIELDS: dict[str, Type] = {
-    **_fields("accessCredentials dnsConfig livenessProbe networks readinessProbe resourceClaims utilityVolumes volumes"),
-    **_fields(
-        "architecture dnsPolicy evictionStrategy hostname priorityClassName schedulerName serviceAccountName startStrategy subdomain", TEXT
-    ),
-    "terminationGracePeriodSeconds": INT64,
-    "domain": Guarded("domain", PLACEMENT_FIELDS),
-    "affinity": _KUBEVIRT.affinity,
-    "tolerations": _KUBEVIRT.tolerations,
-    "topologySpreadConstraints": _KUBEVIRT.spread,
-    "nodeSelector": TEXTS,
-}
-VMI_SPEC = Struct("VirtualMachineInstance spec", _VMI_FIELDS)
+
+def _vmi_spec(placement: _Placement, seconds: Type) -> Struct:
+    fields = {
+        **_fields("accessCredentials dnsConfig livenessProbe networks readinessProbe resourceClaims utilityVolumes volumes"),
+        **_fields("architecture dnsPolicy evictionStrategy hostname priorityClassName schedulerName", TEXT),
+        **_fields("serviceAccountName startStrategy subdomain", TEXT),
+        "terminationGracePeriodSeconds": seconds,
+        "domain": Guarded("domain", PLACEMENT_FIELDS),
+        "affinity": placement.affinity,
+        "tolerations": placement.tolerations,
+        "topologySpreadConstraints": placement.spread,
+        "nodeSelector": placement.node_selector,
+    }
+    return Struct("VirtualMachineInstance spec", fields)
 
 
-def _vm_spec(metadata: Struct) -> Struct:
-    template = Struct("VirtualMachineInstance template", {"metadata": metadata, "spec": VMI_SPEC})
+VMI_SPEC = _vmi_spec(_KUBEVIRT, EXACT_FLOAT)
+
+
+def _vm_spec(metadata: Struct, vmi_spec: Struct) -> Struct:
+    template = Struct("VirtualMachineInstance template", {"metadata": metadata, "spec": vmi_spec})
     fields = {"running": FLAG, "runStrategy": TEXT, "updateVolumesStrategy": TEXT, "template": template}
     return Struct("VirtualMachine spec", {**_fields("dataVolumeTemplates instancetype preference"), **fields})
 
@@ -253,7 +261,8 @@ _VM_POOL = Struct(
         "replicas": INT32,
         "selector": _KUBEVIRT.label_selector,
         "virtualMachineTemplate": Struct(
-            "VirtualMachine template", {"metadata": _POOL_TEMPLATE_METADATA, "spec": _vm_spec(_POOL_TEMPLATE_METADATA)}
+            "VirtualMachine template",
+            {"metadata": _POOL_TEMPLATE_METADATA, "spec": _vm_spec(_POOL_TEMPLATE_METADATA, _vmi_spec(_POOL, INT64))},
         ),
     },
 )
@@ -321,7 +330,7 @@ KINDS: tuple[Kind, ...] = (
         "kubevirt.io",
         _KUBEVIRT_VERSIONS,
         _TEMPLATE,
-        _object("VirtualMachine", _vm_spec(_VM_TEMPLATE_METADATA)),
+        _object("VirtualMachine", _vm_spec(_VM_TEMPLATE_METADATA, VMI_SPEC)),
         kubevirt=True,
     ),
     Kind("VirtualMachineInstance", "kubevirt.io", _KUBEVIRT_VERSIONS, (), _object("VirtualMachineInstance", VMI_SPEC), kubevirt=True),

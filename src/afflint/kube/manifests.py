@@ -6,7 +6,7 @@ from typing import Any
 from afflint.findings import ObjectRef, Path
 from afflint.kube.constraints import Constraints, constraints_of
 from afflint.kube.kinds import Identity, Kind, identify
-from afflint.kube.types import Mismatch
+from afflint.kube.types import Mismatch, prune_nulls
 from afflint.reading.documents import Document
 
 Labels = dict[str, str]
@@ -158,6 +158,8 @@ def _manifests_of(document: Document, data: dict[str, Any], base: Path, custom: 
     kind = identity.kind
     if kind is None or _map(data, "metadata").get("name") == _GENERATED_NAME:
         return
+    if kind.kubevirt and kind.root is not None:
+        prune_nulls(kind.root, data)
     if kind.template is None:
         yield Manifest(document, data, base, identity, kind)
         return

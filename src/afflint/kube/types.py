@@ -56,18 +56,19 @@ class Flag(Type):
 
 
 class Integer(Type):
-    """An integral number however it is spelled: ``1e1`` and ``3.0`` are integers too."""
+    """An integral number from ``least`` to ``most`` however it is spelled: ``1e1`` and ``3.0`` are integers too."""
 
-    __slots__ = ("expected", "limit")
+    __slots__ = ("expected", "least", "most")
 
-    def __init__(self, bits: int) -> None:
-        self.limit = 2 ** (bits - 1)
-        self.expected = "a whole number" if bits == 64 else f"a whole number of {bits} bits"
+    def __init__(self, least: int, most: int, expected: str) -> None:
+        self.least = least
+        self.most = most
+        self.expected = expected
 
     def fits(self, value: Any) -> bool:
         if type(value) is float:
-            return value.is_integer() and -self.limit <= value < self.limit
-        return value is None or (type(value) is int and -self.limit <= value < self.limit)
+            return value.is_integer() and self.least <= value <= self.most
+        return value is None or (type(value) is int and self.least <= value <= self.most)
 
 
 class MapOf(Type):
@@ -127,20 +128,30 @@ class ListOf(Type):
                 yield from self.item.mismatches(each, (*path, index))
 
 
-class Struct(Type):
-    """An object with known fields; ``lenient`` ones drop fields they do not know, as some schemas of KubeVirt do."""
+class PrunedMap(MapOf):
+    """A map in a custom resource. The API server drops its entries with a null value before it or anybody else looks at them."""
 
-    __slots__ = ("fields", "lenient", "name")
+    __slots__ = ()
+
+
+class Struct(Type):
+    """An object with known fields; null counts as absent unless ``nulls`` is false.
+
+    ``lenient`` ones drop fields they do not know, as some schemas of KubeVirt do.
+    """
+
+    __slots__ = ("fields", "lenient", "name", "nulls")
     expected = "an object"
 
-    def __init__(self, name: str, fields: Mapping[str, Type], *, lenient: bool = False) -> None:
+    def __init__(self, name: str, fields: Mapping[str, Type], *, lenient: bool = False, nulls: bool = True) -> None:
         self.name = name
         self.fields = dict(fields)
         self.lenient = lenient
+        self.nulls = nulls
 
     def fits(self, value: Any) -> bool:
         if type(value) is not dict:
-            return value is None
+            return value is None and self.nulls
         known = self.fields
         for key, each in value.items():
             field = known.get(key)
@@ -153,10 +164,9 @@ class Struct(Type):
         return True
 
     def mismatches(self, value: Any, path: Path) -> Iterator[Mismatch]:
-        if value is None:
-            return
         if type(value) is not dict:
-            yield Mismatch("type", path, None, self.expected, value)
+            if value is not None or not self.nulls:
+                yield Mismatch("type", path, None, self.expected, value)
             return
         for key, each in value.items():
             field = self.fields.get(key)
@@ -189,6 +199,27 @@ class Guarded(Type):
 ANYTHING = Type()
 TEXT = Text()
 FLAG = Flag()
-INT32 = Integer(32)
-INT64 = Integer(64)
+INT32 = Integer(-(2**31), 2**31 - 1, "a whole number of 32 bits")
+INT64 = Integer(-(2**63), 2**63 - 1, "a whole number")
+EXACT_FLOAT = Integer(-(2**53) + 1, 2**53 - 1, "a whole number below 2^53")
+"""A whole number as a schema reads it that keeps numbers as 64-bit floats: beyond 2**53 they are no longer exact, and no integers."""
 TEXTS = MapOf(TEXT)
+PRUNED_TEXTS = PrunedMap(TEXT)
+
+
+def prune_nulls(type_: Type, value: Any) -> None:
+    """Drop what the API server drops from a custom resource of this type: entries with a null value in its maps.
+
+    Maps are replaced, not changed: an alias may share one with a field of another type.
+    """
+    if isinstance(type_, Struct) and type(value) is dict:
+        for name, each in value.items():
+            field = type_.fields.get(name)
+            if isinstance(field, PrunedMap):
+                if type(each) is dict and None in each.values():
+                    value[name] = {key: item for key, item in each.items() if item is not None}
+            elif field is not None and each:
+                prune_nulls(field, each)
+    elif isinstance(type_, ListOf) and type(value) is list:
+        for each in value:
+            prune_nulls(type_.item, each)

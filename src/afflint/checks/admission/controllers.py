@@ -54,7 +54,7 @@ def _is_whole(workload: Workload) -> bool:
 
 
 @of_workloads
-def selector_template_mismatch(workload: Workload, _target: Target) -> Iterator[Match]:
+def selector_template_mismatch(workload: Workload, target: Target) -> Iterator[Match]:
     """Controllers whose selector does not match the labels of their own template."""
     style, kind, selector = workload.kind.selector, workload.kind.name, workload.spec.get("selector")
     if type(selector) is not dict or style not in ("core", "kubevirt", "job") or kind == "CronJob":
@@ -63,7 +63,7 @@ def selector_template_mismatch(workload: Workload, _target: Target) -> Iterator[
         return
     path, labels = _labelled_template(workload)
     clash = _clash(selector, labels)
-    if clash is None or (not labels and workload.partial) or is_metadata_malformed(workload, path[:-2]):
+    if clash is None or (not labels and workload.partial) or is_metadata_malformed(workload, path[:-2], target):
         return  # Labels and selector may both be filled in elsewhere; or the labels are told to be wrong already.
     where, asked, found = clash
     template = "the template of its virtual machines" if kind == "VirtualMachinePool" else "the pod template"

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from afflint.checks.match import Target
 from afflint.findings import Path
 from afflint.kube.kinds import CUSTOM_PLACEMENT
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.types import Mismatch
+from afflint.kube.versions import as_of
 
 
-def mismatches_of(manifest: Manifest) -> tuple[Mismatch, ...]:
-    """Every mismatch of an object; remembered by the object, because several rules share them."""
+def mismatches_of(manifest: Manifest, target: Target) -> tuple[Mismatch, ...]:
+    """Every mismatch of an object with what the target cluster knows; remembered by the object, because several rules share them."""
     if manifest.mismatches is None:
         root = manifest.kind.root
+        if root is not None and not manifest.kind.kubevirt:
+            root = as_of(root, target.version)
         if root is None:
             manifest.mismatches = tuple(_custom_mismatches(manifest))
         else:
@@ -30,7 +34,7 @@ def _custom_mismatches(manifest: Manifest) -> Iterator[Mismatch]:
                 yield from type_.mismatches(manifest.pod[name], (*manifest.pod_path, name))
 
 
-def is_metadata_malformed(manifest: Manifest, template: Path) -> bool:
+def is_metadata_malformed(manifest: Manifest, template: Path, target: Target) -> bool:
     """True when something in a pod template, other than its spec, does not fit its type: its labels may be other than they seem."""
     depth = len(template)
-    return any(each.path[:depth] == template and each.path[depth : depth + 1] != ("spec",) for each in mismatches_of(manifest))
+    return any(each.path[:depth] == template and each.path[depth : depth + 1] != ("spec",) for each in mismatches_of(manifest, target))

@@ -14,19 +14,19 @@ from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.types import Mismatch
 
 
-def unknown_field(manifest: Manifest, _target: Target) -> Iterator[Match]:
-    """Fields that no version of the API knows at this place, misspelt ones above all."""
-    return _of_rule("unknown-field", manifest)
+def unknown_field(manifest: Manifest, target: Target) -> Iterator[Match]:
+    """Fields that the API does not know at this place, misspelt ones above all, or not in the version of the target."""
+    return _of_rule("unknown-field", manifest, target)
 
 
-def misplaced_constraint(manifest: Manifest, _target: Target) -> Iterator[Match]:
+def misplaced_constraint(manifest: Manifest, target: Target) -> Iterator[Match]:
     """Fields of placement, or labels, at a level where they are unknown."""
-    return _of_rule("misplaced-constraint", manifest)
+    return _of_rule("misplaced-constraint", manifest, target)
 
 
 def missing_term_wrapper(manifest: Manifest, target: Target) -> Iterator[Match]:
     """Terms without the object that wraps them in a preferred list, or with one in a required list."""
-    return chain(_of_rule("missing-term-wrapper", manifest), _bare_weights(manifest, target))
+    return chain(_of_rule("missing-term-wrapper", manifest, target), _bare_weights(manifest, target))
 
 
 @of_workloads
@@ -40,35 +40,38 @@ def _bare_weights(workload: Workload, _target: Target) -> Iterator[Match]:
             )
 
 
-def wrong_type(manifest: Manifest, _target: Target) -> Iterator[Match]:
+def wrong_type(manifest: Manifest, target: Target) -> Iterator[Match]:
     """Numbers, booleans, lists or maps where something else is wanted."""
-    return _of_rule("wrong-type", manifest)
+    return _of_rule("wrong-type", manifest, target)
 
 
-def annotation_not_string(manifest: Manifest, _target: Target) -> Iterator[Match]:
+def annotation_not_string(manifest: Manifest, target: Target) -> Iterator[Match]:
     """Annotations whose unquoted value is a number or a boolean."""
-    return _of_rule("annotation-not-string", manifest)
+    return _of_rule("annotation-not-string", manifest, target)
 
 
-def _of_rule(rule: str, manifest: Manifest) -> Iterator[Match]:
-    mismatches = mismatches_of(manifest)
-    return _faults(rule, manifest, mismatches) if mismatches else iter(())
+def _of_rule(rule: str, manifest: Manifest, target: Target) -> Iterator[Match]:
+    mismatches = mismatches_of(manifest, target)
+    return _faults(rule, manifest, target, mismatches) if mismatches else iter(())
 
 
-def _faults(rule: str, manifest: Manifest, mismatches: tuple[Mismatch, ...]) -> Iterator[Match]:
+def _faults(rule: str, manifest: Manifest, target: Target, mismatches: tuple[Mismatch, ...]) -> Iterator[Match]:
     for mismatch in mismatches:
-        match = _unknown_fault(rule, mismatch, manifest) if mismatch.struct is not None else _type_fault(rule, mismatch, manifest)
+        match = _unknown_fault(rule, mismatch, manifest, target) if mismatch.struct is not None else _type_fault(rule, mismatch, manifest)
         if match is not None:
             yield match
 
 
-def _unknown_fault(rule: str, mismatch: Mismatch, manifest: Manifest) -> Match | None:
+def _unknown_fault(rule: str, mismatch: Mismatch, manifest: Manifest, target: Target) -> Match | None:
     """The match for an unknown field, if ``rule`` is the one that names it best."""
     if str(mismatch.path[-1]).startswith("$"):
         return None  # A directive of a strategic merge patch; no cluster ever sees it.
     from afflint.checks.admission.misplaced import misplaced_fault, wrapper_fault
-    from afflint.checks.admission.unknown import unknown
+    from afflint.checks.admission.unknown import of_another_version, unknown
 
+    match = of_another_version(mismatch, target)
+    if match is not None:
+        return match if rule == "unknown-field" else None
     match, best = wrapper_fault(mismatch), "missing-term-wrapper"
     if match is None:
         match, best = misplaced_fault(mismatch, manifest), "misplaced-constraint"

@@ -9,10 +9,15 @@ from afflint.checks.admission.numerals import is_whole_number
 from afflint.checks.match import Match
 from afflint.findings import Path
 from afflint.kube.manifests import Manifest
-from afflint.kube.types import INT32, INT64, Mismatch
+from afflint.kube.types import EXACT_FLOAT, INT32, INT64, Mismatch
 from afflint.wording import plain, quoted, type_name
 
-_BITS = {INT32.expected: 32, INT64.expected: 64}
+# What fits a whole number, where one is too large.
+_RANGES = {
+    INT32.expected: "a whole number of 32 bits",
+    INT64.expected: "a whole number of 64 bits",
+    EXACT_FLOAT.expected: "a whole number below 2^53, which is as far as KubeVirt reads numbers exactly",
+}
 _REMEDIES = {
     "a string": "Write a string; if this is a field of its own, dedent it.",
     "an object": "Write an object: `name: value` for each of its fields.",
@@ -37,8 +42,8 @@ def mistyped(mismatch: Mismatch, manifest: Manifest) -> Match:
     if value is None:
         return Match(path, f"{_name(path)} is null, and KubeVirt wants {wanted}", _null_remedy(path, wanted))
     match = None
-    if wanted in _BITS:
-        match = _whole_number(path, value, manifest, _BITS[wanted])
+    if wanted in _RANGES:
+        match = _whole_number(path, value, manifest, _RANGES[wanted])
         wanted = "a whole number"
     return match or Match(path, f"{_name(path)} must be {wanted}, not {type_name(value)}", _remedy(path, value, wanted))
 
@@ -61,7 +66,7 @@ def _unquoted(path: Path, value: Any, manifest: Manifest) -> Match:
     return Match(path, message, f"Quote it: `{text}`.", replacement=text if replaceable(manifest.document, path) else None)
 
 
-def _whole_number(path: Path, value: Any, manifest: Manifest, bits: int) -> Match | None:
+def _whole_number(path: Path, value: Any, manifest: Manifest, fitting: str) -> Match | None:
     """The match for a string or a number where a whole number is wanted; None for what is neither."""
     if isinstance(value, str):
         shown = f'"{value}"'
@@ -73,7 +78,7 @@ def _whole_number(path: Path, value: Any, manifest: Manifest, bits: int) -> Matc
         return None
     if value != int(value):
         return Match(path, f"{_name(path)} must be a whole number, and {quoted(value)} is none", _number_remedy(path))
-    message = f"{_name(path)} must be a whole number of {bits} bits, and {quoted(value)} is too {'small' if value < 0 else 'large'}"
+    message = f"{_name(path)} must be {fitting}, and {quoted(value)} is too {'small' if value < 0 else 'large'}"
     return Match(path, message, _number_remedy(path))
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from afflint.checks.admission.fixes import in_place_of
 from afflint.checks.admission.spelling import meant
-from afflint.checks.match import Match
+from afflint.checks.match import Match, Target
 from afflint.kube.constraints import PREFERRED, REQUIRED
 from afflint.kube.manifests import Manifest
 from afflint.kube.types import Mismatch, Struct
+from afflint.kube.versions import Version, lifespan
 from afflint.wording import did_you_mean, listing, quoted
 
 _NEVER_EXISTED = {
@@ -57,6 +58,32 @@ _INSTEAD: dict[str, dict[str, str]] = {
         "matchNames": "List namespaces by name in `namespaces`, beside namespaceSelector.",
     },
 }
+
+
+# What took the place of a field that is gone again.
+_SUCCESSORS = {("pod spec", "workloadRef"): "schedulingGroup"}
+
+
+def of_another_version(mismatch: Mismatch, target: Target) -> Match | None:
+    """The match for a field that other versions of Kubernetes know, and the target does not."""
+    name, struct = str(mismatch.path[-1]), mismatch.struct
+    span = lifespan(struct, name) if struct else None
+    if struct is None or span is None:
+        return None
+    since, runs = _version(span.since), f"the target is {_version(target.version)}"
+    if target.version < span.since:
+        message = f"{quoted(name)} is known from Kubernetes {since}; {runs}"
+        remedy = f'Remove it, or say `kubernetes-version: "{since}"` if the cluster is that new.'
+        return Match(mismatch.path, message, remedy, key=True)
+    last = _version((span.until[0], span.until[1] - 1)) if span.until else since
+    known = f"only in Kubernetes {since}" if last == since else f"from Kubernetes {since} to {last}"
+    successor = _SUCCESSORS.get((struct.name, name))
+    remedy = f"Write {quoted(successor)}, which took its place." if successor else "Remove it."
+    return Match(mismatch.path, f"{quoted(name)} is known {known}; {runs}", remedy, key=True)
+
+
+def _version(version: Version) -> str:
+    return ".".join(map(str, version))
 
 
 def unknown(mismatch: Mismatch, manifest: Manifest) -> Match:
