@@ -109,7 +109,7 @@ class Checker:
                 for match in check(manifest, self._settings.target):
                     span = document.locate(match.path, key=match.key)
                     site = Site(name, document.index, manifest.base)
-                    yield self._finding(rules()[rule], match, site, span, manifest.ref)
+                    yield self._finding(rules()[rule], match, site, span, manifest.ref, self._edits(rules()[rule], match, document))
 
     # Reduce: all files together.
 
@@ -172,11 +172,20 @@ class Checker:
 
     # Findings.
 
-    def _finding(self, rule: Rule, match: Match, site: Site, span: Span, ref: ObjectRef) -> Finding:
+    @staticmethod
+    def _edits(rule: Rule, match: Match, document: Document) -> tuple[Edit, ...]:
+        """What mends a match, in the text of its document; none where its rule's page says so, or where it would change more."""
+        if not match.edits or rule.fix == "none":
+            return ()
+        from afflint.reading.editing import resolve
+
+        return resolve(document, match.edits) or ()
+
+    def _finding(self, rule: Rule, match: Match, site: Site, span: Span, ref: ObjectRef, edits: tuple[Edit, ...] = ()) -> Finding:
         field = match.path if match.field is None else match.field
         fix = None
-        if match.replacement is not None and rule.fix != "none":
-            fix = Fix(rule.fix == "safe", (Edit(span, match.replacement),))
+        if edits:
+            fix = Fix(rule.fix == "safe", edits)
         finding = self._stamp(rule, match.message, match.help, site.file, site.document, span, ref, field[len(site.base) :], fix)
         return finding._replace(severity=match.severity) if match.severity and rule.name not in self._severities else finding
 

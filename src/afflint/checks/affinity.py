@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from afflint.checks.admission.fixes import in_place_of
 from afflint.checks.constraint_selectors import (
     SPREAD,
     LabelPlace,
@@ -18,6 +17,7 @@ from afflint.checks.constraint_selectors import (
     topology_keys,
 )
 from afflint.checks.match import Match, Target
+from afflint.edits import Rename, Replace, SymbolicEdit
 from afflint.findings import Path
 from afflint.kube import node_labels
 from afflint.kube.constraints import NodeTerm, items
@@ -195,8 +195,12 @@ def deprecated_node_label(manifest: Manifest, _target: Target) -> Iterator[Match
         message = f"the node label {quoted(place.key)} in this {place.what} is deprecated since {since}"
         # Which control planes carry the old or the new role label depends on who installed them; and a key must not be there twice.
         fixable = place.key != node_labels.MASTER and place.key in node_labels.DEPRECATED and not _has_sibling(place, new, places)
-        replacement = in_place_of(manifest.document, place.path, new, key=place.key_of_map) if fixable else None
-        yield Match(place.path, message, f"Write `{new}`.", key=place.key_of_map, replacement=replacement)
+        edits = _relabelled(place, new) if fixable else ()
+        yield Match(place.path, message, f"Write `{new}`.", key=place.key_of_map, edits=edits)
+
+
+def _relabelled(place: LabelPlace, key: str) -> tuple[SymbolicEdit, ...]:
+    return (Rename(place.path, key) if place.key_of_map else Replace(place.path, key),)
 
 
 def _is_alternative(place: LabelPlace, other: LabelPlace) -> bool:
@@ -223,8 +227,8 @@ def unknown_node_label(manifest: Manifest, _target: Target) -> Iterator[Match]:
         if meant is not None:
             message = f"no node carries the label {quoted(place.key)}, so {_effect(place)}; did you mean {quoted(meant)}?"
             fixable = not (place.key_of_map and _has_sibling(place, meant, places))
-            replacement = in_place_of(manifest.document, place.path, meant, key=place.key_of_map) if fixable else None
-            yield Match(place.path, message, f"Write `{meant}`.", key=place.key_of_map, replacement=replacement)
+            edits = _relabelled(place, meant) if fixable else ()
+            yield Match(place.path, message, f"Write `{meant}`.", key=place.key_of_map, edits=edits)
 
 
 def _effect(place: LabelPlace) -> str:

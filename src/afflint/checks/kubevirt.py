@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from afflint.checks.admission.fixes import in_place_of
 from afflint.checks.match import Match, Target
+from afflint.edits import Replace
 from afflint.findings import Path, field_of
 from afflint.kube.manifests import Manifest, Workload
 from afflint.wording import quoted
@@ -30,7 +30,7 @@ def deprecated_kubevirt_api(manifest: Manifest, _target: Target) -> Iterator[Mat
             if manifest.base[-1:] != (0,):
                 return
             path = ("apiVersion",)
-        yield Match(path, message, replacement=in_place_of(manifest.document, path, "kubevirt.io/v1"))
+        yield Match(path, message, edits=(Replace(path, "kubevirt.io/v1"),))
 
 
 def misplaced_descheduler_annotation(manifest: Manifest, _target: Target) -> Iterator[Match]:

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from afflint.edits import SymbolicEdit
 from afflint.findings import ObjectRef, Path, Severity, Site
 
 NEWEST = (1, 37)
@@ -34,7 +35,7 @@ class Match(NamedTuple):
     """One defect. ``path`` is the offending node; with ``key`` its key is shown instead of its value.
 
     ``field`` is the path as the API server names it, where that is not ``path``. ``help`` overrides the rule's remedy.
-    ``replacement`` is the text to put in place of what is shown, when that alone mends it.
+    ``edits`` of the document mend it.
     """
 
     path: Path
@@ -42,7 +43,7 @@ class Match(NamedTuple):
     help: str = ""
     key: bool = False
     field: Path | None = None
-    replacement: str | None = None
+    edits: tuple[SymbolicEdit, ...] = ()
     related: tuple[Place, ...] = ()
     severity: Severity | None = None
 

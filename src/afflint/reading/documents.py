@@ -93,6 +93,11 @@ class Document:
         node, _ = self._find(path, exact=True)
         return type(node) is ScalarNode and node.ctag is PLAIN
 
+    def is_flow(self, path: Path) -> bool:
+        """True when the value at ``path`` is a map or a list in braces or brackets."""
+        node, _ = self._find(path, exact=True)
+        return node is not None and bool(node.flow_style) if type(node) is not ScalarNode else False
+
     def scalar_spans(self) -> Iterator[Span]:
         """The stretches of quoted and block scalars, where a ``#`` is text and no comment."""
         for node in nodes_below(self._root):

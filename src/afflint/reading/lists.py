@@ -55,6 +55,10 @@ class ListDocument(Document):
         part, rest = self._part(path)
         return part.is_plain(rest)
 
+    def is_flow(self, path: Path) -> bool:
+        part, rest = self._part(path)
+        return part.is_flow(rest)
+
     def scalar_spans(self) -> Iterator[Span]:
         yield from self._frame.scalar_spans()
         for number in range(len(self._items)):

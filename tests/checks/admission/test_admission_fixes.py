@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 from workload_texts import spread, workload
 
-from afflint.checks.admission.fixes import in_place_of, replaceable
 from afflint.checks.admission.numerals import deletion_cost_fault, is_whole_number
-from afflint.reading import documents
 from linting import lint
 
 
@@ -113,23 +111,6 @@ def test_a_field_is_renamed_where_its_value_fits_and_the_name_is_free(lines: str
 def test_a_field_that_means_the_opposite_is_no_slip() -> None:
     lines = spread("maxSkew: 1\ntopologyKey: zone\nwhenUnsatisfiable: DoNotSchedule\nlabelSelector: {}\nmismatchLabelKeys: [a]")
     assert fixes(workload("Pod", lines), "unknown-field") == [None]
-
-
-def test_scalars_that_stand_alone() -> None:
-    text = b"a: one\nb: 'two'\nc: &c three\nd: *c\ne: !!str four\nf: >\n  five\ng: six\n  seven\nh: &h {i: eight}\nj: *h\n&k l: nine\n"
-    document = documents.read(text, 0, 0)
-    assert document.problem is None
-    paths = [("a",), ("b",), ("c",), ("d",), ("e",), ("f",), ("g",), ("h", "i"), ("j", "i"), ("l",)]
-    assert [path for path in paths if replaceable(document, path)] == [("a",), ("b",), ("l",)]
-    assert [path for path in paths if not replaceable(document, path, key=True)] == [("h", "i"), ("j", "i"), ("l",)]
-    assert in_place_of(document, ("a",), "x") == "x"
-    assert in_place_of(document, ("b",), "x") == "'x'"
-    assert in_place_of(document, ("c",), "x") is None
-
-
-def test_a_document_further_down_in_its_file() -> None:
-    document = documents.read(b"a: one\n", 3, 100)
-    assert in_place_of(document, ("a",), "x") == "x"
 
 
 def test_whole_numbers() -> None:

@@ -112,7 +112,7 @@ def _operator_faults(workload: Workload, expression: Item, known: tuple[str, ...
     elif operator in _COMPARISONS:
         yield Match(path, f"{where} has no operator {operator}; only node selector terms have it", f"Write {listing(known, 'or')}.")
     elif type(operator) is str and not is_placeholder(operator):
-        yield _unknown_operator(workload, expression, operator, known, where)
+        yield _unknown_operator(expression, operator, known, where)
 
 
 def _toleration_operator_faults(workload: Workload, toleration: Item, target: Target) -> Iterator[Match]:
@@ -124,7 +124,7 @@ def _toleration_operator_faults(workload: Workload, toleration: Item, target: Ta
         if workload.kind.kubevirt and not is_pool:
             yield Match(path, "an empty operator, which KubeVirt refuses", "Write Equal or Exists, or leave it out.")
     elif operator not in _COMPARISONS:
-        yield late(_unknown_operator(workload, toleration, operator, _TOLERATION_OPERATORS, "a toleration"), is_pool)
+        yield late(_unknown_operator(toleration, operator, _TOLERATION_OPERATORS, "a toleration"), is_pool)
     elif target.version < (1, 35):
         yield late(Match(path, f"a toleration has no operator {operator} before Kubernetes 1.35", "Write Equal or Exists."), is_pool)
     elif _COMPARING_TOLERATIONS not in target.feature_gates:
@@ -132,9 +132,9 @@ def _toleration_operator_faults(workload: Workload, toleration: Item, target: Ta
         yield late(Match(path, message, "Write Equal or Exists."), is_pool)
 
 
-def _unknown_operator(workload: Workload, item: Item, operator: str, known: tuple[str, ...], where: str) -> Match:
+def _unknown_operator(item: Item, operator: str, known: tuple[str, ...], where: str) -> Match:
     close = next((each for each in _OTHER_OPERATORS.get(operator, ()) if each in known), None)
-    return wrong_word(workload, (*item.path, "operator"), f"{where} has no operator {quoted(operator)}", operator, known, close)
+    return wrong_word((*item.path, "operator"), f"{where} has no operator {quoted(operator)}", operator, known, close)
 
 
 @of_workloads

@@ -220,7 +220,7 @@ def _name(workload: Workload, field: str, what: str) -> Iterator[Match]:
 def _word(workload: Workload, field: str, known: tuple[str, ...]) -> Iterator[Match]:
     word = workload.pod.get(field)
     if type(word) is str and word not in known and not is_placeholder(word):
-        yield wrong_word(workload, (*workload.pod_path, field), f"{field} cannot be {quoted(word)}", word, known)
+        yield wrong_word((*workload.pod_path, field), f"{field} cannot be {quoted(word)}", word, known)
 
 
 def _gates(workload: Workload) -> Iterator[Match]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from afflint.checks.admission.fixes import replaceable
 from afflint.checks.admission.numerals import is_whole_number
 from afflint.checks.match import Match
+from afflint.edits import Replace
 from afflint.findings import Path
 from afflint.kube.manifests import Manifest
 from afflint.kube.types import EXACT_FLOAT, INT32, INT64, Mismatch
@@ -43,7 +43,7 @@ def mistyped(mismatch: Mismatch, manifest: Manifest) -> Match:
         return Match(path, f"{_name(path)} is null, and KubeVirt wants {wanted}", _null_remedy(path, wanted))
     match = None
     if wanted in _RANGES:
-        match = _whole_number(path, value, manifest, _RANGES[wanted])
+        match = _whole_number(path, value, _RANGES[wanted])
         wanted = "a whole number"
     return match or Match(path, f"{_name(path)} must be {wanted}, not {type_name(value)}", _remedy(path, value, wanted))
 
@@ -61,19 +61,18 @@ def _unquoted(path: Path, value: Any, manifest: Manifest) -> Match:
             path, f"{name} must be a string, and its tag makes {quoted(raw)} {type_name(value)}", f'Write `"{raw}"` without the tag.'
         )
     reading = "" if raw.lower() in (plain(value), str(value)) else f" ({plain(value)})"
-    text = f'"{raw}"'
     message = f"{name} must be a string, and unquoted {quoted(raw)} is {type_name(value)}{reading}"
-    return Match(path, message, f"Quote it: `{text}`.", replacement=text if replaceable(manifest.document, path) else None)
+    return Match(path, message, f'Quote it: `"{raw}"`.', edits=(Replace(path, raw),))
 
 
-def _whole_number(path: Path, value: Any, manifest: Manifest, fitting: str) -> Match | None:
+def _whole_number(path: Path, value: Any, fitting: str) -> Match | None:
     """The match for a string or a number where a whole number is wanted; None for what is neither."""
     if isinstance(value, str):
         shown = f'"{value}"'
         message = f"{_name(path)} must be a whole number, and {quoted(shown)} is a string"
         if not is_whole_number(value):
             return Match(path, message, _number_remedy(path))
-        return Match(path, message, "Remove the quotes.", replacement=value if replaceable(manifest.document, path) else None)
+        return Match(path, message, "Remove the quotes.", edits=(Replace(path, int(value)),))
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     if value != int(value):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from afflint.checks.match import Match
+from afflint.edits import Replace
 from afflint.findings import Path
 from afflint.kube.constraints import PREFERRED, REQUIRED, Item, PodTerm
 from afflint.kube.kinds import POD_SPEC
@@ -106,10 +107,8 @@ def has_unknown(item: Item, struct: Struct) -> bool:
     return not item.data.keys() <= struct.fields.keys()
 
 
-def wrong_word(workload: Workload, path: Path, message: str, word: str, known: tuple[str, ...], close: str | None = None) -> Match:
-    """The match for a word that its field does not know: what may stand there, and as replacement the word that was probably meant."""
-    from afflint.checks.admission.fixes import in_place_of
-
+def wrong_word(path: Path, message: str, word: str, known: tuple[str, ...], close: str | None = None) -> Match:
+    """The match for a word that its field does not know: what may stand there, and as edit the word that was probably meant."""
     close = close or nearest(word, known)
-    replacement = in_place_of(workload.document, path, close) if close else None
-    return Match(path, message + did_you_mean(close), f"Write {listing(known, 'or')}.", replacement=replacement)
+    edits = (Replace(path, close),) if close else ()
+    return Match(path, message + did_you_mean(close), f"Write {listing(known, 'or')}.", edits=edits)

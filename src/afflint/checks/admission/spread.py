@@ -31,7 +31,7 @@ def invalid_spread_constraint(workload: Workload, _target: Target) -> Iterator[M
                 yield late(match, workload.kind.kubevirt)
         for field in _POLICY_FIELDS:
             if field in spread.data:
-                for match in _word(workload, spread, field, _POLICIES):
+                for match in _word(spread, field, _POLICIES):
                     yield late(match, workload.kind.name == "VirtualMachinePool")
 
 
@@ -66,7 +66,7 @@ def _max_skew(workload: Workload, spread: Item) -> Iterator[Match]:
 
 def _action(workload: Workload, spread: Item) -> Iterator[Match]:
     if spread.data.get("whenUnsatisfiable") is not None:
-        yield from _word(workload, spread, "whenUnsatisfiable", _ACTIONS)
+        yield from _word(spread, "whenUnsatisfiable", _ACTIONS)
     elif not workload.partial and lacks(workload, spread, "whenUnsatisfiable", SPREAD):
         remedy = "Write DoNotSchedule for a requirement, ScheduleAnyway for a preference."
         yield Match((*spread.path, "whenUnsatisfiable"), "a spread constraint without whenUnsatisfiable", remedy)
@@ -84,7 +84,7 @@ def _min_domains(spread: Item) -> Iterator[Match]:
         yield Match(path, "minDomains works only with whenUnsatisfiable: DoNotSchedule", remedy)
 
 
-def _word(workload: Workload, spread: Item, field: str, known: tuple[str, ...]) -> Iterator[Match]:
+def _word(spread: Item, field: str, known: tuple[str, ...]) -> Iterator[Match]:
     word = spread.data.get(field)
     if type(word) is str and word not in known and not is_placeholder(word):
-        yield wrong_word(workload, (*spread.path, field), f"{field} cannot be {quoted(word)}", word, known)
+        yield wrong_word((*spread.path, field), f"{field} cannot be {quoted(word)}", word, known)

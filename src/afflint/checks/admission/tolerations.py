@@ -24,7 +24,7 @@ def invalid_toleration(workload: Workload, _target: Target) -> Iterator[Match]:
     for toleration in workload.constraints.tolerations:
         effect, path = toleration.data.get("effect"), (*toleration.path, "effect")
         if _is_wrong_effect(effect):
-            yield late(wrong_word(workload, path, f"the effect cannot be {quoted(effect)}", str(effect), _EFFECTS), is_pool)
+            yield late(wrong_word(path, f"the effect cannot be {quoted(effect)}", str(effect), _EFFECTS), is_pool)
         elif effect == "" and kubevirt and not is_pool:
             yield Match(path, "an empty effect, which KubeVirt refuses", "Leave effect out to tolerate every effect.")
             continue

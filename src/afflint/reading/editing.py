@@ -1,27 +1,50 @@
-"""Which scalars a fix may replace: those that stand alone, so that no anchor, tag or other place goes with them."""
+"""Symbolic edits become edits of the text: those that leave everything else as it was written, or none at all."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
-from afflint.findings import Path, Span
+from afflint.edits import Rename, Replace, SymbolicEdit, find
+from afflint.findings import Edit, Path, Span
 from afflint.reading.documents import Document
+from afflint.reading.emitting import key, scalar
 
 # An anchor or a tag stands directly before its node; names longer than this are nobody's.
 _NEAR = 200
 _ANCHOR_OR_TAG = re.compile(r"(?:^|[\s\[{,?:-])[&!][^\s,\[\]{}]*\s+$")
 
 
-def in_place_of(document: Document, path: Path, text: str, *, key: bool = False) -> str | None:
-    """``text`` in the quotes of the scalar (or with ``key`` the key) at ``path``; None where replacing it would change more than it."""
-    if not replaceable(document, path, key=key):
+def resolve(document: Document, edits: Sequence[SymbolicEdit]) -> tuple[Edit, ...] | None:
+    """The edits of the file's text that do to the document's data what these say, and nothing else; None where that cannot be done."""
+    if len(edits) != 1:
         return None
-    quote = _around(document, document.locate(path, key=key))[1][:1]
-    return f"{quote}{text}{quote}" if quote in ("'", '"') else text
+    return _of_one_word(document, edits[0])
 
 
-def replaceable(document: Document, path: Path, *, key: bool = False) -> bool:
+# One word for another: the edit that most fixes are. What else the document says does not matter to it.
+
+
+def _of_one_word(document: Document, edit: SymbolicEdit) -> tuple[Edit, ...] | None:
+    """The edit that puts a word in the place of a scalar or a key that is one, in the quotes that it has; None for all others."""
+    if not isinstance(edit, (Replace, Rename)) or not edit.path:
+        return None
+    is_key = isinstance(edit, Rename)
+    if not _stands_alone(document, edit.path, key=is_key):
+        return None
+    span = document.locate(edit.path, key=is_key)
+    quote = _around(document, span)[1][:1]
+    quote, flow = quote if quote in ("'", '"') else "", document.is_flow(edit.path[:-1])
+    if isinstance(edit, Rename):
+        siblings = find(document.data, edit.path[:-1])
+        text = None if edit.key in siblings else key(edit.key, quote, flow=flow)
+    else:
+        text = None if isinstance(edit.value, (dict, list)) else scalar(edit.value, quote, flow=flow)
+    return None if text is None else (Edit(span, text),)
+
+
+def _stands_alone(document: Document, path: Path, *, key: bool = False) -> bool:
     """True when the scalar (or with ``key`` the key) at ``path`` is one word, without anchor, alias and tag, and in one place only."""
     value = str(path[-1]) if key else document.raw(path)
     before, written = _around(document, document.locate(path, key=key))

@@ -1,0 +1,60 @@
+"""Data as YAML text that the API server and every other reader take for just that data."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any
+
+from afflint.reading.scalars import resolve_plain
+
+# What may begin an unquoted scalar, and what it may hold, is much more than this; but this nobody reads in another way.
+_PLAIN = re.compile(r"[^\s\-?:,\[\]{}#&*!|>'\"%@`~=<.+0-9][^\s,\[\]{}#]*(?: [^\s,\[\]{}#]+)*")
+# Of what begins like a number only versions and the like stay unquoted, no dates and no times.
+_NUMBER_LIKE = re.compile(r"[0-9.+-][0-9A-Za-z./_-]*[A-Za-z][0-9A-Za-z./_-]*")
+_TIMES = re.compile(r"[0-9T:.Z+-]*")
+# Longer keys than this are none for YAML.
+_LONGEST_KEY = 500
+
+
+def scalar(value: Any, quote: str = "", *, flow: bool = False) -> str | None:
+    """A scalar as it is written, a string in these quotes or in others if it needs them; None for what YAML cannot say."""
+    if isinstance(value, str):
+        return _string(value, quote, flow)
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, float):
+        return repr(value) if math.isfinite(value) else None
+    return str(value)
+
+
+def key(text: str, quote: str = "", *, flow: bool = False) -> str | None:
+    """The key of a map as it is written; None for one that cannot stand on one line."""
+    written = _string(text, quote, flow)
+    return written if written is not None and len(written) <= _LONGEST_KEY else None
+
+
+def _string(text: str, quote: str, flow: bool) -> str | None:
+    if not quote and _is_plain(text, flow):
+        return text
+    if quote == "'" and text.isprintable():
+        return "'" + text.replace("'", "''") + "'"
+    written = json.dumps(text, ensure_ascii=False)
+    if not text.isprintable():
+        if any("\ud800" <= char <= "\udfff" or (char > "\uffff" and not char.isprintable()) for char in text):
+            return None
+        written = "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in written)
+    return written
+
+
+def _is_plain(text: str, flow: bool) -> bool:
+    """Whether a string can do without quotes: it is read as nothing else, here or by other readers of YAML."""
+    if not text.isprintable() or text.endswith(":") or ": " in text or (flow and ":" in text):
+        return False
+    if not (_PLAIN.fullmatch(text) or (_NUMBER_LIKE.fullmatch(text) and not _TIMES.fullmatch(text) and not text.startswith(("-", ".")))):
+        return False
+    try:
+        return resolve_plain(text) == text
+    except ValueError:
+        return False
