@@ -60,6 +60,16 @@ def test_the_same_mistake_in_another_object_is_new(tmp_path: Path) -> None:
     assert len(check(TWO_WEIGHTS.replace("namespace: shop", "namespace: office"), known).findings) == 2
 
 
+def test_objects_without_a_name_are_told_apart_by_their_files(tmp_path: Path) -> None:
+    """A kind alone says nothing: every Pod of the repository that is named by the server would be silenced with the first one."""
+    nameless = TWO_WEIGHTS.replace("name: till", "generateName: till-")
+    one, other = (Source(name, name, nameless.encode()) for name in ("one.yaml", "other.yaml"))
+    known = written(run([one], default_settings()), tmp_path)
+    later = run([one, other], default_settings(), Options(baseline=known))
+    assert [(finding.file, finding.span.line) for finding in later.findings] == [("other.yaml", 8), ("other.yaml", 10)]
+    assert (later.summary.suppressed, later.gone) == (2, 0)
+
+
 def test_mended_entries_are_counted_and_pruned_by_writing_anew(tmp_path: Path) -> None:
     known = written(check(TWO_WEIGHTS), tmp_path)
     mended = TWO_WEIGHTS.replace("weight: 150", "weight: 100")

@@ -127,6 +127,20 @@ def test_several_comments_in_a_row_cover_the_same_node() -> None:
     assert found(text) == []
 
 
+def test_one_within_the_reach_of_another_does_not_end_it() -> None:
+    text = before(5, "# afflint: ignore[wrong-type] -- all of the spec", at(7, "  # afflint: ignore[wrong-type] -- and this"))
+    assert found(text) == ["11:25 invalid-toleration"]
+
+
+def test_two_stretches_of_one_rule_leave_what_lies_between() -> None:
+    text = at(10, " # afflint: ignore", at(7, " # afflint: ignore"))
+    assert found(text) == ["8:8 wrong-type"]
+
+
+def test_behind_another_comment_on_a_line_of_its_own_it_covers_the_next_node_too() -> None:
+    assert found(before(6, "# set by the operator  # afflint: ignore[wrong-type]")) == ["11:25 invalid-toleration"]
+
+
 def test_behind_the_last_node_it_covers_nothing() -> None:
     assert found(POD + "  # afflint: ignore[wrong-type]\n") == [*ALL, "13:3 unused-suppression"]
 

@@ -168,6 +168,26 @@ class TestAffinityConflict:
         }
         assert lint(files) == []
 
+    @pytest.mark.parametrize("namespaces", ["{matchLabels: {team: red}}", "{}"])
+    def test_namespaces_that_only_the_cluster_knows_prove_nothing(self, namespaces: str) -> None:
+        keeps_away = deployment("cache", "", "- tier: front @ zone", replicas=1)
+        files = {"cache.yaml": keeps_away, "web.yaml": deployment("web", "tier: front", "+ app: cache @ host")}
+        assert [each.rule for each in lint(files)] == ["affinity-conflict"]
+        assert lint({**files, "cache.yaml": keeps_away.replace("topologyKey:", f"namespaceSelector: {namespaces}, topologyKey:")}) == []
+
+    def test_in_one_namespace_the_two_meet_and_in_two_they_do_not(self) -> None:
+        cache = deployment("cache", "", "- tier: front @ zone", namespace="data", replicas=1)
+        web = deployment("web", "tier: front", "+ app: cache @ host in data", namespace="shop")
+        assert said({"cache.yaml": cache, "web.yaml": web}, "affinity-conflict") == []
+        assert len(said({"cache.yaml": cache, "web.yaml": web.replace("shop", "data")}, "affinity-conflict")) == 1
+
+    def test_an_anti_affinity_that_names_the_other_namespace_reaches_into_it(self) -> None:
+        files = {
+            "cache.yaml": deployment("cache", "", "- tier: front @ zone in shop", namespace="data", replicas=1),
+            "web.yaml": deployment("web", "tier: front", "+ app: cache @ host in data", namespace="shop"),
+        }
+        assert [each.rule for each in lint(files)] == ["affinity-conflict"]
+
 
 class TestNoSingleTarget:
     def test_one_that_meets_all_is_enough(self) -> None:
@@ -232,6 +252,16 @@ class TestAffinityTargetMissing:
         files = {"one/db.yaml": deployment("database"), "two/web.yaml": deployment("web", "", "+ app: databse @ host")}
         assert lint(files) == []
 
+    def test_one_namespace_brings_far_files_together_unless_it_is_the_default_one(self) -> None:
+        def far_apart(namespace: str) -> dict[str, str]:
+            return {
+                "one/x/db.yaml": deployment("database", namespace=namespace),
+                "two/y/web.yaml": deployment("web", "", "+ app: databse @ host", namespace=namespace),
+            }
+
+        assert places(lint(far_apart("shop"))) == ["two/y/web.yaml:13:12 warning affinity-target-missing"]
+        assert lint(far_apart("default")) == []
+
     def test_a_complete_context_proves_it(self) -> None:
         text = deployment("web", "", "+ app: database @ host")
         assert lint(text) == []
@@ -265,6 +295,25 @@ class TestNamespaceMissesTarget:
                 " and this required podAffinity looks only in the namespace `data`"
             )
         ]
+
+    def test_an_empty_selector_of_namespaces_covers_them_all_and_an_absent_one_its_own(self) -> None:
+        web = deployment("web", "", "+ app: cache @ zone", namespace="shop")
+        files = {"cache.yaml": deployment("cache", namespace="data"), "web.yaml": web}
+        assert places(lint(files)) == ["web.yaml:13:12 warning namespace-misses-target"]
+        assert lint({**files, "web.yaml": web.replace("topologyKey:", "namespaceSelector: {}, topologyKey:")}) == []
+        null = web.replace("topologyKey:", "namespaceSelector: null, topologyKey:")
+        assert places(lint({**files, "web.yaml": null})) == ["web.yaml:13:12 warning namespace-misses-target"]
+
+    def test_a_namespace_that_no_manifest_states_may_be_any(self) -> None:
+        files = {"cache.yaml": deployment("cache"), "web.yaml": deployment("web", "", "+ app: cache @ zone", namespace="shop")}
+        assert lint(files) == []
+        files = {"cache.yaml": deployment("cache", namespace="data"), "web.yaml": deployment("web", "", "+ app: cache @ zone")}
+        assert lint(files) == []
+        stated = {
+            "cache.yaml": deployment("cache", namespace="default"),
+            "web.yaml": deployment("web", "", "+ app: cache @ zone", namespace="shop"),
+        }
+        assert places(lint(stated)) == ["web.yaml:13:12 warning namespace-misses-target"]
 
 
 class TestAntiAffinityMissesItself:

@@ -153,6 +153,15 @@ class TestLabelNotOnTemplate:
         }
         assert places(lint(files)) == ["a/b/c/web.yaml:5:12 warning label-not-on-template"]
 
+    def test_a_copy_for_another_cluster_does_not_hide_it_and_its_namesake_in_another_namespace_does(self) -> None:
+        asking = deployment("web", "app: web", apart("tier: front").replace("topologyKey", "namespaces: [red, blue]\n        topologyKey"))
+        wrong = asking.replace("labels: {}", "labels: {tier: front}").replace("name: web", "namespace: red\n  name: web", 1)
+        right = deployment("web", "app: web, tier: front").replace("name: web", "namespace: red\n  name: web", 1)
+        copies = {"one/web.yaml": wrong, "two/web.yaml": right}
+        assert places(lint(copies)) == ["one/web.yaml:6:12 warning label-not-on-template"]
+        namesakes = {"one/web.yaml": wrong, "two/web.yaml": right.replace("namespace: red", "namespace: blue")}
+        assert lint(namesakes) == []
+
     def test_labels_that_a_patch_does_not_repeat_are_not_missing(self) -> None:
         files = {
             "base/service.yaml": SERVICE.format(name="web", labels="tier: front"),

@@ -225,6 +225,7 @@ def test_the_key_of_the_host_is_the_one_that_is_configured() -> None:
         pytest.param(workload(), id="not kept apart at all"),
         pytest.param(workload(apart(HOST), replicas=1), id="one replica"),
         pytest.param(workload(f"{apart(HOST)}\n{spread(ZONE, hard=False)}"), id="spread over zones, which are larger"),
+        pytest.param(workload(f"{apart(HOST)}\n{spread('topology.kubernetes.io/region', hard=False)}"), id="spread over regions"),
         pytest.param(workload(f"{apart(HOST)}\n{spread('node.cluster.x-k8s.io/esxi-host', hard=False)}"), id="spread over hosts as well"),
         pytest.param(workload(apart(HOST, "other")), id="apart from another workload"),
         pytest.param(workload(f"nodeSelector: {{kubernetes.io/hostname: w5}}\n{apart(HOST)}"), id="no two nodes of one host in reach"),

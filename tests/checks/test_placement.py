@@ -178,6 +178,25 @@ def test_physical_hosts_fail_too_under_the_key_that_the_configuration_names() ->
     ]
 
 
+def test_domains_that_fail_altogether_are_no_proof_of_a_spread() -> None:
+    """With one zone gone both replicas may be in the other. That its second node is taken there is chance: lone might be elsewhere."""
+    nodes = """
+    - {name: a1, labels: {topology.kubernetes.io/zone: a}}
+    - {name: a2, labels: {topology.kubernetes.io/zone: a}}
+    - {name: b1, labels: {topology.kubernetes.io/zone: b}}
+    - {name: b2, labels: {topology.kubernetes.io/zone: b}}
+    - {name: spare, taints: ["spare:PreferNoSchedule"]}
+    """
+    lone = workload(apart(HOST), name="lone", replicas=1)
+    web = workload(f"{apart(HOST)}\n{spread(ZONE)}", replicas=2)
+    assert said("not-failure-tolerant", nodes, f"{lone}---\n{web}") == [
+        (
+            "a.yaml:15:18 warning: after losing node a2, or zone a or b, only 1 of 2 replicas run, "
+            "in the placement that the order of the manifests gives"
+        )
+    ]
+
+
 @pytest.mark.parametrize(
     ("nodes", "text"),
     [

@@ -76,6 +76,8 @@ def test_a_stateful_set_numbers_its_pods() -> None:
         ("Deployment", "apps/v1", "replicas: -3", 0, "spec.replicas is 0: it has no pods"),
         ("Deployment", "apps/v1", "replicas: 1e99", 1, ""),
         ("Job", "batch/v1", "parallelism: 3, completions: 2", 2, ""),
+        ("Job", "batch/v1", "parallelism: 2, completions: 5", 2, ""),
+        ("Job", "batch/v1", "completions: 5", 1, ""),
         ("Job", "batch/v1", "parallelism: 3, suspend: true", 0, "it is suspended, so it has no pods"),
         ("ReplicationController", "v1", "replicas: 2", 2, ""),
     ],

@@ -130,6 +130,18 @@ def test_running_pods_of_others_come_up_again_too_and_take_room() -> None:
     assert moves(loss) == [("web", "a2", "b1")]
 
 
+@pytest.mark.parametrize(
+    ("owner", "target"), [("ReplicaSet", "b2"), ("StatefulSet", "b2"), ("DaemonSet", "b1"), ("Node", "b1"), (None, "b1")]
+)
+def test_daemons_static_pods_and_pods_without_a_controller_go_with_their_node(owner: str | None, target: str) -> None:
+    """The guard shares no node with web. Where it comes up again it is the first to choose, and takes b1; what goes leaves b1 free."""
+    guard = pod("guard", {"app": "guard"}, on="a1", affinity=apart_by(HOST, "web"))
+    guard["metadata"]["ownerReferences"] = [{"apiVersion": "v1", "kind": owner, "name": "guard-1", "controller": True}] if owner else []
+    nodes = [*zoned(a1="a", a2="a", b1="b"), node("b2", {HOST: "b2", ZONE: "b"}, taints=["spare:PreferNoSchedule"])]
+    (loss,) = losses(nodes, [maker("web")], "zone=a", pods=[guard])
+    assert moves(loss) == [("web", "a2", target)]
+
+
 def test_nodes_without_pods_are_no_loss() -> None:
     (loss,) = losses([*zoned(n1="a"), node("n2", cordoned=True)], [maker("web")], "n2")
     assert loss == Loss("node n2", ("n2",), (), {})

@@ -251,6 +251,35 @@ spec:
     assert words(text) == ([(f"a Job generates its selector, and {message}", remedy)] if message else [])
 
 
+def test_the_selector_of_a_job_is_held_to_its_pods_where_it_is_its_own_affair() -> None:
+    text = """\
+apiVersion: batch/v1
+kind: Job
+metadata: {name: import}
+spec:
+  manualSelector: true
+  selector: {matchLabels: {app: load}}
+  template:
+    metadata: {labels: {app: import}}
+    spec:
+      restartPolicy: Never
+      containers: [{name: web, image: "nginx:1.27"}]
+"""
+    assert words(text) == [
+        (
+            "the selector does not match the pod template: it asks for `app: load`, and there it is `import`",
+            "Make the selector and spec.template.metadata.labels agree; controllers find their pods by them.",
+        )
+    ]
+    assert words(text.replace("app: load", "app: import")) == []
+
+
+@pytest.mark.parametrize("version, refused", [((1, 15), False), ((1, 16), True), ((1, 17), True)])
+def test_an_api_version_is_gone_from_the_very_version_that_removed_it(version: tuple[int, int], refused: bool) -> None:
+    text = workload("Deployment", "").replace("apps/v1", "extensions/v1beta1")
+    assert [each.rule for each in lint(text, target=Target(version))] == (["unserved-api-version"] if refused else [])
+
+
 @pytest.mark.parametrize(
     "cost, message",
     [
