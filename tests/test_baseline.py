@@ -61,13 +61,19 @@ def test_the_same_mistake_in_another_object_is_new(tmp_path: Path) -> None:
 
 
 def test_objects_without_a_name_are_told_apart_by_their_files(tmp_path: Path) -> None:
-    """A kind alone says nothing: every Pod of the repository that is named by the server would be silenced with the first one."""
+    """A kind alone says nothing: mended in one file and made anew in another, the mistake would be silent for ever."""
     nameless = TWO_WEIGHTS.replace("name: till", "generateName: till-")
-    one, other = (Source(name, name, nameless.encode()) for name in ("one.yaml", "other.yaml"))
-    known = written(run([one], default_settings()), tmp_path)
-    later = run([one, other], default_settings(), Options(baseline=known))
+    mended = nameless.replace("weight: 150", "weight: 100").replace("weight: 0", "weight: 1")
+
+    def checked(one: str, other: str, known: Counter[Entry] | None = None) -> Outcome:
+        sources = [Source("one.yaml", "one.yaml", one.encode()), Source("other.yaml", "other.yaml", other.encode())]
+        return run(sources, default_settings(), Options(baseline=known))
+
+    known = written(checked(nameless, mended), tmp_path)
+    assert checked(nameless, mended, known).findings == []
+    later = checked(mended, nameless, known)
     assert [(finding.file, finding.span.line) for finding in later.findings] == [("other.yaml", 8), ("other.yaml", 10)]
-    assert (later.summary.suppressed, later.gone) == (2, 0)
+    assert (later.summary.suppressed, later.gone) == (0, 2)
 
 
 def test_mended_entries_are_counted_and_pruned_by_writing_anew(tmp_path: Path) -> None:
