@@ -152,11 +152,11 @@ def place(paths: tuple[str, ...], **options: Any) -> int:
     Exit code 1 when a replica has no place, now or after one of the failures asked for.
     """
     from afflint.inventory.node_files import NodeFileError
-    from afflint.inventory.stage import stage
     from afflint.placement import InventoryError
     from afflint.placement.failures import UnknownLossError
     from afflint.placement.planning import make_plan
     from afflint.reading.sources import Source, SourceError
+    from afflint.session.placing import read_stage
 
     _one_of("--format", options["form"], ("text", "json", "html"))
     _one_of("--color", options["color"], ("auto", "always", "never"))
@@ -164,11 +164,11 @@ def place(paths: tuple[str, ...], **options: Any) -> int:
     try:
         sources = list(_sources(paths or (".",), config, None))
         pods = [Source(path, path) for path in options["pods"]]
-        staged = stage(sources, _node_files(config), pods, _settings(config).custom, resources=options["resources"])
-        plan = make_plan(staged.inventory, staged.makers, options["group_by"], options["losses"])
+        stage, problems = read_stage(sources, _node_files(config), pods, _settings(config), resources=options["resources"])
+        plan = make_plan(stage.inventory, stage.makers, options["group_by"], options["losses"])
     except (SourceError, NodeFileError, InventoryError, UnknownLossError) as error:
         raise click.UsageError(str(error)) from None
-    for problem in staged.problems:
+    for problem in problems:
         _say(f"afflint: {_visible(problem)}", 0)
     chunks = _plan_chunks(plan, options["form"], options["color"], to_file=options["output"] is not None)
     if options["output"] is None:
@@ -177,7 +177,7 @@ def place(paths: tuple[str, ...], **options: Any) -> int:
         _write(options["output"], chunks)
     unplaced = any(replica.node is None for workload in plan.workloads for replica in workload.replicas)
     hurt = any(outcome != "survives" for loss in plan.losses for outcome in loss.outcomes.values())
-    return FOUND if (unplaced or hurt or staged.problems) and not options["exit_zero"] else 0
+    return FOUND if (unplaced or hurt or problems) and not options["exit_zero"] else 0
 
 
 def _plan_chunks(plan: Plan, form: str, color: str, *, to_file: bool) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from afflint.checks.match import NEWEST, FleetMatch, Match, Target
 from afflint.findings import NO_OBJECT, Edit, Finding, Fix, ObjectRef, Path, Related, Severity, Site, Span, field_of
-from afflint.fleet.facts import Facts, Pods, Reach, facts_of
+from afflint.fleet.facts import Fact, Facts, collected, facts_of
 from afflint.fleet.index import Fleet
 from afflint.kube.kinds import NAMES, Kind
 from afflint.kube.manifests import Manifest, manifests_in
@@ -32,6 +32,8 @@ class Settings(NamedTuple):
     custom: tuple[Kind, ...] = ()
     with_nodes: bool = False
     """Whether the run has an inventory of nodes, so that facts must hold what decides where pods may run."""
+    resources: bool = False
+    """Whether what pods request decides as well."""
     host_key: str = "node.cluster.x-k8s.io/esxi-host"
 
 
@@ -70,9 +72,11 @@ class Checker:
         except UnicodeDecodeError as error:
             return self.unreadable(name, f"broken UTF-16: {error.reason}")
         findings: list[Finding] = []
-        facts: list[Pods | Reach] = []
+        facts: list[Fact] = []
         silenced: list[Suppression] = []
         count, broken = 0, False
+        with_nodes, resources = self._settings.with_nodes, self._settings.resources
+        holds_nodes = with_nodes and triage.is_node_list(data)
         for document in self._triage.documents(data):
             count += 1
             if document.problem is not None:
@@ -82,7 +86,8 @@ class Checker:
             manifests = list(manifests_in(document, self._custom))
             findings += self._check_document(name, document, manifests)
             for manifest in manifests:
-                facts += facts_of(manifest, name, with_spec=self._settings.with_nodes)
+                facts += facts_of(manifest, name, with_spec=with_nodes, resources=resources)
+                holds_nodes = holds_nodes or manifest.kind.name == "Node"
             if _MARKER in document.raw_bytes:
                 from afflint.suppressions import Suppression, suppressions_in
 
@@ -94,7 +99,7 @@ class Checker:
         # What was parsed and is not broken is YAML; what was not worth parsing may still be a template, and is counted as one.
         if (broken or not count) and triage.looks_templated(name, data) and (broken or not triage.parses(data)):
             return FileResult(name, templated=True)
-        return FileResult(name, tuple(findings), _sorted_facts(facts), tuple(silenced), count)
+        return FileResult(name, tuple(findings), collected(facts, holds_nodes=holds_nodes), tuple(silenced), count)
 
     def unreadable(self, name: str, message: str) -> FileResult:
         """The result for a file whose bytes cannot be had or decoded."""
@@ -120,7 +125,11 @@ class Checker:
         selected = self._settings.selected
         if selected.isdisjoint(FLEET_CHECKS) and (not nodes or selected.isdisjoint(node_checks())):
             return
-        matches = [(rule, found) for rule, found in self._fleet_matches(Fleet(facts), nodes) if wanted(found.site.file)]
+        matches = [
+            (rule, found)
+            for rule, found in self._fleet_matches(Fleet(facts, complete=self._settings.target.complete), nodes)
+            if wanted(found.site.file)
+        ]
         spans = _spans((place for _, found in matches for place in _places(found)), self._triage, read)
         for rule, found in matches:
             first, *others = (spans[place] for place in _places(found))
@@ -218,11 +227,6 @@ class Checker:
             message = f"the key `{duplicate.path[-1]}` stands here again ({first}); the last one silently wins"
             if "duplicate-key" in self._settings.selected:
                 yield self._stamp(rules()["duplicate-key"], message, "", name, document.index, duplicate.span, manifest.ref, duplicate.path)
-
-
-def _sorted_facts(facts: Sequence[Pods | Reach]) -> Facts:
-    pods = tuple(each for each in facts if isinstance(each, Pods))
-    return Facts(pods, tuple(each for each in facts if isinstance(each, Reach)))
 
 
 _Spot = tuple[str, int, Path, bool]

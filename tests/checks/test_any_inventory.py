@@ -184,7 +184,7 @@ def test_terms_of_any_shape(nodes: list[dict[str, Any]], objects: list[dict[str,
 def test_an_inventory_of_any_shape_is_read_or_refused_with_its_place(entry: dict[str, Any]) -> None:
     complaint = ""
     try:
-        found = [node.data["metadata"]["name"] for node in read_nodes("nodes.yaml", json.dumps({"nodes": [entry]}).encode())]
+        found = [node.name for node in read_nodes("nodes.yaml", json.dumps({"nodes": [entry]}).encode())]
     except NodeFileError as error:
         found, complaint = [], str(error)
     assert complaint.startswith("nodes.yaml:1:") or found == [entry["name"]]

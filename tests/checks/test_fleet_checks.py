@@ -376,3 +376,37 @@ def test_answers_do_not_depend_on_which_file_comes_first() -> None:
         "d.yaml": deployment("d", "", "+ tier: y @ zone", "+ app: aa @ zone"),
     }
     assert lint(files) == lint(dict(reversed(files.items())))
+
+
+def beside_db_in(labels: str) -> str:
+    """A Deployment that must be where pods with ``app: db`` run, in namespaces with these labels."""
+    text = deployment("web", "", "+ app: db @ zone", namespace="shop")
+    return text.replace("topologyKey", f"namespaceSelector: {{matchLabels: {{{labels}}}}}, topologyKey")
+
+
+def test_a_namespace_selector_that_asks_for_a_name_is_the_same_as_the_name() -> None:
+    web = beside_db_in("kubernetes.io/metadata.name: team-x")
+    db = deployment("db", namespace="store")
+    [found] = said(f"{web}---\n{db}", "namespace-misses-target")
+    assert "looks only in the namespace `team-x`" in found
+    assert said(f"{web}---\n{db.replace('store', 'team-x')}", "namespace-misses-target") == []
+
+
+@pytest.mark.parametrize(
+    ("namespaces", "expected"),
+    [
+        pytest.param({"store": "team: red", "shop": "team: blue"}, [], id="selected"),
+        pytest.param({"store": "team: blue", "shop": "team: red"}, ["the namespace `shop`"], id="another one is selected"),
+        pytest.param({"shop": "team: red"}, [], id="nobody knows the labels of the target's namespace"),
+        pytest.param({"store": "team: blue", "shop": "team: blue"}, [], id="none is selected: it may be made later"),
+    ],
+)
+def test_a_namespace_selector_is_held_against_a_complete_context_only(namespaces: dict[str, str], expected: list[str]) -> None:
+    objects = [
+        f"apiVersion: v1\nkind: Namespace\nmetadata: {{name: {name}, labels: {{{labels}}}}}\n" for name, labels in namespaces.items()
+    ]
+    text = "---\n".join([*objects, beside_db_in("team: red"), deployment("db", namespace="store")])
+    found = said(text, "namespace-misses-target", target=COMPLETE)
+    assert [part for part in expected for each in found if part in each] == expected
+    assert len(found) == len(expected)
+    assert said(text, "namespace-misses-target") == []

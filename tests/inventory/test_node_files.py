@@ -7,8 +7,10 @@ import json
 import pytest
 
 from afflint.engine import default_settings
-from afflint.inventory.node_files import NodeFileError, check_names, read_nodes, with_kubelet_labels
+from afflint.inventory.node_files import NodeFileError, nodes_of, read_nodes, with_kubelet_labels
+from afflint.kube.taints import Taint
 from afflint.reading.sources import Source
+from afflint.scheduler.nodes import Node
 from afflint.session.run import run
 
 NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "w1", "labels": {"zone": "a"}}, "spec": {"unschedulable": True}}
@@ -29,8 +31,11 @@ def test_single_manifests_among_others() -> None:
 
 
 def test_only_what_placement_reads_is_kept() -> None:
-    [node] = read_nodes("nodes", json.dumps({**NODE, "status": {"images": ["x" * 1000]}}).encode())
-    assert node.data == {"metadata": {"name": "w1", "labels": {"zone": "a"}}, "spec": {"unschedulable": True}}
+    dump = {**NODE, "status": {"images": ["x" * 1000], "allocatable": {"cpu": "2"}}}
+    [fact] = read_nodes("nodes", json.dumps(dump).encode())
+    assert fact.node == Node("w1", {"zone": "a"}, (), True)
+    [fact] = read_nodes("nodes", json.dumps(dump).encode(), resources=True)
+    assert fact.node == Node("w1", {"zone": "a"}, (), True, {"cpu": 2000})
 
 
 def test_a_short_list_knows_taints_as_kubectl_writes_them_and_the_hostname() -> None:
@@ -38,10 +43,7 @@ def test_a_short_list_knows_taints_as_kubectl_writes_them_and_the_hostname() -> 
         "nodes.yaml",
         b'nodes:\n- {name: w1, labels: {zone: a}, taints: ["gpu=yes:NoSchedule", "old:NoExecute"]}\n- {name: w2, unschedulable: true}\n',
     )
-    assert one.data["spec"]["taints"] == [
-        {"key": "gpu", "value": "yes", "effect": "NoSchedule"},
-        {"key": "old", "value": "", "effect": "NoExecute"},
-    ]
+    assert one.node.taints == (Taint("gpu", "yes", "NoSchedule"), Taint("old", "", "NoExecute"))
     assert one.labels == {"kubernetes.io/hostname": "w1", "zone": "a"}
     assert two.labels == {"kubernetes.io/hostname": "w2"}
 
@@ -72,15 +74,10 @@ def test_what_can_be_no_inventory_is_refused_at_its_place(text: str, complaint: 
     assert str(caught.value).startswith(complaint)
 
 
-def test_two_nodes_of_one_name_are_refused() -> None:
-    nodes = [*read_nodes("a.yaml", b"nodes: [{name: w1}]"), *read_nodes("b.yaml", b"nodes: [{name: w1}]")]
-    with pytest.raises(NodeFileError, match=r"b\.yaml: node 'w1' is there twice \(also in a\.yaml\)"):
-        check_names(nodes)
-
-
 def test_a_node_of_another_file_is_refused_with_that_file() -> None:
+    files = [Source(name, name, b"nodes:\n- {name: w1}") for name in ("a.yaml", "b.yaml")]
     with pytest.raises(NodeFileError, match=r"^b\.yaml:2:10: node 'w1' is there twice: also in a\.yaml$"):
-        read_nodes("b.yaml", b"nodes:\n- {name: w1}", read_nodes("a.yaml", b"nodes:\n- {name: w1}"))
+        nodes_of(files)
 
 
 def test_what_every_kubelet_says_is_taken_for_granted_where_no_node_says_it() -> None:

@@ -10,8 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from afflint.controllers.replicas import PodMaker, compile_pods, pod_maker
-from afflint.inventory.node_files import NodeFileError
-from afflint.inventory.stage import stage
 from afflint.kube.manifests import Workload, manifests_in
 from afflint.placement import Cluster, InventoryError, read_pod
 from afflint.placement.arrangement import arrange
@@ -21,7 +19,6 @@ from afflint.placement.plan import Plan
 from afflint.placement.planning import KUBEVIRT_OVERHEAD_LEFT_OUT, RESOURCES_FILTER_ONLY, RESOURCES_LEFT_OUT, make_plan
 from afflint.placement.survey import Survey
 from afflint.reading import documents
-from afflint.reading.sources import Source
 from afflint.scheduler.cluster import Verdict
 from cluster_objects import HOST, ZONE, Object, apart, app, node, pod, spread, term, together
 from workload_objects import inventory, maker, makers_in
@@ -566,65 +563,3 @@ spec:
 """
     assert read_makers(text)[0].notes == ("what the runtime class kata adds to its requests as overhead is left out",)
     assert read_makers(text + "  overhead: {cpu: 250m}\n")[0].notes == ()
-
-
-# --- from files --------------------------------------------------------------------------------------------------------
-
-NODES = b"""
-kind: List
-apiVersion: v1
-items:
-- kind: Node
-  apiVersion: v1
-  metadata: {name: n1}
-  status: {capacity: {cpu: "8"}, allocatable: {cpu: 7910m, memory: 31861236Ki, pods: "110"}}
-- kind: Node
-  apiVersion: v1
-  metadata: {name: n2}
-  status: {capacity: {cpu: "2"}}
-"""
-SHORT_NODES = b"nodes: [{name: n1, allocatable: {cpu: 8, memory: 32Gi}}, {name: n2, allocatable: {cpu: 2}}]"
-WEB = b"""
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web}
-spec:
-  replicas: 1
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web}}
-    spec: {containers: [{name: web, image: web, resources: {limits: {cpu: 4}}}]}
-"""
-RUNNING = b"""
-apiVersion: v1
-kind: Pod
-metadata: {name: old}
-spec: {nodeName: n1, containers: [{name: old, image: old, resources: {requests: {cpu: 4}}}]}
-"""
-
-
-@pytest.mark.parametrize("nodes", [NODES, SHORT_NODES])
-def test_files_are_read_with_resources_if_asked(nodes: bytes) -> None:
-    files = [Source("web.yaml", "web.yaml", WEB)], [Source("nodes.yaml", "nodes.yaml", nodes)]
-    with_resources = stage(*files, [], resources=True)
-    rows = make_plan(with_resources.inventory, with_resources.makers).workloads[0].verdicts
-    assert [(row.node, row.why) for row in rows] == [("n1", ""), ("n2", "too little CPU: 4 asked, 2 left")]
-    without = stage(*files, [])
-    assert all(row.feasible for row in make_plan(without.inventory, without.makers).workloads[0].verdicts)
-
-
-def test_running_pods_from_a_file_take_room() -> None:
-    files = [Source("web.yaml", "web.yaml", WEB)], [Source("nodes.yaml", "nodes.yaml", NODES)]
-    staged = stage(*files, [Source("pods.yaml", "pods.yaml", RUNNING)], resources=True)
-    assert make_plan(staged.inventory, staged.makers).workloads[0].verdicts[0].why == "too little CPU: 4 asked, 3910m left"
-
-
-def test_a_running_pod_whose_requests_are_none_is_named_with_its_place() -> None:
-    files = [Source("web.yaml", "web.yaml", WEB)], [Source("nodes.yaml", "nodes.yaml", NODES)]
-    broken = Source("pods.yaml", "pods.yaml", RUNNING.replace(b"cpu: 4", b"cpu: four"))
-    with pytest.raises(NodeFileError) as caught:
-        stage(*files, [broken], resources=True)
-    assert str(caught.value) == (
-        "pods.yaml:2:1: Pod 'default/old': spec.containers[0].resources.requests['cpu'] is 'four', which is no quantity"
-    )
-    assert stage(*files, [broken]).inventory.pods

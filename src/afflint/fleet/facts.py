@@ -5,18 +5,20 @@ Facts are extracted in the map step, travel between processes, and are all that 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from afflint.findings import ObjectRef, Path, Site
 from afflint.kube.constraints import PodTerm
 from afflint.kube.manifests import Labels, Manifest, Workload
 from afflint.kube.pinning import pinned_host
 from afflint.kube.placeholders import is_placeholder
-from afflint.kube.selectors import Parsed, Selector, merge_label_keys, parse_label_selector
+from afflint.kube.selectors import EVERYTHING, NAMESPACE_NAME, Malformed, Parsed, Selector, merge_label_keys, parse_label_selector
 
 if TYPE_CHECKING:
     from afflint.controllers.replicas import PodMaker
+    from afflint.fleet.objects import Unusable
+    from afflint.scheduler.namespaces import Namespace, Service
 
 REQUIRED_ANTI_AFFINITY, PREFERRED_ANTI_AFFINITY = "required podAntiAffinity", "preferred podAntiAffinity"
 REQUIRED_AFFINITY, PREFERRED_AFFINITY = "required podAffinity", "preferred podAffinity"
@@ -74,7 +76,10 @@ class Migration(NamedTuple):
 
 
 class Reach(NamedTuple):
-    """A selector of pods. ``namespaces``: the names it covers, () for the object's own; ``everywhere``: or any others."""
+    """A selector of pods. ``namespaces``: the names it covers, () for the object's own; ``everywhere``: or any others.
+
+    Which others, ``namespace_selector`` says: all where it is empty.
+    """
 
     site: Site
     ref: ObjectRef
@@ -91,6 +96,7 @@ class Reach(NamedTuple):
     application: str | None = None
     max_skew: int | None = None
     """Of a required spread constraint."""
+    namespace_selector: Selector | None = None
 
     @property
     def scope(self) -> tuple[str, ...] | None:
@@ -107,25 +113,64 @@ class Facts(NamedTuple):
 
     pods: tuple[Pods, ...] = ()
     reaches: tuple[Reach, ...] = ()
+    namespaces: tuple[Namespace, ...] = ()
+    services: tuple[Service, ...] = ()
+    """Only in runs that have nodes, as are the next two."""
+    unusable: tuple[Unusable, ...] = ()
+    holds_nodes: bool = False
+    """Whether nodes stand in the file."""
 
 
-def facts_of(manifest: Manifest, file: str, *, with_spec: bool = False) -> Iterator[Pods | Reach]:
-    """The facts of one object, ``with_spec`` the placement fields of its pods too. Malformed selectors give none: admission rules do."""
+Fact: TypeAlias = "Pods | Reach | Namespace | Service | Unusable"
+
+
+def collected(facts: Sequence[Fact], *, holds_nodes: bool) -> Facts:
+    """The facts of a file, by what they are."""
+    pods = [each for each in facts if isinstance(each, Pods)]
+    reaches = [each for each in facts if isinstance(each, Reach)]
+    found = Facts(tuple(pods), tuple(reaches), holds_nodes=holds_nodes)
+    others = [each for each in facts if not isinstance(each, Pods | Reach)]
+    if not others:
+        return found
+    from afflint.fleet.objects import Unusable
+    from afflint.scheduler.namespaces import Namespace, Service
+
+    return found._replace(
+        namespaces=tuple(each for each in others if isinstance(each, Namespace)),
+        services=tuple(each for each in others if isinstance(each, Service)),
+        unusable=tuple(each for each in others if isinstance(each, Unusable)),
+    )
+
+
+def facts_of(manifest: Manifest, file: str, *, with_spec: bool = False, resources: bool = False) -> Iterator[Fact]:
+    """The facts of one object, ``with_spec`` the placement fields of its pods too. Malformed selectors give none: admission rules do.
+
+    ``resources``: with what the pods request.
+    """
     site = Site(file, manifest.document.index, manifest.base)
     if isinstance(manifest, Workload):
         if manifest.pod or manifest.template:
             pods = _pods(manifest, site)
-            yield _with_spec(pods, manifest) if with_spec else pods
+            yield from _with_spec(pods, manifest, resources=resources) if with_spec else (pods,)
         yield from _workload_reaches(manifest, site)
-    elif manifest.kind.name in _EVIDENCE and manifest.kind.template is None:
-        yield from _evidence(manifest, site)
+    elif manifest.kind.template is None:
+        if manifest.kind.name in _EVIDENCE:
+            yield from _evidence(manifest, site)
+        if manifest.kind.name == "Namespace" or (with_spec and manifest.kind.name == "Service"):
+            from afflint.fleet.objects import object_of
+
+            yield object_of(manifest)
 
 
-def _with_spec(pods: Pods, workload: Workload) -> Pods:
+def _with_spec(pods: Pods, workload: Workload, *, resources: bool) -> Iterator[Fact]:
     from afflint.controllers.replicas import pod_maker
+    from afflint.fleet.objects import unusable_pods
 
     spec = {field: workload.pod[field] for field in _PLACEMENT if field in workload.pod}
-    return pods._replace(spec=spec, maker=pod_maker(workload, pods.site.file))
+    maker = pod_maker(workload, pods.site.file, resources=resources)
+    yield pods._replace(spec=spec, maker=maker)
+    if maker is not None:
+        yield from unusable_pods(workload, maker)
 
 
 _PLACEMENT = (
@@ -207,9 +252,10 @@ def _workload_reaches(workload: Workload, site: Site) -> Iterator[Reach]:
     for term in constraints.pod_terms:
         selector = pod_selector(term.data, workload.template_labels)
         if isinstance(selector, Selector):
-            names, everywhere = _namespaces(term)
+            names, others = _namespaces(term)
             path = (*term.path, "labelSelector")
-            yield _reach(workload, site, term.name, path, selector, names, everywhere, term.data)
+            reach = _reach(workload, site, term.name, path, selector, names, others is not None, term.data)
+            yield reach._replace(namespace_selector=others) if others else reach
     for spread in constraints.spreads:
         selector = pod_selector(spread.data, workload.template_labels)
         if isinstance(selector, Selector):
@@ -256,11 +302,18 @@ def _keys(data: dict[str, Any], field: str) -> list[str]:
     return [value for value in values if type(value) is str] if type(values) is list else []
 
 
-def _namespaces(term: PodTerm) -> tuple[tuple[str, ...], bool]:
-    """The names a term lists, and whether a namespaceSelector may add others: which, only the cluster knows."""
+def _namespaces(term: PodTerm) -> tuple[tuple[str, ...], Selector | None]:
+    """The names a term lists, and the selector that may add others: which, only the cluster knows, unless it asks for names."""
     names = term.data.get("namespaces")
     listed = tuple(name for name in names if type(name) is str) if type(names) is list else ()
-    return listed, term.data.get("namespaceSelector") is not None
+    if term.data.get("namespaceSelector") is None:
+        return listed, None
+    parsed = parse_label_selector(term.data["namespaceSelector"])
+    if isinstance(parsed, Malformed) or parsed is None:
+        return listed, EVERYTHING
+    if len(parsed.requirements) == 1 and parsed.requirements[0][:2] == (NAMESPACE_NAME, "In"):
+        return (*listed, *parsed.requirements[0].values), None
+    return listed, parsed
 
 
 _EVIDENCE = {

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, islice
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from afflint.findings import Site
 from afflint.fleet.facts import Facts, Pods, PodsKey, Reach
 from afflint.kube.manifests import Labels
-from afflint.kube.selectors import Requirement, Selector, holds, matches
+from afflint.kube.selectors import EVERYTHING, NAMESPACE_NAME, Requirement, Selector, holds, matches
 from afflint.near_misses import Slips
 from afflint.near_misses import is_slip as is_slip
+
+if TYPE_CHECKING:
+    from afflint.scheduler.namespaces import Namespace, Service
 
 Scope = tuple[str, ...] | None
 Folder = tuple[str, ...]
@@ -39,13 +42,22 @@ class NearMiss(NamedTuple):
 class Fleet:
     """The facts of a run, indexed. Selecting costs what it finds, not what there is.
 
-    Facts are kept in the order of their files, so that answers do not depend on which files were named first.
+    Facts are kept in the order of their files, so that answers do not depend on which files were named first. With ``complete``
+    all namespaces that matter are there, so that a namespaceSelector can be held against them.
     """
 
-    def __init__(self, facts: Iterable[Facts]) -> None:
+    def __init__(self, facts: Iterable[Facts], *, complete: bool = False) -> None:
         each_file = list(facts)
         self.pods: list[Pods] = sorted((pods for each in each_file for pods in each.pods), key=lambda pods: pods.site)
         self.reaches: list[Reach] = sorted((reach for each in each_file for reach in each.reaches), key=lambda reach: reach.site)
+        self.services: list[Service] = [service for each in each_file for service in each.services]
+        self.namespaces: dict[str, Namespace] = {}
+        """By name. Of several objects the first counts."""
+        self._ambiguous = {
+            each.name for facts in each_file for each in facts.namespaces if self.namespaces.setdefault(each.name, each) != each
+        }
+        if complete and self.namespaces:
+            self.reaches = list(map(self._resolved, self.reaches))
         self._by_key: dict[PodsKey, Pods] = {pods.key: pods for pods in self.pods}
         self._by_template = _Index(self.pods, lambda pods: pods.template_labels)
         self._by_merged = _Index([pods for pods in self.pods if pods.has_own_template and pods.labels], lambda pods: pods.merged_labels)
@@ -54,6 +66,34 @@ class Fleet:
         self._near_misses: dict[tuple[object, ...], NearMiss | None] = {}
         self._nearly_selected: dict[tuple[object, ...], bool] = {}
         self._reaches_of: dict[PodsKey, list[Reach]] | None = None
+
+    # Namespaces.
+
+    def matches_namespace(self, selector: Selector, name: str | None) -> bool | None:
+        """Whether a namespaceSelector covers a namespace; None when the labels of that one are not known, or not which one it is."""
+        if name is None:
+            return None
+        if name in self.namespaces and name not in self._ambiguous:
+            return matches(selector, self.namespaces[name].labels)
+        others = False
+        for requirement in selector.requirements:
+            if requirement.key != NAMESPACE_NAME:
+                others = True
+            elif not holds(requirement, name):
+                return False
+        return None if others else True
+
+    def _resolved(self, reach: Reach) -> Reach:
+        """The same with the namespaces that its selector chooses by name, if these are known and there are some."""
+        selector = reach.namespace_selector
+        if selector is None or selector == EVERYTHING:
+            return reach
+        names = dict.fromkeys([*self.namespaces, *(pods.namespace for pods in self.pods if pods.namespace is not None)])
+        chosen = {name: self.matches_namespace(selector, name) for name in names}
+        if None in chosen.values() or not any(chosen.values()):
+            return reach
+        found = (name for name, is_chosen in chosen.items() if is_chosen)
+        return reach._replace(namespaces=tuple(dict.fromkeys((*reach.namespaces, *found))), everywhere=False)
 
     # What a selector reaches.
 

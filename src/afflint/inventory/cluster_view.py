@@ -9,16 +9,15 @@ from typing import NamedTuple
 from afflint.controllers.replicas import PodMaker
 from afflint.fleet.facts import PREFERRED_ANTI_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREAD, Pods, Reach
 from afflint.fleet.index import Fleet
-from afflint.inventory.node_files import NodeFact, texts, with_kubelet_labels
+from afflint.inventory.node_files import NodeFact
+from afflint.inventory.stage import Stage, set_stage
 from afflint.kube.constraints import constraints_of, items
 from afflint.kube.node_labels import HOSTNAME, ZONE
-from afflint.kube.placeholders import is_placeholder
 from afflint.kube.selectors import NODE_NAME, matches
 from afflint.kube.taints import first_untolerated
-from afflint.placement.arrangement import Arrangement, Inventory, arrange
+from afflint.placement.arrangement import Arrangement, arrange
 from afflint.placement.failures import Failure
 from afflint.placement.survey import Survey
-from afflint.scheduler.nodes import read_node
 from afflint.wording import listing
 
 MOST_NAMED = 4
@@ -37,45 +36,33 @@ class ClusterView:
     """Computed as it is asked for: a run without placement rules never schedules anything."""
 
     def __init__(self, nodes: Sequence[NodeFact], fleet: Fleet, host_key: str) -> None:
-        self.nodes = with_kubelet_labels(nodes, (text for pods in fleet.pods for text in texts(pods.spec)))
         self.host_key = host_key
-        self._fleet = fleet
+        self.stage: Stage = set_stage(nodes, fleet, fleet.pods)
+        self.nodes = self.stage.nodes
         self._by_name = {node.name: node for node in self.nodes}
 
     @cached_property
     def makers(self) -> list[PodMaker]:
-        """The workloads in the order of the manifests.
-
-        Of objects that a cluster would take for one and the same only the first counts: overlays repeat what they change. Those in
-        which a value is yet to be filled in are left out.
-        """
-        found: dict[str, PodMaker] = {}
-        for pods in self._fleet.pods:
-            if pods.maker is not None and not any(map(is_placeholder, texts(pods.spec))):
-                found.setdefault(pods.maker.key, pods.maker)
-        return list(found.values())
+        """The workloads in the order of the manifests, without those of which nobody can tell yet where they go."""
+        return [maker for maker in self.stage.makers if maker.key not in self.stage.unsettled]
 
     @cached_property
-    def _pods_by_place(self) -> dict[tuple[object, ...], Pods]:
-        return {_place_of(pods.maker): pods for pods in self._fleet.pods if pods.maker is not None}
+    def _pods_by_key(self) -> dict[str, Pods]:
+        return {maker.key: pods for maker, pods in zip(self.stage.makers, self.stage.sources, strict=True)}
 
     def pods_of(self, maker: PodMaker) -> Pods:
         """The manifest that a workload was read from."""
-        return self._pods_by_place[_place_of(maker)]
+        return self._pods_by_key[maker.key]
 
     @cached_property
     def survey(self) -> Survey:
         """What is true of every order of scheduling."""
-        return Survey(self._inventory.cluster(self.makers), self.makers)
+        return Survey(self.stage.inventory.cluster(self.makers), self.makers)
 
     @cached_property
     def arrangement(self) -> Arrangement:
         """The placement that the order of the manifests gives."""
-        return arrange(self._inventory, self.makers)
-
-    @cached_property
-    def _inventory(self) -> Inventory:
-        return Inventory([node.data for node in self.nodes])
+        return arrange(self.stage.inventory, self.makers)
 
     # --- what may fail -------------------------------------------------------------------------------------------------
 
@@ -147,10 +134,9 @@ def few(words: Sequence[str], last: str = "and") -> str:
     return listing([*words[:MOST_NAMED], *([f"{len(words) - MOST_NAMED} more"] if len(words) > MOST_NAMED else [])], last)
 
 
-def is_open(node: NodeFact) -> bool:
+def is_open(fact: NodeFact) -> bool:
     """Whether a node takes pods that tolerate nothing."""
-    read = read_node(node.data)
-    return not read.unschedulable and first_untolerated(read.taints, ()) is None
+    return not fact.node.unschedulable and first_untolerated(fact.node.taints, ()) is None
 
 
 def _place_of(maker: PodMaker | None) -> tuple[object, ...]:

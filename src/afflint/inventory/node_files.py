@@ -13,13 +13,17 @@ and no node of the inventory says what it has, it is taken to be linux and amd64
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from afflint.findings import Path, Site
 from afflint.kube.manifests import manifests_in
 from afflint.kube.node_labels import HOSTNAME
 from afflint.reading import documents
 from afflint.reading.documents import Document
+from afflint.reading.sources import Source, read_bytes
+from afflint.reading.triage import is_node_list
+from afflint.scheduler.decoding import InventoryError
+from afflint.scheduler.nodes import Node, read_node
 from afflint.wording import plain, type_name
 
 
@@ -28,21 +32,19 @@ class NodeFileError(Exception):
 
 
 class NodeFact(NamedTuple):
-    """A node, as a Node object reduced to what placement reads, and where it stands. ``labels_path`` is the path of its labels."""
+    """A node as the scheduler sees it, and where it stands. ``labels_path`` is the path of its labels."""
 
     site: Site
     labels_path: Path
-    data: dict[str, Any]
+    node: Node
 
     @property
     def name(self) -> str:
-        """The node's name. Only for facts that read_nodes gave."""
-        name: str = self.data["metadata"]["name"]
-        return name
+        return self.node.name
 
     @property
     def labels(self) -> dict[str, str]:
-        return {key: value or "" for key, value in (self.data["metadata"].get("labels") or {}).items()}
+        return self.node.labels
 
 
 KUBELET_LABELS = {
@@ -54,27 +56,37 @@ KUBELET_LABELS = {
 """What a kubelet says about its node, and what it says nearly everywhere."""
 
 
-def read_nodes(name: str, data: bytes, known: Sequence[NodeFact] = ()) -> list[NodeFact]:
-    """The nodes in the bytes of one file. ``known`` are those of other files.
+def nodes_of(sources: Iterable[Source], *, resources: bool = False) -> list[NodeFact]:
+    """The nodes in some files, with what they have for pods if ``resources`` count. Raises NodeFileError, also for a node there twice."""
+    files: dict[str, str] = {}
+    return [node for source in sources for node in read_nodes(source.name, utf8_of(source), files, resources=resources)]
+
+
+def utf8_of(source: Source) -> bytes:
+    """The text of a file that the inventory needs. Raises NodeFileError."""
+    try:
+        return documents.to_utf8(read_bytes(source))
+    except OSError as error:
+        raise NodeFileError(f"{source.name}: cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise NodeFileError(f"{source.name}:1:1: broken UTF-16: {error.reason}") from None
+
+
+def read_nodes(name: str, text: bytes, files: dict[str, str] | None = None, *, resources: bool = False) -> list[NodeFact]:
+    """The nodes in the text of one file. ``files`` tells the files of the nodes that were read before; these are added.
 
     Raises NodeFileError when it holds none, something that can be no node, or a node for the second time.
     """
-    try:
-        text = documents.to_utf8(data)
-    except UnicodeDecodeError as error:
-        raise NodeFileError(f"{name}:1:1: broken UTF-16: {error.reason}") from None
     found: list[NodeFact] = []
-    files = {node.name: node.site.file for node in known}
+    files = {} if files is None else files
     # In a file without any kind, empty documents count; elsewhere, as for all manifests, they do not.
     index, count_all = 0, is_node_list(text)
     for piece, line, problem in documents.split(text):
         document = documents.read(piece, index, line)
         index += count_all or not document.empty
         if problem is not None or document.problem is not None:
-            span = document.problem.span if document.problem else None
-            at = f"{span.line}:{span.column}" if span else f"{line}:1"
-            raise NodeFileError(f"{name}:{at}: {document.problem.message if document.problem else problem}")
-        for node in _nodes_in(document, name):
+            refuse_document(name, document, line, problem)
+        for node in _nodes_in(document, name, resources=resources):
             if node.name in files:
                 raise _twice(document, node, files[node.name])
             files[node.name] = name
@@ -84,18 +96,12 @@ def read_nodes(name: str, data: bytes, known: Sequence[NodeFact] = ()) -> list[N
     return found
 
 
-def is_node_list(data: bytes) -> bool:
-    """Whether a file looks like a list of nodes written by hand, which names no kind."""
-    return (data.startswith(b"nodes:") or b"\nnodes:" in data) and not (data.startswith(b"kind:") or b"\nkind:" in data)
-
-
-def check_names(nodes: list[NodeFact]) -> None:
-    """Raises NodeFileError when two nodes have one name."""
-    seen: dict[str, NodeFact] = {}
-    for node in nodes:
-        other = seen.setdefault(node.name, node)
-        if other is not node:
-            raise NodeFileError(f"{node.site.file}: node {node.name!r} is there twice (also in {other.site.file})")
+def refuse_document(name: str, document: Document, line: int, problem: str | None = None) -> NoReturn:
+    """Give up on a file with a document that cannot be read: for its own reason, or for ``problem`` at the line where it begins."""
+    if document.problem is None:
+        raise NodeFileError(f"{name}:{line}:1: {problem}")
+    span = document.problem.span
+    raise NodeFileError(f"{name}:{span.line}:{span.column}: {document.problem.message}")
 
 
 def with_kubelet_labels(nodes: Sequence[NodeFact], asked: Iterable[str]) -> list[NodeFact]:
@@ -121,10 +127,13 @@ def texts(data: Any) -> Iterator[str]:
             yield from texts(value)
 
 
-def _labelled(node: NodeFact, more: dict[str, str]) -> NodeFact:
-    metadata = node.data["metadata"]
-    labels = {**(metadata.get("labels") or {}), **more}
-    return node._replace(data={**node.data, "metadata": {**metadata, "labels": labels}})
+def refuse_object(name: str, document: Document, path: Path, error: InventoryError) -> NoReturn:
+    """Give up on a file with an object that cannot be what it stands for."""
+    raise _fault(document, name, path, str(error)) from None
+
+
+def _labelled(fact: NodeFact, more: dict[str, str]) -> NodeFact:
+    return fact._replace(node=fact.node._replace(labels={**fact.labels, **more}))
 
 
 def _twice(document: Document, node: NodeFact, other: str) -> NodeFileError:
@@ -133,53 +142,35 @@ def _twice(document: Document, node: NodeFact, other: str) -> NodeFileError:
     return _fault(document, node.site.file, at, f"node {node.name!r} is there twice: also {where}")
 
 
-def _nodes_in(document: Document, name: str) -> Iterator[NodeFact]:
+def _nodes_in(document: Document, name: str, *, resources: bool) -> Iterator[NodeFact]:
     data = document.data
     if type(data) is dict and "kind" not in data and type(data.get("nodes")) is list:
         for index, entry in enumerate(data["nodes"]):
-            yield _short(document, name, ("nodes", index), entry)
+            yield _short(document, name, ("nodes", index), entry, resources=resources)
         return
     for manifest in manifests_in(document):
         if manifest.kind.name == "Node":
-            yield _checked(document, name, manifest.base, manifest.data, (*manifest.base, "metadata", "labels"))
+            yield _read(document, name, manifest.base, manifest.data, (*manifest.base, "metadata", "labels"), resources=resources)
 
 
-def _checked(document: Document, name: str, base: Path, data: dict[str, Any], labels_path: Path) -> NodeFact:
-    from afflint.scheduler.decoding import InventoryError
-    from afflint.scheduler.nodes import read_node
-
-    metadata, spec = data.get("metadata"), data.get("spec")
+def _read(document: Document, name: str, base: Path, data: dict[str, Any], labels_path: Path, *, resources: bool) -> NodeFact:
+    metadata = data.get("metadata")
     labels = metadata.get("labels") if type(metadata) is dict else None
     for key, value in labels.items() if type(labels) is dict else ():
         if value is not None and type(value) is not str:
             instead = f"{plain(value)[:40]}: put it in quotes" if type(value) in (int, float, bool) else type_name(value)
             raise _fault(document, name, (*labels_path, key), f"the label {key!r} of a node is a string, not {instead}")
     try:
-        read_node(data)
+        node = read_node(data, resources=resources)
     except InventoryError as error:
-        raise _fault(document, name, base, str(error)) from None
-    assert type(metadata) is dict
-    reduced: dict[str, Any] = {"metadata": {field: metadata[field] for field in ("name", "labels") if metadata.get(field)}}
-    if type(spec) is dict:
-        reduced["spec"] = {field: spec[field] for field in ("taints", "unschedulable") if spec.get(field)}
-    allocatable = _allocatable(data)
-    if allocatable:
-        reduced["status"] = {"allocatable": allocatable}
-    return NodeFact(Site(name, document.index, base), labels_path, reduced)
-
-
-def _allocatable(data: dict[str, Any]) -> Any:
-    status = data.get("status")
-    if type(status) is not dict:
-        return None
-    # The API server takes the capacity for an absent allocatable.
-    return status["allocatable"] if status.get("allocatable") is not None else status.get("capacity")
+        refuse_object(name, document, base, error)
+    return NodeFact(Site(name, document.index, base), labels_path, node)
 
 
 _SHORT_FIELDS = frozenset(("name", "labels", "taints", "unschedulable", "allocatable"))
 
 
-def _short(document: Document, name: str, base: Path, entry: Any) -> NodeFact:
+def _short(document: Document, name: str, base: Path, entry: Any, *, resources: bool) -> NodeFact:
     if type(entry) is not dict:
         raise _fault(document, name, base, "a node in this list is a map with a name")
     unknown = sorted(entry.keys() - _SHORT_FIELDS)
@@ -199,7 +190,7 @@ def _short(document: Document, name: str, base: Path, entry: Any) -> NodeFact:
         },
         "status": {"allocatable": entry.get("allocatable")},
     }
-    return _checked(document, name, base, whole, (*base, "labels"))
+    return _read(document, name, base, whole, (*base, "labels"), resources=resources)
 
 
 def _taint(text: Any) -> Any:

@@ -1,177 +1,84 @@
-"""From files to what `afflint place` needs: the nodes, what runs already, and the workloads that are to be placed."""
+"""The stage on which workloads are placed, for `check` and `place` alike: nodes, namespaces, services, running pods, and the workloads."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
-from afflint.controllers.replicas import PodMaker, pod_maker
-from afflint.findings import Path
-from afflint.inventory.node_files import KUBELET_LABELS, NodeFact, NodeFileError, is_node_list, read_nodes, texts, with_kubelet_labels
-from afflint.kube.kinds import NAMES, Kind
-from afflint.kube.manifests import Manifest, Workload, manifests_in
-from afflint.placement import Cluster, InventoryError
+from afflint.controllers.replicas import PodMaker
+from afflint.fleet.facts import Pods
+from afflint.fleet.index import Fleet
+from afflint.inventory.node_files import KUBELET_LABELS, NodeFact, texts, with_kubelet_labels
+from afflint.inventory.unsettled import unsettled
 from afflint.placement.arrangement import Inventory
-from afflint.reading import documents
-from afflint.reading.sources import STDIN, Source, read_bytes
-from afflint.reading.triage import Triage
-from afflint.scheduler.pods import read_pod
-
-_BESIDE = {"Namespace": "namespaces", "Service": "services"}
+from afflint.scheduler.namespaces import Namespace, named_only
 
 
 class Stage(NamedTuple):
-    """Everything to make a plan from. ``problems`` are documents that could not be read: ``file:line:column: message``."""
+    """``makers`` are the workloads, each once, in the order in which they are placed, and ``sources`` the pods that each was read from.
 
-    inventory: Inventory
+    ``unsettled`` are the keys of those whose place depends on something that the manifests do not tell: see ``unsettled``.
+    """
+
+    nodes: tuple[NodeFact, ...]
     makers: tuple[PodMaker, ...]
-    problems: tuple[str, ...]
+    sources: tuple[Pods, ...]
+    inventory: Inventory
+    unsettled: frozenset[str]
 
 
-def stage(
-    sources: Sequence[Source],
-    node_files: Sequence[Source],
-    pod_files: Sequence[Source],
-    custom: Sequence[Kind] = (),
+def set_stage(
+    nodes: Sequence[NodeFact],
+    fleet: Fleet,
+    workloads: Iterable[Pods],
+    running: Sequence[Mapping[str, object]] = (),
     *,
     resources: bool = False,
 ) -> Stage:
-    """Read the workloads (and nodes) in ``sources``, the nodes in ``node_files`` and the running pods in ``pod_files``.
+    """The stage for some workloads of a fleet, with what else its manifests tell of the cluster. ``running`` are pods as parsed.
 
-    Nodes among the sources count where no file of nodes is named. With ``resources`` what pods request and what nodes have counts.
-
-    Raises NodeFileError when there are no nodes, something that can be none, or pods that can be none.
+    Of objects that a cluster would take for one and the same only the first counts, for overlays repeat what they change.
     """
-    nodes: list[NodeFact] = []
-    for source in _each_once(node_files):
-        nodes += read_nodes(source.name, _bytes(source), nodes)
-    running_files = {_identity(source) for source in pod_files}
-    reader = _Reader(custom, resources)
     makers: dict[str, PodMaker] = {}
-    beside: dict[str, list[Any]] = {"namespaces": [], "services": []}
-    for source in sources:
-        if _identity(source) in running_files:
+    sources: dict[str, Pods] = {}
+    asked: dict[str, set[str]] = {}
+    unknown = unsettled(fleet)
+    for pods in workloads:
+        maker = pods.maker
+        if maker is None:
             continue
-        data = _bytes(source)
-        has_nodes = is_node_list(data)
-        for manifest in reader.manifests(source.name, data):
-            has_nodes = has_nodes or manifest.kind.name == "Node"
-            if isinstance(manifest, Workload):
-                _add(makers, reader.maker(manifest, source.name))
-            elif manifest.kind.name in _BESIDE and not manifest.kind.template and reader.is_sound(manifest, source.name):
-                beside[_BESIDE[manifest.kind.name]].append(manifest.data)
-        if has_nodes and not node_files:
-            nodes += read_nodes(source.name, data, nodes)
-    if not nodes:
-        raise NodeFileError(
-            "no nodes: name a dump of the nodes with --nodes FILE (`kubectl get nodes -o yaml`), or put it beside the manifests"
-        )
-    running = [pod for source in pod_files for pod in _running(source, resources)]
-    asked = {maker.key: KUBELET_LABELS.keys() & set(texts(dict(maker.pod))) for maker in makers.values()}
+        first = makers.setdefault(maker.key, maker)
+        if first is maker:
+            sources[maker.key] = pods
+            asked[maker.key] = KUBELET_LABELS.keys() & set(texts(pods.spec))
+        else:
+            makers[maker.key] = _with_notes(first, f"it is there again in {maker.file}:{maker.line}, which is left out here")
     labelled = with_kubelet_labels(nodes, {key for keys in asked.values() for key in keys})
-    assumed = labelled[0].labels.keys() - nodes[0].labels.keys()
-    noted = tuple([_noted(maker, sorted(assumed & asked[maker.key])) for maker in makers.values()])
-    inventory = Inventory([node.data for node in labelled], running, beside["namespaces"], beside["services"], resources=resources)
-    return Stage(inventory, noted, tuple(reader.problems))
+    assumed = labelled[0].labels.keys() - nodes[0].labels.keys() if nodes else frozenset()
+    noted = [
+        _with_notes(
+            maker,
+            *[f"no node carries {each}, so all are taken to have {each}={KUBELET_LABELS[each]}" for each in sorted(assumed & asked[key])],
+            *[reason for reason in (unknown.get(sources[key].key),) if reason],
+        )
+        for key, maker in makers.items()
+    ]
+    inventory = Inventory(
+        [fact.node for fact in labelled], running, _namespaces(fleet, noted, running), fleet.services, resources=resources
+    )
+    left_open = frozenset(key for key, pods in sources.items() if pods.key in unknown)
+    return Stage(tuple(labelled), tuple(noted), tuple(sources.values()), inventory, left_open)
 
 
-def _noted(maker: PodMaker, assumed: Iterable[str]) -> PodMaker:
-    """The workload, with a note for each label that it asks for and that no node says anything about."""
-    notes = [f"no node carries {key}, so all are taken to have {key}={KUBELET_LABELS[key]}" for key in assumed]
+def _namespaces(fleet: Fleet, makers: Iterable[PodMaker], running: Iterable[Mapping[str, object]]) -> list[Namespace]:
+    """The namespaces of a run. A cluster has those as well of which the manifests give no object: their names are labels, too."""
+    used = dict.fromkeys(maker.namespace for maker in makers)
+    for pod in running:
+        metadata = pod.get("metadata")
+        name = metadata.get("namespace") if isinstance(metadata, dict) else None
+        used[name if isinstance(name, str) and name else "default"] = None
+    return [*fleet.namespaces.values(), *[named_only(name) for name in used if name not in fleet.namespaces]]
+
+
+def _with_notes(maker: PodMaker, *notes: str) -> PodMaker:
     return maker._replace(notes=(*maker.notes, *notes)) if notes else maker
-
-
-def _add(makers: dict[str, PodMaker], maker: PodMaker | None) -> None:
-    """Of objects that a cluster would take for one and the same the first counts, and says where the other stands."""
-    if maker is None:
-        return
-    first = makers.setdefault(maker.key, maker)
-    if first is not maker:
-        note = f"it is there again in {maker.file}:{maker.line}, which is left out here"
-        makers[maker.key] = first._replace(notes=(*first.notes, note))
-
-
-def _identity(source: Source) -> str:
-    return source.path if source.path == STDIN else os.path.realpath(source.path)
-
-
-def _each_once(sources: Iterable[Source]) -> list[Source]:
-    return list({_identity(source): source for source in sources}.values())
-
-
-def _bytes(source: Source) -> bytes:
-    try:
-        return documents.to_utf8(read_bytes(source))
-    except OSError as error:
-        raise NodeFileError(f"{source.name}: cannot be read: {error.strerror or error}") from None
-    except UnicodeDecodeError as error:
-        raise NodeFileError(f"{source.name}:1:1: broken UTF-16: {error.reason}") from None
-
-
-def _running(source: Source, resources: bool) -> Iterator[dict[str, Any]]:
-    """The pods in a dump of what runs. Raises NodeFileError for a file that is no such dump."""
-    data = _bytes(source)
-    reader = _Reader((), resources)
-    found = False
-    for manifest in reader.manifests(source.name, data):
-        if manifest.kind.name == "Pod" and reader.is_sound(manifest, source.name):
-            found = True
-            yield manifest.data
-    if reader.problems:
-        raise NodeFileError(reader.problems[0])
-    if not found and not _is_list(data):
-        raise NodeFileError(f"{source.name}:1:1: no pods in this file: expected what `kubectl get pods -A -o yaml` prints")
-
-
-def _is_list(data: bytes) -> bool:
-    """Whether a file holds a list of objects, which may well be empty."""
-    for piece, line, _ in documents.split(data):
-        document = documents.read(piece, 0, line)
-        if type(document.data) is dict and str(document.data.get("kind")) in ("List", "PodList"):
-            return True
-    return False
-
-
-class _Reader:
-    """Manifests out of files, with what could not be read."""
-
-    def __init__(self, custom: Iterable[Kind], resources: bool = False) -> None:
-        self._custom = {(kind.group, kind.name): kind for kind in custom}
-        self._triage = Triage((*NAMES, *(kind.name for kind in self._custom.values())))
-        self._resources = resources
-        self.problems: list[str] = []
-
-    def manifests(self, name: str, data: bytes) -> Iterator[Manifest]:
-        for document in self._triage.documents(data):
-            if document.problem is not None:
-                span = document.problem.span
-                self.problems.append(f"{name}:{span.line}:{span.column}: {document.problem.message}")
-            else:
-                yield from manifests_in(document, self._custom)
-
-    def maker(self, workload: Workload, name: str) -> PodMaker | None:
-        """What the object says about its pods. That they can be no pods is one of the problems."""
-        maker = pod_maker(workload, name, resources=self._resources)
-        if maker is not None:
-            metadata = {"name": maker.name, "namespace": maker.namespace, "labels": maker.labels}
-            try:
-                read_pod({"metadata": metadata, "spec": dict(maker.pod)})
-            except InventoryError as error:
-                self._problem(workload, maker.pod_path, name, error)
-        return maker
-
-    def _problem(self, manifest: Manifest, path: Path, name: str, error: InventoryError) -> None:
-        span = manifest.document.locate(path)
-        self.problems.append(f"{name}:{span.line}:{span.column}: {error}")
-
-    def is_sound(self, manifest: Manifest, name: str) -> bool:
-        """Whether an object can be what it stands for; if not, that is one of the problems."""
-        kind = manifest.kind.name
-        objects: dict[str, Any] = {"pods" if kind == "Pod" else _BESIDE[kind]: [manifest.data]}
-        try:
-            Cluster([], **objects, resources=self._resources)
-        except InventoryError as error:
-            self._problem(manifest, manifest.base, name, error)
-            return False
-        return True

@@ -10,6 +10,9 @@ from afflint.kube.label_syntax import is_key, is_value
 NODE_NAME = "metadata.name"
 """The one field of a node that ``matchFields`` can ask for."""
 
+NAMESPACE_NAME = "kubernetes.io/metadata.name"
+"""The label that the API server gives every Namespace, whatever its manifest says."""
+
 LABEL_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 NODE_OPERATORS = (*LABEL_OPERATORS, "Gt", "Lt")
 FIELD_OPERATORS = ("In", "NotIn")

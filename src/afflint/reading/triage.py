@@ -65,6 +65,11 @@ class Triage:
         return True if self._mention.search(piece) else None
 
 
+def is_node_list(data: bytes) -> bool:
+    """Whether a file looks like a list of nodes written by hand, which names no kind."""
+    return (data.startswith(b"nodes:") or b"\nnodes:" in data) and not (data.startswith(b"kind:") or b"\nkind:" in data)
+
+
 def _top_level_kinds(piece: bytes) -> Iterator[bytes | None]:
     """What stands after each ``kind:`` at the start of a line; None for what only the parser can tell."""
     position = 0 if piece.startswith(b"kind:") else piece.find(b"\nkind:") + 1

@@ -12,7 +12,7 @@ from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY
 from afflint.scheduler.namespaces import Directory
 from afflint.scheduler.node_fit import NODE_AFFINITY, TAINT_TOLERATION, NodeFit
 from afflint.scheduler.node_resources import NODE_RESOURCES_FIT, Shortage
-from afflint.scheduler.nodes import NodeTable, read_node
+from afflint.scheduler.nodes import Node, NodeTable, read_node
 from afflint.scheduler.occupancy import MatchTables, Occupancy
 from afflint.scheduler.pods import NodeRules, Pod, Preference, read_pod
 from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
@@ -86,7 +86,8 @@ class _Scored(NamedTuple):
 class Cluster:
     """Nodes, what runs on them, and what the scheduler needs to know beside.
 
-    Objects are taken as parsed from YAML or JSON. Pods without a node, on an unknown node or already finished do not count.
+    Objects are taken as parsed from YAML or JSON; nodes, namespaces and services may be read already. Pods without a node, on an
+    unknown node or already finished do not count.
     With ``resources`` pods have to find room: the filter NodeResourcesFit counts what they request against what nodes have.
     Raises InventoryError for objects that cannot be what they stand for.
     """
@@ -106,7 +107,8 @@ class Cluster:
         resources: bool = False,
     ) -> None:
         directory = Directory(namespaces, services, replica_sets, stateful_sets, replication_controllers)
-        self._start(NodeTable([read_node(node, resources=resources) for node in nodes]), MatchTables(directory), resources)
+        rows = [node if isinstance(node, Node) else read_node(node, resources=resources) for node in nodes]
+        self._start(NodeTable(rows), MatchTables(directory), resources)
         for pod in map(self.read, pods):
             if pod.rules.node_name in self._table.numbers and not pod.finished:
                 self._occupancy.bind(pod, self._table.numbers[pod.rules.node_name])

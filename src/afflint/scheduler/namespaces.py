@@ -3,20 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
-from afflint.kube.selectors import EVERYTHING, Malformed, Parsed, Requirement, Selector, both, from_labels, matches, parse_label_selector
+from afflint.kube.selectors import (
+    EVERYTHING,
+    NAMESPACE_NAME,
+    Malformed,
+    Parsed,
+    Requirement,
+    Selector,
+    both,
+    from_labels,
+    matches,
+    parse_label_selector,
+)
 from afflint.scheduler.decoding import InventoryError, about, mapping, metadata, refuse, string, string_map
 from afflint.scheduler.pods import Pod, Subject, Term
-
-NAMESPACE_NAME = "kubernetes.io/metadata.name"
-"""The label that the API server gives every Namespace, whatever its manifest says."""
 
 _OWNERS = {("v1", "ReplicationController"), ("apps/v1", "ReplicaSet"), ("apps/v1", "StatefulSet")}
 
 
+class Namespace(NamedTuple):
+    """A Namespace: its name and labels, the one that the API server adds among them."""
+
+    name: str
+    labels: dict[str, str]
+
+
+class Service(NamedTuple):
+    """A Service, by which the scheduler spreads pods that have no constraints. ``selector`` is None for one that selects no pods."""
+
+    namespace: str
+    name: str
+    selector: dict[str, str] | None
+
+
 class Directory:
-    """Namespaces by name, services by namespace, and the selectors of replica sets, stateful sets and replication controllers."""
+    """Namespaces by name, services by namespace, and the selectors of replica sets, stateful sets and replication controllers.
+
+    Namespaces and services may be read already; all other objects are taken as parsed.
+    """
 
     __slots__ = ("_defaults", "_owners", "_scopes", "_services", "namespaces")
 
@@ -28,12 +54,12 @@ class Directory:
         stateful_sets: Iterable[object] = (),
         replication_controllers: Iterable[object] = (),
     ) -> None:
-        self.namespaces = dict(map(_read_namespace, namespaces))
+        self.namespaces = dict(each if isinstance(each, Namespace) else read_namespace(each) for each in namespaces)
         self._services: dict[str, list[dict[str, str]]] = {}
-        for service in services:
-            namespace, selector = _read_service(service)
-            if selector is not None:
-                self._services.setdefault(namespace, []).append(selector)
+        for each in services:
+            service = each if isinstance(each, Service) else read_service(each)
+            if service.selector is not None:
+                self._services.setdefault(service.namespace, []).append(service.selector)
         self._owners: dict[tuple[str, str, str], Parsed] = {}
         for kind, owners, parse in (
             ("ReplicaSet", replica_sets, parse_label_selector),
@@ -83,19 +109,26 @@ class Directory:
         return combined
 
 
-def _read_namespace(data: object) -> tuple[str, dict[str, str]]:
+def named_only(name: str) -> Namespace:
+    """A Namespace of which nothing but the name is known: its labels, as the API server makes them for one without any."""
+    return Namespace(name, {NAMESPACE_NAME: name})
+
+
+def read_namespace(data: object) -> Namespace:
+    """A Namespace object as parsed from YAML or JSON. Raises InventoryError."""
     name, meta, _ = metadata(data, "Namespace")
     try:
-        return name, {**string_map(meta.get("labels"), "metadata.labels"), NAMESPACE_NAME: name}
+        return Namespace(name, {**string_map(meta.get("labels"), "metadata.labels"), NAMESPACE_NAME: name})
     except InventoryError as error:
         raise about("Namespace", name, error) from None
 
 
-def _read_service(data: object) -> tuple[str, dict[str, str] | None]:
+def read_service(data: object) -> Service:
+    """A Service object as parsed from YAML or JSON. Raises InventoryError."""
     name, meta, whole = metadata(data, "Service")
     try:
         selector = mapping(whole.get("spec"), "spec").get("selector")
-        return _namespace(meta), None if selector is None else string_map(selector, "spec.selector")
+        return Service(_namespace(meta), name, None if selector is None else string_map(selector, "spec.selector"))
     except InventoryError as error:
         raise about("Service", name, error) from None
 

@@ -57,12 +57,12 @@ def run(
     Which of all these files are checked makes no difference to what is found in one of them. Raises NodeFileError for a file of
     nodes that cannot be used.
     """
-    nodes = inventory(node_files)
+    nodes = _nodes_of(node_files)
     settings = settings._replace(with_nodes=bool(nodes))
     checker = Checker(settings)
-    checked = list(_mapped(sources, settings, options))
+    checked = list(mapped(sources, settings, options))
     facts_only = settings._replace(selected=frozenset())
-    results = sorted((*checked, *_mapped(context, facts_only, options)), key=lambda result: result.name)
+    results = sorted((*checked, *mapped(context, facts_only, options)), key=lambda result: result.name)
     paths = {source.name: source for source in (*node_files, *context, *sources)}
     names = {result.name for result in checked}
     checked += [FileResult(source.name) for source in node_files if source.name not in names]
@@ -84,24 +84,12 @@ def run(
     return Outcome(kept, _summary(checked, kept, suppressed), gone)
 
 
-def inventory(node_files: Sequence[Source]) -> list[NodeFact]:
-    """The nodes in these files. Raises NodeFileError, also for two nodes of one name."""
+def _nodes_of(node_files: Sequence[Source]) -> list[NodeFact]:
     if not node_files:
         return []
-    from afflint.inventory.node_files import check_names, read_nodes
+    from afflint.inventory.node_files import nodes_of
 
-    nodes = [node for source in node_files for node in read_nodes(source.name, _node_bytes(source))]
-    check_names(nodes)
-    return nodes
-
-
-def _node_bytes(source: Source) -> bytes:
-    try:
-        return read_bytes(source)
-    except OSError as error:
-        from afflint.inventory.node_files import NodeFileError
-
-        raise NodeFileError(f"{source.name}: cannot be read: {error.strerror or error}") from None
+    return nodes_of(node_files)
 
 
 def _silenced(
@@ -153,7 +141,7 @@ def _summary(results: Sequence[FileResult], findings: Sequence[Finding], suppres
     )
 
 
-def _mapped(sources: Sequence[Source], settings: Settings, options: Options) -> Iterator[FileResult]:
+def mapped(sources: Sequence[Source], settings: Settings, options: Options = _DEFAULT) -> Iterator[FileResult]:
     """The results of the map step in the order of the sources, whatever the number of processes."""
     if options.jobs > 1 and len(sources) >= _WORTH_PROCESSES and all(source.path != STDIN for source in sources):
         yield from _in_processes(sources, settings, options)

@@ -1,0 +1,88 @@
+"""What `check` and `place` know of a cluster is the same: its namespaces, and what is not known yet and so proves nothing."""
+
+from __future__ import annotations
+
+from afflint.engine import default_settings
+from afflint.reading.sources import Source
+from afflint.session.placing import read_stage
+from on_nodes import rules, said, workload
+
+NODES = """
+- {name: w1, labels: {topology.kubernetes.io/zone: a}}
+- {name: w2, labels: {topology.kubernetes.io/zone: b}}
+"""
+NAMESPACES = """\
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop, labels: {team: blue}}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: store, labels: {team: red}}
+---
+"""
+CACHE = workload(name="cache", replicas=1).replace("namespace: shop", "namespace: store")
+
+
+def beside(selector: str, kind: str = "podAffinity") -> str:
+    """Pods that must be, or must not be, where caches run, in namespaces of these labels."""
+    term = f"{{namespaceSelector: {selector}, labelSelector: {{matchLabels: {{app: cache}}}}, topologyKey: kubernetes.io/hostname}}"
+    return workload(f"affinity: {{{kind}: {{requiredDuringSchedulingIgnoredDuringExecution: [{term}]}}}}", replicas=1)
+
+
+RED, BLUE = "{matchLabels: {team: red}}", "{matchLabels: {team: blue}}"
+
+
+def test_a_namespace_selector_is_held_against_the_namespaces_of_the_run() -> None:
+    assert rules(NODES, f"{NAMESPACES}{CACHE}---\n{beside(RED)}", complete=True) == []
+    [found] = said("unschedulable", NODES, f"{NAMESPACES}{CACHE}---\n{beside(BLUE)}", complete=True)
+    assert found.endswith("error: the pod fits none of the 2 nodes: 2 nodes run no pod with app=cache")
+
+
+def test_the_name_of_a_namespace_is_one_of_its_labels_even_without_an_object() -> None:
+    named = "{matchLabels: {kubernetes.io/metadata.name: store}}"
+    assert rules(NODES, f"{CACHE}---\n{beside(named)}", complete=True) == []
+    other = "{matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: [store]}]}"
+    assert said("unschedulable", NODES, f"{CACHE}---\n{beside(other)}", complete=True) != []
+
+
+def test_labels_of_a_namespace_that_is_not_there_prove_nothing() -> None:
+    text = f"{CACHE}---\n{beside(RED)}"
+    assert rules(NODES, text, complete=True) == []
+    placing = read_stage([Source("a.yaml", "a.yaml", text.encode())], [Source("n", "n", f"nodes:{NODES}".encode())], [], default_settings())
+    assert [maker.notes for maker in placing.stage.makers] == [
+        (),
+        ("a namespaceSelector asks for labels of namespace `store`, of which there is no object: it is taken to have none but its name",),
+    ]
+
+
+def test_two_objects_that_give_one_namespace_different_labels_prove_nothing() -> None:
+    again = NAMESPACES.replace("team: red", "team: blue")
+    assert rules(NODES, f"{again}{NAMESPACES}{CACHE}---\n{beside(RED)}", complete=True) == []
+
+
+def test_an_anti_affinity_counts_in_the_namespaces_that_it_selects() -> None:
+    kept_off = beside(RED, "podAntiAffinity")
+    everywhere = CACHE.replace("replicas: 1", "replicas: 2").replace("    spec:\n", "    spec:\n      ANTI\n")
+    apart = "{labelSelector: {matchLabels: {app: cache}}, topologyKey: kubernetes.io/hostname}"
+    anti = f"affinity: {{podAntiAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: [{apart}]}}}}"
+    both = f"{everywhere.replace('ANTI', anti)}---\n{kept_off}"
+    assert said("competing-workloads", NODES, f"{NAMESPACES}{both}") != []
+    assert said("competing-workloads", NODES, f"{NAMESPACES}{both.replace('team: red', 'team: blue')}") == []
+
+
+def test_who_needs_the_company_of_what_is_yet_to_be_filled_in_is_no_surer_than_it() -> None:
+    """A false error before: the cache was left out, and so nobody was there to be beside."""
+    cache = workload('nodeSelector: {topology.kubernetes.io/zone: "${ZONE}"}', name="cache", replicas=1)
+    near = "{labelSelector: {matchLabels: {app: cache}}, topologyKey: kubernetes.io/hostname}"
+    web = workload(f"affinity: {{podAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: [{near}]}}}}", replicas=1)
+    assert rules(NODES, f"{cache}---\n{web}", complete=True) == []
+    assert rules(NODES, web, complete=True) != []
+
+
+def test_nodes_are_read_once_however_many_files_there_are() -> None:
+    """Each file was compared with all nodes before it."""
+    files = [Source(f"{number}.yaml", f"{number}.yaml", f"nodes: [{{name: w{number}}}]".encode()) for number in range(50)]
+    web = Source("web.yaml", "web.yaml", workload().encode())
+    stage, problems = read_stage([web, *files], [], [], default_settings())
+    assert ([fact.name for fact in stage.nodes], problems) == ([f"w{number}" for number in range(50)], ())

@@ -1,0 +1,81 @@
+"""What `afflint place` reads from files: nodes and pods with their resources, namespaces, what cannot be used and where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from afflint.engine import default_settings
+from afflint.inventory.node_files import NodeFileError
+from afflint.inventory.stage import Stage
+from afflint.placement.planning import make_plan
+from afflint.reading.sources import Source
+from afflint.session.placing import read_stage
+
+
+def stage_of(manifests: Sequence[Source], nodes: Sequence[Source], pods: Sequence[Source] = (), *, resources: bool = False) -> Stage:
+    """The stage that some files give, none of which has a problem."""
+    stage, problems = read_stage(manifests, nodes, pods, default_settings(), resources=resources)
+    assert problems == ()
+    return stage
+
+
+NODES = b"""
+kind: List
+apiVersion: v1
+items:
+- kind: Node
+  apiVersion: v1
+  metadata: {name: n1}
+  status: {capacity: {cpu: "8"}, allocatable: {cpu: 7910m, memory: 31861236Ki, pods: "110"}}
+- kind: Node
+  apiVersion: v1
+  metadata: {name: n2}
+  status: {capacity: {cpu: "2"}}
+"""
+SHORT_NODES = b"nodes: [{name: n1, allocatable: {cpu: 8, memory: 32Gi}}, {name: n2, allocatable: {cpu: 2}}]"
+WEB = b"""
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: web, resources: {limits: {cpu: 4}}}]}
+"""
+RUNNING = b"""
+apiVersion: v1
+kind: Pod
+metadata: {name: old}
+spec: {nodeName: n1, containers: [{name: old, image: old, resources: {requests: {cpu: 4}}}]}
+"""
+
+
+@pytest.mark.parametrize("nodes", [NODES, SHORT_NODES])
+def test_files_are_read_with_resources_if_asked(nodes: bytes) -> None:
+    files = [Source("web.yaml", "web.yaml", WEB)], [Source("nodes.yaml", "nodes.yaml", nodes)]
+    with_resources = stage_of(*files, resources=True)
+    rows = make_plan(with_resources.inventory, with_resources.makers).workloads[0].verdicts
+    assert [(row.node, row.why) for row in rows] == [("n1", ""), ("n2", "too little CPU: 4 asked, 2 left")]
+    without = stage_of(*files)
+    assert all(row.feasible for row in make_plan(without.inventory, without.makers).workloads[0].verdicts)
+
+
+def test_running_pods_from_a_file_take_room() -> None:
+    files = [Source("web.yaml", "web.yaml", WEB)], [Source("nodes.yaml", "nodes.yaml", NODES)]
+    staged = stage_of(*files, [Source("pods.yaml", "pods.yaml", RUNNING)], resources=True)
+    assert make_plan(staged.inventory, staged.makers).workloads[0].verdicts[0].why == "too little CPU: 4 asked, 3910m left"
+
+
+def test_a_running_pod_whose_requests_are_none_is_named_with_its_place() -> None:
+    files = [Source("web.yaml", "web.yaml", WEB)], [Source("nodes.yaml", "nodes.yaml", NODES)]
+    broken = Source("pods.yaml", "pods.yaml", RUNNING.replace(b"cpu: 4", b"cpu: four"))
+    with pytest.raises(NodeFileError) as caught:
+        stage_of(*files, [broken], resources=True)
+    assert str(caught.value) == (
+        "pods.yaml:2:1: Pod 'default/old': spec.containers[0].resources.requests['cpu'] is 'four', which is no quantity"
+    )
+    assert stage_of(*files, [broken]).inventory.pods
