@@ -93,7 +93,7 @@ def test_stateful_sets_before_1_34_are_refused_late() -> None:
         if _is_late(found) != (case.get("accepted_before_1_34", False) or (case["accepted"] and case.get("pod_accepted") is False))
     ]
     assert wrong == []
-    assert sum(_is_late(found) for _, found in compared) > 50
+    assert sum(_is_late(found) for _, found in compared) > len(compared) / 5
 
 
 def test_messages_are_clauses_on_one_line_and_helps_are_sentences(answers: Answers) -> None:
