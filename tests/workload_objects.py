@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
-from afflint.controllers.replicas import PodMaker, pod_maker
+from afflint.controllers.pod_maker import PodMaker, pod_maker
+from afflint.findings import Site
+from afflint.kube.kinds import KINDS
 from afflint.kube.manifests import Workload, manifests_in
 from afflint.placement.arrangement import Inventory
 from afflint.reading import documents
@@ -21,7 +24,7 @@ def makers_in(text: str) -> list[PodMaker]:
         assert document.problem is None, document.problem
         for manifest in manifests_in(document):
             if isinstance(manifest, Workload):
-                made = pod_maker(manifest, "app.yaml")
+                made = pod_maker(manifest, Site("app.yaml", index, manifest.base))
                 if made is not None:
                     found.append(made)
     return found
@@ -31,10 +34,12 @@ def maker(name: str, kind: str = "Deployment", replicas: int = 1, *, labels: dic
     """A workload whose pods carry ``app: NAME``; what is no field of a PodMaker goes into the pod spec."""
     groups = {"Pod": "", "ReplicationController": "", "Job": "batch", "CronJob": "batch"}
     group = "kubevirt.io" if kind.startswith("Virtual") else groups.get(kind, "apps")
-    fields = {key: more.pop(key) for key in list(more) if key in PodMaker._fields}
+    names = {each.name for each in dataclasses.fields(PodMaker)}
+    fields = {key: more.pop(key) for key in list(more) if key in names}
     labels = {"app": name} if labels is None else labels
-    made = PodMaker(kind, group, fields.pop("namespace", "default"), name, replicas, labels, selector={"matchLabels": labels}, pod=more)
-    return made._replace(**fields)
+    templates = next(each.templates for each in KINDS if (each.name, each.group) == (kind, group))
+    given = {"namespace": "default", "selector": {"matchLabels": labels}, "pod": more, "added": templates[0].labels, **fields}
+    return PodMaker(kind, group, name=name, replicas=replicas, labels=labels, **given)
 
 
 def three_zones() -> list[Object]:

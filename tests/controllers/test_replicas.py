@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pickle
+import re
 from typing import Any
 
 import pytest
 
-from afflint.controllers.replicas import MOST_REPLICAS, PodMaker, make_pods, notes, owner, running_pods_of
+from afflint.controllers.pod_maker import PodMaker
+from afflint.controllers.replicas import MOST_REPLICAS, make_pods, notes, owner
+from afflint.controllers.running import running_pods_of
 from afflint.placement.arrangement import arrange
 from afflint.scheduler.cluster import Cluster
 from cluster_objects import HOST, Object, node, pod
@@ -92,7 +95,8 @@ def test_a_cron_job_shows_one_run() -> None:
     template = "jobTemplate: {spec: {parallelism: 2, template: {spec: SPEC}}}"
     made = workload("CronJob", "schedule: '@daily'", "batch/v1", template)
     labels = make_pods(made, EMPTY)[1]["metadata"]["labels"]
-    assert (labels["job-name"], labels["batch.kubernetes.io/job-name"]) == ("web", "web")
+    assert labels["job-name"] == labels["batch.kubernetes.io/job-name"]
+    assert re.fullmatch("web-[0-9]+", labels["job-name"])
     assert made.notes == ("one run of the CronJob is shown",)
     assert make_pods(workload("CronJob", "suspend: true", "batch/v1", template), EMPTY) == []
 

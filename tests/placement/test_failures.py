@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from afflint.controllers.replicas import PodMaker
+from afflint.controllers.pod_maker import PodMaker
 from afflint.placement.failures import NOT_MADE_ANEW, UnknownLossError, failures
 from afflint.placement.plan import Loss
 from afflint.placement.planning import make_plan

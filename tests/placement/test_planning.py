@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from afflint.controllers.replicas import PodMaker
+from afflint.controllers.pod_maker import PodMaker
 from afflint.placement.plan import Plan, WorkloadPlan
 from afflint.placement.planning import make_plan
 from afflint.scheduler.decoding import InventoryError

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from afflint.controllers.replicas import PodMaker, compile_pods
+from afflint.controllers.pod_maker import PodMaker
+from afflint.controllers.replicas import compile_pods
 from afflint.placement import proofs
 from afflint.placement.arrangement import Arrangement, arrange
 from afflint.placement.failures import failures
@@ -116,7 +118,7 @@ def test_a_small_zone_holds_the_others_down_under_a_hard_spread() -> None:
     (found,) = proofs.too_few_domains(survey)
     assert (found.most, found.keys) == (5, (ZONE,))
     assert found.path == ("spec", "template", "spec", "topologySpreadConstraints", 0)
-    assert list(proofs.too_few_domains(survey_of(nodes, web._replace(replicas=5))[0])) == []
+    assert list(proofs.too_few_domains(survey_of(nodes, replace(web, replicas=5))[0])) == []
 
 
 def test_one_pod_per_physical_host() -> None:
@@ -188,10 +190,10 @@ def test_a_surge_pod_finds_no_zone_when_every_zone_has_a_replica() -> None:
     assert (found.max_surge, found.max_unavailable, found.proved) == (1, 0, True)
     assert found.excluded == "3 nodes share their zone with a replica of web"
     assert list(proofs.rollout_deadlock(*survey_of([*nodes, *zoned(d1="d")], web))) == []
-    removing = web._replace(strategy={"rollingUpdate": {"maxUnavailable": 1}})
+    removing = replace(web, strategy={"rollingUpdate": {"maxUnavailable": 1}})
     assert list(proofs.rollout_deadlock(*survey_of(nodes, removing))) == []
-    assert list(proofs.rollout_deadlock(*survey_of(nodes, web._replace(strategy={"type": "Recreate"})))) == []
-    assert list(proofs.rollout_deadlock(*survey_of(nodes, web._replace(kind="StatefulSet")))) == []
+    assert list(proofs.rollout_deadlock(*survey_of(nodes, replace(web, strategy={"type": "Recreate"})))) == []
+    assert list(proofs.rollout_deadlock(*survey_of(nodes, replace(web, kind="StatefulSet")))) == []
 
 
 def test_pods_of_another_revision_are_no_obstacle_when_the_hash_is_a_match_label_key() -> None:
@@ -242,7 +244,7 @@ def test_a_tainted_zone_counts_as_empty_and_holds_the_others_down() -> None:
     survey, _ = survey_of(nodes, web)
     (found,) = proofs.spread_blocked_by_taints(survey)
     assert (found.blocked, found.most, found.helps) == (("c",), 2, True)
-    honoring = web._replace(pod={"topologySpreadConstraints": [spread(ZONE, app("web"), nodeTaintsPolicy="Honor")]})
+    honoring = replace(web, pod={"topologySpreadConstraints": [spread(ZONE, app("web"), nodeTaintsPolicy="Honor")]})
     survey, _ = survey_of(nodes, honoring)
     assert list(proofs.spread_blocked_by_taints(survey)) == []
     assert list(proofs.too_few_domains(survey)) == []

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from afflint.controllers.replicas import PodMaker, compile_pods, pod_maker
+from afflint.controllers.pod_maker import PodMaker, pod_maker
+from afflint.controllers.replicas import compile_pods
+from afflint.findings import Site
 from afflint.kube.manifests import Workload, manifests_in
 from afflint.placement import Cluster, InventoryError, read_pod
 from afflint.placement.arrangement import arrange
@@ -491,7 +493,8 @@ spec:
 def read_makers(text: str) -> list[PodMaker]:
     """The workloads of a YAML document, read with their resources."""
     document = documents.read(text.encode(), 0, 1)
-    found = [pod_maker(each, "app.yaml", resources=True) for each in manifests_in(document) if isinstance(each, Workload)]
+    workloads = [each for each in manifests_in(document) if isinstance(each, Workload)]
+    found = [pod_maker(each, Site("app.yaml", 0, each.base), resources=True) for each in workloads]
     return [each for each in found if each is not None]
 
 

@@ -17,6 +17,7 @@ from afflint.checks.constraint_selectors import (
     topology_keys,
 )
 from afflint.checks.match import Match, Target
+from afflint.controllers.counts import pod_count
 from afflint.edits import Rename, Replace, SymbolicEdit
 from afflint.findings import Path
 from afflint.kube import node_labels
@@ -275,12 +276,13 @@ def pinned_node(manifest: Manifest, _target: Target) -> Iterator[Match]:
     if type(name) is str and name and not is_placeholder(name) and manifest.kind.name not in _MAY_NAME_NODES and not manifest.kind.kubevirt:
         message = f"nodeName puts every pod of this {manifest.kind.name} on {quoted(name)}, past the scheduler, taints and free resources"
         yield Match((*manifest.pod_path, "nodeName"), message)
-    if manifest.replicas > 1:
-        pin = pinned_host(manifest.constraints)
-        if pin is not None:
+    pin = pinned_host(manifest.constraints)
+    if pin is not None:
+        number = pod_count(manifest).number or 0
+        if number > 1:
             path, host = pin
             remedy = "Keep the replicas on one host only if they need its disk or device; else ask for a label that several nodes have."
-            yield Match(path, f"all {manifest.replicas} replicas are required to run on the one host {quoted(host)}", remedy)
+            yield Match(path, f"all {number} replicas are required to run on the one host {quoted(host)}", remedy)
 
 
 _MAY_NAME_NODES = ("Pod", "PodTemplate")

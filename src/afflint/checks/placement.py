@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from afflint.checks.match import FleetMatch, Match, Place, Target
-from afflint.controllers.replicas import PodMaker
+from afflint.controllers.pod_maker import PodMaker
 from afflint.findings import Path, Severity
 from afflint.fleet.facts import REQUIRED_ANTI_AFFINITY, Pods, Reach
 from afflint.fleet.index import Fleet

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from afflint.controllers.counts import pod_count
+from afflint.controllers.labels import Added, PodLabels, added_values
 from afflint.findings import ObjectRef, Path, Site
 from afflint.kube.constraints import PodTerm
 from afflint.kube.manifests import Labels, Manifest, Workload
@@ -16,7 +18,7 @@ from afflint.kube.placeholders import is_placeholder
 from afflint.kube.selectors import EVERYTHING, NAMESPACE_NAME, Malformed, Parsed, Selector, merge_label_keys, parse_label_selector
 
 if TYPE_CHECKING:
-    from afflint.controllers.replicas import PodMaker
+    from afflint.controllers.pod_maker import PodMaker
     from afflint.fleet.objects import Unusable
     from afflint.scheduler.namespaces import Namespace, Service
 
@@ -53,10 +55,17 @@ class Pods(NamedTuple):
     application: str | None = None
     """The application that the object says it belongs to."""
     migration: Migration | None = None
+    added: Added = ()
+    """The labels that controllers put on the pods."""
     spec: dict[str, Any] | None = None
     """The placement fields of the pod spec; only in runs that have nodes."""
     maker: PodMaker | None = None
     """What the nodes are to be filled with; only in runs that have nodes, and None for what makes no pods by itself."""
+
+    @property
+    def pod_labels(self) -> PodLabels:
+        """All labels of the pods: what selectors are held against."""
+        return PodLabels(self.template_labels, self.added)
 
     @property
     def merged_labels(self) -> Labels:
@@ -153,7 +162,7 @@ def facts_of(manifest: Manifest, file: str, *, with_spec: bool = False, resource
             pods = _pods(manifest, site)
             yield from _with_spec(pods, manifest, resources=resources) if with_spec else (pods,)
         yield from _workload_reaches(manifest, site)
-    elif manifest.kind.template is None:
+    elif not manifest.kind.templates:
         if manifest.kind.name in _EVIDENCE:
             yield from _evidence(manifest, site)
         if manifest.kind.name == "Namespace" or (with_spec and manifest.kind.name == "Service"):
@@ -163,11 +172,11 @@ def facts_of(manifest: Manifest, file: str, *, with_spec: bool = False, resource
 
 
 def _with_spec(pods: Pods, workload: Workload, *, resources: bool) -> Iterator[Fact]:
-    from afflint.controllers.replicas import pod_maker
+    from afflint.controllers.pod_maker import pod_maker
     from afflint.fleet.objects import unusable_pods
 
     spec = {field: workload.pod[field] for field in _PLACEMENT if field in workload.pod}
-    maker = pod_maker(workload, pods.site.file, resources=resources)
+    maker = pod_maker(workload, pods.site, resources=resources)
     yield pods._replace(spec=spec, maker=maker)
     if maker is not None:
         yield from unusable_pods(workload, maker)
@@ -179,7 +188,7 @@ _PLACEMENT = (
 
 
 def _pods(workload: Workload, site: Site) -> Pods:
-    partial = workload.partial
+    partial, count = workload.partial, pod_count(workload)
     template_labels = workload.template_labels
     labels = {**_selected_labels(workload), **template_labels} if partial or not template_labels else template_labels
     return Pods(
@@ -193,11 +202,12 @@ def _pods(workload: Workload, site: Site) -> Pods:
         workload.template_path,
         workload.has_own_template,
         partial,
-        workload.may_replicate,
+        count.may_replicate,
         labels_known(workload, partial),
-        workload.replicas if _says_replicas(workload) else None,
+        count.number,
         _application(workload),
         _migration(workload),
+        added=added_values(workload, count),
     )
 
 
@@ -225,13 +235,6 @@ def _selected_labels(workload: Workload) -> Labels:
         return {}
     labels = selector if workload.kind.selector == "map" else selector.get("matchLabels")
     return {key: value for key, value in labels.items() if type(value) is str} if type(labels) is dict else {}
-
-
-def _says_replicas(workload: Workload) -> bool:
-    field = workload.kind.replicas
-    if field is None:
-        return not workload.may_replicate
-    return type(workload.spec.get(field)) in (int, float)
 
 
 def _application(manifest: Manifest) -> str | None:

@@ -12,7 +12,7 @@ from afflint.scheduler.namespaces import Namespace, Service, read_namespace, rea
 from afflint.scheduler.pods import read_pod
 
 if TYPE_CHECKING:
-    from afflint.controllers.replicas import PodMaker
+    from afflint.controllers.pod_maker import PodMaker
 
 
 class Unusable(NamedTuple):

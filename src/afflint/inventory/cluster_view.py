@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from afflint.controllers.replicas import PodMaker
+from afflint.controllers.pod_maker import PodMaker
 from afflint.fleet.facts import PREFERRED_ANTI_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREAD, Pods, Reach
 from afflint.fleet.index import Fleet
 from afflint.inventory.node_files import NodeFact
@@ -141,4 +141,4 @@ def is_open(fact: NodeFact) -> bool:
 
 def _place_of(maker: PodMaker | None) -> tuple[object, ...]:
     assert maker is not None
-    return maker.file, maker.document, maker.pod_path
+    return maker.site, maker.pod_path

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
-from afflint.controllers.replicas import PodMaker
+from afflint.controllers.pod_maker import PodMaker
 from afflint.fleet.facts import Pods
 from afflint.fleet.index import Fleet
 from afflint.inventory.node_files import KUBELET_LABELS, NodeFact, texts, with_kubelet_labels
@@ -34,8 +35,11 @@ def set_stage(
     running: Sequence[Mapping[str, object]] = (),
     *,
     resources: bool = False,
+    name_of: Callable[[str], str] = str,
 ) -> Stage:
-    """The stage for some workloads of a fleet, with what else its manifests tell of the cluster. ``running`` are pods as parsed.
+    """The stage for some workloads of a fleet, with what else its manifests tell of the cluster.
+
+    ``running`` are pods as parsed, and ``name_of`` tells the names of files.
 
     Of objects that a cluster would take for one and the same only the first counts, for overlays repeat what they change.
     """
@@ -52,7 +56,7 @@ def set_stage(
             sources[maker.key] = pods
             asked[maker.key] = KUBELET_LABELS.keys() & set(texts(pods.spec))
         else:
-            makers[maker.key] = _with_notes(first, f"it is there again in {maker.file}:{maker.line}, which is left out here")
+            makers[maker.key] = _with_notes(first, f"it is there again in {name_of(maker.site.file)}:{maker.line}, which is left out here")
     labelled = with_kubelet_labels(nodes, {key for keys in asked.values() for key in keys})
     assumed = labelled[0].labels.keys() - nodes[0].labels.keys() if nodes else frozenset()
     noted = [
@@ -81,4 +85,4 @@ def _namespaces(fleet: Fleet, makers: Iterable[PodMaker], running: Iterable[Mapp
 
 
 def _with_notes(maker: PodMaker, *notes: str) -> PodMaker:
-    return maker._replace(notes=(*maker.notes, *notes)) if notes else maker
+    return replace(maker, notes=(*maker.notes, *notes)) if notes else maker

@@ -4,33 +4,50 @@ Field names follow the published API of Kubernetes up to 1.37, those of all vers
 ``versions``), and KubeVirt 1.9.
 """
 
+from __future__ import annotations
+
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from afflint.findings import Path
+from afflint.kube import added_labels
+from afflint.kube.added_labels import AddedLabel
 from afflint.kube.types import ANYTHING, EXACT_FLOAT, FLAG, INT32, INT64, PRUNED_TEXTS, TEXT, TEXTS, Guarded, ListOf, MapOf, Struct, Type
 
+EACH = "*"
+"""A step of the path to a template that goes through the items of a list, or the values of a map."""
 
-class Kind(NamedTuple):
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """One of the pod templates of a kind.
+
+    ``path`` leads from the object to what holds ``metadata`` and ``spec`` of the pods. ``replicas`` leads from the object to their
+    number, through the same items as far as both paths go through the same lists; None where it is no single field. ``labels`` are
+    those that controllers add.
+    """
+
+    path: Path
+    replicas: Path | None = None
+    labels: tuple[AddedLabel, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
     """A kind of object that afflint knows.
 
-    ``template`` is the path to the pod template (the object that holds ``metadata`` and ``spec`` of the pods), None for kinds
-    without pods. ``root`` is the type of the whole object; None for custom resources, whose other fields are not ours.
+    ``templates`` are those of the pods that its objects make, none for kinds without pods. ``root`` is the type of the whole object;
+    None for custom resources, whose other fields are not ours.
     """
 
     name: str
     group: str
     versions: tuple[str, ...]
-    template: Path | None
+    templates: tuple[Template, ...]
     root: Type | None
     kubevirt: bool = False
     selector: str | None = None
-    replicas: str | None = None
     removed: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def pod_spec(self) -> Path:
-        """The path of the pod spec. Only for kinds with a template."""
-        return (*(self.template or ()), "spec")
 
 
 def _fields(names: str, type_: Type = ANYTHING) -> dict[str, Type]:
@@ -268,59 +285,70 @@ _VM_POOL = Struct(
 )
 _VMI_PRESET = Struct("VirtualMachineInstancePreset spec", {"domain": ANYTHING, "selector": _KUBEVIRT.label_selector})
 
-_TEMPLATE: Path = ("spec", "template")
+_SPEC_TEMPLATE: Path = ("spec", "template")
+_REPLICAS: Path = ("spec", "replicas")
+
+
+def _template(labels: tuple[AddedLabel, ...] = (), path: Path = _SPEC_TEMPLATE, replicas: Path | None = _REPLICAS) -> tuple[Template, ...]:
+    return (Template(path, replicas, labels),)
+
+
 _KUBEVIRT_VERSIONS = ("v1", "v1alpha3")
 _BEFORE_1_16 = (("extensions/v1beta1", "1.16"), ("apps/v1beta1", "1.16"), ("apps/v1beta2", "1.16"))
 
 KINDS: tuple[Kind, ...] = (
-    Kind("Pod", "", ("v1",), (), _object("Pod", POD_SPEC)),
-    Kind("PodTemplate", "", ("v1",), ("template",), Struct("PodTemplate", {**_HEAD, "template": _POD_TEMPLATE})),
+    Kind("Pod", "", ("v1",), _template((), (), None), _object("Pod", POD_SPEC)),
+    Kind("PodTemplate", "", ("v1",), _template((), ("template",), None), Struct("PodTemplate", {**_HEAD, "template": _POD_TEMPLATE})),
     Kind(
         "ReplicationController",
         "",
         ("v1",),
-        _TEMPLATE,
+        _template(),
         _object("ReplicationController", _REPLICATION_CONTROLLER),
         selector="map",
-        replicas="replicas",
     ),
     Kind(
         "Deployment",
         "apps",
         ("v1",),
-        _TEMPLATE,
+        _template(added_labels.DEPLOYMENT),
         _object("Deployment", _DEPLOYMENT),
         selector="core",
-        replicas="replicas",
         removed=_BEFORE_1_16,
     ),
     Kind(
         "StatefulSet",
         "apps",
         ("v1",),
-        _TEMPLATE,
+        _template(added_labels.STATEFUL_SET),
         _object("StatefulSet", _STATEFUL_SET),
         selector="core",
-        replicas="replicas",
         removed=_BEFORE_1_16,
     ),
-    Kind("DaemonSet", "apps", ("v1",), _TEMPLATE, _object("DaemonSet", _DAEMON_SET), selector="core", removed=_BEFORE_1_16),
+    Kind(
+        "DaemonSet",
+        "apps",
+        ("v1",),
+        _template(added_labels.DAEMON_SET, replicas=None),
+        _object("DaemonSet", _DAEMON_SET),
+        selector="core",
+        removed=_BEFORE_1_16,
+    ),
     Kind(
         "ReplicaSet",
         "apps",
         ("v1",),
-        _TEMPLATE,
+        _template(),
         _object("ReplicaSet", _REPLICA_SET),
         selector="core",
-        replicas="replicas",
         removed=_BEFORE_1_16,
     ),
-    Kind("Job", "batch", ("v1",), _TEMPLATE, _object("Job", _JOB_SPEC), selector="job", replicas="parallelism"),
+    Kind("Job", "batch", ("v1",), _template(added_labels.JOB, replicas=("spec", "parallelism")), _object("Job", _JOB_SPEC), selector="job"),
     Kind(
         "CronJob",
         "batch",
         ("v1",),
-        ("spec", "jobTemplate", "spec", "template"),
+        _template(added_labels.CRON_JOB, ("spec", "jobTemplate", "spec", "template"), ("spec", "jobTemplate", "spec", "parallelism")),
         _object("CronJob", _CRON_JOB),
         selector="job",
         removed=(("batch/v1beta1", "1.25"), ("batch/v2alpha1", "1.21")),
@@ -329,54 +357,74 @@ KINDS: tuple[Kind, ...] = (
         "VirtualMachine",
         "kubevirt.io",
         _KUBEVIRT_VERSIONS,
-        _TEMPLATE,
+        _template(added_labels.VIRT_LAUNCHER, replicas=None),
         _object("VirtualMachine", _vm_spec(_VM_TEMPLATE_METADATA, VMI_SPEC)),
         kubevirt=True,
     ),
-    Kind("VirtualMachineInstance", "kubevirt.io", _KUBEVIRT_VERSIONS, (), _object("VirtualMachineInstance", VMI_SPEC), kubevirt=True),
+    Kind(
+        "VirtualMachineInstance",
+        "kubevirt.io",
+        _KUBEVIRT_VERSIONS,
+        _template(added_labels.VIRT_LAUNCHER, (), None),
+        _object("VirtualMachineInstance", VMI_SPEC),
+        kubevirt=True,
+    ),
     Kind(
         "VirtualMachineInstanceReplicaSet",
         "kubevirt.io",
         _KUBEVIRT_VERSIONS,
-        _TEMPLATE,
+        _template(added_labels.VIRT_LAUNCHER),
         _object("VirtualMachineInstanceReplicaSet", _VMIRS),
         kubevirt=True,
         selector="kubevirt",
-        replicas="replicas",
     ),
     Kind(
         "VirtualMachinePool",
         "pool.kubevirt.io",
         ("v1beta1", "v1alpha1"),
-        ("spec", "virtualMachineTemplate", "spec", "template"),
+        _template(added_labels.MACHINE_POOL, ("spec", "virtualMachineTemplate", "spec", "template")),
         _object("VirtualMachinePool", _VM_POOL),
         kubevirt=True,
         selector="kubevirt",
-        replicas="replicas",
     ),
     Kind(
         "VirtualMachineInstancePreset",
         "kubevirt.io",
         _KUBEVIRT_VERSIONS,
-        None,
+        (),
         _object("VirtualMachineInstancePreset", _VMI_PRESET),
         kubevirt=True,
     ),
     # Not workloads, but evidence: what people mean to select, and where pods may run.
-    Kind("Node", "", ("v1",), None, None),
-    Kind("Namespace", "", ("v1",), None, None),
-    Kind("Service", "", ("v1",), None, None),
-    Kind("PodDisruptionBudget", "policy", ("v1", "v1beta1"), None, None),
-    Kind("NetworkPolicy", "networking.k8s.io", ("v1",), None, None),
+    Kind("Node", "", ("v1",), (), None),
+    Kind("Namespace", "", ("v1",), (), None),
+    Kind("Service", "", ("v1",), (), None),
+    Kind("PodDisruptionBudget", "policy", ("v1", "v1beta1"), (), None),
+    Kind("NetworkPolicy", "networking.k8s.io", ("v1",), (), None),
     # Custom resources that embed a pod template.
-    Kind("Rollout", "argoproj.io", (), _TEMPLATE, None, replicas="replicas"),
-    Kind("DeploymentConfig", "apps.openshift.io", (), _TEMPLATE, None, replicas="replicas"),
-    Kind("CloneSet", "apps.kruise.io", (), _TEMPLATE, None, replicas="replicas"),
-    Kind("StatefulSet", "apps.kruise.io", (), _TEMPLATE, None, replicas="replicas"),
-    Kind("DaemonSet", "apps.kruise.io", (), _TEMPLATE, None),
-    Kind("Service", "serving.knative.dev", (), _TEMPLATE, None),
-    Kind("LeaderWorkerSet", "leaderworkerset.x-k8s.io", (), ("spec", "leaderWorkerTemplate", "workerTemplate"), None),
-    Kind("JobSet", "jobset.x-k8s.io", (), ("spec", "replicatedJobs", "*", "template", "spec", "template"), None),
+    Kind("Rollout", "argoproj.io", (), _template(added_labels.ROLLOUT), None),
+    Kind("DeploymentConfig", "apps.openshift.io", (), _template(added_labels.DEPLOYMENT_CONFIG), None),
+    Kind("CloneSet", "apps.kruise.io", (), _template(added_labels.CLONE_SET), None),
+    Kind("StatefulSet", "apps.kruise.io", (), _template(added_labels.STATEFUL_SET), None),
+    Kind("DaemonSet", "apps.kruise.io", (), _template(added_labels.DAEMON_SET, replicas=None), None),
+    Kind("Service", "serving.knative.dev", (), _template(added_labels.KNATIVE_SERVICE, replicas=None), None),
+    Kind(
+        "LeaderWorkerSet",
+        "leaderworkerset.x-k8s.io",
+        (),
+        (
+            Template(("spec", "leaderWorkerTemplate", "workerTemplate"), None, added_labels.WORKERS),
+            Template(("spec", "leaderWorkerTemplate", "leaderTemplate"), None, added_labels.LEADERS),
+        ),
+        None,
+    ),
+    Kind(
+        "JobSet",
+        "jobset.x-k8s.io",
+        (),
+        _template(added_labels.JOB_SET, ("spec", "replicatedJobs", EACH, "template", "spec", "template"), None),
+        None,
+    ),
 )
 
 _BY_GROUP: dict[tuple[str, str], Kind] = {(kind.group, kind.name): kind for kind in KINDS}
@@ -386,8 +434,13 @@ _OUR_GROUPS = frozenset(kind.group for kind in KINDS if kind.root is not None)
 
 
 def custom_kind(api_version: str, name: str, template: Path) -> Kind:
-    """A custom resource of the configuration that embeds a pod template. Its version does not matter, only its group."""
-    return Kind(name, api_version.rpartition("/")[0], (), template, None, replicas="replicas")
+    """A custom resource of the configuration that embeds pod templates at a path, in which ``*`` stands for each of a list or map.
+
+    Its version does not matter, only its group. How many pods it asks for stands in ``replicas`` beside each template, else in the spec.
+    """
+    each = max((index for index, step in enumerate(template) if step == EACH), default=None)
+    replicas = _REPLICAS if each is None else (*template[: each + 1], "replicas")
+    return Kind(name, api_version.rpartition("/")[0], (), (Template(template, replicas),), None)
 
 
 class Identity(NamedTuple):

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
-from afflint.findings import ObjectRef, Path
+from afflint.findings import ObjectRef, Path, Step
 from afflint.kube.constraints import Constraints, constraints_of
-from afflint.kube.kinds import Identity, Kind, identify
+from afflint.kube.kinds import EACH, Identity, Kind, Template, identify
 from afflint.kube.types import Mismatch, prune_nulls
 from afflint.reading.documents import Document
 
@@ -61,10 +61,11 @@ class Manifest:
 class Workload(Manifest):
     """An object that makes pods, seen through one pod template.
 
-    ``template`` holds ``metadata`` and ``spec`` of the pods and lies at ``template_path``; ``pod`` is that spec.
+    ``template`` holds ``metadata`` and ``spec`` of the pods and lies at ``template_path``; ``pod`` is that spec, and ``declared`` what
+    the kind says about this template. An object with several templates is several workloads.
     """
 
-    __slots__ = ("_constraints", "_template_labels", "pod", "pod_path", "template", "template_path")
+    __slots__ = ("_constraints", "_template_labels", "declared", "pod", "pod_path", "template", "template_path")
 
     def __init__(
         self,
@@ -73,10 +74,12 @@ class Workload(Manifest):
         base: Path,
         identity: Identity,
         kind: Kind,
+        declared: Template,
         template: dict[str, Any],
         template_path: Path,
     ) -> None:
         super().__init__(document, data, base, identity, kind)
+        self.declared = declared
         self.template = template
         self.template_path = template_path
         self.pod_path = (*template_path, "spec")
@@ -122,17 +125,26 @@ class Workload(Manifest):
             return True
         return any(type(each) is dict and not each.get("image") for each in containers) or "$patch" in self.data
 
-    @property
-    def replicas(self) -> int:
-        """How many pods the object asks for; 1 when it does not say."""
-        field = self.kind.replicas
-        value = self.spec.get(field) if field else None
-        return int(value) if isinstance(value, (int, float)) else 1
+    def at(self, path: Path | None) -> Any:
+        """What stands at a path of the kind, bound to the items that this template lies in; None where nothing does."""
+        value: Any = self.data
+        own, bound = self.template_path[len(self.base) :], True
+        for index, step in enumerate(path or ()):
+            bound = bound and index < len(own) and self.declared.path[index] == step
+            if step == EACH and not bound:
+                return None
+            if step == EACH:
+                value = _item(value, own[index])
+            else:
+                value = value.get(step) if type(value) is dict else None
+        return None if path is None else value
 
-    @property
-    def may_replicate(self) -> bool:
-        """True when more than one pod of this template may run at the same time."""
-        return self.replicas > 1 or (self.kind.replicas is None and self.kind.name in ("DaemonSet", "LeaderWorkerSet", "JobSet", "Service"))
+    def above(self, levels: int) -> dict[str, Any]:
+        """The map that holds the template, so many levels above it; an empty one where there is none."""
+        value: Any = self.data
+        for step in self.template_path[len(self.base) : -levels]:
+            value = _item(value, step)
+        return value if type(value) is dict else _EMPTY
 
 
 def manifests_in(document: Document, custom: dict[tuple[str, str], Kind] | None = None) -> Iterator[Manifest]:
@@ -160,15 +172,17 @@ def _manifests_of(document: Document, data: dict[str, Any], base: Path, custom: 
         return
     if kind.kubevirt and kind.root is not None:
         prune_nulls(kind.root, data)
-    if kind.template is None:
+    if not kind.templates:
         yield Manifest(document, data, base, identity, kind)
         return
     found = False
-    for template, path in _templates(data, base, kind.template):
-        found = True
-        yield Workload(document, data, base, identity, kind, template, path)
+    for declared in kind.templates:
+        for template, path in _templates(data, base, declared.path):
+            found = True
+            yield Workload(document, data, base, identity, kind, declared, template, path)
     if not found:
-        yield Workload(document, data, base, identity, kind, {}, (*base, *kind.template))
+        declared = kind.templates[0]
+        yield Workload(document, data, base, identity, kind, declared, {}, (*base, *declared.path))
 
 
 def _templates(value: Any, path: Path, steps: Path) -> Iterator[tuple[dict[str, Any], Path]]:
@@ -177,10 +191,10 @@ def _templates(value: Any, path: Path, steps: Path) -> Iterator[tuple[dict[str, 
             yield value, path
         return
     step, rest = steps[0], steps[1:]
-    if step == "*":
-        if type(value) is list:
-            for index, item in enumerate(value):
-                yield from _templates(item, (*path, index), rest)
+    if step == EACH:
+        items = enumerate(value) if type(value) is list else value.items() if type(value) is dict else ()
+        for key, item in items:
+            yield from _templates(item, (*path, key), rest)
     elif type(value) is dict and step in value:
         yield from _templates(value[step], (*path, step), rest)
 
@@ -191,6 +205,12 @@ def labels_at(data: dict[str, Any]) -> Labels:
     if type(labels) is not dict:
         return {}
     return {key: value or "" for key, value in labels.items() if type(value) is str or value is None}
+
+
+def _item(value: Any, step: Step) -> Any:
+    if type(value) is list:
+        return value[step] if type(step) is int and step < len(value) else None
+    return value.get(step) if type(value) is dict else None
 
 
 def _map(data: dict[str, Any], field: str) -> dict[str, Any]:

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from afflint.controllers import replicas
-from afflint.controllers.replicas import Compiled, PodMaker
+from afflint.controllers.pod_maker import PodMaker
+from afflint.controllers.replicas import Compiled
+from afflint.controllers.running import running_pods_of
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.pods import Pod
 
@@ -50,7 +52,7 @@ class Inventory(NamedTuple):
 
     def replaced(self, makers: Sequence[PodMaker]) -> set[int]:
         """Which of the running pods belong to these workloads, which are placed anew from their manifests."""
-        return replicas.running_pods_of(makers, self.pods) if self.pods else set()
+        return running_pods_of(makers, self.pods) if self.pods else set()
 
 
 class Placed(NamedTuple):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from afflint.controllers.replicas import MOST_REPLICAS, PodMaker, pod_name
+from afflint.controllers.pod_maker import PodMaker
+from afflint.controllers.replicas import MOST_REPLICAS, pod_name
 from afflint.kube.selectors import matches
 from afflint.placement.arrangement import Arrangement
 from afflint.placement.survey import Survey, required

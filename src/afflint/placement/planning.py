@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from afflint.controllers import replicas
-from afflint.controllers.replicas import PodMaker
+from afflint.controllers.pod_maker import PodMaker
 from afflint.placement.arrangement import Arrangement, Identity, Inventory, Placed, arrange
 from afflint.placement.failures import Losses, failures, label_key
 from afflint.placement.plan import NodeRow, NodeVerdict, Plan, Replica, WorkloadPlan
@@ -21,22 +21,34 @@ KUBEVIRT_OVERHEAD_LEFT_OUT = "the memory and the devices that KubeVirt adds to w
 _MOST_NAMES = 3
 
 
-def make_plan(inventory: Inventory, makers: Sequence[PodMaker], group_by: str = ZONE, losses: Sequence[str] = ()) -> Plan:
-    """Place all workloads and tell what each node is to each of them.
+def make_plan(
+    inventory: Inventory,
+    makers: Sequence[PodMaker],
+    group_by: str = ZONE,
+    losses: Sequence[str] = (),
+    name_of: Callable[[str], str] = str,
+) -> Plan:
+    """Place all workloads and tell what each node is to each of them. ``name_of`` tells the names of files.
 
     ``losses`` are failures as ``failures`` reads them. Raises InventoryError for an inventory that is not one, UnknownLossError
     for a failure that is none.
     """
     arrangement = arrange(inventory, makers)
-    return plan_of(arrangement, group_by, losses, _inventory_notes(inventory, makers))
+    return plan_of(arrangement, group_by, losses, _inventory_notes(inventory, makers), name_of)
 
 
-def plan_of(arrangement: Arrangement, group_by: str = ZONE, losses: Sequence[str] = (), notes: Sequence[str] = ()) -> Plan:
+def plan_of(
+    arrangement: Arrangement,
+    group_by: str = ZONE,
+    losses: Sequence[str] = (),
+    notes: Sequence[str] = (),
+    name_of: Callable[[str], str] = str,
+) -> Plan:
     """An arrangement as a plan."""
     key = label_key(arrangement.before, group_by)
     rows = tuple([_row(node, key) for node in arrangement.before.table.nodes])
     asked = [failure for each in losses for failure in failures(arrangement.before, each)]
-    workloads = tuple(_Workloads(arrangement).plans())
+    workloads = tuple(_Workloads(arrangement, name_of).plans())
     lost = Losses(arrangement)
     return Plan(key, rows, workloads, tuple([lost.lose(failure) for failure in asked]), (*notes, *_resource_notes(arrangement)))
 
@@ -84,8 +96,9 @@ def _row(node: Node, key: str) -> NodeRow:
 class _Workloads:
     """The plans of the workloads of one arrangement, which share what is looked up about its pods."""
 
-    def __init__(self, arrangement: Arrangement) -> None:
+    def __init__(self, arrangement: Arrangement, name_of: Callable[[str], str]) -> None:
         self._arrangement = arrangement
+        self._name_of = name_of
         self._titles = {identity: placed.maker.key for identity, placed in arrangement.owners.items()}
         # A copy, from which the pods of one workload at a time are taken away.
         self._cluster = arrangement.cluster.copy()
@@ -102,8 +115,8 @@ class _Workloads:
             key=maker.key,
             kind=maker.kind,
             namespace=maker.namespace,
-            name=maker.name,
-            file=maker.file,
+            name=maker.full_name,
+            file=self._name_of(maker.site.file),
             line=maker.line,
             verdicts=verdicts,
             replicas=self._replicas(placed),

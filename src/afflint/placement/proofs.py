@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from afflint.controllers import replicas
-from afflint.controllers.replicas import CREATED_BY, PodMaker
+from afflint.controllers.pod_maker import PodMaker
 from afflint.findings import Path
+from afflint.kube.added_labels import CREATED_BY
 from afflint.kube.selectors import Requirement, Selector
 from afflint.placement.arrangement import Arrangement, Placed
 from afflint.placement.failures import Failure, Losses

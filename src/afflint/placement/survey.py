@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from afflint.controllers import replicas
-from afflint.controllers.replicas import PodMaker
+from afflint.controllers.pod_maker import PodMaker
 from afflint.findings import Path
 from afflint.kube.selectors import EVERYTHING, Malformed, Selector, matches
 from afflint.placement.rejections import Standing, standing_pods

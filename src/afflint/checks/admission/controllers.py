@@ -171,11 +171,15 @@ def _given_to_job(workload: Workload, selector: dict[str, Any]) -> Iterator[Matc
 @of_workloads
 def invalid_replicas(workload: Workload, _target: Target) -> Iterator[Match]:
     """Negative replicas."""
-    field = workload.kind.replicas
-    if field and workload.kind.root is not None and workload.kind.name != "VirtualMachineInstanceReplicaSet":
-        replicas = workload.spec.get(field)
+    field = workload.declared.replicas
+    if field and workload.kind.root is not None and workload.kind.name not in _UNCOUNTED:
+        replicas = workload.at(field)
         if replicas is not None and INT32.fits(replicas) and replicas < 0:
-            yield Match((*workload.base, "spec", field), f"{field} cannot be negative", "Write 0 or more.")
+            yield Match((*workload.base, *field), f"{field[-1]} cannot be negative", "Write 0 or more.")
+
+
+# KubeVirt does not look at the first; of the second only the Jobs are refused, each time one is due.
+_UNCOUNTED = ("VirtualMachineInstanceReplicaSet", "CronJob")
 
 
 def unserved_api_version(manifest: Manifest, target: Target) -> Iterator[Match]:

@@ -1,0 +1,297 @@
+"""Which labels pods really carry: those of their template, and what their controller puts there besides.
+
+Some of the latter differ from pod to pod, and some nobody knows before the pods are there. So a selector may match all pods of a
+workload, some, or none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from afflint.controllers.counts import PodCount, pod_count, whole
+from afflint.findings import Step
+from afflint.kube.added_labels import INDEXED, AddedLabel
+from afflint.kube.kinds import EACH
+from afflint.kube.manifests import Labels, Workload
+from afflint.kube.placeholders import is_placeholder
+from afflint.kube.selectors import Requirement, Selector, holds, matches
+
+_LONGEST_VALUE = 63
+_ANYTHING = "*"
+
+
+class Values(NamedTuple):
+    """What a label may be on the pods of one workload: ``prefix``, and then what ``rest`` says.
+
+    That is "" for nothing, ``*`` for anything, else the name of what is counted: ``number`` of them from ``first``, any when that is None.
+    """
+
+    prefix: str
+    rest: str = ""
+    first: int = 0
+    number: int | None = None
+
+    def counted(self, value: str) -> int | None:
+        """Which of the pods has this value, where they are counted; None when none has it."""
+        text = value[len(self.prefix) :]
+        if not value.startswith(self.prefix) or not text.isascii() or not text.isdecimal() or (text[0] == "0" and text != "0"):
+            return None
+        # Whatever is longer is no number of pods.
+        which = int(text) - self.first if len(text) < 12 else -1
+        return which if which >= 0 and (self.number is None or which < self.number) else None
+
+    def include(self, value: str) -> bool:
+        """Whether some pod may have this value."""
+        if not self.rest:
+            return value == self.prefix
+        if self.rest == _ANYTHING:
+            return value.startswith(self.prefix) and len(value) > len(self.prefix)
+        return self.counted(value) is not None
+
+
+Added = tuple[tuple[str, Values], ...]
+"""The labels that a controller adds, and what each may be."""
+
+
+class PodLabels(NamedTuple):
+    """The labels of the pods of one workload: those of the template, and those that are added."""
+
+    template: Labels
+    added: Added = ()
+
+    @property
+    def certain(self) -> Labels:
+        """Those that every one of the pods has with the same, known value."""
+        known = {key: values.prefix for key, values in self.added if not values.rest}
+        differing = {key for key, values in self.added if values.rest}
+        if not known and not differing:
+            return self.template
+        return {**{key: value for key, value in self.template.items() if key not in differing}, **known}
+
+    def some(self, selector: Selector) -> bool:
+        """Whether at least one of the pods may be matched."""
+        asked = self._asked(selector)
+        if not asked:
+            return matches(selector, self.template)
+        added = dict(self.added)
+        counted: dict[str, list[tuple[Values, Requirement]]] = {}
+        for requirement in selector.requirements:
+            values = added.get(requirement.key)
+            if values is None:
+                if not holds(requirement, self.template.get(requirement.key)):
+                    return False
+            elif values.rest in ("", _ANYTHING):
+                if not _may_hold(values, requirement):
+                    return False
+            else:
+                counted.setdefault(values.rest, []).append((values, requirement))
+        return all(_some_pod(requirements) for requirements in counted.values())
+
+    def all(self, selector: Selector) -> bool:
+        """Whether every one of the pods is surely matched."""
+        if not self._asked(selector):
+            return matches(selector, self.template)
+        added = dict(self.added)
+        return all(
+            holds(each, self.template.get(each.key)) if each.key not in added else _surely_holds(added[each.key], each)
+            for each in selector.requirements
+        )
+
+    def _asked(self, selector: Selector) -> bool:
+        return bool(self.added) and any(each.key == key for each in selector.requirements for key, _ in self.added)
+
+
+def _may_hold(values: Values, requirement: Requirement) -> bool:
+    if not values.rest:
+        return holds(requirement, values.prefix)
+    if requirement.operator == "In":
+        return any(values.include(value) for value in requirement.values)
+    return requirement.operator in ("Exists", "NotIn")
+
+
+def _surely_holds(values: Values, requirement: Requirement) -> bool:
+    if not values.rest:
+        return holds(requirement, values.prefix)
+    if requirement.operator == "NotIn":
+        return not any(values.include(value) for value in requirement.values)
+    if requirement.operator == "In" and values.number is not None and values.rest != _ANYTHING:
+        return len({values.counted(value) for value in requirement.values} - {None}) == values.number
+    return requirement.operator == "Exists"
+
+
+def _some_pod(requirements: list[tuple[Values, Requirement]]) -> bool:
+    """Whether there is a pod that meets all of these, which are about labels that count the same."""
+    wanted: set[int] | None = None
+    unwanted: set[int] = set()
+    for values, requirement in requirements:
+        which = {pod for pod in map(values.counted, requirement.values) if pod is not None}
+        if requirement.operator == "In":
+            wanted = which if wanted is None else wanted & which
+        elif requirement.operator == "NotIn":
+            unwanted |= which
+        elif requirement.operator != "Exists":
+            return False
+    if wanted is not None:
+        return bool(wanted - unwanted)
+    number = requirements[0][0].number
+    return number is None or len(unwanted) < number
+
+
+# --- of a workload -----------------------------------------------------------------------------------------------------
+
+
+def pod_labels(workload: Workload, count: PodCount | None = None) -> PodLabels:
+    """The labels of the pods that an object makes. ``count`` is how many these are, if that is known already."""
+    return PodLabels(workload.template_labels, added_values(workload, count))
+
+
+def added_labels(workload: Workload) -> tuple[AddedLabel, ...]:
+    """What the controllers of a workload add to its pods."""
+    labels = workload.declared.labels
+    if not labels or workload.kind.group not in ("batch", "jobset.x-k8s.io"):
+        return labels
+    job = workload.above(1)
+    if workload.kind.name == "Job" and job.get("manualSelector") is True:
+        labels = ()
+    # A JobSet's Jobs are Indexed unless they say otherwise (jobset pkg/webhooks/jobset_webhook.go Default).
+    mode = job.get("completionMode", "Indexed" if workload.kind.name == "JobSet" else None)
+    return (*labels, *INDEXED) if mode == "Indexed" else labels
+
+
+def added_values(workload: Workload, count: PodCount | None = None) -> Added:
+    """What these labels may be, as far as the manifest tells."""
+    labels = added_labels(workload)
+    if not labels:
+        return ()
+    if all(label.value in _FREE for label in labels):
+        return _unknown(labels)
+    known, ranges = names_of(workload), _ranges(workload, pod_count(workload) if count is None else count)
+    kind, pod, own = workload.kind, workload.pod, workload.template_labels
+    if kind.kubevirt:
+        labels = tuple([label._replace(value=spelled(label.value, kind.name, pod)) for label in labels])
+        known = _machine_names(workload, known)
+    return tuple([(label.key, _values(label.value, known, ranges)) for label in labels if label.overwrites or label.key not in own])
+
+
+def _machine_names(workload: Workload, known: dict[str, str]) -> dict[str, str]:
+    """A template may name the machines of a set otherwise; and a name that is no label value is shortened, nobody knows how."""
+    name = known.pop("name", "")
+    given = workload.template.get("metadata")
+    renamed = workload.kind.name in _MACHINE_NAMES and type(given) is dict and given.keys() & {"name", "generateName"}
+    if not name or len(name) > _LONGEST_VALUE or renamed:
+        return known
+    return {**known, "name": name, "guest": name.split(".")[0]}
+
+
+# Values that say nothing about the object: the same for all of their kind.
+_FREE = ("{hash}", "{generation}")
+
+
+@lru_cache(maxsize=64)
+def _unknown(labels: tuple[AddedLabel, ...]) -> Added:
+    return tuple([(label.key, Values("", _ANYTHING)) for label in labels])
+
+
+def names_of(workload: Workload) -> dict[str, str]:
+    """The names that stand in the values of added labels, as far as the manifest gives them."""
+    known: dict[str, str] = {}
+    name = workload.ref.name
+    if name is not None and not is_placeholder(name):
+        known["name"] = name
+    part = part_of(workload)
+    if part:
+        known["part"] = part
+    return known
+
+
+def part_of(workload: Workload) -> str:
+    """What tells the pods of one template from those of another of the same object: "" for objects that have only one.
+
+    That is the name of the item of a list or map that the template lies in, or what the field is for that holds it.
+    """
+    path, own = workload.declared.path, workload.template_path[len(workload.base) :]
+    parts = [_item_name(workload, index, own[index]) for index, step in enumerate(path) if step == EACH]
+    if len(workload.kind.templates) > 1 and _has_others(workload):
+        field = next(str(step) for step in reversed(path) if step not in ("template", EACH))
+        parts.append(field.removesuffix("Template"))
+    return "-".join(parts)
+
+
+def _item_name(workload: Workload, index: int, step: Step) -> str:
+    name = workload.above(len(workload.declared.path) - index - 1).get("name") if type(step) is int else step
+    return name if type(name) is str else str(step)
+
+
+def _has_others(workload: Workload) -> bool:
+    return any(type(workload.at(each.path)) is dict for each in workload.kind.templates if each is not workload.declared)
+
+
+def spelled(value: str, kind: str, pod: Mapping[str, object]) -> str:
+    """A value of the table in which the names of virtual machines are spelled out as their controllers make them.
+
+    The guest's name is the host name, or that of the machine up to a dot (kubevirt pkg/network/dns SanitizeHostname).
+    """
+    if value == "{hostname}":
+        hostname = pod.get("hostname")
+        if type(hostname) is str and hostname:
+            return "{unknown}" if "{" in hostname else hostname
+        return _MACHINE_NAMES.get(kind, "{guest}")
+    return _MACHINE_NAMES.get(kind, "{name}") if value == "{machine}" else value
+
+
+# Several machines of one object: pkg/virt-controller/watch/pool generateVMName, and a generateName of the API server's.
+_MACHINE_NAMES = {"VirtualMachinePool": "{name}-{ordinal}", "VirtualMachineInstanceReplicaSet": "{name}{random}"}
+
+
+def _ranges(workload: Workload, count: PodCount) -> dict[str, tuple[int, int | None]]:
+    """From where what is counted counts, and how far."""
+    if workload.kind.name == "JobSet":
+        return {"job": (0, count.groups), "ordinal": (0, _completions(workload))}
+    if workload.kind.name == "LeaderWorkerSet":
+        return {"group": (0, count.groups), "worker": (count.first, count.each)}
+    if workload.kind.name in ("Job", "CronJob"):
+        return {"ordinal": (0, _completions(workload))}
+    # Machines of a pool may be gone out of the middle.
+    return {"ordinal": (count.first, None if workload.kind.kubevirt else count.number)}
+
+
+def _completions(workload: Workload) -> int | None:
+    return whole(workload.above(1).get("completions"))
+
+
+def _values(pattern: str, known: Mapping[str, str], ranges: Mapping[str, tuple[int, int | None]]) -> Values:
+    prefix, pieces = "", _pieces(pattern)
+    for index, (text, field) in enumerate(pieces):
+        prefix += text
+        if not field:
+            continue
+        if field in known:
+            prefix += known[field]
+        elif field in ranges and index == len(pieces) - 1:
+            return Values(prefix, field, *ranges[field])
+        else:
+            return Values(prefix, _ANYTHING)
+    return Values(prefix)
+
+
+@lru_cache(maxsize=256)
+def _pieces(pattern: str) -> tuple[tuple[str, str], ...]:
+    """A value of the table taken apart: each time some text and the field that follows it, "" at the end."""
+    first, *rest = pattern.split("{")
+    pieces, text = [], first
+    for each in rest:
+        field, _, following = each.partition("}")
+        pieces.append((text, field))
+        text = following
+    return (*pieces, (text, "")) if text else tuple(pieces)
+
+
+def filled(labels: Iterable[AddedLabel], own: Mapping[str, str], fields: Mapping[str, str]) -> Labels:
+    """The labels of one pod: those of its template, and those that are added, for which ``fields`` has every field."""
+    result = dict(own)
+    for label in labels:
+        if label.overwrites or label.key not in own:
+            result[label.key] = "".join([f"{text}{fields[field] if field else ''}" for text, field in _pieces(label.value)])
+    return result

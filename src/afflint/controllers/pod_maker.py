@@ -1,0 +1,181 @@
+"""What an object says about the pods that it makes, as plain data that travels between processes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from afflint.controllers.counts import pod_count
+from afflint.controllers.labels import added_labels, part_of
+from afflint.findings import Path, Site
+from afflint.kube.added_labels import AddedLabel
+from afflint.kube.manifests import Workload
+
+PLACEMENT_FIELDS = (
+    "nodeSelector",
+    "affinity",
+    "tolerations",
+    "topologySpreadConstraints",
+    "nodeName",
+    "schedulerName",
+    "schedulingGates",
+    "hostNetwork",
+    "architecture",
+    "evictionStrategy",
+)
+"""The fields of a pod spec that decide where its pods may be."""
+RESOURCE_FIELDS = ("containers", "initContainers", "overhead", "resources", "domain")
+"""Those that decide how much room the pods take."""
+# The name of a virtual machine is not always that of its guest.
+_NAMING_FIELDS = ("hostname",)
+_BARE = ("Pod", "VirtualMachineInstance")
+NOWHERE = Site("", 0, ())
+
+
+@dataclass(frozen=True, slots=True)
+class PodMaker:
+    """What an object says about the pods of one of its templates.
+
+    ``pod`` holds the placement fields of the pod spec, which lies at ``pod_path`` in the document of ``site``. ``replicas`` is how many
+    pods are asked for; a DaemonSet's number depends on the nodes and stands here as 1. They are counted from ``first``, and those of a
+    JobSet or LeaderWorkerSet ``each`` time anew in every Job or group. ``part`` tells the templates of one object apart.
+    """
+
+    kind: str
+    group: str
+    namespace: str
+    name: str
+    replicas: int
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Those of the pod template."""
+    annotations: Mapping[str, Any] = field(default_factory=dict)
+    pod: Mapping[str, Any] = field(default_factory=dict)
+    selector: object = None
+    strategy: Mapping[str, Any] = field(default_factory=dict)
+    part: str = ""
+    added: tuple[AddedLabel, ...] = ()
+    """The labels that controllers add."""
+    first: int = 0
+    each: int = 1
+    notes: tuple[str, ...] = ()
+    site: Site = NOWHERE
+    line: int = 0
+    """Where the object is named."""
+    pod_path: Path = ("spec", "template", "spec")
+
+    @property
+    def key(self) -> str:
+        """``Deployment shop/web``."""
+        return f"{self.kind} {self.namespace}/{self.full_name}"
+
+    @property
+    def full_name(self) -> str:
+        """The object's name, with that of the template where it has several: ``train-workers``."""
+        return f"{self.name}-{self.part}" if self.part else self.name
+
+    @property
+    def kubevirt(self) -> bool:
+        """Whether its pods run virtual machines."""
+        return self.group.endswith("kubevirt.io")
+
+    @property
+    def daemon(self) -> bool:
+        """Whether it makes one pod per node."""
+        return self.kind == "DaemonSet"
+
+    @property
+    def bare(self) -> bool:
+        """Whether nothing makes its pod anew when it is lost."""
+        return self.kind in _BARE
+
+    @property
+    def node_name(self) -> str:
+        """The node that the pod spec names, which bypasses the scheduler; empty mostly."""
+        name = self.pod.get("nodeName")
+        return name if type(name) is str else ""
+
+    @property
+    def eviction_strategy(self) -> str | None:
+        """What is to happen to a VM when its node is drained, as far as the manifest says."""
+        strategy = self.pod.get("evictionStrategy")
+        return strategy if type(strategy) is str else None
+
+
+def pod_maker(workload: Workload, site: Site, *, resources: bool = False) -> PodMaker | None:
+    """What the object says about its pods; None for one that makes none (a PodTemplate, a fragment made whole elsewhere).
+
+    With ``resources`` that includes what decides how much room they take.
+    """
+    if workload.partial or workload.kind.name == "PodTemplate":
+        return None
+    spec, count = workload.spec, pod_count(workload)
+    strategy, notes = spec.get("strategy", spec.get("updateStrategy")), count.notes
+    fields: tuple[str, ...] = (*PLACEMENT_FIELDS, *(_NAMING_FIELDS if workload.kind.kubevirt else ()))
+    if resources:
+        notes = (*notes, *_resource_notes(workload))
+        if _instancetype(workload) is None:
+            fields = (*fields, *RESOURCE_FIELDS)
+    return PodMaker(
+        kind=workload.kind.name,
+        group=workload.kind.group,
+        namespace=workload.namespace,
+        name=_name(workload),
+        replicas=count.planned,
+        labels=workload.template_labels,
+        annotations=_map(_map(workload.template, "metadata"), "annotations"),
+        pod={field: workload.pod[field] for field in fields if field in workload.pod},
+        selector=spec.get("selector"),
+        strategy=strategy if type(strategy) is dict else {},
+        part=part_of(workload),
+        added=added_labels(workload),
+        first=count.first,
+        each=count.each,
+        notes=(*notes, *_pod_notes(workload)),
+        site=site,
+        line=workload.document.locate((*workload.base, "metadata", "name")).line,
+        pod_path=workload.pod_path,
+    )
+
+
+def _name(workload: Workload) -> str:
+    """The name of the object; one such as the API server might generate where the manifest leaves it to it."""
+    if workload.ref.name is not None:
+        return workload.ref.name
+    generated = _map(workload.data, "metadata").get("generateName")
+    return f"{generated}x" if type(generated) is str else "unnamed"
+
+
+def _pod_notes(workload: Workload) -> tuple[str, ...]:
+    pod, notes = workload.pod, []
+    if pod.get("nodeName"):
+        notes.append("spec.nodeName puts its pods on that node without asking the scheduler")
+    scheduler = pod.get("schedulerName")
+    if type(scheduler) is str and scheduler not in ("", "default-scheduler"):
+        notes.append(f"the scheduler {scheduler} places it; it is judged by the rules of the default one")
+    if pod.get("schedulingGates"):
+        notes.append("its scheduling gates are taken to be removed")
+    return tuple(notes)
+
+
+def _instancetype(workload: Workload) -> str | None:
+    """The instancetype that a VM takes its CPU and memory from: its name, which may be empty; None without one."""
+    if not workload.kind.kubevirt or not workload.has_own_template:
+        return None
+    found = workload.above(1).get("instancetype")
+    return str(found.get("name") or "") if type(found) is dict else None
+
+
+def _resource_notes(workload: Workload) -> tuple[str, ...]:
+    instancetype = _instancetype(workload)
+    if instancetype is not None:
+        return (f"CPU and memory come from its instancetype{instancetype and ' '}{instancetype}: unknown here, so they are left out",)
+    runtime = workload.pod.get("runtimeClassName")
+    if type(runtime) is str and runtime and not workload.pod.get("overhead"):
+        return (f"what the runtime class {runtime} adds to its requests as overhead is left out",)
+    return ()
+
+
+def _map(data: Mapping[str, Any], field: str) -> dict[str, Any]:
+    value = data.get(field)
+    return value if type(value) is dict else {}
