@@ -1,8 +1,13 @@
-"""The helpers of the tests lie beside them."""
+"""The helpers of the tests lie beside them; and no test depends on how busy the machine is."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
+from hypothesis import HealthCheck, settings
+
 sys.path.insert(0, str(Path(__file__).parent))
+
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")

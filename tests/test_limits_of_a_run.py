@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,6 +34,8 @@ LIMIT = 1 << 30
 
 
 class Done(NamedTuple):
+    """What a run came to; ``seconds`` of the processor, which do not depend on what else the machine does."""
+
     code: int
     rules: list[tuple[str, str]]
     seconds: float
@@ -48,7 +49,7 @@ limit = lambda: resource.setrlimit(resource.RLIMIT_AS, ({LIMIT}, {LIMIT}))
 process = subprocess.Popen(sys.argv[2:], preexec_fn=limit)
 _, status, usage = os.wait4(process.pid, 0)
 with open(sys.argv[1], "w") as file:
-    file.write(str(usage.ru_maxrss))
+    file.write(f"{{usage.ru_utime + usage.ru_stime}} {{usage.ru_maxrss}}")
 os._exit(os.waitstatus_to_exitcode(status))
 """
 
@@ -56,17 +57,15 @@ os._exit(os.waitstatus_to_exitcode(status))
 def check(folder: Path, *options: str) -> Done:
     """Runs afflint over a folder within 1 GiB of address space; the report is JSON."""
     command = [sys.executable, "-m", "afflint", "check", "--no-config", "--jobs", "1", "--format", "json", *options, str(folder)]
-    with tempfile.NamedTemporaryFile("r", encoding="utf-8") as memory:
-        started = time.monotonic()
-        launched = [sys.executable, "-c", _LAUNCHER, memory.name, *command]
+    with tempfile.NamedTemporaryFile("r", encoding="utf-8") as taken:
+        launched = [sys.executable, "-c", _LAUNCHER, taken.name, *command]
         done = subprocess.run(launched, capture_output=True, env=clean_environment(), check=False)
-        seconds = time.monotonic() - started
-        kilobytes = int(memory.read())
+        seconds, kilobytes = taken.read().split()
     assert done.returncode in (0, 1), done.stderr.decode("utf-8", "replace")[-2000:]
     assert done.stderr == b""
     report = json.loads(done.stdout)
     found = [(os.path.basename(each["file"]), each["rule"]) for each in report["findings"]]
-    return Done(done.returncode, found, seconds, kilobytes // 1024)
+    return Done(done.returncode, found, float(seconds), int(kilobytes) // 1024)
 
 
 @pytest.fixture
@@ -102,7 +101,7 @@ def test_what_cannot_be_read_is_a_finding_and_the_run_goes_on(name: str, folder:
     assert ("good.yaml", "wrong-type") in done.rules
     assert ("odd.yaml", "unreadable-manifest") in done.rules
     assert done.megabytes < 200
-    assert done.seconds < 10, "about a second on an idle machine"
+    assert done.seconds < 5
 
 
 @pytest.mark.parametrize("encode", ["utf-16", "utf-16-le", "utf-16-be", "utf-8-sig"])
@@ -277,7 +276,7 @@ def mutated(draw: st.DrawFn) -> bytes:
 
 
 @given(mutated())
-@settings(max_examples=int(os.environ.get("AFFLINT_FUZZ", "300")), deadline=None)
+@settings(max_examples=int(os.environ.get("AFFLINT_FUZZ", "300")))
 def test_mutated_manifests_give_findings_inside_the_file(data: bytes) -> None:
     checker = Checker(default_settings())
     result = checker.check("m.yaml", data)

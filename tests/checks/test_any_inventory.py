@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from afflint.checks.match import NEWEST, Target
@@ -126,7 +126,7 @@ def findings(nodes: list[dict[str, Any]], objects: list[dict[str, Any]]) -> list
     return list(checker.check_fleet([result.facts for result in results], data.__getitem__, lambda _: True, found))
 
 
-few_examples = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+few_examples = settings(max_examples=120, derandomize=True)
 
 
 @few_examples

@@ -102,7 +102,7 @@ def lint(documents: list[Any]) -> list[Finding]:
     return [*result.findings, *CHECKER.check_fleet([result.facts], lambda _: data, lambda _: True)]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.one_of(workload, workload, service), max_size=4))
 def test_every_check_survives_anything(documents: list[Any]) -> None:
     for finding in lint(documents):

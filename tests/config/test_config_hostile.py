@@ -20,7 +20,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-quick = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quick = settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 NAMES = st.sampled_from(["all", "admission", "empty-topology-key", "flet", "", "a b", "\x1b", "!", "[", "../x", "1.34"])
 SCALARS = NAMES | st.sampled_from(["1.30", "true", "yes", "~", "''", "9" * 5000, "1e999", ".nan", "*a", "&a x", "!!x y", "|\n  x", "'"])

@@ -408,7 +408,7 @@ def matched(selection: Selection) -> list[int]:
     return [index for index, labels in enumerate(EVERY_LABEL_SET) if matches(selection, labels)]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(selections)
 def test_satisfiable_and_witness_agree_with_brute_force(selection: Selection) -> None:
     found, hits = witness(selection), matched(selection)
@@ -420,7 +420,7 @@ def test_satisfiable_and_witness_agree_with_brute_force(selection: Selection) ->
         assert len(found.labels) == min(len(EVERY_LABEL_SET[index]) for index in hits)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(selections, selections)
 def test_implies_and_disjoint_agree_with_brute_force(first: Selection, second: Selection) -> None:
     left, right = set(matched(first)), set(matched(second))
@@ -428,7 +428,7 @@ def test_implies_and_disjoint_agree_with_brute_force(first: Selection, second: S
     assert disjoint(first, second) is left.isdisjoint(right)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(requirements, max_size=6))
 def test_a_conflict_is_a_conflict_and_every_part_of_it_is_needed(listed: list[Requirement]) -> None:
     guilty = conflict(listed)
@@ -442,7 +442,7 @@ def test_a_conflict_is_a_conflict_and_every_part_of_it_is_needed(listed: list[Re
         assert (len(guilty) <= 2) is bool(pairs)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(selectors, selectors)
 def test_both_is_the_intersection(first: Selector, second: Selector) -> None:
     assert set(matched(both(first, second))) == set(matched(first)) & set(matched(second))

@@ -119,7 +119,7 @@ tolerations = st.builds(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(tolerations, tolerations)
 def test_implies_agrees_with_brute_force(first: Toleration, second: Toleration) -> None:
     expected = all(tolerates(first, taint) for taint in EVERY_TAINT if tolerates(second, taint))

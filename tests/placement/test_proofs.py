@@ -372,7 +372,7 @@ class EveryOrder:
                 self.visit(changed, tuple(sorted((*placed, (workload, name)))))
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 @given(tiny_clusters())
 def test_what_is_proved_no_order_does_and_the_search_is_exact(drawn: tuple[list[Object], list[Object], list[PodMaker]]) -> None:
     nodes, pods, makers = drawn
@@ -389,7 +389,7 @@ def test_what_is_proved_no_order_does_and_the_search_is_exact(drawn: tuple[list[
         assert len(decision.placement) == wanted
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(tiny_nodes(), st.lists(st.sampled_from(KEYS), min_size=1, max_size=2, unique=True), st.integers(1, 4))
 def test_anti_affinity_over_one_or_two_keys_is_counted_exactly(nodes: list[Object], keys: list[str], replicas: int) -> None:
     web = maker("x", replicas=replicas, affinity=apart(*[term(key, app("x")) for key in keys]))
@@ -399,7 +399,7 @@ def test_anti_affinity_over_one_or_two_keys_is_counted_exactly(nodes: list[Objec
     assert truth.most[0] == min(replicas, limit.most if limit is not None else replicas) * bool(survey.nodes_of(0))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(tiny_nodes(), st.sampled_from(KEYS), st.booleans(), st.integers(1, 2), st.integers(1, 4), st.integers(1, 3))
 def test_one_hard_spread_with_replicas_apart_by_host_is_counted_exactly(
     nodes: list[Object], key: str, by_host: bool, skew: int, replicas: int, min_domains: int

@@ -649,7 +649,7 @@ def test_a_fault_in_a_long_list_is_found_at_its_place() -> None:
 # Whatever the data and however it is written.
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(st.data())
 def test_data_comes_back_and_every_scalar_is_where_it_was_put(draw: st.DataObject) -> None:
     value = draw.draw(documents)
@@ -668,7 +668,7 @@ def test_data_comes_back_and_every_scalar_is_where_it_was_put(draw: st.DataObjec
     assert {path: document.locate(path, key=True) for path in emitter.keys} == emitter.keys
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.text(alphabet="ab:-?&*!|>'\"[]{},#%@~<\n\r\t \u2028\u0085\u00e9\ufeff\0\\.0", max_size=60), st.booleans())
 def test_no_text_whatever_is_too_much(text: str, json_like: bool) -> None:
     raw = ("{" + text if json_like else text).encode()

@@ -18,7 +18,7 @@ CONTROLS = ["\x1b[2J", "\r", "\n", "\t", "\x85", "\x00"]
 INVISIBLE = ["\u202e", "\u2066", "\u200f", "\u200b", "\ufeff", "\u2028", "\ud800", "\udfff", "\ufffe"]
 HOSTILE = [*CONTROLS, *INVISIBLE, "]]>"]
 anything = st.lists(st.one_of(st.characters(), st.sampled_from(HOSTILE))).map("".join)
-quick = settings(max_examples=60, deadline=None)
+quick = settings(max_examples=60)
 
 
 @pytest.mark.parametrize(

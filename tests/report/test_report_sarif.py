@@ -143,7 +143,7 @@ def test_only_relative_uris_have_a_base() -> None:
     ]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.text(st.one_of(st.characters(exclude_categories=("Cs",)), st.sampled_from("/.:#?% \udcff\udc80")), min_size=1))
 def test_a_uri_gives_the_file_name_back(file: str) -> None:
     parts = urlsplit(uri(file, "/"))

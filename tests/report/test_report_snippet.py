@@ -118,7 +118,7 @@ def test_a_file_that_has_shrunk_or_gone_gives_no_snippet() -> None:
 position = st.integers(1, 12)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.text(st.sampled_from("ab \t日\u0301\u202e\ud800")), max_size=9), position, position, position, position)
 def test_any_span_over_any_lines_gives_rows_that_fit(lines: list[str], line: int, column: int, end_line: int, end_column: int) -> None:
     start, end = sorted([(line, column), (end_line, end_column)])
@@ -129,7 +129,7 @@ def test_any_span_over_any_lines_gives_rows_that_fit(lines: list[str], line: int
     assert all((row.marks + row.text).isprintable() for row in rows)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=300), st.data())
 def test_the_carets_are_under_what_the_span_covers(line: str, data: st.DataObject) -> None:
     column = data.draw(st.integers(1, len(line)))

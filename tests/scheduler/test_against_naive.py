@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive_scheduler import NaiveScheduler
 
@@ -130,7 +130,7 @@ def running(draw: st.DrawFn) -> list[Object]:
 incoming = st.builds(lambda labels, space, spec: pod("new", labels, namespace=space, **spec), label_sets, spaces, specs)
 services = st.lists(some(("web", "db")).map(lambda name: {"metadata": {"name": name}, "spec": {"selector": {"app": name}}}), max_size=2)
 NAMESPACES = [namespace("default"), namespace("prod", env="prod")]
-often = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+often = settings(max_examples=150)
 
 
 def cluster_of(nodes: list[Object], pods: list[Object], services: list[Object]) -> Cluster:

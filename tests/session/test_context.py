@@ -89,7 +89,7 @@ manifests = st.lists(
 
 
 @given(manifests, st.integers(0, 4), st.randoms(use_true_random=False))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_one_file_with_context_equals_the_full_run(texts: list[str], number: int, random: Random) -> None:
     files = [source(f"m{index}.yaml", text) for index, text in enumerate(texts)]
     one = files[number % len(files)]

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -65,10 +66,8 @@ def start(many: Path) -> Iterator[Callable[[str], Running]]:
     yield start
     for running in started:
         for pid in (running.process.pid, *running.workers):
-            try:
+            with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
         running.process.communicate()
 
 
