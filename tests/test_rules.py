@@ -7,8 +7,9 @@ import pytest
 import rule_pages
 from afflint import engine, rules
 from afflint.engine import Checker, Settings
-from afflint.findings import Edit, Finding, sort_key
+from afflint.findings import Finding, sort_key
 from afflint.inventory.node_files import read_nodes
+from edited import edited
 from rule_pages import Example
 
 EXAMPLES = rule_pages.examples()
@@ -80,15 +81,6 @@ def test_a_fix_mends_what_it_is_offered_for(example: Example) -> None:
     remaining = [finding for finding in findings_in(mended, example.rule) if finding.fix is not None]
     assert remaining == []
     assert len(findings_in(mended, example.rule)) == len(found) - len(fixes)
-
-
-def edited(text: str, edits: list[Edit]) -> str:
-    """The text with edits applied from the last to the first, so that none moves another."""
-    lines = text.splitlines(keepends=True)
-    starts = [sum(map(len, lines[:number])) for number in range(len(lines) + 1)]
-    for (line, column, end_line, end_column), replacement in sorted(edits, reverse=True):
-        text = text[: starts[line - 1] + column - 1] + replacement + text[starts[end_line - 1] + end_column - 1 :]
-    return text
 
 
 # The pages.

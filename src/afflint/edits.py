@@ -65,7 +65,10 @@ class Move(NamedTuple):
     before: str | None = None
 
 
-SymbolicEdit = Replace | Rename | Insert | Remove | Move
+Single = Replace | Rename | Insert | Remove
+"""An edit that changes one place."""
+
+SymbolicEdit = Single | Move
 
 
 class EditError(ValueError):
@@ -76,11 +79,11 @@ def applied(data: Any, edits: Iterable[SymbolicEdit]) -> Any:
     """The data that these edits make of ``data``, which stays as it is. Raises EditError where one makes no sense."""
     for edit in edits:
         for step in steps_of(data, edit):
-            data = _changed(data, step)
+            data = changed(data, step)
     return data
 
 
-def steps_of(data: Any, edit: SymbolicEdit) -> Sequence[Replace | Rename | Insert | Remove]:
+def steps_of(data: Any, edit: SymbolicEdit) -> Sequence[Single]:
     """The same as edits that change one place each. Raises EditError for a move that makes no sense."""
     if not isinstance(edit, Move):
         return (edit,)
@@ -135,7 +138,8 @@ def same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def _changed(data: Any, edit: Replace | Rename | Insert | Remove) -> Any:
+def changed(data: Any, edit: Single) -> Any:
+    """The data that one edit of one place makes of ``data``. Raises EditError."""
     if isinstance(edit, Replace):
         value_at(data, edit.path)
         return _with(data, edit.path, edit.value)

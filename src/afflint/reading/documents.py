@@ -59,6 +59,11 @@ class Document:
         """True for a document without content: blank, only comments, or null."""
         return self.data is None and self.problem is None
 
+    @property
+    def has_merge_keys(self) -> bool:
+        """True where a map takes over the entries of another by ``<<``."""
+        return bool(self._merged)
+
     def locate(self, path: Path, *, key: bool = False) -> Span:
         """The span of the value at ``path``: the scalar, or for a collection its key (or first scalar as a list item).
 
@@ -78,10 +83,10 @@ class Document:
         if node is None:
             return self._start()
         start = (key_node or node).start_mark.index
-        end = self._end(node)
+        end = self.end_of(node)
         if end < start:  # An alias: its value lies before its key.
-            end = self._end(key_node)
-        return Span(*self._position(start), *self._position(end))
+            end = self.end_of(key_node)
+        return Span(*self.position(start), *self.position(end))
 
     def raw(self, path: Path) -> str | None:
         """The text of the scalar at ``path`` as it is written, without quotes; None for collections and missing paths."""
@@ -93,10 +98,9 @@ class Document:
         node, _ = self._find(path, exact=True)
         return type(node) is ScalarNode and node.ctag is PLAIN
 
-    def is_flow(self, path: Path) -> bool:
-        """True when the value at ``path`` is a map or a list in braces or brackets."""
-        node, _ = self._find(path, exact=True)
-        return node is not None and bool(node.flow_style) if type(node) is not ScalarNode else False
+    def node_at(self, path: Path) -> Any:
+        """The node of the value at ``path``; None where nothing is. Of an alias it is the one that its anchor names."""
+        return self._find(path, exact=True)[0]
 
     def scalar_spans(self) -> Iterator[Span]:
         """The stretches of quoted and block scalars, where a ``#`` is text and no comment."""
@@ -104,11 +108,11 @@ class Document:
             if type(node) is not ScalarNode:
                 continue
             if node.style in ("'", '"'):
-                yield Span(*self._position(node.start_mark.index), *self._position(node.end_mark.index))
+                yield Span(*self.position(node.start_mark.index), *self.position(node.end_mark.index))
             elif node.style in ("|", ">"):
                 # The line with the indicator may end in a comment; the text begins on the next one.
-                line, _ = self._position(node.start_mark.index)
-                end_line, end_column = self._position(self._end(node))
+                line, _ = self.position(node.start_mark.index)
+                end_line, end_column = self.position(self.end_of(node))
                 if end_line > line:
                     yield Span(line + 1, 1, end_line, end_column)
 
@@ -119,8 +123,8 @@ class Document:
                 continue
             pairs = node.value if type(node) is MappingNode else [(item, item) for item in node.value]
             for key, value in pairs:
-                line, column = self._position(key.start_mark.index)
-                yield line, column, max(line, self._position(self._end(value))[0])
+                line, column = self.position(key.start_mark.index)
+                yield line, column, max(line, self.position(self.end_of(value))[0])
 
     def text(self) -> str:
         """The document's text, with anything that is no UTF-8 replaced."""
@@ -157,13 +161,13 @@ class Document:
 
     def _span(self, node: Any) -> Span:
         """The span of a node that lies on one line; of one with more lines, the first of them."""
-        start, end = self._content(node), self._end(node)
-        line, column = self._position(start)
-        if self._position(end)[0] == line:
+        start, end = self._content(node), self.end_of(node)
+        line, column = self.position(start)
+        if self.position(end)[0] == line:
             if start == end and self.text()[start - 1 : start] == "-":
                 return Span(line, column - 1, line, column)  # A list item that holds nothing: its dash.
             return Span(line, column, line, column + end - start)
-        breaks = self._line_starts()
+        breaks = self.line_starts()
         number = line - self.line
         first = self.text()[start : breaks[number] if number < len(breaks) else None].rstrip()
         return Span(line, column, line, column + max(len(first), 1))
@@ -178,7 +182,7 @@ class Document:
                 return match.end()
         return start
 
-    def _end(self, node: Any) -> int:
+    def end_of(self, node: Any) -> int:
         """Where a node's text ends: libyaml puts the end of what is indented at the start of the next token."""
         last = node
         while type(last) is not ScalarNode and not last.flow_style and last.value:
@@ -198,9 +202,9 @@ class Document:
         match = _TO_LINE_END.match(self.text(), start, end)
         return match.end() if match is not None else start
 
-    def _position(self, index: int) -> tuple[int, int]:
+    def position(self, index: int) -> tuple[int, int]:
         """Line and column, both from 1, of a code point of this document. Only LF, CR LF and CR break lines, as in editors."""
-        breaks = self._line_starts()
+        breaks = self.line_starts()
         from bisect import bisect_right
 
         line = bisect_right(breaks, index) - 1
@@ -208,10 +212,11 @@ class Document:
 
     def _character(self, index: int) -> Span:
         """The span of one character; an empty one at the end of a line or of the text."""
-        line, column = self._position(index)
+        line, column = self.position(index)
         return Span(line, column, line, column + (self.text()[index : index + 1] not in ("", "\n", "\r")))
 
-    def _line_starts(self) -> Sequence[int]:
+    def line_starts(self) -> Sequence[int]:
+        """Where the lines of the text begin. Only LF, CR LF and CR break lines."""
         if self._breaks is None:
             from array import array
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 from afflint.reading.scalars import resolve_plain
 
@@ -33,6 +33,67 @@ def key(text: str, quote: str = "", *, flow: bool = False) -> str | None:
     """The key of a map as it is written; None for one that cannot stand on one line."""
     written = _string(text, quote, flow)
     return written if written is not None and len(written) <= _LONGEST_KEY else None
+
+
+class UnwritableError(ValueError):
+    """A value that has no text in YAML."""
+
+
+class Style(NamedTuple):
+    """How a document is indented: the step from a map to one in it, and where the dashes stand below the key of their list."""
+
+    step: int = 2
+    dash: int = 2
+
+
+class Verbatim(NamedTuple):
+    """An entry of a map as somebody wrote it, in lines that begin at the column of its key; and the same as data."""
+
+    lines: tuple[str, ...]
+    data: Any
+
+
+def block(value: dict[str, Any] | list[Any], style: Style) -> list[str]:
+    """The lines of a map or a list that is not empty, in block style from the first column on. Raises UnwritableError."""
+    found: list[str] = []
+    if isinstance(value, list):
+        for item in value:
+            found += entry("-", item, style)
+        return found
+    for name, below in value.items():
+        found += below.lines if isinstance(below, Verbatim) else entry(f"{_written(key(name))}:", below, style)
+    return found
+
+
+def entry(lead: str, value: Any, style: Style) -> list[str]:
+    """The lines of a value behind its key and colon, or behind its dash."""
+    if not isinstance(value, (dict, list)) or not value:
+        return [f"{lead} {flow(value) if isinstance(value, (dict, list)) else _written(scalar(value))}"]
+    below = block(value, style)
+    if lead == "-":
+        return [f"- {below[0]}", *(f"  {line}" if line else "" for line in below[1:])]
+    pad = " " * (style.dash if isinstance(value, list) else style.step)
+    return [lead, *(pad + line if line else "" for line in below)]
+
+
+def flow(value: Any, quote: str = "", *, colon: str = ": ", comma: str = ", ") -> str:
+    """A value on one line, in braces and brackets, and strings in these quotes. Raises UnwritableError."""
+    if isinstance(value, Verbatim):
+        value = value.data
+    if isinstance(value, list):
+        return f"[{comma.join(flow(item, quote, colon=colon, comma=comma) for item in value)}]"
+    if isinstance(value, dict):
+        pairs = (
+            f"{_written(key(name, quote, flow=True))}{colon}{flow(below, quote, colon=colon, comma=comma)}" for name, below in value.items()
+        )
+        return f"{{{comma.join(pairs)}}}"
+    return _written(scalar(value, quote, flow=True))
+
+
+def _written(text: str | None) -> str:
+    if text is None:
+        raise UnwritableError
+    return text
 
 
 def _string(text: str, quote: str, flow: bool) -> str | None:

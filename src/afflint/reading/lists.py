@@ -39,6 +39,10 @@ class ListDocument(Document):
         self._items = items
         self._composed: dict[int, Document] = {}
 
+    @property
+    def has_merge_keys(self) -> bool:
+        return b"<<" in self.raw_bytes  # Perhaps.
+
     def locate(self, path: Path, *, key: bool = False) -> Span:
         part, rest = self._part(path)
         return part.locate(rest, key=key)
@@ -55,9 +59,9 @@ class ListDocument(Document):
         part, rest = self._part(path)
         return part.is_plain(rest)
 
-    def is_flow(self, path: Path) -> bool:
+    def node_at(self, path: Path) -> Any:
         part, rest = self._part(path)
-        return part.is_flow(rest)
+        return part.node_at(rest)
 
     def scalar_spans(self) -> Iterator[Span]:
         yield from self._frame.scalar_spans()
@@ -105,6 +109,38 @@ def _compose_item(part: Document) -> None:
         root = SequenceNode(COLLECTION, [root], root.start_mark, root.end_mark, flow_style=True)
     part._root = root
     convert(part)
+
+
+def item_of(document: Document, number: int) -> Document | None:
+    """An item of a List as a document of its own, a list of this item; None for one that cannot be looked at by itself."""
+    if isinstance(document, ListDocument):
+        return document._item(number) if number < len(document._items) else None
+    items = document.node_at(("items",))
+    if type(items) is not SequenceNode or number >= len(items.value) or b"&" in document.raw_bytes:
+        return None
+    start, end = items.value[number].start_mark.index, document.end_of(items.value[number])
+    row, column = document.position(start)
+    if not items.flow_style:
+        # From the beginning of the line with its dash to the end of its last line.
+        start, column = start - column + 1, 1
+        line = _TO_NEXT_LINE.match(document.text(), end)
+        end = line.end() if line else end
+    part = item_from(document.text()[start:end], document.index, row - 1, column - 1)
+    return part if part is not None and part.data == [document.data["items"][number]] else None
+
+
+def item_from(text: str, index: int, line: int, column: int) -> Document | None:
+    """The document of an item with this text; None when it is no longer that of one item."""
+    part = Document(text.encode(), index, line)
+    part._column = column
+    try:
+        _compose_item(part)
+    except (YAMLError, ValueError, RecursionError):
+        return None
+    return part if type(part.data) is list and len(part.data) == 1 else None
+
+
+_TO_NEXT_LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)?")
 
 
 def read_list(raw_bytes: bytes, index: int, line: int) -> Document | None:
