@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import io
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from afflint import cli
+from checkout import clean_environment
 
 
 class Done(NamedTuple):
@@ -35,17 +36,21 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def check(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Afflint:
-    """``check("a.yaml", stdin="...")`` checks files of the folder, or what comes on standard input."""
+    """``check("a.yaml")`` checks files of the folder; ``check("-", stdin="...")`` does so in a process of its own."""
 
-    def check(*arguments: str, stdin: str = "") -> Done:
-        monkeypatch.setattr(sys, "argv", ["afflint", "check", "--format", "concise", *arguments])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8"))
+    def check(*arguments: str, stdin: str | None = None) -> Done:
+        words = ["check", "--format", "concise", *arguments]
+        if stdin is not None:
+            command = [sys.executable, "-m", "afflint", *words]
+            ended = subprocess.run(command, input=stdin, capture_output=True, encoding="utf-8", env=clean_environment(), check=False)
+            return Done(ended.returncode, ended.stdout.splitlines(), ended.stderr)
+        monkeypatch.setattr(sys, "argv", ["afflint", *words])
         capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
+        with pytest.raises(SystemExit) as raised:
             cli.main()
-        assert isinstance(ended.value.code, int)
+        assert isinstance(raised.value.code, int)
         out, err = capsys.readouterr()
-        return Done(ended.value.code, out.splitlines(), err)
+        return Done(raised.value.code, out.splitlines(), err)
 
     return check
 
