@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from afflint.checks.constraint_selectors import (
-    SPREAD,
-    LabelPlace,
     NodeSelection,
     has_placeholder,
     node_label_places,
@@ -14,7 +12,6 @@ from afflint.checks.constraint_selectors import (
     node_selector,
     requirement_places,
     says,
-    topology_keys,
 )
 from afflint.checks.match import Match, Target
 from afflint.controllers.counts import pod_count
@@ -22,6 +19,7 @@ from afflint.edits import Rename, Replace, SymbolicEdit
 from afflint.findings import Path
 from afflint.kube import node_labels
 from afflint.kube.constraints import NodeTerm, items
+from afflint.kube.label_places import PREFERRED_NODE_AFFINITY, REQUIRED_NODE_AFFINITY, SPREAD, LabelPlace, topology_keys
 from afflint.kube.label_syntax import is_value
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.pinning import pinned_host
@@ -212,7 +210,7 @@ def _is_alternative(place: LabelPlace, other: LabelPlace) -> bool:
 
 
 _ALTERNATIVES = (
-    "required node affinity", "preferred node affinity", "required podAntiAffinity", "preferred podAntiAffinity", "preferred podAffinity",
+    REQUIRED_NODE_AFFINITY, PREFERRED_NODE_AFFINITY, "required podAntiAffinity", "preferred podAntiAffinity", "preferred podAffinity",
 )  # fmt: skip
 
 
@@ -239,14 +237,14 @@ def _effect(place: LabelPlace) -> str:
         return "this preference is ignored"
     if place.what == "required podAntiAffinity":
         return "this required podAntiAffinity keeps nothing apart"
-    return "this term matches no node" if place.what == "required node affinity" else "the pods can go nowhere"
+    return "this term matches no node" if place.what == REQUIRED_NODE_AFFINITY else "the pods can go nowhere"
 
 
 def unlikely_topology_key(manifest: Manifest, _target: Target) -> Iterator[Match]:
     """Topology keys whose values do not tell failure domains apart."""
     if not isinstance(manifest, Workload):
         return
-    for place in topology_keys(manifest):
+    for place in topology_keys(manifest.constraints):
         if place.key.startswith(_ROLES) and place.required and place.what in _HOLDS_TO_KEY:
             continue  # It holds the pods to nodes that have the label at all, as OpenShift does with its own.
         why = node_labels.unlikely_domain(place.key)

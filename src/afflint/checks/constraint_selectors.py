@@ -1,12 +1,11 @@
 """The selectors of a workload's constraints, parsed: shared by the groups that ask about their meaning."""
 
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
 from afflint.findings import Path
-from afflint.fleet.facts import pod_selector as merged_selector
-from afflint.kube.constraints import Item, NodeTerm, PodTerm, items
+from afflint.kube.constraints import NodeTerm
+from afflint.kube.label_places import LabelPlace, label_places
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.placeholders import is_placeholder
 from afflint.kube.selectors import (
@@ -47,11 +46,6 @@ def node_selector(workload: Workload) -> Selector:
     return Selector(tuple(each for each in parsed.requirements if not has_placeholder(Selector((each,)))))
 
 
-def pod_selector(item: Item | PodTerm, workload: Workload) -> Parsed:
-    """The label selector of a pod term or spread constraint as the API server stores it for this workload's pods."""
-    return merged_selector(item.data, workload.template_labels)
-
-
 def requirement_places(data: object, parsed: Selector) -> list[Path]:
     """For each requirement of a parsed selector or node term where to point in ``data``: at what is asked of the key."""
     places: list[Path] = []
@@ -78,55 +72,7 @@ def has_placeholder(selector: Selector) -> bool:
     return any(is_placeholder(text) for requirement in selector.requirements for text in (requirement.key, *requirement.values))
 
 
-class LabelPlace(NamedTuple):
-    """A place where the key of a node label stands. ``key_of_map``: it is the key of a map, not a value.
-
-    ``what`` says in words what it is there for, ``group`` is the path of the term or map that it belongs to. ``excludes`` when nodes
-    with the label are to be avoided.
-    """
-
-    path: Path
-    key: str
-    what: str
-    group: Path
-    required: bool
-    key_of_map: bool = False
-    excludes: bool = False
-
-
 @lru_cache(maxsize=1)
 def node_label_places(manifest: Manifest) -> tuple[LabelPlace, ...]:
     """Everywhere in the constraints of a workload that a node label stands."""
-    return tuple(_node_label_places(manifest)) if isinstance(manifest, Workload) else ()
-
-
-def _node_label_places(manifest: Workload) -> Iterator[LabelPlace]:
-    constraints = manifest.constraints
-    if constraints.node_selector:
-        path = constraints.node_selector.path
-        for key in constraints.node_selector.data:
-            yield LabelPlace((*path, key), key, "nodeSelector", path, required=True, key_of_map=True)
-    for term in constraints.node_terms:
-        what = f"{'required' if term.required else 'preferred'} node affinity"
-        for expression in items(term.data, "matchExpressions", term.path):
-            label = expression.data.get("key")
-            if type(label) is str:
-                excludes = expression.data.get("operator") in ("NotIn", "DoesNotExist")
-                yield LabelPlace((*expression.path, "key"), label, what, term.path, term.required, excludes=excludes)
-    yield from topology_keys(manifest)
-
-
-def topology_keys(workload: Workload) -> Iterator[LabelPlace]:
-    """The topology keys of pod terms and spread constraints."""
-    for term in workload.constraints.pod_terms:
-        key = term.data.get("topologyKey")
-        if type(key) is str and key:
-            yield LabelPlace((*term.path, "topologyKey"), key, term.name, term.path, term.required)
-    for spread in workload.constraints.spreads:
-        key = spread.data.get("topologyKey")
-        if type(key) is str and key:
-            hard = spread.data.get("whenUnsatisfiable") == "DoNotSchedule"
-            yield LabelPlace((*spread.path, "topologyKey"), key, SPREAD, spread.path, hard)
-
-
-SPREAD = "spread constraint"
+    return tuple(label_places(manifest.constraints)) if isinstance(manifest, Workload) else ()

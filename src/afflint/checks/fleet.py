@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from afflint.checks.constraint_selectors import says
 from afflint.checks.match import FleetMatch, Match, Place, Target
+from afflint.controllers.labels import PodLabels
 from afflint.findings import Path, field_of
 from afflint.fleet.facts import PREFERRED_AFFINITY, PREFERRED_ANTI_AFFINITY, REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, Pods, PodsKey, Reach
 from afflint.fleet.index import IDENTITY, Fleet, NearMiss, close, own_near_miss
@@ -36,8 +37,10 @@ class _Needs(NamedTuple):
     @property
     def may_go_first(self) -> bool:
         """The first-pod rule: a pod that matches all its own terms needs nobody. Taken to hold where its labels are not known."""
-        labels = self.pods.template_labels
-        return not self.pods.labels_known or all(matches(reach.selector, labels) and _covers_own(reach) for reach in self.reaches)
+        if not self.pods.labels_known:
+            return True
+        together = Selector(tuple([each for reach in self.reaches for each in reach.selector.requirements]))
+        return all(map(_covers_own, self.reaches)) and self.pods.pod_labels.some(together)
 
 
 def _covers_own(reach: Reach) -> bool:
@@ -181,7 +184,7 @@ def _keeps_apart(fleet: Fleet, reach: Reach, pods: Pods, target: Pods) -> Reach 
     for holder, other in ((pods, target), (target, pods)):
         for anti in _required_anti(fleet, holder):
             wide = at_least_as_wide(anti.topology_key or "", reach.topology_key or "")
-            if wide and matches(anti.selector, other.template_labels) and _surely_reaches(anti, other, reach):
+            if wide and other.pod_labels.all(anti.selector) and _surely_reaches(anti, other, reach):
                 return anti
     return None
 
@@ -291,7 +294,7 @@ def anti_affinity_misses_itself(fleet: Fleet, target: Target) -> Iterator[FleetM
             continue
         if not pods.may_replicate and pods.replicas is not None:
             continue
-        if matches(reach.selector, pods.template_labels) or matches(reach.selector, pods.merged_labels):
+        if pods.pod_labels.some(reach.selector) or PodLabels(pods.merged_labels, pods.added).some(reach.selector):
             continue
         miss = own_near_miss(reach, pods) or (_other_value(reach, pods) if target.complete else None)
         if miss is None or (not pods.labels_known and miss.key != miss.asked.key):
@@ -327,6 +330,8 @@ def accidental_anti_affinity(fleet: Fleet, _target: Target) -> Iterator[FleetMat
         if _PART_OF in asked:
             continue  # Who names the whole application means all of it.
         for other in islice(fleet.selected(reach), _MOST_TARGETS):
+            if not matches(reach.selector, other.template_labels):
+                continue  # Who names a label that controllers put on many pods means them all.
             key = _told_apart_by(pods, other, asked)
             if key is not None and _surely_reaches(reach, other, reach) and close(reach, other):
                 yield _at(reach, _catches(reach, pods, other, key))
@@ -368,7 +373,7 @@ def spread_without_effect(fleet: Fleet, _target: Target) -> Iterator[FleetMatch]
         pods = fleet.owner(reach)
         if pods is None or pods.replicas is None or not 1 < pods.replicas <= reach.max_skew:
             continue
-        if not matches(reach.selector, pods.template_labels) or any(other.key != pods.key for other in fleet.selected(reach)):
+        if not pods.pod_labels.all(reach.selector) or any(other.key != pods.key for other in fleet.selected(reach)):
             continue  # The pods of others count as well, and then it may hold something back.
         message = (
             f"maxSkew {reach.max_skew} lets all {pods.replicas} replicas share one domain: this holds nothing back before there are more"
@@ -398,7 +403,7 @@ def migration_impossible(fleet: Fleet, _target: Target) -> Iterator[FleetMatch]:
 def _only_target(fleet: Fleet, reach: Reach, pods: Pods) -> Pods | None:
     """The one other pod beside which the VM may run; None where there are several, on other hosts too, or none is known."""
     found = [target for target in islice(fleet.selected(reach), 2) if target.key != pods.key]
-    if len(found) != 1 or matches(reach.selector, pods.template_labels):
+    if len(found) != 1 or pods.pod_labels.some(reach.selector):
         return None
     return found[0] if found[0].replicas == 1 and fleet.related(reach, found[0]) else None
 

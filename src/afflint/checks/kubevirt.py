@@ -6,17 +6,20 @@ from collections.abc import Iterator
 from typing import Any
 
 from afflint.checks.match import Match, Target
+from afflint.controllers.labels import added_labels, added_values
 from afflint.edits import Replace
 from afflint.findings import Path, field_of
 from afflint.kube.manifests import Manifest, Workload
+from afflint.kube.placeholders import is_placeholder
 from afflint.wording import quoted
 
 _DESCHEDULER = ("descheduler.alpha.kubernetes.io/evict", "descheduler.alpha.kubernetes.io/prefer-no-eviction")
-_OVERWRITTEN = {
-    "kubevirt.io": "virt-launcher",
-    "kubevirt.io/created-by": "the UID of the instance",
-    "vm.kubevirt.io/name": "the name of the VM",
-    "vmi.kubevirt.io/id": "the name of the instance",
+# What stands in their place.
+_IN_WORDS = {
+    "{uid}": "the UID of the instance",
+    "{hostname}": "the name of the VM",
+    "{machine}": "the name of the instance",
+    "{name}-{hash}": "the name of its revision",
 }
 
 
@@ -65,9 +68,13 @@ def reserved_label(manifest: Manifest, _target: Target) -> Iterator[Match]:
     if not isinstance(manifest, Workload) or not manifest.kind.kubevirt or manifest.from_cluster:
         return
     path = (*manifest.template_path, "metadata", "labels")
-    for key, value in manifest.template_labels.items():
-        if key in _OVERWRITTEN and value != _OVERWRITTEN[key] and not (key.startswith("vm") and value == manifest.ref.name):
-            message = f"virt-controller overwrites the label {quoted(key)} on the pod with {_OVERWRITTEN[key]}"
+    own = manifest.template_labels
+    labels = {label.key: label.value for label in added_labels(manifest) if label.key in own}
+    added = dict(added_values(manifest)) if labels else {}
+    for key in filter(labels.__contains__, own):
+        if not (is_placeholder(own[key]) or added[key].surely_include(own[key])):
+            instead = _IN_WORDS.get(labels[key], labels[key])
+            message = f"virt-controller overwrites the label {quoted(key)} on the pod with {instead}"
             yield Match((*path, key), message, key=True)
 
 

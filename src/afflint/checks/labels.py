@@ -10,7 +10,7 @@ from afflint.findings import Path, Severity, Site, field_of
 from afflint.fleet.facts import SPREAD, Pods, Reach
 from afflint.fleet.index import Fleet, folders, may_mean
 from afflint.kube.manifests import Manifest, Workload
-from afflint.kube.selectors import Selector, conflict, matches, parse_label_selector
+from afflint.kube.selectors import Selector, conflict, parse_label_selector
 from afflint.wording import listing, quoted
 
 # Labels of tools: they say who made an object, and nobody expects them on pods.
@@ -104,7 +104,7 @@ def label_not_on_template(fleet: Fleet, _target: Target) -> Iterator[FleetMatch]
     for group in _alike(fleet):
         first = group.reaches[0]
         for pods in fleet.nearly_selected(first):
-            if not pods.labels_known or matches(first.selector, pods.template_labels):
+            if not pods.labels_known or pods.pod_labels.some(first.selector):
                 continue
             own = group.carried_by(pods)
             # Its copy for another cluster is nobody else: that one being right does not mend this one.

@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from afflint.checks.match import FleetMatch, Match, Place, Target
-from afflint.findings import ObjectRef, Path, Severity
+from afflint.findings import ObjectRef, Severity
 from afflint.fleet.facts import REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREAD, Pods, Reach
 from afflint.fleet.index import Fleet
 from afflint.inventory.cluster_view import MOST_NAMED, ClusterView, few, is_open, keeps_apart
 from afflint.inventory.node_files import NodeFact
-from afflint.kube.constraints import constraints_of, items
+from afflint.kube.constraints import constraints_of
+from afflint.kube.label_places import PREFERRED_NODE_AFFINITY, REQUIRED_NODE_AFFINITY, LabelPlace, label_places
 from afflint.kube.node_labels import DEPRECATED, HOSTNAME, REGION, ZONE, meant
 from afflint.kube.placeholders import is_placeholder
 from afflint.near_misses import Slips
@@ -219,14 +220,15 @@ def unknown_to_inventory(fleet: Fleet, view: ClusterView, _target: Target) -> It
     for pods in fleet.pods:
         if pods.spec is None:
             continue
-        for path, key, is_key, required, effect in _uses(pods):
+        for place, required, effect in _uses(pods):
+            key = place.key
             if key not in known and meant(key) is None and not key.startswith(_ADDED_LATER) and not is_placeholder(key):
                 close = nearest(key, known)
                 hint = f"; did you mean {quoted(close)}?" if close else ""
                 message = f"{_none_of(len(view.nodes))} carries the label {quoted(key)}, so {effect}{hint}"
                 remedy = f"Write `{close}`." if close else "Label the nodes, or ask for a label that they have."
                 severity: Severity = "error" if required else "warning"
-                yield FleetMatch(pods.site, pods.ref, Match(path, message, remedy, key=is_key, severity=severity))
+                yield FleetMatch(pods.site, pods.ref, Match(place.path, message, remedy, key=place.key_of_map, severity=severity))
 
 
 def _none_of(nodes: int) -> str:
@@ -244,27 +246,18 @@ _ADDED_LATER = (
 )
 
 
-def _uses(pods: Pods) -> Iterator[tuple[Path, str, bool, bool, str]]:
-    """Each node label in the constraints: its path, its key, whether it is a key of a map, whether required, what its absence does."""
+def _uses(pods: Pods) -> Iterator[tuple[LabelPlace, bool, str]]:
+    """Each node label that nodes must have by the constraints: its place, whether that is required, and what its absence does."""
     constraints = constraints_of(pods.spec or {}, (*pods.template_path, "spec"))
-    nowhere = "the pods can go nowhere"
-    if constraints.node_selector:
-        for label in constraints.node_selector.data:
-            yield (*constraints.node_selector.path, label), label, True, True, nowhere
-    required = [term for term in constraints.node_terms if term.required]
-    for term in required:
-        for expression in items(term.data, "matchExpressions", term.path):
-            key: Any = expression.data.get("key")
-            if type(key) is str and expression.data.get("operator") in ("In", "Exists", "Gt", "Lt"):
-                only = len(required) == 1
-                yield (*expression.path, "key"), key, False, only, nowhere if only else "this one of the ORed terms matches no node"
-    for pod_term in constraints.pod_terms:
-        key = pod_term.data.get("topologyKey")
-        if type(key) is str and key:
-            effect = "the preference is ignored" if not pod_term.required else "nothing is kept apart" if pod_term.anti else nowhere
-            yield (*pod_term.path, "topologyKey"), key, False, pod_term.required, effect
-    for spread in constraints.spreads:
-        key = spread.data.get("topologyKey")
-        if type(key) is str and key:
-            hard = spread.data.get("whenUnsatisfiable") == "DoNotSchedule"
-            yield (*spread.path, "topologyKey"), key, False, hard, nowhere if hard else "the preference is ignored"
+    only = sum(term.required for term in constraints.node_terms) == 1
+    for place in label_places(constraints):
+        if place.what == REQUIRED_NODE_AFFINITY:
+            if place.asks:
+                yield place, only, _NOWHERE if only else "this one of the ORed terms matches no node"
+        elif place.what == REQUIRED_ANTI_AFFINITY:
+            yield place, True, "nothing is kept apart"
+        elif place.what != PREFERRED_NODE_AFFINITY:
+            yield place, place.required, _NOWHERE if place.required else "the preference is ignored"
+
+
+_NOWHERE = "the pods can go nowhere"

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from afflint.checks.constraint_selectors import pod_selector, requirement_places, says
+from afflint.checks.constraint_selectors import requirement_places, says
 from afflint.checks.match import Match, Target
+from afflint.controllers.labels import PodLabels, added_values
 from afflint.findings import Path
-from afflint.fleet.facts import labels_known
+from afflint.fleet.facts import labels_known, pod_selector
 from afflint.kube.constraints import Item
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.placeholders import is_placeholder
-from afflint.kube.selectors import Requirement, Selector, holds, matches
+from afflint.kube.selectors import Requirement, Selector
 from afflint.wording import nearest, quoted
 
 
@@ -20,16 +21,16 @@ def spread_misses_itself(manifest: Manifest, _target: Target) -> Iterator[Match]
     if not isinstance(manifest, Workload) or not manifest.constraints.spreads or not manifest.template_labels:
         return
     known = labels_known(manifest, manifest.partial)
-    labels = manifest.template_labels
+    labels, added = manifest.template_labels, added_values(manifest)
     for spread in manifest.constraints.spreads:
-        parsed = pod_selector(spread, manifest)
-        if not isinstance(parsed, Selector) or matches(parsed, {**manifest.labels, **labels}):
+        parsed = pod_selector(spread.data, manifest)
+        if not isinstance(parsed, Selector) or PodLabels({**manifest.labels, **labels}, added).some(parsed):
             continue  # A label that stands in the wrong metadata is reported there, by label-not-on-template.
         # Labels that a patch does not repeat may well be there; those that it gives are what the pods get.
         missed = [
             (index, each)
             for index, each in enumerate(parsed.requirements)
-            if not holds(each, labels.get(each.key)) and (known or _is_given(each, labels))
+            if not PodLabels(labels, added).some(Selector((each,))) and (known or _is_given(each, labels))
         ]
         if missed:
             yield _missed(spread, parsed, *missed[0], manifest)

@@ -50,6 +50,10 @@ class Values(NamedTuple):
             return value.startswith(self.prefix) and len(value) > len(self.prefix)
         return self.counted(value) is not None
 
+    def surely_include(self, value: str) -> bool:
+        """Whether it is known that some pod has this value."""
+        return self.rest != _ANYTHING and self.include(value)
+
 
 Added = tuple[tuple[str, Values], ...]
 """The labels that a controller adds, and what each may be."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from afflint.controllers.counts import pod_count
-from afflint.controllers.labels import Added, PodLabels, added_values
+from afflint.controllers.labels import Added, PodLabels, added_values, pod_labels
 from afflint.findings import ObjectRef, Path, Site
 from afflint.kube.constraints import PodTerm
 from afflint.kube.manifests import Labels, Manifest, Workload
@@ -253,14 +253,14 @@ def _workload_reaches(workload: Workload, site: Site) -> Iterator[Reach]:
     if not constraints.selectors:
         return
     for term in constraints.pod_terms:
-        selector = pod_selector(term.data, workload.template_labels)
+        selector = pod_selector(term.data, workload)
         if isinstance(selector, Selector):
             names, others = _namespaces(term)
             path = (*term.path, "labelSelector")
             reach = _reach(workload, site, term.name, path, selector, names, others is not None, term.data)
             yield reach._replace(namespace_selector=others) if others else reach
     for spread in constraints.spreads:
-        selector = pod_selector(spread.data, workload.template_labels)
+        selector = pod_selector(spread.data, workload)
         if isinstance(selector, Selector):
             yield _reach(workload, site, SPREAD, (*spread.path, "labelSelector"), selector, (), False, spread.data)
 
@@ -293,11 +293,11 @@ def _reach(
     )
 
 
-def pod_selector(data: dict[str, Any], labels: Labels) -> Parsed:
-    """The label selector of a pod term or spread constraint as the API server stores it for pods with these labels."""
+def pod_selector(data: dict[str, Any], workload: Workload) -> Parsed:
+    """The label selector of a pod term or spread constraint as the API server stores it for the pods of a workload."""
     parsed = parse_label_selector(data.get("labelSelector"))
     match, mismatch = _keys(data, "matchLabelKeys"), _keys(data, "mismatchLabelKeys")
-    return merge_label_keys(parsed, labels, match, mismatch) if match or mismatch else parsed
+    return merge_label_keys(parsed, pod_labels(workload).certain, match, mismatch) if match or mismatch else parsed
 
 
 def _keys(data: dict[str, Any], field: str) -> list[str]:

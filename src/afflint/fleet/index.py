@@ -7,6 +7,7 @@ from functools import lru_cache
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
+from afflint.controllers.labels import PodLabels
 from afflint.findings import Site
 from afflint.fleet.facts import Facts, Pods, PodsKey, Reach
 from afflint.kube.manifests import Labels
@@ -61,6 +62,8 @@ class Fleet:
         self._by_key: dict[PodsKey, Pods] = {pods.key: pods for pods in self.pods}
         self._by_template = _Index(self.pods, lambda pods: pods.template_labels)
         self._by_merged = _Index([pods for pods in self.pods if pods.has_own_template and pods.labels], lambda pods: pods.merged_labels)
+        self._added_keys = {key for pods in self.pods for key, _ in pods.added}
+        self._by_added: _AddedIndex | None = None
         self._selected: dict[tuple[Selector, Scope], bool] = {}
         self._unique: dict[Selector, bool] = {}
         self._near_misses: dict[tuple[object, ...], NearMiss | None] = {}
@@ -98,8 +101,19 @@ class Fleet:
     # What a selector reaches.
 
     def selected(self, reach: Reach) -> Iterator[Pods]:
-        """The objects whose pods the selector matches, in namespaces that it covers."""
-        return self._by_template.candidates(reach.selector, reach.scope)
+        """The objects of which the selector matches a pod, in namespaces that it covers."""
+        return self._candidates(reach.selector, reach.scope)
+
+    def _candidates(self, selector: Selector, scope: Scope) -> Iterator[Pods]:
+        if not self._asks_for_added(selector):
+            return self._by_template.candidates(selector, scope)
+        if self._by_added is None:
+            self._by_added = _AddedIndex(self.pods)
+        return self._by_template.candidates_with(self._by_added, selector, scope)
+
+    def _asks_for_added(self, selector: Selector) -> bool:
+        """Whether it asks for labels that controllers add: few do, and only for these the added labels are looked at."""
+        return any(each.key in self._added_keys for each in selector.requirements)
 
     def is_selected(self, reach: Reach) -> bool:
         """Whether the selector matches any pods in namespaces that it covers. Remembered: many workloads ask for the same."""
@@ -109,19 +123,28 @@ class Fleet:
         return self._selected[key]
 
     def selected_by_all(self, reaches: Sequence[Reach]) -> Iterator[Pods]:
-        """The objects whose pods meet every one of the terms."""
+        """The objects of which one pod meets every one of the terms."""
         rest = reaches[1:]
+        together = Selector(tuple([each for reach in reaches for each in reach.selector.requirements]))
         for pods in self.selected(reaches[0]):
-            if all(covers(each, pods.namespace) and matches(each.selector, pods.template_labels) for each in rest):
+            if all(covers(each, pods.namespace) for each in rest) and (not rest or pods.pod_labels.some(together)):
                 yield pods
 
     def selected_anywhere(self, reach: Reach) -> Iterator[Pods]:
         """The objects whose pods the selector matches in whatever namespace."""
-        return self._by_template.candidates(reach.selector, None)
+        return self._candidates(reach.selector, None)
 
     def nearly_selected(self, reach: Reach) -> Iterator[Pods]:
         """The objects whose pods would be matched if the object's own labels stood on the pod template as well."""
-        return self._by_merged.candidates(reach.selector, reach.scope)
+        return self._nearly(reach.selector, reach.scope)
+
+    def _nearly(self, selector: Selector, scope: Scope) -> Iterator[Pods]:
+        if not self._asks_for_added(selector):
+            return self._by_merged.candidates(selector, scope)
+        # What is added is so whatever stands on the object: it is found by the rest.
+        own = Selector(tuple([each for each in selector.requirements if each.key not in self._added_keys]))
+        candidates = self._by_merged.candidates(own if own.requirements else selector, scope)
+        return (pods for pods in candidates if PodLabels(pods.merged_labels, pods.added).some(selector))
 
     def is_nearly_selected(self, reach: Reach) -> bool:
         """Whether there are such objects that belong together with the selector. Remembered, too."""
@@ -160,11 +183,10 @@ class Fleet:
             for requirement in reach.selector.requirements:
                 if requirement.operator != "In":
                     continue
-                rest = [each for each in reach.selector.requirements if each is not requirement]
+                rest = Selector(tuple([each for each in reach.selector.requirements if each is not requirement]))
                 for key, value in index.alike(requirement):
                     for pods in islice(index.with_label(key, value, reach.scope), _LOOKED_AT):
-                        labels = index.labels_of(pods)
-                        if close(reach, pods) and all(holds(each, labels.get(each.key)) for each in rest):
+                        if close(reach, pods) and PodLabels(index.labels_of(pods), pods.added).some(rest):
                             return NearMiss(requirement, pods, key, value, in_template)
         return None
 
@@ -180,7 +202,7 @@ class Fleet:
 
     def _is_unique(self, selector: Selector) -> bool:
         if selector not in self._unique:
-            found = {pods.key for index in (self._by_template, self._by_merged) for pods in islice(index.candidates(selector, None), 2)}
+            found = {pods.key for index in (self._candidates, self._nearly) for pods in islice(index(selector, None), 2)}
             self._unique[selector] = len(found) < 2
         return self._unique[selector]
 
@@ -190,8 +212,8 @@ def own_near_miss(reach: Reach, pods: Pods) -> NearMiss | None:
 
     It misses them by one requirement: by a slip, by another key for the same name, or by a key akin to one that they have.
     """
-    labels = pods.template_labels
-    missed = [each for each in reach.selector.requirements if not holds(each, labels.get(each.key))]
+    labels, all_labels = pods.template_labels, pods.pod_labels
+    missed = [each for each in reach.selector.requirements if not all_labels.some(Selector((each,)))]
     if len(missed) != 1 or missed[0].operator != "In":
         return None
     asked = missed[0]
@@ -333,16 +355,61 @@ class _Index:
 
     def candidates(self, selector: Selector, scope: Scope) -> Iterator[Pods]:
         """The objects that a selector matches in the given namespaces."""
+        rarest = self._rarest([(each, self._shelves(each)) for each in selector.requirements], scope)
+        return (each for each in chain.from_iterable(rarest) if matches(selector, self.labels_of(each)))
+
+    def candidates_with(self, added: _AddedIndex, selector: Selector, scope: Scope) -> Iterator[Pods]:
+        """The same with the labels that controllers add, of which it is known what they may be."""
+        rarest = self._rarest([(each, [*self._shelves(each), *added.shelves(each)]) for each in selector.requirements], scope)
+        unique = {each.key: each for each in chain.from_iterable(rarest)}
+        return (each for each in unique.values() if each.pod_labels.some(selector))
+
+    def _shelves(self, requirement: Requirement) -> list[_Shelf]:
+        if requirement.operator == "In":
+            return [self._by_label.get((requirement.key, value), _EMPTY_SHELF) for value in dict.fromkeys(requirement.values)]
+        return [self._by_key.get(requirement.key, _EMPTY_SHELF)]
+
+    def _rarest(self, shelves: Iterable[tuple[Requirement, list[_Shelf]]], scope: Scope) -> list[list[Pods]]:
+        """The lists on the shelves of the requirement that has the fewest; all objects where none asks for a label."""
         best, fewest = self._all.within(scope), -1
-        for requirement in selector.requirements:
-            if requirement.operator == "In":
-                shelves = [self._by_label.get((requirement.key, value), _EMPTY_SHELF) for value in dict.fromkeys(requirement.values)]
-            elif requirement.operator == "Exists":
-                shelves = [self._by_key.get(requirement.key, _EMPTY_SHELF)]
-            else:
-                continue
-            lists = [each for shelf in shelves for each in shelf.within(scope)]
-            count = sum(map(len, lists))
-            if fewest < 0 or count < fewest:
-                best, fewest = lists, count
-        return (each for each in chain.from_iterable(best) if matches(selector, self.labels_of(each)))
+        for requirement, found in shelves:
+            if requirement.operator in _ASKING:
+                lists = [each for shelf in found for each in shelf.within(scope)]
+                count = sum(map(len, lists))
+                if fewest < 0 or count < fewest:
+                    best, fewest = lists, count
+        return best
+
+
+# The operators that ask for a label to be there.
+_ASKING = ("In", "Exists")
+
+
+class _AddedIndex:
+    """Objects by the labels that controllers add to their pods: by key, and by the parts up to a dash that the values begin with."""
+
+    def __init__(self, pods: list[Pods]) -> None:
+        self._by_key: dict[str, _Shelf] = {}
+        self._by_start: dict[tuple[str, str], _Shelf] = {}
+        for each in pods:
+            for key, values in each.added:
+                start = values.prefix[: values.prefix.rfind("-") + 1] if values.rest else values.prefix
+                self._by_key.setdefault(key, _Shelf()).add(each)
+                self._by_start.setdefault((key, start), _Shelf()).add(each)
+
+    def shelves(self, requirement: Requirement) -> list[_Shelf]:
+        """Where those stand that may meet a requirement that asks for a label, and possibly others."""
+        if requirement.operator != "In":
+            return [self._by_key.get(requirement.key, _EMPTY_SHELF)]
+        if requirement.key not in self._by_key:
+            return []
+        starts = dict.fromkeys(start for value in requirement.values for start in _starts(value))
+        return [self._by_start.get((requirement.key, start), _EMPTY_SHELF) for start in starts]
+
+
+def _starts(value: str) -> Iterator[str]:
+    yield ""
+    yield value
+    for index, letter in enumerate(value):
+        if letter == "-":
+            yield value[: index + 1]

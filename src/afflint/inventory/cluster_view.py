@@ -12,8 +12,9 @@ from afflint.fleet.index import Fleet
 from afflint.inventory.node_files import NodeFact
 from afflint.inventory.stage import Stage, set_stage
 from afflint.kube.constraints import constraints_of, items
+from afflint.kube.label_places import node_choices
 from afflint.kube.node_labels import HOSTNAME, ZONE
-from afflint.kube.selectors import NODE_NAME, matches
+from afflint.kube.selectors import NODE_NAME
 from afflint.kube.taints import first_untolerated
 from afflint.placement.arrangement import Arrangement, arrange
 from afflint.placement.failures import Failure
@@ -100,10 +101,9 @@ class ClusterView:
     def asks_for(self, maker: PodMaker) -> set[str]:
         """The node labels by which a workload is required to choose its nodes; for nodes by name that of the host name."""
         constraints = constraints_of(dict(maker.pod), ())
-        keys: set[str] = set(constraints.node_selector.data) if constraints.node_selector else set()
+        keys = {place.key for place in node_choices(constraints) if place.required}
         for term in constraints.node_terms:
             if term.required:
-                keys |= {str(each.data.get("key")) for each in items(term.data, "matchExpressions", ())}
                 keys |= {HOSTNAME for each in items(term.data, "matchFields", ()) if each.data.get("key") == NODE_NAME}
         return keys
 
@@ -126,7 +126,7 @@ class ClusterView:
 
 def keeps_apart(reach: Reach, pods: Pods) -> bool:
     """Whether a constraint keeps, or prefers to keep, the pods that carry it apart from each other."""
-    return reach.what in (REQUIRED_ANTI_AFFINITY, PREFERRED_ANTI_AFFINITY, SPREAD) and matches(reach.selector, pods.template_labels)
+    return reach.what in (REQUIRED_ANTI_AFFINITY, PREFERRED_ANTI_AFFINITY, SPREAD) and pods.pod_labels.all(reach.selector)
 
 
 def few(words: Sequence[str], last: str = "and") -> str:

@@ -20,6 +20,7 @@ from afflint.checks.admission.spelling import (
     wrong_word,
 )
 from afflint.checks.match import Match, Target
+from afflint.controllers.labels import added_labels
 from afflint.kube.constraints import Item, PodTerm, items
 from afflint.kube.label_syntax import is_subdomain
 from afflint.kube.manifests import Workload
@@ -39,15 +40,6 @@ _OTHER_OPERATORS = {
     "Equals": ("In", "Equal"),
     "!=": ("NotIn",),
     "NotExists": ("DoesNotExist",),
-}
-
-# Labels that controllers add to their pods before the API server merges matchLabelKeys into selectors.
-_ADDED_LABELS = {
-    "Deployment": ("pod-template-hash",),
-    "StatefulSet": ("controller-revision-hash", "statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index"),
-    "DaemonSet": ("controller-revision-hash", "pod-template-generation"),
-    "Job": ("controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name"),
-    "CronJob": ("controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name"),
 }
 
 
@@ -253,7 +245,8 @@ def _repeated_keys(workload: Workload, item: Item | PodTerm, target: Target) -> 
         return
     # Before 1.34 nothing was merged into the selectors of spread constraints, and no key of theirs could be in both.
     merged = isinstance(item, PodTerm) or target.version >= (1, 34)
-    pod_labels = {*workload.template_labels, *_ADDED_LABELS.get(workload.kind.name, ())} if merged else set()
+    # Controllers add theirs before the API server merges.
+    pod_labels = {*workload.template_labels, *(label.key for label in added_labels(workload))} if merged else set()
     in_selector, in_keys = Counter(selected), Counter(keys)
     first = {key: index for index, key in reversed([*enumerate(keys)])}
     for key, index in first.items():

@@ -11,6 +11,7 @@ from afflint.checks.admission.selectors import map_at
 from afflint.checks.admission.spelling import GATE, LABEL_SELECTOR, has_unknown, lacks, wrong_word
 from afflint.checks.match import Match, Target
 from afflint.findings import Path, field_of
+from afflint.kube.added_labels import JOB
 from afflint.kube.constraints import Item, items
 from afflint.kube.label_syntax import is_key, is_subdomain, is_value, key_fault
 from afflint.kube.manifests import Labels, Manifest, Workload, labels_at
@@ -152,8 +153,7 @@ def job_selector(workload: Workload, _target: Target) -> Iterator[Match]:
 
 def _given_to_job(workload: Workload, selector: dict[str, Any]) -> Iterator[Match]:
     """The server generates the selector and compares: what is given must match the generated labels alone, and the template's with them."""
-    generated = dict.fromkeys(("batch.kubernetes.io/controller-uid", "controller-uid"), "?")
-    generated |= dict.fromkeys(("batch.kubernetes.io/job-name", "job-name"), workload.ref.name or "?")
+    generated = {label.key: workload.ref.name or "?" if label.value == "{name}" else "?" for label in JOB}
     path = (*workload.base, "spec", "selector")
     for whose, labels, field in (
         ("its generated labels", generated, path),

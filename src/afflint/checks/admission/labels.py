@@ -10,6 +10,7 @@ from afflint.checks.admission.selectors import label_key_carriers, map_at, selec
 from afflint.checks.admission.spelling import EXPRESSION, lacks, stands_in_match_labels
 from afflint.checks.match import Match, Target
 from afflint.findings import Path
+from afflint.kube.added_labels import JOB, RESERVED_BY_KUBEVIRT
 from afflint.kube.constraints import Item, PodTerm, items
 from afflint.kube.label_syntax import is_dns_label, is_key, is_value, key_fault, value_fault
 from afflint.kube.manifests import Manifest, Workload
@@ -20,11 +21,7 @@ _KEY_HELP = "A key is an optional DNS name and `/`, then at most 63 letters, dig
 _VALUE_HELP = "A value is empty or at most 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends."
 _LONGEST_PREFIX = 253
 
-_RESERVED_BY_KUBEVIRT = frozenset(
-    f"kubevirt.io/{name}"
-    for name in ("created-by", "migrationJobUID", "nodeName", "migrationTargetNodeName", "schedulable", "install-strategy")
-)
-_GENERATED_BY_JOB = frozenset(("controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name"))
+_GENERATED_BY_JOB = frozenset(label.key for label in JOB)
 _LEGACY_TOLERATIONS = "scheduler.alpha.kubernetes.io/tolerations"
 _DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 _ANNOTATIONS_LIMIT = 256 * 1024
@@ -137,7 +134,7 @@ def forbidden_label(manifest: Manifest, _target: Target) -> Iterator[Match]:
     path = (*manifest.template_path, "metadata", "labels")
     if kind in ("VirtualMachineInstance", "VirtualMachine", "VirtualMachinePool"):
         for key in manifest.template_labels:
-            if key in _RESERVED_BY_KUBEVIRT:
+            if key in RESERVED_BY_KUBEVIRT:
                 message = f"the label {quoted(key)} is reserved: KubeVirt sets it, and refuses it from anybody else"
                 yield Match((*path, key), message, "Remove the label; to reach one VM use a label of your own.", key=True, field=path)
     elif kind == "Job" and not manifest.spec.get("manualSelector"):

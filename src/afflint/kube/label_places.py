@@ -1,0 +1,73 @@
+"""Everywhere in the constraints of pods that the key of a node label stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from afflint.findings import Path
+from afflint.kube.constraints import Constraints, items
+
+NODE_SELECTOR = "nodeSelector"
+REQUIRED_NODE_AFFINITY, PREFERRED_NODE_AFFINITY = "required node affinity", "preferred node affinity"
+SPREAD = "spread constraint"
+
+
+class LabelPlace(NamedTuple):
+    """A place where the key of a node label stands. ``key_of_map``: it is the key of a map, not a value.
+
+    ``what`` says in words what it is there for, ``group`` is the path of the term or map that it belongs to, ``operator`` that of a
+    match expression.
+    """
+
+    path: Path
+    key: str
+    what: str
+    group: Path
+    required: bool
+    key_of_map: bool = False
+    operator: object = None
+
+    @property
+    def excludes(self) -> bool:
+        """Whether nodes with the label are to be avoided."""
+        return self.operator in ("NotIn", "DoesNotExist")
+
+    @property
+    def asks(self) -> bool:
+        """Whether a node must have the label to be chosen."""
+        return self.key_of_map or self.operator in ("In", "Exists", "Gt", "Lt")
+
+
+def label_places(constraints: Constraints) -> Iterator[LabelPlace]:
+    """The keys in nodeSelector and node affinity, and the topology keys."""
+    yield from node_choices(constraints)
+    yield from topology_keys(constraints)
+
+
+def node_choices(constraints: Constraints) -> Iterator[LabelPlace]:
+    """The keys in nodeSelector and node affinity."""
+    if constraints.node_selector:
+        path = constraints.node_selector.path
+        for key in constraints.node_selector.data:
+            yield LabelPlace((*path, key), key, NODE_SELECTOR, path, required=True, key_of_map=True)
+    for term in constraints.node_terms:
+        what = REQUIRED_NODE_AFFINITY if term.required else PREFERRED_NODE_AFFINITY
+        for expression in items(term.data, "matchExpressions", term.path):
+            label = expression.data.get("key")
+            if type(label) is str:
+                operator = expression.data.get("operator")
+                yield LabelPlace((*expression.path, "key"), label, what, term.path, term.required, operator=operator)
+
+
+def topology_keys(constraints: Constraints) -> Iterator[LabelPlace]:
+    """The topology keys of pod terms and spread constraints."""
+    for term in constraints.pod_terms:
+        key = term.data.get("topologyKey")
+        if type(key) is str and key:
+            yield LabelPlace((*term.path, "topologyKey"), key, term.name, term.path, term.required)
+    for spread in constraints.spreads:
+        key = spread.data.get("topologyKey")
+        if type(key) is str and key:
+            hard = spread.data.get("whenUnsatisfiable") == "DoNotSchedule"
+            yield LabelPlace((*spread.path, "topologyKey"), key, SPREAD, spread.path, hard)
