@@ -78,22 +78,33 @@ def manifest(kind: Kind) -> dict[str, Any]:
     """A full manifest of a kind."""
     version = kind.versions[0] if kind.versions else "v1alpha1"
     whole: dict[str, Any] = {"apiVersion": f"{kind.group}/{version}" if kind.group else version, "kind": kind.name, "metadata": METADATA}
-    if kind.template is None:
+    if not kind.templates:
         return {**whole, "spec": OTHER_SPECS.get(kind.name, {})}
     pod = {**POD_SPEC, "domain": {"devices": {}}} if kind.kubevirt else {**POD_SPEC, "containers": [{"name": "web", "image": "web:1"}]}
-    if not kind.template:
-        return {**whole, "spec": pod}
-    template: Any = {"metadata": METADATA, "spec": pod}
-    for step in reversed(kind.template[1:]):
-        template = [template] if step == "*" else {step: template}
-    own: dict[str, Any] = {kind.replicas: 3} if kind.replicas else {}
+    for template in kind.templates:
+        if not template.path:
+            return {**whole, "spec": pod}
+        put(whole, template.path, {"metadata": METADATA, "spec": pod})
+        if template.replicas:
+            put(whole, template.replicas, 3)
     if kind.selector in ("core", "kubevirt"):
-        own["selector"] = SELECTOR
+        whole["spec"]["selector"] = SELECTOR
     if kind.name == "VirtualMachinePool":
-        template["virtualMachineTemplate"]["metadata"] = METADATA
-    if kind.template[0] != "spec":
-        return {**whole, kind.template[0]: template}
-    return {**whole, "spec": {**own, **template}}
+        whole["spec"]["virtualMachineTemplate"]["metadata"] = METADATA
+    return whole
+
+
+def put(data: dict[str, Any], path: Path, value: Any) -> None:
+    """Puts a value at a path, what leads there made on the way; ``*`` is the one item of a list."""
+    for step, following in zip(path, (*path[1:], None), strict=True):
+        if step == "*":
+            continue
+        if following is None:
+            data[step] = value
+        elif following == "*":
+            data = data.setdefault(step, [{}])[0]
+        else:
+            data = data.setdefault(step, {})
 
 
 MANIFESTS = [manifest(kind) for kind in KINDS]
