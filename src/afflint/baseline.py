@@ -10,8 +10,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from afflint.findings import Finding
+from afflint.reading.files import read_named
 
 VERSION = 1
+_LARGEST = 64 << 20
 DEFAULT_FILE = ".afflint-baseline.json"
 
 
@@ -77,12 +79,13 @@ def load(path: str) -> Counter[Entry]:
     import json
 
     try:
-        with open(path, encoding="utf-8") as file:
-            data = json.load(file)
+        data = json.loads(read_named(path, _LARGEST))
     except OSError as error:
         raise BaselineError(f"cannot read the baseline {path!r}: {error.strerror}; --write-baseline makes one") from None
     except ValueError as error:
         raise BaselineError(f"the baseline {path!r} is no JSON: {error}") from None
+    except RecursionError:
+        raise BaselineError(f"the baseline {path!r} is nested far deeper than any baseline; --write-baseline makes one") from None
     if type(data) is not dict or data.get("version") != VERSION or type(data.get("findings")) is not list:
         raise BaselineError(f"{path!r} is no baseline of version {VERSION}; --write-baseline makes one")
     known: Counter[Entry] = Counter()

@@ -48,6 +48,7 @@ ALL = "all"
 """Stands for every rule, wherever the name of a rule or category may stand."""
 
 _FILES = (".afflint.yaml", ".afflint.yml")
+_LARGEST_PYPROJECT = 8 << 20
 
 
 class Origin(NamedTuple):
@@ -170,9 +171,10 @@ def _find_in(directory: str) -> str | None:
 
 def _has_table(pyproject: str) -> bool:
     """Whether the file has ``[tool.afflint]``. Most do not even have the word, which spares importing a parser."""
+    from afflint.reading.files import read_regular
+
     try:
-        with open(pyproject, "rb") as file:
-            raw = file.read()
+        raw = read_regular(pyproject, _LARGEST_PYPROJECT)
     except OSError:  # whoever may not read it does not know that it is a configuration
         return False
     if b"afflint" not in raw:
@@ -276,18 +278,14 @@ def ignores(config: Config) -> Callable[[str], frozenset[str]]:
 def matcher(patterns: Sequence[str]) -> Callable[[str], bool]:
     """Whether a path is matched by ``patterns``, which mean what they mean in a ``.gitignore`` (``!`` takes back, the last match counts).
 
-    Paths are relative to the root with forward slashes; a directory's ends with one. Only a leading ``#`` is no comment here.
+    Paths are relative to the root with forward slashes; a directory's ends with one. Only a leading ``#`` is no comment here: lists in
+    a configuration have comments of their own.
     """
     if not patterns:
         return lambda _: False
-    from pathspec import GitIgnoreSpec
+    from afflint.reading.globs import Patterns, pattern
 
-    return GitIgnoreSpec.from_lines(map(escaped_comment, patterns)).match_file
-
-
-def escaped_comment(pattern: str) -> str:
-    """The pattern for pathspec: a ``#`` in front is part of a name, since lists in a configuration have comments of their own."""
-    return f"\\{pattern}" if pattern.startswith("#") else pattern
+    return Patterns(map(pattern, patterns)).covers
 
 
 def unknown_name(name: str, rule_names: Iterable[str], categories: Iterable[str]) -> str | None:

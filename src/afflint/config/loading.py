@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from re import error as BadPattern  # noqa: N812 - its name since Python 3.13 is PatternError, in all versions it is this
 from typing import Any, NamedTuple
 
-from afflint.config import ALL, ConfigError, ConfigProblem, Origin, Policy, Workload, did_you_mean, escaped_comment, quoted, unknown_name
+from afflint.config import ALL, ConfigError, ConfigProblem, Origin, Policy, Workload, did_you_mean, quoted, unknown_name
 from afflint.config.located import Fault, Lines, Located, ReadError, decode, read_bytes
 from afflint.config.mistakes import shape_faults
 from afflint.findings import Path, field_of
+from afflint.reading.globs import pattern
 
 MOST_PROBLEMS = 100
 """Of one file; whoever has more has another problem than these."""
@@ -162,26 +161,14 @@ def _faults(located: Located) -> Iterator[Fault]:
     yield from shape_faults(located)
     for key in _GLOBS:
         for path, glob in _texts(located, (key,)):
-            if glob and not _is_glob(glob):
+            if glob and pattern(glob) is None:
                 yield Fault(located.value(path), f"{quoted(glob)} is a glob that matches nothing")
     for glob in _keys(located, "per-file-ignores"):
         at = located.key(("per-file-ignores", glob))
         if glob.startswith("!"):
             yield Fault(at, f"{quoted(glob)}: a glob of `per-file-ignores` cannot begin with `!`")
-        elif not _is_glob(glob):
+        elif pattern(glob) is None:
             yield Fault(at, f"{quoted(glob)} is a glob that matches nothing")
-
-
-def _is_glob(glob: str) -> bool:
-    """Whether pathspec makes anything of a pattern. It drops some silently, and lets the faults of ``re`` through for others."""
-    from pathspec import GitIgnoreSpec
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        try:
-            return any(pattern.include is not None for pattern in GitIgnoreSpec.from_lines([escaped_comment(glob)]).patterns)
-        except (ValueError, BadPattern, Warning):
-            return False
 
 
 def _policy_faults(located: Located, taken: set[str]) -> Iterator[Fault]:

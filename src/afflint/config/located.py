@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from bisect import bisect_right
 from collections.abc import Mapping
@@ -9,6 +10,7 @@ from typing import NamedTuple
 
 from afflint.config import quoted
 from afflint.findings import Path, Span
+from afflint.reading.files import read_regular
 
 MOST_BYTES = 1 << 20
 MOST_VALUES = 10_000
@@ -93,15 +95,13 @@ def stands_twice(key: str, first: int) -> str:
 def read_bytes(path: str) -> bytes:
     """The content of a file; ReadError when it cannot be read or is no size for a configuration."""
     try:
-        with open(path, "rb") as file:
-            raw = file.read(MOST_BYTES + 1)
+        return read_regular(path, MOST_BYTES)
     except OSError as error:
+        if error.errno == errno.EFBIG:
+            raise ReadError(f"is larger than {MOST_BYTES >> 20} MiB, too large for a configuration") from error
         raise ReadError(f"cannot be read: {error.strerror or error}") from error
     except ValueError as error:  # a NUL in the name
         raise ReadError(f"cannot be read: {error}") from error
-    if len(raw) > MOST_BYTES:
-        raise ReadError(f"is larger than {MOST_BYTES >> 20} MiB, too large for a configuration")
-    return raw
 
 
 def decode(raw: bytes) -> str:

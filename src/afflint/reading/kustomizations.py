@@ -7,7 +7,9 @@ from functools import lru_cache
 from typing import Any
 
 from afflint.reading.documents import read
+from afflint.reading.files import read_regular
 
+_LARGEST = 1 << 20
 _NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 
 
@@ -33,8 +35,7 @@ def _completed(folder: str) -> frozenset[str]:
 def _kustomization(folder: str) -> dict[str, Any] | None:
     for name in _NAMES:
         try:
-            with open(os.path.join(folder, name), "rb") as file:
-                data = read(file.read(), 0, 0).data
+            data = read(read_regular(os.path.join(folder, name), _LARGEST), 0, 0).data
         except OSError:
             continue
         return data if type(data) is dict else None

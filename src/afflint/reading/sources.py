@@ -1,4 +1,4 @@
-"""Which files are read, and their bytes: the only module that looks at the file system of the user.
+"""Which files are read, and their bytes: what the command line names, found in the file system.
 
 Files that are named are read whatever they are called. Folders give their .yaml, .yml and .json files, without those that
 git ignores, without version control's own folders, and without following links to folders.
@@ -9,12 +9,16 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from afflint.reading import globs
+from afflint.reading.files import read_all, read_named, read_regular
 
 SUFFIXES = (".yaml", ".yml", ".json")
 STDIN = "-"
 LARGEST = 256 * 1024 * 1024
 """Files of more bytes than this are not read: the whole of a file has to fit into memory several times."""
+_LARGEST_GITIGNORE = 1 << 20
 _WILDCARDS = "*?["
 _SKIPPED_FOLDERS = frozenset((".git", ".hg", ".svn", ".tox", ".nox", ".venv", "node_modules", "__pycache__", ".terraform"))
 
@@ -53,7 +57,7 @@ def _expand(path: str, excluded: Callable[[str], bool], included: Callable[[str]
     elif os.path.isdir(path):
         yield from _walk(path, excluded, included)
     elif os.path.lexists(path):
-        yield _named(path)
+        yield named(path)
     elif any(character in path for character in _WILDCARDS):
         matched = _matching(path)
         if not matched:
@@ -62,7 +66,7 @@ def _expand(path: str, excluded: Callable[[str], bool], included: Callable[[str]
             if os.path.isdir(each):
                 yield from _walk(each, excluded, included)
             elif os.path.isfile(each) and (each.lower().endswith(SUFFIXES) or not path.endswith("*")):
-                yield _named(each)
+                yield named(each)
     else:
         raise SourceError(f"no such file or folder: {path!r}{_similar(path)}")
 
@@ -119,23 +123,24 @@ def _similar(path: str) -> str:
     return f"; did you mean {os.path.join(folder, close[0])!r}?" if close else ""
 
 
-def _named(path: str) -> Source:
+def named(path: str) -> Source:
+    """The source for a file that the user names. Raises SourceError for a pipe or a device that cannot be read to its end."""
     try:
-        status = os.stat(path)
-        if not stat.S_ISREG(status.st_mode):
-            # A pipe gives its bytes once, and they are wanted more than once.
-            with open(path, "rb", buffering=0) as file:
-                return Source(os.path.normpath(path), path, _bounded(file))
+        mode = os.stat(path).st_mode
     except OSError:
-        pass  # Reading it as a file says why it cannot be read.
-    return Source(os.path.normpath(path), path)
+        mode = stat.S_IFREG  # Reading it as a file says why it cannot be read.
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+        return Source(os.path.normpath(path), path)
+    try:
+        # A pipe gives its bytes once, and they are wanted more than once.
+        return Source(os.path.normpath(path), path, read_named(path, LARGEST))
+    except OSError as error:
+        raise SourceError(f"{path!r} cannot be read: {error.strerror or error}") from None
 
 
 def _walk(top: str, excluded: Callable[[str], bool], included: Callable[[str], bool] | None) -> Iterator[Source]:
-    ignored: Callable[..., bool] = _GitIgnored(os.path.abspath(top))
+    ignored = _GitIgnored(os.path.abspath(top))
     # Whoever names a folder wants it read, though it may be passed over on the way through its parent.
-    if ignored(os.path.abspath(top), folder=True):
-        ignored = _never
     if excluded(os.path.abspath(top) + "/"):
         excluded = _never
     stack = [os.path.normpath(top)]
@@ -149,8 +154,7 @@ def _walk(top: str, excluded: Callable[[str], bool], included: Callable[[str], b
             yield Source(folder, folder)
             continue
         absolute = os.path.abspath(folder)
-        if isinstance(ignored, _GitIgnored):
-            ignored.enter(absolute, any(entry.name == ".gitignore" for entry in found))
+        ignored.enter(absolute, any(entry.name == ".gitignore" for entry in found))
         folders: list[str] = []
         for entry in found:
             path = entry.name if folder == "." else os.path.join(folder, entry.name)
@@ -163,7 +167,7 @@ def _walk(top: str, excluded: Callable[[str], bool], included: Callable[[str], b
         stack.extend(reversed(folders))
 
 
-def _never(_path: str, *, folder: bool = False) -> bool:  # noqa: ARG001 (the same shape as _GitIgnored)
+def _never(_path: str) -> bool:
     return False
 
 
@@ -186,66 +190,40 @@ class _GitIgnored:
     """
 
     def __init__(self, top: str) -> None:
-        self._specs: dict[str, Any] = {}
-        for parent in _parents_in_repository(top):
+        self._patterns: dict[str, globs.Patterns] = {}
+        parents = _parents_in_repository(top)
+        for parent in parents:
             self._load(parent)
-        if self(top, folder=True):
-            self._specs.clear()
+        if any(self(folder, folder=True) for folder in (top, *parents[:-1])):
+            self._patterns.clear()
 
     def enter(self, folder: str, has_file: bool) -> None:
         if has_file:
             self._load(folder)
 
     def __call__(self, path: str, *, folder: bool) -> bool:
-        if not self._specs:
+        if not self._patterns:
             return False
         # The deepest file that says anything about a path decides.
         parent = os.path.dirname(path)
         while True:
-            spec = self._specs.get(parent)
-            if spec is not None:
-                relative = path[len(parent.rstrip(os.sep)) + 1 :].replace(os.sep, "/") + ("/" if folder else "")
-                verdict = spec.check_file(relative).include
+            patterns = self._patterns.get(parent)
+            if patterns is not None:
+                relative = path[len(parent.rstrip(os.sep)) + 1 :].replace(os.sep, "/")
+                verdict = patterns.verdict(relative, folder=folder)
                 if verdict is not None:
-                    return bool(verdict)
+                    return verdict
             above = os.path.dirname(parent)
             if above == parent:
                 return False
             parent = above
 
     def _load(self, folder: str) -> None:
-        path = os.path.join(folder, ".gitignore")
-        if not os.path.isfile(path):
-            return
         try:
-            with open(path, encoding="utf-8-sig", errors="surrogateescape") as file:
-                lines = file.read().split("\n")
+            text = read_regular(os.path.join(folder, ".gitignore"), _LARGEST_GITIGNORE).decode("utf-8-sig", "surrogateescape")
         except OSError:
-            return
-        self._specs[folder] = _spec(lines)
-
-
-def _spec(lines: list[str]) -> Any:
-    """The patterns of a .gitignore file. A line that is no pattern matches nothing, as in git."""
-    import warnings
-
-    from pathspec import GitIgnoreSpec
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            return GitIgnoreSpec.from_lines(lines)
-        except Exception:  # pathspec's own errors, and those of re for what it makes of a pattern.
-            good = [line for line in lines if _is_pattern(GitIgnoreSpec, line)]
-            return GitIgnoreSpec.from_lines(good)
-
-
-def _is_pattern(spec: Any, line: str) -> bool:
-    try:
-        spec.from_lines([line])
-    except Exception:
-        return False
-    return True
+            return  # None, or no such file as anybody would write.
+        self._patterns[folder] = globs.of_lines(text.split("\n"))
 
 
 def _parents_in_repository(top: str) -> list[str]:
@@ -267,35 +245,7 @@ def read_bytes(source: Source) -> bytes:
         return source.data
     if source.path == STDIN:
         return _standard_input()
-    with open(source.path, "rb", buffering=0) as file:
-        return _bounded(file)
-
-
-def _bounded(file: Any) -> bytes:
-    """What is left of an unbuffered file. Raises OSError when that is too much."""
-    status = os.fstat(file.fileno())
-    size = status.st_size if stat.S_ISREG(status.st_mode) else 0
-    if size > LARGEST:
-        raise _too_large()
-    data: bytes = file.read(size + 1) if size else b""
-    # A pipe does not tell its size, and a file may grow or shrink while it is read.
-    return data if data and len(data) == size else data + _all_of(file)
-
-
-def _all_of(stream: Any) -> bytes:
-    """The bytes of a stream to its end. Raises OSError when they are too many."""
-    chunks: list[bytes] = []
-    size = 0
-    while chunk := stream.read(1 << 20):
-        chunks.append(chunk)
-        size += len(chunk)
-        if size > LARGEST:
-            raise _too_large()
-    return b"".join(chunks)
-
-
-def _too_large() -> OSError:
-    return OSError(errno.EFBIG, f"larger than {LARGEST // 2**20} MB")
+    return read_regular(source.path, LARGEST)
 
 
 @lru_cache(maxsize=1)
@@ -304,4 +254,4 @@ def _standard_input() -> bytes:
 
     if sys.stdin is None:
         raise OSError(errno.EBADF, "standard input is closed")
-    return _all_of(sys.stdin.buffer)
+    return read_all(sys.stdin.buffer.read, LARGEST)

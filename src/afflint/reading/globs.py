@@ -1,0 +1,212 @@
+"""Patterns of .gitignore files, matched without ever trying a path in two ways.
+
+They mean what gitignore(5) and wildmatch.c of git say; only a `?` is one character here, and there one byte.
+
+The time to match follows the length of the pattern times that of the path, whatever stands in either: a tree to be linted may hold
+patterns that are made to take for ever elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+Step = Callable[[str], object] | None
+"""Whether one name on the way is matched. None stands for ``**``: any number of folders."""
+
+
+class Pattern(NamedTuple):
+    """A pattern taken apart. ``steps`` lead from the top, where the patterns are said, to what is matched."""
+
+    include: bool
+    """False for a pattern that begins with ``!`` and takes back."""
+    steps: tuple[Step, ...]
+    only_folders: bool
+
+    def matches(self, names: list[str], folder: bool) -> bool:
+        """Whether the pattern matches a path itself, given as names from the top; ``folder``: whether it is one."""
+        if self.only_folders and not folder:
+            return False
+        steps = self.steps
+        if len(steps) == 2 and steps[0] is None and steps[1] is not None:  # The most frequent by far: a name, anywhere.
+            return bool(steps[1](names[-1]))
+        return len(names) in self._ends(names)
+
+    def matches_above(self, names: list[str]) -> bool:
+        """Whether the pattern matches one of the folders that a path lies in."""
+        return any(end < len(names) for end in self._ends(names))
+
+    def _ends(self, names: list[str]) -> set[int]:
+        """After how many names the pattern may be at its end."""
+        ends = {0}
+        for number, step in enumerate(self.steps):
+            if step is not None:
+                ends = {end + 1 for end in ends if end < len(names) and step(names[end])}
+            elif number + 1 < len(self.steps):
+                ends = set(range(min(ends), len(names)))
+            else:  # What lies in a folder, and not the folder itself.
+                ends = set(range(min(ends) + 1, len(names) + 1))
+            if not ends:
+                break
+        return ends
+
+
+class Patterns:
+    """A list of patterns, of which the last that matches decides."""
+
+    def __init__(self, patterns: Iterable[Pattern | None]) -> None:
+        self._patterns = [each for each in patterns if each is not None][::-1]
+
+    def __bool__(self) -> bool:
+        return bool(self._patterns)
+
+    def verdict(self, path: str, *, folder: bool) -> bool | None:
+        """Whether the patterns match exactly this path (True), take it back (False), or say nothing about it."""
+        names = path.split("/")
+        for pattern in self._patterns:
+            if pattern.matches(names, folder):
+                return pattern.include
+        return None
+
+    def covers(self, path: str) -> bool:
+        """Whether a path is matched, itself or else by a folder that it lies in. That of a folder ends in a slash."""
+        names = path.rstrip("/").split("/")
+        above: bool | None = None
+        for pattern in self._patterns:
+            if pattern.matches(names, path.endswith("/")):
+                return pattern.include
+            if above is None and pattern.matches_above(names):
+                above = pattern.include
+        return bool(above)
+
+
+def of_lines(lines: Iterable[str]) -> Patterns:
+    """The patterns of a .gitignore file; comments, blank lines and what is no pattern match nothing."""
+    return Patterns(pattern(line) for line in lines if not line.startswith("#"))
+
+
+def pattern(text: str) -> Pattern | None:
+    """One pattern; None for a text that can match nothing."""
+    text = _without_blanks(text)
+    include = not text.startswith("!")
+    if not include:
+        text = text[1:]
+    only_folders = text.endswith("/")
+    if only_folders:
+        text = text[:-1]
+    if not text:
+        return None
+    parts = text.split("/")
+    if len(parts) == 1:
+        parts.insert(0, "**")
+    elif not parts[0]:
+        del parts[0]
+    steps: list[Step] = []
+    for part in parts:
+        if part == "**":
+            if not steps or steps[-1] is not None:  # Several in a row are one.
+                steps.append(None)
+            continue
+        step = _step(part)
+        if step is None:
+            return None
+        steps.append(step)
+    return Pattern(include, tuple(steps), only_folders)
+
+
+def _without_blanks(line: str) -> str:
+    """The line without the spaces at its end, but for one behind a backslash."""
+    line = line.removesuffix("\r")
+    text = line.rstrip(" ")
+    backslashes = len(text) - len(text.rstrip("\\"))
+    return line[: len(text) + backslashes % 2]
+
+
+def _step(part: str) -> Callable[[str], object] | None:
+    """What tells whether a name matches one part of a pattern; None when none can."""
+    if not part:
+        return None
+    if not _SPECIAL.search(part):
+        return part.__eq__
+    chunks = _chunks(part)
+    if chunks is None:
+        return None
+    first, *others = chunks
+    if not others:
+        return re.compile(first, re.DOTALL).fullmatch
+    *middle, last = others
+    # Between stars, the first place that fits is as good as any: a lookahead finds it, and is not entered again.
+    fixed = "".join(f"(?=(?P<chunk{number}>.*?{chunk}))(?P=chunk{number})" for number, chunk in enumerate(middle) if chunk)
+    return re.compile(f"{first}{fixed}.*{last}", re.DOTALL).fullmatch
+
+
+_SPECIAL = re.compile(r"[*?\[\\]")
+
+
+def _chunks(part: str) -> list[str] | None:
+    """Regular expressions for what stands between the stars; None for a part that matches nothing."""
+    chunks = [""]
+    at = 0
+    while at < len(part):
+        char = part[at]
+        at += 1
+        if char == "*":
+            chunks.append("")
+        elif char == "?":
+            chunks[-1] += "."
+        elif char == "[":
+            found = _class(part, at)
+            if found is None:
+                return None
+            chunks[-1] += found[0]
+            at = found[1]
+        else:
+            if char == "\\":
+                if at == len(part):
+                    return None
+                char = part[at]
+                at += 1
+            chunks[-1] += re.escape(char)
+    return chunks
+
+
+_NAMED = {
+    "alnum": "0-9A-Za-z",
+    "alpha": "A-Za-z",
+    "blank": " \\t",
+    "cntrl": "\\x00-\\x1f\\x7f",
+    "digit": "0-9",
+    "graph": "!-~",
+    "lower": "a-z",
+    "print": " -~",
+    "punct": "!-/:-@\\[-`{-~",
+    "space": " \\t\\n\\r\\f\\v",
+    "upper": "A-Z",
+    "xdigit": "0-9A-Fa-f",
+}
+_MEMBER = re.compile(r"\[:(?P<name>[^\]\[]*):\]|(?P<low>\\.|[^\\])(?:-(?P<high>\\.|[^\\\]]))?", re.DOTALL)
+
+
+def _class(part: str, at: int) -> tuple[str, int] | None:
+    """A class of characters as a regular expression, and where it ends; None for one that is not closed or knows no character."""
+    negated = part[at : at + 1] in ("!", "^")
+    at += negated
+    members = ""
+    start = at
+    while at == start or part[at : at + 1] != "]":
+        match = _MEMBER.match(part, at)
+        if match is None:
+            return None
+        at = match.end()
+        if match["name"] is not None:
+            if match["name"] not in _NAMED:
+                return None
+            members += _NAMED[match["name"]]
+            continue
+        low, high = match["low"][-1], (match["high"] or match["low"])[-1]
+        if low <= high:
+            members += f"{re.escape(low)}-{re.escape(high)}"
+    if members:
+        return f"[{'^' if negated else ''}{members}]", at + 1
+    return (".", at + 1) if negated else None

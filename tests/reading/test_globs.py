@@ -1,0 +1,133 @@
+"""Patterns as in a .gitignore: git itself is asked what they match, and hostile ones end like any other."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from afflint.reading.globs import Patterns, of_lines, pattern
+from checkout import clean_environment
+
+FILES = (
+    "a",
+    "ab",
+    "b",
+    "a.b",
+    "B",
+    "[a]",
+    "a]b",
+    "a-b",
+    "-",
+    "#a",
+    "!a",
+    "a b",
+    "a ",
+    "\\",
+    "x/a",
+    "x/ab",
+    "x/y/a",
+    "x/y/z/b",
+    "x/y/z/ab",
+    "ba/a",
+    "ba/x/y/b",
+    ".h/a",
+)
+FOLDERS = sorted({str(above) for name in FILES for above in Path(name).parents} - {"."})
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed")
+    folder = tmp_path_factory.mktemp("repository")
+    subprocess.run(["git", "init", "-q", str(folder)], check=True, env=clean_environment())
+    for name in FILES:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("")
+    return folder
+
+
+def ignored_by_git(repository: Path, lines: list[str]) -> set[str]:
+    (repository / ".gitignore").write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
+    asked = "\0".join([*FILES, *FOLDERS]).encode()
+    command = ["git", "check-ignore", "--no-index", "--stdin", "-z"]
+    done = subprocess.run(command, input=asked, capture_output=True, cwd=repository, env=clean_environment(), check=False)
+    assert done.returncode in (0, 1), done.stderr
+    return set(done.stdout.decode().split("\0")) - {""}
+
+
+def ignored_by_us(lines: list[str]) -> set[str]:
+    """A path is ignored when it is matched, or a folder that it lies in is."""
+    patterns = of_lines(lines)
+    found = set()
+    for name in (*FILES, *FOLDERS):
+        parts = name.split("/")
+        stations = ["/".join(parts[: number + 1]) for number in range(len(parts))]
+        if any(patterns.verdict(each, folder=each in FOLDERS) for each in stations):
+            found.add(name)
+    return found
+
+
+PIECES = st.sampled_from(
+    [*"abBxyz!#-/*?\\[] .^", "**", "**/", "/**", "/**/", "*a", "[ab]", "[!a]", "[^b]", "[a-z]", "[]a]", "[a-]", "[[:alpha:]]", "\\ ", "\\*"]
+)
+# Where `**` is only a part of a name, versions of git differ; a slash that is escaped or in brackets is nothing that anybody writes.
+LINES = st.lists(
+    st.lists(PIECES, min_size=1, max_size=5).map("".join).filter(lambda line: not re.search(r"[^/]\*\*|\*\*[^/]|\\/|\[.*/", line)),
+    min_size=1,
+    max_size=3,
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(LINES)
+@example(["a/**", "!x", "**/b"])
+@example(["x/", "!x/a"])
+@example(["x/**/a", "/a"])
+@example(["\\#a", "\\!a", "a\\ "])
+@example(["[[:upper:][:digit:]]", "[[:bogus:]]"])
+@example(["[z-a]", "[!z-a]", "[]", "[a", "\\"])
+@example(["a\r", "b \t"])
+def test_they_match_what_git_says_they_match(repository: Path, lines: list[str]) -> None:
+    assert ignored_by_us(lines) == ignored_by_git(repository, lines)
+
+
+@pytest.mark.parametrize("nothing", ["", " ", "/", "//", "!", "\\", "a\\", "[z-a]", "[a", "[[:bogus:]]", "a//b"])
+def test_what_can_match_nothing_is_no_pattern(nothing: str) -> None:
+    assert pattern(nothing) is None
+
+
+def test_a_list_covers_what_lies_in_folders_that_it_covers() -> None:
+    patterns = Patterns(map(pattern, ["vendor/", "!vendor/ours/", "*.gen.yaml"]))
+    assert patterns.covers("vendor/")
+    assert patterns.covers("vendor/a/b.yaml")
+    assert not patterns.covers("vendor")
+    assert not patterns.covers("vendor/ours/a.yaml")
+    assert patterns.covers("vendor/ours/a.gen.yaml")
+    assert not patterns.covers("a.yaml")
+
+
+HOSTILE = {
+    "stars between letters": ("*a" * 25 + "b", "a" * 60),
+    "many more of them": ("*a" * 5_000 + "b", "a" * 20_000),
+    "stars between classes": ("*[ab]" * 500 + "c", "ab" * 1_000),
+    "double stars between folders": ("**/a/" * 200 + "b", "a/" * 400 + "c"),
+    "stars and double stars": ("**/*a*a/" * 100 + "b", "aaaaaa/" * 400 + "c"),
+    "question marks and stars": ("?*" * 200 + "b", "a" * 1_000),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_pattern_that_is_made_to_take_for_ever_does_not(name: str) -> None:
+    """In a process of its own, as there is no other way to end a match. The limit of time only turns a hang into a failure."""
+    glob, path = HOSTILE[name]
+    script = "import sys; from afflint.reading.globs import of_lines; print(of_lines([sys.argv[1]]).covers(sys.argv[2]))"
+    done = subprocess.run([sys.executable, "-c", script, glob, path], capture_output=True, text=True, timeout=100, check=True)
+    assert done.stdout == "False\n"
