@@ -423,6 +423,17 @@ class TestReports:
         assert Path("real").stat().st_mode & 0o777 == 0o600
 
     @pytest.mark.skipif(os.name == "nt", reason="needs a named pipe")
+    def test_nothing_is_written_through_what_lies_in_the_way(self, afflint: Afflint, monkeypatch: pytest.MonkeyPatch) -> None:
+        write(pod=POD)
+        Path("precious").write_text("mine")
+        monkeypatch.setattr(os, "urandom", bytes)
+        Path("report." + 16 * "0" + ".tmp").symlink_to("precious")
+        done = afflint("check", "--output", "report", "pod.yaml")
+        assert (done.code, done.err) == (2, "afflint: cannot write 'report': File exists\n")
+        assert Path("precious").read_text() == "mine"
+        assert not Path("report").exists()
+        assert Path("report." + 16 * "0" + ".tmp").is_symlink()
+
     def test_a_pipe_stays_one(self) -> None:
         write(pod=POD)
         os.mkfifo("pipe")
@@ -592,12 +603,12 @@ class TestRendering:
     def test_kustomize(self, afflint: Afflint) -> None:
         done = afflint("check", "--kustomize", "chart", "--format", "concise")
         assert (done.code, done.out.startswith(f"<kustomize chart>:{NUMBER_FOUND}")) == (1, True)
-        assert Path("arguments").read_text(encoding="utf-8") == "build chart\n"
+        assert Path("arguments").read_text(encoding="utf-8") == "build ./chart\n"
 
     def test_helm_with_values(self, afflint: Afflint) -> None:
         done = afflint("check", "--helm", "chart", "--values", "a.yaml", "--values", "b.yaml", "--format", "concise")
         assert (done.code, done.out.startswith(f"<helm chart>:{NUMBER_FOUND}")) == (1, True)
-        assert Path("arguments").read_text(encoding="utf-8") == "template release chart --values a.yaml --values b.yaml\n"
+        assert Path("arguments").read_text(encoding="utf-8") == "template release ./chart --values a.yaml --values b.yaml\n"
 
     def test_with_files_beside_it(self, afflint: Afflint) -> None:
         write(pod=POD)

@@ -102,6 +102,7 @@ def check(paths: tuple[str, ...], **options: Any) -> int:
         named = paths or (() if rendered else (".",))
         sources = list(_sources(named, config, options["stdin_filename"], force_exclude=options["force_exclude"])) + rendered
         context = _context(config, sources)
+        nodes = _node_files(config)
     except SourceError as error:
         raise click.UsageError(str(error)) from None
     if options["show_files"]:
@@ -109,13 +110,13 @@ def check(paths: tuple[str, ...], **options: Any) -> int:
         return 0
     known = _baseline(options["baseline"]) if options["baseline"] and not options["write_baseline"] else None
     run_options = _run_options(config, sources, _jobs(options["jobs"]), known, inline=not options["no_ignore"])
-    outcome = _run(sources, context, _node_files(config), config, run_options)
+    outcome = _run(sources, context, nodes, config, run_options)
     if options["write_baseline"]:
         return _write_baseline(options["baseline"], outcome)
     if options["statistics"]:
         _print(_statistics(outcome))
     else:
-        report = _make_report(outcome, (*_node_files(config), *context, *sources), quiet=options["quiet"], verbose=options["verbose"])
+        report = _make_report(outcome, (*nodes, *context, *sources), quiet=options["quiet"], verbose=options["verbose"])
         _report(targets, report, options["color"])
     if outcome.gone:
         entries = (
@@ -155,7 +156,7 @@ def place(paths: tuple[str, ...], **options: Any) -> int:
     from afflint.placement import InventoryError
     from afflint.placement.failures import UnknownLossError
     from afflint.placement.planning import make_plan
-    from afflint.reading.sources import Source, SourceError
+    from afflint.reading.sources import SourceError, named
     from afflint.session.placing import read_stage
 
     _one_of("--format", options["form"], ("text", "json", "html"))
@@ -163,7 +164,7 @@ def place(paths: tuple[str, ...], **options: Any) -> int:
     config = _configuration(options)
     try:
         sources = list(_sources(paths or (".",), config, None))
-        pods = [Source(path, path) for path in options["pods"]]
+        pods = [named(path) for path in options["pods"]]
         stage, problems = read_stage(sources, _node_files(config), pods, _settings(config), resources=options["resources"])
         plan = make_plan(stage.inventory, stage.makers, options["group_by"], options["losses"])
     except (SourceError, NodeFileError, InventoryError, UnknownLossError) as error:
@@ -312,10 +313,12 @@ def _settings(config: Config) -> Settings:
 
 
 def _node_files(config: Config) -> list[Source]:
-    """The files of nodes that the command line or the configuration names."""
-    from afflint.reading.sources import Source
+    """The files of nodes that the command line or the configuration names; only the command line may name a pipe. Raises SourceError."""
+    from afflint.config import COMMAND_LINE
+    from afflint.reading.sources import Source, named
 
-    return [Source(os.path.normpath(path), path) for path in config.nodes]
+    asked = config.origins["nodes"] == COMMAND_LINE
+    return [named(path) if asked else Source(os.path.normpath(path), path) for path in config.nodes]
 
 
 # A cluster with this plugin refuses what this rule, otherwise off, finds.
@@ -366,6 +369,8 @@ def _write_baseline(path: str | None, outcome: Outcome) -> int:
     from afflint.baseline import DEFAULT_FILE, dump
 
     target = path or DEFAULT_FILE
+    if path is None and os.path.islink(target):
+        raise click.UsageError(f"{target!r} is a link; name the file to write with --baseline FILE")
     _write(target, iter([dump(outcome.findings)]))
     count, shown = len(outcome.findings), _visible(target)
     _print([f"Wrote {count} {'finding' if count == 1 else 'findings'} to {shown}; `--baseline {shown}` keeps them silent.\n"])
@@ -495,19 +500,36 @@ def _write(target: str, chunks: Iterator[str]) -> None:
     """A whole file or none: written beside its place and then moved there. Devices and pipes are written as they are."""
     place = os.path.realpath(target)
     regular = os.path.isfile(place) or not os.path.exists(place)
-    written = f"{place}.{os.getpid()}.tmp" if regular else place
+    written = f"{place}.{os.urandom(8).hex()}.tmp" if regular else place
+    # In a folder that others may write to, nobody can have put anything in the way of a new file.
+    new = os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) if regular else 0
+    ours = False
     try:
-        with open(written, "w", encoding="utf-8", newline="\n") as file:
+        number = os.open(written, os.O_WRONLY | new, 0o666)
+        ours = regular
+        with open(number, "w", encoding="utf-8", newline="\n") as file:
+            if regular and os.path.exists(place):
+                _take_over(file.fileno(), os.stat(place))
             file.writelines(chunks)
         if regular:
-            if os.path.exists(place):
-                os.chmod(written, os.stat(place).st_mode & 0o7777)
             os.replace(written, place)
+            ours = False
     except OSError as error:
         raise click.UsageError(f"cannot write {target!r}: {error.strerror}") from None
     finally:
-        if regular and os.path.exists(written):
+        if ours:
             os.unlink(written)
+
+
+def _take_over(file: int, status: os.stat_result) -> None:
+    """Give a new file the owner, as far as that is allowed, and the mode of the one that it replaces."""
+    if not hasattr(os, "fchown"):
+        return
+    import contextlib
+
+    with contextlib.suppress(OSError):
+        os.fchown(file, status.st_uid, status.st_gid)
+    os.fchmod(file, status.st_mode & 0o7777)
 
 
 def _print(chunks: Any) -> None:
@@ -556,7 +578,7 @@ class _Progress:
 
     def __call__(self, done: int) -> None:
         now = self._clock()
-        if now < self._next or not sys.stderr.isatty():
+        if now < self._next or sys.stderr is None or not sys.stderr.isatty():
             return
         self._next = now + 0.1
         self._shown = True
@@ -609,6 +631,10 @@ def _failed(error: Exception) -> int:
 
     if isinstance(error, WorkerDiedError):
         return _say(f"afflint: {error}", FAULT)
+    if isinstance(error, FileNotFoundError) and not _has_working_directory():
+        return _say("afflint: the working directory no longer exists; change to one that does", USAGE)
+    if isinstance(error, MemoryError):
+        return _say("afflint: memory ran out; check fewer files at a time, or with fewer processes (`--jobs`)", FAULT)
     if os.environ.get("AFFLINT_TRACEBACK"):
         import traceback
 
@@ -617,6 +643,19 @@ def _failed(error: Exception) -> int:
     return _say(_FAULT_MESSAGE.format(error=_visible(summary)), FAULT)
 
 
+def _has_working_directory() -> bool:
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return False
+    return True
+
+
 def _say(message: str, code: int) -> int:
-    sys.stderr.write(f"{message}\n")
+    import contextlib
+
+    if sys.stderr is not None:  # Closed: then the exit code has to do.
+        with contextlib.suppress(OSError):
+            sys.stderr.write(f"{message}\n")
+            sys.stderr.flush()
     return code

@@ -42,7 +42,7 @@ def write(tmp_path: Path) -> Write:
 def unreadable(afflint: Afflint, write: Write) -> Callable[[str | bytes], str]:
     """Checks a hostile file beside a bad one; gives what is said about the hostile one, and sees to the bounds and to the other."""
 
-    def check(content: str | bytes, seconds: float = 1, megabytes: float = 200) -> str:
+    def check(content: str | bytes, seconds: float = 2, megabytes: float = 200) -> str:
         write({"a.yaml": content, "bad.yaml": BAD})
         ended = afflint("check", "--no-config", "--format", "concise", ".")
         assert ended.err == ""

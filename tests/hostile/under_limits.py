@@ -13,6 +13,7 @@ class Ended(NamedTuple):
     out: str
     err: str
     seconds: float
+    """Of processor time: what else the machine does is none of its affairs."""
     megabytes: float
 
     @property

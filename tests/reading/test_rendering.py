@@ -63,6 +63,17 @@ def test_helm_gets_its_values_files_as_arguments_of_their_own(programs: Path, tm
     assert data.decode().splitlines() == ["# template", "# release", f"# {chart}", "# --values", "# v 1.yaml"]
 
 
+def test_a_path_is_never_taken_for_an_option(programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("helm", "kustomize"):
+        program(programs, name, 'for each in "$@"; do echo "# $each"; done')
+    monkeypatch.chdir(tmp_path)
+    for name in ("--post-renderer=x", "-k", "-v.yaml"):
+        (tmp_path / name).mkdir()
+    chart, folder = rendering.helm("--post-renderer=x", ["-v.yaml"]).data, rendering.kustomize("-k").data
+    assert chart == b"# template\n# release\n# ./--post-renderer=x\n# --values\n# ./-v.yaml\n"
+    assert folder == b"# build\n# ./-k\n"
+
+
 @pytest.mark.usefixtures("programs")
 @pytest.mark.parametrize("render", [rendering.kustomize, rendering.helm])
 def test_a_missing_program_is_named_with_the_way_around(render: object, tmp_path: Path) -> None:

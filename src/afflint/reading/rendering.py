@@ -22,9 +22,9 @@ def kustomize(folder: str, time_limit: float = TIME_LIMIT) -> Source:
     if not os.path.isdir(folder):
         raise RenderError(f"--kustomize takes a folder with a kustomization, and {folder!r} is none")
     if program := which("kustomize"):
-        command = [program, "build", folder]
+        command = [program, "build", _as_path(folder)]
     elif program := which("kubectl"):
-        command = [program, "kustomize", folder]
+        command = [program, "kustomize", _as_path(folder)]
     else:
         raise RenderError("--kustomize needs `kustomize` or `kubectl` on PATH; or pipe in what it makes elsewhere: `afflint check -`")
     return _rendered(f"<kustomize {os.path.normpath(folder)}>", command, time_limit)
@@ -37,8 +37,13 @@ def helm(chart: str, values: Sequence[str] = (), time_limit: float = TIME_LIMIT)
     program = which("helm")
     if program is None:
         raise RenderError("--helm needs `helm` on PATH; or pipe in what it makes elsewhere: `afflint check -`")
-    options = [option for file in values for option in ("--values", file)]
-    return _rendered(f"<helm {os.path.normpath(chart)}>", [program, "template", "release", chart, *options], time_limit)
+    options = [option for file in values for option in ("--values", _as_path(file) if os.path.lexists(file) else file)]
+    return _rendered(f"<helm {os.path.normpath(chart)}>", [program, "template", "release", _as_path(chart), *options], time_limit)
+
+
+def _as_path(path: str) -> str:
+    """The path so that no program takes it for an option."""
+    return path if os.path.isabs(path) else os.path.join(os.curdir, path)
 
 
 def _rendered(name: str, command: list[str], time_limit: float) -> Source:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from afflint.engine import Checker, FileResult, Settings
@@ -155,10 +156,15 @@ def mapped(sources: Sequence[Source], settings: Settings, options: Options = _DE
 
 def _check_source(checker: Checker, source: Source) -> FileResult:
     try:
-        data = read_bytes(source)
+        data: bytes | None = read_bytes(source)
     except OSError as error:
         return checker.unreadable(source.name, f"cannot be read: {error.strerror or error}")
-    return checker.check(source.name, data)
+    except MemoryError:
+        data = None
+    if data is not None:
+        with suppress(MemoryError):
+            return checker.check(source.name, data)
+    return checker.unreadable(source.name, "reading it takes more memory than there is")
 
 
 def _in_processes(sources: Sequence[Source], settings: Settings, options: Options) -> Iterator[FileResult]:

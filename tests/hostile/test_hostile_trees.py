@@ -1,0 +1,114 @@
+"""A tree that somebody else wrote, with things in it that are no files, or files without end, where afflint looks by itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from under_limits import Afflint
+
+# Only a Deployment that lacks something makes afflint look for a kustomization.
+LACKING = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: "web:1"}]}
+"""
+FOUND = "web.yaml:4:1: error a Deployment without a selector [selector-missing]"
+STARS = "*a" * 25 + "b"
+LONG = "a" * 60 + ".yaml"
+
+
+def endless(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def huge(path: Path) -> None:
+    with open(path, "wb") as file:
+        file.truncate(3 * 2**30)  # A hole: it takes no room.
+
+
+THINGS = pytest.mark.parametrize("make", [endless, pipe, huge])
+
+
+@THINGS
+@pytest.mark.parametrize("name", ["Kustomization", ".gitignore", "pyproject.toml"])
+def test_what_afflint_looks_for_by_itself_is_no_trap(name: str, make: Callable[[Path], None], afflint: Afflint, tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "web.yaml").write_text(LACKING)
+    make(tmp_path / name)
+    ended = afflint("check", "--format", "concise", ".", megabytes=400)
+    assert (ended.code, ended.lines, ended.err) == (1, [FOUND], "")
+    assert ended.megabytes < 100
+
+
+@THINGS
+@pytest.mark.parametrize("key", ["extends", "nodes"])
+def test_nor_is_what_a_configuration_names(key: str, make: Callable[[Path], None], afflint: Afflint, tmp_path: Path) -> None:
+    (tmp_path / "web.yaml").write_text(LACKING)
+    (tmp_path / ".afflint.yaml").write_text(f"{key}: [thing]\n")
+    make(tmp_path / "thing")
+    ended = afflint("check", "--format", "concise", ".", megabytes=400)
+    assert ended.code == 2
+    assert "not a regular file" in ended.err or "larger than" in ended.err
+    assert ended.megabytes < 100
+
+
+def test_stars_in_patterns_do_not_stall_a_run(afflint: Afflint, tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".gitignore").write_text(f"{STARS}\n")
+    (tmp_path / ".afflint.yaml").write_text(f"exclude: ['{STARS}']\nper-file-ignores: {{'{STARS}': [all]}}\n")
+    (tmp_path / LONG).write_text(LACKING)
+    for words in (["."], ["--force-exclude", LONG]):
+        ended = afflint("check", "--format", "concise", *words)
+        assert (ended.code, ended.lines) == (1, [FOUND.replace("web.yaml", LONG)])
+
+
+# Faults of the machine.
+
+
+def test_without_standard_error_the_exit_code_still_tells(afflint: Afflint, tmp_path: Path) -> None:
+    (tmp_path / "web.yaml").write_text(LACKING)
+    shell = ["/bin/sh", "-c", 'exec "$@" 2>&-', "sh"]
+    assert afflint("check", "--bogus", before=shell).code == 2
+    assert afflint("check", "--no-config", ".", before=shell).code == 1
+
+
+def test_a_working_directory_that_is_gone(afflint: Afflint, tmp_path: Path) -> None:
+    (tmp_path / "web.yaml").write_text(LACKING)
+    shell = ["/bin/sh", "-c", 'mkdir gone; cd gone; rmdir ../gone; exec "$@"', "sh"]
+    ended = afflint("check", "--no-config", str(tmp_path / "web.yaml"), before=shell)
+    assert (ended.code, ended.err) == (2, "afflint: the working directory no longer exists; change to one that does\n")
+
+
+def test_a_baseline_nested_without_end_is_none(afflint: Afflint, tmp_path: Path) -> None:
+    (tmp_path / "deep").write_text(100_000 * "[")
+    ended = afflint("check", "--no-config", "--baseline", "deep", ".")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == "afflint: the baseline 'deep' is nested far deeper than any baseline; --write-baseline makes one\n"
+
+
+def test_a_file_for_which_there_is_no_memory_is_a_finding(afflint: Afflint, tmp_path: Path) -> None:
+    (tmp_path / "web.yaml").write_text(LACKING)
+    (tmp_path / "a.yaml").write_text(LACKING + "# " + 200_000_000 * "x")
+    ended = afflint("check", "--no-config", "--format", "concise", ".", megabytes=300)
+    assert (ended.code, ended.lines) == (1, ["a.yaml:1:1: error reading it takes more memory than there is [unreadable-manifest]", FOUND])
+
+
+def test_a_baseline_is_not_written_through_a_link_of_the_tree(afflint: Afflint, tmp_path: Path) -> None:
+    (tmp_path / "web.yaml").write_text(LACKING)
+    (tmp_path / "precious").write_text("mine")
+    (tmp_path / ".afflint-baseline.json").symlink_to("precious")
+    ended = afflint("check", "--no-config", "--write-baseline", "web.yaml")
+    assert ended.code == 2
+    assert ended.err == "afflint: '.afflint-baseline.json' is a link; name the file to write with --baseline FILE\n"
+    assert (tmp_path / "precious").read_text() == "mine"
