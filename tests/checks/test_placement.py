@@ -381,3 +381,42 @@ def test_a_fragment_is_not_judged_by_what_it_lacks() -> None:
 
 def test_malformed_constraints_are_left_to_the_rules_about_them() -> None:
     assert rules(SIX, workload("affinity: [web]\nnodeSelector: 7")) == ["wrong-type"]
+
+
+# Ports of the host
+
+
+def on_port(port: int) -> str:
+    """A pod spec with a container that takes a port of its host."""
+    return f"containers: [{{name: c, image: nginx, ports: [{{containerPort: 80}}, {{containerPort: 80, hostPort: {port}}}]}}]"
+
+
+def with_port(port: int, name: str = "web", replicas: int = 3) -> str:
+    text = workload(name=name, replicas=replicas)
+    return text.replace(f"containers: [{{name: {name}, image: 'nginx:1.27'}}]", on_port(port))
+
+
+def test_more_replicas_than_nodes_for_a_port_of_the_host() -> None:
+    assert said("too-few-domains", THREE, with_port(80)) == [
+        (
+            "a.yaml:10:103 error: 3 replicas, 2 nodes: 1 node is tainted node-role.kubernetes.io/control-plane:NoSchedule; "
+            "host port 80 leaves room for 2"
+        )
+    ]
+    assert said("too-few-domains", SIX, with_port(80)) == []
+
+
+def test_two_workloads_that_want_one_port() -> None:
+    six = f"{with_port(80)}---\n{with_port(80, 'shop', 4)}"
+    [found] = said("competing-workloads", SIX, six)
+    assert found.endswith("leave each other too little room: no order of scheduling places all their replicas")
+    assert said("competing-workloads", SIX, f"{with_port(80)}---\n{with_port(81, 'shop', 4)}") == []
+
+
+def test_a_rolling_update_needs_one_more_node_for_the_port() -> None:
+    [found] = said("rollout-deadlock", THREE, with_port(80, replicas=2))
+    assert found == (
+        "a.yaml:10:103 warning: a rolling update has to add a pod before it may remove one of the 2 replicas (maxUnavailable is 0), "
+        "and no node takes it: 2 nodes have host port 80 taken, 1 is tainted node-role.kubernetes.io/control-plane:NoSchedule"
+    )
+    assert said("rollout-deadlock", SIX, with_port(80, replicas=2)) == []

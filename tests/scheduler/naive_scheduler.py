@@ -68,6 +68,8 @@ class NaiveScheduler:
             return "TaintToleration"
         if not self.affinity_allows(pod, name):
             return "NodeAffinity"
+        if not self.ports_allow(pod, name):
+            return "NodePorts"
         if not self.spread_allows(pod, name):
             return "PodTopologySpread"
         if not self.interpod_allows(pod, name):
@@ -95,6 +97,15 @@ class NaiveScheduler:
             return False
         required = required_node_affinity(pod)
         return required is None or any(matches(parse_node_term(term), labels, name) for term in required["nodeSelectorTerms"])
+
+    def ports_allow(self, pod: Object, name: str) -> bool:
+        wanted = host_ports(pod)
+        for other in self.pods:
+            for theirs in host_ports(other) if other["spec"]["nodeName"] == name else []:
+                for mine in wanted:
+                    if mine[1:] == theirs[1:] and (mine[0] == theirs[0] or "0.0.0.0" in (mine[0], theirs[0])):
+                        return False
+        return True
 
     def spread_allows(self, pod: Object, name: str) -> bool:
         hard = [item for item in pod["spec"].get("topologySpreadConstraints", ()) if item["whenUnsatisfiable"] == "DoNotSchedule"]
@@ -313,3 +324,14 @@ def read_term(carrier: Object, term: Object) -> tuple[Any, set[str], Selector | 
     assert not isinstance(namespace_selector, Malformed)
     names = set(term.get("namespaces", ()))
     return selector, names if names or namespace_selector is not None else {space(carrier)}, namespace_selector
+
+
+def host_ports(pod: Object) -> list[tuple[str, str, int]]:
+    """Address, protocol and number of the ports of the host that a pod takes."""
+    spec, found = pod["spec"], []
+    for container in [*spec.get("containers", ()), *[each for each in spec.get("initContainers", ()) if "restartPolicy" in each]]:
+        for port in container["ports"]:
+            number = port.get("hostPort") or (port["containerPort"] if spec.get("hostNetwork") else 0)
+            if number:
+                found.append((port.get("hostIP", "0.0.0.0"), port.get("protocol", "TCP"), number))
+    return found

@@ -85,6 +85,13 @@ constraints = st.builds(
 tolerations = optional(
     key=some(("t", "node.kubernetes.io/unschedulable")), operator=some(("Exists", "Equal")), effect=some(("NoSchedule", "PreferNoSchedule"))
 )
+ports = st.builds(
+    lambda number, more: {"containerPort": number, **more},
+    some((80, 443)),
+    optional(hostPort=some((80, 80, 443)), hostIP=some(("0.0.0.0", "10.0.0.1", "10.0.0.2", "::")), protocol=some(("TCP", "UDP"))),
+)
+containers = st.lists(ports, max_size=2).map(lambda listed: {"name": "c", "ports": listed})
+sidecars = st.builds(lambda container, kept: {**container, **kept}, containers, optional(restartPolicy=st.just("Always")))
 weighted_node_terms = st.builds(lambda weight, term: {"weight": weight, "preference": term}, some((1, 5, 50)), node_terms)
 features = st.one_of(
     st.lists(constraints, min_size=1, max_size=2).map(lambda listed: {"topologySpreadConstraints": listed}),
@@ -98,6 +105,9 @@ features = st.one_of(
     ),
     some(({ZONE: "a"}, {"rack": "r1"})).map(lambda labels: {"nodeSelector": labels}),
     st.lists(tolerations, min_size=1, max_size=2).map(lambda listed: {"tolerations": listed}),
+    st.builds(
+        lambda each, init, network: {"containers": [each], "initContainers": [init], "hostNetwork": network}, containers, sidecars, rarely
+    ),
 )
 specs = st.lists(features, max_size=3).map(merged)
 taints: st.SearchStrategy[list[str]] = some(

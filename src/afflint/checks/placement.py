@@ -12,7 +12,9 @@ from afflint.fleet.index import Fleet
 from afflint.inventory.cluster_view import MOST_NAMED, ClusterView, few, keeps_apart
 from afflint.kube.node_labels import HOSTNAME, REGION, ZONE
 from afflint.placement import orders, proofs
-from afflint.placement.proofs import FailedReplica
+from afflint.placement.proofs import FailedReplica, TooFewDomains
+from afflint.placement.rejections import port_words
+from afflint.scheduler.nodes import ITSELF
 from afflint.wording import listing, quoted
 
 _SHORT_NAMES = {HOSTNAME: "nodes", ZONE: "zones", REGION: "regions"}
@@ -41,13 +43,24 @@ def _fits_nowhere(replicas: int, nodes: int) -> str:
 def too_few_domains(_fleet: Fleet, view: ClusterView, _target: Target) -> Iterator[FleetMatch]:
     """More replicas than domains that can hold them."""
     for found in proofs.too_few_domains(view.survey):
-        over = listing(_SHORT_NAMES.get(key, quoted(key)) for key in found.keys)
-        means = "the spread constraint" if found.spread else "the required podAntiAffinity"
-        message = f"{proofs.counted(found)}; {means} over {over} leaves room for {found.most}"
+        message = f"{proofs.counted(found)}; {_bound(found)} for {found.most}"
         finite = found.maker.kind in _FINITE
         # Pods of a Job wait for each other and run all the same.
         severity: Severity | None = "info" if finite else None
         yield _match(view, found.maker, found.path, f"{message} at a time" if finite else message, severity=severity)
+
+
+def _bound(found: TooFewDomains) -> str:
+    """``the required podAntiAffinity over zones leaves room``."""
+    keys = [key for key in found.keys if key != ITSELF]
+    means = [f"{'the spread constraint' if found.spread else 'the required podAntiAffinity'} over {_over(keys)}"] if keys else []
+    if found.port is not None:
+        means.append(port_words(found.port))
+    return f"{listing(means)} {'leaves' if len(means) == 1 else 'leave'} room"
+
+
+def _over(keys: Iterable[str]) -> str:
+    return listing(_SHORT_NAMES.get(key, quoted(key)) for key in keys)
 
 
 def competing_workloads(_fleet: Fleet, view: ClusterView, _target: Target) -> Iterator[FleetMatch]:

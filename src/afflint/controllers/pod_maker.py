@@ -25,6 +25,8 @@ PLACEMENT_FIELDS = (
     "evictionStrategy",
 )
 """The fields of a pod spec that decide where its pods may be."""
+CONTAINER_FIELDS = ("initContainers", "containers")
+"""Those that hold what may ask for ports of the host."""
 RESOURCE_FIELDS = ("containers", "initContainers", "overhead", "resources", "domain")
 """Those that decide how much room the pods take."""
 # The name of a virtual machine is not always that of its guest.
@@ -124,7 +126,7 @@ def pod_maker(workload: Workload, site: Site, *, resources: bool = False) -> Pod
         replicas=count.planned,
         labels=workload.template_labels,
         annotations=_map(_map(workload.template, "metadata"), "annotations"),
-        pod={field: workload.pod[field] for field in fields if field in workload.pod},
+        pod={**_host_ports(workload), **{field: workload.pod[field] for field in fields if field in workload.pod}},
         selector=spec.get("selector"),
         strategy=strategy if type(strategy) is dict else {},
         part=part_of(workload),
@@ -136,6 +138,33 @@ def pod_maker(workload: Workload, site: Site, *, resources: bool = False) -> Pod
         line=workload.document.locate((*workload.base, "metadata", "name")).line,
         pod_path=workload.pod_path,
     )
+
+
+def _host_ports(workload: Workload) -> dict[str, Any]:
+    """The containers with those of their ports alone that are ports of the host, each in its place; nothing if there are none."""
+    network = workload.pod.get("hostNetwork") is True
+    found = {}
+    for name in CONTAINER_FIELDS:
+        containers = workload.pod.get(name)
+        if type(containers) is list and not workload.kind.kubevirt:
+            reduced = [_with_host_ports(each, network=network) for each in containers]
+            if any(reduced):
+                found[name] = reduced
+    return found
+
+
+def _with_host_ports(container: object, *, network: bool) -> dict[str, Any]:
+    ports = container.get("ports") if isinstance(container, dict) else None
+    if not isinstance(container, dict) or not isinstance(ports, list):
+        return {}
+    kept = [each if isinstance(each, dict) and _is_port(each, network=network) else {} for each in ports]
+    return {"ports": kept, "restartPolicy": container.get("restartPolicy")} if any(kept) else {}
+
+
+def _is_port(port: dict[str, Any], *, network: bool) -> bool:
+    # On the network of the host a port of the container is one of the host: SetDefaults_PodSpec.
+    number = port.get("hostPort") or (network and port.get("containerPort"))
+    return type(number) is int and number > 0
 
 
 def _name(workload: Workload) -> str:

@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from afflint.controllers.labels import filled, spelled
-from afflint.controllers.pod_maker import PLACEMENT_FIELDS, RESOURCE_FIELDS, PodMaker
+from afflint.controllers.pod_maker import CONTAINER_FIELDS, PLACEMENT_FIELDS, RESOURCE_FIELDS, PodMaker
 from afflint.kube.added_labels import POD_TEMPLATE_HASH
 from afflint.kube.selectors import Malformed, parse_label_selector
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY
+from afflint.scheduler.node_ports import NODE_PORTS
 from afflint.scheduler.node_resources import NODE_RESOURCES_FIT
 from afflint.scheduler.pods import REQUIRED, Pod
 from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
@@ -75,7 +76,7 @@ def template_pod(maker: PodMaker, cluster: Cluster, name: str = "", *, index: in
 
     Raises InventoryError for a VM whose resources make no sense, if resources count.
     """
-    spec = {field: maker.pod[field] for field in PLACEMENT_FIELDS if maker.pod.get(field) is not None}
+    spec = {field: maker.pod[field] for field in (*PLACEMENT_FIELDS, *CONTAINER_FIELDS) if maker.pod.get(field) is not None}
     if cluster.resources:
         spec.update(_room(maker))
     labels = _labels(maker, index, revision)
@@ -158,7 +159,7 @@ def _numbers(maker: PodMaker, index: int) -> dict[str, str]:
 
 
 # What rejects a node for what runs on the nodes, which may change.
-_FOR_NOW = (None, NODE_RESOURCES_FIT, POD_TOPOLOGY_SPREAD, INTER_POD_AFFINITY)
+_FOR_NOW = (None, NODE_PORTS, NODE_RESOURCES_FIT, POD_TOPOLOGY_SPREAD, INTER_POD_AFFINITY)
 
 
 def fitting_nodes(cluster: Cluster, pod: Pod) -> list[str]:

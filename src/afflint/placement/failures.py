@@ -174,4 +174,4 @@ def _outcome(placed: Placed, lost: set[str], targets: Mapping[Identity, str]) ->
 
 
 def _but_for_the_name(pod: Pod) -> tuple[object, ...]:
-    return (pod.rules, pod.subject, pod.affinity, pod.anti_affinity, pod.hard_spread, pod.requests)
+    return (pod.rules, pod.subject, pod.affinity, pod.anti_affinity, pod.hard_spread, pod.ports, pod.requests)

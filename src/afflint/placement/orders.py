@@ -11,6 +11,7 @@ from afflint.kube.selectors import matches
 from afflint.placement.arrangement import Arrangement
 from afflint.placement.survey import Survey, required
 from afflint.scheduler.cluster import Cluster
+from afflint.scheduler.node_ports import clash
 from afflint.scheduler.pods import Pod
 
 Answer = Literal["placed", "impossible", "not decided"]
@@ -73,7 +74,7 @@ def coupled(survey: Survey) -> list[list[int]]:
 
     for variant in survey.variants:
         pod = variant.pod
-        selecting = bool(required(pod.affinity) or required(pod.anti_affinity) or pod.hard_spread)
+        selecting = bool(required(pod.affinity) or required(pod.anti_affinity) or pod.hard_spread or pod.ports)
         for other in survey.variants if selecting else ():
             if find(other.workload) != find(variant.workload) and _concerns(survey, pod, other.pod):
                 leader[find(other.workload)] = find(variant.workload)
@@ -88,6 +89,8 @@ def _concerns(survey: Survey, pod: Pod, other: Pod) -> bool:
     if any(survey.selects(term, other) for term in (*required(pod.affinity), *required(pod.anti_affinity))):
         return True
     if any(matches(term.selector, other.labels) and survey.directory.covers(term, other.namespace) for term in required(pod.anti_affinity)):
+        return True
+    if clash(pod.ports, other.ports):
         return True
     return pod.namespace == other.namespace and any(matches(constraint.selector, other.labels) for constraint in pod.hard_spread)
 

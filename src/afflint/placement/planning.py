@@ -11,6 +11,7 @@ from afflint.placement.failures import Losses, failures, label_key
 from afflint.placement.plan import NodeRow, NodeVerdict, Plan, Replica, WorkloadPlan
 from afflint.placement.rejections import Phrase, Rejections, standing_pods, summary
 from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY
+from afflint.scheduler.node_ports import NODE_PORTS
 from afflint.scheduler.nodes import REPORTED, Node
 from afflint.scheduler.pods import Pod
 from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD, ZONE
@@ -151,7 +152,7 @@ class _Workloads:
     def _phrases(self, placed: Placed, template: Pod, mine: list[Pod], reasons: Mapping[str, str]) -> dict[str, Phrase]:
         """Why nodes are out of the question, while the workload's own pods are away."""
         standing = self._standing
-        if mine and not {POD_TOPOLOGY_SPREAD, INTER_POD_AFFINITY}.isdisjoint(reasons.values()):
+        if mine and not {NODE_PORTS, POD_TOPOLOGY_SPREAD, INTER_POD_AFFINITY}.isdisjoint(reasons.values()):
             own = {(pod.namespace, pod.name) for pod in mine}
             standing = [each for each in standing if (each.pod.namespace, each.pod.name) not in own]
         return Rejections(self._cluster, template, self._titles, placed.maker.key, standing).phrases(reasons)

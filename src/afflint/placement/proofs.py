@@ -17,10 +17,12 @@ from afflint.kube.selectors import Requirement, Selector
 from afflint.placement.arrangement import Arrangement, Placed
 from afflint.placement.failures import Failure, Losses
 from afflint.placement.rejections import Rejections, kind_of_domain, summary
-from afflint.placement.survey import Limit, Survey, Variant, required, spread_path
+from afflint.placement.survey import Limit, Survey, Variant, port_path, required, spread_path
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.node_fit import NODE_AFFINITY, NODE_UNSCHEDULABLE, TAINT_TOLERATION
+from afflint.scheduler.node_ports import NODE_PORTS, HostPort
+from afflint.scheduler.nodes import ITSELF
 from afflint.scheduler.pods import REQUIRED, Pod, SpreadConstraint, Term
 from afflint.scheduler.topology_spread import HOSTNAME, ZONE
 
@@ -41,7 +43,7 @@ class Unschedulable(NamedTuple):
 
 
 class TooFewDomains(NamedTuple):
-    """More replicas than fit: at most ``most``, by anti-affinity over ``keys`` or by a hard spread constraint (``spread``).
+    """More replicas than fit: at most ``most``, by anti-affinity over ``keys``, a port of the host, or a hard spread constraint.
 
     ``domains`` are the values of the first key that the replicas can reach, ``excluded`` says why the other nodes are out.
     """
@@ -54,6 +56,7 @@ class TooFewDomains(NamedTuple):
     spread: SpreadConstraint | None
     excluded: str
     path: Path
+    port: HostPort | None = None
 
 
 class FailedReplica(NamedTuple):
@@ -162,7 +165,8 @@ def _too_few(survey: Survey, index: int, maker: PodMaker, limit: Limit) -> TooFe
     reasons = survey.cluster.evaluate(pod).reason
     excluded = summary(Rejections(survey.cluster, pod, standing=survey.standing).phrases(reasons).values())
     path = (*maker.pod_path, *limit.path)
-    return TooFewDomains(maker, maker.replicas, limit.most, limit.keys, limit.domains, limit.spread, excluded, path)
+    port = pod.ports[0] if ITSELF in limit.keys else None
+    return TooFewDomains(maker, maker.replicas, limit.most, limit.keys, limit.domains, limit.spread, excluded, path, port)
 
 
 def counted(found: TooFewDomains) -> str:
@@ -189,6 +193,8 @@ def _culprit(maker: PodMaker, plugins: Iterable[str]) -> Path:
             found: Path = ("tolerations",)
         elif plugin == NODE_AFFINITY:
             found = ("affinity", "nodeAffinity", REQUIRED) if "nodeSelector" not in maker.pod else ("nodeSelector",)
+        elif plugin == NODE_PORTS:
+            return port_path(maker)
         elif plugin == "PodTopologySpread":
             found = ("topologySpreadConstraints",)
         else:

@@ -11,8 +11,9 @@ from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY
 from afflint.scheduler.node_fit import NODE_AFFINITY, NODE_UNSCHEDULABLE, TAINT_TOLERATION, NodeFit
 from afflint.scheduler.node_fit import NODE_NAME as NODE_NAME_PLUGIN
+from afflint.scheduler.node_ports import NODE_PORTS, HostPort, clash
 from afflint.scheduler.node_resources import NODE_RESOURCES_FIT, Shortage
-from afflint.scheduler.nodes import Node, NodeTable
+from afflint.scheduler.nodes import ITSELF, Node, NodeTable
 from afflint.scheduler.pods import Pod, SpreadConstraint, Term
 from afflint.scheduler.topology_spread import HOSTNAME, POD_TOPOLOGY_SPREAD, ZONE
 
@@ -49,7 +50,12 @@ def domain(key: str, value: str) -> str:
 
 def kind_of_domain(key: str) -> str:
     """``zone``, ``node``, ``region``; other keys are called as they are."""
-    return {ZONE: "zone", HOSTNAME: "node", REGION: "region"}.get(key, key)
+    return {ZONE: "zone", HOSTNAME: "node", REGION: "region", ITSELF: "node"}.get(key, key)
+
+
+def port_words(port: HostPort) -> str:
+    """``host port 80``; the protocol is named unless it is TCP."""
+    return f"host port {port.port}{'' if port.protocol == 'TCP' else f'/{port.protocol}'}"
 
 
 def summary(phrases: Iterable[Phrase]) -> str:
@@ -104,6 +110,8 @@ class Rejections:
             return self._taint(row)
         if plugin == NODE_AFFINITY:
             return self._affinity(row)
+        if plugin == NODE_PORTS:
+            return self._port(row)
         if plugin == NODE_RESOURCES_FIT:
             return self._room(row)
         if plugin == POD_TOPOLOGY_SPREAD:
@@ -159,6 +167,14 @@ class Rejections:
             return Phrase(full, "takes no more pods", "take no more pods")
         lacking = f"too little {_CALLED.get(found[0].resource, found[0].resource)}"
         return Phrase(full, f"has {lacking}", f"have {lacking}")
+
+    def _port(self, node: Node) -> Phrase:
+        for each in self._standing:
+            for port in self._pod.ports if each.node == node.name else ():
+                if clash((port,), each.pod.ports):
+                    number = port_words(port)
+                    return Phrase(f"{number} is taken by {self._who(each)}", f"has {number} taken", f"have {number} taken")
+        return _TERMINATING
 
     # --- topology spread -----------------------------------------------------------------------------------------------
 
@@ -243,12 +259,15 @@ class Rejections:
     def _blame(self, culprits: dict[str, str], key: str, each: Standing, addition: str) -> None:
         value = self._table.nodes[self._table.numbers[each.node]].labels.get(key)
         if value is not None and value not in culprits:
-            title = self._titles.get((each.pod.namespace, each.pod.name), "")
-            if title:
-                name = title.rpartition("/")[2]
-                culprits[value] = f"a replica of {name}" if title == self._own else f"a pod of {name}{addition}"
-            else:
-                culprits[value] = f"pod {each.pod.name}{addition}"
+            culprits[value] = self._who(each, addition)
+
+    def _who(self, each: Standing, addition: str = "") -> str:
+        """How a running pod is called: by its workload, if that is known. ``addition`` is said of pods of others."""
+        title = self._titles.get((each.pod.namespace, each.pod.name), "")
+        if not title:
+            return f"pod {each.pod.name}{addition}"
+        name = title.rpartition("/")[2]
+        return f"a replica of {name}" if title == self._own else f"a pod of {name}{addition}"
 
 
 _CORDONED = Phrase("cordoned", "is cordoned", "are cordoned")

@@ -12,6 +12,8 @@ from afflint.kube.selectors import EVERYTHING, Malformed, Selector, matches
 from afflint.placement.rejections import Standing, standing_pods
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.node_fit import NodeFit
+from afflint.scheduler.node_ports import clash
+from afflint.scheduler.nodes import ITSELF
 from afflint.scheduler.pods import REQUIRED, Pod, SpreadConstraint, Term
 
 UNLIMITED = 2**62
@@ -30,7 +32,8 @@ class Variant(NamedTuple):
 class Limit(NamedTuple):
     """At most ``most`` pods fit: by anti-affinity over ``keys`` or by the spread constraint over one key.
 
-    ``domains`` are the values of the first key that the pods can reach; ``path`` leads to the constraint in the pod spec.
+    The key ITSELF stands for a port of the host that all of them ask for. ``domains`` are the values of the first key that the pods
+    can reach; ``path`` leads to the constraint in the pod spec.
     """
 
     most: int
@@ -76,7 +79,7 @@ class Survey:
     def _groups(self) -> list[_Group]:
         found: dict[object, tuple[Pod, set[int]]] = {}
         for pod, node in self.standing:
-            found.setdefault((pod.subject, pod.anti_affinity), (pod, set()))[1].add(self.table.numbers[node])
+            found.setdefault((pod.subject, pod.anti_affinity, pod.ports), (pod, set()))[1].add(self.table.numbers[node])
         return [_Group(pod, frozenset(nodes)) for pod, nodes in found.values()]
 
     def _mentioned_labels(self) -> frozenset[str]:
@@ -115,14 +118,15 @@ class Survey:
         return (names is None or other.namespace in names) and matches(term.selector, other.labels)
 
     def barred_keys(self, coming: Pod, running: Pod) -> frozenset[str]:
-        """The topology keys over which a pod cannot join the domain of one that runs, through the anti-affinity of either."""
+        """The topology keys over which a pod cannot join the domain of one that runs, through the anti-affinity of either or a port."""
         own = [term.key for term in required(coming.anti_affinity) if self.selects(term, running)]
         theirs = [
             term.key
             for term in required(running.anti_affinity)
             if matches(term.selector, coming.labels) and self.directory.covers(term, coming.namespace)
         ]
-        return frozenset(own + theirs)
+        ports = [ITSELF] if clash(coming.ports, running.ports) else []
+        return frozenset(own + theirs + ports)
 
     def exclusive_keys(self, one: Pod, other: Pod) -> frozenset[str]:
         """The topology keys over which two pods cannot share a domain, whichever comes first."""
@@ -219,7 +223,9 @@ class Survey:
         if keys:
             most = self.capacity(nodes, keys)
             if most < UNLIMITED:
-                limits.append(Limit(most, keys, self.values(keys[0], nodes), self._anti_path(workload, keys[0]), None))
+                telling = self._telling(keys, nodes, most)
+                path = port_path(self.makers[workload]) if telling[0] == ITSELF else self._anti_path(workload, telling[0])
+                limits.append(Limit(most, telling, self.values(telling[0], nodes), path, None))
         for index, constraint in enumerate(pods[0].pod.hard_spread):
             if all(constraint in member.pod.hard_spread and matches(constraint.selector, member.pod.labels) for member in pods):
                 most = self._spread_limit(workload, constraint, pods[0].pod, nodes, keys)
@@ -227,6 +233,13 @@ class Survey:
                     path = self._spread_path(workload, index)
                     limits.append(Limit(most, (constraint.key,), self.values(constraint.key, nodes), path, constraint))
         return min(limits, key=lambda limit: limit.most, default=None)
+
+    def _telling(self, keys: tuple[str, ...], nodes: Nodes, most: int) -> tuple[str, ...]:
+        """The keys that the bound comes from: without the port of the host, or that alone, where it comes to the same."""
+        if ITSELF not in keys or len(keys) == 1:
+            return keys
+        rest = tuple([key for key in keys if key != ITSELF])
+        return next((some for some in (rest, (ITSELF,)) if self.capacity(nodes, some) == most), keys)
 
     def values(self, key: str, nodes: Collection[int]) -> tuple[str, ...]:
         """The values of a label on these nodes."""
@@ -330,6 +343,19 @@ def spread_path(maker: PodMaker, position: int) -> Path:
         if isinstance(entry, dict) and entry.get("whenUnsatisfiable") == "DoNotSchedule"
     ]
     return ("topologySpreadConstraints", hard[position]) if position < len(hard) else ("topologySpreadConstraints",)
+
+
+def port_path(maker: PodMaker) -> Path:
+    """Where the first port of the host that the pods ask for stands in the pod spec."""
+    network = maker.pod.get("hostNetwork") is True
+    for field in ("containers", "initContainers"):
+        containers = maker.pod.get(field)
+        for index, container in enumerate(containers if isinstance(containers, list) else ()):
+            ports = container.get("ports") if isinstance(container, dict) else None
+            for number, port in enumerate(ports if isinstance(ports, list) else ()):
+                if isinstance(port, dict) and (port.get("hostPort") or (network and port.get("containerPort"))):
+                    return (field, index, "ports", number, "hostPort" if port.get("hostPort") else "containerPort")
+    return ()
 
 
 def required(terms: tuple[Term, ...] | Malformed) -> tuple[Term, ...]:

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from afflint.kube.selectors import AnyOf, Malformed
-from afflint.scheduler import interpod_affinity, node_resources, topology_spread
+from afflint.scheduler import interpod_affinity, node_ports, node_resources, topology_spread
 from afflint.scheduler.decoding import refuse
 from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY
 from afflint.scheduler.namespaces import Directory
 from afflint.scheduler.node_fit import NODE_AFFINITY, TAINT_TOLERATION, NodeFit
+from afflint.scheduler.node_ports import NODE_PORTS
 from afflint.scheduler.node_resources import NODE_RESOURCES_FIT, Shortage
 from afflint.scheduler.nodes import Node, NodeTable, read_node
 from afflint.scheduler.occupancy import MatchTables, Occupancy
@@ -69,6 +70,8 @@ class _Filtered(NamedTuple):
     """The numbers of the nodes that are left after each stage of the filters."""
 
     fit: NodeFit
+    unused: list[int]
+    """Where no port that the pod asks for is in use."""
     roomy: list[int]
     spread: list[int]
     feasible: list[int]
@@ -249,18 +252,20 @@ class Cluster:
     def _filter(self, pod: Pod) -> _Filtered:
         fit = self._fit(pod.rules)
         if pod.rules.named is not None and not pod.rules.named:
-            return _Filtered(fit, [], [], [], everywhere=NODE_AFFINITY)
+            return _Filtered(fit, [], [], [], [], everywhere=NODE_AFFINITY)
         if topology_spread.unparsable(pod.hard_spread):
-            return _Filtered(fit, [], [], [], error=f"PreFilter {POD_TOPOLOGY_SPREAD}")
+            return _Filtered(fit, [], [], [], [], error=f"PreFilter {POD_TOPOLOGY_SPREAD}")
         if pod.malformed_terms:
-            return _Filtered(fit, [], [], [], everywhere=INTER_POD_AFFINITY)
-        roomy = fit.candidates
+            return _Filtered(fit, [], [], [], [], everywhere=INTER_POD_AFFINITY)
+        unused = node_ports.admitted(fit.candidates, pod.ports, self._occupancy) if pod.ports else fit.candidates
+        roomy = unused
         if pod.requests:
             roomy = node_resources.admitted(roomy, pod.requests, self._table, self._occupancy)
         spread = roomy
         if pod.hard_spread:
             spread = topology_spread.admitted(spread, pod, fit, self._table, self._occupancy)
-        return _Filtered(fit, roomy, spread, interpod_affinity.admitted(spread, pod, self._table, self._occupancy, self.directory))
+        feasible = interpod_affinity.admitted(spread, pod, self._table, self._occupancy, self.directory)
+        return _Filtered(fit, unused, roomy, spread, feasible)
 
     def _fit(self, rules: NodeRules) -> NodeFit:
         fit = self._fits.get(rules)
@@ -275,8 +280,11 @@ class Cluster:
         if filtered.everywhere is not None:
             return dict.fromkeys(names, filtered.everywhere)
         rejections = filtered.fit.rejections.copy()
-        if filtered.roomy is not filtered.fit.candidates:
-            for node in set(filtered.fit.candidates).difference(filtered.roomy):
+        if filtered.unused is not filtered.fit.candidates:
+            for node in set(filtered.fit.candidates).difference(filtered.unused):
+                rejections[node] = NODE_PORTS
+        if filtered.roomy is not filtered.unused:
+            for node in set(filtered.unused).difference(filtered.roomy):
                 rejections[node] = NODE_RESOURCES_FIT
         for node in set(filtered.roomy).difference(filtered.spread):
             rejections[node] = POD_TOPOLOGY_SPREAD

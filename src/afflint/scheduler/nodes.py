@@ -15,6 +15,10 @@ REPORTED = ("pods", "cpu", "memory", "ephemeral-storage")
 """What every kubelet reports of its node, in the order in which the scheduler looks at it."""
 
 
+ITSELF = "\0node"
+"""The topology key, which no label can be, over which every node is a domain of its own."""
+
+
 class Node(NamedTuple):
     """What the scheduler looks at in a node."""
 
@@ -63,7 +67,7 @@ class NodeTable:
         if len(self.numbers) < len(self.names):
             twice = next(one for one, following in zip(self.names, self.names[1:], strict=False) if one == following)
             refuse(f"Node {twice!r}", "is there twice")
-        self._columns: dict[str, Column] = {}
+        self._columns: dict[str, Column] = {ITSELF: [*self.names]}
         self._amounts: dict[str, list[int | None]] = {}
         classes: dict[tuple[tuple[Taint, ...], bool], int] = {}
         self.taint_rows = [classes.setdefault((node.taints, node.unschedulable), len(classes)) for node in self.nodes]
@@ -71,7 +75,7 @@ class NodeTable:
         self.taint_classes = list(classes)
 
     def column(self, key: str) -> Column:
-        """The value of a label on every node, None where it is absent."""
+        """The value of a label on every node, None where it is absent; for ITSELF the names."""
         column = self._columns.get(key)
         if column is None:
             column = self._columns[key] = [node.labels.get(key) for node in self.nodes]

@@ -9,6 +9,7 @@ from afflint.kube.selectors import EVERYTHING, Malformed, Parsed, Selector, matc
 from afflint.scheduler.decoding import refuse
 from afflint.scheduler.matching import Counted, MatchTable, anchors, counts
 from afflint.scheduler.namespaces import Directory
+from afflint.scheduler.node_ports import ANY_ADDRESS, HostPort
 from afflint.scheduler.pods import Pod, Subject, Term, WeightedTerm
 
 Tally = dict[int, int]
@@ -52,7 +53,7 @@ class Bound(NamedTuple):
 class Occupancy:
     """The pods that run on the nodes of one cluster."""
 
-    __slots__ = ("_drawing", "_forbidding", "_subjects", "_tables", "_tallies", "_used", "bound")
+    __slots__ = ("_drawing", "_forbidding", "_ports", "_subjects", "_tables", "_tallies", "_used", "bound")
 
     def __init__(self, tables: MatchTables) -> None:
         self._tables = tables
@@ -62,12 +63,13 @@ class Occupancy:
         self._forbidding: dict[int, Tally] = {}
         self._drawing: dict[int, Tally] = {}
         self._used: dict[str, Tally] = {}
+        self._ports: dict[HostPort, Tally] = {}
 
     def copy(self) -> Occupancy:
         """The same pods, counted apart from now on."""
         other = Occupancy(self._tables)
         other.bound = self.bound.copy()
-        for name in ("_subjects", "_tallies", "_forbidding", "_drawing", "_used"):
+        for name in ("_subjects", "_tallies", "_forbidding", "_drawing", "_used", "_ports"):
             setattr(other, name, {key: tally.copy() for key, tally in getattr(self, name).items()})
         return other
 
@@ -109,10 +111,20 @@ class Occupancy:
             _add(self._drawing.setdefault(number, {}), node, step)
         for resource, amount in entry.pod.requests:
             _add(self._used.setdefault(resource, {}), node, step * amount)
+        for port in entry.pod.ports:
+            _add(self._ports.setdefault(port, {}), node, step)
 
     def used(self, resource: str) -> Tally:
         """How much of a resource the pods on each node take, as far as they have been read with what they request."""
         return self._used.get(resource, NO_PODS)
+
+    def on_port(self, port: HostPort) -> Iterator[Tally]:
+        """The pods that hold a port on the same address of their host, or on all."""
+        if port.ip == ANY_ADDRESS:
+            yield from (tally for held, tally in self._ports.items() if held[1:] == port[1:])
+        else:
+            yield self._ports.get(port, NO_PODS)
+            yield self._ports.get(port._replace(ip=ANY_ADDRESS), NO_PODS)
 
     def tally(self, counted: Counted) -> Tally:
         """How many of the counted pods run on each node."""

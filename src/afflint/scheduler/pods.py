@@ -17,6 +17,7 @@ from afflint.kube.selectors import (
 )
 from afflint.kube.taints import Toleration, parse_tolerations
 from afflint.scheduler.decoding import InventoryError, about, integer, mapping, refuse, sequence, string, string_map, strings
+from afflint.scheduler.node_ports import HostPort, read_ports
 
 T = TypeVar("T")
 
@@ -102,6 +103,8 @@ class Pod(NamedTuple):
     anti_affinity: tuple[Term, ...] | Malformed
     preferred_affinity: tuple[WeightedTerm, ...] | Malformed
     preferred_anti_affinity: tuple[WeightedTerm, ...] | Malformed
+    ports: tuple[HostPort, ...] = ()
+    """What it takes of the ports of its host."""
     requests: Requests = ()
     """Empty where resources are left out."""
 
@@ -161,6 +164,7 @@ def _read(namespace: str, name: str, meta: dict[str, Any], spec: dict[str, Any],
         anti_affinity=anti_affinity_terms,
         preferred_affinity=preferred_affinity,
         preferred_anti_affinity=preferred_anti_affinity,
+        ports=read_ports(spec) if spec.get("containers") or spec.get("initContainers") else (),
     )
 
 
