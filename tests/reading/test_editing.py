@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 from collections.abc import Iterator
 from typing import Any
@@ -12,11 +13,13 @@ from emitter import Draw, Emitter, documents, scalars, texts
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+import rule_pages
 from afflint.edits import EditError, Insert, Move, Remove, Rename, Replace, SymbolicEdit, applied, find, same
 from afflint.findings import Edit, Path, Span
 from afflint.reading import documents as yaml
 from afflint.reading import lists
 from afflint.reading.editing import resolve
+from checkout import ROOT
 from edited import edited, stretch
 
 
@@ -76,6 +79,7 @@ class TestOneWord:
             ("'one'", "two\nlines", '"two\\nlines"'),
             ("one", "bell \x07", '"bell \\u0007"'),
             ("one", "\u00a0", '"\\u00a0"'),
+            ("one", "\U000f0000", '"\U000f0000"'),
             ('"5"', 5, "5"),
             ("'yes'", True, "true"),
             ("one", None, "null"),
@@ -456,3 +460,38 @@ def test_whatever_is_offered_does_what_was_meant_and_nothing_else(value: Any, ne
     if all(isinstance(edit, Insert) for edit in edits):
         gone = {stretch(head + text, edit.span).strip() for edit in offered}
         assert gone <= {"", "{}", "[]", "~", "null", "Null"}
+
+
+# What people write.
+
+
+EXAMPLES = [
+    document
+    for page in sorted((ROOT / "rules").glob("*.md"))
+    for example in rule_pages.page(page.stem).examples
+    for document in (yaml.read(piece, 0, 0) for piece, _, _ in yaml.split(example.text.encode()))
+    if isinstance(document.data, dict)
+]
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.sampled_from(EXAMPLES), st.data())
+def test_in_manifests_edits_are_offered_and_comments_stay(document: yaml.Document, data: st.DataObject) -> None:
+    edit = an_edit(data.draw, document.data)
+    try:
+        intended = applied(document.data, [edit])
+    except EditError:
+        return
+    text = document.text()
+    found = resolve(document, [edit])
+    event(f"{type(edit).__name__} {'none' if found is None else 'some'}")
+    if isinstance(edit, Insert) and not _SHARED.search(text) and isinstance(find(document.data, edit.path), dict):
+        assert found is not None, "nothing here stands in the way of a new key"
+    if found is not None:
+        mended = edited(text, found)
+        assert same(yaml.read(mended.encode(), 0, 0).data, intended)
+        if not isinstance(edit, Remove):
+            assert mended.count("#") >= text.count("#")
+
+
+_SHARED = re.compile("[&*]")

@@ -103,9 +103,10 @@ def _string(text: str, quote: str, flow: bool) -> str | None:
         return "'" + text.replace("'", "''") + "'"
     written = json.dumps(text, ensure_ascii=False)
     if not text.isprintable():
-        if any("\ud800" <= char <= "\udfff" or (char > "\uffff" and not char.isprintable()) for char in text):
+        if any("\ud800" <= char <= "\udfff" for char in text):
             return None
-        written = "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in written)
+        # JSON has no longer escapes, and YAML takes all characters beyond these as they are.
+        written = "".join(char if char.isprintable() or char > "\uffff" else f"\\u{ord(char):04x}" for char in written)
     return written
 
 
