@@ -50,6 +50,14 @@ def test_what_was_there_is_silent_even_on_other_lines(tmp_path: Path) -> None:
     assert later.gone == 0
 
 
+def test_of_several_alike_as_many_are_silent_as_there_were(tmp_path: Path) -> None:
+    known = written(check(f"{TWO_WEIGHTS}---\n{TWO_WEIGHTS}"), tmp_path)
+    assert sorted(known.values()) == [2, 2]
+    later = check("---\n".join([TWO_WEIGHTS] * 3), known)
+    assert [finding.span.line for finding in later.findings] == [34, 36]
+    assert (later.summary.suppressed, later.gone) == (4, 0)
+
+
 def test_what_is_new_is_reported(tmp_path: Path) -> None:
     known = written(check(TWO_WEIGHTS.replace("weight: 0", "weight: 5")), tmp_path)
     assert [finding.span.line for finding in check(TWO_WEIGHTS, known).findings] == [10]
@@ -87,6 +95,7 @@ def test_a_baseline_reads_well_in_a_diff() -> None:
     lines = baseline.dump(check(TWO_WEIGHTS).findings).splitlines()
     assert lines[0] == "{"
     assert [line.strip()[:57] for line in lines if "rule" in line] == ['{"rule": "weight-out-of-range", "kind": "Pod", "namespace'] * 2
+    assert not [line for line in lines if "count" in line], "said only where there are several"
 
 
 @pytest.mark.parametrize(
