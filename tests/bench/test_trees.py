@@ -30,7 +30,7 @@ def workloads() -> list[Workload]:
 
 
 def test_every_kind_that_makes_pods_is_in_the_fleet() -> None:
-    known = {(kind.group, kind.name) for kind in KINDS if kind.template is not None}
+    known = {(kind.group, kind.name) for kind in KINDS if kind.templates}
     assert {(workload.kind.group, workload.kind.name) for workload in workloads()} == known
     assert {(shape.api_version.rpartition("/")[0], shape.kind) for shape in SHAPES} == known
 
