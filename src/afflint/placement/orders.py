@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Literal, NamedTuple
 
 from afflint.controllers.pod_maker import PodMaker
 from afflint.controllers.replicas import MOST_REPLICAS, pod_name
-from afflint.kube.selectors import matches
+from afflint.kube.selectors import Parsed
 from afflint.placement.arrangement import Arrangement
 from afflint.placement.survey import Survey, required
 from afflint.scheduler.cluster import Cluster
-from afflint.scheduler.node_ports import clash
-from afflint.scheduler.pods import Pod
+from afflint.scheduler.pods import Pod, Term
 
 Answer = Literal["placed", "impossible", "not decided"]
 
@@ -72,27 +72,44 @@ def coupled(survey: Survey) -> list[list[int]]:
             index = leader[index]
         return index
 
+    # Variants that have a constraint in common concern the same others: these are looked up once.
+    selected: dict[object, list[int]] = {}
     for variant in survey.variants:
-        pod = variant.pod
-        selecting = bool(required(pod.affinity) or required(pod.anti_affinity) or pod.hard_spread or pod.ports)
-        for other in survey.variants if selecting else ():
-            if find(other.workload) != find(variant.workload) and _concerns(survey, pod, other.pod):
-                leader[find(other.workload)] = find(variant.workload)
+        for asked, search in _selections(survey, variant.pod):
+            others = selected.get(asked)
+            if others is None:
+                others = selected[asked] = search()
+                joined = others
+            else:
+                joined = others[:1]
+            for number in joined:
+                leader[find(survey.variants[number].workload)] = find(variant.workload)
     groups: dict[int, list[int]] = {}
     for index in range(len(survey.makers)):
         groups.setdefault(find(index), []).append(index)
     return sorted(groups.values())
 
 
-def _concerns(survey: Survey, pod: Pod, other: Pod) -> bool:
-    """Whether a constraint of one pod looks at the other."""
-    if any(survey.selects(term, other) for term in (*required(pod.affinity), *required(pod.anti_affinity))):
-        return True
-    if any(matches(term.selector, other.labels) and survey.directory.covers(term, other.namespace) for term in required(pod.anti_affinity)):
-        return True
-    if clash(pod.ports, other.ports):
-        return True
-    return pod.namespace == other.namespace and any(matches(constraint.selector, other.labels) for constraint in pod.hard_spread)
+def _selections(survey: Survey, pod: Pod) -> Iterator[tuple[object, Callable[[], list[int]]]]:
+    """What the constraints of a pod look at: by constraint how to find the variants."""
+    for term in {*required(pod.affinity), *required(pod.anti_affinity)}:
+        yield term, partial(survey.members_of, term)
+    for term in required(pod.anti_affinity):
+        yield ("against", term), partial(_kept_away, survey, term)
+    for constraint in pod.hard_spread:
+        yield (pod.namespace, constraint.selector), partial(_counted, survey, pod.namespace, constraint.selector)
+    for port in pod.ports:
+        yield port, partial(survey.asking_for, port)
+
+
+def _kept_away(survey: Survey, term: Term) -> list[int]:
+    """The variants that an anti-affinity term of a running pod keeps away."""
+    return [number for number in survey.matched_by(term.selector) if survey.directory.covers(term, survey.variants[number].pod.namespace)]
+
+
+def _counted(survey: Survey, namespace: str, selector: Parsed) -> list[int]:
+    """The variants that a spread constraint counts."""
+    return [number for number in survey.matched_by(selector) if survey.variants[number].pod.namespace == namespace]
 
 
 def decide(survey: Survey, workloads: Sequence[int], steps: int = MOST_STEPS) -> Decision:
@@ -151,7 +168,7 @@ class _Search:
         keys = sorted(
             {term.key for pod in pods for term in (*required(pod.affinity), *required(pod.anti_affinity))}
             | {constraint.key for pod in pods for constraint in pod.hard_spread}
-            | {term.key for group in survey.groups for term in required(group.pod.anti_affinity)}
+            | {term.key for each in survey.standing for term in required(each.pod.anti_affinity)}
         )
         columns = []
         for key in keys:

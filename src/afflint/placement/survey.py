@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from afflint.controllers import replicas
 from afflint.controllers.pod_maker import PodMaker
 from afflint.findings import Path
-from afflint.kube.selectors import EVERYTHING, Malformed, Selector, matches
+from afflint.kube.selectors import EVERYTHING, Malformed, Parsed, Selector, matches
 from afflint.placement.rejections import Standing, standing_pods
 from afflint.scheduler.cluster import Cluster
+from afflint.scheduler.matching import LabelIndex
 from afflint.scheduler.node_fit import NodeFit
-from afflint.scheduler.node_ports import clash
+from afflint.scheduler.node_ports import HostPort, clash
 from afflint.scheduler.nodes import ITSELF
 from afflint.scheduler.pods import REQUIRED, Pod, SpreadConstraint, Term
 
@@ -43,11 +45,16 @@ class Limit(NamedTuple):
     spread: SpreadConstraint | None
 
 
-class _Group(NamedTuple):
-    """Running pods that are alike to every selector, with the nodes they run on."""
+@dataclass(slots=True, eq=False)
+class _Gathering:
+    """Required affinity terms, the variants that have them, and what is known of where their company can be."""
 
-    pod: Pod
-    nodes: Nodes
+    terms: tuple[Term, ...]
+    alone: bool
+    """Whether no running pod is such company anywhere: then pods that mean themselves may come first."""
+    members: list[int] = field(default_factory=list)
+    values: dict[str, set[str | None]] = field(default_factory=dict)
+    """By topology key the values where company can be."""
 
 
 class Survey:
@@ -63,28 +70,30 @@ class Survey:
         self.table = cluster.table
         self.directory = cluster.directory
         self.compiled = [replicas.compile_pods(maker, cluster) for maker in makers]
-        self.groups = self._groups()
         keys = self._mentioned_labels()
         self.variants = [variant for index in range(len(makers)) for variant in self._variants(index, keys)]
         self.variants_of: list[list[int]] = [[] for _ in makers]
         for number, variant in enumerate(self.variants):
             self.variants_of[variant.workload].append(number)
+        self._index = LabelIndex(variant.pod.labels for variant in self.variants)
+        self._by_port: dict[tuple[str, int], list[int]] = {}
+        for number, variant in enumerate(self.variants):
+            for port in dict.fromkeys((port.protocol, port.port) for port in variant.pod.ports):
+                self._by_port.setdefault(port, []).append(number)
         self._fits: dict[object, NodeFit] = {}
-        self._companions = [self._companions_of(variant.pod) for variant in self.variants]
+        self._shared: dict[Nodes, Nodes] = {}
+        self._unbarred: dict[object, Nodes] = {}
+        self._parts: dict[tuple[str, Nodes], Mapping[str | None, Nodes]] = {}
+        self._capacities: dict[tuple[Nodes, tuple[str, ...]], int] = {}
+        self._counted: dict[object, dict[str | None, int]] = {}
         self.reach = self._reach()
         """By variant the nodes that its pods can reach in some order of scheduling, at most."""
 
     # --- who is who ----------------------------------------------------------------------------------------------------
 
-    def _groups(self) -> list[_Group]:
-        found: dict[object, tuple[Pod, set[int]]] = {}
-        for pod, node in self.standing:
-            found.setdefault((pod.subject, pod.anti_affinity, pod.ports), (pod, set()))[1].add(self.table.numbers[node])
-        return [_Group(pod, frozenset(nodes)) for pod, nodes in found.values()]
-
     def _mentioned_labels(self) -> frozenset[str]:
         """The label keys that any selector asks about."""
-        pods = [group.pod for group in self.groups] + [compiled.template for compiled in self.compiled if compiled.template is not None]
+        pods = [each.pod for each in self.standing] + [compiled.template for compiled in self.compiled if compiled.template is not None]
         selectors = [term.selector for pod in pods for term in (*required(pod.affinity), *required(pod.anti_affinity))]
         parsed = [constraint.selector for pod in pods for constraint in pod.hard_spread]
         return frozenset(
@@ -97,7 +106,7 @@ class Survey:
             return [Variant(index, compiled.template, len(compiled.pods))] if compiled.template is not None and compiled.pods else []
         found: dict[object, list[Pod]] = {}
         for pod in compiled.pods:
-            seen = frozenset((key, pod.labels[key]) for key in keys if key in pod.labels)
+            seen = frozenset((key, value) for key, value in pod.labels.items() if key in keys)
             found.setdefault((seen, pod.affinity, pod.anti_affinity, pod.hard_spread), []).append(pod)
         # Replicas beyond those that are made are like the last that is.
         missing = maker.replicas - len(compiled.pods)
@@ -117,6 +126,20 @@ class Survey:
         names = self.directory.scope(term)
         return (names is None or other.namespace in names) and matches(term.selector, other.labels)
 
+    def members_of(self, term: Term) -> list[int]:
+        """The variants that a term of an incoming pod selects, by number."""
+        return [number for number in self._index.candidates(term.selector) if self.selects(term, self.variants[number].pod)]
+
+    def matched_by(self, selector: Parsed) -> list[int]:
+        """The variants that a selector matches in whatever namespace, by number."""
+        candidates = self._index.candidates(selector if isinstance(selector, Selector) else None)
+        return [number for number in candidates if matches(selector, self.variants[number].pod.labels)]
+
+    def asking_for(self, port: HostPort) -> list[int]:
+        """The variants that cannot share a node with a pod that takes a port of the host, by number."""
+        candidates = self._by_port.get((port.protocol, port.port), ())
+        return [number for number in candidates if clash((port,), self.variants[number].pod.ports)]
+
     def barred_keys(self, coming: Pod, running: Pod) -> frozenset[str]:
         """The topology keys over which a pod cannot join the domain of one that runs, through the anti-affinity of either or a port."""
         own = [term.key for term in required(coming.anti_affinity) if self.selects(term, running)]
@@ -134,71 +157,103 @@ class Survey:
 
     # --- where they can be ---------------------------------------------------------------------------------------------
 
-    def static(self, pod: Pod) -> set[int]:
+    def static(self, pod: Pod) -> Nodes:
         """The nodes that nothing rules out for good: neither the node itself, nor a pod that runs already."""
         if pod.malformed_terms or any(isinstance(constraint.selector, Malformed) for constraint in pod.hard_spread):
-            return set()
-        nodes = set(self.fit(pod).candidates)
-        for key in {constraint.key for constraint in pod.hard_spread} | {term.key for term in required(pod.affinity)}:
+            return frozenset()
+        keys = frozenset([constraint.key for constraint in pod.hard_spread] + [term.key for term in required(pod.affinity)])
+        nodes = self._unbarred.get((pod.rules, keys))
+        if nodes is None:
+            columns = [self.table.column(key) for key in keys]
+            fitting = [node for node in self.fit(pod).candidates if all(column[node] is not None for column in columns)]
+            nodes = self._unbarred[pod.rules, keys] = self._one(frozenset(fitting))
+        for key, taken in self.cluster.barred(pod).items():
             column = self.table.column(key)
-            nodes = {node for node in nodes if column[node] is not None}
-        for group in self.groups:
-            for key in self.barred_keys(pod, group.pod):
-                column = self.table.column(key)
-                taken = {column[node] for node in group.nodes} - {None}
-                if taken:
-                    nodes = {node for node in nodes if column[node] not in taken}
+            nodes = self._one(frozenset(node for node in nodes if column[node] not in taken))
         return nodes
 
-    def _companions_of(self, pod: Pod) -> tuple[list[int], frozenset[int], bool]:
-        """Whom the required pod affinity means: workloads' variants, the nodes of running pods, and whether the pod means itself."""
-        terms = required(pod.affinity)
-        if not terms:
-            return [], frozenset(), False
-        variants = [number for number, other in enumerate(self.variants) if all(self.selects(term, other.pod) for term in terms)]
-        nodes = frozenset(node for group in self.groups if all(self.selects(term, group.pod) for term in terms) for node in group.nodes)
-        return variants, nodes, all(self.selects(term, pod) for term in terms)
+    def _one(self, nodes: Nodes) -> Nodes:
+        """The same nodes: pods that can go to the same ones share a set, and what is computed from it."""
+        return self._shared.setdefault(nodes, nodes)
 
     def _reach(self) -> list[Nodes]:
         static = [self._start(variant) for variant in self.variants]
         # Pods reach nodes one after the other, each drawn by those before it: so the sets grow from nothing.
-        reach: list[set[int]] = [
-            nodes if not required(variant.pod.affinity) else set() for nodes, variant in zip(static, self.variants, strict=True)
-        ]
-        dependants: dict[int, list[int]] = {}
-        waiting = [number for number, variant in enumerate(self.variants) if required(variant.pod.affinity)]
-        for number in waiting:
-            for companion in self._companions[number][0]:
-                dependants.setdefault(companion, []).append(number)
+        reach: list[Nodes] = []
+        gatherings: dict[tuple[Term, ...], _Gathering] = {}
+        attended: dict[int, list[_Gathering]] = {}
+        for number, variant in enumerate(self.variants):
+            terms = required(variant.pod.affinity)
+            reach.append(frozenset() if terms else static[number])
+            if terms:
+                gathering = gatherings.get(terms)
+                if gathering is None:
+                    gathering = gatherings[terms] = self._gathering(terms)
+                    for companion in self._companions_of(terms):
+                        attended.setdefault(companion, []).append(gathering)
+                gathering.members.append(number)
+        for number, meetings in attended.items():
+            for gathering in meetings:
+                self._draw(gathering, reach[number])
+        waiting = list(gatherings.values())
         while waiting:
-            number = waiting.pop()
-            grown = self._drawn(number, static[number], reach)
-            if len(grown) > len(reach[number]):
-                reach[number] = grown
-                waiting += dependants.get(number, ())
-        return [frozenset(nodes) for nodes in reach]
+            gathering = waiting.pop()
+            for number in gathering.members:
+                grown = self._drawn(number, static[number], gathering)
+                if len(grown) > len(reach[number]):
+                    reach[number] = grown
+                    waiting += [other for other in attended.get(number, ()) if self._draw(other, grown)]
+        return reach
 
-    def _start(self, variant: Variant) -> set[int]:
+    def _companions_of(self, terms: tuple[Term, ...]) -> list[int]:
+        """Whom required pod affinity means among the workloads' pods."""
+        return [number for number in self.members_of(terms[0]) if all(self.selects(term, self.variants[number].pod) for term in terms[1:])]
+
+    def _gathering(self, terms: tuple[Term, ...]) -> _Gathering:
+        running = self.cluster.companions(terms)
+        columns = {term.key: self.table.column(term.key) for term in terms}
+        gathering = _Gathering(terms, not any(column[node] is not None for column in columns.values() for node in running))
+        self._draw(gathering, running)
+        return gathering
+
+    def _draw(self, gathering: _Gathering, nodes: Nodes) -> bool:
+        """Let company be on these nodes; whether that draws pods to values where there was none."""
+        new = False
+        for term in gathering.terms:
+            known = gathering.values.setdefault(term.key, set())
+            before = len(known)
+            known.update(self._values(term.key, nodes))
+            new = new or len(known) > before
+        return new
+
+    def _start(self, variant: Variant) -> Nodes:
         maker = self.makers[variant.workload]
         if maker.node_name and not maker.daemon:
             # Such pods bypass the scheduler.
-            return {self.table.numbers[maker.node_name]} if maker.node_name in self.table.numbers else set()
+            return frozenset((self.table.numbers[maker.node_name],)) if maker.node_name in self.table.numbers else frozenset()
         return self.static(variant.pod)
 
-    def _drawn(self, number: int, static: set[int], reach: list[set[int]]) -> set[int]:
+    def _drawn(self, number: int, static: Nodes, gathering: _Gathering) -> Nodes:
         """The nodes where the required affinity can be met, as far as is known yet."""
-        terms = required(self.variants[number].pod.affinity)
-        companions, running, itself = self._companions[number]
-        sources = running.union(*[reach[companion] for companion in companions])
-        nodes = static
-        for term in terms:
-            column = self.table.column(term.key)
-            values = {column[node] for node in sources} - {None}
-            nodes = {node for node in nodes if column[node] in values}
-        keys = {term.key for term in terms}
-        if itself and not any(self.table.column(key)[node] is not None for key in keys for node in running):
-            return static | nodes
-        return nodes
+        pod = self.variants[number].pod
+        if gathering.alone and all(self.selects(term, pod) for term in gathering.terms):
+            return static
+        columns = [(self.table.column(key), values) for key, values in gathering.values.items()]
+        return self._one(frozenset(node for node in static if all(column[node] in values for column, values in columns)))
+
+    def _split(self, key: str, nodes: Nodes) -> Mapping[str | None, Nodes]:
+        """The nodes by their value of a label, None for those that lack it."""
+        found = self._parts.get((key, nodes))
+        if found is None:
+            column = self.table.column(key)
+            members: dict[str | None, list[int]] = {}
+            for node in nodes:
+                members.setdefault(column[node], []).append(node)
+            found = self._parts[key, nodes] = {value: self._one(frozenset(numbers)) for value, numbers in members.items()}
+        return found
+
+    def _values(self, key: str, nodes: Nodes) -> Collection[str]:
+        return [value for value in self._split(key, nodes) if value is not None]
 
     # --- how many fit --------------------------------------------------------------------------------------------------
 
@@ -208,7 +263,7 @@ class Survey:
 
     def nodes_of(self, workload: int) -> Nodes:
         """The nodes that any pod of a workload can reach."""
-        return frozenset().union(*[self.reach[number] for number in self.variants_of[workload]])
+        return self._one(frozenset().union(*{self.reach[number] for number in self.variants_of[workload]}))
 
     def limit(self, workload: int, nodes: Nodes, members: Sequence[Variant] | None = None) -> Limit | None:
         """The tightest bound on how many of the pods fit on these nodes; None when nothing bounds them.
@@ -241,10 +296,9 @@ class Survey:
         rest = tuple([key for key in keys if key != ITSELF])
         return next((some for some in (rest, (ITSELF,)) if self.capacity(nodes, some) == most), keys)
 
-    def values(self, key: str, nodes: Collection[int]) -> tuple[str, ...]:
+    def values(self, key: str, nodes: Nodes) -> tuple[str, ...]:
         """The values of a label on these nodes."""
-        column = self.table.column(key)
-        return tuple(sorted({value for node in nodes if (value := column[node]) is not None}))
+        return tuple(sorted(self._values(key, nodes)))
 
     def _shared_exclusion(self, members: Sequence[Variant]) -> tuple[str, ...]:
         """The keys over which no two of these pods can share a domain."""
@@ -259,8 +313,14 @@ class Survey:
                     return ()
         return tuple(sorted(shared or ()))
 
-    def capacity(self, nodes: Collection[int], keys: Sequence[str]) -> int:
+    def capacity(self, nodes: Nodes, keys: tuple[str, ...]) -> int:
         """How many pods that keep apart over each of these keys fit on the nodes. Exact for one key and two, a bound for more."""
+        most = self._capacities.get((nodes, keys))
+        if most is None:
+            most = self._capacities[nodes, keys] = self._capacity(nodes, keys)
+        return most
+
+    def _capacity(self, nodes: Nodes, keys: tuple[str, ...]) -> int:
         columns = {key: self.table.column(key) for key in keys}
         if any(all(column[node] is None for column in columns.values()) for node in nodes):
             return UNLIMITED
@@ -277,24 +337,19 @@ class Survey:
                 most = min(most, _matching({(valued[one][node], valued[other][node]) for node in nodes}))
         return most
 
-    def _spread_limit(self, workload: int, constraint: SpreadConstraint, pod: Pod, nodes: Nodes, keys: Sequence[str]) -> int:
+    def _spread_limit(self, workload: int, constraint: SpreadConstraint, pod: Pod, nodes: Nodes, keys: tuple[str, ...]) -> int:
         """How many pods a hard spread constraint lets in: no domain may exceed the emptiest, filled as far as it can be, by maxSkew."""
         spread_keys = tuple([each.key for each in pod.hard_spread])
         members, domains = self.fit(pod).domains(constraint, spread_keys)
         column = self.table.column(constraint.key)
         counts = dict(domains)
-        for each in self.standing:
-            number = self.table.numbers[each.node]
-            if members[number] and self._counts(constraint, pod, each.pod):
-                counts[column[number]] += 1
-        reached: dict[str | None, set[int]] = {value: set() for value in counts}
-        for node in nodes:
-            if column[node] not in reached:
-                return UNLIMITED
-            reached[column[node]].add(node)
-        rooms = {
-            value: self.capacity(inside, keys) if keys and inside else (UNLIMITED if inside else 0) for value, inside in reached.items()
-        }
+        for node, count in self.cluster.matched(constraint, pod.namespace).items():
+            if members[node]:
+                counts[column[node]] += count
+        reached = self._split(constraint.key, nodes)
+        if not reached.keys() <= counts.keys():
+            return UNLIMITED
+        rooms = {value: (self.capacity(reached[value], keys) if keys else UNLIMITED) if value in reached else 0 for value in counts}
         least = 0
         if len(counts) >= constraint.min_domains:
             others = self._others_counted(workload, constraint, pod)
@@ -304,18 +359,22 @@ class Survey:
         total = sum(min(rooms[value], max(0, top - counts[value])) for value in counts)
         return min(total, UNLIMITED)
 
-    def _counts(self, constraint: SpreadConstraint, pod: Pod, other: Pod) -> bool:
-        if other.namespace != pod.namespace or constraint.selector == EVERYTHING:
-            return False
-        return matches(constraint.selector, other.labels)
-
     def _others_counted(self, workload: int, constraint: SpreadConstraint, pod: Pod) -> dict[str | None, int]:
         """By domain how many pods of other workloads the constraint may come to count there."""
-        column = self.table.column(constraint.key)
+        asked = (constraint.key, constraint.selector, pod.namespace)
+        everybody = self._counted.get(asked)
+        if everybody is None:
+            everybody = self._counted[asked] = self._possible(constraint, pod, self.matched_by(constraint.selector))
+        mine = self._possible(constraint, pod, self.variants_of[workload])
+        return {value: count - mine.get(value, 0) for value, count in everybody.items()}
+
+    def _possible(self, constraint: SpreadConstraint, pod: Pod, numbers: Iterable[int]) -> dict[str | None, int]:
+        """By domain how many pods of these variants the constraint may come to count there."""
         found: dict[str | None, int] = {}
-        for number, other in enumerate(self.variants):
-            if other.workload != workload and self._counts(constraint, pod, other.pod):
-                for value in {column[node] for node in self.reach[number]}:
+        for number in numbers if constraint.selector != EVERYTHING else ():
+            other = self.variants[number]
+            if other.pod.namespace == pod.namespace and matches(constraint.selector, other.pod.labels):
+                for value in self._split(constraint.key, self.reach[number]):
                     found[value] = found.get(value, 0) + other.number
         return found
 

@@ -13,9 +13,9 @@ from afflint.scheduler.namespaces import Directory
 from afflint.scheduler.node_fit import NODE_AFFINITY, TAINT_TOLERATION, NodeFit
 from afflint.scheduler.node_ports import NODE_PORTS
 from afflint.scheduler.node_resources import NODE_RESOURCES_FIT, Shortage
-from afflint.scheduler.nodes import Node, NodeTable, read_node
-from afflint.scheduler.occupancy import MatchTables, Occupancy
-from afflint.scheduler.pods import NodeRules, Pod, Preference, read_pod
+from afflint.scheduler.nodes import ITSELF, Node, NodeTable, read_node
+from afflint.scheduler.occupancy import MatchTables, Occupancy, Tally
+from afflint.scheduler.pods import NodeRules, Pod, Preference, SpreadConstraint, Term, read_pod
 from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
 
 WEIGHTS = {TAINT_TOLERATION: 3, NODE_AFFINITY: 2, POD_TOPOLOGY_SPREAD: 2, INTER_POD_AFFINITY: 2}
@@ -234,6 +234,20 @@ class Cluster:
     def shortages(self, pod: Mapping[str, object] | Pod, node: str) -> list[Shortage]:
         """What a node has too little of to take the pod beside those that run there; nothing where resources are left out."""
         return node_resources.shortages(self._number(node), self._compiled(pod).requests, self._table, self._occupancy)
+
+    def barred(self, pod: Pod) -> dict[str, set[str | None]]:
+        """By topology key the values where the pod cannot go for anti-affinity, its own or that of pods that run, or for taken ports."""
+        found = interpod_affinity.barred(pod, self._table, self._occupancy)
+        taken: set[str | None] = {self._table.names[node] for node in node_ports.taken(pod.ports, self._occupancy)}
+        return {**found, ITSELF: taken} if taken else found
+
+    def companions(self, terms: tuple[Term, ...]) -> frozenset[int]:
+        """The numbers of the nodes where pods run that match all of these required affinity terms of an incoming pod."""
+        return frozenset(self._occupancy.matching_terms(*terms))
+
+    def matched(self, constraint: SpreadConstraint, namespace: str) -> Tally:
+        """How many pods that a spread constraint of an incoming pod counts run on each node, by its number."""
+        return self._occupancy.matching_selector(constraint.selector, namespace)
 
     def read(self, pod: object) -> Pod:
         """A Pod object as this cluster looks at pods: with what it requests if resources count. Raises InventoryError."""

@@ -22,17 +22,22 @@ def admitted(candidates: list[int], pod: Pod, table: NodeTable, occupancy: Occup
         return []
     if pod.affinity:
         candidates = _drawn(candidates, pod, pod.affinity, table, occupancy, directory)
-    kept_away: dict[str, set[str | None]] = {}
-    for term in pod.anti_affinity:
-        kept_away.setdefault(term.key, set()).update(_values(table, term.key, occupancy.matching_terms(term)))
-    for term, tally in occupancy.forbidding(pod.subject):
-        kept_away.setdefault(term.key, set()).update(_values(table, term.key, tally))
-    for key, values in kept_away.items():
-        values.discard(None)  # neither a running pod nor a node without the key takes part
-        if values:
-            column = table.column(key)
-            candidates = [node for node in candidates if column[node] not in values]
+    for key, values in barred(pod, table, occupancy).items():
+        column = table.column(key)
+        candidates = [node for node in candidates if column[node] not in values]
     return candidates
+
+
+def barred(pod: Pod, table: NodeTable, occupancy: Occupancy) -> dict[str, set[str | None]]:
+    """By topology key the values that required anti-affinity rules out: the pod's own, or that of running pods."""
+    found: dict[str, set[str | None]] = {}
+    for term in () if isinstance(pod.anti_affinity, Malformed) else pod.anti_affinity:
+        found.setdefault(term.key, set()).update(_values(table, term.key, occupancy.matching_terms(term)))
+    for term, tally in occupancy.forbidding(pod.subject):
+        found.setdefault(term.key, set()).update(_values(table, term.key, tally))
+    for values in found.values():
+        values.discard(None)  # neither a running pod nor a node without the key takes part
+    return {key: values for key, values in found.items() if values}
 
 
 def _drawn(

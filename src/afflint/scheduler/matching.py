@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from afflint.kube.selectors import Selector, matches
@@ -34,6 +34,29 @@ def anchors(selector: Selector | None) -> tuple[Label, ...] | None:
             if requirement.operator == "In":
                 return tuple((requirement.key, value) for value in dict.fromkeys(requirement.values))
     return None
+
+
+class LabelIndex:
+    """Numbered sets of labels, by each label: whom a selector may match is looked up, not searched for."""
+
+    __slots__ = ("_all", "_by_label")
+
+    def __init__(self, labels: Iterable[Mapping[str, str]]) -> None:
+        self._by_label: dict[Label, list[int]] = {}
+        count = 0
+        for number, each in enumerate(labels):
+            count = number + 1
+            for label in each.items():
+                self._by_label.setdefault(label, []).append(number)
+        self._all = range(count)
+
+    def candidates(self, selector: Selector | None) -> Sequence[int]:
+        """The numbers of those that the selector can match at all, each once. Whether it does is for ``matches`` to say."""
+        labels = anchors(selector)
+        if labels is None:
+            return () if selector is None else self._all
+        # The labels have one key in common, of which everybody has one value.
+        return [number for label in labels for number in self._by_label.get(label, ())]
 
 
 class MatchTable(Generic[S]):

@@ -63,7 +63,12 @@ def clash(one: Iterable[HostPort], other: Iterable[HostPort]) -> bool:
     )
 
 
+def taken(ports: tuple[HostPort, ...], occupancy: Occupancy) -> set[int]:
+    """The nodes on which any of the ports is in use."""
+    return {node for port in ports for tally in occupancy.on_port(port) for node in tally}
+
+
 def admitted(nodes: list[int], ports: tuple[HostPort, ...], occupancy: Occupancy) -> list[int]:
     """Those of the nodes on which all of the ports are free; the same list if that is all of them."""
-    taken = {node for port in ports for tally in occupancy.on_port(port) for node in tally}
-    return nodes if taken.isdisjoint(nodes) else [node for node in nodes if node not in taken]
+    in_use = taken(ports, occupancy)
+    return nodes if in_use.isdisjoint(nodes) else [node for node in nodes if node not in in_use]
