@@ -287,12 +287,13 @@ def naive_requests(spec: Object) -> dict[str, int]:
     return found
 
 
+@settings(deadline=None)
 @given(specs)
 def test_requests_are_the_most_in_use_at_any_time(spec: Object) -> None:
     assert requests(**spec) == naive_requests(spec)
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(lists, min_size=1, max_size=4), st.lists(st.tuples(specs, st.integers(0, 3)), max_size=8), specs)
 def test_the_filter_is_adding_up_and_comparing(have: list[Object], run: list[tuple[Object, int]], spec: Object) -> None:
     nodes = [{**node(f"n{number}"), "status": {"allocatable": listed}} for number, listed in enumerate(have)]
