@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from afflint.kube.selectors import AnyOf, Malformed
 from afflint.scheduler import interpod_affinity, node_ports, node_resources, topology_spread
+from afflint.scheduler.alike import NOBODY, Classes, Picked
 from afflint.scheduler.decoding import refuse
 from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY
 from afflint.scheduler.namespaces import Directory
@@ -15,11 +17,14 @@ from afflint.scheduler.node_ports import NODE_PORTS
 from afflint.scheduler.node_resources import NODE_RESOURCES_FIT, Shortage
 from afflint.scheduler.nodes import ITSELF, Node, NodeTable, read_node
 from afflint.scheduler.occupancy import MatchTables, Occupancy, Tally
-from afflint.scheduler.pods import NodeRules, Pod, Preference, SpreadConstraint, Term, read_pod
-from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
+from afflint.scheduler.pods import NodeRules, Pod, Preference, SpreadConstraint, Term, but_for_the_name, read_pod
+from afflint.scheduler.topology_spread import HOSTNAME, POD_TOPOLOGY_SPREAD
 
 WEIGHTS = {TAINT_TOLERATION: 3, NODE_AFFINITY: 2, POD_TOPOLOGY_SPREAD: 2, INTER_POD_AFFINITY: 2}
 """What each plugin's score counts in the total, in the scheduler's default configuration."""
+
+_DYNAMIC_FILTERS = (NODE_PORTS, NODE_RESOURCES_FIT, POD_TOPOLOGY_SPREAD, INTER_POD_AFFINITY)
+"""The filters that look at what runs on the nodes, in their order."""
 
 # Replicas share a fit, and they come one after the other; the pods of a daemon set have one each, of the size of the cluster.
 _REMEMBERED_FITS = 1000
@@ -67,9 +72,10 @@ class Run(NamedTuple):
 
 
 class _Filtered(NamedTuple):
-    """The numbers of the nodes that are left after each stage of the filters."""
+    """What the filters say of the nodes picked from among those that are alike to the pod: which are left after each stage."""
 
     fit: NodeFit
+    picked: Picked
     unused: list[int]
     """Where no port that the pod asks for is in use."""
     roomy: list[int]
@@ -95,7 +101,7 @@ class Cluster:
     Raises InventoryError for objects that cannot be what they stand for.
     """
 
-    __slots__ = ("_fits", "_occupancy", "_preferences", "_resources", "_table", "_tables")
+    __slots__ = ("_classes", "_fits", "_occupancy", "_preferences", "_resources", "_table", "_tables")
 
     def __init__(
         self,
@@ -123,6 +129,7 @@ class Cluster:
         self._occupancy = Occupancy(tables)
         self._fits: dict[NodeRules, NodeFit] = {}
         self._preferences: dict[tuple[Preference, ...], list[int]] = {}
+        self._classes: dict[object, Classes] = {}
 
     # --- what is there -------------------------------------------------------------------------------------------------
 
@@ -171,7 +178,7 @@ class Cluster:
         other = Cluster.__new__(Cluster)
         other._start(self._table, self._tables, self._resources)
         other._occupancy = self._occupancy.copy()
-        other._fits, other._preferences = self._fits, self._preferences
+        other._fits, other._preferences, other._classes = self._fits, self._preferences, self._classes
         return other
 
     def without(self, nodes: Iterable[str]) -> Cluster:
@@ -206,30 +213,32 @@ class Cluster:
         filtered = self._filter(compiled)
         if filtered.error is not None:
             return Verdict({}, {}, {}, {}, filtered.error)
-        names = self._table.names
+        names, picked = self._table.names, filtered.picked
+        left = picked.all(filtered.feasible)
         feasible = dict.fromkeys(names, False)
-        for node in filtered.feasible:
+        for node in left:
             feasible[names[node]] = True
-        reason = self._reasons(filtered)
-        if not filtered.feasible:
+        reason = {name: plugin for name, plugin in zip(names, self._reasons(filtered), strict=True) if plugin is not None}
+        if not left:
             return Verdict(feasible, reason, {}, {})
         scored = self._score(compiled, filtered)
         if scored.error is not None:
             return Verdict(feasible, reason, {}, {}, scored.error)
-        rated = [names[node] for node in filtered.feasible]
-        scores = {plugin: dict(zip(rated, values, strict=True)) for plugin, values in scored.scores.items()}
-        return Verdict(feasible, reason, scores, dict(zip(rated, scored.total, strict=True)))
+        rated = {other: place for place, node in enumerate(filtered.feasible) for other in picked.alike(node)}
+        scores = {plugin: {names[node]: values[rated[node]] for node in left} for plugin, values in scored.scores.items()}
+        return Verdict(feasible, reason, scores, {names[node]: scored.total[rated[node]] for node in left})
 
     def feasible_nodes(self, pod: Mapping[str, object] | Pod) -> list[str]:
         """The nodes where the pod can go now, in the order of their names; none if the scheduler fails on the pod."""
-        return [self._table.names[node] for node in self._filter(self._compiled(pod)).feasible]
+        filtered = self._filter(self._compiled(pod), scoring=False)
+        return [self._table.names[node] for node in filtered.picked.all(filtered.feasible)]
 
-    def schedule(self, pods: Iterable[Mapping[str, object] | Pod]) -> Run:
+    def schedule(self, pods: Iterable[Mapping[str, object] | Pod], *, ties: bool = True) -> Run:
         """Put pods on nodes in their order, each on the best node (the smallest name if several tie), then retry the pending ones.
 
-        This cluster stays as it is; the run holds the changed copy.
+        This cluster stays as it is; the run holds the changed copy. Without ``ties`` it does not tell which nodes tied.
         """
-        return _Schedule(self.copy(), [self._compiled(pod) for pod in pods]).run()
+        return _Schedule(self.copy(), [self._compiled(pod) for pod in pods], ties).run()
 
     def shortages(self, pod: Mapping[str, object] | Pod, node: str) -> list[Shortage]:
         """What a node has too little of to take the pod beside those that run there; nothing where resources are left out."""
@@ -263,23 +272,57 @@ class Cluster:
 
     # --- how they are answered -----------------------------------------------------------------------------------------
 
-    def _filter(self, pod: Pod) -> _Filtered:
+    def _filter(self, pod: Pod, *, scoring: bool = True) -> _Filtered:
         fit = self._fit(pod.rules)
         if pod.rules.named is not None and not pod.rules.named:
-            return _Filtered(fit, [], [], [], [], everywhere=NODE_AFFINITY)
+            return _Filtered(fit, NOBODY, [], [], [], [], everywhere=NODE_AFFINITY)
         if topology_spread.unparsable(pod.hard_spread):
-            return _Filtered(fit, [], [], [], [], error=f"PreFilter {POD_TOPOLOGY_SPREAD}")
+            return _Filtered(fit, NOBODY, [], [], [], [], error=f"PreFilter {POD_TOPOLOGY_SPREAD}")
         if pod.malformed_terms:
-            return _Filtered(fit, [], [], [], [], everywhere=INTER_POD_AFFINITY)
-        unused = node_ports.admitted(fit.candidates, pod.ports, self._occupancy) if pod.ports else fit.candidates
-        roomy = unused
+            return _Filtered(fit, NOBODY, [], [], [], [], everywhere=INTER_POD_AFFINITY)
+        picked = self._picked(pod, fit, scoring)
+        roomy = unused = node_ports.admitted(picked.nodes, pod.ports, self._occupancy) if pod.ports else picked.nodes
         if pod.requests:
             roomy = node_resources.admitted(roomy, pod.requests, self._table, self._occupancy)
         spread = roomy
         if pod.hard_spread:
             spread = topology_spread.admitted(spread, pod, fit, self._table, self._occupancy)
         feasible = interpod_affinity.admitted(spread, pod, self._table, self._occupancy, self.directory)
-        return _Filtered(fit, unused, roomy, spread, feasible)
+        return _Filtered(fit, picked, unused, roomy, spread, feasible)
+
+    def _picked(self, pod: Pod, fit: NodeFit, scoring: bool) -> Picked:
+        """Of the nodes that the pod fits as such, one of all that nothing tells apart which its filters (and scores) look at."""
+        table, occupancy = self._table, self._occupancy
+        keys: set[str] = set()
+        touched: set[int] = set()
+        spread = (*pod.hard_spread, *(self._soft_spread(pod) if scoring else ()))
+        looked_at = chain(topology_spread.looked_at(spread, pod, occupancy), interpod_affinity.looked_at(pod, occupancy, scoring=scoring))
+        for key, tally in looked_at:
+            keys.add(key)
+            # Spread over hosts scores by node, whatever its label says.
+            if tally and (key == HOSTNAME or table.marks(key)[1]):
+                touched.update(tally)
+        for resource, _ in pod.requests:
+            touched.update(occupancy.used(resource))
+        touched |= node_ports.taken(pod.ports, occupancy)
+        return self._classes_of(pod, fit, frozenset(keys)).pick(touched)
+
+    def _classes_of(self, pod: Pod, fit: NodeFit, keys: frozenset[str]) -> Classes:
+        asked = (pod.rules, pod.preferences, keys, tuple([resource for resource, _ in pod.requests]))
+        classes = self._classes.get(asked)
+        if classes is None:
+            if len(self._classes) >= _REMEMBERED_FITS:
+                self._classes.clear()
+            columns: list[Sequence[object]] = [fit.unpreferred, *[self._table.marks(key)[0] for key in keys]]
+            columns += [self._table.amounts(resource) for resource, _ in pod.requests]
+            if pod.preferences is not None and not isinstance(pod.preferences, Malformed):
+                columns.append(self._preference(pod.preferences))
+            classes = self._classes[asked] = Classes(fit.candidates, columns)
+        return classes
+
+    def _soft_spread(self, pod: Pod) -> tuple[SpreadConstraint, ...]:
+        """The constraints that score: the pod's own, or for a pod without any those of the scheduler's defaults."""
+        return pod.soft_spread if pod.has_spread else topology_spread.default_constraints(self.directory.default_selector(pod))
 
     def _fit(self, rules: NodeRules) -> NodeFit:
         fit = self._fits.get(rules)
@@ -289,30 +332,23 @@ class Cluster:
             fit = self._fits[rules] = NodeFit(rules, self._table)
         return fit
 
-    def _reasons(self, filtered: _Filtered) -> dict[str, str]:
-        names = self._table.names
+    def _reasons(self, filtered: _Filtered) -> list[str | None]:
+        """For each node the plugin that rejects it first."""
         if filtered.everywhere is not None:
-            return dict.fromkeys(names, filtered.everywhere)
+            return [filtered.everywhere] * len(self._table.names)
         rejections = filtered.fit.rejections.copy()
-        if filtered.unused is not filtered.fit.candidates:
-            for node in set(filtered.fit.candidates).difference(filtered.unused):
-                rejections[node] = NODE_PORTS
-        if filtered.roomy is not filtered.unused:
-            for node in set(filtered.unused).difference(filtered.roomy):
-                rejections[node] = NODE_RESOURCES_FIT
-        for node in set(filtered.roomy).difference(filtered.spread):
-            rejections[node] = POD_TOPOLOGY_SPREAD
-        for node in set(filtered.spread).difference(filtered.feasible):
-            rejections[node] = INTER_POD_AFFINITY
-        return {name: plugin for name, plugin in zip(names, rejections, strict=True) if plugin is not None}
+        stages = (filtered.picked.nodes, filtered.unused, filtered.roomy, filtered.spread, filtered.feasible)
+        for plugin, before, after in zip(_DYNAMIC_FILTERS, stages, stages[1:], strict=False):
+            if len(after) < len(before):
+                for node in filtered.picked.all(set(before).difference(after)):
+                    rejections[node] = plugin
+        return rejections
 
     def _score(self, pod: Pod, filtered: _Filtered) -> _Scored:
-        """How the feasible nodes rate, in their order."""
+        """How the feasible ones of the picked nodes rate, in their order."""
         if isinstance(pod.preferences, Malformed):
             return _Scored({}, [], f"PreScore {NODE_AFFINITY}")
-        spread = pod.soft_spread
-        if not pod.has_spread:
-            spread = topology_spread.default_constraints(self.directory.default_selector(pod))
+        spread = self._soft_spread(pod)
         if topology_spread.unparsable(spread):
             return _Scored({}, [], f"PreScore {POD_TOPOLOGY_SPREAD}")
         feasible = filtered.feasible
@@ -321,7 +357,9 @@ class Cluster:
             preference = self._preference(pod.preferences)
             scores[NODE_AFFINITY] = _most_best([preference[node] for node in feasible])
         if spread:
-            scores[POD_TOPOLOGY_SPREAD] = topology_spread.scores(feasible, spread, pod, filtered.fit, self._table, self._occupancy)
+            scores[POD_TOPOLOGY_SPREAD] = topology_spread.scores(
+                feasible, spread, pod, filtered.fit, self._table, self._occupancy, filtered.picked
+            )
         drawn = interpod_affinity.scores(feasible, pod, self._table, self._occupancy)
         if drawn is not None:
             scores[INTER_POD_AFFINITY] = drawn
@@ -355,13 +393,17 @@ def _most_best(raw: list[int]) -> list[int]:
 class _Schedule:
     """One run of the scheduler over pods in their order."""
 
-    def __init__(self, cluster: Cluster, pods: list[Pod]) -> None:
+    def __init__(self, cluster: Cluster, pods: list[Pod], ties: bool) -> None:
         self.cluster = cluster
         self.pods = dict(zip(_run_names(pods), pods, strict=True))
+        self.ties = ties
         self.placements: dict[str, str] = {}
         self.unschedulable: dict[str, dict[str, str]] = {}
         self.best: dict[str, tuple[str, ...]] = {}
         self.errors: dict[str, str] = {}
+        # Nothing changes for a pending pod until one is placed, and pods that differ by name alone fail alike.
+        self.failed: dict[object, tuple[int, dict[str, str], str | None]] = {}
+        self.reasons: dict[tuple[str | None, ...], dict[str, str]] = {}
 
     def run(self) -> Run:
         self._round(list(self.pods))
@@ -381,26 +423,55 @@ class _Schedule:
         return len(self.placements) > before
 
     def _try(self, name: str, pod: Pod) -> None:
-        cluster, names = self.cluster, self.cluster._table.names
-        filtered = cluster._filter(pod)
-        feasible, error = filtered.feasible, filtered.error
-        best = feasible
+        cluster = self.cluster
+        kind = but_for_the_name(pod) if self.failed else None
+        placed, reasons, error = self.failed.get(kind, _NEVER)
+        if placed != len(self.placements):
+            filtered = cluster._filter(pod)
+            best, error = self._best(pod, filtered)
+            if best:
+                self._place(name, pod, best, filtered.picked, error)
+                return
+            reasons = {} if filtered.error is not None else self._shared(cluster._reasons(filtered))
+            self.failed[kind or but_for_the_name(pod)] = len(self.placements), reasons, error
+        self.unschedulable[name] = reasons
+        self._note(name, error)
+
+    def _best(self, pod: Pod, filtered: _Filtered) -> tuple[list[int], str | None]:
+        """The best of the picked nodes, and why the scheduler fails on the pod."""
+        feasible = filtered.feasible
         # The scheduler does not score a single node, so nothing that goes wrong in scoring keeps the pod from it.
-        if len(feasible) > 1:
-            scored = cluster._score(pod, filtered)
-            error = scored.error
-            most = max(scored.total, default=0)
-            best = [node for node, total in zip(feasible, scored.total, strict=False) if total == most]
+        if filtered.picked.count(feasible) <= 1:
+            return feasible, filtered.error
+        scored = self.cluster._score(pod, filtered)
+        most = max(scored.total, default=0)
+        return [node for node, total in zip(feasible, scored.total, strict=False) if total == most], scored.error
+
+    def _place(self, name: str, pod: Pod, best: list[int], picked: Picked, error: str | None) -> None:
+        names = self.cluster._table.names
+        # Each of the picked nodes is the first of those it stands for.
+        self.cluster._occupancy.bind(pod, best[0])
+        self.unschedulable.pop(name, None)
+        self.placements[name] = names[best[0]]
+        if self.ties:
+            self.best[name] = tuple([names[node] for node in picked.all(best)])
+        self._note(name, error)
+
+    def _note(self, name: str, error: str | None) -> None:
         self.errors.pop(name, None)
         if error is not None:
             self.errors[name] = error
-        if not best:
-            self.unschedulable[name] = {} if filtered.error is not None else cluster._reasons(filtered)
-            return
-        cluster._occupancy.bind(pod, best[0])
-        self.unschedulable.pop(name, None)
-        self.placements[name] = names[best[0]]
-        self.best[name] = tuple([names[node] for node in best])
+
+    def _shared(self, plugins: list[str | None]) -> dict[str, str]:
+        """The plugin that rejected each node by its name; pods that are rejected alike share the answer."""
+        asked = tuple(plugins)
+        if asked not in self.reasons:
+            names = self.cluster._table.names
+            self.reasons[asked] = {name: plugin for name, plugin in zip(names, plugins, strict=True) if plugin is not None}
+        return self.reasons[asked]
+
+
+_NEVER: tuple[int, dict[str, str], str | None] = (-1, {}, None)
 
 
 def _run_names(pods: list[Pod]) -> list[str]:

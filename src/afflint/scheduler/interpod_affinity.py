@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from afflint.kube.selectors import Malformed, matches
 from afflint.scheduler.namespaces import Directory
@@ -14,6 +14,26 @@ INTER_POD_AFFINITY = "InterPodAffinity"
 
 Pull = dict[str, dict[str | None, int]]
 """By topology key and value, how much running pods draw a pod there (or, below zero, repel it)."""
+
+
+def looked_at(pod: Pod, occupancy: Occupancy, *, scoring: bool) -> Iterator[tuple[str, Tally]]:
+    """The topology keys that the pod's terms, and those of running pods that select it, read, each with the pods that they count."""
+    affinity, anti_affinity = pod.affinity, pod.anti_affinity
+    if affinity and not isinstance(affinity, Malformed):
+        companions = occupancy.matching_terms(*affinity)
+        for term in affinity:
+            yield term.key, companions
+    if not isinstance(anti_affinity, Malformed):
+        for term in anti_affinity:
+            yield term.key, occupancy.matching_terms(term)
+    for term, tally in occupancy.forbidding(pod.subject):
+        yield term.key, tally
+    if scoring:
+        for terms in (pod.preferred_affinity, pod.preferred_anti_affinity):
+            for weighted in () if isinstance(terms, Malformed) else terms:
+                yield weighted.term.key, occupancy.matching_terms(weighted.term)
+        for weighted, tally in occupancy.drawing(pod.subject):
+            yield weighted.term.key, tally
 
 
 def admitted(candidates: list[int], pod: Pod, table: NodeTable, occupancy: Occupancy, directory: Directory) -> list[int]:

@@ -58,7 +58,7 @@ class NodeTable:
     decided once per class of nodes that agree on these labels.
     """
 
-    __slots__ = ("_amounts", "_columns", "names", "nodes", "numbers", "taint_classes", "taint_rows")
+    __slots__ = ("_amounts", "_columns", "_marks", "names", "nodes", "numbers", "taint_classes", "taint_rows")
 
     def __init__(self, nodes: Iterable[Node]) -> None:
         self.nodes = sorted(nodes, key=lambda node: node.name)
@@ -69,6 +69,7 @@ class NodeTable:
             refuse(f"Node {twice!r}", "is there twice")
         self._columns: dict[str, Column] = {ITSELF: [*self.names]}
         self._amounts: dict[str, list[int | None]] = {}
+        self._marks: dict[str, tuple[list[str | bool | None], bool]] = {}
         classes: dict[tuple[tuple[Taint, ...], bool], int] = {}
         self.taint_rows = [classes.setdefault((node.taints, node.unschedulable), len(classes)) for node in self.nodes]
         """For each node the class of nodes with the same taints and the same ``unschedulable``; see ``taint_classes``."""
@@ -80,6 +81,22 @@ class NodeTable:
         if column is None:
             column = self._columns[key] = [node.labels.get(key) for node in self.nodes]
         return column
+
+    def marks(self, key: str) -> tuple[list[str | bool | None], bool]:
+        """A column with True for the values that one node alone has, such as host names, and whether there are any.
+
+        To constraints such nodes are all alike, as far as none of the pods that they count runs there.
+        """
+        marked = self._marks.get(key)
+        if marked is None:
+            column = self.column(key)
+            times: dict[str | None, int] = {}
+            for value in column:
+                times[value] = times.get(value, 0) + 1
+            # The empty value stays: scores of topology spread take an absent label for it.
+            marks: list[str | bool | None] = [True if value and times[value] == 1 else value for value in column]
+            marked = self._marks[key] = marks, True in marks
+        return marked
 
     def amounts(self, resource: str) -> list[int | None]:
         """How much of a resource every node has for pods, None where that is not known.

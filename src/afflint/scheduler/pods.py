@@ -115,6 +115,11 @@ class Pod(NamedTuple):
         return any(isinstance(listed, Malformed) for listed in lists)
 
 
+def but_for_the_name(pod: Pod) -> tuple[object, ...]:
+    """Everything about a pod that filters and scores read: pods that agree in it go to the same nodes."""
+    return (pod.subject, pod.controller, pod.rules, pod.preferences, pod.has_spread, *pod[9:])
+
+
 def read_pod(data: object, *, resources: bool = False) -> Pod:
     """A Pod object as parsed from YAML or JSON, with what it requests if resources count.
 

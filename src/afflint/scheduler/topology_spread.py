@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import log
 
 from afflint.kube.selectors import EVERYTHING, Malformed, Selector, matches
+from afflint.scheduler.alike import Picked
 from afflint.scheduler.node_fit import NodeFit
 from afflint.scheduler.nodes import NodeTable
-from afflint.scheduler.occupancy import Occupancy
+from afflint.scheduler.occupancy import Occupancy, Tally
 from afflint.scheduler.pods import Pod, SpreadConstraint
 
 POD_TOPOLOGY_SPREAD = "PodTopologySpread"
@@ -22,6 +24,12 @@ def default_constraints(selector: Selector) -> tuple[SpreadConstraint, ...]:
     return (SpreadConstraint(HOSTNAME, 3, 1, selector), SpreadConstraint(ZONE, 5, 1, selector))
 
 
+def looked_at(constraints: tuple[SpreadConstraint, ...], pod: Pod, occupancy: Occupancy) -> Iterator[tuple[str, Tally]]:
+    """The topology keys that constraints of the pod read, each with the pods that they count."""
+    for constraint in constraints:
+        yield constraint.key, occupancy.matching_selector(constraint.selector, pod.namespace)
+
+
 def unparsable(constraints: tuple[SpreadConstraint, ...]) -> bool:
     """Whether a selector cannot be parsed, which makes the scheduler fail on the pod."""
     return any(isinstance(constraint.selector, Malformed) for constraint in constraints)
@@ -33,11 +41,13 @@ def admitted(candidates: list[int], pod: Pod, fit: NodeFit, table: NodeTable, oc
     for constraint in pod.hard_spread:
         column = table.column(constraint.key)
         members, empty_domains = fit.domains(constraint, keys)
-        domains = empty_domains.copy()
+        domains: dict[str | None, int] = {}
         for node, count in occupancy.matching_selector(constraint.selector, pod.namespace).items():
             if members[node]:
-                domains[column[node]] += count
-        least = min(domains.values(), default=0) if len(domains) >= constraint.min_domains else 0
+                domains[column[node]] = domains.get(column[node], 0) + count
+        # Where a domain is empty, or fewer exist than minDomains asks for, nothing is what others are compared with.
+        filled = len(domains) == len(empty_domains) >= constraint.min_domains
+        least = min(domains.values(), default=0) if filled else 0
         most = constraint.max_skew + least - matches(constraint.selector, pod.labels)
         # A value that is no domain, since none of its nodes is taken into account, holds no pods.
         candidates = [node for node in candidates if column[node] is not None and domains.get(column[node], 0) <= most]
@@ -45,11 +55,18 @@ def admitted(candidates: list[int], pod: Pod, fit: NodeFit, table: NodeTable, oc
 
 
 def scores(
-    feasible: list[int], constraints: tuple[SpreadConstraint, ...], pod: Pod, fit: NodeFit, table: NodeTable, occupancy: Occupancy
+    feasible: list[int],
+    constraints: tuple[SpreadConstraint, ...],
+    pod: Pod,
+    fit: NodeFit,
+    table: NodeTable,
+    occupancy: Occupancy,
+    picked: Picked,
 ) -> list[int]:
     """The score of each feasible node under these soft constraints: the fewer pods there are already, the better.
 
-    A node without one of the keys of the pod's own constraints scores 0; the default constraints put up with it.
+    The nodes are some of those picked for the pod; what counts nodes counts all that they stand for. A node without one of the
+    keys of the pod's own constraints scores 0; the default constraints put up with it.
     """
     strict = pod.has_spread
     keys = tuple([constraint.key for constraint in constraints]) if strict else ()
@@ -63,7 +80,7 @@ def scores(
         tally = occupancy.matching_selector(constraint.selector, pod.namespace)
         if constraint.key == HOSTNAME:
             found = {node: tally.get(node, 0) for node in rated}
-            size = len(rated)
+            size = picked.count(rated)
         else:
             members, _ = fit.domains(constraint, keys)
             # A missing label reads as the empty value here, but does not score below.
@@ -73,7 +90,9 @@ def scores(
                 if members[node] and value in domains:
                     domains[value] += count
             found = {node: domains[column[node] or ""] for node in rated}
-            size = len(domains)
+            marks, alone = table.marks(constraint.key)
+            # Of values that one node alone has, there are as many as nodes.
+            size = len(domains) if not alone else len(domains) + sum([picked.stands_for[node] - 1 for node in rated if marks[node] is True])
         weight = log(size + 2)
         for node in rated:
             if column[node] is not None:
