@@ -185,7 +185,7 @@ def _plan_chunks(plan: Plan, form: str, color: str, *, to_file: bool) -> Iterato
     if form == "json":
         from afflint.report import place_json
 
-        return iter([place_json.render(plan)])
+        return place_json.render(plan)
     if form == "html":
         from afflint.report import place_page
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from afflint.placement.plan import Loss, Move, NodeRow, NodeVerdict, Outcome, Plan, Replica, WorkloadPlan
+from afflint.placement.plan import Loss, Move, NodeRow, NodeVerdict, Outcome, Plan, Replica, Verdicts, WorkloadPlan
 from afflint.report import place_json, place_page, place_table
 
 GOLDEN = Path(__file__).parent / "golden" / "place"
@@ -31,7 +31,7 @@ def verdict(name: str, why: str = "", *, score: int | None = None, reason: str =
 def workload(key: str, verdicts: Sequence[NodeVerdict], replicas: Sequence[Replica], **more: Any) -> WorkloadPlan:
     kind, _, rest = key.partition(" ")
     namespace, _, name = rest.partition("/")
-    plain = WorkloadPlan(key, kind, namespace, name, f"bakery/{name}.yaml", 1, tuple(verdicts), tuple(replicas), None, ())
+    plain = WorkloadPlan(key, kind, namespace, name, f"bakery/{name}.yaml", 1, Verdicts.of(verdicts), tuple(replicas), None, ())
     return plain._replace(**more)
 
 
@@ -221,7 +221,7 @@ def hostile(name: str) -> Plan:
                 name,
                 name,
                 1,
-                (NodeVerdict(name, False, name, name, None), NodeVerdict(name + "2", True, None, "", 1)),
+                Verdicts.of([NodeVerdict(name, False, name, name, None), NodeVerdict(name + "2", True, None, "", 1)]),
                 (Replica(name, name), Replica(name + "1", None, name), Replica(name + "2", name + "2")),
                 name,
                 (name,),
@@ -240,7 +240,7 @@ def goldens() -> dict[str, str]:
     """What the goldens hold, by file name."""
     return {
         "bakery.txt": table(BAKERY),
-        "bakery.json": place_json.render(BAKERY),
+        "bakery.json": "".join(place_json.render(BAKERY)),
         "bakery.html": place_page.render(BAKERY),
         "trouble.txt": table(TROUBLE),
         "large.txt": table(large(300, 60)),

@@ -127,7 +127,7 @@ class Losses:
         for pod in (*anew.values(), *self.waiting):
             if (pod.namespace, pod.name) in attempt.nodes:
                 remaining.bind(pod, attempt.nodes[pod.namespace, pod.name])
-        standing = standing_pods(remaining) if attempt.pending else []
+        standing = standing_pods(remaining) if attempt.pending else None
         moves = []
         for identity, placed in self.owners.items():
             source = placed.nodes.get(identity, "")

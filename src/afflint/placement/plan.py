@@ -1,7 +1,9 @@
 """What `afflint place` tells: where each replica may run and does, why not elsewhere, and what each failure does. Plain values."""
 
-from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple, overload
 
 Outcome = Literal["survives", "degraded", "dead"]
 """After a failure: every replica has a place again, some have, none has."""
@@ -31,6 +33,46 @@ class NodeVerdict(NamedTuple):
     score: int | None
 
 
+class Judgement(NamedTuple):
+    """What a workload makes of a node, whichever node that is: a verdict without the name."""
+
+    feasible: bool
+    reason: str | None
+    why: str
+    score: int | None
+
+
+class Verdicts(Sequence[NodeVerdict]):
+    """A verdict for each node, in the order of nodes. Workloads times nodes of them: what is the same for many is kept once."""
+
+    __slots__ = ("judgements", "nodes")
+
+    def __init__(self, nodes: Sequence[str] = (), judgements: Sequence[Judgement] = ()) -> None:
+        self.nodes = nodes
+        self.judgements = judgements
+
+    @classmethod
+    def of(cls, verdicts: Iterable[NodeVerdict]) -> Verdicts:
+        """These verdicts."""
+        known = list(verdicts)
+        return cls([verdict.node for verdict in known], [Judgement(*verdict[1:]) for verdict in known])
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def __iter__(self) -> Iterator[NodeVerdict]:
+        return (NodeVerdict(node, *judgement) for node, judgement in zip(self.nodes, self.judgements, strict=True))
+
+    @overload
+    def __getitem__(self, index: int) -> NodeVerdict: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[NodeVerdict]: ...
+
+    def __getitem__(self, index: int | slice) -> NodeVerdict | list[NodeVerdict]:
+        return list(self)[index] if isinstance(index, slice) else NodeVerdict(self.nodes[index], *self.judgements[index])
+
+
 class Replica(NamedTuple):
     """A pod and the node of the legal placement that was found, None where there is none."""
 
@@ -52,7 +94,7 @@ class WorkloadPlan(NamedTuple):
     name: str
     file: str
     line: int
-    verdicts: tuple[NodeVerdict, ...]
+    verdicts: Verdicts
     replicas: tuple[Replica, ...]
     error: str | None
     """Why the scheduler itself fails on its pods; None mostly."""

@@ -8,13 +8,12 @@ from afflint.controllers import replicas
 from afflint.controllers.pod_maker import PodMaker
 from afflint.placement.arrangement import Arrangement, Identity, Inventory, Placed, arrange
 from afflint.placement.failures import Losses, failures, label_key
-from afflint.placement.plan import NodeRow, NodeVerdict, Plan, Replica, WorkloadPlan
+from afflint.placement.plan import Judgement, NodeRow, Plan, Replica, Verdicts, WorkloadPlan
 from afflint.placement.rejections import Phrase, Rejections, standing_pods, summary
-from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY
-from afflint.scheduler.node_ports import NODE_PORTS
+from afflint.scheduler.cluster import Judged
 from afflint.scheduler.nodes import REPORTED, Node
-from afflint.scheduler.pods import Pod
-from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD, ZONE
+from afflint.scheduler.pods import NodeRules, Pod
+from afflint.scheduler.topology_spread import ZONE
 
 RESOURCES_LEFT_OUT = "CPU, memory and other resources are left out: the plan knows constraints only"
 RESOURCES_FILTER_ONLY = "resources decide which nodes have room, not how nodes score: the scheduler also prefers emptier ones"
@@ -104,6 +103,9 @@ class _Workloads:
         # A copy, from which the pods of one workload at a time are taken away.
         self._cluster = arrangement.cluster.copy()
         self._standing = standing_pods(arrangement.cluster)
+        self._fitting: dict[int | None, Judgement] = {}
+        self._known: dict[tuple[str, str], Judgement] = {}
+        self._told: dict[NodeRules, dict[int, Judgement]] = {}
 
     def plans(self) -> list[WorkloadPlan]:
         return [self._plan(placed) for placed in self._arrangement.workloads]
@@ -125,49 +127,57 @@ class _Workloads:
             notes=notes,
         )
 
-    def _verdicts(self, placed: Placed) -> tuple[tuple[NodeVerdict, ...], str | None]:
+    def _verdicts(self, placed: Placed) -> tuple[Verdicts, str | None]:
         """What each node is to the workload when all others are in their places and none of its own pods is."""
         template = placed.template
         if template is None:
-            return (), None
+            return Verdicts(), None
         mine = [pod for pod in placed.pods if (pod.namespace, pod.name) in placed.nodes]
         for pod in mine:
             self._cluster.unbind(pod)
-        verdict = self._cluster.evaluate(template)
-        phrases = self._phrases(placed, template, mine, verdict.reason)
+        judged = self._cluster.judge(template)
+        judgements = self._judgements(placed, template, judged)
         for pod in mine:
             self._cluster.bind(pod, placed.nodes[pod.namespace, pod.name])
-        rows = [
-            NodeVerdict(
-                node,
-                feasible,
-                verdict.reason.get(node),
-                phrases[node].one if node in phrases else "",
-                verdict.total.get(node),
-            )
-            for node, feasible in verdict.feasible.items()
-        ]
-        return tuple(rows), verdict.error
+        return Verdicts(self._cluster.table.names if judgements else (), judgements), judged.error
 
-    def _phrases(self, placed: Placed, template: Pod, mine: list[Pod], reasons: Mapping[str, str]) -> dict[str, Phrase]:
-        """Why nodes are out of the question, while the workload's own pods are away."""
-        standing = self._standing
-        if mine and not {NODE_PORTS, POD_TOPOLOGY_SPREAD, INTER_POD_AFFINITY}.isdisjoint(reasons.values()):
-            own = {(pod.namespace, pod.name) for pod in mine}
-            standing = [each for each in standing if (each.pod.namespace, each.pod.name) not in own]
-        return Rejections(self._cluster, template, self._titles, placed.maker.key, standing).phrases(reasons)
+    def _judgements(self, placed: Placed, template: Pod, judged: Judged) -> list[Judgement]:
+        """What is said of each node, while the workload's own pods are away."""
+        rejections = Rejections(self._cluster, template, self._titles, placed.maker.key, self._standing, placed.nodes)
+        # What rejects a node whatever runs there is told once for all workloads that demand the same of nodes.
+        as_such, told = self._cluster.rejected_as_such(template), self._told.setdefault(template.rules, {})
+        found, names = [], self._cluster.table.names
+        for node, (plugin, total) in enumerate(zip(judged.rejections, judged.total, strict=True)):
+            if plugin is None:
+                judgement = self._fitting.get(total)
+                if judgement is None:
+                    judgement = self._fitting[total] = Judgement(True, None, "", total)
+            elif plugin == as_such[node]:
+                judgement = told.get(node)
+                if judgement is None:
+                    judgement = told[node] = self._rejected(plugin, rejections.phrase(names[node], plugin))
+            else:
+                judgement = self._rejected(plugin, rejections.phrase(names[node], plugin))
+            found.append(judgement)
+        return found
+
+    def _rejected(self, plugin: str, phrase: Phrase) -> Judgement:
+        judgement = self._known.get((plugin, phrase.one))
+        if judgement is None:
+            judgement = self._known[plugin, phrase.one] = Judgement(False, plugin, phrase.one, None)
+        return judgement
 
     def _replicas(self, placed: Placed) -> tuple[Replica, ...]:
         found = []
         # Replicas without a place mostly have none for the same reasons.
-        said: dict[tuple[object, ...], str] = {}
+        said: dict[tuple[object, int], str] = {}
         for pod in placed.pods:
             identity = (pod.namespace, pod.name)
             node = placed.nodes.get(identity)
             why = ""
             if node is None:
                 reasons = placed.pending.get(identity, {})
-                asked = (pod.subject, tuple(reasons.items()))
+                asked = (pod.subject, id(reasons))
                 if asked not in said:
                     said[asked] = self._why(placed, identity, reasons)
                 why = said[asked]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
-from afflint.kube.selectors import EVERYTHING, NODE_NAME, Malformed, Requirement, Selector, holds, matches
+from afflint.kube.selectors import NODE_NAME, Malformed, Requirement, Selector, holds, matches
 from afflint.kube.taints import first_untolerated
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY
@@ -13,7 +14,7 @@ from afflint.scheduler.node_fit import NODE_AFFINITY, NODE_UNSCHEDULABLE, TAINT_
 from afflint.scheduler.node_fit import NODE_NAME as NODE_NAME_PLUGIN
 from afflint.scheduler.node_ports import NODE_PORTS, HostPort, clash
 from afflint.scheduler.node_resources import NODE_RESOURCES_FIT, Shortage
-from afflint.scheduler.nodes import ITSELF, Node, NodeTable
+from afflint.scheduler.nodes import ITSELF, Node
 from afflint.scheduler.pods import Pod, SpreadConstraint, Term
 from afflint.scheduler.topology_spread import HOSTNAME, POD_TOPOLOGY_SPREAD, ZONE
 
@@ -29,6 +30,10 @@ class Phrase(NamedTuple):
     plural: str
 
 
+Identity = tuple[str, str]
+"""Namespace and name of a pod."""
+
+
 class Standing(NamedTuple):
     """A pod that runs, and its node."""
 
@@ -36,10 +41,63 @@ class Standing(NamedTuple):
     node: str
 
 
-def standing_pods(cluster: Cluster) -> list[Standing]:
+class StandingPods:
+    """The pods that run in a cluster, but for those that are being deleted, in the order in which they came there."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        where = cluster.pods
+        self._pods = [Standing(pod, where[pod.namespace, pod.name]) for pod in cluster.evicted(cluster.nodes)]
+        self._table = cluster.table
+        self._domains: dict[str, dict[str, list[Standing]]] = {}
+        self._known: dict[object, dict[str, Standing | None]] = {}
+
+    def __iter__(self) -> Iterator[Standing]:
+        return iter(self._pods)
+
+    def __len__(self) -> int:
+        return len(self._pods)
+
+    def in_domain(self, key: str, value: str) -> Sequence[Standing]:
+        """Those on nodes with this value of a label."""
+        domains = self._domains.get(key)
+        if domains is None:
+            domains = self._domains[key] = {}
+            column, numbers = self._table.column(key), self._table.numbers
+            for standing in self._pods:
+                there = column[numbers[standing.node]]
+                if there is not None:
+                    domains.setdefault(there, []).append(standing)
+        return domains.get(value, ())
+
+    def known(self, asked: object) -> dict[str, Standing | None]:
+        """What has been found out about the domains of a key for all who ask the same."""
+        return self._known.setdefault(asked, {})
+
+    def first(self, culprits: Culprits, value: str, absent: Container[Identity]) -> Standing | None:
+        """The first of the culprits in a domain; ``absent`` are pods to be taken for gone."""
+        known = culprits.known
+        if value not in known:
+            known[value] = next(filter(culprits.selects, self.in_domain(culprits.key, value)), None)
+        found = known[value]
+        if found is not None and (found.pod.namespace, found.pod.name) in absent:
+            present = (each for each in self.in_domain(culprits.key, value) if (each.pod.namespace, each.pod.name) not in absent)
+            return next(filter(culprits.selects, present), None)
+        return found
+
+
+class Culprits(NamedTuple):
+    """The running pods that keep a pod out of their domains of a topology key. ``known`` is the first of them, as far as was asked."""
+
+    key: str
+    known: dict[str, Standing | None]
+    selects: Callable[[Standing], bool]
+    addition: str
+    """What is said of them beside their name."""
+
+
+def standing_pods(cluster: Cluster) -> StandingPods:
     """The pods that run in a cluster, but for those that are being deleted."""
-    where = cluster.pods
-    return [Standing(pod, where[pod.namespace, pod.name]) for pod in cluster.evicted(cluster.nodes)]
+    return StandingPods(cluster)
 
 
 def domain(key: str, value: str) -> str:
@@ -75,6 +133,7 @@ class Rejections:
     """Puts a verdict of a cluster on one pod into words.
 
     ``titles`` says to which workload a running pod belongs, by namespace and name; ``own`` is that of the pod itself.
+    ``standing`` are the pods that run there, ``absent`` those of them that were taken away.
     """
 
     def __init__(
@@ -83,17 +142,19 @@ class Rejections:
         pod: Pod,
         titles: Mapping[tuple[str, str], str] | None = None,
         own: str = "",
-        standing: list[Standing] | None = None,
+        standing: StandingPods | None = None,
+        absent: Container[Identity] = (),
     ) -> None:
         self._cluster = cluster
         self._pod = pod
         self._titles = titles or {}
         self._own = own
         self._standing_pods = standing
+        self._absent = absent
         self._table = cluster.table
         self._said: dict[object, Phrase] = {}
         self._spread: list[_SpreadState] | None = None
-        self._blocked: list[tuple[str, Mapping[str, str]]] | None = None
+        self._blocked: list[Culprits] | None = None
         self._companions: list[tuple[Term, set[str]]] | None = None
 
     def phrases(self, reasons: Mapping[str, str]) -> dict[str, Phrase]:
@@ -169,8 +230,8 @@ class Rejections:
         return Phrase(full, f"has {lacking}", f"have {lacking}")
 
     def _port(self, node: Node) -> Phrase:
-        for each in self._standing:
-            for port in self._pod.ports if each.node == node.name else ():
+        for each in self._standing.in_domain(ITSELF, node.name):
+            for port in self._pod.ports if (each.pod.namespace, each.pod.name) not in self._absent else ():
                 if clash((port,), each.pod.ports):
                     number = port_words(port)
                     return Phrase(f"{number} is taken by {self._who(each)}", f"has {number} taken", f"have {number} taken")
@@ -183,8 +244,7 @@ class Rejections:
             fit = NodeFit(self._pod.rules, self._table)
             keys = tuple([constraint.key for constraint in self._pod.hard_spread])
             self._spread = [
-                _SpreadState(constraint, *fit.domains(constraint, keys), self._table, self._pod, self._standing)
-                for constraint in self._pod.hard_spread
+                _SpreadState(constraint, *fit.domains(constraint, keys), self._cluster, self._pod) for constraint in self._pod.hard_spread
             ]
         for state in self._spread:
             said = state.phrase(node)
@@ -195,7 +255,7 @@ class Rejections:
     # --- other pods ----------------------------------------------------------------------------------------------------
 
     @property
-    def _standing(self) -> list[Standing]:
+    def _standing(self) -> StandingPods:
         if self._standing_pods is None:
             self._standing_pods = standing_pods(self._cluster)
         return self._standing_pods
@@ -212,10 +272,12 @@ class Rejections:
                 return _lacks_key(term.key)
             if value not in values:
                 return _alone(term, value)
-        for key, culprits in self._blocked:
-            value = node.labels.get(key, None)
-            if value is not None and value in culprits:
-                return _taken(key, value, culprits[value])
+        for culprits in self._blocked:
+            value = node.labels.get(culprits.key)
+            culprit = None if value is None else self._standing.first(culprits, value, self._absent)
+            if value is not None and culprit is not None:
+                who = self._who(culprit, culprits.addition)
+                return _host_taken(who) if culprits.key == HOSTNAME else _taken(culprits.key, value, who)
         return _TERMINATING
 
     def _drawn(self) -> list[tuple[Term, set[str]]]:
@@ -224,11 +286,7 @@ class Rejections:
         if isinstance(terms, Malformed) or not terms:
             return []
         scopes = [(self._cluster.directory.scope(term), term.selector) for term in terms]
-        rows = [
-            self._table.nodes[self._table.numbers[each.node]]
-            for each in self._standing
-            if all((names is None or each.pod.namespace in names) and matches(selector, each.pod.labels) for names, selector in scopes)
-        ]
+        rows = [self._table.nodes[node] for node in self._cluster.companions(terms, terminating=False)]
         found = [(term, {row.labels[term.key] for row in rows if term.key in row.labels}) for term in terms]
         if not any(values for _, values in found):
             # Then the pod was let in by the rule for the first of a group, if at all: only a missing key can have rejected a node.
@@ -237,35 +295,46 @@ class Rejections:
                 return [(term, set(self._table.column(term.key)) - {None}) for term in terms]  # type: ignore[misc]
         return found
 
-    def _kept_away(self) -> list[tuple[str, Mapping[str, str]]]:
-        """By topology key and value, who keeps the pod away: by its own anti-affinity first, then by that of others."""
-        found: list[tuple[str, Mapping[str, str]]] = []
+    def _kept_away(self) -> list[Culprits]:
+        """Who keeps the pod away: by its own anti-affinity first, then by that of others."""
         own = self._pod.anti_affinity
-        for term in () if isinstance(own, Malformed) else own:
-            names = self._cluster.directory.scope(term)
-            culprits: dict[str, str] = {}
-            for each in self._standing:
-                if (names is None or each.pod.namespace in names) and matches(term.selector, each.pod.labels):
-                    self._blame(culprits, term.key, each, "")
-            found.append((term.key, culprits))
-        by_key: dict[str, dict[str, str]] = {}
-        for each in self._standing:
-            theirs = each.pod.anti_affinity
-            for term in () if isinstance(theirs, Malformed) else theirs:
-                if matches(term.selector, self._pod.labels) and self._cluster.directory.covers(term, self._pod.namespace):
-                    self._blame(by_key.setdefault(term.key, {}), term.key, each, ", which keeps it away")
-        return [*found, *by_key.items()]
+        found = [self._by_own_term(term) for term in (() if isinstance(own, Malformed) else own)]
+        theirs = frozenset(self._cluster.forbidding(self._pod))
+        return found + [self._by_their_terms(key, theirs) for key in self._in_order({term.key for term in theirs}, theirs)]
 
-    def _blame(self, culprits: dict[str, str], key: str, each: Standing, addition: str) -> None:
-        value = self._table.nodes[self._table.numbers[each.node]].labels.get(key)
-        if value is not None and value not in culprits:
-            culprits[value] = self._who(each, addition)
+    def _by_own_term(self, term: Term) -> Culprits:
+        names = self._cluster.directory.scope(term)
 
-    def _who(self, each: Standing, addition: str = "") -> str:
+        def selects(standing: Standing) -> bool:
+            return (names is None or standing.pod.namespace in names) and matches(term.selector, standing.pod.labels)
+
+        return Culprits(term.key, self._standing.known(term), selects, "")
+
+    def _by_their_terms(self, key: str, theirs: frozenset[Term]) -> Culprits:
+        def selects(standing: Standing) -> bool:
+            terms = standing.pod.anti_affinity
+            return not isinstance(terms, Malformed) and any(term.key == key and term in theirs for term in terms)
+
+        return Culprits(key, self._standing.known((key, theirs)), selects, ", which keeps it away")
+
+    def _in_order(self, keys: set[str], theirs: frozenset[Term]) -> list[str]:
+        """The keys in the order in which the running pods bring them up."""
+        if len(keys) < 2:
+            return list(keys)
+        found: dict[str, None] = {}
+        for standing in self._standing:
+            terms = standing.pod.anti_affinity
+            if (standing.pod.namespace, standing.pod.name) not in self._absent and not isinstance(terms, Malformed):
+                found.update(dict.fromkeys(term.key for term in terms if term in theirs))
+                if len(found) == len(keys):
+                    break
+        return list(found)
+
+    def _who(self, standing: Standing, addition: str = "") -> str:
         """How a running pod is called: by its workload, if that is known. ``addition`` is said of pods of others."""
-        title = self._titles.get((each.pod.namespace, each.pod.name), "")
+        title = self._titles.get((standing.pod.namespace, standing.pod.name), "")
         if not title:
-            return f"pod {each.pod.name}{addition}"
+            return f"pod {standing.pod.name}{addition}"
         name = title.rpartition("/")[2]
         return f"a replica of {name}" if title == self._own else f"a pod of {name}{addition}"
 
@@ -357,10 +426,15 @@ def _alone(term: Term, value: str) -> Phrase:
     )
 
 
+# Workloads times nodes of them, when all pods keep apart: equal ones share the text.
+@lru_cache(maxsize=16384)
+def _host_taken(culprit: str) -> Phrase:
+    return Phrase(f"already has {culprit}", f"already has {culprit}", f"already have {culprit}")
+
+
+@lru_cache(maxsize=16384)
 def _taken(key: str, value: str, culprit: str) -> Phrase:
     where = kind_of_domain(key)
-    if key == HOSTNAME:
-        return Phrase(f"already has {culprit}", f"already has {culprit}", f"already have {culprit}")
     return Phrase(
         f"{domain(key, value)} already has {culprit}", f"shares its {where} with {culprit}", f"share their {where} with {culprit}"
     )
@@ -388,18 +462,15 @@ class _SpreadState:
         constraint: SpreadConstraint,
         members: list[bool],
         domains: Mapping[str | None, int],
-        table: NodeTable,
+        cluster: Cluster,
         pod: Pod,
-        standing: list[Standing],
     ) -> None:
         self.constraint = constraint
         self.counts = dict(domains)
-        column = table.column(constraint.key)
-        if isinstance(constraint.selector, Selector) and constraint.selector != EVERYTHING:
-            for each in standing:
-                number = table.numbers[each.node]
-                if members[number] and each.pod.namespace == pod.namespace and matches(constraint.selector, each.pod.labels):
-                    self.counts[column[number]] += 1
+        column = cluster.table.column(constraint.key)
+        for node, count in cluster.matched(constraint, pod.namespace).items():
+            if members[node]:
+                self.counts[column[node]] += count
         self.least = min(self.counts.values(), default=0) if len(self.counts) >= constraint.min_domains else 0
         self.own = matches(constraint.selector, pod.labels)
         self.emptiest = next((value for value, count in self.counts.items() if count == self.least), None)

@@ -422,7 +422,7 @@ def required(terms: tuple[Term, ...] | Malformed) -> tuple[Term, ...]:
     return () if isinstance(terms, Malformed) else terms
 
 
-def _without_terminating(cluster: Cluster, standing: list[Standing]) -> Cluster:
+def _without_terminating(cluster: Cluster, standing: Iterable[Standing]) -> Cluster:
     staying = {(each.pod.namespace, each.pod.name) for each in standing}
     leaving = [identity for identity in cluster.pods if identity not in staying]
     if not leaving:

@@ -107,7 +107,7 @@ def placed_words(workload: WorkloadPlan) -> str:
 
 def feasible_count(workload: WorkloadPlan) -> int:
     """How many nodes could take its first replica."""
-    return sum(verdict.feasible for verdict in workload.verdicts)
+    return sum([judgement.feasible for judgement in workload.verdicts.judgements])
 
 
 def is_in_trouble(workload: WorkloadPlan) -> bool:

@@ -5,20 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 
-from afflint.placement.plan import Loss, NodeRow, NodeVerdict, Plan, WorkloadPlan
+from afflint.placement.plan import Judgement, Loss, NodeRow, Plan, Verdicts, WorkloadPlan
 from afflint.report.place_digest import tally, worst
 
 
-def render(plan: Plan) -> str:
-    """The plan as one JSON object, ASCII only, strings exact. Nodes, verdicts, replicas and moves take a line each."""
-    return "".join(_document(plan))
-
-
-def _document(plan: Plan) -> Iterator[str]:
+def render(plan: Plan) -> Iterator[str]:
+    """Chunks that joined are one JSON object, ASCII only, strings exact. Nodes, verdicts, replicas and moves take a line each."""
     yield f'{{\n  "version": 1,\n  "groupBy": {_flat(plan.group_by)},\n  "nodes": '
     yield from _array((_flat(_node(node)) for node in plan.nodes), 2)
     yield ',\n  "workloads": '
-    yield from _array(("".join(_workload(workload)) for workload in plan.workloads), 2)
+    lines = _VerdictLines()
+    yield from _array(("".join(_workload(workload, lines)) for workload in plan.workloads), 2)
     yield ',\n  "losses": '
     yield from _array(("".join(_loss(loss)) for loss in plan.losses), 2)
     yield f',\n  "notes": {_flat(plan.notes)},\n  "summary": {_flat(_summary(plan))}\n}}\n'
@@ -29,24 +26,36 @@ def _node(node: NodeRow) -> dict[str, object]:
     return {"name": node.name, "domain": node.domain, "cordoned": node.cordoned, "taints": node.taints, "labels": labels}
 
 
-def _workload(workload: WorkloadPlan) -> Iterator[str]:
+def _workload(workload: WorkloadPlan, lines: _VerdictLines) -> Iterator[str]:
     yield "{"
     for key in ("key", "kind", "namespace", "name", "file", "line", "error", "notes"):
         yield f'\n      "{key}": {_flat(getattr(workload, key))},'
     yield '\n      "verdicts": '
-    yield from _array(_verdicts(workload.verdicts), 6)
+    yield lines.array(workload.verdicts)
     yield ',\n      "replicas": '
     yield from _array((_flat(replica._asdict()) for replica in workload.replicas), 6)
     yield "\n    }"
 
 
-def _verdicts(verdicts: Iterable[NodeVerdict]) -> Iterator[str]:
-    # Workloads times nodes of them, and few that differ in more than the node.
-    known: dict[tuple[object, ...], str] = {}
-    for verdict in verdicts:
-        if (rest := known.get(verdict[1:])) is None:
-            rest = known[verdict[1:]] = _flat({key: value for key, value in verdict._asdict().items() if key != "node"})[1:]
-        yield f'{{"node": {_flat(verdict.node)}, {rest}'
+class _VerdictLines:
+    """Verdicts as lines of JSON. Workloads times nodes of them: nodes and judgements recur, and are encoded once."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, str] = {}
+        self._judgements: dict[Judgement, str] = {}
+
+    def array(self, verdicts: Verdicts) -> str:
+        """The verdicts as an array that stands at six spaces, each on a line of its own."""
+        if not verdicts:
+            return "[]"
+        nodes, judgements = self._nodes, self._judgements
+        for node in verdicts.nodes:
+            if node not in nodes:
+                nodes[node] = f'{{"node": {_flat(node)}, '
+        for judgement in set(verdicts.judgements).difference(judgements):
+            judgements[judgement] = _flat(judgement._asdict())[1:]
+        lines = [nodes[node] + judgements[judgement] for node, judgement in zip(verdicts.nodes, verdicts.judgements, strict=True)]
+        return "[\n        " + ",\n        ".join(lines) + "\n      ]"
 
 
 def _loss(loss: Loss) -> Iterator[str]:

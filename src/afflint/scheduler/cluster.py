@@ -46,6 +46,17 @@ class Verdict(NamedTuple):
     error: str | None = None
 
 
+class Judged(NamedTuple):
+    """A verdict by the numbers of nodes: the plugin that rejects each, or its weighted sum of scores.
+
+    Both are empty after a failure in PreFilter.
+    """
+
+    rejections: list[str | None]
+    total: list[int | None]
+    error: str | None
+
+
 class Settled(NamedTuple):
     """Where pods are after retries: the node of each, and for each without a place the plugin that rejected each node."""
 
@@ -228,6 +239,23 @@ class Cluster:
         scores = {plugin: {names[node]: values[rated[node]] for node in left} for plugin, values in scored.scores.items()}
         return Verdict(feasible, reason, scores, {names[node]: scored.total[rated[node]] for node in left})
 
+    def judge(self, pod: Pod) -> Judged:
+        """What ``evaluate`` tells of the pod, but for the scores of each plugin, by the number of each node."""
+        filtered = self._filter(pod)
+        if filtered.error is not None:
+            return Judged([], [], filtered.error)
+        rejections = self._reasons(filtered)
+        totals: list[int | None] = [None] * len(rejections)
+        scored = self._score(pod, filtered) if filtered.feasible else _Scored({}, [])
+        for node, total in zip(filtered.feasible, scored.total, strict=False):
+            for other in filtered.picked.alike(node):
+                totals[other] = total
+        return Judged(rejections, totals, scored.error)
+
+    def rejected_as_such(self, pod: Pod) -> list[str | None]:
+        """For each node the plugin that rejects it, whatever runs there."""
+        return self._fit(pod.rules).rejections
+
     def feasible_nodes(self, pod: Mapping[str, object] | Pod) -> list[str]:
         """The nodes where the pod can go now, in the order of their names; none if the scheduler fails on the pod."""
         filtered = self._filter(self._compiled(pod), scoring=False)
@@ -250,9 +278,13 @@ class Cluster:
         taken: set[str | None] = {self._table.names[node] for node in node_ports.taken(pod.ports, self._occupancy)}
         return {**found, ITSELF: taken} if taken else found
 
-    def companions(self, terms: tuple[Term, ...]) -> frozenset[int]:
+    def companions(self, terms: tuple[Term, ...], *, terminating: bool = True) -> frozenset[int]:
         """The numbers of the nodes where pods run that match all of these required affinity terms of an incoming pod."""
-        return frozenset(self._occupancy.matching_terms(*terms))
+        return frozenset(self._occupancy.matching_terms(*terms, terminating=terminating))
+
+    def forbidding(self, pod: Pod) -> list[Term]:
+        """The required anti-affinity terms of pods that run which select the pod."""
+        return [term for term, _ in self._occupancy.forbidding(pod.subject)]
 
     def matched(self, constraint: SpreadConstraint, namespace: str) -> Tally:
         """How many pods that a spread constraint of an incoming pod counts run on each node, by its number."""

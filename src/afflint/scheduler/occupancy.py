@@ -137,10 +137,10 @@ class Occupancy:
                     _add(tally, node, count)
         return tally
 
-    def matching_terms(self, *terms: Term) -> Tally:
+    def matching_terms(self, *terms: Term, terminating: bool = True) -> Tally:
         """The pods that match all of these terms of an incoming pod."""
         scopes = tuple([(term.selector, self._tables.directory.scope(term)) for term in terms if term.selector is not None])
-        return self.tally(Counted(scopes, True)) if len(scopes) == len(terms) else NO_PODS
+        return self.tally(Counted(scopes, terminating)) if len(scopes) == len(terms) else NO_PODS
 
     def matching_selector(self, selector: Parsed, namespace: str) -> Tally:
         """The pods that a spread constraint counts: an empty selector counts none, and pods being deleted do not count."""
