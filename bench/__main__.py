@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from bench import trees
-from bench.figures import Bar, Row, bar_line, cpu, ratio, rows, table, wall
+from bench.clusters import CONSTRAINTS
+from bench.figures import Bar, Row, bar_line, cpu, over_rounds, ratio, rows, table, wall
 from bench.imports import Import, foundation, imports_of, unneeded
 from bench.peers import Peers, peers
-from bench.processes import BenchError, Command, Usage, afflint, in_turns, interpreter, output_of, references, run
+from bench.processes import BenchError, Command, Usage, afflint, afflint_place, in_turns, interpreter, output_of, references, run
 from bench.trees import Tree
 
 ONE_JOB, TWO_JOBS, NOTHING = "afflint --jobs 1", "afflint --jobs 2", "python -c pass"
@@ -98,7 +99,73 @@ def single(settings: Settings) -> Result:
     return Result(rows("single", usages, NOTHING), bars, (*_import_notes(imported, allowed, superfluous),))
 
 
-PARTS: dict[str, Callable[[Settings], Result]] = {"fleet": fleet, "mixed": mixed, "growth": growth, "single": single}
+def nodes(settings: Settings) -> Result:
+    """Constrained workloads on twelve nodes: four times as many take about four times as long, whatever the constraint."""
+    table_rows, bars, notes = [], [], []
+    few, some, many = (max(size * settings.files // trees.FILES, 4) for size in (500, 1000, 2000))
+    for constraint in CONSTRAINTS:
+        made = {size: trees.cluster(settings.data, constraint, size, 2, 12) for size in (few, some, many)}
+        names = {size: f"{constraint}, {size} workloads" for size in made}
+        bare, reference = _first_reference(trees.parts_of_cluster(made[many])[0])
+        commands = {names[size]: _checked_on_nodes(tree) for size, tree in made.items()} | {bare: reference}
+        usages = in_turns(commands, settings.rounds)
+        table_rows += rows("nodes", usages, bare)
+        bars += [
+            _bar(f"{names[many]}, in times {bare} (R)", usages[names[many]], usages[bare], 3, settings.judged),
+            _bar(f"{names[many]}, in times {few} workloads", usages[names[many]], usages[names[few]], 4.8, settings.judged),
+            _seconds(names[many], usages[names[many]], 3),
+        ]
+        notes.append(_described(names[many], made[many]))
+    return Result(table_rows, bars, tuple(notes))
+
+
+def place(settings: Settings) -> Result:
+    """A plan for 3,000 pods on 2,000 nodes."""
+    table_rows, bars, notes = [], [], []
+    workloads, replicas, size = max(1000 * settings.files // trees.FILES, 4), 3, max(2000 * settings.files // trees.FILES, 8)
+    for constraint in ("apart", "spread"):
+        tree = trees.cluster(settings.data, constraint, workloads, replicas, size)
+        manifests, listed = trees.parts_of_cluster(tree)
+        name = f"{constraint}, {workloads * replicas} pods on {size} nodes"
+        bare, reference = _first_reference(tree.folder)
+        usages = in_turns({name: afflint_place(manifests, listed), bare: reference}, settings.rounds)
+        table_rows += rows("place", usages, bare)
+        peak = max(usage.peak for usage in usages[name]) / _MEGABYTE
+        bars += [
+            _bar(f"{name}, in times {bare} (R)", usages[name], usages[bare], 9, settings.judged),
+            _seconds(name, usages[name], 6),
+            Bar(f"peak MB, {name}", peak, 150, settings.judged),
+        ]
+        notes.append(_described(name, tree))
+    return Result(table_rows, bars, tuple(notes))
+
+
+PARTS: dict[str, Callable[[Settings], Result]] = {
+    "fleet": fleet,
+    "mixed": mixed,
+    "growth": growth,
+    "single": single,
+    "nodes": nodes,
+    "place": place,
+}
+
+
+def _first_reference(folder: str) -> tuple[str, Command]:
+    return next(iter(references(folder).items()))
+
+
+def _checked_on_nodes(tree: Tree) -> Command:
+    """``afflint check`` of the manifests of a cluster on its nodes. What is placed there is healthy and complete."""
+    manifests, listed = trees.parts_of_cluster(tree)
+    # All replicas may land in one zone, which is worth an information.
+    command = afflint(manifests, options=("--nodes", listed, "--fail-on", "warning"))
+    run(command)
+    return command
+
+
+def _seconds(what: str, usages: list[Usage], limit: float) -> Bar:
+    """Processor time as such, beside the ratios: it says something of a machine at rest only, so that nobody is judged by it."""
+    return Bar(f"{what}, in seconds of processor time", over_rounds(map(cpu, usages)).median, limit, judged=False)
 
 
 def _peers(settings: Settings, tree: Tree) -> Peers:

@@ -98,6 +98,11 @@ def afflint(*paths: str, jobs: int = 1, options: Sequence[str] = ()) -> Command:
     return interpreter("-m", "afflint", "check", *paths, "--no-config", "--jobs", str(jobs), "--fail-on", "info", *options)
 
 
+def afflint_place(manifests: str, nodes: str) -> Command:
+    """``afflint place`` as JSON, all verdicts among it."""
+    return interpreter("-m", "afflint", "place", manifests, "--nodes", nodes, "--no-config", "--format", "json")
+
+
 _BINDINGS = {"ruamel.yaml": "_ruamel_yaml", "PyYAML": "yaml._yaml"}
 
 

@@ -10,13 +10,14 @@ from itertools import count
 from typing import NamedTuple
 
 from bench.bystanders import config_map, custom_resource_definitions, helm_values
+from bench.clusters import MANIFESTS, NODES, cluster_files
 from bench.workloads import File, fleet_file
 
 SEED = 20_240
 FILES = 10_000
 """The size of the fleet that the bars are about."""
 
-_MAKERS = ("bystanders.py", "constraints.py", "trees.py", "workloads.py", "yaml_text.py")
+_MAKERS = ("bystanders.py", "clusters.py", "constraints.py", "trees.py", "workloads.py", "yaml_text.py")
 # Of a hundred bytes of the mixed tree, ten are the fleet's.
 _MIXTURE: tuple[tuple[str, int, Callable[[int, int], str]], ...] = (
     ("crds", 70, custom_resource_definitions),
@@ -101,6 +102,17 @@ def mixed(data: str, files: int) -> Tree:
 def single(data: str) -> Tree:
     """One Deployment of 1 KB, constrained as many are."""
     return _kept(data, "single", iter([File(_SINGLE_NAME, _SINGLE)]))
+
+
+def cluster(data: str, constraint: str, workloads: int, replicas: int, nodes: int) -> Tree:
+    """Nodes, and Deployments that all have one constraint."""
+    name = f"{constraint}-{workloads}x{replicas}-on-{nodes}"
+    return _kept(data, name, cluster_files(constraint, workloads, replicas, nodes))
+
+
+def parts_of_cluster(tree: Tree) -> tuple[str, str]:
+    """The folder of manifests and the list of nodes of a tree that ``cluster`` makes."""
+    return os.path.join(tree.folder, MANIFESTS), os.path.join(tree.folder, NODES)
 
 
 def path_of_single(tree: Tree) -> str:

@@ -9,11 +9,13 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from bench.clusters import CONSTRAINTS
 from bench.workloads import LARGEST, SHAPES, SMALLEST, fleet_file
 from bench.yaml_text import yaml_text
 from click.testing import CliRunner
 
 from afflint.cli import cli
+from afflint.inventory.node_files import read_nodes
 from afflint.kube.constraints import constraints_of
 from afflint.kube.kinds import KINDS, PLACEMENT_FIELDS
 from afflint.kube.manifests import Workload, manifests_in
@@ -98,3 +100,22 @@ def test_yaml_text_is_read_back_as_what_was_written() -> None:
     document = read(yaml_text(data).encode(), 0, 0)
     assert document.problem is None
     assert document.data == data
+
+
+def test_a_cluster_holds_its_nodes_and_as_many_deployments_that_are_all_constrained(tmp_path: Path) -> None:
+    for constraint, field in (("apart", "pod_terms"), ("spread", "spreads"), ("near", "pod_terms")):
+        tree = trees.cluster(str(tmp_path), constraint, 6, 2, 5)
+        manifests, nodes = trees.parts_of_cluster(tree)
+        assert len(read_nodes(nodes, Path(nodes).read_bytes())) == 5
+        texts = [path.read_bytes() for path in sorted(Path(manifests).iterdir())]
+        found = [each for text in texts for each in manifests_in(read(text, 0, 0)) if isinstance(each, Workload)]
+        assert [each.template_labels["app"] for each in found] == [f"app-{number:05}" for number in range(6)]
+        assert all(getattr(constraints_of(each.pod, ()), field) for each in found)
+
+
+def test_all_pods_of_a_cluster_find_a_place(tmp_path: Path) -> None:
+    for constraint in CONSTRAINTS:
+        manifests, nodes = trees.parts_of_cluster(trees.cluster(str(tmp_path), constraint, 6, 2, 5))
+        result = CliRunner().invoke(cli, ["place", manifests, "--nodes", nodes, "--no-config", "--format", "json"])
+        summary = json.loads(result.stdout)["summary"]
+        assert (summary["nodes"], summary["workloads"], summary["replicas"], summary["placed"]) == (5, 6, 12, 12)

@@ -1,0 +1,50 @@
+"""Workloads on nodes: Deployments that are all constrained, each with a selector of its own, and clusters for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from bench.constraints import HOSTNAME, ZONE, Pods, required_apart, required_neighbours, spread
+from bench.workloads import File
+from bench.yaml_text import yaml_text
+
+Data = dict[str, Any]
+
+NODES = "nodes.yaml"
+MANIFESTS = "manifests"
+_ZONES = 3
+_NAMESPACE = "shop"
+
+CONSTRAINTS: dict[str, Callable[[Pods], Data]] = {"apart": required_apart, "spread": spread, "near": required_neighbours}
+"""By what they are called: anti-affinity over nodes, hard spread over zones, affinity to the neighbour's pods over zones."""
+
+
+def cluster_files(constraint: str, workloads: int, replicas: int, nodes: int) -> Iterator[File]:
+    """A list of nodes in three zones, and so many Deployments with one constraint, each in a file of its own."""
+    listed = [
+        {"name": f"node-{number:05}", "labels": {HOSTNAME: f"node-{number:05}", ZONE: f"zone-{number % _ZONES}"}} for number in range(nodes)
+    ]
+    yield File(NODES, yaml_text({"nodes": listed}))
+    for number in range(workloads):
+        deployment = _deployment(number, replicas, CONSTRAINTS[constraint])
+        yield File(f"{MANIFESTS}/{deployment['metadata']['name']}.yaml", yaml_text(deployment))
+
+
+def _deployment(number: int, replicas: int, constraint: Callable[[Pods], Data]) -> Data:
+    own = {"app": f"app-{number:05}"}
+    # In pairs, of which one is drawn to the other: never a circle in which everybody waits for everybody.
+    pods = Pods(2 * number, own, {"app": f"app-{number - number % 2:05}"})
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": own["app"], "namespace": _NAMESPACE},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": own},
+            "template": {
+                "metadata": {"labels": own},
+                "spec": {**constraint(pods), "containers": [{"name": "app", "image": "registry.example.com/app:1.0.0"}]},
+            },
+        },
+    }
