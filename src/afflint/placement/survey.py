@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from afflint.controllers import replicas
@@ -52,8 +52,8 @@ class _Gathering:
     terms: tuple[Term, ...]
     alone: bool
     """Whether no running pod is such company anywhere: then pods that mean themselves may come first."""
-    members: list[int] = field(default_factory=list)
-    values: dict[str, set[str | None]] = field(default_factory=dict)
+    members: list[int]
+    values: dict[str, set[str | None]]
     """By topology key the values where company can be."""
 
 
@@ -212,7 +212,7 @@ class Survey:
     def _gathering(self, terms: tuple[Term, ...]) -> _Gathering:
         running = self.cluster.companions(terms)
         columns = {term.key: self.table.column(term.key) for term in terms}
-        gathering = _Gathering(terms, not any(column[node] is not None for column in columns.values() for node in running))
+        gathering = _Gathering(terms, not any(column[node] is not None for column in columns.values() for node in running), [], {})
         self._draw(gathering, running)
         return gathering
 
