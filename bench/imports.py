@@ -15,12 +15,22 @@ _PARSERS = ("_ruamel_yaml", "yaml._yaml")
 _NEEDED = frozenset(
     (
         # Of the standard library: collecting garbage is put off, and click asks for the language when its options are declared.
-        *("gc", "locale", "_locale"),
+        *("gc", "locale", "_locale", "dataclasses"),
         # The command line, settings, reading, the map and the reduce step, and the report that is asked for.
-        *("afflint", "afflint.cli", "afflint.config", "afflint.findings", "afflint.rules", "afflint.shipped"),
+        *(
+            "afflint",
+            "afflint.cli",
+            "afflint.cli.check",
+            "afflint.cli.options",
+            "afflint.cli.output",
+            "afflint.cli.pages",
+            "afflint.cli.place",
+        ),
+        *("afflint.errors", "afflint.config", "afflint.findings", "afflint.rules", "afflint.shipped"),
         *("afflint.reading", "afflint.reading.sources", "afflint.reading.triage", "afflint.reading.documents"),
         *("afflint.reading.composing", "afflint.reading.conversion", "afflint.reading.scalars"),
         *("afflint.engine", "afflint.fleet.facts", "afflint.fleet.index", "afflint.session.run", "afflint.suppressions"),
+        *("afflint.reduction", "afflint.session.session", "afflint.reading.kustomizations"),
         *("afflint.report", "afflint.report.escape", "afflint.report.text", "afflint.report.wording"),
     )
 )

@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterable, Mapping
 
-from afflint import rules
-from afflint.checks.match import NEWEST, Target
-from afflint.engine import Checker, Settings
-from afflint.findings import Finding, sort_key
+from afflint.checks.match import Target
+from afflint.engine import Settings
+from afflint.findings import Finding
+from afflint.reading.sources import Source
+from afflint.rules import bound, rules
+from afflint.session.run import Options, run
 
-ON_BY_DEFAULT = frozenset(rule.name for rule in rules.rules().values() if rule.default)
+ON_BY_DEFAULT = frozenset(rule.name for rule in rules().values() if rule.default)
+
+
+def settings_of(
+    names: Iterable[str] = ON_BY_DEFAULT, *, target: Target | None = None, host_key: str = "node.cluster.x-k8s.io/esxi-host"
+) -> Settings:
+    """Settings with the named rules, at their own severities."""
+    return Settings(bound(names), target or Target(), host_key=host_key)
+
+
+def findings_of(files: Mapping[str, bytes], settings: Settings, *, nodes: Iterable[str] = (), inline: bool = False) -> list[Finding]:
+    """What a run says about files by name, all of them buffers; ``nodes`` are those that hold the nodes."""
+    sources = [Source(name, name, data) for name, data in files.items()]
+    of_nodes = [source for source in sources if source.name in nodes]
+    return run(sources, settings, Options(inline=inline), node_files=of_nodes).findings
 
 
 def lint(files: dict[str, str] | str, *, also: str | None = None, target: Target | None = None) -> list[Finding]:
     """The findings of all rules that are on by default (``also`` one that is not), over files by name or the text of one."""
     named = {"a.yaml": files} if isinstance(files, str) else files
     data = {name: textwrap.dedent(text).encode() for name, text in named.items()}
-    checker = Checker(Settings(ON_BY_DEFAULT | ({also} if also else frozenset()), target=target or Target(NEWEST)))
-    results = [checker.check(name, content) for name, content in data.items()]
-    across = checker.check_fleet([result.facts for result in results], data.__getitem__, lambda _: True)
-    return sorted([*(finding for result in results for finding in result.findings), *across], key=sort_key)
+    return findings_of(data, settings_of(ON_BY_DEFAULT | ({also} if also else frozenset()), target=target))
 
 
 def places(findings: list[Finding]) -> list[str]:

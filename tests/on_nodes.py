@@ -5,10 +5,8 @@ from __future__ import annotations
 import textwrap
 
 from afflint.checks.match import NEWEST, Target
-from afflint.engine import Checker, Settings
-from afflint.findings import Finding, sort_key
-from afflint.inventory.node_files import read_nodes
-from linting import ON_BY_DEFAULT
+from afflint.findings import Finding
+from linting import findings_of, settings_of
 
 
 def lint(nodes: str, manifests: str, *, complete: bool = False, host_key: str = "node.cluster.x-k8s.io/esxi-host") -> list[Finding]:
@@ -19,11 +17,7 @@ def lint(nodes: str, manifests: str, *, complete: bool = False, host_key: str = 
     nodes = textwrap.dedent(nodes).strip("\n") + "\n"
     data = {"a.yaml": textwrap.dedent(manifests).encode(), "nodes.yaml": (nodes if "kind: Node" in nodes else f"nodes:\n{nodes}").encode()}
     target = Target(NEWEST, complete=complete)
-    checker = Checker(Settings(ON_BY_DEFAULT, target=target, with_nodes=True, host_key=host_key))
-    results = [checker.check(name, content) for name, content in data.items()]
-    inventory = read_nodes("nodes.yaml", data["nodes.yaml"])
-    across = checker.check_fleet([result.facts for result in results], data.__getitem__, lambda _: True, inventory)
-    return sorted([*(finding for result in results for finding in result.findings), *across], key=sort_key)
+    return findings_of(data, settings_of(target=target, host_key=host_key), nodes=["nodes.yaml"])
 
 
 def said(rule: str, nodes: str, manifests: str, *, complete: bool = False, host_key: str = "node.cluster.x-k8s.io/esxi-host") -> list[str]:

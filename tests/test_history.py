@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from afflint.engine import Checker, default_settings
+from afflint.engine import default_settings
 from afflint.findings import Finding
+from linting import findings_of
 from shared_material import shared
 
 # What was wrong: the commit, the file below before/ (or in the blob), rule and line. Blobs have no after.
@@ -51,10 +52,7 @@ NOTHING_TO_FIND = {
 def lint(folder: Path) -> list[Finding]:
     """What a run over a folder finds by default, with file names below the folder."""
     files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*.yaml"))}
-    checker = Checker(default_settings())
-    results = [checker.check(name, data) for name, data in files.items()]
-    across = checker.check_fleet([result.facts for result in results], files.__getitem__, lambda _: True)
-    return [*(finding for result in results for finding in result.findings), *across]
+    return findings_of(files, default_settings())
 
 
 @pytest.mark.parametrize("commit, file, rule, line", MENDED)

@@ -14,10 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from afflint.engine import Checker, default_settings
+from afflint.engine import default_settings
 from afflint.findings import SEVERITIES
 from afflint.rules import rules
 from checkout import clean_environment
+from linting import findings_of
 
 GOOD = """\
 apiVersion: v1
@@ -278,9 +279,7 @@ def mutated(draw: st.DrawFn) -> bytes:
 @given(mutated())
 @settings(max_examples=int(os.environ.get("AFFLINT_FUZZ", "300")))
 def test_mutated_manifests_give_findings_inside_the_file(data: bytes) -> None:
-    checker = Checker(default_settings())
-    result = checker.check("m.yaml", data)
-    findings = [*result.findings, *checker.check_fleet([result.facts], lambda _: data, lambda _: True)]
+    findings = findings_of({"m.yaml": data}, default_settings())
     text = data.decode("utf-8", "replace")
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     for finding in findings:
@@ -290,4 +289,4 @@ def test_mutated_manifests_give_findings_inside_the_file(data: bytes) -> None:
         assert 1 <= finding.span.line <= finding.span.end_line <= len(lines) + 1
         if finding.span.line <= len(lines):
             assert 1 <= finding.span.column <= len(lines[finding.span.line - 1]) + 2
-    assert checker.check("m.yaml", data) == result
+    assert findings_of({"m.yaml": data}, default_settings()) == findings

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Literal
+
 import pytest
 
 import rule_pages
-from afflint import engine, rules
-from afflint.engine import Checker, Settings
-from afflint.findings import Finding, sort_key
-from afflint.inventory.node_files import read_nodes
+from afflint import rules
+from afflint.engine import Settings
+from afflint.findings import Finding
 from edited import edited
+from linting import findings_of
 from rule_pages import Example
 
 EXAMPLES = rule_pages.examples()
 BAD = [example for example in EXAMPLES if example.info.startswith("yaml bad")]
-CHECKS = {**rules.node_checks(), **rules.MANIFEST_CHECKS, **rules.FLEET_CHECKS}
+CHECKS = {each.name: each for each in reversed(rules.bound(rules.rules()))}
+"""Each rule as it is bound first; a rule may apply to several subjects."""
 LONGEST_HELP = 200
 
 each_page = pytest.mark.parametrize("name", rule_pages.names())
@@ -22,17 +26,17 @@ each_example = pytest.mark.parametrize("example", EXAMPLES, ids=str)
 each_bad_example = pytest.mark.parametrize("example", BAD, ids=str)
 
 
-def findings_in(text: str, rule: str) -> list[Finding]:
-    """What a run over one file says with ``rule`` and all rules that are on by default, suppressions included."""
+def findings_in(text: str, rule: str, fix: Literal["unsafe"] | None = None) -> list[Finding]:
+    """What a run over one file says with ``rule`` and all rules that are on by default, suppressions included.
+
+    With ``fix`` every rule offers the fixes that its check knows, whatever its page says.
+    """
     default = {each.name for each in rules.rules().values() if each.default}
     data = text.encode()
     # Node objects in an example are its inventory.
-    nodes = read_nodes("example.yaml", data) if "kind: Node\n" in text else []
-    checker = Checker(Settings(frozenset(default | {rule}), with_nodes=bool(nodes)))
-    result = checker.check("example.yaml", data)
-    across = checker.check_fleet([result.facts], lambda _: data, lambda _: True, nodes)
-    kept, _ = checker.silence(result, [*result.findings, *across])
-    return sorted(kept, key=sort_key)
+    nodes = ["example.yaml"] if "kind: Node\n" in text else []
+    chosen = tuple(replace(each, rule=replace(each.rule, fix=fix or each.fix)) for each in rules.bound({*default, rule}))
+    return findings_of({"example.yaml": data}, Settings(chosen), nodes=nodes, inline=True)
 
 
 # The examples.
@@ -65,10 +69,8 @@ def test_messages_and_helps_read_like_all_others(example: Example) -> None:
 
 
 @each_page
-def test_the_page_says_what_kind_of_fix_its_examples_are_offered(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    offering = {key: rule._replace(fix="unsafe") for key, rule in rules.rules().items()}
-    monkeypatch.setattr(engine, "rules", lambda: offering)
-    found = [each for example in BAD if example.rule == name for each in findings_in(example.text, name)]
+def test_the_page_says_what_kind_of_fix_its_examples_are_offered(name: str) -> None:
+    found = [each for example in BAD if example.rule == name for each in findings_in(example.text, name, "unsafe")]
     offered = any(finding.fix is not None for finding in found)
     assert offered == (rule_pages.page(name).front["fix"] != "none")
 
@@ -131,11 +133,12 @@ def test_the_prose_says_something_and_can_be_printed_line_by_line(name: str) -> 
 def test_a_page_names_the_function_that_checks_it(name: str) -> None:
     check = rule_pages.page(name).front["check"]
     assert check == name.replace("-", "_")
-    assert name in rules.ENGINE_RULES or CHECKS[name].__name__ == check
+    assert CHECKS[name].subject == "run" or CHECKS[name].check().__name__ == check
 
 
 def test_every_check_has_a_page_and_every_page_a_check() -> None:
-    assert set(rule_pages.names()) == CHECKS.keys() | rules.ENGINE_RULES == rules.rules().keys()
+    registered = {name for checks in rules.REGISTRY.values() for name in checks}
+    assert set(rule_pages.names()) == registered == rules.rules().keys()
 
 
 # How examples are read.

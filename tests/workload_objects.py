@@ -24,7 +24,7 @@ def makers_in(text: str) -> list[PodMaker]:
         assert document.problem is None, document.problem
         for manifest in manifests_in(document):
             if isinstance(manifest, Workload):
-                made = pod_maker(manifest, Site("app.yaml", index, manifest.base))
+                made = pod_maker(manifest, Site(0, index, manifest.base))
                 if made is not None:
                     found.append(made)
     return found

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from afflint.errors import UserError
 from afflint.findings import Finding
 from afflint.reading.files import read_named
 
@@ -17,7 +18,7 @@ _LARGEST = 64 << 20
 DEFAULT_FILE = ".afflint-baseline.json"
 
 
-class BaselineError(Exception):
+class BaselineError(UserError):
     """A baseline file that cannot be used; the message is for its user."""
 
 

@@ -1,5 +1,10 @@
-"""What afflint says: findings with their spans, related places and edits. Plain, frozen, picklable values."""
+"""What afflint says: findings with their spans, related places and edits. Plain, frozen, picklable values.
 
+A file is known by its number in the run, never by its name: two sources may have one name, and what the map step says about a file
+must not depend on how the file is called. Names are put in at the end, for reports.
+"""
+
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 Severity = Literal["error", "warning", "info"]
@@ -33,12 +38,31 @@ class Fix(NamedTuple):
     edits: tuple[Edit, ...]
 
 
+FileId = int
+"""A file by its number among those of a run, which stand in the order of their names."""
+
+NO_FILE: FileId = -1
+"""The number of a file that nobody has numbered yet: in the results of the map step."""
+
+Folder = tuple[str, ...]
+
+
+class Site(NamedTuple):
+    """Where an object stands: its file, the document in it, the path in that document; and the folders on the way to the file."""
+
+    file: FileId
+    document: int
+    base: Path
+    folder: Folder = ()
+
+
 class Related(NamedTuple):
-    """Another place that explains a finding."""
+    """Another place that explains a finding. ``file`` is the name for reports, ``source`` says which file has that name."""
 
     file: str
     span: Span
     message: str
+    source: FileId = NO_FILE
 
 
 class ObjectRef(NamedTuple):
@@ -50,19 +74,43 @@ class ObjectRef(NamedTuple):
     name: str | None
 
 
-class Site(NamedTuple):
-    """Where an object stands: file, document, path in the document."""
-
-    file: str
-    document: int
-    base: Path
-
-
 NO_OBJECT = ObjectRef(None, None, None, None)
 
 
-class Finding(NamedTuple):
-    """One report line. ``field`` is the path as the API server writes it, "" for the document as a whole."""
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a check found in a file, located: everything about a finding that the file alone decides.
+
+    ``help`` is empty where that of the rule's page holds, ``severity`` None where that of the rule does. ``related`` are places by the
+    number of their file, ``edits`` the text of a fix.
+    """
+
+    rule: str
+    message: str
+    help: str
+    document: int
+    span: Span
+    object: ObjectRef
+    field: str
+    severity: Severity | None = None
+    related: tuple["FoundPlace", ...] = ()
+    edits: tuple[Edit, ...] = ()
+
+
+class FoundPlace(NamedTuple):
+    """A related place, located."""
+
+    file: FileId
+    span: Span
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One report line. ``field`` is the path as the API server writes it, "" for the document as a whole.
+
+    ``file`` is the name for reports, ``source`` says which file of the run has that name.
+    """
 
     rule: str
     category: str
@@ -76,11 +124,21 @@ class Finding(NamedTuple):
     field: str
     related: tuple[Related, ...] = ()
     fix: Fix | None = None
+    source: FileId = NO_FILE
 
 
 def sort_key(finding: Finding) -> tuple[object, ...]:
     """The order of every report: file, line, column, rule, then what makes the order total."""
-    return (finding.file, finding.span.line, finding.span.column, finding.rule, finding.field, finding.message, finding.document)
+    return (
+        finding.file,
+        finding.span.line,
+        finding.span.column,
+        finding.rule,
+        finding.field,
+        finding.message,
+        finding.document,
+        finding.source,
+    )
 
 
 def field_of(path: Path) -> str:

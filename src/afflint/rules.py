@@ -1,8 +1,9 @@
 """The rules: each a page under rules/ bound to its check. The registry of checks is explicit; pages are the data."""
 
-from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any, Literal
 
 from afflint.checks import affinity as affinity_checks
 from afflint.checks import fleet, kubevirt
@@ -20,26 +21,44 @@ from afflint.kube.manifests import Manifest, Workload
 if TYPE_CHECKING:
     from afflint.inventory.cluster_view import ClusterView
 
+Subject = Literal["manifest", "constrained", "mismatched", "fleet", "nodes", "run"]
+"""What a rule applies to, which is when its check may run:
+
+- ``manifest``: every object that afflint reads;
+- ``constrained``: workloads with affinity, nodeSelector, tolerations or spread constraints;
+- ``mismatched``: objects with a field that does not fit its type;
+- ``fleet``: all objects of the run together;
+- ``nodes``: all objects of the run together with its nodes;
+- ``run``: what is read and afflint's own comments; the engine finds these itself.
+"""
+
 ManifestCheck = Callable[[Manifest, Target], Iterator[Match]]
 NodeCheck = Callable[[Fleet, "ClusterView", Target], Iterator[FleetMatch]]
 FleetCheck = Callable[[Fleet, Target], Iterator[FleetMatch]]
 
-MANIFEST_CHECKS: dict[str, ManifestCheck] = {
+_MANIFEST: dict[str, ManifestCheck] = {
     "unserved-api-version": controllers.unserved_api_version,
-    "unknown-field": fields.unknown_field,
-    "misplaced-constraint": fields.misplaced_constraint,
-    "missing-term-wrapper": fields.missing_term_wrapper,
-    "wrong-type": fields.wrong_type,
-    "annotation-not-string": fields.annotation_not_string,
     "invalid-label-key": labels.invalid_label_key,
     "invalid-label-value": labels.invalid_label_value,
-    "invalid-namespace-name": labels.invalid_namespace_name,
     "invalid-annotation": labels.invalid_annotation,
     "forbidden-label": labels.forbidden_label,
-    "weight-out-of-range": affinity.weight_out_of_range,
-    "empty-topology-key": affinity.empty_topology_key,
     "unknown-operator": affinity.unknown_operator,
     "operator-values-mismatch": affinity.operator_values_mismatch,
+    "selector-missing": controllers.selector_missing,
+    "selector-template-mismatch": controllers.selector_template_mismatch,
+    "job-selector": controllers.job_selector,
+    "invalid-replicas": controllers.invalid_replicas,
+    "invalid-scheduling-field": controllers.invalid_scheduling_field,
+    "reserved-label": kubevirt.reserved_label,
+    "pinned-node": affinity_checks.pinned_node,
+    "deprecated-kubevirt-api": kubevirt.deprecated_kubevirt_api,
+    "misplaced-descheduler-annotation": kubevirt.misplaced_descheduler_annotation,
+}
+_CONSTRAINED: dict[str, ManifestCheck] = {
+    "missing-term-wrapper": fields.missing_term_wrapper,
+    "invalid-namespace-name": labels.invalid_namespace_name,
+    "weight-out-of-range": affinity.weight_out_of_range,
+    "empty-topology-key": affinity.empty_topology_key,
     "empty-node-selector-terms": affinity.empty_node_selector_terms,
     "missing-preference": affinity.missing_preference,
     "invalid-match-field": affinity.invalid_match_field,
@@ -47,15 +66,9 @@ MANIFEST_CHECKS: dict[str, ManifestCheck] = {
     "invalid-toleration": tolerations.invalid_toleration,
     "invalid-spread-constraint": spread.invalid_spread_constraint,
     "duplicate-spread-constraint": spread.duplicate_spread_constraint,
-    "selector-missing": controllers.selector_missing,
-    "selector-template-mismatch": controllers.selector_template_mismatch,
-    "job-selector": controllers.job_selector,
-    "invalid-replicas": controllers.invalid_replicas,
-    "invalid-scheduling-field": controllers.invalid_scheduling_field,
     "selector-matches-nothing": label_checks.selector_matches_nothing,
     "selector-matches-everything": label_checks.selector_matches_everything,
     "contradictory-selector": label_checks.contradictory_selector,
-    "reserved-label": kubevirt.reserved_label,
     "contradictory-requirements": affinity_checks.contradictory_requirements,
     "never-matching-comparison": affinity_checks.never_matching_comparison,
     "unparsable-preference": affinity_checks.unparsable_preference,
@@ -64,7 +77,6 @@ MANIFEST_CHECKS: dict[str, ManifestCheck] = {
     "deprecated-node-label": affinity_checks.deprecated_node_label,
     "unknown-node-label": affinity_checks.unknown_node_label,
     "unlikely-topology-key": affinity_checks.unlikely_topology_key,
-    "pinned-node": affinity_checks.pinned_node,
     "hard-anti-affinity-topology": affinity_checks.hard_anti_affinity_topology,
     "spread-misses-itself": spread_checks.spread_misses_itself,
     "legacy-control-plane-toleration": toleration_checks.legacy_control_plane_toleration,
@@ -72,12 +84,14 @@ MANIFEST_CHECKS: dict[str, ManifestCheck] = {
     "tolerates-everything": toleration_checks.tolerates_everything,
     "shadowed-toleration": toleration_checks.shadowed_toleration,
     "toleration-without-attraction": toleration_checks.toleration_without_attraction,
-    "deprecated-kubevirt-api": kubevirt.deprecated_kubevirt_api,
-    "misplaced-descheduler-annotation": kubevirt.misplaced_descheduler_annotation,
 }
-"""The checks of one object, in the order in which they run."""
-
-FLEET_CHECKS: dict[str, FleetCheck] = {
+_MISMATCHED: dict[str, ManifestCheck] = {
+    "unknown-field": fields.unknown_field,
+    "misplaced-constraint": fields.misplaced_constraint,
+    "wrong-type": fields.wrong_type,
+    "annotation-not-string": fields.annotation_not_string,
+}
+_FLEET: dict[str, FleetCheck] = {
     "label-not-on-template": label_checks.label_not_on_template,
     "anti-affinity-misses-itself": fleet.anti_affinity_misses_itself,
     "namespace-misses-target": fleet.namespace_misses_target,
@@ -89,51 +103,35 @@ FLEET_CHECKS: dict[str, FleetCheck] = {
     "spread-without-effect": fleet.spread_without_effect,
     "migration-impossible": fleet.migration_impossible,
 }
-"""The checks of all objects of a run together."""
+# These are imported only when there are nodes.
+_NODES: dict[str, str] = {
+    "unknown-node-label": "afflint.checks.nodes:unknown_to_inventory",
+    "inconsistent-node-labels": "afflint.checks.nodes:inconsistent_node_labels",
+    "inconsistent-topology": "afflint.checks.nodes:inconsistent_topology",
+    "near-duplicate-label": "afflint.checks.nodes:near_duplicate_label",
+    "shared-host": "afflint.checks.nodes:shared_host",
+    "min-domains-unreachable": "afflint.checks.placement:min_domains_unreachable",
+    "spread-blocked-by-taints": "afflint.checks.placement:spread_blocked_by_taints",
+    "unschedulable": "afflint.checks.placement:unschedulable",
+    "too-few-domains": "afflint.checks.placement:too_few_domains",
+    "competing-workloads": "afflint.checks.placement:competing_workloads",
+    "not-failure-tolerant": "afflint.checks.placement:not_failure_tolerant",
+    "rollout-deadlock": "afflint.checks.placement:rollout_deadlock",
+    "migration-blocked": "afflint.checks.placement:migration_blocked",
+    "single-domain-possible": "afflint.checks.placement:single_domain_possible",
+}
+_RUN = ("unreadable-manifest", "duplicate-key", "unused-suppression", "invalid-suppression")
 
-NODE_RULES = (
-    "unknown-node-label",
-    "inconsistent-node-labels",
-    "inconsistent-topology",
-    "near-duplicate-label",
-    "shared-host",
-    "min-domains-unreachable",
-    "spread-blocked-by-taints",
-    "unschedulable",
-    "too-few-domains",
-    "competing-workloads",
-    "not-failure-tolerant",
-    "rollout-deadlock",
-    "migration-blocked",
-    "single-domain-possible",
-)
-"""The rules that an inventory of nodes adds to; see node_checks."""
-
-
-def node_checks() -> dict[str, NodeCheck]:
-    """The checks of all objects of a run against its nodes, imported when there are nodes."""
-    from afflint.checks import nodes, placement
-
-    return {
-        "unknown-node-label": nodes.unknown_to_inventory,
-        "inconsistent-node-labels": nodes.inconsistent_node_labels,
-        "inconsistent-topology": nodes.inconsistent_topology,
-        "near-duplicate-label": nodes.near_duplicate_label,
-        "shared-host": nodes.shared_host,
-        "min-domains-unreachable": placement.min_domains_unreachable,
-        "spread-blocked-by-taints": placement.spread_blocked_by_taints,
-        "unschedulable": placement.unschedulable,
-        "too-few-domains": placement.too_few_domains,
-        "competing-workloads": placement.competing_workloads,
-        "not-failure-tolerant": placement.not_failure_tolerant,
-        "rollout-deadlock": placement.rollout_deadlock,
-        "migration-blocked": placement.migration_blocked,
-        "single-domain-possible": placement.single_domain_possible,
-    }
-
-
-ENGINE_RULES = frozenset(("unreadable-manifest", "duplicate-key", "unused-suppression", "invalid-suppression"))
-"""Rules about documents and about afflint's own comments: the engine finds these itself."""
+REGISTRY: dict[Subject, Mapping[str, Any]] = {
+    "manifest": _MANIFEST,
+    "constrained": _CONSTRAINED,
+    "mismatched": _MISMATCHED,
+    "fleet": _FLEET,
+    "nodes": _NODES,
+    "run": dict.fromkeys(_RUN),
+}
+"""Every rule with its check, below what it applies to; a rule may stand below several. A check is a function or, for ``nodes``, the name
+of one; the rules of ``run`` have none."""
 
 CATEGORIES = (
     "admission",
@@ -154,7 +152,8 @@ class RuleError(Exception):
     """Rule pages and checks that do not fit together; the message names every fault."""
 
 
-class Rule(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Rule:
     """A rule as its page describes it. ``default`` is False for rules that are off until selected."""
 
     name: str
@@ -167,8 +166,7 @@ class Rule(NamedTuple):
 
     def page(self) -> str:
         """The Markdown body of the page, without its front matter."""
-        with open(self.path, encoding="utf-8") as file:
-            return file.read().split("\n---\n", 1)[1].lstrip("\n")
+        return _page(self.path)
 
     def summary(self) -> str:
         """The first paragraph: what is wrong, in one sentence."""
@@ -176,7 +174,81 @@ class Rule(NamedTuple):
 
     def remedy(self) -> str:
         """The first paragraph under "How to fix it"."""
-        return next(_paragraphs(self.page().split("## How to fix it\n", 1)[1]))
+        return _remedy(self.path)
+
+
+@cache
+def _remedy(path: str) -> str:
+    return next(_paragraphs(_page(path).split("## How to fix it\n", 1)[1]))
+
+
+@cache
+def _page(path: str) -> str:
+    with open(path, encoding="utf-8") as file:
+        return file.read().split("\n---\n", 1)[1].lstrip("\n")
+
+
+@dataclass(frozen=True, slots=True)
+class BoundRule:
+    """A rule in the settings of a run: with what it applies to, its check, and the severity and parameters that were configured.
+
+    ``severity`` is None where nothing was configured: then a check may set a level of its own for what it finds.
+    """
+
+    rule: Rule
+    subject: Subject
+    function: Any = None
+    severity: Severity | None = None
+    params: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.rule.name
+
+    @property
+    def category(self) -> str:
+        return self.rule.category
+
+    @property
+    def fix(self) -> Literal["none", "safe", "unsafe"]:
+        return self.rule.fix
+
+    @property
+    def remedy(self) -> str:
+        """What to do, where a check does not say it for the very finding."""
+        return self.rule.remedy()
+
+    def check(self) -> Callable[..., Any]:
+        """The check with its parameters, ready to be called with what the rule applies to and the target."""
+        function = self.function
+        if isinstance(function, str):
+            from importlib import import_module
+
+            module, _, name = function.partition(":")
+            function = getattr(import_module(module), name)
+        if not self.params:
+            checked: Callable[..., Any] = function
+            return checked
+        from functools import partial
+
+        return partial(function, **dict(self.params))
+
+    def level(self, own: Severity | None) -> Severity:
+        """The severity of a finding for which the check gave ``own``: what is configured comes first."""
+        return self.severity or own or self.rule.severity
+
+
+def bound(names: Iterable[str], severities: Mapping[str, Severity] | None = None) -> tuple[BoundRule, ...]:
+    """The rules with these names, in the order of the registry, with configured severities."""
+    chosen, configured, known = frozenset(names), severities or {}, rules()
+    return tuple(
+        [
+            BoundRule(known[name], subject, function, configured.get(name))
+            for subject, checks in REGISTRY.items()
+            for name, function in checks.items()
+            if name in chosen
+        ]
+    )
 
 
 def _paragraphs(text: str) -> Iterator[str]:
@@ -204,7 +276,7 @@ def rules() -> dict[str, Rule]:
                 faults.append(f"{entry}: {error}")
             else:
                 found[rule.name] = rule
-    checked = MANIFEST_CHECKS.keys() | FLEET_CHECKS.keys() | ENGINE_RULES | {*NODE_RULES}
+    checked = {name for checks in REGISTRY.values() for name in checks}
     faults += [f"{name}: a check without a page" for name in sorted(checked - found.keys())]
     faults += [f"{name}.md: a page without a check" for name in sorted(found.keys() - checked)]
     if faults:
@@ -234,35 +306,21 @@ def _read(name: str, path: str) -> Rule:
     return Rule(name, values["category"], severity, values.get("default", "on") != "off", fix, values["check"], path)
 
 
-class ManifestChecks:
-    """The checks of the selected rules, sorted by what they look at, so that a manifest meets only those that can say something."""
+class Dispatch:
+    """The checks of one object each, sorted by what they apply to, so that a manifest meets only those that can say something."""
 
-    def __init__(self, selected: Iterable[str], target: Target) -> None:
-        chosen = frozenset(selected)
+    def __init__(self, bound_rules: Iterable[BoundRule], target: Target) -> None:
         self._target = target
-        named = [(name, check) for name, check in MANIFEST_CHECKS.items() if name in chosen]
-        self._on_mismatch = tuple(each for each in named if each[0] in _OF_MISMATCHES)
-        self._always = tuple(each for each in named if each[0] not in _OF_MISMATCHES | _OF_CONSTRAINTS)
-        self._constrained = tuple(each for each in named if each[0] not in _OF_MISMATCHES)
+        by_subject: dict[Subject, list[tuple[str, ManifestCheck]]] = {"manifest": [], "constrained": [], "mismatched": []}
+        for each in bound_rules:
+            if each.subject in by_subject:
+                by_subject[each.subject].append((each.name, each.check()))
+        self._always = tuple(by_subject["manifest"])
+        self._constrained = (*self._always, *by_subject["constrained"])
+        self._on_mismatch = tuple(by_subject["mismatched"])
 
     def of(self, manifest: Manifest) -> tuple[tuple[str, ManifestCheck], ...]:
-        """The checks of a manifest with their rules' names, in the order of the registry within each group."""
+        """The checks of a manifest with their rules' names."""
         constrained = isinstance(manifest, Workload) and manifest.constraints is not NONE
         checks = self._constrained if constrained else self._always
         return checks + self._on_mismatch if mismatches_of(manifest, self._target) else checks
-
-
-# These say nothing about a manifest whose fields all fit.
-_OF_MISMATCHES = frozenset(("unknown-field", "misplaced-constraint", "wrong-type", "annotation-not-string"))
-# These say nothing about a workload without affinity, nodeSelector, tolerations and spread constraints.
-_OF_CONSTRAINTS = frozenset(
-    (
-        "missing-term-wrapper", "invalid-namespace-name", "weight-out-of-range", "empty-topology-key", "empty-node-selector-terms",
-        "missing-preference", "invalid-match-field", "label-keys-conflict", "invalid-toleration", "invalid-spread-constraint",
-        "duplicate-spread-constraint", "selector-matches-nothing", "selector-matches-everything", "contradictory-selector",
-        "contradictory-requirements", "never-matching-comparison", "unparsable-preference", "empty-term", "redundant-term",
-        "deprecated-node-label", "unknown-node-label", "unlikely-topology-key", "hard-anti-affinity-topology", "spread-misses-itself",
-        "spread-without-effect", "legacy-control-plane-toleration", "untolerated-control-plane", "tolerates-everything",
-        "shadowed-toleration", "toleration-without-attraction",
-    )
-)  # fmt: skip

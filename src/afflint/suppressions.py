@@ -2,10 +2,10 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from afflint.findings import Edit, Finding, Fix, Path, Span
+from afflint.findings import Edit, Finding, Path, Span
 from afflint.kube.manifests import Manifest
 from afflint.reading.documents import Document
 from afflint.wording import nearest, quoted
@@ -177,7 +177,7 @@ def _no_instruction(document: int, span: Span, said: str) -> Misunderstood:
 
 
 def apply(
-    findings: Sequence[Finding], suppressions: Sequence[Suppression], category_of: Callable[[str], str]
+    findings: Sequence[Finding], suppressions: Sequence[Suppression]
 ) -> tuple[list[Finding], int, list[tuple[Suppression, tuple[str, ...]]]]:
     """The findings of one file that remain, how many were silenced, and the suppressions (with their rules) that silenced nothing.
 
@@ -185,19 +185,19 @@ def apply(
     """
     lines: dict[str, list[int]] = {}
     for finding in findings:
-        for word in _words(finding, category_of):
+        for word in _words(finding):
             lines.setdefault(word, []).append(finding.span.line)
     for each in lines.values():
         each.sort()
     covered = _Covered(suppressions)
-    kept = [finding for finding in findings if not any(covered(word, finding.span.line) for word in _words(finding, category_of))]
+    kept = [finding for finding in findings if not any(covered(word, finding.span.line) for word in _words(finding))]
     unused = [(each, idle) for each in suppressions if (idle := _idle(each, lines))]
     return kept, len(findings) - len(kept), unused
 
 
-def _words(finding: Finding, category_of: Callable[[str], str]) -> tuple[str, ...]:
+def _words(finding: Finding) -> tuple[str, ...]:
     """The names by which a finding can be silenced; "" is that of suppressions without rules."""
-    return finding.rule, category_of(finding.rule), "all", ""
+    return finding.rule, finding.category, "all", ""
 
 
 def _idle(suppression: Suppression, lines: dict[str, list[int]]) -> tuple[str, ...]:
@@ -237,6 +237,6 @@ class _Covered:
         return number >= 0 and line <= self._lasts[name][number]
 
 
-def removal_fix(suppression: Suppression) -> Fix | None:
-    """The edit that deletes a comment that silences nothing."""
-    return Fix(True, (Edit(suppression.removal, ""),)) if suppression.removal else None
+def removal(suppression: Suppression) -> tuple[Edit, ...]:
+    """The edit that deletes a comment that silences nothing; none for what is to be deleted by hand."""
+    return (Edit(suppression.removal, ""),) if suppression.removal else ()

@@ -8,11 +8,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from afflint.checks.match import NEWEST, Target
-from afflint.engine import Checker, Settings
 from afflint.findings import SEVERITIES, Finding
 from afflint.inventory.node_files import NodeFileError, read_nodes
-from linting import ON_BY_DEFAULT
+from linting import findings_of, settings_of
 
 KEYS = [
     "kubernetes.io/hostname",
@@ -120,10 +118,7 @@ def workloads(spec: st.SearchStrategy[dict[str, Any]], replicas: st.SearchStrate
 def findings(nodes: list[dict[str, Any]], objects: list[dict[str, Any]]) -> list[Finding]:
     inventory = json.dumps({"nodes": [{"name": f"n{number}", **each} for number, each in enumerate(nodes)]}).encode()
     data = {"a.yaml": "\n---\n".join(map(json.dumps, objects)).encode(), "nodes.yaml": inventory}
-    checker = Checker(Settings(ON_BY_DEFAULT, target=Target(NEWEST), with_nodes=True))
-    results = [checker.check(name, content) for name, content in data.items()]
-    found = read_nodes("nodes.yaml", inventory)
-    return list(checker.check_fleet([result.facts for result in results], data.__getitem__, lambda _: True, found))
+    return findings_of(data, settings_of(), nodes=["nodes.yaml"])
 
 
 few_examples = settings(max_examples=120, derandomize=True)

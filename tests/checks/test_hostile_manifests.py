@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from afflint import rules
 from afflint.checks.match import NEWEST, Target
-from afflint.engine import Checker, Settings
 from afflint.findings import Finding
 from afflint.kube.constraints import PREFERRED, REQUIRED
+from linting import findings_of, settings_of
 
-CHECKER = Checker(Settings(frozenset(rules.rules()), target=Target(NEWEST, complete=True)))
+SETTINGS = settings_of(rules.rules(), target=Target(NEWEST, complete=True))
 
 scalars = st.one_of(
     st.none(),
@@ -98,8 +98,7 @@ service = st.builds(
 
 def lint(documents: list[Any]) -> list[Finding]:
     data = "\n---\n".join(json.dumps(each) for each in documents).encode()
-    result = CHECKER.check("a.yaml", data)
-    return [*result.findings, *CHECKER.check_fleet([result.facts], lambda _: data, lambda _: True)]
+    return findings_of({"a.yaml": data}, SETTINGS)
 
 
 @settings(max_examples=150)

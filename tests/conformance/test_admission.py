@@ -9,9 +9,10 @@ import pytest
 
 from afflint.checks.admission.late import LATE
 from afflint.checks.match import Target
-from afflint.engine import Checker, default_settings
+from afflint.engine import default_settings
 from afflint.findings import Finding
 from afflint.rules import rules
+from linting import findings_of
 from shared_material import cases
 
 Answers = list[tuple[dict[str, Any], list[Finding]]]
@@ -20,9 +21,9 @@ Answers = list[tuple[dict[str, Any], list[Finding]]]
 def admission_findings(target: Target, kind: str = "") -> Answers:
     """Each case in scope, or those of one kind, with afflint's admission findings for a cluster."""
     names = [rule.name for rule in rules().values() if rule.category == "admission"]
-    checker = Checker(default_settings(names)._replace(target=target))
+    settings = default_settings(names, target=target)
     return [
-        (case, list(checker.check(f"{case['id']}.yaml", case["yaml"].encode()).findings))
+        (case, findings_of({f"{case['id']}.yaml": case["yaml"].encode()}, settings))
         for case in cases("validation_cases.jsonl.gz")
         if case["scope"] and kind in ("", case["kind"])
     ]

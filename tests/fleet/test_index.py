@@ -16,13 +16,18 @@ from afflint.fleet.facts import PREFERRED_ANTI_AFFINITY, REQUIRED_AFFINITY, REQU
 from afflint.fleet.index import IDENTITY, Fleet, close, covers
 from afflint.kube.selectors import Requirement, Selector, holds, matches
 from afflint.near_misses import Slips, is_slip
-from afflint.rules import FLEET_CHECKS
+from afflint.rules import REGISTRY
 
 TEMPLATE = ("spec", "template")
 
 
+def site_in(file: str) -> Site:
+    """The first object of a file, whose number stands for its name."""
+    return Site(int.from_bytes(file.encode(), "big"), 0, (), tuple(file.split("/")[:-1]))
+
+
 def pods_of(file: str, labels: dict[str, str], *, own: dict[str, str] | None = None, namespace: str | None = None) -> Pods:
-    site = Site(file, 0, ())
+    site = site_in(file)
     ref = ObjectRef("apps/v1", "Deployment", namespace, file)
     return Pods(site, ref, f"Deployment {file}", False, namespace, own or {}, labels, TEMPLATE, True, False, True, replicas=2)
 
@@ -39,7 +44,7 @@ def reach_of(
     ref = ObjectRef("apps/v1", "Deployment", namespace, file)
     path = (*TEMPLATE, "spec", "affinity", what, 0, "labelSelector")
     title, key = f"Deployment {file}", "kubernetes.io/hostname"
-    return Reach(Site(file, 0, ()), ref, title, what, path, namespace, names, everywhere, selector, key, TEMPLATE, None, 1)
+    return Reach(site_in(file), ref, title, what, path, namespace, names, everywhere, selector, key, TEMPLATE, None, 1)
 
 
 # Small universes, in which chance brings selectors and labels together often.
@@ -131,7 +136,7 @@ def near_misses(
 @given(fleets, st.lists(some_reaches, max_size=4), st.randoms())
 def test_the_order_of_files_makes_no_difference(pods: list[Pods], reaches: list[Reach], random: Any) -> None:
     """Objects of one file keep their order; files may come in any."""
-    by_file: dict[str, Facts] = {}
+    by_file: dict[int, Facts] = {}
     for each in pods:
         facts = by_file.get(each.site.file, Facts())
         by_file[each.site.file] = facts._replace(pods=(*facts.pods, each))
@@ -259,7 +264,7 @@ def work(facts: list[Facts]) -> int:
     sys.setprofile(count)
     try:
         fleet = Fleet(facts)
-        for check in FLEET_CHECKS.values():
+        for check in REGISTRY["fleet"].values():
             for _ in check(fleet, Target(NEWEST, complete=True)):
                 pass
     finally:

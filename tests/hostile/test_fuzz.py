@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from manifest_maker import MANIFESTS, changed, changes, manifest, spoils, spoilt, written
 
 from afflint.checks.match import Target
-from afflint.engine import Settings, default_settings
+from afflint.engine import default_settings
 from afflint.findings import SEVERITIES, Finding, Span
 from afflint.kube.kinds import KINDS
 from afflint.reading.documents import to_utf8
@@ -26,6 +26,7 @@ from afflint.reading.sources import Source
 from afflint.report import FORMATS, Report, render
 from afflint.rules import rules
 from afflint.session.run import Options, Outcome, run
+from linting import settings_of
 
 EXAMPLES = int(os.environ.get("AFFLINT_FUZZ", "0"))
 fuzzed = settings(
@@ -34,7 +35,7 @@ fuzzed = settings(
     database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture],
 )
-EVERYTHING = Settings(frozenset(rules()), target=Target(admission_plugins=frozenset(["LimitPodHardAntiAffinityTopology"]), complete=True))
+EVERYTHING = settings_of(rules(), target=Target(admission_plugins=frozenset(["LimitPodHardAntiAffinityTopology"]), complete=True))
 NODES = Source(
     "nodes.yaml",
     "nodes.yaml",
@@ -63,11 +64,11 @@ def check(files: dict[str, bytes], *, nodes: bool = False, form: str = "json") -
     for finding in outcome.findings:
         _hold(finding, texts)
     assert outcome.summary.errors + outcome.summary.warnings + outcome.summary.info == len(outcome.findings)
-    shown = _report(outcome, texts, "json")
+    shown = _report(outcome, "json")
     validator().validate(json.loads(shown))
     again = run(sources, EVERYTHING, Options(), node_files=[NODES] if nodes else [])
-    assert _report(again, texts, "json") == shown
-    other = _report(outcome, texts, form)
+    assert _report(again, "json") == shown
+    other = _report(outcome, form)
     assert all(character.isprintable() or character == "\n" for character in other)
     return outcome
 
@@ -79,8 +80,8 @@ def _text(data: bytes) -> str:
         return ""
 
 
-def _report(outcome: Outcome, texts: dict[str, list[str]], form: str) -> str:
-    report = Report(outcome.findings, outcome.summary, list, lambda name: "\n".join(texts[name]), "0", True, False)
+def _report(outcome: Outcome, form: str) -> str:
+    report = Report(outcome.findings, outcome.summary, list, outcome.text, "0", True, False)
     return "".join(render(form, report))
 
 

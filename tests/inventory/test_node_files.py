@@ -77,7 +77,7 @@ def test_what_can_be_no_inventory_is_refused_at_its_place(text: str, complaint: 
 def test_a_node_of_another_file_is_refused_with_that_file() -> None:
     files = [Source(name, name, b"nodes:\n- {name: w1}") for name in ("a.yaml", "b.yaml")]
     with pytest.raises(NodeFileError, match=r"^b\.yaml:2:10: node 'w1' is there twice: also in a\.yaml$"):
-        nodes_of(files)
+        nodes_of(dict(enumerate(files)))
 
 
 def test_what_every_kubelet_says_is_taken_for_granted_where_no_node_says_it() -> None:

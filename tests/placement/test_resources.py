@@ -495,7 +495,7 @@ def read_makers(text: str) -> list[PodMaker]:
     """The workloads of a YAML document, read with their resources."""
     document = documents.read(text.encode(), 0, 1)
     workloads = [each for each in manifests_in(document) if isinstance(each, Workload)]
-    found = [pod_maker(each, Site("app.yaml", 0, each.base), resources=True) for each in workloads]
+    found = [pod_maker(each, Site(0, 0, each.base), resources=True) for each in workloads]
     return [each for each in found if each is not None]
 
 

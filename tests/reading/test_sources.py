@@ -7,14 +7,14 @@ import io
 import os
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from afflint.reading import sources as module
-from afflint.reading.sources import STDIN, Source, SourceError, discover, read_bytes
+from afflint.reading.sources import STDIN, Source, SourceError, discover, read_bytes, standard_input
 
 Tree = Callable[..., None]
 
@@ -326,23 +326,28 @@ class _Input:
 
 
 @pytest.fixture
-def stdin(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[bytes | None], None]]:
-    module._standard_input.cache_clear()
-    yield lambda data: monkeypatch.setattr("sys.stdin", None if data is None else _Input(data))
-    module._standard_input.cache_clear()
+def stdin(monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes | None], None]:
+    return lambda data: monkeypatch.setattr("sys.stdin", None if data is None else _Input(data))
 
 
 def test_standard_input_can_be_asked_for_again(stdin: Callable[[bytes | None], None]) -> None:
     stdin(b"a: \xff\n")
     [source] = discover(["-"])
     assert source == Source("<stdin>", STDIN)
-    assert read_bytes(source) == read_bytes(source) == b"a: \xff\n"
+    kept = standard_input()
+    assert kept == Source("<stdin>", STDIN, b"a: \xff\n")
+    assert read_bytes(kept) == read_bytes(kept) == b"a: \xff\n"
+
+
+def test_standard_input_with_a_name_stands_for_the_file_of_that_name(stdin: Callable[[bytes | None], None]) -> None:
+    stdin(b"a: 1\n")
+    assert standard_input("a.yaml") == Source("a.yaml", "a.yaml", b"a: 1\n")
 
 
 def test_closed_standard_input_is_an_input_that_cannot_be_read(stdin: Callable[[bytes | None], None]) -> None:
     stdin(None)
     with pytest.raises(OSError, match="closed"):
-        read_bytes(Source("<stdin>", STDIN))
+        read_bytes(standard_input())
 
 
 # What git ignores.

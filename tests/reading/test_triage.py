@@ -25,7 +25,7 @@ def kinds(text: str) -> list[str | None]:
 def findings(text: str, name: str = "a.yaml") -> list[str]:
     """``line:column rule`` of each finding of the rules that are on by default."""
     result = Checker(default_settings()).check(name, text.encode())
-    return [f"{each.span.line}:{each.span.column} {each.rule}" for each in result.findings]
+    return [f"{each.span.line}:{each.span.column} {each.rule}" for each in result.found]
 
 
 # By their kind.
@@ -170,7 +170,7 @@ def test_two_objects_in_one_document_are_repeated_keys_if_one_of_them_is_ours() 
 )
 def test_a_template_is_skipped_and_counted(text: str) -> None:
     result = Checker(default_settings()).check("pod.yaml", text.encode())
-    assert (result.templated, result.findings) == (True, ())
+    assert (result.templated, result.found) == (True, ())
 
 
 def test_below_templates_any_value_in_braces_makes_a_template_of_what_is_no_yaml() -> None:

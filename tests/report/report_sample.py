@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from afflint.findings import NO_OBJECT, Edit, Finding, Fix, ObjectRef, Related, Span
@@ -167,7 +168,16 @@ def report(
     quiet: bool = False,
 ) -> Report:
     """A report of ``findings`` with the rules and sources of this module."""
-    return Report(findings, summary, lambda: RULES, sources.get, "0.1.0", verbose, quiet)
+    names = sorted({*sources, *(each.file for each in findings), *(other.file for each in findings for other in each.related)})
+    numbered = [
+        replace(
+            each,
+            source=names.index(each.file),
+            related=tuple(other._replace(source=names.index(other.file)) for other in each.related),
+        )
+        for each in findings
+    ]
+    return Report(numbered, summary, lambda: RULES, lambda file: sources.get(names[file]), "0.1.0", verbose, quiet)
 
 
 def finding(

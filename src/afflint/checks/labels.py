@@ -8,7 +8,7 @@ from afflint.checks.constraint_selectors import requirement_places, says
 from afflint.checks.match import FleetMatch, Match, Place, Target
 from afflint.findings import Path, Severity, Site, field_of
 from afflint.fleet.facts import SPREAD, Pods, Reach
-from afflint.fleet.index import Fleet, folders, may_mean
+from afflint.fleet.index import Fleet, may_mean
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.selectors import Selector, conflict, parse_label_selector
 from afflint.wording import listing, quoted
@@ -167,7 +167,7 @@ def _is_copy(one: Pods | Reach, other: Pods) -> bool:
 
 def _here_and_above(site: Site) -> list[tuple[str, ...]]:
     """The folder of a file and the two that hold it."""
-    folder = folders(site.file)
+    folder = site.folder
     return list(dict.fromkeys((folder, folder[:-1], folder[:-2])))
 
 

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from afflint.edits import SymbolicEdit
-from afflint.findings import ObjectRef, Path, Severity, Site
+from afflint.findings import FileId, ObjectRef, Path, Severity, Site
 
 NEWEST = (1, 37)
 """The newest Kubernetes version whose API these checks know."""
@@ -24,7 +24,7 @@ class Target(NamedTuple):
 class Place(NamedTuple):
     """A related place: a path in a document of a file."""
 
-    file: str
+    file: FileId
     document: int
     path: Path
     key: bool

@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from afflint.errors import UserError
 from afflint.findings import SEVERITIES, Severity, Span, field_of
 
 __all__ = [
@@ -132,7 +133,7 @@ class ConfigProblem(NamedTuple):
         return f"{printable(self.file)}:{self.span.line}:{self.span.column}: {self.message}"
 
 
-class ConfigError(Exception):
+class ConfigError(UserError):
     """All the mistakes of a configuration and of those it extends. As text: one line each."""
 
     def __init__(self, problems: tuple[ConfigProblem, ...]) -> None:

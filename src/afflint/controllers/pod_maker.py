@@ -8,7 +8,7 @@ from typing import Any
 
 from afflint.controllers.counts import pod_count
 from afflint.controllers.labels import added_labels, part_of
-from afflint.findings import Path, Site
+from afflint.findings import NO_FILE, Path, Site
 from afflint.kube.added_labels import AddedLabel
 from afflint.kube.manifests import Workload
 
@@ -32,7 +32,7 @@ RESOURCE_FIELDS = ("containers", "initContainers", "overhead", "resources", "dom
 # The name of a virtual machine is not always that of its guest.
 _NAMING_FIELDS = ("hostname",)
 _BARE = ("Pod", "VirtualMachineInstance")
-NOWHERE = Site("", 0, ())
+NOWHERE = Site(NO_FILE, 0, ())
 
 
 @dataclass(frozen=True, slots=True)

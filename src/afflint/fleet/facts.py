@@ -6,11 +6,12 @@ Facts are extracted in the map step, travel between processes, and are all that 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from afflint.controllers.counts import pod_count
 from afflint.controllers.labels import Added, PodLabels, added_values, pod_labels
-from afflint.findings import ObjectRef, Path, Site
+from afflint.findings import NO_FILE, FileId, Folder, ObjectRef, Path, Site
 from afflint.kube.constraints import PodTerm
 from afflint.kube.manifests import Labels, Manifest, Workload
 from afflint.kube.pinning import pinned_host
@@ -129,6 +130,24 @@ class Facts(NamedTuple):
     holds_nodes: bool = False
     """Whether nodes stand in the file."""
 
+    def of_file(self, file: FileId, folder: Folder) -> Facts:
+        """The same, with the file that they were read from in every site."""
+        sites: dict[Site, Site] = {}
+
+        def stamped(site: Site) -> Site:
+            if site not in sites:
+                sites[site] = site._replace(file=file, folder=folder)
+            return sites[site]
+
+        return self._replace(
+            pods=tuple([pods._replace(site=stamped(pods.site), maker=_of_site(pods.maker, stamped(pods.site))) for pods in self.pods]),
+            reaches=tuple([reach._replace(site=stamped(reach.site)) for reach in self.reaches]),
+        )
+
+
+def _of_site(maker: PodMaker | None, site: Site) -> PodMaker | None:
+    return maker and replace(maker, site=site)
+
 
 Fact: TypeAlias = "Pods | Reach | Namespace | Service | Unusable"
 
@@ -151,12 +170,12 @@ def collected(facts: Sequence[Fact], *, holds_nodes: bool) -> Facts:
     )
 
 
-def facts_of(manifest: Manifest, file: str, *, with_spec: bool = False, resources: bool = False) -> Iterator[Fact]:
+def facts_of(manifest: Manifest, *, with_spec: bool = False, resources: bool = False) -> Iterator[Fact]:
     """The facts of one object, ``with_spec`` the placement fields of its pods too. Malformed selectors give none: admission rules do.
 
-    ``resources``: with what the pods request.
+    ``resources``: with what the pods request. Their sites name no file yet: see ``Facts.of_file``.
     """
-    site = Site(file, manifest.document.index, manifest.base)
+    site = Site(NO_FILE, manifest.document.index, manifest.base)
     if isinstance(manifest, Workload):
         if manifest.pod or manifest.template:
             pods = _pods(manifest, site)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from afflint.scheduler.namespaces import Namespace, Service
 
 Scope = tuple[str, ...] | None
-Folder = tuple[str, ...]
 
 # Labels by which people name an application or a machine: one is easily written where another stands.
 IDENTITY = ("app", "name", "k8s-app", "app.kubernetes.io/name", "kubevirt.io/domain", "kubevirt.io/vm")
@@ -259,7 +257,7 @@ def close(reach: Reach, pods: Pods) -> bool:
 
 def _standing(reach: Reach) -> tuple[object, ...]:
     """What a selector asks for and where it stands: all that bears on which pods it was meant for."""
-    return reach.selector, reach.scope, reach.namespace, reach.application, folders(reach.site.file)
+    return reach.selector, reach.scope, reach.namespace, reach.application, reach.site.folder
 
 
 def may_mean(reach: Reach, pods: Pods) -> bool:
@@ -275,7 +273,7 @@ def _beside(reach: Reach, pods: Pods) -> bool:
 
 def _apart(first: Site, second: Site) -> tuple[int, int]:
     """How many folders each of two files lies below the nearest folder that holds both, the smaller number first."""
-    one, other = folders(first.file), folders(second.file)
+    one, other = first.folder, second.folder
     shared = 0
     for left, right in zip(one, other, strict=False):
         if left != right:
@@ -283,12 +281,6 @@ def _apart(first: Site, second: Site) -> tuple[int, int]:
         shared += 1
     up, down = sorted((len(one) - shared, len(other) - shared))
     return up, down
-
-
-@lru_cache(maxsize=4096)
-def folders(file: str) -> Folder:
-    """The folders on the way to a file."""
-    return tuple(file.replace("\\", "/").split("/")[:-1])
 
 
 class _Shelf:

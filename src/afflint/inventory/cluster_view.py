@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 from afflint.controllers.pod_maker import PodMaker
+from afflint.findings import FileId
 from afflint.fleet.facts import PREFERRED_ANTI_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREAD, Pods, Reach
 from afflint.fleet.index import Fleet
 from afflint.inventory.node_files import NodeFact
@@ -36,9 +37,9 @@ class Part(NamedTuple):
 class ClusterView:
     """Computed as it is asked for: a run without placement rules never schedules anything."""
 
-    def __init__(self, nodes: Sequence[NodeFact], fleet: Fleet, host_key: str) -> None:
+    def __init__(self, nodes: Sequence[NodeFact], fleet: Fleet, host_key: str, name_of: Callable[[FileId], str] = str) -> None:
         self.host_key = host_key
-        self.stage: Stage = set_stage(nodes, fleet, fleet.pods)
+        self.stage: Stage = set_stage(nodes, fleet, fleet.pods, name_of=name_of)
         self.nodes = self.stage.nodes
         self._by_name = {node.name: node for node in self.nodes}
 

@@ -12,10 +12,11 @@ and no node of the inventory says what it has, it is taken to be linux and amd64
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
-from afflint.findings import Path, Site
+from afflint.errors import UserError
+from afflint.findings import NO_FILE, FileId, Path, Site
 from afflint.kube.manifests import manifests_in
 from afflint.kube.node_labels import HOSTNAME
 from afflint.reading import documents
@@ -27,7 +28,7 @@ from afflint.scheduler.nodes import Node, read_node
 from afflint.wording import plain, type_name
 
 
-class NodeFileError(Exception):
+class NodeFileError(UserError):
     """A file of nodes that cannot be used. The message names file, line and column."""
 
 
@@ -56,10 +57,14 @@ KUBELET_LABELS = {
 """What a kubelet says about its node, and what it says nearly everywhere."""
 
 
-def nodes_of(sources: Iterable[Source], *, resources: bool = False) -> list[NodeFact]:
+def nodes_of(sources: Mapping[FileId, Source], *, resources: bool = False) -> list[NodeFact]:
     """The nodes in some files, with what they have for pods if ``resources`` count. Raises NodeFileError, also for a node there twice."""
-    files: dict[str, str] = {}
-    return [node for source in sources for node in read_nodes(source.name, utf8_of(source), files, resources=resources)]
+    names: dict[str, str] = {}
+    return [
+        node._replace(site=node.site._replace(file=file))
+        for file, source in sources.items()
+        for node in read_nodes(source.name, utf8_of(source), names, resources=resources)
+    ]
 
 
 def utf8_of(source: Source) -> bytes:
@@ -73,7 +78,7 @@ def utf8_of(source: Source) -> bytes:
 
 
 def read_nodes(name: str, text: bytes, files: dict[str, str] | None = None, *, resources: bool = False) -> list[NodeFact]:
-    """The nodes in the text of one file. ``files`` tells the files of the nodes that were read before; these are added.
+    """The nodes in the text of one file; their sites name no file yet. ``files`` tells the files of nodes read before; these are added.
 
     Raises NodeFileError when it holds none, something that can be no node, or a node for the second time.
     """
@@ -88,7 +93,7 @@ def read_nodes(name: str, text: bytes, files: dict[str, str] | None = None, *, r
             refuse_document(name, document, line, problem)
         for node in _nodes_in(document, name, resources=resources):
             if node.name in files:
-                raise _twice(document, node, files[node.name])
+                raise _twice(document, name, node, files[node.name])
             files[node.name] = name
             found.append(node)
     if not found:
@@ -136,10 +141,10 @@ def _labelled(fact: NodeFact, more: dict[str, str]) -> NodeFact:
     return fact._replace(node=fact.node._replace(labels={**fact.labels, **more}))
 
 
-def _twice(document: Document, node: NodeFact, other: str) -> NodeFileError:
+def _twice(document: Document, name: str, node: NodeFact, other: str) -> NodeFileError:
     at = (*node.labels_path[:-1], "name")
-    where = "above in this file" if other == node.site.file else f"in {other}"
-    return _fault(document, node.site.file, at, f"node {node.name!r} is there twice: also {where}")
+    where = "above in this file" if other == name else f"in {other}"
+    return _fault(document, name, at, f"node {node.name!r} is there twice: also {where}")
 
 
 def _nodes_in(document: Document, name: str, *, resources: bool) -> Iterator[NodeFact]:
@@ -164,7 +169,7 @@ def _read(document: Document, name: str, base: Path, data: dict[str, Any], label
         node = read_node(data, resources=resources)
     except InventoryError as error:
         refuse_object(name, document, base, error)
-    return NodeFact(Site(name, document.index, base), labels_path, node)
+    return NodeFact(Site(NO_FILE, document.index, base), labels_path, node)
 
 
 _SHORT_FIELDS = frozenset(("name", "labels", "taints", "unschedulable", "allocatable"))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from afflint.controllers.pod_maker import PodMaker
+from afflint.findings import FileId
 from afflint.fleet.facts import Pods
 from afflint.fleet.index import Fleet
 from afflint.inventory.node_files import KUBELET_LABELS, NodeFact, texts, with_kubelet_labels
@@ -35,7 +36,7 @@ def set_stage(
     running: Sequence[Mapping[str, object]] = (),
     *,
     resources: bool = False,
-    name_of: Callable[[str], str] = str,
+    name_of: Callable[[FileId], str] = str,
 ) -> Stage:
     """The stage for some workloads of a fleet, with what else its manifests tell of the cluster.
 

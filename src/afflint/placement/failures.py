@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from afflint.errors import UserError
 from afflint.placement.arrangement import Arrangement, Attempt, Identity, Placed, schedule
 from afflint.placement.plan import Loss, Move, Outcome
 from afflint.placement.rejections import REGION, Rejections, standing_pods, summary
@@ -18,7 +19,7 @@ SHORT_KEYS = {"zone": ZONE, "region": REGION, "host": HOSTNAME, "hostname": HOST
 NOT_MADE_ANEW = "nothing makes the pod anew: it has no controller"
 
 
-class UnknownLossError(ValueError):
+class UnknownLossError(UserError, ValueError):
     """What was asked to be lost is no node and no label value of the inventory. The message says what there is."""
 
 

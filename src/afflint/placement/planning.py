@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from afflint.controllers import replicas
 from afflint.controllers.pod_maker import PodMaker
+from afflint.findings import FileId
 from afflint.placement.arrangement import Arrangement, Identity, Inventory, Placed, arrange
 from afflint.placement.failures import Losses, failures, label_key
 from afflint.placement.plan import Judgement, NodeRow, Plan, Replica, Verdicts, WorkloadPlan
@@ -26,7 +27,7 @@ def make_plan(
     makers: Sequence[PodMaker],
     group_by: str = ZONE,
     losses: Sequence[str] = (),
-    name_of: Callable[[str], str] = str,
+    name_of: Callable[[FileId], str] = str,
 ) -> Plan:
     """Place all workloads and tell what each node is to each of them. ``name_of`` tells the names of files.
 
@@ -42,7 +43,7 @@ def plan_of(
     group_by: str = ZONE,
     losses: Sequence[str] = (),
     notes: Sequence[str] = (),
-    name_of: Callable[[str], str] = str,
+    name_of: Callable[[FileId], str] = str,
 ) -> Plan:
     """An arrangement as a plan."""
     key = label_key(arrangement.before, group_by)
@@ -96,7 +97,7 @@ def _row(node: Node, key: str) -> NodeRow:
 class _Workloads:
     """The plans of the workloads of one arrangement, which share what is looked up about its pods."""
 
-    def __init__(self, arrangement: Arrangement, name_of: Callable[[str], str]) -> None:
+    def __init__(self, arrangement: Arrangement, name_of: Callable[[FileId], str]) -> None:
         self._arrangement = arrangement
         self._name_of = name_of
         self._titles = {identity: placed.maker.key for identity, placed in arrangement.owners.items()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from functools import lru_cache
 from typing import Any
 
 from afflint.reading.documents import read
@@ -13,13 +12,20 @@ _LARGEST = 1 << 20
 _NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 
 
-def made_whole(path: str) -> bool:
-    """True for a file that a kustomization in its folder patches with, or adds labels and selectors to."""
-    folder, name = os.path.split(os.path.abspath(path))
-    return name in _completed(folder)
+class Kustomizations:
+    """What kustomizations make of the files beside them. Made for one run, in which each is read once."""
+
+    def __init__(self) -> None:
+        self._listed: dict[str, frozenset[str]] = {}
+
+    def made_whole(self, path: str) -> bool:
+        """True for a file that a kustomization in its folder patches with, or adds labels and selectors to."""
+        folder, name = os.path.split(os.path.abspath(path))
+        if folder not in self._listed:
+            self._listed[folder] = _completed(folder)
+        return name in self._listed[folder]
 
 
-@lru_cache(maxsize=256)
 def _completed(folder: str) -> frozenset[str]:
     data = _kustomization(folder)
     if data is None:

@@ -7,13 +7,14 @@ import subprocess
 from collections.abc import Sequence
 from shutil import which
 
+from afflint.errors import UserError
 from afflint.reading.sources import Source
 
 TIME_LIMIT = 120.0
 _LONGEST_REASON = 300
 
 
-class RenderError(Exception):
+class RenderError(UserError):
     """A folder that could not be rendered; the message is for the user."""
 
 

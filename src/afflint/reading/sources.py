@@ -7,10 +7,10 @@ git ignores, without version control's own folders, and without following links 
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from afflint.errors import UserError
 from afflint.reading import globs
 from afflint.reading.files import read_all, read_named, read_regular
 
@@ -23,16 +23,51 @@ _WILDCARDS = "*?["
 _SKIPPED_FOLDERS = frozenset((".git", ".hg", ".svn", ".tox", ".nox", ".venv", "node_modules", "__pycache__", ".terraform"))
 
 
-class SourceError(Exception):
+class SourceError(UserError):
     """A path on the command line that cannot be used; the message is for its user."""
 
 
 class Source(NamedTuple):
-    """A file to read. ``name`` is how reports call it, ``path`` what is opened ("-" is standard input), unless ``data`` is there."""
+    """A file to read. ``name`` is how reports call it, ``path`` what is opened ("-" is standard input), unless ``data`` is there.
+
+    With ``data`` it is a buffer that stands for the file at that path, as an editor holds it, or what another program made.
+    """
 
     name: str
     path: str
     data: bytes | None = None
+
+
+class Identities:
+    """Tells which sources are one file, however they are named: by the folder, links resolved, and the name in it.
+
+    A link to a file is a file of its own, as for git. Made for one run: folders that have been looked at are remembered.
+    """
+
+    def __init__(self) -> None:
+        self._folders: dict[str, str] = {}
+
+    def of(self, source: Source) -> str:
+        """What is the same for two sources if they are one file."""
+        if source.path == STDIN or not source.path:
+            return source.name
+        folder, name = os.path.split(source.path)
+        if name in ("", os.curdir, os.pardir):
+            return os.path.realpath(source.path)
+        if folder not in self._folders:
+            self._folders[folder] = os.path.realpath(folder or os.curdir)
+        return os.path.join(self._folders[folder], name)
+
+
+def each_once(sources: Iterable[Source]) -> dict[str, Source]:
+    """The sources by their identity: a buffer takes the place of the file that it stands for, otherwise the first counts."""
+    identities = Identities()
+    found: dict[str, Source] = {}
+    for source in sources:
+        identity = identities.of(source)
+        if identity not in found or (source.data is not None and found[identity].data is None):
+            found[identity] = source
+    return found
 
 
 def discover(
@@ -42,13 +77,7 @@ def discover(
 
     ``excluded`` and ``included`` are asked about absolute paths below folders, folders ending in a slash. A named file is never excluded.
     """
-    seen: set[str] = set()
-    for path in paths:
-        for source in _expand(path, excluded, included):
-            identity = source.path if source.path == STDIN else os.path.abspath(source.path)
-            if identity not in seen:
-                seen.add(identity)
-                yield source
+    return iter(each_once(source for path in paths for source in _expand(path, excluded, included)).values())
 
 
 def _expand(path: str, excluded: Callable[[str], bool], included: Callable[[str], bool] | None) -> Iterator[Source]:
@@ -130,12 +159,18 @@ def named(path: str) -> Source:
     except OSError:
         mode = stat.S_IFREG  # Reading it as a file says why it cannot be read.
     if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
-        return Source(os.path.normpath(path), path)
+        return Source(_shown_name(path), path)
     try:
         # A pipe gives its bytes once, and they are wanted more than once.
-        return Source(os.path.normpath(path), path, read_named(path, LARGEST))
+        return Source(_shown_name(path), path, read_named(path, LARGEST))
     except OSError as error:
         raise SourceError(f"{path!r} cannot be read: {error.strerror or error}") from None
+
+
+def _shown_name(path: str) -> str:
+    """The path without what does not matter in it; ``..`` behind a link to a folder matters."""
+    short = os.path.normpath(path)
+    return short if os.pardir not in path.split(os.sep) or os.path.realpath(short) == os.path.realpath(path) else path
 
 
 def _walk(top: str, excluded: Callable[[str], bool], included: Callable[[str], bool] | None) -> Iterator[Source]:
@@ -143,7 +178,7 @@ def _walk(top: str, excluded: Callable[[str], bool], included: Callable[[str], b
     # Whoever names a folder wants it read, though it may be passed over on the way through its parent.
     if excluded(os.path.abspath(top) + "/"):
         excluded = _never
-    stack = [os.path.normpath(top)]
+    stack = [_shown_name(top)]
     while stack:
         folder = stack.pop()
         try:
@@ -240,7 +275,7 @@ def _parents_in_repository(top: str) -> list[str]:
 
 
 def read_bytes(source: Source) -> bytes:
-    """The bytes of a file. Standard input is kept, so that it can be asked for again. Raises OSError."""
+    """The bytes of a file. Raises OSError."""
     if source.data is not None:
         return source.data
     if source.path == STDIN:
@@ -248,7 +283,14 @@ def read_bytes(source: Source) -> bytes:
     return read_regular(source.path, LARGEST)
 
 
-@lru_cache(maxsize=1)
+def standard_input(name: str | None = None) -> Source:
+    """Standard input, read to its end; with a name it is a buffer that stands for the file of that name."""
+    try:
+        return Source(name or "<stdin>", name or STDIN, _standard_input())
+    except OSError:
+        return Source(name or "<stdin>", STDIN)  # Reading it again says why it cannot be read.
+
+
 def _standard_input() -> bytes:
     import sys
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from afflint.findings import Finding, Severity
+from afflint.findings import FileId, Finding, Severity
 
 FORMATS: tuple[str, ...] = ("text", "concise", "json", "sarif", "github", "gitlab", "junit")
 
@@ -36,13 +36,13 @@ class Report(NamedTuple):
     """Everything a format may print.
 
     ``findings`` are sorted and rid of the suppressed ones. ``rules`` is called only by formats that print rule metadata.
-    ``source`` gives the text in which a file's spans count their lines and columns, None when it cannot be had.
+    ``source`` gives the text in which the spans of a file, known by its number, count their lines and columns; None when it cannot be had.
     """
 
     findings: Sequence[Finding]
     summary: Summary
     rules: Callable[[], Sequence[RuleInfo]]
-    source: Callable[[str], str | None]
+    source: Callable[[FileId], str | None]
     version: str
     verbose: bool
     quiet: bool

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from afflint.findings import Span
+from afflint.findings import FileId, Span
 from afflint.report.escape import visible
 
 WIDTH = 100
@@ -22,12 +22,12 @@ _KEPT = 4_000_000
 class Sources:
     """The lines of the files that findings point into. Findings come file by file, so it is enough to keep a few files."""
 
-    def __init__(self, read: Callable[[str], str | None]) -> None:
+    def __init__(self, read: Callable[[FileId], str | None]) -> None:
         self._read = read
-        self._files: dict[str, tuple[Sequence[str], int]] = {}
+        self._files: dict[FileId, tuple[Sequence[str], int]] = {}
         self._size = 0
 
-    def lines(self, file: str) -> Sequence[str]:
+    def lines(self, file: FileId) -> Sequence[str]:
         """The lines of ``file`` without their breaks; none when its text cannot be had."""
         if file not in self._files:
             text = self._read(file) or ""

@@ -52,8 +52,8 @@ def _ansi(style: str, text: str) -> str:
 def _finding(finding: Finding, sources: Sources, paint: Paint, verbose: bool) -> Iterator[str]:
     from afflint.report.snippet import snippet
 
-    shown = [(related, snippet(sources.lines(related.file), related.span)) for related in finding.related]
-    rows = snippet(sources.lines(finding.file), finding.span)
+    shown = [(related, snippet(sources.lines(related.source), related.span)) for related in finding.related]
+    rows = snippet(sources.lines(finding.source), finding.span)
     numbers = [row.number or 0 for row in (*rows, *(row for _, others in shown for row in others))]
     gutter = len(str(max(numbers, default=0)))
 

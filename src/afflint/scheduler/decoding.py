@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from afflint.errors import UserError
 
-class InventoryError(ValueError):
+
+class InventoryError(UserError, ValueError):
     """An object handed to a cluster cannot be what it stands for. The message names the object and the field."""
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from afflint.engine import FileResult, Settings
@@ -11,18 +11,20 @@ from afflint.fleet.index import Fleet
 from afflint.inventory.node_files import NodeFileError, nodes_of
 from afflint.inventory.pod_files import running_pods
 from afflint.inventory.stage import Stage, set_stage
-from afflint.reading.sources import STDIN, Source
-from afflint.session.run import mapped
+from afflint.reading.sources import Source, each_once
+from afflint.rules import bound
+from afflint.session.run import Files, mapped
 
 UNREADABLE = "unreadable-manifest"
 NO_NODES = "no nodes: name a dump of the nodes with --nodes FILE (`kubectl get nodes -o yaml`), or put it beside the manifests"
 
 
 class Placing(NamedTuple):
-    """The stage, and the documents that could not be read: ``file:line:column: message``."""
+    """The stage, the documents that could not be read (``file:line:column: message``), and the names of the files by their numbers."""
 
     stage: Stage
     problems: tuple[str, ...]
+    names: tuple[str, ...]
 
 
 def read_stage(
@@ -39,34 +41,29 @@ def read_stage(
 
     Raises NodeFileError when there are no nodes, something that can be none, or pods that can be none.
     """
-    nodes = nodes_of(_each_once(node_files), resources=resources)
-    running_files = {_identity(source) for source in pod_files}
-    read = [source for source in sources if _identity(source) not in running_files]
-    settings = settings._replace(selected=frozenset((UNREADABLE,)), with_nodes=True, resources=resources)
-    results = list(mapped(read, settings))
+    running_files = each_once(pod_files)
+    files = Files([source for identity, source in each_once(sources).items() if identity not in running_files], (), node_files)
+    nodes = nodes_of(files.of(files.nodes), resources=resources)
+    settings = replace(settings, rules=bound((UNREADABLE,)), with_nodes=True, resources=resources)
+    read = files.of(files.given)
+    results = dict(zip(read, mapped(read.values(), settings), strict=True))
     if not node_files:
-        holding = [source for source, result in zip(read, results, strict=True) if result.facts.holds_nodes]
+        holding = {file: read[file] for file, result in results.items() if result.facts.holds_nodes}
         nodes = nodes_of(holding, resources=resources)
     if not nodes:
         raise NodeFileError(NO_NODES)
     running: list[dict[str, Any]] = [pod for source in pod_files for pod in running_pods(source, resources=resources)]
-    workloads = [pods for result in results for pods in result.facts.pods]
-    stage = set_stage(nodes, Fleet([result.facts for result in results]), workloads, running, resources=resources)
-    return Placing(stage, tuple([problem for result in results for problem in _problems(result)]))
+    facts = [result.facts.of_file(file, files.folder(file)) for file, result in results.items()]
+    workloads = [pods for told in facts for pods in told.pods]
+    stage = set_stage(nodes, Fleet(facts), workloads, running, name_of=files.names.__getitem__, resources=resources)
+    problems = [problem for file, result in results.items() for problem in _problems(files.names[file], result)]
+    return Placing(stage, tuple(problems), files.names)
 
 
-def _problems(result: FileResult) -> Iterator[str]:
+def _problems(name: str, result: FileResult) -> Iterator[str]:
     if result.templated:
-        yield f"{result.name}:1:1: this is a template, and left out: name what is rendered from it"
-    found = [(finding.span, finding.message) for finding in result.findings]
+        yield f"{name}:1:1: this is a template, and left out: name what is rendered from it"
+    found = [(each.span, each.message) for each in result.found]
     found += [(unusable.span, unusable.message) for unusable in result.facts.unusable]
     for span, message in sorted(found):
-        yield f"{result.name}:{span.line}:{span.column}: {message}"
-
-
-def _each_once(sources: Iterable[Source]) -> list[Source]:
-    return list({_identity(source): source for source in sources}.values())
-
-
-def _identity(source: Source) -> str:
-    return source.path if source.path == STDIN else os.path.realpath(source.path)
+        yield f"{name}:{span.line}:{span.column}: {message}"

@@ -1,15 +1,18 @@
-"""A run over many files: sources, map (in this process or in several), reduce, suppressions, summary."""
+"""A run over many files: map (in this process or in several), reduce, suppressions, summary."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from afflint.engine import Checker, FileResult, Settings
-from afflint.findings import Finding, sort_key
-from afflint.reading.sources import STDIN, Source, read_bytes
+from afflint.findings import FileId, Finding, Folder, sort_key
+from afflint.reading.kustomizations import Kustomizations
+from afflint.reading.sources import Source, each_once, read_bytes
+from afflint.reduction import Reduction
 from afflint.report import Summary
 
 if TYPE_CHECKING:
@@ -21,17 +24,31 @@ _CHUNK = 64
 _WORTH_PROCESSES = 300
 
 
-class Outcome(NamedTuple):
-    """The findings of a run, sorted, and its numbers."""
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The findings of a run, sorted, and its numbers. ``sources`` are the files by their numbers, those of the context included."""
 
     findings: list[Finding]
     summary: Summary
+    sources: tuple[Source, ...] = ()
     gone: int = 0
     """Baseline entries that no longer occur."""
 
+    def text(self, file: FileId) -> str | None:
+        """The text of a file as it is now, in which spans count their lines and columns; None when it cannot be had."""
+        from afflint.reading.documents import to_utf8
 
-class Options(NamedTuple):
-    """How to run: processes, whether inline suppressions hold, and what is ignored in which file (names for ``covers``).
+        if not 0 <= file < len(self.sources):
+            return None
+        try:
+            return to_utf8(read_bytes(self.sources[file])).decode("utf-8", "replace")
+        except (OSError, UnicodeDecodeError):
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to run: processes, whether inline suppressions hold, and what is ignored in which file (by its path; names for ``covers``).
 
     ``baseline`` holds old findings that stay silent.
     """
@@ -47,34 +64,37 @@ _DEFAULT = Options()
 
 
 def run(
-    sources: Sequence[Source],
+    sources: Iterable[Source],
     settings: Settings,
     options: Options = _DEFAULT,
-    context: Sequence[Source] = (),
-    node_files: Sequence[Source] = (),
+    context: Iterable[Source] = (),
+    node_files: Iterable[Source] = (),
 ) -> Outcome:
     """Check ``sources``; ``context`` are further files that cross-manifest rules may look at, ``node_files`` hold the nodes.
 
-    Which of all these files are checked makes no difference to what is found in one of them. Raises NodeFileError for a file of
-    nodes that cannot be used.
+    Which of all these files are checked, what they are called, and in which order they are given makes no difference to what is found
+    in one of them. Raises NodeFileError for a file of nodes that cannot be used.
     """
-    nodes = _nodes_of(node_files)
-    settings = settings._replace(with_nodes=bool(nodes))
-    checker = Checker(settings)
-    checked = list(mapped(sources, settings, options))
-    facts_only = settings._replace(selected=frozenset())
-    results = sorted((*checked, *mapped(context, facts_only, options)), key=lambda result: result.name)
-    paths = {source.name: source for source in (*node_files, *context, *sources)}
-    names = {result.name for result in checked}
-    checked += [FileResult(source.name) for source in node_files if source.name not in names]
-    findings: dict[str, list[Finding]] = {result.name: list(result.findings) for result in checked}
+    files = Files(sources, context, node_files)
+    nodes = _nodes_of(files)
+    settings = replace(settings, with_nodes=bool(nodes))
+    results = dict(zip(files.checked, mapped(files.of(files.checked).values(), settings, options), strict=True))
+    facts_only = replace(settings, rules=())
+    beside = dict(zip(files.context, mapped(files.of(files.context).values(), facts_only, options), strict=True))
+    told = {**beside, **results}
+    # What is wrong with the nodes is said where they are written.
+    for file in files.nodes:
+        results.setdefault(file, beside.get(file, FileResult()))
 
-    def read(name: str) -> bytes:
-        return read_bytes(paths[name])
+    def read(file: FileId) -> bytes:
+        return read_bytes(files.sources[file])
 
-    for finding in checker.check_fleet((result.facts for result in results), read, findings.__contains__, nodes):
-        findings[finding.file].append(finding)
-    kept, suppressed = _silenced(checker, checked, findings, paths, options)
+    reduction = Reduction(settings, Checker(settings).triage, files.names, read)
+    findings = {file: reduction.findings(file, result.found) for file, result in results.items()}
+    facts = (told[file].facts.of_file(file, files.folder(file)) for file in sorted(told))
+    for file, found in reduction.across(facts, findings.__contains__, nodes):
+        findings[file] += reduction.findings(file, (found,))
+    kept, suppressed = _silenced(reduction, results, findings, files.sources, options)
     kept.sort(key=sort_key)
     gone = 0
     if options.baseline is not None:
@@ -82,35 +102,72 @@ def run(
 
         kept, silenced, entries = apply(kept, options.baseline)
         suppressed, gone = suppressed + silenced, len(entries)
-    return Outcome(kept, _summary(checked, kept, suppressed), gone)
+    return Outcome(kept, _summary(results.values(), kept, suppressed), files.sources, gone)
 
 
-def _nodes_of(node_files: Sequence[Source]) -> list[NodeFact]:
-    if not node_files:
+class Files:
+    """The files of a run: all of them, numbered in the order of their names, and which of them are what.
+
+    A file that is there in several roles is one file; as a buffer it takes the place of what is on disk. What is checked is no mere
+    context. ``given`` are those that are checked in the order in which they were given.
+    """
+
+    def __init__(self, checked: Iterable[Source], context: Iterable[Source], nodes: Iterable[Source]) -> None:
+        roles = [each_once(sources) for sources in (checked, context, nodes)]
+        found: dict[str, Source] = {}
+        for role in roles:
+            for identity, source in role.items():
+                if identity not in found or (source.data is not None and found[identity].data is None):
+                    found[identity] = source
+        ordered = sorted(found, key=lambda identity: (found[identity].name, identity))
+        numbers: dict[str, FileId] = {identity: number for number, identity in enumerate(ordered)}
+        self.sources = tuple([found[identity] for identity in ordered])
+        self.given, context_given, self.nodes = ([numbers[identity] for identity in role] for role in roles)
+        self.checked = sorted(self.given)
+        self.context = sorted(set(context_given).difference(self.given))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """How reports call the files, by their numbers."""
+        return tuple([source.name for source in self.sources])
+
+    def of(self, numbers: Iterable[FileId]) -> dict[FileId, Source]:
+        """The sources with these numbers."""
+        return {number: self.sources[number] for number in numbers}
+
+    def folder(self, number: FileId) -> Folder:
+        """The folders on the way to a file, by its name."""
+        return tuple(self.sources[number].name.replace("\\", "/").split("/")[:-1])
+
+
+def _nodes_of(files: Files) -> list[NodeFact]:
+    if not files.nodes:
         return []
     from afflint.inventory.node_files import nodes_of
 
-    return nodes_of(node_files)
+    return nodes_of(files.of(files.nodes))
 
 
 def _silenced(
-    checker: Checker,
-    results: Iterable[FileResult],
-    findings: dict[str, list[Finding]],
-    paths: dict[str, Source],
+    reduction: Reduction,
+    results: dict[FileId, FileResult],
+    findings: dict[FileId, list[Finding]],
+    sources: Sequence[Source],
     options: Options,
 ) -> tuple[list[Finding], int]:
+    """The findings that neither a kustomization nor the configuration nor a suppression silences, and how many suppressions did."""
     from afflint.config import covers
 
+    kustomizations = Kustomizations()
     kept: list[Finding] = []
     suppressed = 0
-    for result in results:
-        remaining = _without_lacks(findings[result.name], paths[result.name])
+    for file, result in results.items():
+        remaining = _without_lacks(findings[file], sources[file], kustomizations)
         if options.ignored_in is not None and remaining:
-            names = options.ignored_in(result.name)
+            names = options.ignored_in(sources[file].name)
             remaining = [finding for finding in remaining if not covers(names, finding.rule, finding.category)] if names else remaining
         if options.inline:
-            remaining, count = checker.silence(result, remaining)
+            remaining, count = reduction.silence(file, result.suppressions, remaining)
             suppressed += count
         kept += remaining
     return kept, suppressed
@@ -120,15 +177,13 @@ def _silenced(
 _LACKS = frozenset(("selector-missing", "selector-template-mismatch"))
 
 
-def _without_lacks(findings: list[Finding], source: Source) -> list[Finding]:
-    if source.path == STDIN or source.data is not None or not any(finding.rule in _LACKS for finding in findings):
+def _without_lacks(findings: list[Finding], source: Source, kustomizations: Kustomizations) -> list[Finding]:
+    if not any(finding.rule in _LACKS for finding in findings) or not kustomizations.made_whole(source.path):
         return findings
-    from afflint.reading.kustomizations import made_whole
-
-    return [finding for finding in findings if finding.rule not in _LACKS] if made_whole(source.path) else findings
+    return [finding for finding in findings if finding.rule not in _LACKS]
 
 
-def _summary(results: Sequence[FileResult], findings: Sequence[Finding], suppressed: int) -> Summary:
+def _summary(results: Collection[FileResult], findings: Sequence[Finding], suppressed: int) -> Summary:
     severities = [finding.severity for finding in findings]
     return Summary(
         files=len(results),
@@ -142,10 +197,10 @@ def _summary(results: Sequence[FileResult], findings: Sequence[Finding], suppres
     )
 
 
-def mapped(sources: Sequence[Source], settings: Settings, options: Options = _DEFAULT) -> Iterator[FileResult]:
+def mapped(sources: Collection[Source], settings: Settings, options: Options = _DEFAULT) -> Iterator[FileResult]:
     """The results of the map step in the order of the sources, whatever the number of processes."""
-    if options.jobs > 1 and len(sources) >= _WORTH_PROCESSES and all(source.path != STDIN for source in sources):
-        yield from _in_processes(sources, settings, options)
+    if options.jobs > 1 and len(sources) >= _WORTH_PROCESSES:
+        yield from _in_processes(list(sources), settings, options)
         return
     checker = Checker(settings)
     for done, source in enumerate(sources):
@@ -158,13 +213,13 @@ def _check_source(checker: Checker, source: Source) -> FileResult:
     try:
         data: bytes | None = read_bytes(source)
     except OSError as error:
-        return checker.unreadable(source.name, f"cannot be read: {error.strerror or error}")
+        return checker.unreadable(f"cannot be read: {error.strerror or error}")
     except MemoryError:
         data = None
     if data is not None:
         with suppress(MemoryError):
             return checker.check(source.name, data)
-    return checker.unreadable(source.name, "reading it takes more memory than there is")
+    return checker.unreadable("reading it takes more memory than there is")
 
 
 def _in_processes(sources: Sequence[Source], settings: Settings, options: Options) -> Iterator[FileResult]:

@@ -1,0 +1,186 @@
+"""``afflint check``: lint manifests and report what is found."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from afflint import __version__
+from afflint.cli import options
+from afflint.cli.output import FOUND, Progress, colored, say, show, shown, write
+from afflint.findings import SEVERITIES
+
+if TYPE_CHECKING:
+    from afflint.reading.sources import Source
+    from afflint.report import Report
+    from afflint.session.run import Options, Outcome
+    from afflint.session.session import Session
+
+_FORMATS = ("text", "concise", "json", "sarif", "github", "gitlab", "junit")
+
+
+@click.command()
+@click.argument("paths", nargs=-1, metavar="[PATHS]...")
+@options.nodes
+@click.option("--select", multiple=True, metavar="NAMES", help="Only these rules or categories ('all' for every rule); comma-separated.")
+@click.option("--extend-select", multiple=True, metavar="NAMES", help="These rules or categories as well.")
+@click.option("--ignore", multiple=True, metavar="NAMES", help="Not these rules or categories.")
+@click.option("--format", "formats", multiple=True, metavar="FORMAT", help=f"One of {', '.join(_FORMATS)}. Default: text. Repeatable.")
+@click.option(
+    "--output",
+    "outputs",
+    multiple=True,
+    metavar="FILE",
+    help="Where the report goes, in the order of --format; '-' or none: standard output.",
+)
+@click.option(
+    "--fail-on", default="warning", metavar="SEVERITY", help="The lowest severity that gives exit code 1: error, warning (default) or info."
+)
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 even if there are findings.")
+@options.configured
+@click.option(
+    "--kubernetes-version", metavar="1.N", help="The version of the cluster that the manifests are for. Default: the newest known."
+)
+@click.option("--stdin-filename", metavar="NAME", help="How reports call standard input ('-'), which stands in for a file of that name.")
+@click.option("--force-exclude", is_flag=True, help="Let `exclude` hold for files that are named, too: for hooks.")
+@click.option("--kustomize", "kustomizations", multiple=True, metavar="DIR", help="Check what `kustomize build DIR` gives. Repeatable.")
+@click.option("--helm", "charts", multiple=True, metavar="CHART", help="Check what `helm template CHART` gives. Repeatable.")
+@click.option("--values", "values", multiple=True, metavar="FILE", help="A values file for --helm. Repeatable.")
+@click.option("--baseline", metavar="FILE", help="Report only what is not in this baseline.")
+@click.option(
+    "--write-baseline", is_flag=True, help="Write what is found to the baseline (default .afflint-baseline.json), and exit with 0."
+)
+@click.option("--statistics", is_flag=True, help="Count findings by rule instead of listing them.")
+@click.option("--no-ignore", is_flag=True, help="Report what inline suppressions silence.")
+@click.option("--jobs", type=int, metavar="N", help="Processes. Default: one for each core when there are many files.")
+@click.option("--show-files", is_flag=True, help="List the files that would be read, and stop.")
+@options.color
+@click.option("-q", "--quiet", is_flag=True, help="Only findings, no summary.")
+@click.option("-v", "--verbose", is_flag=True, help="More about each finding.")
+def check(paths: tuple[str, ...], **given: Any) -> int:
+    """Lint manifests: files, folders, globs, or '-' for standard input. Default: the current folder."""
+    from afflint.session.session import Session
+
+    targets = _targets(given["formats"], given["outputs"])
+    if given["statistics"] and (given["formats"] or given["outputs"]):
+        raise click.UsageError("--statistics is a report of its own and goes without --format and --output")
+    options.one_of("--fail-on", given["fail_on"], SEVERITIES)
+    options.one_of("--color", given["color"], options.COLORS)
+    session = Session(options.configuration(given))
+    sources = _sources(session, paths, given)
+    if given["show_files"]:
+        show(f"{shown(source.name)}\n" for source in sources)
+        return 0
+    outcome = _outcome(session, sources, given)
+    if given["write_baseline"]:
+        return _write_baseline(given["baseline"], outcome)
+    if given["statistics"]:
+        show(_statistics(outcome))
+    else:
+        _report(targets, _report_of(outcome, quiet=given["quiet"], verbose=given["verbose"]), given["color"])
+    if outcome.gone:
+        entries = (
+            "1 entry of the baseline no longer occurs" if outcome.gone == 1 else f"{outcome.gone} entries of the baseline no longer occur"
+        )
+        say(f"afflint: {entries}; --write-baseline prunes")
+    return 0 if given["exit_zero"] or not _fails(outcome, given["fail_on"]) else FOUND
+
+
+def _sources(session: Session, paths: Sequence[str], given: dict[str, Any]) -> list[Source]:
+    """What is to be checked: the paths that are named, and what kustomize and helm make of theirs."""
+    rendered: list[Source] = []
+    if given["kustomizations"] or given["charts"] or given["values"]:
+        if given["values"] and not given["charts"]:
+            raise click.UsageError("--values goes with --helm")
+        rendered = session.rendered(given["kustomizations"], given["charts"], given["values"])
+    named = paths or (() if rendered else (".",))
+    return session.sources(named, rendered, stdin_name=given["stdin_filename"], force_exclude=given["force_exclude"])
+
+
+def _outcome(session: Session, sources: Sequence[Source], given: dict[str, Any]) -> Outcome:
+    progress = Progress(len(sources))
+    try:
+        return session.check(sources, _run_options(given, progress))
+    finally:
+        progress.clear()
+
+
+def _run_options(given: dict[str, Any], progress: Progress) -> Options:
+    from afflint.session.run import Options
+
+    known = None
+    if given["baseline"] and not given["write_baseline"]:
+        from afflint.baseline import load
+
+        known = load(given["baseline"])
+    return Options(options.jobs(given["jobs"]), inline=not given["no_ignore"], progress=progress, baseline=known)
+
+
+def _write_baseline(path: str | None, outcome: Outcome) -> int:
+    from afflint.baseline import DEFAULT_FILE, dump
+
+    target = path or DEFAULT_FILE
+    if path is None and os.path.islink(target):
+        raise click.UsageError(f"{target!r} is a link; name the file to write with --baseline FILE")
+    write(target, [dump(outcome.findings)])
+    count, name = len(outcome.findings), shown(target)
+    show([f"Wrote {count} {'finding' if count == 1 else 'findings'} to {name}; `--baseline {name}` keeps them silent.\n"])
+    return 0
+
+
+def _statistics(outcome: Outcome) -> Iterator[str]:
+    """A line for each rule with findings, the most frequent first."""
+    from collections import Counter
+
+    counts = Counter((finding.rule, finding.category, finding.severity) for finding in outcome.findings)
+    rows = sorted(counts.items(), key=lambda row: (-row[1], row[0]))
+    width = max((len(str(count)) for _, count in rows), default=0)
+    name_width = max((len(rule) for (rule, _, _), _ in rows), default=0)
+    for (rule, category, severity), count in rows:
+        yield f"{count:>{width}}  {rule:<{name_width}}  {severity:<7}  {category}\n"
+    if not rows:
+        yield "No findings.\n"
+
+
+def _fails(outcome: Outcome, fail_on: str) -> bool:
+    counts = (outcome.summary.errors, outcome.summary.warnings, outcome.summary.info)
+    return any(counts[: SEVERITIES.index(fail_on) + 1])
+
+
+def _targets(formats: Sequence[str], outputs: Sequence[str]) -> list[tuple[str, str]]:
+    """Each report format with where it goes. Only one may go to standard output."""
+    for name in formats:
+        options.one_of("--format", name, _FORMATS)
+    if len(outputs) > max(len(formats), 1):
+        raise click.UsageError("--output needs a --format of its own each")
+    chosen = list(formats) or ["text"]
+    targets = [(name, outputs[number] if number < len(outputs) else "-") for number, name in enumerate(chosen)]
+    if sum(target == "-" for _, target in targets) > 1:
+        raise click.UsageError("only one report can go to standard output; give the others an --output FILE")
+    return targets
+
+
+def _report_of(outcome: Outcome, *, quiet: bool, verbose: bool) -> Report:
+    from afflint.report import Report
+
+    return Report(outcome.findings, outcome.summary, _rule_infos, outcome.text, __version__, verbose, quiet)
+
+
+def _rule_infos() -> list[Any]:
+    from afflint.report import RuleInfo
+    from afflint.rules import rules
+
+    return [RuleInfo(each.name, each.category, each.severity, each.summary(), each.remedy(), each.page()) for each in rules().values()]
+
+
+def _report(targets: list[tuple[str, str]], report: Report, color: str) -> None:
+    from afflint.report import render
+
+    for name, target in targets:
+        if target == "-":
+            show(render(name, report, color=colored(color)))
+        else:
+            write(target, render(name, report))

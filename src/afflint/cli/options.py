@@ -1,0 +1,96 @@
+"""Options that commands share, and how their values are checked: a word that is not known is refused with the nearest one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from afflint.config import Config
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+config_file = click.option(
+    "--config", "config_file", metavar="FILE", help="This configuration, instead of one found from the working directory upward."
+)
+no_config = click.option("--no-config", is_flag=True, help="No configuration file at all.")
+nodes = click.option(
+    "--nodes",
+    "nodes",
+    multiple=True,
+    metavar="FILE",
+    help="Nodes of the cluster: a dump, Node manifests, or a list under `nodes:`. Repeatable.",
+)
+color = click.option(
+    "--color", default="auto", metavar="WHEN", help="auto (default), always or never. NO_COLOR and FORCE_COLOR are honoured."
+)
+COLORS = ("auto", "always", "never")
+
+
+def configured(command: _Command) -> _Command:
+    """The two options that say which configuration holds."""
+    return config_file(no_config(command))
+
+
+def one_of(option: str, value: str, known: Collection[str], listing: str = "") -> None:
+    """Refuse a word that is none of the known ones, with the nearest of them."""
+    if value in known:
+        return
+    from afflint.wording import nearest
+
+    close = nearest(value, known)
+    hint = f"; did you mean {close!r}?" if close else f"; `{listing}` lists them" if listing else f"; it takes {', '.join(known)}"
+    raise click.UsageError(f"{option}: there is no {value!r}{hint}")
+
+
+def configuration(options: Mapping[str, Any]) -> Config:
+    """The settings that the options of a command ask for: a configuration file with what the command line says on top."""
+    from afflint import config as settings
+    from afflint.rules import CATEGORIES, rules
+
+    path = options.get("config_file")
+    if path is not None and options.get("no_config"):
+        raise click.UsageError("--config and --no-config exclude each other")
+    if path is not None and not os.path.isfile(path):
+        raise click.UsageError(f"no such configuration file: {path!r}")
+    if path is None and not options.get("no_config"):
+        path = settings.find(os.getcwd())
+    known = tuple(rules())
+    config = settings.default() if path is None else settings.load(path, rule_names=known, categories=CATEGORIES)
+    chosen = {key: _names(f"--{key.replace('_', '-')}", options.get(key) or ()) for key in ("select", "ignore", "extend_select")}
+    node_files = tuple(options.get("nodes") or ())
+    for file in node_files:
+        if not os.path.exists(file):
+            raise click.UsageError(f"--nodes: no such file: {file!r}")
+    return settings.with_overrides(config, **chosen, nodes=node_files, kubernetes_version=_version(options.get("kubernetes_version")))
+
+
+def _names(option: str, values: Sequence[str]) -> tuple[str, ...]:
+    """The rule and category names in comma-separated values, each known."""
+    from afflint.rules import CATEGORIES, rules
+
+    listed = tuple(name.strip() for value in values for name in value.split(",") if name.strip())
+    for name in listed:
+        one_of(option, name, (*rules(), *CATEGORIES, "all"), "afflint rule")
+    return listed
+
+
+def _version(text: str | None) -> str | None:
+    major, _, minor = (text or "1.0").removeprefix("v").partition(".")
+    if major != "1" or not minor.partition(".")[0].isdigit():
+        raise click.UsageError(f"--kubernetes-version takes a version such as 1.34, not {text!r}")
+    return text and f"1.{int(minor.partition('.')[0])}"
+
+
+def jobs(given: int | None) -> int:
+    """How many processes: as many as asked for, or as the machine lets us have."""
+    if given is not None:
+        if given < 1:
+            raise click.UsageError("--jobs takes a number of processes, 1 or more")
+        return given
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,124 @@
+"""What reaches the user: standard output, files, standard error, and the exit codes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+
+import click
+
+FOUND, USAGE, FAULT = 1, 2, 3
+"""Exit codes: findings at or above --fail-on; wrong usage or configuration; a fault of afflint."""
+
+
+def write(target: str, chunks: Iterable[str]) -> None:
+    """A whole file or none: written beside its place and then moved there. Devices and pipes are written as they are."""
+    place = os.path.realpath(target)
+    regular = os.path.isfile(place) or not os.path.exists(place)
+    written = f"{place}.{os.urandom(8).hex()}.tmp" if regular else place
+    # In a folder that others may write to, nobody can have put anything in the way of a new file.
+    new = os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) if regular else 0
+    ours = False
+    try:
+        number = os.open(written, os.O_WRONLY | new, 0o666)
+        ours = regular
+        with open(number, "w", encoding="utf-8", newline="\n") as file:
+            if regular and os.path.exists(place):
+                _take_over(file.fileno(), os.stat(place))
+            file.writelines(chunks)
+        if regular:
+            os.replace(written, place)
+            ours = False
+    except OSError as error:
+        raise click.UsageError(f"cannot write {target!r}: {error.strerror}") from None
+    finally:
+        if ours:
+            os.unlink(written)
+
+
+def _take_over(file: int, status: os.stat_result) -> None:
+    """Give a new file the owner, as far as that is allowed, and the mode of the one that it replaces."""
+    if not hasattr(os, "fchown"):
+        return
+    import contextlib
+
+    with contextlib.suppress(OSError):
+        os.fchown(file, status.st_uid, status.st_gid)
+    os.fchmod(file, status.st_mode & 0o7777)
+
+
+def show(chunks: Iterable[str]) -> None:
+    """Print to standard output, whatever its encoding; a reader that has gone ends it quietly."""
+    stream = sys.stdout
+    if stream is None:
+        raise click.UsageError("standard output is closed; --output FILE takes the report")
+    if hasattr(stream, "reconfigure"):
+        # A name from a manifest must not end the run because the terminal cannot show it.
+        stream.reconfigure(errors="backslashreplace")
+    try:
+        stream.writelines(chunks)
+        stream.flush()
+    except OSError as error:
+        # What is still buffered would fail again when the process ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        if not isinstance(error, BrokenPipeError):  # Whoever reads our output may have seen enough.
+            raise click.UsageError(f"cannot write the report: {error.strerror}") from None
+
+
+def say(message: str, code: int = 0) -> int:
+    """Print a message to standard error; ``code`` is given back, as the exit code that goes with it."""
+    import contextlib
+
+    if sys.stderr is not None:  # Closed: then the exit code has to do.
+        with contextlib.suppress(OSError):
+            sys.stderr.write(f"{message}\n")
+            sys.stderr.flush()
+    return code
+
+
+def colored(when: str) -> bool:
+    """Whether standard output gets colours: ``always``, ``never``, or ``auto`` by the environment and the terminal."""
+    if when != "auto":
+        return when == "always"
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return sys.stdout is not None and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def shown(text: str) -> str:
+    """Text out of manifests, file names or errors, fit for a terminal."""
+    from afflint.report.escape import visible
+
+    return visible(text)
+
+
+class Progress:
+    """How many files are done, on standard error, once a run on a terminal takes longer than a second."""
+
+    def __init__(self, total: int) -> None:
+        import time
+
+        self._total = total
+        self._clock = time.monotonic
+        self._next = self._clock() + 1
+        self._shown = False
+
+    def __call__(self, done: int) -> None:
+        now = self._clock()
+        if now < self._next or sys.stderr is None or not sys.stderr.isatty():
+            return
+        self._next = now + 0.1
+        self._shown = True
+        width = 24
+        filled = width * done // max(self._total, 1)
+        sys.stderr.write(f"\r{'━' * filled}{'─' * (width - filled)} {done}/{self._total} files")
+        sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Take the line away again."""
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()

@@ -1,0 +1,39 @@
+"""The commands that tell about afflint itself: ``afflint rule`` and ``afflint config``."""
+
+from __future__ import annotations
+
+import click
+
+from afflint.cli import options
+from afflint.cli.output import colored, show
+
+
+@click.command("rule")
+@click.argument("name", required=False)
+@click.option("--format", "form", default="text", metavar="FORMAT", help="text (default) or json.")
+def rule_command(name: str | None, form: str) -> None:
+    """The page of a rule; without a name the table of rules."""
+    from afflint import rulebook
+    from afflint.rules import rules
+
+    options.one_of("--format", form, ("text", "json"))
+    if name is not None:
+        options.one_of("rule", name, rules(), "afflint rule")
+    chosen = [rules()[name]] if name is not None else list(rules().values())
+    if form == "json":
+        show([rulebook.as_json(chosen, single=name is not None)])
+    else:
+        show([rulebook.page(chosen[0], color=colored("auto")) if name is not None else rulebook.table(chosen)])
+
+
+@click.command("config")
+@options.configured
+def config_command(config_file: str | None, no_config: bool) -> None:
+    """The effective configuration and where each value comes from."""
+    from afflint import config as settings
+
+    effective = options.configuration({"config_file": config_file, "no_config": no_config})
+    rows = list(settings.describe(effective))
+    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
+    width = min(widths[1], 60)
+    show(f"{key:<{widths[0]}}  {value:<{width}}  {origin}\n" for key, value, origin in rows)

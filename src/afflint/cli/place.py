@@ -1,0 +1,69 @@
+"""``afflint place``: where each replica can go on the given nodes, and what a failure does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from afflint.cli import options
+from afflint.cli.output import FOUND, colored, say, show, shown, write
+
+if TYPE_CHECKING:
+    from afflint.placement.plan import Plan
+
+
+@click.command()
+@click.argument("paths", nargs=-1, metavar="[PATHS]...")
+@options.nodes
+@click.option("--pods", "pods", multiple=True, metavar="FILE", help="A dump of the pods that run already. Repeatable.")
+@click.option("--resources", is_flag=True, help="Count CPU, memory, pods and other resources: requests against what nodes have.")
+@click.option(
+    "--by", "group_by", default="zone", metavar="KEY", help="The node label to group nodes by: zone (default), region, or any key."
+)
+@click.option("--lose", "losses", multiple=True, metavar="WHAT", help="A node, KEY=VALUE, or each:node, each:zone, each:KEY. Repeatable.")
+@click.option("--format", "form", default="text", metavar="FORMAT", help="text (default), json or html.")
+@click.option("--output", metavar="FILE", help="Where the plan goes. Default: standard output.")
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 even if a replica has no place.")
+@options.configured
+@options.color
+def place(paths: tuple[str, ...], **given: Any) -> int:
+    """Where each replica can go on the given nodes, and what a failure does.
+
+    Exit code 1 when a replica has no place, now or after one of the failures asked for.
+    """
+    from afflint.placement.planning import make_plan
+    from afflint.session.session import Session
+
+    options.one_of("--format", given["form"], ("text", "json", "html"))
+    options.one_of("--color", given["color"], options.COLORS)
+    session = Session(options.configuration(given))
+    stage, problems, names = session.stage(session.sources(paths or (".",)), given["pods"], resources=given["resources"])
+    plan = make_plan(stage.inventory, stage.makers, given["group_by"], given["losses"], names.__getitem__)
+    for problem in problems:
+        say(f"afflint: {shown(problem)}")
+    chunks = _chunks(plan, given["form"], given["color"], to_file=given["output"] is not None)
+    if given["output"] is None:
+        show(chunks)
+    else:
+        write(given["output"], chunks)
+    unplaced = any(replica.node is None for workload in plan.workloads for replica in workload.replicas)
+    hurt = any(outcome != "survives" for loss in plan.losses for outcome in loss.outcomes.values())
+    return FOUND if (unplaced or hurt or problems) and not given["exit_zero"] else 0
+
+
+def _chunks(plan: Plan, form: str, color: str, *, to_file: bool) -> Iterator[str]:
+    if form == "json":
+        from afflint.report import place_json
+
+        return place_json.render(plan)
+    if form == "html":
+        from afflint.report import place_page
+
+        return iter([place_page.render(plan)])
+    import shutil
+
+    from afflint.report import place_table
+
+    return place_table.render(plan, color=not to_file and colored(color), width=shutil.get_terminal_size((100, 24)).columns)

@@ -1,0 +1,178 @@
+"""The reduce step: what all files told, taken together. Findings across manifests with their places, then names, severities, help.
+
+Pure but for ``read``, by which it asks for the bytes of the few files that findings across manifests point into.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from afflint.checks.match import FleetMatch
+from afflint.engine import Settings, located
+from afflint.findings import NO_OBJECT, FileId, Finding, Fix, Found, FoundPlace, Related
+from afflint.fleet.facts import Facts
+from afflint.fleet.index import Fleet
+from afflint.reading import documents, triage
+from afflint.reading.documents import Document
+
+if TYPE_CHECKING:
+    from afflint.inventory.node_files import NodeFact
+    from afflint.suppressions import Suppression
+
+Reader = Callable[[FileId], bytes]
+"""Gives the bytes of a file of the run again. Raises OSError."""
+
+
+class Reduction:
+    """Turns what was found into findings under one set of settings.
+
+    ``names`` are those of the files by their numbers; ``cutter`` finds in a file the documents that the map step found in it.
+    """
+
+    def __init__(self, settings: Settings, cutter: triage.Triage, names: Sequence[str], read: Reader) -> None:
+        self._settings = settings
+        self._rules = {each.name: each for each in settings.rules}
+        self._cutter = cutter
+        self._names = names
+        self._read = read
+
+    # Across manifests.
+
+    def across(
+        self, facts: Iterable[Facts], wanted: Callable[[FileId], bool], nodes: Sequence[NodeFact] = ()
+    ) -> Iterator[tuple[FileId, Found]]:
+        """What rules across manifests, and those about nodes, find in files that are ``wanted``; the others are only context."""
+        subjects = {each.subject for each in self._settings.rules}
+        if "fleet" not in subjects and not (nodes and "nodes" in subjects):
+            return
+        matches = [
+            (rule, match)
+            for rule, match in self._matches(Fleet(facts, complete=self._settings.target.complete), nodes)
+            if wanted(match.site.file)
+        ]
+        for (_, match), found in zip(matches, self._located(matches), strict=True):
+            yield match.site.file, found
+
+    def _matches(self, fleet: Fleet, nodes: Sequence[NodeFact]) -> Iterator[tuple[str, FleetMatch]]:
+        target = self._settings.target
+        for rule in self._settings.rules:
+            if rule.subject == "fleet":
+                yield from ((rule.name, match) for match in rule.check()(fleet, target))
+        if not nodes:
+            return
+        from afflint.inventory.cluster_view import ClusterView
+
+        view = ClusterView(nodes, fleet, self._settings.host_key, self._names.__getitem__)
+        for rule in self._settings.rules:
+            if rule.subject == "nodes":
+                yield from ((rule.name, match) for match in rule.check()(fleet, view, target))
+
+    def _located(self, matches: Sequence[tuple[str, FleetMatch]]) -> list[Found]:
+        """The matches with their places: the few files that they point into are opened again, and each document of them once."""
+        found: list[Found | None] = [None] * len(matches)
+        related: list[list[FoundPlace | None]] = [[None] * len(match.match.related) for _, match in matches]
+        for file, asked in _asked_of(matches).items():
+            for document in self._documents(file, asked.keys()):
+                for number, place in asked[document.index]:
+                    rule, match = matches[number]
+                    if place is None:
+                        fixing = self._rules[rule].fix != "none"
+                        found[number] = located(rule, match.match, match.site.base, match.ref, document, fixing=fixing)
+                    else:
+                        other = match.match.related[place]
+                        span = document.locate(other.path, key=other.key)
+                        related[number][place] = FoundPlace(other.file, span, other.message)
+        return [
+            replace(each, related=tuple([place for place in places if place is not None])) if places else each
+            for each, places in zip(found, related, strict=True)
+            if each is not None
+        ]
+
+    def _documents(self, file: FileId, indexes: Iterable[int]) -> Iterator[Document]:
+        """The documents of a file with these numbers, one at a time; an empty one for each that is not there any more."""
+        missing = set(indexes)
+        try:
+            data = documents.to_utf8(self._read(file))
+        except (OSError, UnicodeDecodeError):
+            data = b""
+        for document in self._cutter.documents(data):
+            if document.index in missing:
+                missing.discard(document.index)
+                yield document
+        if missing:
+            # A list of nodes written by hand names no kind.
+            for index, (piece, line, _) in enumerate(documents.split(data)):
+                if index in missing:
+                    missing.discard(index)
+                    yield documents.read(piece, index, line)
+        for index in sorted(missing):
+            yield Document(b"", index, 0)
+
+    # One file.
+
+    def findings(self, file: FileId, found: Iterable[Found]) -> list[Finding]:
+        """What was found in a file, as findings: with names, categories, severities and help."""
+        return [self._finding(file, each) for each in found]
+
+    def _finding(self, file: FileId, found: Found) -> Finding:
+        rule = self._rules[found.rule]
+        return Finding(
+            rule.name,
+            rule.category,
+            rule.level(found.severity),
+            found.message,
+            found.help or rule.remedy,
+            self._names[file],
+            found.document,
+            found.span,
+            found.object,
+            found.field,
+            tuple([Related(self._names[place.file], place.span, place.message, place.file) for place in found.related]),
+            Fix(rule.fix == "safe", found.edits) if found.edits else None,
+            file,
+        )
+
+    def silence(self, file: FileId, suppressions: Sequence[Suppression], findings: Sequence[Finding]) -> tuple[list[Finding], int]:
+        """What remains of a file's findings after its suppressions, those that silence nothing added; and how many were silenced."""
+        if not suppressions:
+            return list(findings), 0
+        from afflint.suppressions import apply
+
+        kept, count, unused = apply(findings, suppressions)
+        if "unused-suppression" in self._rules:
+            kept += self.findings(file, (each for suppression, names in unused for each in self._unused(suppression, names)))
+        return kept, count
+
+    def _unused(self, suppression: Suppression, names: tuple[str, ...]) -> Iterator[Found]:
+        if any(each and not self._can_tell(each) for each in names):
+            return
+        from afflint.suppressions import removal
+
+        listed = ", ".join(f"`{each}`" for each in names if each)
+        message = f"this suppression silences nothing{f' of {listed}' if listed else ''}"
+        edits = removal(suppression) if len(names) == max(len(suppression.rules), 1) else ()
+        yield Found("unused-suppression", message, "", suppression.document, suppression.span, NO_OBJECT, "", edits=edits)
+
+    def _can_tell(self, name: str) -> bool:
+        """Whether this run could have found what a suppression names: not rules that are off, or that need other files."""
+        subjects = {each.subject for each in self._settings.rules if each.name == name}
+        return bool(subjects) and subjects.isdisjoint(("fleet", "nodes"))
+
+
+class _Spot(NamedTuple):
+    """A place that is asked for: of the match with this number, or of its related place with that number."""
+
+    match: int
+    related: int | None
+
+
+def _asked_of(matches: Sequence[tuple[str, FleetMatch]]) -> dict[FileId, dict[int, list[_Spot]]]:
+    """The places that matches need, by file and document."""
+    asked: dict[FileId, dict[int, list[_Spot]]] = {}
+    for number, (_, match) in enumerate(matches):
+        asked.setdefault(match.site.file, {}).setdefault(match.site.document, []).append(_Spot(number, None))
+        for position, place in enumerate(match.match.related):
+            asked.setdefault(place.file, {}).setdefault(place.document, []).append(_Spot(number, position))
+    return asked

@@ -1,0 +1,137 @@
+"""A session: a configuration, where sources come from, and runs over them, for whoever asks: command line, editor, tests.
+
+Nothing that was read from disk is kept from one run to the next, so that each sees the files as they are then.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from afflint import config as configuration
+from afflint.config import Config
+from afflint.reading.sources import STDIN, Source, discover, each_once, named, standard_input
+
+if TYPE_CHECKING:
+    from afflint.engine import Settings
+    from afflint.session.placing import Placing
+    from afflint.session.run import Options, Outcome
+
+# A cluster with this plugin refuses what this rule, otherwise off, finds.
+_HARD_TOPOLOGY_PLUGIN, _HARD_TOPOLOGY_RULE = "LimitPodHardAntiAffinityTopology", "hard-anti-affinity-topology"
+
+
+class Session:
+    """Runs under one configuration. ``buffers`` are the texts of files as an editor holds them, by path: they stand for what is on disk.
+
+    All methods may raise UserError for what the configuration or a caller names and that cannot be used.
+    """
+
+    def __init__(self, config: Config, buffers: Mapping[str, bytes] | None = None) -> None:
+        self.config = config
+        self._buffers = buffers if buffers is not None else {}
+
+    # What is read.
+
+    def sources(
+        self, paths: Sequence[str], more: Iterable[Source] = (), *, stdin_name: str | None = None, force_exclude: bool = False
+    ) -> list[Source]:
+        """The files that paths stand for, each once, and ``more``. ``stdin_name``: the file that standard input (``-``) stands in for.
+
+        With ``force_exclude`` the configuration's ``exclude`` holds for files that are named, too.
+        """
+        excluded = self._excluded()
+        included = configuration.matcher(self.config.include) if self.config.include else None
+        found = discover(paths, excluded or _nothing, (lambda path: included(self._relative(path))) if included else None)
+        chosen: list[Source] = []
+        for source in found:
+            if source.path == STDIN:
+                chosen.append(standard_input(stdin_name))
+            elif not (force_exclude and excluded and excluded(os.path.abspath(source.path))):
+                chosen.append(source)
+        return self._buffered([*chosen, *more])
+
+    def context(self) -> list[Source]:
+        """The files that the configuration names as context: rules across manifests may look at them."""
+        if not self.config.context:
+            return []
+        wanted = configuration.matcher(self.config.context)
+        found = discover((self.config.root,), included=lambda path: wanted(self._relative(path)))
+        return self._buffered(Source(os.path.relpath(each.path), each.path) for each in found)
+
+    def node_files(self) -> list[Source]:
+        """The files of nodes that the command line or the configuration names; only the command line may name a pipe."""
+        asked = self.config.origins["nodes"] == configuration.COMMAND_LINE
+        return self._buffered(named(path) if asked else Source(os.path.normpath(path), path) for path in self.config.nodes)
+
+    def rendered(self, kustomizations: Sequence[str], charts: Sequence[str], values: Sequence[str] = ()) -> list[Source]:
+        """What kustomize and helm make of folders and charts. Raises RenderError."""
+        from afflint.reading.rendering import helm, kustomize
+
+        return [kustomize(folder) for folder in kustomizations] + [helm(chart, values) for chart in charts]
+
+    def _buffered(self, sources: Iterable[Source]) -> list[Source]:
+        """The sources, each once; an editor's buffer takes the place of the file that it stands for."""
+        found = each_once(sources)
+        for identity, buffer in each_once(Source(path, path, data) for path, data in self._buffers.items()).items():
+            if identity in found:
+                found[identity] = found[identity]._replace(data=buffer.data)
+        return list(found.values())
+
+    def _excluded(self) -> Callable[[str], bool] | None:
+        """Whether the configuration excludes an absolute path; what lies outside its root it says nothing about."""
+        if not self.config.exclude:
+            return None
+        matches = configuration.matcher(self.config.exclude)
+
+        def excluded(path: str) -> bool:
+            name = self._relative(path)
+            return name.partition("/")[0] not in (".", "..") and matches(name)
+
+        return excluded
+
+    def _relative(self, path: str) -> str:
+        """A path as globs of the configuration see it: relative to its root, with slashes, one at the end of a folder's."""
+        return os.path.relpath(path, self.config.root).replace(os.sep, "/") + ("/" if path.endswith("/") else "")
+
+    # What comes of it.
+
+    def settings(self) -> Settings:
+        """The rules that the configuration selects, bound to its severities and its target."""
+        from afflint.checks.match import Target
+        from afflint.engine import Settings
+        from afflint.kube.kinds import custom_kind
+        from afflint.rules import bound, rules
+
+        config = self.config
+        selected = configuration.selected(((rule.name, rule.category, rule.default) for rule in rules().values()), config)
+        version = tuple(int(part) for part in config.kubernetes_version.split("."))
+        plugins = frozenset(config.admission_plugins)
+        if _HARD_TOPOLOGY_PLUGIN in plugins and not {_HARD_TOPOLOGY_RULE, "affinity", "all"} & {*config.ignore}:
+            selected |= {_HARD_TOPOLOGY_RULE}
+        target = Target((version[0], version[1]), frozenset(config.feature_gates), plugins, config.complete)
+        custom = tuple(custom_kind(each.api_version, each.kind, each.template) for each in config.workloads)
+        return Settings(bound(selected, config.severity), target, custom, host_key=config.physical_host_key)
+
+    def check(self, sources: Sequence[Source], options: Options | None = None) -> Outcome:
+        """Lint ``sources`` with the context and the nodes that the configuration names."""
+        from afflint.session.run import Options, run
+
+        options = options or Options()
+        if self.config.per_file_ignores:
+            ignores = configuration.ignores(self.config)
+            options = replace(options, ignored_in=lambda path: ignores(self._relative(path)))
+        return run(sources, self.settings(), options, self.context(), self.node_files())
+
+    def stage(self, sources: Sequence[Source], pods: Sequence[str] = (), *, resources: bool = False) -> Placing:
+        """What a plan is made from: the workloads and nodes in ``sources``, the nodes of the configuration, the running ``pods``."""
+        from afflint.session.placing import read_stage
+
+        running = self._buffered(named(path) for path in pods)
+        return read_stage(sources, self.node_files(), running, self.settings(), resources=resources)
+
+
+def _nothing(_path: str) -> bool:
+    return False
