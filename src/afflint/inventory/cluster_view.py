@@ -59,7 +59,7 @@ class ClusterView:
     @cached_property
     def survey(self) -> Survey:
         """What is true of every order of scheduling."""
-        return Survey(self.stage.inventory.cluster(self.makers), self.makers)
+        return Survey(self.stage.inventory.cluster(self.makers), self.makers, self.stage.inventory.classes)
 
     @cached_property
     def arrangement(self) -> Arrangement:

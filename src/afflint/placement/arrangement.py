@@ -9,6 +9,7 @@ from afflint.controllers import replicas
 from afflint.controllers.pod_maker import PodMaker
 from afflint.controllers.replicas import Compiled
 from afflint.controllers.running import running_pods_of
+from afflint.placement.elastic import NodeClass
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.pods import Pod
 
@@ -17,7 +18,7 @@ Identity = tuple[str, str]
 
 
 class Inventory(NamedTuple):
-    """The objects that a cluster consists of, as parsed. ``pods`` are those that run already.
+    """The objects that a cluster consists of, as parsed. ``pods`` are those that run already, ``classes`` nodes without objects.
 
     With ``resources`` pods go only where there is room for what they request.
     """
@@ -30,6 +31,7 @@ class Inventory(NamedTuple):
     stateful_sets: Sequence[object] = ()
     replication_controllers: Sequence[object] = ()
     resources: bool = False
+    classes: Sequence[NodeClass] = ()
 
     def cluster(self, makers: Sequence[PodMaker] = ()) -> Cluster:
         """The cluster before any workload is placed; it knows the controllers of their pods. Running pods of theirs are left out."""
@@ -40,7 +42,7 @@ class Inventory(NamedTuple):
                 owners[owner["kind"]].append(owner)
         mine = self.replaced(makers)
         return Cluster(
-            self.nodes,
+            [*self.nodes, *[node for each in self.classes for node in each.nodes()]],
             [pod for index, pod in enumerate(self.pods) if index not in mine],
             self.namespaces,
             self.services,

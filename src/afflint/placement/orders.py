@@ -51,7 +51,8 @@ def contentions(survey: Survey, arrangement: Arrangement, steps: int = MOST_STEP
     for group in coupled(survey):
         alone = [index for index in group if not _fits_alone(survey, index)]
         pending = [name for index in group if not survey.makers[index].daemon for (_, name) in arrangement.workloads[index].pending]
-        if pending and not alone:
+        # An order is only needed where there is no node for the asking.
+        if pending and not alone and survey.elastic.isdisjoint(group):
             decision = decide(survey, group, steps)
             yield Contention(tuple([survey.makers[index] for index in group]), tuple(pending), decision)
 

@@ -1,7 +1,8 @@
 """What no order of scheduling can place, and what a placement does not survive: proofs from a survey, not guesses from one run.
 
 Every function takes a ``Survey``. Results hold the numbers that a message needs; ``proved`` tells what holds for every order and
-every assignment from what holds for the one placement that was looked at. DaemonSets and pods that name their node are left out.
+every assignment from what holds for the one placement that was looked at. DaemonSets and pods that name their node are left out,
+and so are workloads for which nodes may be made (``Survey.elastic``). Where any may be made, only what is proved is told.
 """
 
 from __future__ import annotations
@@ -179,7 +180,7 @@ def counted(found: TooFewDomains) -> str:
 
 def _judged(survey: Survey) -> Iterator[tuple[int, PodMaker]]:
     for index, maker in enumerate(survey.makers):
-        if not maker.daemon and not maker.node_name and survey.members(index):
+        if not maker.daemon and not maker.node_name and survey.members(index) and index not in survey.elastic:
             yield index, maker
 
 
@@ -236,6 +237,8 @@ def not_failure_tolerant(survey: Survey, arrangement: Arrangement, failures: Ite
                 placed = arrangement.workloads[indexes[key]]
                 running = len(placed.nodes) - count
                 proved = placed.maker.bare or _fails_always(survey, indexes[key], failure)
+                if not (proved or survey.bounded):
+                    continue
                 found.setdefault(key, []).append(FailedReplica(failure.what, running, proved))
     for key, index in indexes.items():
         if key in found:
@@ -279,6 +282,8 @@ def rollout_deadlock(survey: Survey, arrangement: Arrangement) -> Iterator[Rollo
         excluded = _excluded(arrangement, arrangement.cluster, pod, verdict.reason, maker)
         limit = survey.limit(index, survey.nodes_of(index), [*survey.members(index), Variant(index, pod, 1)])
         proved = limit is not None and limit.most <= maker.replicas
+        if not (proved or survey.bounded):
+            continue
         path = (*maker.pod_path, *(limit.path if limit is not None and proved else _culprit(maker, verdict.reason.values())))
         yield RolloutDeadlock(maker, maker.replicas, surge, unavailable, excluded, path, proved)
 
@@ -342,6 +347,8 @@ def migration_blocked(survey: Survey, arrangement: Arrangement) -> Iterator[Migr
                 blocked += 1
         if blocked:
             proved = _never_migrates(survey, index)
+            if not (proved or survey.bounded):
+                continue
             path = (*maker.pod_path, *_culprit(maker, reasons.values()))
             yield MigrationBlocked(maker, len(placed.nodes), blocked, excluded, path, proved)
 

@@ -10,6 +10,7 @@ from afflint.controllers import replicas
 from afflint.controllers.pod_maker import PodMaker
 from afflint.findings import Path
 from afflint.kube.selectors import EVERYTHING, Malformed, Parsed, Selector, matches
+from afflint.placement.elastic import NodeClass, elastic
 from afflint.placement.rejections import Standing, standing_pods
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.matching import LabelIndex
@@ -60,10 +61,10 @@ class _Gathering:
 class Survey:
     """The workloads on the nodes of a cluster, with nothing placed yet but what runs there.
 
-    Pods that are being deleted are left out: what they bar is barred for a while only.
+    Pods that are being deleted are left out: what they bar is barred for a while only. ``classes`` are nodes that may be made.
     """
 
-    def __init__(self, cluster: Cluster, makers: Sequence[PodMaker]) -> None:
+    def __init__(self, cluster: Cluster, makers: Sequence[PodMaker], classes: Sequence[NodeClass] = ()) -> None:
         self.makers = tuple(makers)
         self.standing = standing_pods(cluster)
         self.cluster = _without_terminating(cluster, self.standing)
@@ -88,6 +89,10 @@ class Survey:
         self._counted: dict[object, dict[str | None, int]] = {}
         self.reach = self._reach()
         """By variant the nodes that its pods can reach in some order of scheduling, at most."""
+        self.elastic = elastic(self, classes)
+        """The workloads of which nothing is impossible for want of nodes."""
+        self.bounded = all(each.count is not None for each in classes)
+        """Whether all nodes that there can be are there."""
 
     # --- who is who ----------------------------------------------------------------------------------------------------
 
