@@ -22,6 +22,8 @@ spec:
   containers: [{name: web, image: "web:1"}]
 """
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+NODES = POD + "  affinity:\n    nodeAffinity:\n      " + REQUIRED + ":\n        nodeSelectorTerms:\n"
+TERM = "        - matchExpressions:\n"
 
 
 def lines(text: str, count: int) -> str:
@@ -41,6 +43,17 @@ MUCH: dict[str, tuple[int, Callable[[int], str]]] = {
     "comments before nodes": (5_000, lambda n: POD + "  nodeSelector:\n" + lines("    # afflint: ignore\n    k@: 5\n", n)),
     "texts before comments": (5_000, lambda n: POD + "  x:\n" + lines("    k@: 'text' # afflint: ignore-document\n", n)),
     "comments behind a block": (10_000, lambda n: POD + "  x:\n    y:\n      - z\n" + lines("      # more\n", n) + "  # afflint: ignore\n"),
+    "Gt on one label": (2_000, lambda n: NODES + TERM + lines("          - {key: a, operator: Gt, values: ['@']}\n", n)),
+    "Gt and Lt that contradict": (
+        1_000,
+        lambda n: (
+            NODES
+            + TERM
+            + lines("          - {key: a, operator: Gt, values: ['@']}\n          - {key: a, operator: Lt, values: ['@']}\n", n)
+        ),
+    ),
+    "NotIn on one label": (2_000, lambda n: NODES + TERM + lines("          - {key: a, operator: NotIn, values: [v@]}\n", n)),
+    "In that contradict": (2_000, lambda n: NODES + TERM + lines("          - {key: a, operator: In, values: [v@]}\n", n)),
     "documents": (2_000, lambda n: "---\n".join(n * [POD])),
     "documents with findings": (1_000, lambda n: "---\n".join(n * [POD + "  nodeSelector: {a: 5}\n"])),
     "documents in JSON": (2_000, lambda n: n * '{"apiVersion": "v1", "kind": "Pod", "spec": {"nodeSelector": {"a": "b"}}}\n'),

@@ -130,7 +130,8 @@ def redundant_term(manifest: Manifest, _target: Target) -> Iterator[Match]:
         return
     # A term that nothing satisfies is contradictory-requirements' affair.
     readable = [(each.term, each.parsed) for each in node_selections(manifest) if isinstance(each.parsed, Selector)]
-    selections = [(term, parsed) for term, parsed in readable if not _conflict(parsed.requirements)]
+    small = [(term, parsed) for term, parsed in readable if sum(len(each.values) for each in parsed.requirements) <= _LARGEST_COMPARED]
+    selections = [(term, parsed) for term, parsed in small if not _conflict(parsed.requirements)]
     required = [(term, parsed) for term, parsed in selections if term.required][:_MOST_COMPARED]
     for index, (term, parsed) in enumerate(required if len(required) > 1 else ()):
         for other_index, (_, other) in enumerate(required):
@@ -144,8 +145,8 @@ def redundant_term(manifest: Manifest, _target: Target) -> Iterator[Match]:
     yield from _repeated_pod_terms(manifest)
 
 
-# Nobody writes as many terms; comparing each with each must stay cheap for a hostile list.
-_MOST_COMPARED = 50
+# Nobody writes as many terms, or as many values in one; comparing each with each must stay cheap for a hostile list.
+_MOST_COMPARED, _LARGEST_COMPARED = 50, 500
 
 
 def _preferences(workload: Workload, preferred: list[tuple[NodeTerm, Selector]], required: list[Selector]) -> Iterator[Match]:

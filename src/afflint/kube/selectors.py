@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from afflint.findings import Path
@@ -350,12 +351,17 @@ def conflict(requirements: Sequence[Requirement]) -> tuple[int, ...]:
     if len(by_key) == len(requirements) and all(_can_hold(each) for each in requirements):
         return ()  # One requirement for each label, and each can hold.
     conflicts = []
-    for key, members in by_key.items():
-        universe = frozenset(_values(key, [requirements[index] for index in members]))
-        admitted = {index: _admitted(requirements[index], universe) for index in members}
-        if not universe.intersection(*admitted.values()):
-            conflicts.append(_smallest_conflict(members, admitted, universe))
+    for members in by_key.values():
+        if not _satisfiable([requirements[index] for index in members]):
+            conflicts.append(_smallest_conflict(members, requirements))
     return min(conflicts, key=len, default=())
+
+
+def _satisfiable(requirements: Sequence[Requirement]) -> bool:
+    """Whether requirements on one key can hold together."""
+    compact = _compact(requirements)
+    universe = frozenset(_values(_key(compact[0]), compact))
+    return bool(universe.intersection(*(_admitted(each, universe) for each in compact)))
 
 
 def _can_hold(requirement: Requirement) -> bool:
@@ -363,12 +369,14 @@ def _can_hold(requirement: Requirement) -> bool:
     return not requirement.field and requirement.operator in LABEL_OPERATORS and (requirement.operator != "In" or bool(requirement.values))
 
 
-def _smallest_conflict(members: list[int], admitted: dict[int, frozenset[Sample]], universe: frozenset[Sample]) -> tuple[int, ...]:
+def _smallest_conflict(members: list[int], requirements: Sequence[Requirement]) -> tuple[int, ...]:
     for index in members:
-        if not admitted[index]:
+        if not _satisfiable([requirements[index]]):
             return (index,)
     if len(members) > _MAX_MINIMISED:
         return tuple(members)
+    universe = frozenset(_values(_key(requirements[members[0]]), [requirements[index] for index in members]))
+    admitted = {index: _admitted(requirements[index], universe) for index in members}
     for position, first in enumerate(members):
         for second in members[position + 1 :]:
             if admitted[first].isdisjoint(admitted[second]):
@@ -389,7 +397,47 @@ def _smallest_conflict(members: list[int], admitted: dict[int, frozenset[Sample]
 
 
 def _selectors(selection: Selection) -> tuple[Selector, ...]:
-    return selection.selectors if isinstance(selection, AnyOf) else (selection,)
+    return tuple(map(_compacted, selection.selectors if isinstance(selection, AnyOf) else (selection,)))
+
+
+@lru_cache(maxsize=64)
+def _compacted(selector: Selector) -> Selector:
+    """A selector that matches the same with few requirements for each key, however many there were."""
+    by_key: dict[Key, list[Requirement]] = {}
+    for requirement in selector.requirements:
+        by_key.setdefault(_key(requirement), []).append(requirement)
+    if len(by_key) == len(selector.requirements):
+        return selector
+    return Selector(tuple(requirement for requirements in by_key.values() for requirement in _compact(requirements)))
+
+
+def _compact(requirements: Sequence[Requirement]) -> list[Requirement]:
+    """Requirements on one key as one for each operator: the values that all In share, those of any NotIn, the tightest Gt and Lt."""
+    by_operator: dict[str, list[Requirement]] = {}
+    for requirement in requirements:
+        by_operator.setdefault(requirement.operator, []).append(requirement)
+    compact = []
+    for operator, alike in by_operator.items():
+        first, *others = alike
+        if others and operator == "In":
+            shared = set(first.values).intersection(*(each.values for each in others))
+            first = first._replace(values=tuple(value for value in first.values if value in shared))
+        elif others and operator == "NotIn":
+            first = first._replace(values=tuple(dict.fromkeys(value for each in alike for value in each.values)))
+        elif others and operator in ("Gt", "Lt"):
+            first = _tightest(alike, operator)
+        compact.append(first)
+    return compact
+
+
+def _tightest(requirements: Sequence[Requirement], operator: str) -> Requirement:
+    """Of several Gt or several Lt the one that the others add nothing to; one whose operand is no integer never holds."""
+    operands = [(parse_int64(each.values[0]), each) for each in requirements]
+    for operand, each in operands:
+        if operand is None:
+            return each
+    chosen = max if operator == "Gt" else min
+    return chosen(operands, key=lambda pair: pair[0] or 0)[1]
 
 
 def _key(requirement: Requirement) -> Key:
