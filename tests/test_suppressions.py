@@ -132,6 +132,13 @@ def test_one_within_the_reach_of_another_does_not_end_it() -> None:
     assert found(text) == ["11:25 invalid-toleration"]
 
 
+def test_one_within_the_reach_of_a_later_one_does_not_end_that_either() -> None:
+    item = '  - {key: "", operator: Equal, value: x}\n'
+    two_items = POD.replace(item, item + item)
+    text = before(9, "# afflint: ignore", at(10, " # afflint: ignore", at(7, " # afflint: ignore", two_items)))
+    assert found(text) == ["8:8 wrong-type"]
+
+
 def test_two_stretches_of_one_rule_leave_what_lies_between() -> None:
     text = at(10, " # afflint: ignore", at(7, " # afflint: ignore"))
     assert found(text) == ["8:8 wrong-type"]
