@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from afflint.checks.match import Match, Target
-from afflint.controllers.labels import added_labels, added_values
+from afflint.controllers.labels import added_labels, pod_labels
 from afflint.edits import Replace
 from afflint.findings import Path, field_of
 from afflint.kube.manifests import Manifest, Workload
@@ -70,7 +70,7 @@ def reserved_label(manifest: Manifest, _target: Target) -> Iterator[Match]:
     path = (*manifest.template_path, "metadata", "labels")
     own = manifest.template_labels
     labels = {label.key: label.value for label in added_labels(manifest) if label.key in own}
-    added = dict(added_values(manifest)) if labels else {}
+    added = pod_labels(manifest).added if labels else {}
     for key in filter(labels.__contains__, own):
         if not (is_placeholder(own[key]) or added[key].surely_include(own[key])):
             instead = _IN_WORDS.get(labels[key], labels[key])

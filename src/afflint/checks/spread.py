@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from afflint.checks.constraint_selectors import requirement_places, says
 from afflint.checks.match import Match, Target
-from afflint.controllers.labels import PodLabels, added_values
+from afflint.controllers.labels import PodLabels, added_to
 from afflint.findings import Path
 from afflint.fleet.facts import labels_known, pod_selector
 from afflint.kube.constraints import Item
@@ -21,7 +21,7 @@ def spread_misses_itself(manifest: Manifest, _target: Target) -> Iterator[Match]
     if not isinstance(manifest, Workload) or not manifest.constraints.spreads or not manifest.template_labels:
         return
     known = labels_known(manifest, manifest.partial)
-    labels, added = manifest.template_labels, added_values(manifest)
+    labels, added = manifest.template_labels, added_to(manifest)
     for spread in manifest.constraints.spreads:
         parsed = pod_selector(spread.data, manifest)
         if not isinstance(parsed, Selector) or PodLabels({**manifest.labels, **labels}, added).some(parsed):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from afflint.controllers.counts import PodCount, pod_count, whole
 from afflint.findings import Step
-from afflint.kube.added_labels import INDEXED, AddedLabel
+from afflint.kube.added_labels import CLONE_SET, DAEMON_SET, DEPLOYMENT, INDEXED, ROLLOUT, AddedLabel
 from afflint.kube.kinds import EACH
 from afflint.kube.manifests import Labels, Workload
 from afflint.kube.placeholders import is_placeholder
@@ -55,31 +55,50 @@ class Values(NamedTuple):
         return self.rest != _ANYTHING and self.include(value)
 
 
-Added = tuple[tuple[str, Values], ...]
-"""The labels that a controller adds, and what each may be."""
+class Added(NamedTuple):
+    """What decides which labels controllers add to the pods of a workload: few ask, so the labels are worked out only then.
+
+    ``name`` is None where it is not known; ``ranges`` are the first and the number of what is counted.
+    """
+
+    labels: tuple[AddedLabel, ...]
+    kind: str = ""
+    name: str | None = None
+    part: str = ""
+    hostname: str | None = None
+    ranges: tuple[tuple[str, int, int | None], ...] = ()
+
+
+NOTHING = Added(())
 
 
 class PodLabels(NamedTuple):
     """The labels of the pods of one workload: those of the template, and those that are added."""
 
     template: Labels
-    added: Added = ()
+    source: Added = NOTHING
+
+    @property
+    def added(self) -> dict[str, Values]:
+        """What the labels may be that controllers add."""
+        return {
+            label.key: values
+            for label, values in zip(self.source.labels, _values_of(self.source), strict=True)
+            if label.overwrites or label.key not in self.template
+        }
 
     @property
     def certain(self) -> Labels:
         """Those that every one of the pods has with the same, known value."""
-        known = {key: values.prefix for key, values in self.added if not values.rest}
-        differing = {key for key, values in self.added if values.rest}
-        if not known and not differing:
-            return self.template
-        return {**{key: value for key, value in self.template.items() if key not in differing}, **known}
+        added = self.added
+        kept = {key: value for key, value in self.template.items() if key not in added}
+        return {**kept, **{key: values.prefix for key, values in added.items() if not values.rest}}
 
     def some(self, selector: Selector) -> bool:
         """Whether at least one of the pods may be matched."""
-        asked = self._asked(selector)
-        if not asked:
+        if not self._is_asked(selector):
             return matches(selector, self.template)
-        added = dict(self.added)
+        added = self.added
         counted: dict[str, list[tuple[Values, Requirement]]] = {}
         for requirement in selector.requirements:
             values = added.get(requirement.key)
@@ -95,16 +114,17 @@ class PodLabels(NamedTuple):
 
     def all(self, selector: Selector) -> bool:
         """Whether every one of the pods is surely matched."""
-        if not self._asked(selector):
+        if not self._is_asked(selector):
             return matches(selector, self.template)
-        added = dict(self.added)
+        added = self.added
         return all(
             holds(each, self.template.get(each.key)) if each.key not in added else _surely_holds(added[each.key], each)
             for each in selector.requirements
         )
 
-    def _asked(self, selector: Selector) -> bool:
-        return bool(self.added) and any(each.key == key for each in selector.requirements for key, _ in self.added)
+    def _is_asked(self, selector: Selector) -> bool:
+        labels = self.source.labels
+        return bool(labels) and any(each.key == label.key for each in selector.requirements for label in labels)
 
 
 def _may_hold(values: Values, requirement: Requirement) -> bool:
@@ -146,9 +166,9 @@ def _some_pod(requirements: list[tuple[Values, Requirement]]) -> bool:
 # --- of a workload -----------------------------------------------------------------------------------------------------
 
 
-def pod_labels(workload: Workload, count: PodCount | None = None) -> PodLabels:
-    """The labels of the pods that an object makes. ``count`` is how many these are, if that is known already."""
-    return PodLabels(workload.template_labels, added_values(workload, count))
+def pod_labels(workload: Workload) -> PodLabels:
+    """The labels of the pods that an object makes."""
+    return PodLabels(workload.template_labels, added_to(workload))
 
 
 def added_labels(workload: Workload) -> tuple[AddedLabel, ...]:
@@ -164,50 +184,43 @@ def added_labels(workload: Workload) -> tuple[AddedLabel, ...]:
     return (*labels, *INDEXED) if mode == "Indexed" else labels
 
 
-def added_values(workload: Workload, count: PodCount | None = None) -> Added:
-    """What these labels may be, as far as the manifest tells."""
+def added_to(workload: Workload, count: PodCount | None = None) -> Added:
+    """What decides which labels are added. ``count`` is how many pods there are, if that is known already."""
     labels = added_labels(workload)
     if not labels:
-        return ()
-    if all(label.value in _FREE for label in labels):
-        return _unknown(labels)
-    known, ranges = names_of(workload), _ranges(workload, pod_count(workload) if count is None else count)
-    kind, pod, own = workload.kind, workload.pod, workload.template_labels
+        return NOTHING
+    free = _FREE.get(id(labels))
+    if free is not None:
+        return free
+    kind, name, hostname = workload.kind, workload.ref.name, None
+    if name is not None and is_placeholder(name):
+        name = None
     if kind.kubevirt:
-        labels = tuple([label._replace(value=spelled(label.value, kind.name, pod)) for label in labels])
-        known = _machine_names(workload, known)
-    return tuple([(label.key, _values(label.value, known, ranges)) for label in labels if label.overwrites or label.key not in own])
+        hostname = workload.pod.get("hostname")
+        if name is not None and (len(name) > _LONGEST_VALUE or _renames_machines(workload)):
+            name = None
+    ranges = _ranges(workload, pod_count(workload) if count is None else count)
+    return Added(labels, kind.name, name, part_of(workload), hostname if type(hostname) is str else None, ranges)
 
 
-def _machine_names(workload: Workload, known: dict[str, str]) -> dict[str, str]:
-    """A template may name the machines of a set otherwise; and a name that is no label value is shortened, nobody knows how."""
-    name = known.pop("name", "")
+# The tables that say nothing about the object, so that they are the same for all of a kind.
+_FREE = {id(labels): Added(labels) for labels in (DEPLOYMENT, ROLLOUT, DAEMON_SET, CLONE_SET)}
+
+
+def _renames_machines(workload: Workload) -> bool:
+    """Whether a template may name the machines of a set or pool otherwise than after that."""
     given = workload.template.get("metadata")
-    renamed = workload.kind.name in _MACHINE_NAMES and type(given) is dict and given.keys() & {"name", "generateName"}
-    if not name or len(name) > _LONGEST_VALUE or renamed:
-        return known
-    return {**known, "name": name, "guest": name.split(".")[0]}
+    return workload.kind.name in _MACHINE_NAMES and type(given) is dict and not given.keys().isdisjoint(("name", "generateName"))
 
 
-# Values that say nothing about the object: the same for all of their kind.
-_FREE = ("{hash}", "{generation}")
-
-
-@lru_cache(maxsize=64)
-def _unknown(labels: tuple[AddedLabel, ...]) -> Added:
-    return tuple([(label.key, Values("", _ANYTHING)) for label in labels])
-
-
-def names_of(workload: Workload) -> dict[str, str]:
-    """The names that stand in the values of added labels, as far as the manifest gives them."""
-    known: dict[str, str] = {}
-    name = workload.ref.name
-    if name is not None and not is_placeholder(name):
-        known["name"] = name
-    part = part_of(workload)
-    if part:
-        known["part"] = part
-    return known
+@lru_cache(maxsize=1024)
+def _values_of(added: Added) -> tuple[Values, ...]:
+    """What each of the labels may be."""
+    known = {"part": added.part}
+    if added.name is not None:
+        known |= {"name": added.name, "guest": added.name.split(".")[0]}
+    ranges = {name: (first, number) for name, first, number in added.ranges}
+    return tuple([_values(spelled(label.value, added.kind, added.hostname), known, ranges) for label in added.labels])
 
 
 def part_of(workload: Workload) -> str:
@@ -215,7 +228,10 @@ def part_of(workload: Workload) -> str:
 
     That is the name of the item of a list or map that the template lies in, or what the field is for that holds it.
     """
-    path, own = workload.declared.path, workload.template_path[len(workload.base) :]
+    path = workload.declared.path
+    if EACH not in path and len(workload.kind.templates) == 1:
+        return ""
+    own = workload.template_path[len(workload.base) :]
     parts = [_item_name(workload, index, own[index]) for index, step in enumerate(path) if step == EACH]
     if len(workload.kind.templates) > 1 and _has_others(workload):
         field = next(str(step) for step in reversed(path) if step not in ("template", EACH))
@@ -232,14 +248,13 @@ def _has_others(workload: Workload) -> bool:
     return any(type(workload.at(each.path)) is dict for each in workload.kind.templates if each is not workload.declared)
 
 
-def spelled(value: str, kind: str, pod: Mapping[str, object]) -> str:
+def spelled(value: str, kind: str, hostname: str | None) -> str:
     """A value of the table in which the names of virtual machines are spelled out as their controllers make them.
 
     The guest's name is the host name, or that of the machine up to a dot (kubevirt pkg/network/dns SanitizeHostname).
     """
     if value == "{hostname}":
-        hostname = pod.get("hostname")
-        if type(hostname) is str and hostname:
+        if hostname:
             return "{unknown}" if "{" in hostname else hostname
         return _MACHINE_NAMES.get(kind, "{guest}")
     return _MACHINE_NAMES.get(kind, "{name}") if value == "{machine}" else value
@@ -249,16 +264,19 @@ def spelled(value: str, kind: str, pod: Mapping[str, object]) -> str:
 _MACHINE_NAMES = {"VirtualMachinePool": "{name}-{ordinal}", "VirtualMachineInstanceReplicaSet": "{name}{random}"}
 
 
-def _ranges(workload: Workload, count: PodCount) -> dict[str, tuple[int, int | None]]:
+def _ranges(workload: Workload, count: PodCount) -> tuple[tuple[str, int, int | None], ...]:
     """From where what is counted counts, and how far."""
-    if workload.kind.name == "JobSet":
-        return {"job": (0, count.groups), "ordinal": (0, _completions(workload))}
-    if workload.kind.name == "LeaderWorkerSet":
-        return {"group": (0, count.groups), "worker": (count.first, count.each)}
-    if workload.kind.name in ("Job", "CronJob"):
-        return {"ordinal": (0, _completions(workload))}
+    kind = workload.kind.name
+    if kind == "StatefulSet":
+        return (("ordinal", count.first, count.number),)
+    if kind in ("Job", "CronJob"):
+        return (("ordinal", 0, _completions(workload)),)
+    if kind == "JobSet":
+        return ("job", 0, count.groups), ("ordinal", 0, _completions(workload))
+    if kind == "LeaderWorkerSet":
+        return ("group", 0, count.groups), ("worker", count.first, count.each)
     # Machines of a pool may be gone out of the middle.
-    return {"ordinal": (count.first, None if workload.kind.kubevirt else count.number)}
+    return (("ordinal", 0, None),) if kind == "VirtualMachinePool" else ()
 
 
 def _completions(workload: Workload) -> int | None:

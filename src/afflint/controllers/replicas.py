@@ -224,7 +224,9 @@ def _labels(maker: PodMaker, index: int, revision: int) -> dict[str, str]:
     }
     labels = maker.added
     if maker.kubevirt:
-        labels = tuple([label._replace(value=spelled(label.value, maker.kind, maker.pod)) for label in labels])
+        hostname = maker.pod.get("hostname")
+        hostname = hostname if type(hostname) is str else None
+        labels = tuple([label._replace(value=spelled(label.value, maker.kind, hostname)) for label in labels])
     return filled(labels, maker.labels, fields)
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from afflint.controllers.counts import pod_count
-from afflint.controllers.labels import Added, PodLabels, added_values, pod_labels
+from afflint.controllers.labels import NOTHING, Added, PodLabels, added_to, pod_labels
 from afflint.findings import NO_FILE, FileId, Folder, ObjectRef, Path, Site
 from afflint.kube.constraints import PodTerm
 from afflint.kube.manifests import Labels, Manifest, Workload
@@ -56,8 +56,8 @@ class Pods(NamedTuple):
     application: str | None = None
     """The application that the object says it belongs to."""
     migration: Migration | None = None
-    added: Added = ()
-    """The labels that controllers put on the pods."""
+    added: Added = NOTHING
+    """What decides which labels controllers put on the pods."""
     spec: dict[str, Any] | None = None
     """The placement fields of the pod spec; only in runs that have nodes."""
     maker: PodMaker | None = None
@@ -226,7 +226,7 @@ def _pods(workload: Workload, site: Site) -> Pods:
         count.number,
         _application(workload),
         _migration(workload),
-        added=added_values(workload, count),
+        added=added_to(workload, count),
     )
 
 

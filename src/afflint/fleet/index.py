@@ -60,7 +60,9 @@ class Fleet:
         self._by_key: dict[PodsKey, Pods] = {pods.key: pods for pods in self.pods}
         self._by_template = _Index(self.pods, lambda pods: pods.template_labels)
         self._by_merged = _Index([pods for pods in self.pods if pods.has_own_template and pods.labels], lambda pods: pods.merged_labels)
-        self._added_keys = {key for pods in self.pods for key, _ in pods.added}
+        self._added_keys = {
+            label.key for labels in {id(pods.added.labels): pods.added.labels for pods in self.pods}.values() for label in labels
+        }
         self._by_added: _AddedIndex | None = None
         self._selected: dict[tuple[Selector, Scope], bool] = {}
         self._unique: dict[Selector, bool] = {}
@@ -384,7 +386,7 @@ class _AddedIndex:
         self._by_key: dict[str, _Shelf] = {}
         self._by_start: dict[tuple[str, str], _Shelf] = {}
         for each in pods:
-            for key, values in each.added:
+            for key, values in each.pod_labels.added.items():
                 start = values.prefix[: values.prefix.rfind("-") + 1] if values.rest else values.prefix
                 self._by_key.setdefault(key, _Shelf()).add(each)
                 self._by_start.setdefault((key, start), _Shelf()).add(each)
