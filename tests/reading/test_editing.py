@@ -103,6 +103,7 @@ class TestOneWord:
         assert mended("'a': one\n", Rename(("a",), "b")) == "'b': one\n"
         assert mended("a: one\n", Rename(("a",), "true")) == '"true": one\n'
         assert mended("a: one\nb: two\n", Rename(("a",), "b")) is None
+        assert mended("a: one\na: two\n", Rename(("a",), "b")) is None, "the other one would stay"
         assert mended("a: one\n", Rename(("a",), "k" * 2000)) is None
 
 
@@ -233,12 +234,21 @@ class TestInsert:
         [
             "a: &x\n  b: 1\nc: *x\n",
             "a: &x\n  b: 1\nc:\n  <<: *x\n",
+            "a:\n  <<: {d: 1, e: 2}\n  b: 1\n",
             "a: !!map\n  b: 1\n",
             "a:\n  b: 1\n  b: 2\n",
             "a:\n  ? b\n  : 1\n",
             "a:\n  b: 1 \u2028\n",
         ],
-        ids=["an alias", "a merge key", "a tag", "a key twice", "an odd key", "a line break that editors do not know"],
+        ids=[
+            "an alias",
+            "a merge key",
+            "a merge key of its own",
+            "a tag",
+            "a key twice",
+            "an odd key",
+            "a line break that editors do not know",
+        ],
     )
     def test_where_more_would_change(self, text: str) -> None:
         assert mended(text, Insert(("a",), "c", 1)) is None

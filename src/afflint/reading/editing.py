@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from ruamel.yaml.nodes import ScalarNode
 
 from afflint.edits import (
+    MISSING,
     EditError,
     Insert,
     Move,
@@ -245,7 +246,15 @@ def _renamed(page: Page, edit: Rename) -> _Change:
 
 
 def _entry_at(page: Page, path: Path) -> Entry:
-    return page.entries(page.node(path[:-1]))[_position(page, path)]
+    return _entries(page, path[:-1])[_position(page, path)]
+
+
+def _entries(page: Page, path: Path) -> list[Entry]:
+    """The entries of the map or list at ``path``, which are as many as those of its data: none is merged into it."""
+    entries = page.entries(page.node(path))
+    if len(entries) != len(value_at(page.document.data, path)):
+        raise UnclearError
+    return entries
 
 
 def _position(page: Page, path: Path) -> int:
@@ -265,8 +274,8 @@ def _inserted(page: Page, path: Path, edit: Insert) -> list[_Change]:
     node = page.node(path)
     position = edit.at if type(edit.at) is int else position_in(holder, edit)
     if node.flow_style:
-        return [_into_flow(page, path, page.entries(node), position, added)]
-    return [_into_block(page, path, page.entries(node), position, block(added, page.style()))]
+        return [_into_flow(page, path, _entries(page, path), position, added)]
+    return [_into_block(page, path, _entries(page, path), position, block(added, page.style()))]
 
 
 def _into_block(page: Page, path: Path, entries: list[Entry], position: int, lines: list[str]) -> _Change:
@@ -326,7 +335,7 @@ def _on_lines(page: Page, path: Path, added: Any, beside: Entry, line_break: str
 
 def _removed(page: Page, path: Path) -> list[_Change]:
     above = page.node(path[:-1])
-    entries, position = page.entries(above), _position(page, path)
+    entries, position = _entries(page, path[:-1]), _position(page, path)
     gone = entries[position]
     if len(entries) == 1:
         return _emptied(page, path, above, gone)
@@ -384,7 +393,10 @@ def _verbatim(page: Page, move: Move, step: Insert) -> Insert:
     if any(line.strip() and line[:column].strip(" ") for line in lines):
         return step
     if step.at != source[-1]:
-        name = f"{key(str(step.at))}{name[found.key.end_mark.index - start :]}"
+        renamed = key(str(step.at))
+        if renamed is None:
+            raise UnclearError
+        name = f"{renamed}{name[found.key.end_mark.index - start :]}"
     return step._replace(value=Verbatim((*comments, name, *(line[column:] for line in lines)), step.value))
 
 
@@ -392,7 +404,7 @@ def _end_before(page: Page, path: Path) -> int:
     """Where the text before an entry ends that is none of its own: that of the entry before it, or of the key of its map."""
     position = _position(page, path)
     if position:
-        return page.entries(page.node(path[:-1]))[position - 1].end
+        return _entries(page, path[:-1])[position - 1].end
     return _entry_at(page, path[:-1]).after if len(path) > 1 else 0
 
 
@@ -410,7 +422,7 @@ def _is_of_one_word(document: Document, edit: SymbolicEdit) -> bool:
 
 def _of_one_word(document: Document, edit: SymbolicEdit) -> tuple[Edit, ...] | None:
     """The edit that puts a word in the place of a scalar or a key that is one, in the quotes that it has; None for all others."""
-    if not isinstance(edit, (Replace, Rename)) or not edit.path:
+    if not isinstance(edit, (Replace, Rename)) or not edit.path or find(document.data, edit.path) is MISSING:
         return None
     is_key = isinstance(edit, Rename)
     if not _stands_alone(document, edit.path, key=is_key):
@@ -419,12 +431,19 @@ def _of_one_word(document: Document, edit: SymbolicEdit) -> tuple[Edit, ...] | N
     written = _around(document, span)[1]
     quote, is_flow = written[:1] if written[:1] in ("'", '"') else "", _is_flow(document, edit.path[:-1])
     if isinstance(edit, Rename):
-        text = None if edit.key in find(document.data, edit.path[:-1]) else key(edit.key, quote, flow=is_flow)
+        # Renamed, the last of a repeated key would leave the first one.
+        is_free = edit.key not in find(document.data, edit.path[:-1]) and edit.path not in _repeated(document)
+        text = key(edit.key, quote, flow=is_flow) if is_free else None
     else:
         if not quote and type(find(document.data, edit.path)) is not str:
             quote = quote_at(document, edit.path[:-1])  # A number, in JSON perhaps.
         text = scalar(edit.value, quote, flow=is_flow)
     return None if text is None else (Edit(span, text),)
+
+
+@lru_cache(maxsize=1)
+def _repeated(document: Document) -> frozenset[Path]:
+    return frozenset(each.path for each in document.duplicates)
 
 
 def _is_flow(document: Document, path: Path) -> bool:
