@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import textwrap
+
+import pytest
+
+from afflint.findings import Finding
+from edited import edited
 from linting import lint, places, said
 
 DEPLOYMENT = """\
@@ -34,6 +41,14 @@ affinity:
     requiredDuringSchedulingIgnoredDuringExecution:
       - labelSelector: {{matchLabels: {{{selector}}}}}
         topologyKey: kubernetes.io/hostname"""
+
+
+def mended(files: dict[str, str], findings: list[Finding]) -> str:
+    """The file of these findings with their fixes made."""
+    (name,) = {each.file for each in findings}
+    fixes = [each.fix for each in findings]
+    assert None not in fixes
+    return edited(files[name], [edit for fix in fixes if fix for edit in fix.edits])
 
 
 class TestSelectorMatchesNothing:
@@ -281,6 +296,93 @@ class TestLabelNotOnTemplate:
         }
         (found,) = lint(files)
         assert "to spec.virtualMachineTemplate.spec.template.metadata.labels;" in found.help
+
+    def test_a_long_list_is_mended_item_by_item(self) -> None:
+        vm = """\
+            - apiVersion: kubevirt.io/v1
+              kind: VirtualMachine
+              metadata:
+                name: db-%d
+                labels: {db: "%d"}
+              spec:
+                runStrategy: Always
+                template:
+                  spec: {domain: {memory: {guest: 1Gi}, devices: {}}}
+            """
+        items = "".join(textwrap.indent(textwrap.dedent(vm % (number, number)), "  ") for number in range(30))
+        services = "".join("---\n" + SERVICE.format(name=f"db-{number}", labels=f'db: "{number}"') for number in range(30))
+        text = f"apiVersion: v1\nkind: List\nitems:\n{items}{services}"
+        found = lint(text)
+        assert len(found) == 30
+        assert lint(mended({"a.yaml": text}, found)) == []
+
+
+class TestTheFixOfLabelNotOnTemplate:
+    """The label is copied to the template, in the style of the file, and then nothing is left to say."""
+
+    VM = 'apiVersion: kubevirt.io/v1\nkind: VirtualMachine\nmetadata:\n  name: db\n  labels:\n    app: db  # who it is\n    tier: "1"\n'
+    SPEC = "    spec: {domain: {memory: {guest: 1Gi}, devices: {}}}\n"
+    ASKING = SERVICE.format(name="db", labels='app: db, tier: "1"')
+
+    @pytest.mark.parametrize(
+        "before, after",
+        [
+            ("", '    metadata:\n      labels:\n        app: db\n        tier: "1"\n'),
+            ("    metadata:\n", '    metadata:\n      labels:\n        app: db\n        tier: "1"\n'),
+            ("    metadata: {}\n", '    metadata:\n      labels:\n        app: db\n        tier: "1"\n'),
+            (
+                "    metadata:\n      # none yet\n      annotations: {a: b}\n",
+                '    metadata:\n      # none yet\n      annotations: {a: b}\n      labels:\n        app: db\n        tier: "1"\n',
+            ),
+            ("    metadata: {labels: {os: linux}}\n", '    metadata: {labels: {os: linux, app: db, tier: "1"}}\n'),
+            (
+                "    metadata:\n      labels:\n        os: linux  # for now\n\n",
+                '    metadata:\n      labels:\n        os: linux  # for now\n        app: db\n        tier: "1"\n\n',
+            ),
+        ],
+        ids=["no metadata", "null metadata", "empty metadata", "no labels", "labels in braces", "labels on lines"],
+    )
+    @pytest.mark.parametrize("newline", ["\n", "\r\n"])
+    def test_it_goes_where_the_other_labels_are(self, before: str, after: str, newline: str) -> None:
+        vm, intended = (
+            f"# The database.\n{self.VM}spec:\n  runStrategy: Always\n  template:\n{metadata}{self.SPEC}".replace("\n", newline)
+            for metadata in (before, after)
+        )
+        files = {"service.yaml": self.ASKING, "vm.yaml": vm}
+        found = lint(files)
+        assert places(found)[:2] == ["vm.yaml:7:5 error label-not-on-template", "vm.yaml:8:5 error label-not-on-template"]
+        files["vm.yaml"] = mended(files, found[:1])
+        # Both make what is missing, so one waits for the other.
+        files["vm.yaml"] = mended(files, lint(files))
+        assert files["vm.yaml"] == intended
+        assert lint(files) == []
+
+    def test_of_the_second_object_of_a_file_and_in_json(self) -> None:
+        spec = {"domain": {"memory": {"guest": "1Gi"}, "devices": {}}}
+        vm = {
+            "apiVersion": "kubevirt.io/v1",
+            "kind": "VirtualMachine",
+            "metadata": {"name": "db", "labels": {"app": "db"}},
+            "spec": {"runStrategy": "Always", "template": {"metadata": {}, "spec": spec}},
+        }
+        service = SERVICE.format(name="db", labels="app: db")
+        for indent in (None, 2):
+            text = f"{service}---\n{json.dumps(vm, indent=indent)}\n"
+            (found,) = lint(text)
+            after = mended({"a.yaml": text}, [found])
+            assert lint(after) == []
+            vm["spec"] = {"runStrategy": "Always", "template": {"metadata": {"labels": {"app": "db"}}, "spec": spec}}
+            assert json.loads(after.removeprefix(f"{service}---\n")) == vm
+            vm["spec"] = {"runStrategy": "Always", "template": {"spec": spec}}
+
+    def test_it_is_not_offered_where_more_would_change_or_nobody_can_tell(self) -> None:
+        template = "    metadata: &m\n      annotations: {a: b}\n"
+        shared = f"{self.VM}spec:\n  runStrategy: Always\n  template:\n{template}{self.SPEC}  other: *m\n"
+        filled_in = self.VM.replace('"1"', "${TIER}") + f"spec:\n  runStrategy: Always\n  template:\n{self.SPEC}"
+        for vm in (shared, filled_in):
+            found = lint({"service.yaml": SERVICE.format(name="db", labels="tier: ${TIER}" if "$" in vm else "app: db"), "vm.yaml": vm})
+            ours = [each for each in found if each.rule == "label-not-on-template"]
+            assert [each.fix for each in ours] == [None]
 
 
 class TestReservedLabel:

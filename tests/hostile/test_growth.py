@@ -21,6 +21,15 @@ metadata:
 spec:
   containers: [{name: web, image: "web:1"}]
 """
+VM = """\
+apiVersion: kubevirt.io/v1
+kind: VirtualMachine
+metadata: {name: db-@, labels: {app: db}}
+spec:
+  runStrategy: Always
+  template: {spec: {domain: {memory: {guest: 1Gi}, devices: {}}}}
+"""
+SERVICE = "apiVersion: v1\nkind: Service\nmetadata: {name: db}\nspec: {selector: {app: db}}\n"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 NODES = POD + "  affinity:\n    nodeAffinity:\n      " + REQUIRED + ":\n        nodeSelectorTerms:\n"
 TERM = "        - matchExpressions:\n"
@@ -61,6 +70,10 @@ MUCH: dict[str, tuple[int, Callable[[int], str]]] = {
     "items with findings": (
         1_000,
         lambda n: "kind: List\nitems:\n" + n * ("- " + (POD + "  nodeSelector: {a: 5}\n").replace("\n", "\n  ")[:-2]),
+    ),
+    "items with fixes that take a reading": (
+        200,
+        lambda n: f"{SERVICE}---\nkind: List\nitems:\n" + lines("- " + VM.replace("\n", "\n  ")[:-2], n),
     ),
     "aliases": (5_000, lambda n: POD + "  x: &x 5\n  nodeSelector:\n" + lines("    k@: *x\n", n)),
     "anchors": (5_000, lambda n: POD + "  x:\n" + lines("  - &x@ y\n", n) + "  y: &x0 z\n"),

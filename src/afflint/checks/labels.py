@@ -1,15 +1,18 @@
 """Labels that are accepted and still select the wrong thing, or nothing."""
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
 from afflint.checks.constraint_selectors import requirement_places, says
 from afflint.checks.match import FleetMatch, Match, Place, Target
+from afflint.edits import Insert, SymbolicEdit
 from afflint.findings import Path, Severity, Site, field_of
 from afflint.fleet.facts import SPREAD, Pods, Reach
 from afflint.fleet.index import Fleet, may_mean
 from afflint.kube.manifests import Manifest, Workload
+from afflint.kube.placeholders import is_placeholder
 from afflint.kube.selectors import Selector, conflict, parse_label_selector
 from afflint.wording import listing, quoted
 
@@ -20,6 +23,8 @@ _TOOL_PREFIXES = (
     "workload.template.kubevirt.io/", "flavor.template.kubevirt.io/", "k8s-app", "chart", "heritage", "release",
 )  # fmt: skip
 _MOST_RELATED, _LOOKED_AT = 3, 50
+# A fix of a template takes a reading of its object, and nobody wants more of them.
+_MOST_COPIED = 10
 
 
 def selector_matches_nothing(manifest: Manifest, _target: Target) -> Iterator[Match]:
@@ -115,8 +120,14 @@ def label_not_on_template(fleet: Fleet, _target: Target) -> Iterator[FleetMatch]
             if own is not None or others:
                 for key in _needed(first.selector, pods):
                     asked.setdefault((pods.site, key), _Asked(pods, own, others))
-    for (_, key), each in asked.items():
-        yield FleetMatch(each.pods.site, each.pods.ref, _depended_on(each, key))
+    templates = Counter(pods.site for pods in fleet.pods)
+    copied: Counter[Site] = Counter()
+    for (site, key), each in asked.items():
+        copied[site] += 1
+        match = _depended_on(each, key)
+        # Which of several templates is to carry a label, nobody can tell.
+        is_clear = templates[site] == 1 and copied[site] <= _MOST_COPIED and not is_placeholder(each.pods.labels[key])
+        yield FleetMatch(site, each.pods.ref, match._replace(edits=_copying(each.pods, key)) if is_clear else match)
     reported = {site for site, _ in asked}
     for pods in fleet.pods:
         if pods.site not in reported and _unlabelled_vm(pods):
@@ -204,6 +215,11 @@ def _depended_on(asked: _Asked, key: str) -> Match:
     help_ = f"Move it, or copy it, to {_home(pods)}; only labels there reach the pods."
     severity: Severity | None = "error" if others else None
     return Match((*pods.site.base, "metadata", "labels", key), message, help_, key=True, related=related, severity=severity)
+
+
+def _copying(pods: Pods, key: str) -> tuple[SymbolicEdit, ...]:
+    """The label of the object, on its template as well."""
+    return (Insert((*pods.template_path, "metadata", "labels"), key, pods.labels[key], before="spec"),)
 
 
 def _home(pods: Pods) -> str:
