@@ -10,14 +10,13 @@ from afflint.findings import Path, Severity
 from afflint.fleet.facts import REQUIRED_ANTI_AFFINITY, Pods, Reach
 from afflint.fleet.index import Fleet
 from afflint.inventory.cluster_view import MOST_NAMED, ClusterView, few, keeps_apart
-from afflint.kube.node_labels import HOSTNAME, REGION, ZONE
+from afflint.kube.node_labels import HOSTNAME, REGION, ZONE, domain_word
 from afflint.placement import orders, proofs
 from afflint.placement.proofs import FailedReplica, TooFewDomains
 from afflint.placement.rejections import port_words
 from afflint.scheduler.nodes import ITSELF
 from afflint.wording import listing, quoted
 
-_SHORT_NAMES = {HOSTNAME: "nodes", ZONE: "zones", REGION: "regions"}
 # Their pods end by themselves, and then others have room.
 _FINITE = ("Job", "CronJob", "JobSet")
 _AS_ORDERED = "in the placement that the order of the manifests gives"
@@ -60,7 +59,7 @@ def _bound(found: TooFewDomains) -> str:
 
 
 def _over(keys: Iterable[str]) -> str:
-    return listing(_SHORT_NAMES.get(key, quoted(key)) for key in keys)
+    return listing(f"{word}s" if (word := domain_word(key)) else quoted(key) for key in keys)
 
 
 def competing_workloads(_fleet: Fleet, view: ClusterView, _target: Target) -> Iterator[FleetMatch]:

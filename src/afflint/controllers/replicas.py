@@ -9,13 +9,14 @@ from zlib import crc32
 from afflint.controllers.labels import filled, spelled
 from afflint.controllers.pod_maker import CONTAINER_FIELDS, PLACEMENT_FIELDS, RESOURCE_FIELDS, PodMaker
 from afflint.kube.added_labels import POD_TEMPLATE_HASH
+from afflint.kube.constraints import REQUIRED
 from afflint.kube.selectors import Malformed, parse_label_selector
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY
 from afflint.scheduler.node_ports import NODE_PORTS
 from afflint.scheduler.node_resources import NODE_RESOURCES_FIT
-from afflint.scheduler.pods import REQUIRED, Pod
+from afflint.scheduler.pods import Pod
 from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
 
 Object = dict[str, Any]

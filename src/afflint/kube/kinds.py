@@ -12,6 +12,7 @@ from typing import NamedTuple
 from afflint.findings import Path
 from afflint.kube import added_labels
 from afflint.kube.added_labels import AddedLabel
+from afflint.kube.constraints import PREFERRED, REQUIRED
 from afflint.kube.types import ANYTHING, EXACT_FLOAT, FLAG, INT32, INT64, PRUNED_TEXTS, TEXT, TEXTS, Guarded, ListOf, MapOf, Struct, Type
 
 EACH = "*"
@@ -58,7 +59,7 @@ def _fields(names: str, type_: Type = ANYTHING) -> dict[str, Type]:
 
 _PLACEMENT_NAMES = (
     "affinity nodeAffinity podAffinity podAntiAffinity tolerations nodeSelector topologySpreadConstraints nodeName schedulerName"
-    " requiredDuringSchedulingIgnoredDuringExecution preferredDuringSchedulingIgnoredDuringExecution nodeSelectorTerms"
+    f" {REQUIRED} {PREFERRED} nodeSelectorTerms"
 )
 PLACEMENT_FIELDS = frozenset(_PLACEMENT_NAMES.split())
 """Field names that belong to placement and to nothing else, wherever they stand in a workload."""
@@ -96,12 +97,11 @@ def _placement_types(*, kubevirt: bool, seconds: Type = INT64) -> _Placement:
         },
     )
     weighted_term = Struct("weighted pod affinity term", {"weight": integer, "podAffinityTerm": pod_term})
-    required, preferred = "requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution"
-    pod_fields = {required: ListOf(pod_term, nulls=nulls), preferred: ListOf(weighted_term, nulls=nulls)}
+    pod_fields = {REQUIRED: ListOf(pod_term, nulls=nulls), PREFERRED: ListOf(weighted_term, nulls=nulls)}
     affinity = Struct(
         "affinity",
         {
-            "nodeAffinity": Struct("node affinity", {required: node_required, preferred: ListOf(node_preferred, nulls=nulls)}),
+            "nodeAffinity": Struct("node affinity", {REQUIRED: node_required, PREFERRED: ListOf(node_preferred, nulls=nulls)}),
             "podAffinity": Struct("pod affinity", pod_fields),
             "podAntiAffinity": Struct("pod anti-affinity", pod_fields),
         },

@@ -12,6 +12,7 @@ from afflint.kube.label_syntax import is_key
 HOSTNAME, ZONE, REGION = "kubernetes.io/hostname", "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 CONTROL_PLANE, MASTER = "node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"
 _INSTANCE_TYPE = "node.kubernetes.io/instance-type"
+_DOMAIN_WORDS = {ZONE: "zone", HOSTNAME: "node", REGION: "region"}
 
 DEPRECATED = {
     "failure-domain.beta.kubernetes.io/zone": ZONE,
@@ -91,6 +92,11 @@ LABEL_OF_PODS = "it is a label of pods, and topology keys are labels of nodes"
 _USUAL_ON_PODS = frozenset(("app", "k8s-app", "component", "tier", "role", "name", "instance", "release", "service"))
 
 _WIDTH = {HOSTNAME: 0, "node.cluster.x-k8s.io/esxi-host": 1, ZONE: 2, REGION: 3}
+
+
+def domain_word(key: str) -> str | None:
+    """What people call the domains of a topology key that everybody knows: ``zone``, ``node``, ``region``."""
+    return _DOMAIN_WORDS.get(key)
 
 
 def deprecated(key: str) -> tuple[str, str] | None:

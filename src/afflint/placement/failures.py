@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from afflint.errors import UserError
+from afflint.kube.node_labels import HOSTNAME, REGION, ZONE
 from afflint.placement.arrangement import Arrangement, Attempt, Identity, Placed, schedule
 from afflint.placement.plan import Loss, Move, Outcome
-from afflint.placement.rejections import REGION, Rejections, standing_pods, summary
+from afflint.placement.rejections import Rejections, standing_pods, summary
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.pods import Pod
-from afflint.scheduler.topology_spread import HOSTNAME, ZONE
 
 SHORT_KEYS = {"zone": ZONE, "region": REGION, "host": HOSTNAME, "hostname": HOSTNAME}
 """Words that stand for a label key, unless nodes carry the word itself as a label."""

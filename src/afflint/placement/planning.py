@@ -7,14 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from afflint.controllers import replicas
 from afflint.controllers.pod_maker import PodMaker
 from afflint.findings import FileId
+from afflint.kube.node_labels import ZONE
 from afflint.placement.arrangement import Arrangement, Identity, Inventory, Placed, arrange
 from afflint.placement.failures import Losses, failures, label_key
 from afflint.placement.plan import Judgement, NodeRow, Plan, Replica, Verdicts, WorkloadPlan
 from afflint.placement.rejections import Phrase, Rejections, standing_pods, summary
 from afflint.scheduler.cluster import Judged
-from afflint.scheduler.nodes import REPORTED, Node
+from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import NodeRules, Pod
-from afflint.scheduler.topology_spread import ZONE
+from afflint.scheduler.requests import REPORTED
 
 RESOURCES_LEFT_OUT = "CPU, memory and other resources are left out: the plan knows constraints only"
 RESOURCES_FILTER_ONLY = "resources decide which nodes have room, not how nodes score: the scheduler also prefers emptier ones"

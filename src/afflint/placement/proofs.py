@@ -14,6 +14,8 @@ from afflint.controllers import replicas
 from afflint.controllers.pod_maker import PodMaker
 from afflint.findings import Path
 from afflint.kube.added_labels import CREATED_BY
+from afflint.kube.constraints import REQUIRED
+from afflint.kube.node_labels import HOSTNAME, ZONE
 from afflint.kube.selectors import Requirement, Selector
 from afflint.placement.arrangement import Arrangement, Placed
 from afflint.placement.failures import Failure, Losses
@@ -24,8 +26,7 @@ from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.node_fit import NODE_AFFINITY, NODE_UNSCHEDULABLE, TAINT_TOLERATION
 from afflint.scheduler.node_ports import NODE_PORTS, HostPort
 from afflint.scheduler.nodes import ITSELF
-from afflint.scheduler.pods import REQUIRED, Pod, SpreadConstraint, Term
-from afflint.scheduler.topology_spread import HOSTNAME, ZONE
+from afflint.scheduler.pods import Pod, SpreadConstraint, Term
 
 
 class Unschedulable(NamedTuple):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from functools import lru_cache
 from typing import NamedTuple
 
+from afflint.kube.node_labels import HOSTNAME, domain_word
 from afflint.kube.selectors import NODE_NAME, Malformed, Requirement, Selector, holds, matches
 from afflint.kube.taints import first_untolerated
 from afflint.scheduler.cluster import Cluster
@@ -16,10 +17,9 @@ from afflint.scheduler.node_ports import NODE_PORTS, HostPort, clash
 from afflint.scheduler.node_resources import NODE_RESOURCES_FIT, Shortage
 from afflint.scheduler.nodes import ITSELF, Node
 from afflint.scheduler.pods import Pod, SpreadConstraint, Term
-from afflint.scheduler.topology_spread import HOSTNAME, POD_TOPOLOGY_SPREAD, ZONE
+from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
 
 _MOST_VALUES = 3
-REGION = "topology.kubernetes.io/region"
 
 
 class Phrase(NamedTuple):
@@ -102,13 +102,13 @@ def standing_pods(cluster: Cluster) -> StandingPods:
 
 def domain(key: str, value: str) -> str:
     """How people call a domain: ``zone a``, ``node worker-1``, ``rack=r1``."""
-    word = {ZONE: "zone", HOSTNAME: "node", REGION: "region"}.get(key)
+    word = domain_word(key)
     return f"{word} {value}" if word else f"{key}={value}"
 
 
 def kind_of_domain(key: str) -> str:
     """``zone``, ``node``, ``region``; other keys are called as they are."""
-    return {ZONE: "zone", HOSTNAME: "node", REGION: "region", ITSELF: "node"}.get(key, key)
+    return "node" if key == ITSELF else domain_word(key) or key
 
 
 def port_words(port: HostPort) -> str:

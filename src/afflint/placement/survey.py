@@ -9,6 +9,7 @@ from typing import NamedTuple
 from afflint.controllers import replicas
 from afflint.controllers.pod_maker import PodMaker
 from afflint.findings import Path
+from afflint.kube.constraints import REQUIRED
 from afflint.kube.selectors import EVERYTHING, Malformed, Parsed, Selector, matches
 from afflint.placement.elastic import NodeClass, elastic
 from afflint.placement.rejections import Standing, standing_pods
@@ -17,7 +18,7 @@ from afflint.scheduler.matching import LabelIndex
 from afflint.scheduler.node_fit import NodeFit
 from afflint.scheduler.node_ports import HostPort, clash
 from afflint.scheduler.nodes import ITSELF
-from afflint.scheduler.pods import REQUIRED, Pod, SpreadConstraint, Term
+from afflint.scheduler.pods import Pod, SpreadConstraint, Term
 
 UNLIMITED = 2**62
 Nodes = frozenset[int]

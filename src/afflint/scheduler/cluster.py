@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
+from afflint.kube.node_labels import HOSTNAME
 from afflint.kube.selectors import AnyOf, Malformed
 from afflint.scheduler import interpod_affinity, node_ports, node_resources, topology_spread
 from afflint.scheduler.alike import NOBODY, Classes, Picked
@@ -18,7 +19,7 @@ from afflint.scheduler.node_resources import NODE_RESOURCES_FIT, Shortage
 from afflint.scheduler.nodes import ITSELF, Node, NodeTable, read_node
 from afflint.scheduler.occupancy import MatchTables, Occupancy, Tally
 from afflint.scheduler.pods import NodeRules, Pod, Preference, SpreadConstraint, Term, but_for_the_name, read_pod
-from afflint.scheduler.topology_spread import HOSTNAME, POD_TOPOLOGY_SPREAD
+from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
 
 WEIGHTS = {TAINT_TOLERATION: 3, NODE_AFFINITY: 2, POD_TOPOLOGY_SPREAD: 2, INTER_POD_AFFINITY: 2}
 """What each plugin's score counts in the total, in the scheduler's default configuration."""

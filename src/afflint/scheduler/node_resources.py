@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from afflint.scheduler.nodes import NodeTable
 from afflint.scheduler.occupancy import Occupancy
-from afflint.scheduler.pods import Requests
+from afflint.scheduler.requests import Requests
 
 NODE_RESOURCES_FIT = "NodeResourcesFit"
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from afflint.kube.selectors import AnyOf, Malformed, matches
 from afflint.kube.taints import Taint, parse_taints
 from afflint.scheduler.decoding import InventoryError, about, flag, mapping, metadata, refuse, string_map
+from afflint.scheduler.requests import REPORTED, read_allocatable
 
 Column = list[str | None]
-
-REPORTED = ("pods", "cpu", "memory", "ephemeral-storage")
-"""What every kubelet reports of its node, in the order in which the scheduler looks at it."""
-
 
 ITSELF = "\0node"
 """The topology key, which no label can be, over which every node is a domain of its own."""
@@ -39,16 +36,10 @@ def read_node(data: object, *, resources: bool = False) -> Node:
         if isinstance(taints, Malformed):
             refuse("spec.taints" + "".join(f"[{step!r}]" for step in taints.path), taints.problem)
         labels = string_map(meta.get("labels"), "metadata.labels")
-        allocatable = _allocatable(whole) if resources else None
+        allocatable = read_allocatable(mapping(whole.get("status"), "status")) if resources else None
         return Node(name, labels, taints, flag(spec.get("unschedulable"), "spec.unschedulable"), allocatable)
     except InventoryError as error:
         raise about("Node", name, error) from None
-
-
-def _allocatable(whole: dict[str, Any]) -> dict[str, int] | None:
-    from afflint.scheduler.requests import read_allocatable
-
-    return read_allocatable(mapping(whole.get("status"), "status"))
 
 
 class NodeTable:

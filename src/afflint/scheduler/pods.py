@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
+from afflint.kube.constraints import PREFERRED, REQUIRED
 from afflint.kube.selectors import (
     NODE_NAME,
     Malformed,
@@ -18,11 +19,9 @@ from afflint.kube.selectors import (
 from afflint.kube.taints import Toleration, parse_tolerations
 from afflint.scheduler.decoding import InventoryError, about, integer, mapping, refuse, sequence, string, string_map, strings
 from afflint.scheduler.node_ports import HostPort, read_ports
+from afflint.scheduler.requests import Requests, read_requests
 
 T = TypeVar("T")
-
-REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 class Subject(NamedTuple):
@@ -42,10 +41,6 @@ class NodeRules(NamedTuple):
     terms: tuple[Parsed, ...] | None
     named: frozenset[str] | None
     """The nodes that ``matchFields`` of the required terms name, when every term names some; the scheduler looks at no others."""
-
-
-Requests = tuple[tuple[str, int], ...]
-"""What a pod takes of a node, by resource, in the order in which the scheduler looks at them; nothing of what it takes none."""
 
 
 class Preference(NamedTuple):
@@ -138,9 +133,6 @@ def read_pod(data: object, *, resources: bool = False) -> Pod:
 
 
 def _with_requests(pod: Pod, spec: dict[str, Any], status: dict[str, Any]) -> Pod:
-    # Only for those who ask for resources: nobody else pays for reading them.
-    from afflint.scheduler.requests import read_requests
-
     return pod._replace(requests=read_requests(spec, status))
 
 

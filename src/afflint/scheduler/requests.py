@@ -10,13 +10,17 @@ from typing import Any
 
 from afflint.kube.quantities import parse_quantity
 from afflint.scheduler.decoding import mapping, refuse, sequence
-from afflint.scheduler.nodes import REPORTED
-from afflint.scheduler.pods import Requests
 
 CPU = "cpu"
 MEMORY = "memory"
 PODS = "pods"
 HUGE_PAGES = "hugepages-"
+
+REPORTED = (PODS, CPU, MEMORY, "ephemeral-storage")
+"""What every kubelet reports of its node, in the order in which the scheduler looks at it."""
+
+Requests = tuple[tuple[str, int], ...]
+"""What a pod takes of a node, by resource, in the order in which the scheduler looks at them; nothing of what it takes none."""
 
 Millis = dict[str, int]
 """Amounts by resource in thousandths, the finest that the API server keeps: sums of them are exact."""

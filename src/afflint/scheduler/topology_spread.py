@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import log
 
+from afflint.kube.node_labels import HOSTNAME, ZONE
 from afflint.kube.selectors import EVERYTHING, Malformed, Selector, matches
 from afflint.scheduler.alike import Picked
 from afflint.scheduler.node_fit import NodeFit
@@ -13,8 +14,6 @@ from afflint.scheduler.occupancy import Occupancy, Tally
 from afflint.scheduler.pods import Pod, SpreadConstraint
 
 POD_TOPOLOGY_SPREAD = "PodTopologySpread"
-HOSTNAME = "kubernetes.io/hostname"
-ZONE = "topology.kubernetes.io/zone"
 
 
 def default_constraints(selector: Selector) -> tuple[SpreadConstraint, ...]:
