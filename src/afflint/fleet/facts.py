@@ -19,6 +19,7 @@ from afflint.kube.placeholders import is_placeholder
 from afflint.kube.selectors import EVERYTHING, NAMESPACE_NAME, Malformed, Parsed, Selector, merge_label_keys, parse_label_selector
 
 if TYPE_CHECKING:
+    from afflint.controllers.budgets import Budget
     from afflint.controllers.pod_maker import PodMaker
     from afflint.fleet.objects import Unusable
     from afflint.scheduler.namespaces import Namespace, Service
@@ -125,7 +126,8 @@ class Facts(NamedTuple):
     reaches: tuple[Reach, ...] = ()
     namespaces: tuple[Namespace, ...] = ()
     services: tuple[Service, ...] = ()
-    """Only in runs that have nodes, as are the next two."""
+    """Only in runs that have nodes, as are all that follow."""
+    budgets: tuple[Budget, ...] = ()
     unusable: tuple[Unusable, ...] = ()
     holds_nodes: bool = False
     """Whether nodes stand in the file."""
@@ -149,7 +151,7 @@ def _of_site(maker: PodMaker | None, site: Site) -> PodMaker | None:
     return maker and replace(maker, site=site)
 
 
-Fact: TypeAlias = "Pods | Reach | Namespace | Service | Unusable"
+Fact: TypeAlias = "Pods | Reach | Namespace | Service | Budget | Unusable"
 
 
 def collected(facts: Sequence[Fact], *, holds_nodes: bool) -> Facts:
@@ -160,12 +162,14 @@ def collected(facts: Sequence[Fact], *, holds_nodes: bool) -> Facts:
     others = [each for each in facts if not isinstance(each, Pods | Reach)]
     if not others:
         return found
+    from afflint.controllers.budgets import Budget
     from afflint.fleet.objects import Unusable
     from afflint.scheduler.namespaces import Namespace, Service
 
     return found._replace(
         namespaces=tuple(each for each in others if isinstance(each, Namespace)),
         services=tuple(each for each in others if isinstance(each, Service)),
+        budgets=tuple(each for each in others if isinstance(each, Budget)),
         unusable=tuple(each for each in others if isinstance(each, Unusable)),
     )
 
@@ -184,7 +188,7 @@ def facts_of(manifest: Manifest, *, with_spec: bool = False, resources: bool = F
     elif not manifest.kind.templates:
         if manifest.kind.name in _EVIDENCE:
             yield from _evidence(manifest, site)
-        if manifest.kind.name == "Namespace" or (with_spec and manifest.kind.name == "Service"):
+        if manifest.kind.name == "Namespace" or (with_spec and manifest.kind.name in ("Service", "PodDisruptionBudget")):
             from afflint.fleet.objects import object_of
 
             yield object_of(manifest)

@@ -15,6 +15,7 @@ from afflint.near_misses import Slips
 from afflint.near_misses import is_slip as is_slip
 
 if TYPE_CHECKING:
+    from afflint.controllers.budgets import Budget
     from afflint.scheduler.namespaces import Namespace, Service
 
 Scope = tuple[str, ...] | None
@@ -50,6 +51,7 @@ class Fleet:
         self.pods: list[Pods] = sorted((pods for each in each_file for pods in each.pods), key=lambda pods: pods.site)
         self.reaches: list[Reach] = sorted((reach for each in each_file for reach in each.reaches), key=lambda reach: reach.site)
         self.services: list[Service] = [service for each in each_file for service in each.services]
+        self.budgets: list[Budget] = [budget for each in each_file for budget in each.budgets]
         self.namespaces: dict[str, Namespace] = {}
         """By name. Of several objects the first counts."""
         self._ambiguous = {

@@ -1,10 +1,11 @@
-"""What a cluster consists of besides workloads, as the manifests of a run tell it: namespaces, services, and what can be neither."""
+"""What a cluster has besides workloads, as the manifests of a run tell it: namespaces, services, budgets, and what can be none of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from afflint.controllers.budgets import Budget, read_budget
 from afflint.findings import Path, Span
 from afflint.kube.manifests import Manifest
 from afflint.scheduler.decoding import InventoryError
@@ -23,10 +24,17 @@ class Unusable(NamedTuple):
     message: str
 
 
-def object_of(manifest: Manifest) -> Namespace | Service | Unusable:
-    """The Namespace or Service that a manifest is."""
+_READERS: dict[str, Callable[[object], Namespace | Service | Budget]] = {
+    "Namespace": read_namespace,
+    "Service": read_service,
+    "PodDisruptionBudget": read_budget,
+}
+
+
+def object_of(manifest: Manifest) -> Namespace | Service | Budget | Unusable:
+    """The Namespace, Service or PodDisruptionBudget that a manifest is."""
     try:
-        return read_namespace(manifest.data) if manifest.kind.name == "Namespace" else read_service(manifest.data)
+        return _READERS[manifest.kind.name](manifest.data)
     except InventoryError as error:
         return _unusable(manifest, manifest.base, error)
 

@@ -1,4 +1,4 @@
-"""The stage on which workloads are placed, for `check` and `place` alike: nodes, namespaces, services, running pods, and the workloads."""
+"""The stage on which workloads are placed, for `check` and `place` alike: nodes, namespaces, services, budgets, running pods, workloads."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from afflint.controllers.budgets import Budget
 from afflint.controllers.pod_maker import PodMaker
 from afflint.findings import FileId
 from afflint.fleet.facts import Pods
@@ -27,6 +28,7 @@ class Stage(NamedTuple):
     sources: tuple[Pods, ...]
     inventory: Inventory
     unsettled: frozenset[str]
+    budgets: tuple[Budget, ...] = ()
 
 
 def set_stage(
@@ -72,7 +74,7 @@ def set_stage(
         [fact.node for fact in labelled], running, _namespaces(fleet, noted, running), fleet.services, resources=resources
     )
     left_open = frozenset(key for key, pods in sources.items() if pods.key in unknown)
-    return Stage(tuple(labelled), tuple(noted), tuple(sources.values()), inventory, left_open)
+    return Stage(tuple(labelled), tuple(noted), tuple(sources.values()), inventory, left_open, tuple(fleet.budgets))
 
 
 def _namespaces(fleet: Fleet, makers: Iterable[PodMaker], running: Iterable[Mapping[str, object]]) -> list[Namespace]:

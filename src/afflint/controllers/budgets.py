@@ -1,0 +1,73 @@
+"""PodDisruptionBudgets as the disruption controller reads them: which pods they cover, and how many of these may be away.
+
+Semantics: pkg/controller/disruption (getExpectedScale, updatePdbStatus) and the selectors of policy/v1 and policy/v1beta1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from afflint.kube.selectors import Selector, matches, parse_label_selector
+from afflint.scheduler.decoding import InventoryError, about, mapping, metadata, string
+
+Amount = int | str
+"""A number of pods, or a percentage such as ``50%``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """A PodDisruptionBudget. ``selector`` is None for one that covers no pods; at most one of the amounts is there."""
+
+    namespace: str
+    name: str
+    selector: Selector | None
+    min_available: Amount | None
+    max_unavailable: Amount | None
+
+    def covers(self, namespace: str, labels: Mapping[str, str]) -> bool:
+        """Whether it is about a pod with these labels in this namespace."""
+        return namespace == self.namespace and self.selector is not None and matches(self.selector, dict(labels))
+
+    def disruptions_allowed(self, expected: int, healthy: int) -> int:
+        """How many more of the pods that it covers may be evicted: ``expected`` is how many there should be, ``healthy`` how many are."""
+        if self.max_unavailable is not None:
+            desired = max(expected - _scaled(self.max_unavailable, expected), 0)
+        else:
+            desired = _scaled(self.min_available, expected) if self.min_available is not None else 0
+        return max(healthy - desired, 0)
+
+
+def read_budget(data: object) -> Budget:
+    """A PodDisruptionBudget object as parsed from YAML or JSON. Raises InventoryError."""
+    name, meta, whole = metadata(data, "PodDisruptionBudget")
+    spec = mapping(whole.get("spec"), "spec")
+    parsed = parse_label_selector(spec.get("selector"))
+    if not isinstance(parsed, Selector):
+        selector = None
+    else:
+        # An empty selector is every pod of the namespace; in v1beta1 it was none.
+        selector = parsed if parsed.requirements or whole.get("apiVersion") != "policy/v1beta1" else None
+    return Budget(
+        string(meta.get("namespace"), "metadata.namespace") or "default",
+        name,
+        selector,
+        _amount(spec.get("minAvailable"), name, "spec.minAvailable"),
+        _amount(spec.get("maxUnavailable"), name, "spec.maxUnavailable"),
+    )
+
+
+def _amount(value: Any, name: str, what: str) -> Amount | None:
+    if value is None or (type(value) is int and value >= 0):
+        return value
+    if type(value) is float and value.is_integer() and value >= 0:
+        return int(value)
+    if type(value) is str and value.endswith("%") and value[:-1].isascii() and value[:-1].isdigit():
+        return value
+    raise about("PodDisruptionBudget", name, InventoryError(f"{what} is neither a number of pods nor a percentage"))
+
+
+def _scaled(amount: Amount, expected: int) -> int:
+    """A percentage of the pods that should be there is rounded up, of both amounts."""
+    return amount if isinstance(amount, int) else -(-int(amount[:-1]) * expected // 100)
