@@ -42,6 +42,7 @@ _MANIFEST: dict[str, ManifestCheck] = {
     "invalid-label-value": labels.invalid_label_value,
     "invalid-annotation": labels.invalid_annotation,
     "forbidden-label": labels.forbidden_label,
+    "jobs-refused": labels.jobs_refused,
     "unknown-operator": affinity.unknown_operator,
     "operator-values-mismatch": affinity.operator_values_mismatch,
     "selector-missing": controllers.selector_missing,

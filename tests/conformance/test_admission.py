@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
+from recorded_fields import agree
 
-from afflint.checks.admission.late import LATE
+from afflint.checks.admission.late import is_late
 from afflint.checks.match import Target
 from afflint.engine import default_settings
 from afflint.findings import Finding
@@ -57,7 +57,7 @@ def test_the_field_agrees_where_one_error_was_recorded(answers: Answers) -> None
     other = [
         f"{case['id']} {case['kind']} {case['mutation']}: {error['field']} against {[each.field for each in found]}"
         for case, error, found in compared
-        if not any(_agree(error, each, case) for each in found)
+        if not any(agree(error, each, case) for each in found)
     ]
     print(f"field agreement: {len(compared) - len(other)} / {len(compared)}")
     assert other == []
@@ -107,34 +107,4 @@ def test_messages_are_clauses_on_one_line_and_helps_are_sentences(answers: Answe
 
 
 def _is_late(finding: Finding) -> bool:
-    return finding.message.endswith(LATE)
-
-
-def _agree(error: dict[str, Any], finding: Finding, case: dict[str, Any]) -> bool:
-    recorded, ours = _bare(error["field"]), _bare(finding.field)
-    if error["type"] == "DuplicateField":
-        return ours.rsplit(".", 1)[-1] == recorded
-    if error["type"] == "WrongType":
-        # Neither list indexes nor keys of string maps on core; indexes as names, from the VMI's spec on, where KubeVirt decodes.
-        recorded, ours = re.sub(r"\.\d+(?=\.)", "", _unindexed(recorded)).replace("~1", "/"), _unindexed(ours)
-        return ours.endswith(recorded) or (ours + ".").startswith(recorded + ".")
-    if not case["errors"]:
-        # The pod's error names the pod's field: compare below the pod template.
-        recorded = recorded.replace("metadata.", "template.") if recorded.startswith("metadata.") else recorded
-        return ours.endswith(recorded) or _unindexed(ours).endswith(_unindexed(recorded))
-    if recorded == "spec.selector" and ours.startswith("spec.selector.") and case["kind"].startswith("Virtual"):
-        return True  # KubeVirt names only the selector.
-    if error["type"] in ("FieldValueNotSupported", "FieldValueInvalid") and _unindexed(ours) == _unindexed(recorded):
-        return True  # KubeVirt's schema step and its selector errors carry no indexes; conflicts of label keys carry one too many.
-    return ours == recorded
-
-
-def _bare(field: str) -> str:
-    """A path without what the two servers write differently: `affinity`, the `metadata` of templates, brackets around keys."""
-    field = re.sub(r"(^|\.)affinity\.(node|pod)", r".\2", field.encode().decode("unicode_escape") if "\\u" in field else field)
-    field = re.sub(r"[tT]emplate\.metadata\.(labels|annotations)", r"template.\1", field)
-    return re.sub(r"\[([^\]]*[a-z][^\]]*)\]", r".\1", field).replace("spec.affinity.", "spec.")
-
-
-def _unindexed(field: str) -> str:
-    return re.sub(r"\[\d+\]", "", field).replace(".matchLabelKeys", "")
+    return is_late(finding.message)

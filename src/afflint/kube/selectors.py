@@ -129,6 +129,11 @@ def parse_label_selector(data: object) -> Parsed:
     return Selector(labels.requirements + expressions)
 
 
+def parse_expression(data: object) -> Requirement | Malformed:
+    """One of the ``matchExpressions`` of a LabelSelector."""
+    return _parse_requirement(data, LABEL_OPERATORS, field=False)
+
+
 def parse_node_term(data: object) -> Parsed:
     """A node selector term: ``matchExpressions`` first, then ``matchFields``. A term that has neither is None: it matches no node."""
     if data is None:

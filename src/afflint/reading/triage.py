@@ -10,7 +10,13 @@ from afflint.reading.documents import Document, Problem, read, split
 
 # A value may carry an anchor and a tag. What only an alias or a block scalar tells is not read here, but by the parser.
 _PROPERTIES = rb"(?:[&!][^ \t\r\n]*[ \t\r\n]+)*"
-_TOP_LEVEL_KIND = re.compile(_PROPERTIES + rb"(?:[\"']?([A-Za-z]+)|[*|>])")
+_TOP_LEVEL_KIND = re.compile(_PROPERTIES + rb"(?:[\"']?([A-Za-z]+)(?![A-Za-z\\])|[*|>]|\"[A-Za-z]*\\)")
+# "kind", or its value, written with escapes: only the parser can tell what that says.
+_ESCAPED_LETTER = rb"\\(?:x|u00|U000000)[0-9A-Fa-f]{2}"
+_ESCAPED_KIND = re.compile(
+    rb"\"(?=[^\"\n]{4,40}\")(?:[kind]|" + _ESCAPED_LETTER + rb"){4}\"[ \t\r\n]*:"
+    rb"|kind[\"']?[ \t\r\n]*:[ \t\r\n]*" + _PROPERTIES + rb"\"[A-Za-z]*" + _ESCAPED_LETTER
+)
 _INSTRUCTION = b"afflint:"
 # Template languages show themselves by control structures, not by a lone value in braces.
 _TEMPLATE = re.compile(
@@ -62,7 +68,8 @@ class Triage:
                 if name.endswith(b"List") and (name == b"List" or name[:-4] in self._names):
                     return self._mention.search(piece) is not None or name != b"List"
             return False
-        return True if self._mention.search(piece) else None
+        escaped = b"\\" in piece and _ESCAPED_KIND.search(piece)
+        return True if escaped or self._mention.search(piece) else None
 
 
 def is_node_list(data: bytes) -> bool:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from afflint.checks.admission import tolerations
 from afflint.checks.admission.late import late, of_workloads
 from afflint.checks.admission.selectors import label_key_carriers, map_at, selecting
 from afflint.checks.admission.spelling import (
@@ -30,9 +31,7 @@ from afflint.wording import listing, quoted
 
 _NODE_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _SELECTOR_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
-_TOLERATION_OPERATORS = ("Equal", "Exists")
 _COMPARISONS = ("Gt", "Lt")
-_COMPARING_TOLERATIONS = "TaintTolerationComparisonOperators"
 _OTHER_OPERATORS = {
     "=": ("In", "Equal"),
     "==": ("In", "Equal"),
@@ -109,19 +108,26 @@ def _operator_faults(workload: Workload, expression: Item, known: tuple[str, ...
 
 def _toleration_operator_faults(workload: Workload, toleration: Item, target: Target) -> Iterator[Match]:
     operator, path = toleration.data.get("operator"), (*toleration.path, "operator")
+    # The webhook of KubeVirt has a schema of its own, and none for pools.
     is_pool = workload.kind.name == "VirtualMachinePool"
-    if operator in _TOLERATION_OPERATORS or type(operator) is not str or is_placeholder(operator):
+    webhook = workload.kind.kubevirt and not is_pool
+    known = tolerations.operators(target, workload.kind)
+    if operator in known or type(operator) is not str or is_placeholder(operator):
         return
     if not operator:
-        if workload.kind.kubevirt and not is_pool:
+        if webhook:
             yield Match(path, "an empty operator, which KubeVirt refuses", "Write Equal or Exists, or leave it out.")
-    elif operator not in _COMPARISONS:
-        yield late(_unknown_operator(toleration, operator, _TOLERATION_OPERATORS, "a toleration"), is_pool)
-    elif target.version < (1, 35):
-        yield late(Match(path, f"a toleration has no operator {operator} before Kubernetes 1.35", "Write Equal or Exists."), is_pool)
-    elif _COMPARING_TOLERATIONS not in target.feature_gates:
-        message = f"a toleration has no operator {operator} unless the feature gate {_COMPARING_TOLERATIONS} is on"
-        yield late(Match(path, message, "Write Equal or Exists."), is_pool)
+    elif operator not in tolerations.COMPARISONS:
+        yield late(_unknown_operator(toleration, operator, known, "a toleration"), is_pool)
+    else:
+        yield late(Match(path, f"a toleration has no operator {operator} {_unless(webhook, target)}", "Write Equal or Exists."), is_pool)
+
+
+def _unless(webhook: bool, target: Target) -> str:
+    """When a toleration could compare numbers after all."""
+    if webhook:
+        return "in KubeVirt"
+    return "before Kubernetes 1.35" if target.version < (1, 35) else f"unless the feature gate {tolerations.COMPARING} is on"
 
 
 def _unknown_operator(item: Item, operator: str, known: tuple[str, ...], where: str) -> Match:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
 from afflint.checks.admission.decoding import is_metadata_malformed
 from afflint.checks.admission.late import late, of_workloads
@@ -11,22 +11,28 @@ from afflint.checks.admission.selectors import map_at
 from afflint.checks.admission.spelling import GATE, LABEL_SELECTOR, has_unknown, lacks, wrong_word
 from afflint.checks.match import Match, Target
 from afflint.findings import Path, field_of
-from afflint.kube.added_labels import JOB
+from afflint.kube.added_labels import JOB, POD_TEMPLATE_HASH
 from afflint.kube.constraints import Item, items
 from afflint.kube.label_syntax import is_key, is_subdomain, is_value, key_fault
 from afflint.kube.manifests import Labels, Manifest, Workload, labels_at
 from afflint.kube.placeholders import is_placeholder
+from afflint.kube.selectors import Requirement, holds, parse_expression
 from afflint.kube.types import INT32, Struct
 from afflint.wording import escaped, quoted
 
 _EVICTION = ("None", "LiveMigrate", "LiveMigrateIfPossible", "External")
 _PREEMPTION = ("PreemptLowerPriority", "Never")
+# In place of a value that a controller makes up: no label has it, and no selector asks for it.
+_GENERATED = "?"
 
 
 @of_workloads
 def selector_missing(workload: Workload, _target: Target) -> Iterator[Match]:
     """Controllers without a selector, or with one that selects everything."""
     style, kind, selector = workload.kind.selector, workload.kind.name, workload.spec.get("selector")
+    if style == "map":
+        yield from _neither_selector_nor_labels(workload)
+        return
     empty = Item((*workload.base, "spec", "selector"), selector) if type(selector) is dict and not any(selector.values()) else None
     if style is None or (selector is not None and empty is None) or (style == "core" and not workload.template_labels):
         return  # Without labels it is a base whose labels and selector are filled in elsewhere.
@@ -44,6 +50,15 @@ def selector_missing(workload: Workload, _target: Target) -> Iterator[Match]:
         yield Match(path, "a Job with manualSelector and without a selector", "Add the selector, or remove manualSelector.")
 
 
+def _neither_selector_nor_labels(workload: Workload) -> Iterator[Match]:
+    """A ReplicationController takes the labels of its template for its selector when it has none. That takes labels."""
+    if workload.spec.get("selector") or workload.template_labels or not _is_whole(workload):
+        return
+    if "selector" in workload.spec or "labels" in map_at(workload.template, "metadata"):  # Else both are filled in elsewhere.
+        message = f"a {workload.kind.name} without a selector, and without labels on its template to take for one"
+        yield Match((*workload.base, "spec", "selector"), message, f"Add {_labels_field(workload)}.")
+
+
 def _lacks_selector(workload: Workload) -> bool:
     spec = workload.kind.root.fields["spec"] if isinstance(workload.kind.root, Struct) else None
     item = Item((*workload.base, "spec"), workload.spec)
@@ -58,24 +73,35 @@ def _is_whole(workload: Workload) -> bool:
 def selector_template_mismatch(workload: Workload, target: Target) -> Iterator[Match]:
     """Controllers whose selector does not match the labels of their own template."""
     style, kind, selector = workload.kind.selector, workload.kind.name, workload.spec.get("selector")
-    if type(selector) is not dict or style not in ("core", "kubevirt", "job") or kind == "CronJob":
-        return
-    if kind == "Job" and not workload.spec.get("manualSelector"):
+    if type(selector) is not dict or style is None or kind == "CronJob" or (kind == "Job" and not workload.spec.get("manualSelector")):
         return
     path, labels = _labelled_template(workload)
-    clash = _clash(selector, labels)
-    if clash is None or (not labels and workload.partial) or is_metadata_malformed(workload, path[:-2], target):
+    if (not labels and workload.partial) or is_metadata_malformed(workload, path[:-2], target):
         return  # Labels and selector may both be filled in elsewhere; or the labels are told to be wrong already.
-    where, asked, found = clash
-    template = "the template of its virtual machines" if kind == "VirtualMachinePool" else "the pod template"
+    parts = _labels_asked(selector) if style == "map" else _parts(selector)
     at = (*workload.base, "spec", "selector")
-    yield Match(
-        (*at, *where),
-        f"the selector does not match {template}: it asks for {asked}, and there {found}",
-        f"Make the selector and {_labels_field(workload)} agree; controllers find their pods by them.",
-        # KubeVirt names the selector, the API server the labels of the template.
-        field=at if style == "kubevirt" else path,
-    )
+    clash = _clash(parts, labels)
+    if clash is not None:
+        where, asked, found = clash
+        template = "the template of its virtual machines" if kind == "VirtualMachinePool" else "the pod template"
+        yield Match(
+            (*at, *where),
+            f"the selector does not match {template}: it asks for {asked}, and there {found}",
+            f"Make the selector and {_labels_field(workload)} agree; controllers find their pods by them.",
+            # KubeVirt names the selector, the API server the labels of the template.
+            field=at if style == "kubevirt" else path,
+        )
+    elif kind == "Deployment":
+        yield from _hash_excluded(selector, labels, at, path)
+
+
+def _hash_excluded(selector: dict[str, Any], labels: Labels, at: Path, field: Path) -> Iterator[Match]:
+    """A ReplicaSet gets the Deployment's selector, and on selector and template the hash of the template, whatever was written there."""
+    parts = [part for part in _parts(selector) if part.path != ("matchLabels", POD_TEMPLATE_HASH)]
+    clash = _clash(parts, {**labels, POD_TEMPLATE_HASH: _GENERATED})
+    if clash is not None:
+        message = f"the selector asks for {clash.asked}, and every ReplicaSet of a Deployment has a {POD_TEMPLATE_HASH} of its own"
+        yield late(Match((*at, *clash.path), message, f"Do not select by {POD_TEMPLATE_HASH}.", field=field), made="ReplicaSet")
 
 
 def _labelled_template(workload: Workload) -> tuple[Path, Labels]:
@@ -90,57 +116,64 @@ def _labels_field(workload: Workload) -> str:
     return field_of(_labelled_template(workload)[0][len(workload.base) :])
 
 
-def _clash(selector: dict[str, Any], labels: Labels) -> tuple[Path, str, str] | None:
-    """The first part of a selector that labels do not meet: its path in the selector, what it asks for, and what is there instead.
+class _Part(NamedTuple):
+    """A requirement of a selector and its path in it."""
 
-    Malformed parts are left out: other rules speak about them.
-    """
-    for key, value in map_at(selector, "matchLabels").items():
-        text: str | None = "" if value is None else value if type(value) is str else None
-        if text is None or labels.get(key) == text or not is_key(key):
-            continue
-        if is_placeholder(text) or any(map(is_placeholder, labels.values())):
-            return None
-        if is_value(text):
-            return ("matchLabels", key), quoted(f"{key}: {text}" if text else f'{key}: ""'), _found(key, labels)
+    path: Path
+    requirement: Requirement
+
+
+class _Clash(NamedTuple):
+    """A part of a selector that labels do not meet: its path, what it asks for, and what is there instead."""
+
+    path: Path
+    asked: str
+    found: str
+
+
+def _parts(selector: dict[str, Any]) -> Iterator[_Part]:
+    """The requirements of a label selector. Malformed ones are left out: other rules speak about them."""
+    for part in _labels_asked(map_at(selector, "matchLabels")):
+        if is_key(part.requirement.key) and (is_value(part.requirement.values[0]) or is_placeholder(part.requirement.values[0])):
+            yield _Part(("matchLabels", *part.path), part.requirement)
     for expression in items(selector, "matchExpressions", ()):
-        subject = expression.data.get("key")
-        if type(subject) is str and is_key(subject) and not _holds(expression, subject, labels):
-            return expression.path, quoted(_question(expression)), _found(subject, labels)
+        requirement = parse_expression(expression.data)
+        if isinstance(requirement, Requirement):
+            yield _Part(expression.path, requirement)
+
+
+def _labels_asked(labels: dict[str, Any]) -> Iterator[_Part]:
+    """A plain map of labels as requirements; null is the empty value. Nobody looks whether its keys and values can be labels."""
+    for key, value in labels.items():
+        if value is None or type(value) is str:
+            yield _Part((key,), Requirement(key, "In", (value or "",)))
+
+
+def _clash(parts: Iterable[_Part], labels: Labels) -> _Clash | None:
+    """The first part of a selector that labels do not meet; None also while values are to be filled in."""
+    for path, requirement in parts:
+        found = labels.get(requirement.key)
+        if holds(requirement, found):
+            continue
+        if any(map(is_placeholder, (*requirement.values, *labels.values()))):
+            return None
+        return _Clash(path, quoted(_question(path, requirement)), "is no such label" if found is None else f"it is {quoted(found)}")
     return None
 
 
-def _question(expression: Item) -> str:
-    values = _values(expression)
+def _question(path: Path, requirement: Requirement) -> str:
+    key, operator, values, _ = requirement
+    if type(path[-1]) is not int:
+        return f"{key}: {values[0]}" if values[0] else f'{key}: ""'
     listed = f" [{', '.join(values)}]" if values else ""
-    return f"{expression.data.get('key')} {expression.data.get('operator')}{listed}"
-
-
-def _found(key: str, labels: Labels) -> str:
-    return f"it is {quoted(labels[key])}" if key in labels else "is no such label"
-
-
-def _holds(expression: Item, key: str, labels: Labels) -> bool:
-    """True also for expressions that are malformed."""
-    operator: object = expression.data.get("operator")
-    values = _values(expression)
-    if operator in ("Exists", "DoesNotExist"):
-        return (key in labels) == (operator == "Exists")
-    if operator not in ("In", "NotIn") or not values or not all(map(is_value, values)):
-        return True
-    return (labels.get(key) in values) == (operator == "In")
-
-
-def _values(expression: Item) -> list[str]:
-    values = expression.data.get("values")
-    return [value or "" for value in values if type(value) in (str, type(None))] if type(values) is list else []
+    return f"{key} {operator}{listed}"
 
 
 @of_workloads
 def job_selector(workload: Workload, _target: Target) -> Iterator[Match]:
     """Selectors that people wrote for Jobs, which generate their own."""
     if workload.kind.name == "CronJob":
-        spec, path = map_at(workload.spec, "jobTemplate", "spec"), (*workload.base, "spec", "jobTemplate", "spec")
+        path, spec = workload.template_path[:-1], workload.above(1)
         if spec.get("selector") is not None:
             yield Match((*path, "selector"), "the Jobs of a CronJob generate their selector, none may be given", "Remove the selector.")
         if spec.get("manualSelector") is True:
@@ -153,33 +186,37 @@ def job_selector(workload: Workload, _target: Target) -> Iterator[Match]:
 
 def _given_to_job(workload: Workload, selector: dict[str, Any]) -> Iterator[Match]:
     """The server generates the selector and compares: what is given must match the generated labels alone, and the template's with them."""
-    generated = {label.key: workload.ref.name or "?" if label.value == "{name}" else "?" for label in JOB}
+    name = workload.ref.name or _GENERATED
+    generated = {label.key: name if label.value == "{name}" else _GENERATED for label in JOB}
     path = (*workload.base, "spec", "selector")
     for whose, labels, field in (
         ("its generated labels", generated, path),
         ("the labels of its pods", {**workload.template_labels, **generated}, (*workload.template_path, "metadata", "labels")),
     ):
-        clash = _clash(selector, labels)
+        clash = _clash(_parts(selector), labels)
         if clash is not None:
-            where, asked, _ = clash
-            message = f"a Job generates its selector, and {whose} do not answer {asked}"
+            message = f"a Job generates its selector, and {whose} do not answer {clash.asked}"
             remedy = "Remove the selector, or set `manualSelector: true` if you know that you need your own."
-            yield Match((*path, *where), message, remedy, field=field)
+            yield Match((*path, *clash.path), message, remedy, field=field)
             return
 
 
 @of_workloads
 def invalid_replicas(workload: Workload, _target: Target) -> Iterator[Match]:
-    """Negative replicas."""
-    field = workload.declared.replicas
-    if field and workload.kind.root is not None and workload.kind.name not in _UNCOUNTED:
-        replicas = workload.at(field)
-        if replicas is not None and INT32.fits(replicas) and replicas < 0:
+    """Negative replicas, and a negative number of pods of a Job, also in a CronJob (batch validation, validateJobSpec)."""
+    if workload.kind.root is None or workload.kind.name == "VirtualMachineInstanceReplicaSet":
+        return  # The latter KubeVirt stores.
+    for field in _counts(workload):
+        count = workload.at(field)
+        if count is not None and INT32.fits(count) and count < 0:
             yield Match((*workload.base, *field), f"{field[-1]} cannot be negative", "Write 0 or more.")
 
 
-# KubeVirt does not look at the first; of the second only the Jobs are refused, each time one is due.
-_UNCOUNTED = ("VirtualMachineInstanceReplicaSet", "CronJob")
+def _counts(workload: Workload) -> tuple[Path, ...]:
+    field = workload.declared.replicas
+    if field is None:
+        return ()
+    return (field, (*field[:-1], "completions")) if workload.kind.selector == "job" else (field,)
 
 
 def unserved_api_version(manifest: Manifest, target: Target) -> Iterator[Match]:

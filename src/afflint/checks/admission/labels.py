@@ -11,7 +11,7 @@ from afflint.checks.admission.spelling import EXPRESSION, lacks, stands_in_match
 from afflint.checks.match import Match, Target
 from afflint.findings import Path
 from afflint.kube.added_labels import JOB, RESERVED_BY_KUBEVIRT
-from afflint.kube.constraints import Item, PodTerm, items
+from afflint.kube.constraints import Item, PodTerm
 from afflint.kube.label_syntax import is_dns_label, is_key, is_value, key_fault, value_fault
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.placeholders import is_placeholder
@@ -29,8 +29,8 @@ _ANNOTATIONS_LIMIT = 256 * 1024
 
 def invalid_label_key(manifest: Manifest, target: Target) -> Iterator[Match]:
     """Keys of labels, node selectors, match expressions, tolerations and topology keys that are no label keys."""
-    for path, labels, stored in _maps(manifest, "labels"):
-        yield from _bad_keys(labels, path, stored)
+    for path, labels, refused in _maps(manifest, "labels"):
+        yield from _bad_keys(labels, path, refused)
     yield from _invalid_constraint_keys(manifest, target)
 
 
@@ -38,9 +38,9 @@ def invalid_label_key(manifest: Manifest, target: Target) -> Iterator[Match]:
 def _invalid_constraint_keys(workload: Workload, _target: Target) -> Iterator[Match]:
     constraints, kubevirt, found = workload.constraints, workload.kind.kubevirt, selecting(workload)
     if constraints.node_selector:
-        yield from _bad_keys(constraints.node_selector.data, constraints.node_selector.path, kubevirt)
+        yield from _bad_keys(constraints.node_selector.data, constraints.node_selector.path, "pod" if kubevirt else None)
     for selector in found.selectors:
-        yield from _bad_keys(map_at(selector.data, "matchLabels"), (*selector.path, "matchLabels"), False)
+        yield from _bad_keys(map_at(selector.data, "matchLabels"), (*selector.path, "matchLabels"))
     for expression in found.expressions:
         yield from _bad_key_in(expression, "key", False)
         if expression.data.get("key") is None and lacks(workload, expression, "key", EXPRESSION):
@@ -57,16 +57,16 @@ def _invalid_constraint_keys(workload: Workload, _target: Target) -> Iterator[Ma
             yield from _bad_label_keys(workload, item)
 
 
-def _bad_keys(data: dict[str, Any], path: Path, stored: bool) -> Iterator[Match]:
+def _bad_keys(data: dict[str, Any], path: Path, refused: str | None = None) -> Iterator[Match]:
     for key in data:
         if not is_key(key) and not is_placeholder(key):
-            yield late(Match((*path, key), _bad_key("label key", key), _KEY_HELP, key=True, field=path), stored)
+            yield _refused(Match((*path, key), bad_key("label key", key), _KEY_HELP, key=True, field=path), refused)
 
 
 def _bad_key_in(item: Item | PodTerm, field: str, stored: bool) -> Iterator[Match]:
     key = item.data.get(field)
     if type(key) is str and not is_key(key) and not is_placeholder(key):
-        yield late(Match((*item.path, field), _bad_key("label key", key), _KEY_HELP), stored)
+        yield late(Match((*item.path, field), bad_key("label key", key), _KEY_HELP), stored)
 
 
 def _bad_label_keys(workload: Workload, item: Item | PodTerm) -> Iterator[Match]:
@@ -74,13 +74,13 @@ def _bad_label_keys(workload: Workload, item: Item | PodTerm) -> Iterator[Match]
     for field in ("matchLabelKeys", "mismatchLabelKeys"):
         for step, key in _texts_in(workload, item, field):
             if not is_key(key) and not is_placeholder(key):
-                yield late(Match((*item.path, *step), _bad_key("label key", key), _KEY_HELP), workload.kind.kubevirt)
+                yield late(Match((*item.path, *step), bad_key("label key", key), _KEY_HELP), workload.kind.kubevirt)
 
 
 def invalid_label_value(manifest: Manifest, target: Target) -> Iterator[Match]:
     """Values of labels, node selectors, selectors and required node terms that are no label values."""
-    for path, labels, stored in _maps(manifest, "labels"):
-        yield from _bad_values(labels, path, stored)
+    for path, labels, refused in _maps(manifest, "labels"):
+        yield from _bad_values(labels, path, refused)
     yield from _invalid_constraint_values(manifest, target)
 
 
@@ -89,22 +89,22 @@ def _invalid_constraint_values(workload: Workload, _target: Target) -> Iterator[
     kubevirt, found = workload.kind.kubevirt, selecting(workload)
     node_selector = workload.constraints.node_selector
     if node_selector:
-        yield from _bad_values(node_selector.data, node_selector.path, kubevirt)
+        yield from _bad_values(node_selector.data, node_selector.path, "pod" if kubevirt else None)
     for expression in found.required_expressions:  # The values of preferences are never checked.
         yield from _bad_values_in(expression, kubevirt)
     for selector in found.selectors:
         labels = map_at(selector.data, "matchLabels")
         if "topologyKey" in labels and stands_in_match_labels(workload, selector):
             labels = {key: value for key, value in labels.items() if key != "topologyKey"}
-        yield from _bad_values(labels, (*selector.path, "matchLabels"), False)
+        yield from _bad_values(labels, (*selector.path, "matchLabels"))
     for expression in found.selector_expressions:
         yield from _bad_values_in(expression, False)
 
 
-def _bad_values(data: dict[str, Any], path: Path, stored: bool) -> Iterator[Match]:
+def _bad_values(data: dict[str, Any], path: Path, refused: str | None = None) -> Iterator[Match]:
     for key, value in data.items():
         if type(value) is str and not is_value(value) and not is_placeholder(value):
-            yield late(Match((*path, key), _bad_value(value), _VALUE_HELP, field=path), stored)
+            yield _refused(Match((*path, key), _bad_value(value), _VALUE_HELP, field=path), refused)
 
 
 def _bad_values_in(expression: Item, stored: bool) -> Iterator[Match]:
@@ -140,37 +140,68 @@ def forbidden_label(manifest: Manifest, _target: Target) -> Iterator[Match]:
     elif kind == "Job" and not manifest.spec.get("manualSelector"):
         for key, value in manifest.template_labels.items():
             if key in _GENERATED_BY_JOB and not (key.endswith("job-name") and value == manifest.ref.name):
-                message = f"the label {quoted(key)} is generated for every Job and may not be set"
-                yield Match((*path, key), message, "Remove the label.", key=True)
+                yield _label_of_jobs(manifest, key)
 
 
-def invalid_annotation(manifest: Manifest, _target: Target) -> Iterator[Match]:
+def jobs_refused(manifest: Manifest, _target: Target) -> Iterator[Match]:
+    """A CronJob whose template sets labels of Jobs: it is stored, and then every Job that it makes is refused.
+
+    Its Jobs are named after the CronJob and the time, so not even ``job-name`` can be right.
+    """
+    if isinstance(manifest, Workload) and manifest.kind.name == "CronJob" and not manifest.from_cluster:
+        for key in manifest.template_labels:
+            if key in _GENERATED_BY_JOB:
+                yield late(_label_of_jobs(manifest, key), made="Job")
+
+
+def _label_of_jobs(workload: Workload, key: str) -> Match:
+    path = (*workload.template_path, "metadata", "labels", key)
+    return Match(path, f"the label {quoted(key)} is generated for every Job and may not be set", "Remove the label.", key=True)
+
+
+def invalid_annotation(manifest: Manifest, target: Target) -> Iterator[Match]:
     """Annotation keys that are none, annotations whose value the scheduler reads and cannot, and too many of them."""
-    for path, values, stored in _maps(manifest, "annotations"):
+    for path, values, refused in _maps(manifest, "annotations"):
         size = 0
         for key, value in values.items():
-            size += len(key) + (len(value) if type(value) is str else 0)
-            if not is_key(key.lower()) and not is_placeholder(key):
-                yield late(Match((*path, key), _bad_key("annotation key", key), _KEY_HELP, key=True, field=path), stored)
+            size += _bytes(key) + (_bytes(value) if type(value) is str else 0)
+            if not is_key(_lowered(key)) and not is_placeholder(key):
+                yield _refused(Match((*path, key), bad_key("annotation key", key), _KEY_HELP, key=True, field=path), refused)
         if size > _ANNOTATIONS_LIMIT:
             message = f"annotations of {size} bytes; all together may have at most {_ANNOTATIONS_LIMIT}"
-            yield late(Match(path, message, "Move the data to a ConfigMap."), stored)
+            yield _refused(Match(path, message, "Move the data to a ConfigMap."), refused)
     if isinstance(manifest, Workload):
-        for match in _meaningful_annotations(manifest):
+        for match in _meaningful_annotations(manifest, target):
             yield late(match, manifest.kind.kubevirt)
 
 
-def _meaningful_annotations(workload: Workload) -> Iterator[Match]:
+def _bytes(text: str) -> int:
+    """How many bytes a text has in UTF-8."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def _lowered(key: str) -> str:
+    """A key in lower case as Go has it: one character for each. Python makes two of İ."""
+    return key.replace("\u0130", "i").lower()
+
+
+def _meaningful_annotations(workload: Workload, target: Target) -> Iterator[Match]:
     values = map_at(workload.template, "metadata", "annotations")
     path = (*workload.template_path, "metadata", "annotations")
     cost = values.get(_DELETION_COST)
-    if cost is None and _DELETION_COST in values and not workload.kind.kubevirt:
-        cost = ""  # As the API server reads null.
+    if cost is None and _DELETION_COST in values and workload.kind.name not in _STRICT_ANNOTATIONS:
+        cost = ""
     if type(cost) is str and not is_placeholder(cost):
         yield from _deletion_cost(cost, (*path, _DELETION_COST))
     legacy = values.get(_LEGACY_TOLERATIONS)
     if type(legacy) is str and legacy:
-        yield from _legacy_tolerations(legacy, (*path, _LEGACY_TOLERATIONS))
+        from afflint.checks.admission.legacy import tolerations_faults
+
+        yield from tolerations_faults(legacy, (*path, _LEGACY_TOLERATIONS), target)
+
+
+# A null annotation is the empty one, but on a template of these, where KubeVirt refuses it for its type.
+_STRICT_ANNOTATIONS = ("VirtualMachine", "VirtualMachineInstanceReplicaSet")
 
 
 def _deletion_cost(cost: str, path: Path) -> Iterator[Match]:
@@ -181,43 +212,23 @@ def _deletion_cost(cost: str, path: Path) -> Iterator[Match]:
         yield Match(path, f"the deletion cost {quoted(cost)} {fault}", 'Write a whole number in quotes, such as "100".')
 
 
-def _legacy_tolerations(text: str, path: Path) -> Iterator[Match]:
-    import json
-
-    from afflint.checks.admission.tolerations import toleration_faults
-
-    remedy = "Use spec.tolerations; this annotation has had no effect since Kubernetes 1.6, but it is still checked."
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        yield Match(path, "the annotation must hold a JSON list of tolerations, and this is no JSON", remedy, field=path[:-1])
-        return
-    if type(value) is not list and value is not None:
-        yield Match(path, "the annotation must hold a JSON list of tolerations", remedy, field=path[:-1])
-        return
-    for item in items({"tolerations": value}, "tolerations", ()):
-        for fault in (*toleration_faults(item), *_legacy_words(item)):
-            field = (*path[:-1], path[-1], *item.path[1:], *fault.path[len(item.path) :])
-            yield Match(path, f"in this list of tolerations: {fault.message}", remedy, field=field)
-
-
-def _legacy_words(toleration: Item) -> Iterator[Match]:
-    operator, key = toleration.data.get("operator"), toleration.data.get("key")
-    if type(operator) is str and operator not in ("", "Equal", "Exists"):
-        yield Match((*toleration.path, "operator"), f"a toleration has no operator {quoted(operator)}")
-    if type(key) is str and key and not is_key(key):
-        yield Match((*toleration.path, "key"), _bad_key("label key", key))
-
-
-def _maps(manifest: Manifest, field: str) -> Iterator[tuple[Path, dict[str, Any], bool]]:
-    """The labels or annotations of an object and of its template, and whether they are checked only on the pods made with them."""
+def _maps(manifest: Manifest, field: str) -> Iterator[tuple[Path, dict[str, Any], str | None]]:
+    """The labels or annotations of an object and of its templates, and what is refused for them: None stands for the object itself."""
     own = map_at(manifest.data, "metadata", field)
     if own:
-        yield (*manifest.base, "metadata", field), own, False
+        yield (*manifest.base, "metadata", field), own, None
     if isinstance(manifest, Workload) and manifest.has_own_template:
         given = map_at(manifest.template, "metadata", field)
         if given:
-            yield (*manifest.template_path, "metadata", field), given, manifest.kind.kubevirt
+            yield (*manifest.template_path, "metadata", field), given, "pod" if manifest.kind.kubevirt else None
+        if manifest.kind.name == "CronJob":
+            job = ("spec", "jobTemplate", "metadata", field)
+            yield (*manifest.base, *job), map_at(manifest.data, *job), "Job"
+
+
+def _refused(match: Match, made: str | None) -> Match:
+    """The match, saying what is refused: the object itself, or only what is made from it."""
+    return late(match, made=made) if made else match
 
 
 def _texts_in(workload: Workload, item: Item | PodTerm, field: str) -> Iterator[tuple[Path, str]]:
@@ -230,14 +241,15 @@ def _texts_in(workload: Workload, item: Item | PodTerm, field: str) -> Iterator[
             yield (field, index), ""
 
 
-def _bad_key(what: str, key: str) -> str:
+def bad_key(what: str, key: str) -> str:
+    """What is wrong with a text that is no label key, or no annotation key."""
     if not key:
         return f"an empty {what}"
     prefix = key.rpartition("/")[0]
     if len(prefix) > _LONGEST_PREFIX:
         why = f"the part before the `/` has {len(prefix)} characters, at most {_LONGEST_PREFIX} are allowed"
     else:
-        why = escaped(key_fault(key.lower() if what == "annotation key" else key))
+        why = escaped(key_fault(_lowered(key) if what == "annotation key" else key))
     return f"{quoted(key)} is no {what}: {why}"
 
 

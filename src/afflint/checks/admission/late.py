@@ -9,15 +9,21 @@ from afflint.checks.match import Match, Target
 from afflint.kube.manifests import Manifest, Workload
 
 _STATEFUL_SETS_READ = (1, 34)
-LATE = " (the object is stored, but every pod made from it is refused)"
+_LATE = " (the object is stored, but every {} made from it is refused)"
 
 ManifestCheck = Callable[[Manifest, Target], Iterator[Match]]
 WorkloadCheck = Callable[[Workload, Target], Iterator[Match]]
 
 
-def late(match: Match, stored: bool = True) -> Match:
-    """The match, saying that the object itself is ``stored`` and only its pods are refused."""
-    return match._replace(message=match.message + LATE) if stored and not match.message.endswith(LATE) else match
+def late(match: Match, stored: bool = True, made: str = "pod") -> Match:
+    """The match, saying that the object itself is ``stored`` and only what is ``made`` from it is refused."""
+    return match._replace(message=match.message + _LATE.format(made)) if stored and not is_late(match.message) else match
+
+
+def is_late(message: str) -> bool:
+    """Whether a message says that the object itself is stored."""
+    before, after = _LATE.split("{}")
+    return message.endswith(after) and before in message
 
 
 def of_workloads(check: WorkloadCheck) -> ManifestCheck:

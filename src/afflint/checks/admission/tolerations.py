@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from afflint.checks.admission.late import late, of_workloads
@@ -9,18 +10,33 @@ from afflint.checks.admission.spelling import TOLERATION, lacks, wrong_word
 from afflint.checks.match import Match, Target
 from afflint.findings import Path
 from afflint.kube.constraints import Item
+from afflint.kube.kinds import Kind
 from afflint.kube.label_syntax import is_value, value_fault
 from afflint.kube.manifests import Workload
 from afflint.kube.placeholders import is_placeholder
+from afflint.kube.selectors import parse_int64
 from afflint.wording import listing, quoted
 
+COMPARISONS = ("Gt", "Lt")
+"""The operators of tolerations that compare numbers, known since 1.35 where their feature gate is on."""
+COMPARING = "TaintTolerationComparisonOperators"
+WORDS = ("Equal", "Exists")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_DECIMAL = re.compile(r"0|-?[1-9][0-9]*")
+
+
+def operators(target: Target, kind: Kind | None = None) -> tuple[str, ...]:
+    """The operators that a toleration may have: the API server's, or those of KubeVirt's webhook, which has no schema for pools."""
+    if kind is not None and kind.kubevirt and kind.name != "VirtualMachinePool":
+        return WORDS
+    return (*WORDS, *COMPARISONS) if target.version >= (1, 35) and COMPARING in target.feature_gates else WORDS
 
 
 @of_workloads
-def invalid_toleration(workload: Workload, _target: Target) -> Iterator[Match]:
+def invalid_toleration(workload: Workload, target: Target) -> Iterator[Match]:
     """Keys, values, effects and seconds of tolerations that do not go together."""
     kubevirt, is_pool = workload.kind.kubevirt, workload.kind.name == "VirtualMachinePool"
+    known = operators(target, workload.kind)
     for toleration in workload.constraints.tolerations:
         effect, path = toleration.data.get("effect"), (*toleration.path, "effect")
         if _is_wrong_effect(effect):
@@ -28,20 +44,20 @@ def invalid_toleration(workload: Workload, _target: Target) -> Iterator[Match]:
         elif effect == "" and kubevirt and not is_pool:
             yield Match(path, "an empty effect, which KubeVirt refuses", "Leave effect out to tolerate every effect.")
             continue
-        for match in _clashes(toleration):
+        for match in _clashes(toleration, known):
             yield late(match, kubevirt)
-        for field, match in _omissions(toleration):
+        for field, match in _omissions(toleration, known):
             if toleration.data.get(field) == "" or lacks(workload, toleration, field, TOLERATION):
                 yield late(match, kubevirt)
 
 
-def toleration_faults(toleration: Item) -> Iterator[Match]:
-    """What the API server's own validation says of one toleration, but for its key's syntax and unknown operators."""
+def toleration_faults(toleration: Item, known: tuple[str, ...]) -> Iterator[Match]:
+    """What the API server's own validation says of one toleration, but for its key's syntax and operators that are not ``known``."""
     effect = toleration.data.get("effect")
     if _is_wrong_effect(effect):
         yield Match((*toleration.path, "effect"), f"the effect cannot be {quoted(effect)}", f"Write {listing(_EFFECTS, 'or')}.")
-    yield from _clashes(toleration)
-    for _, match in _omissions(toleration):
+    yield from _clashes(toleration, known)
+    for _, match in _omissions(toleration, known):
         yield match
 
 
@@ -49,7 +65,7 @@ def _is_wrong_effect(effect: object) -> bool:
     return type(effect) is str and effect != "" and effect not in _EFFECTS and not is_placeholder(effect)
 
 
-def _clashes(toleration: Item) -> Iterator[Match]:
+def _clashes(toleration: Item, known: tuple[str, ...]) -> Iterator[Match]:
     """Fields that are there and do not go together."""
     path = toleration.path
     operator, value, effect = (toleration.data.get(name) or "" for name in ("operator", "value", "effect"))
@@ -62,18 +78,37 @@ def _clashes(toleration: Item) -> Iterator[Match]:
             "Write the value of the taint as it stands on the node.",
         )
         yield Match((*path, "value"), message, remedy, field=(*path, "operator"))
+    elif operator in COMPARISONS and operator in known and value and type(value) is str and not is_placeholder(value):
+        fault = _comparison_fault(value)
+        if fault:
+            message = f"the operator {operator} compares numbers, and {quoted(value)} {fault}"
+            yield Match((*path, "value"), message, _NUMBER_HELP)
     if effect in ("NoSchedule", "PreferNoSchedule") and toleration.data.get("tolerationSeconds") is not None:
         yield _seconds_without_no_execute((*path, "effect"), toleration)
 
 
-def _omissions(toleration: Item) -> Iterator[tuple[str, Match]]:
+_NUMBER_HELP = 'Write a whole number in quotes, such as "100".'
+
+
+def _comparison_fault(value: str) -> str | None:
+    """Why the API server does not take a text as the number of a comparison: it wants the one way to write it, in 64 bits."""
+    if not _DECIMAL.fullmatch(value):
+        return "is none in plain form: digits, no plus sign, no leading zero"
+    return None if parse_int64(value) is not None else "is no whole number of 64 bits"
+
+
+def _omissions(toleration: Item, known: tuple[str, ...]) -> Iterator[tuple[str, Match]]:
     """Fields that are not there, or empty, and that others need: the field and the match."""
     data = toleration.data
+    operator = data.get("operator")
     # An operator that nobody knows is reported as that.
-    if not data.get("key") and data.get("operator") in (None, "", "Equal"):
+    if not data.get("key") and operator != "Exists" and (not operator or operator in known):
         message = "a toleration without a key needs `operator: Exists`, and then tolerates every taint"
         remedy = "Add the key of the taint, or write `operator: Exists` if every taint is meant."
         yield "key", Match((*toleration.path, "operator"), message, remedy)
+    if not data.get("value") and operator in COMPARISONS and operator in known:
+        message = f"the operator {operator} compares numbers, and there is no value"
+        yield "value", Match((*toleration.path, "value"), message, _NUMBER_HELP)
     if not data.get("effect") and data.get("tolerationSeconds") is not None:
         yield "effect", _seconds_without_no_execute((*toleration.path, "tolerationSeconds"), toleration)
 

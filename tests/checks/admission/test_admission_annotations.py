@@ -1,0 +1,112 @@
+"""Annotations as the API server reads them: sizes in bytes, keys in the lower case of Go, and tolerations in JSON as Go decodes it."""
+
+from __future__ import annotations
+
+import pytest
+from workload_texts import workload
+
+from afflint.checks.match import NEWEST, Target
+from linting import lint
+
+
+def found(text: str, target: Target | None = None) -> list[str]:
+    """``line:column rule message`` for each admission finding."""
+    admission = [each for each in lint(text, target=target) if each.category == "admission"]
+    return [f"{each.span.line}:{each.span.column} {each.rule} {each.message}" for each in admission]
+
+
+def annotated(annotations: str, kind: str = "Pod") -> str:
+    return workload(kind, "").replace("labels: {app: web, tier: front}", f"labels: {{app: web, tier: front}}, annotations: {annotations}")
+
+
+def test_the_limit_is_one_of_bytes() -> None:
+    """Two of them for each é, and the name of the annotation counts."""
+    fits = "é" * ((262_144 - 4) // 2)
+    assert found(annotated(f"{{note: {fits}}}")) == []
+    message = "annotations of 262146 bytes; all together may have at most 262144"
+    assert found(annotated(f"{{note: {fits}é}}")) == [f"3:56 invalid-annotation {message}"]
+    assert [each.split(maxsplit=1)[1] for each in found(annotated(f"{{note: {fits}é}}", "Deployment"))] == [f"invalid-annotation {message}"]
+
+
+def test_keys_are_lowered_letter_by_letter() -> None:
+    assert found(annotated('{"aİb": x, "EXAMPLE.com/x": z}')) == []
+    assert [each.split()[1] for each in found(annotated('{"aıb": x}'))] == ["invalid-annotation"]
+
+
+class TestDeletionCost:
+    COST = "{controller.kubernetes.io/pod-deletion-cost: null}"
+    LATE = " (the object is stored, but every pod made from it is refused)"
+
+    @pytest.mark.parametrize(
+        "kind, late", [("Pod", ""), ("Deployment", ""), ("VirtualMachineInstance", LATE), ("VirtualMachinePool", LATE)]
+    )
+    def test_a_null_is_the_empty_text(self, kind: str, late: str) -> None:
+        assert [each.split(maxsplit=1)[1] for each in found(annotated(self.COST, kind))] == [
+            f'invalid-annotation the deletion cost `""` is no whole number{late}'
+        ]
+
+    def test_where_kubevirt_refuses_the_null_that_is_said(self) -> None:
+        (finding,) = found(annotated(self.COST, "VirtualMachine"))
+        assert "is null, and KubeVirt wants a string" in finding
+
+
+class TestLegacyTolerations:
+    """GetTolerationsFromPodAnnotations decodes them with encoding/json, and then they are checked like tolerations."""
+
+    @staticmethod
+    def said(tolerations: str, target: Target | None = None) -> list[str]:
+        """What is said of a list of tolerations, without what goes before in every message."""
+        messages = found(annotated(f"{{scheduler.alpha.kubernetes.io/tolerations: '{tolerations}'}}"), target)
+        assert all(each.startswith("3:113 invalid-annotation ") for each in messages)
+        before = ("the annotation must hold a JSON list of tolerations, and ", "in this list of tolerations: ")
+        return [each.removeprefix("3:113 invalid-annotation ").removeprefix(before[0]).removeprefix(before[1]) for each in messages]
+
+    @pytest.mark.parametrize(
+        "tolerations, expected",
+        [
+            ("[1]", "item 1 is no object"),
+            ('["a"]', "item 1 is no object"),
+            ('[{"operator": "Exists"}, []]', "item 2 is no object"),
+            ('[{"operator": 1}]', "item 1 has no string as operator"),
+            ('[{"key": ["a"]}]', "item 1 has no string as key"),
+            ("[NaN]", "this is no JSON"),
+            ('[{"operator": "Exists", "x": -Infinity}]', "this is no JSON"),
+            ("1", "this is no list"),
+            ('{"operator": "Exists"}', "this is no list"),
+            (" ", "this is no JSON"),
+            ("[null]", "a toleration without a key needs `operator: Exists`, and then tolerates every taint"),
+            (
+                '[{"OPERATOR": "Equal", "Key": "a b"}]',
+                "`a b` is no label key: it has a blank; only letters, digits, `-`, `_` and `.` are allowed",
+            ),
+            ('[{"operator": "Exists", "OPERATOR": "In"}]', "a toleration has no operator `In`"),
+        ],
+    )
+    def test_refused(self, tolerations: str, expected: str) -> None:
+        assert self.said(tolerations) == [expected]
+
+    @pytest.mark.parametrize("seconds", ["1e3", "5.0", "9223372036854775808", '"5"', "true"])
+    def test_seconds_that_go_does_not_decode(self, seconds: str) -> None:
+        (message,) = self.said(f'[{{"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": {seconds}}}]')
+        assert message.startswith("item 1 has tolerationSeconds of ")
+
+    @pytest.mark.parametrize(
+        "tolerations",
+        [
+            "null",
+            "[]",
+            '[{"OPERATOR": "Exists"}]',
+            '[{"operator": "Exists", "effect": "NoExecute", "TolerationSeconds": -9223372036854775808}]',
+            '[{"operator": "In", "Operator": "Exists", "operator": null}]',
+            '[{"operator": "Exists", "note": 1e999}]',
+            '[{"\u212aey": "a", "operator": "Exist\u017f", "operator": "Exists"}]',
+        ],
+    )
+    def test_accepted(self, tolerations: str) -> None:
+        assert self.said(tolerations) == []
+
+    def test_comparisons_where_their_gate_is_on(self) -> None:
+        comparing = Target(NEWEST, frozenset(("TaintTolerationComparisonOperators",)))
+        assert self.said('[{"key": "a", "operator": "Gt", "value": "5"}]') == ["a toleration has no operator `Gt`"]
+        assert self.said('[{"key": "a", "operator": "Gt", "value": "5"}]', comparing) == []
+        assert self.said('[{"key": "a", "operator": "Gt"}]', comparing) == ["the operator Gt compares numbers, and there is no value"]

@@ -1,0 +1,214 @@
+"""Selectors, labels and counts of controllers, as the API server holds them against each other and against what controllers add."""
+
+from __future__ import annotations
+
+import pytest
+from workload_texts import pod_term, spread, workload
+
+from linting import lint
+
+
+def found(text: str) -> list[str]:
+    """``line:column rule message`` for each error about admission, and for a CronJob whose Jobs are refused."""
+    asked = [each for each in lint(text) if each.category == "admission" or each.rule == "jobs-refused"]
+    return [f"{each.span.line}:{each.span.column} {each.rule} {each.message}" for each in asked]
+
+
+class TestReplicationController:
+    """Its selector is a plain map, and the labels of the template stand in for one that is not there."""
+
+    TEXT = """\
+apiVersion: v1
+kind: ReplicationController
+metadata: {name: web}
+spec:
+  selector: {app: db}
+  template:
+    metadata: {labels: {app: db}}
+    spec:
+      containers: [{name: web, image: "nginx:1.27"}]
+"""
+
+    def test_the_selector_matches(self) -> None:
+        assert found(self.TEXT) == []
+        assert found(self.TEXT.replace("  selector: {app: db}\n", "")) == []
+        assert found(self.TEXT.replace("selector: {app: db}", "selector: {}")) == []
+
+    def test_the_selector_does_not_match(self) -> None:
+        text = self.TEXT.replace("labels: {app: db}", "labels: {app: web}")
+        message = "the selector does not match the pod template: it asks for `app: db`, and there it is `web`"
+        assert found(text) == [f"5:19 selector-template-mismatch {message}"]
+        (finding,) = [each for each in lint(text) if each.rule == "selector-template-mismatch"]
+        assert finding.field == "spec.template.metadata.labels"
+
+    def test_nobody_looks_whether_the_selector_could_ever_match(self) -> None:
+        message = "the selector does not match the pod template: it asks for `app: a b`, and there it is `db`"
+        assert found(self.TEXT.replace("selector: {app: db}", "selector: {app: a b}")) == [f"5:19 selector-template-mismatch {message}"]
+
+    @pytest.mark.parametrize("labels", ["{}", "null"])
+    def test_neither_a_selector_nor_labels(self, labels: str) -> None:
+        message = "a ReplicationController without a selector, and without labels on its template to take for one"
+        text = self.TEXT.replace("  selector: {app: db}\n", "").replace("{app: db}", labels)
+        assert [each.split(maxsplit=1)[1] for each in found(text)] == [f"selector-missing {message}"]
+
+    def test_what_gets_both_elsewhere(self) -> None:
+        text = self.TEXT.replace("  selector: {app: db}\n", "").replace("    metadata: {labels: {app: db}}\n", "")
+        assert found(text) == []
+
+
+class TestHashOfTheTemplate:
+    """A ReplicaSet gets the selector of its Deployment, with the hash added as a label, and must match its own template."""
+
+    @staticmethod
+    def deployment(selector: str, labels: str = "") -> str:
+        text = workload("Deployment", "").replace("{matchLabels: {app: web}}", f"{{matchLabels: {{app: web}}, {selector}}}")
+        return text.replace("tier: front", f"tier: front{labels}")
+
+    @pytest.mark.parametrize(
+        "expression, labels, asked",
+        [
+            ("{key: pod-template-hash, operator: DoesNotExist}", "", "pod-template-hash DoesNotExist"),
+            ("{key: pod-template-hash, operator: In, values: [x]}", ", pod-template-hash: x", "pod-template-hash In [x]"),
+        ],
+    )
+    def test_excluded(self, expression: str, labels: str, asked: str) -> None:
+        message = (
+            f"the selector asks for `{asked}`, and every ReplicaSet of a Deployment has a pod-template-hash of its own"
+            " (the object is stored, but every ReplicaSet made from it is refused)"
+        )
+        text = self.deployment(f"matchExpressions: [{expression}]", labels)
+        assert found(text) == [f"5:59 selector-template-mismatch {message}"]
+        assert found(text.replace("Deployment", "ReplicaSet")) == []
+
+    @pytest.mark.parametrize(
+        "selector, labels",
+        [
+            ("matchExpressions: [{key: pod-template-hash, operator: NotIn, values: [x]}]", ""),
+            ("matchExpressions: [{key: pod-template-hash, operator: Exists}]", ", pod-template-hash: x"),
+        ],
+    )
+    def test_what_its_own_hash_meets(self, selector: str, labels: str) -> None:
+        assert found(self.deployment(selector, labels)) == []
+
+    def test_as_a_plain_label_it_is_overwritten(self) -> None:
+        text = self.deployment("", ", pod-template-hash: x").replace("{app: web}, }", "{app: web, pod-template-hash: x}}")
+        assert "pod-template-hash: x}}" in text
+        assert found(text) == []
+
+    def test_a_value_that_is_still_to_be_filled_in(self) -> None:
+        text = workload("Deployment", "").replace(
+            "{matchLabels: {app: web}}", "{matchExpressions: [{key: app, operator: In, values: [web]}]}"
+        )
+        assert found(text.replace("labels: {app: web", "labels: {app: '${APP}'")) == []
+        assert [each.split()[1] for each in found(text.replace("labels: {app: web", "labels: {app: shop"))] == [
+            "selector-template-mismatch"
+        ]
+
+
+JOB = """\
+apiVersion: batch/v1
+kind: Job
+metadata: {name: sums}
+spec:
+  template:
+    metadata: {labels: {app: sums}}
+    spec:
+      restartPolicy: Never
+      containers: [{name: sum, image: "busybox:1.37"}]
+"""
+CRON_JOB = """\
+apiVersion: batch/v1
+kind: CronJob
+metadata: {name: sums}
+spec:
+  schedule: "* * * * *"
+  jobTemplate:
+    metadata: {}
+    spec:
+      template:
+        metadata: {labels: {app: sums}}
+        spec:
+          restartPolicy: Never
+          containers: [{name: sum, image: "busybox:1.37"}]
+"""
+JOBS_REFUSED = " (the object is stored, but every Job made from it is refused)"
+
+
+class TestJobsOfACronJob:
+    @pytest.mark.parametrize(
+        "metadata, expected",
+        [
+            ("{labels: {zone: a b}}", "7:31 invalid-label-value `a b` is no label value: it has a blank"),
+            ("{labels: {a/b/c: x}}", "7:25 invalid-label-key `a/b/c` is no label key: it has more than one `/`"),
+            ("{annotations: {a/b/c: x}}", "7:30 invalid-annotation `a/b/c` is no annotation key: it has more than one `/`"),
+        ],
+    )
+    def test_labels_and_annotations_of_the_job_template(self, metadata: str, expected: str) -> None:
+        (finding,) = found(CRON_JOB.replace("metadata: {}", f"metadata: {metadata}"))
+        assert finding.startswith(expected)
+        assert finding.endswith(JOBS_REFUSED)
+
+    @pytest.mark.parametrize("key", ["job-name", "controller-uid", "batch.kubernetes.io/job-name", "batch.kubernetes.io/controller-uid"])
+    def test_labels_of_jobs_on_its_pods(self, key: str) -> None:
+        """The Jobs are named after the time as well, so not even its own name is right."""
+        text = CRON_JOB.replace("{app: sums}", f"{{app: sums, {key}: sums}}")
+        assert found(text) == [f"10:40 jobs-refused the label `{key}` is generated for every Job and may not be set{JOBS_REFUSED}"]
+        (finding,) = lint(text)
+        assert (finding.severity, finding.category) == ("error", "labels")
+
+    def test_a_label_of_its_own(self) -> None:
+        assert found(CRON_JOB) == []
+
+    def test_what_a_cluster_gave_out(self) -> None:
+        text = CRON_JOB.replace("{app: sums}", "{app: sums, job-name: sums}").replace("name: sums}\n", "name: sums, uid: 0b9c}\n", 1)
+        assert found(text) == []
+
+
+@pytest.mark.parametrize("field", ["parallelism", "completions"])
+def test_negative_numbers_of_pods(field: str) -> None:
+    assert found(JOB.replace("spec:\n", f"spec:\n  {field}: -1\n", 1)) == [
+        f"5:{len(field) + 5} invalid-replicas {field} cannot be negative"
+    ]
+    text = CRON_JOB.replace("    spec:\n", f"    spec:\n      {field}: -1\n", 1)
+    assert found(text) == [f"9:{len(field) + 9} invalid-replicas {field} cannot be negative"]
+    assert found(text.replace("-1", "0")) == []
+
+
+class TestIndexedJobs:
+    """Their pods have the index as a label, so that the API server merges it into selectors."""
+
+    KEY = "batch.kubernetes.io/job-completion-index"
+    SELECTING = f"labelSelector: {{matchLabels: {{{KEY}: x}}}}\nmatchLabelKeys: [{KEY}]"
+    CONSTRAINTS = (
+        pod_term(f"topologyKey: zone\n{SELECTING}"),
+        spread(f"topologyKey: zone\nmaxSkew: 1\nwhenUnsatisfiable: DoNotSchedule\n{SELECTING}"),
+    )
+
+    @pytest.mark.parametrize("constraint", CONSTRAINTS)
+    @pytest.mark.parametrize("text, indent", [(JOB, 6), (CRON_JOB, 10)])
+    def test_the_index_in_the_selector_and_in_match_label_keys(self, text: str, indent: int, constraint: str) -> None:
+        text += "".join(f"{' ' * indent}{line}\n" for line in constraint.splitlines())
+        assert found(text) == []
+        indexed = text.replace("      template:", "      completionMode: Indexed\n      template:") if indent == 10 else text
+        indexed = indexed.replace("spec:\n  template:", "spec:\n  completionMode: Indexed\n  template:")
+        (finding,) = found(indexed)
+        assert "label-keys-conflict" in finding
+        assert finding.endswith("(the object is stored, but every pod made from it is refused)")
+
+
+def test_a_pod_template_is_stored_and_whatever_is_made_of_it_is_refused() -> None:
+    """Nothing in Kubernetes makes pods of one by itself, but to make pods of is all that it is for."""
+    text = """\
+apiVersion: v1
+kind: PodTemplate
+metadata: {name: web}
+template:
+  metadata: {labels: {app: web}}
+  spec:
+    containers: [{name: web, image: "nginx:1.27"}]
+    topologySpreadConstraints:
+      - {topologyKey: zone, maxSkew: 1, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: web}}, matchLabelKeys: [app]}
+"""
+    (finding,) = found(text)
+    assert finding.startswith("9:134 label-keys-conflict `app` stands in matchLabelKeys and is asked for by the labelSelector as well")
+    assert finding.endswith("(the object is stored, but every pod made from it is refused)")
