@@ -14,15 +14,17 @@ from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import MappingNode, SequenceNode
 
 from afflint.findings import Path, Span
-from afflint.reading.composing import COLLECTION, MAX_DEPTH, MAX_NODES, compose, most_nodes
+from afflint.reading.composing import COLLECTION, MAX_DEPTH, MAX_NODES, TooLargeError, compose, most_nodes
 from afflint.reading.documents import Document, convert
 from afflint.reading.scalars import resolve_plain
 
 _REMEMBERED = 16
 """How many items stay composed: what is located next is mostly close by."""
 
-_MOST_NODES = 4 * MAX_NODES
-"""A List in YAML that may hold more than this is refused, too: the data alone of each key and value costs some 100 bytes."""
+_MOST_KEPT = 4 * MAX_NODES
+"""A List whose data would hold more keys and values than this is refused, too: each costs some 100 bytes."""
+_MOST_NODES = 32 * MAX_NODES
+"""The same for JSON before it is read, as nobody can tell how large its largest item is."""
 
 Item = tuple[int, int, int, int]
 """Where an item's text begins and ends (in bytes), and the line and column, from 0, at which it begins."""
@@ -160,7 +162,7 @@ _NEXT_KEY = re.compile(rb"^[^\s#-]", re.MULTILINE)
 def _read_yaml(raw_bytes: bytes, index: int, line: int) -> Document | None:
     """A List in block style, cut before each dash of its items. What a cut would tear apart does not compose, or to more than an item."""
     header = _YAML_ITEMS.search(raw_bytes)
-    if header is None or most_nodes(raw_bytes) > _MOST_NODES or raw_bytes.count(b"\r") != raw_bytes.count(b"\r\n"):
+    if header is None or raw_bytes.count(b"\r") != raw_bytes.count(b"\r\n"):
         return None
     following = _NEXT_KEY.search(raw_bytes, header.end())
     end = following.start() if following else len(raw_bytes)
@@ -177,16 +179,64 @@ def _read_yaml(raw_bytes: bytes, index: int, line: int) -> Document | None:
         items.append((start, stop, at, 0))
     document = ListDocument(raw_bytes, index, line, frame, items)
     data, duplicates = [], list(frame.duplicates)
+    keeper = _Keeper(raw_bytes)
     for number, item in enumerate(items):
         part = _item_document(document, item)
         _compose_item(part)
         if type(part.data) is not list or len(part.data) != 1:
             return None
-        data.append(part.data[0])
+        data.append(keeper.keep(part.data[0]))
         duplicates += [each._replace(path=("items", number, *each.path[1:])) for each in part.duplicates]
     frame.data["items"] = data
     document.data, document.duplicates = frame.data, tuple(duplicates)
     return document
+
+
+class _Keeper:
+    """Keeps the data of items: what is the same in many of them once, so that memory follows what is different.
+
+    Where there may be anchors, nothing is: what stands in two places there is known by being one object.
+    """
+
+    def __init__(self, raw_bytes: bytes) -> None:
+        self._shares = b"&" not in raw_bytes
+        self._known: dict[tuple[Any, ...], Any] = {}
+        self._kept = 0
+
+    def keep(self, value: Any) -> Any:
+        """The value, or one that was kept before and is the same. Raises TooLargeError when too much is kept."""
+        kind = type(value)
+        if kind is dict:
+            for key, below in value.items():
+                if type(below) in _COLLECTIONS:
+                    value[key] = self.keep(below)
+            marks = (kind, *value, *map(_mark, value.values())) if len(value) <= _MOST_ALIKE else ()
+        elif kind is list:
+            for index, below in enumerate(value):
+                if type(below) in _COLLECTIONS:
+                    value[index] = self.keep(below)
+            marks = (kind, *map(_mark, value)) if len(value) <= _MOST_ALIKE else ()
+        else:
+            return value
+        if marks and self._shares:
+            if marks in self._known:
+                return self._known[marks]
+            if len(self._known) < _MOST_KNOWN:
+                self._known[marks] = value
+        self._kept += 1 + len(value) * (2 if kind is dict else 1)
+        if self._kept > _MOST_KEPT:
+            raise TooLargeError
+        return value
+
+
+_COLLECTIONS = (dict, list)
+_MOST_ALIKE, _MOST_KNOWN = 32, 20_000
+
+
+def _mark(value: Any) -> Any:
+    """What tells a value in a collection from others: 1 is not true, and collections are known by what has been kept of them."""
+    kind = type(value)
+    return value if kind is str else (kind, id(value)) if kind in _COLLECTIONS else (kind, value)
 
 
 def _frame(raw_bytes: bytes, start: int, end: int, index: int, line: int) -> Document:
@@ -208,6 +258,8 @@ def _read_json(raw_bytes: bytes, index: int, line: int) -> Document | None:
     """A List in JSON, cut where Python's reader of JSON says that an item ends."""
     from json import JSONDecoder
 
+    if most_nodes(raw_bytes) > _MOST_NODES:
+        return None
     text = raw_bytes.decode("utf-8")
     header = _JSON_ITEMS.match(text)
     if header is None or "\\ud" in text or "\\uD" in text:
@@ -215,6 +267,7 @@ def _read_json(raw_bytes: bytes, index: int, line: int) -> Document | None:
     decoder = JSONDecoder(object_pairs_hook=_object, parse_float=_number, parse_int=_number, parse_constant=_refused)
     data: list[Any] = []
     items: list[Item] = []
+    keeper = _Keeper(raw_bytes)
     position, at, column, offset, measured = header.end(), 0, 0, 0, 0
     while True:
         value, stop = decoder.raw_decode(text, position)
@@ -231,7 +284,7 @@ def _read_json(raw_bytes: bytes, index: int, line: int) -> Document | None:
         column = stop - text.rfind("\n", position, stop) - 1 if breaks else column + stop - position
         at += breaks
         measured = stop
-        data.append(value)
+        data.append(keeper.keep(value))
         position = _blank(text, stop)
         if text[position : position + 1] == "]":
             break
