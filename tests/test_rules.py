@@ -9,8 +9,12 @@ import pytest
 
 import rule_pages
 from afflint import rules
+from afflint.checks.match import Target
 from afflint.engine import Settings
 from afflint.findings import Finding
+from afflint.kube.constraints import NONE
+from afflint.kube.manifests import Workload, manifests_in
+from afflint.reading.documents import read, split
 from edited import edited
 from linting import findings_of
 from rule_pages import Example
@@ -175,3 +179,16 @@ def test_examples_that_cannot_be_understood_say_so(text: str, message: str) -> N
     with pytest.raises(ValueError) as raised:
         example_of(text).expected()
     assert str(raised.value) == message
+
+
+def test_checks_of_constraints_say_nothing_about_workloads_without_any() -> None:
+    """They are not asked about these: the registry says so, and this holds it to that."""
+    asked = [(each.name, each.check()) for each in rules.bound(rules.rules()) if each.subject == "constrained"]
+    unconstrained = 0
+    for example in EXAMPLES:
+        for index, (piece, line, _) in enumerate(split(example.text.encode())):
+            for manifest in manifests_in(read(piece, index, line)):
+                if isinstance(manifest, Workload) and manifest.constraints is NONE:
+                    unconstrained += 1
+                    assert [name for name, check in asked for _ in check(manifest, Target())] == [], example
+    assert unconstrained > 20

@@ -21,10 +21,11 @@ from afflint.kube.manifests import Manifest, Workload
 if TYPE_CHECKING:
     from afflint.inventory.cluster_view import ClusterView
 
-Subject = Literal["manifest", "constrained", "mismatched", "fleet", "nodes", "run"]
+Subject = Literal["manifest", "workload", "constrained", "mismatched", "fleet", "nodes", "run"]
 """What a rule applies to, which is when its check may run:
 
 - ``manifest``: every object that afflint reads;
+- ``workload``: objects that make pods, once for each of their templates;
 - ``constrained``: workloads with affinity, nodeSelector, tolerations or spread constraints;
 - ``mismatched``: objects with a field that does not fit its type;
 - ``fleet``: all objects of the run together;
@@ -33,6 +34,7 @@ Subject = Literal["manifest", "constrained", "mismatched", "fleet", "nodes", "ru
 """
 
 ManifestCheck = Callable[[Manifest, Target], Iterator[Match]]
+WorkloadCheck = Callable[[Workload, Target], Iterator[Match]]
 NodeCheck = Callable[[Fleet, "ClusterView", Target], Iterator[FleetMatch]]
 FleetCheck = Callable[[Fleet, Target], Iterator[FleetMatch]]
 
@@ -50,12 +52,14 @@ _MANIFEST: dict[str, ManifestCheck] = {
     "job-selector": controllers.job_selector,
     "invalid-replicas": controllers.invalid_replicas,
     "invalid-scheduling-field": controllers.invalid_scheduling_field,
+    "deprecated-kubevirt-api": kubevirt.deprecated_kubevirt_api,
+}
+_WORKLOAD: dict[str, WorkloadCheck] = {
     "reserved-label": kubevirt.reserved_label,
     "pinned-node": affinity_checks.pinned_node,
-    "deprecated-kubevirt-api": kubevirt.deprecated_kubevirt_api,
     "misplaced-descheduler-annotation": kubevirt.misplaced_descheduler_annotation,
 }
-_CONSTRAINED: dict[str, ManifestCheck] = {
+_CONSTRAINED: dict[str, WorkloadCheck] = {
     "missing-term-wrapper": fields.missing_term_wrapper,
     "invalid-namespace-name": labels.invalid_namespace_name,
     "weight-out-of-range": affinity.weight_out_of_range,
@@ -125,6 +129,7 @@ _RUN = ("unreadable-manifest", "duplicate-key", "unused-suppression", "invalid-s
 
 REGISTRY: dict[Subject, Mapping[str, Any]] = {
     "manifest": _MANIFEST,
+    "workload": _WORKLOAD,
     "constrained": _CONSTRAINED,
     "mismatched": _MISMATCHED,
     "fleet": _FLEET,
@@ -312,16 +317,18 @@ class Dispatch:
 
     def __init__(self, bound_rules: Iterable[BoundRule], target: Target) -> None:
         self._target = target
-        by_subject: dict[Subject, list[tuple[str, ManifestCheck]]] = {"manifest": [], "constrained": [], "mismatched": []}
+        by_subject: dict[Subject, list[tuple[str, Callable[..., Iterator[Match]]]]] = {}
         for each in bound_rules:
-            if each.subject in by_subject:
-                by_subject[each.subject].append((each.name, each.check()))
-        self._always = tuple(by_subject["manifest"])
-        self._constrained = (*self._always, *by_subject["constrained"])
-        self._on_mismatch = tuple(by_subject["mismatched"])
+            if each.subject in ("manifest", "workload", "constrained", "mismatched"):
+                by_subject.setdefault(each.subject, []).append((each.name, each.check()))
+        self._manifest = tuple(by_subject.get("manifest", ()))
+        self._workload = (*self._manifest, *by_subject.get("workload", ()))
+        self._constrained = (*self._workload, *by_subject.get("constrained", ()))
+        self._on_mismatch = tuple(by_subject.get("mismatched", ()))
 
-    def of(self, manifest: Manifest) -> tuple[tuple[str, ManifestCheck], ...]:
+    def of(self, manifest: Manifest) -> tuple[tuple[str, Callable[..., Iterator[Match]]], ...]:
         """The checks of a manifest with their rules' names."""
-        constrained = isinstance(manifest, Workload) and manifest.constraints is not NONE
-        checks = self._constrained if constrained else self._always
+        checks = self._manifest
+        if isinstance(manifest, Workload):
+            checks = self._workload if manifest.constraints is NONE else self._constrained
         return checks + self._on_mismatch if mismatches_of(manifest, self._target) else checks

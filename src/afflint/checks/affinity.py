@@ -21,17 +21,15 @@ from afflint.kube import node_labels
 from afflint.kube.constraints import NodeTerm, items
 from afflint.kube.label_places import PREFERRED_NODE_AFFINITY, REQUIRED_NODE_AFFINITY, SPREAD, LabelPlace, topology_keys
 from afflint.kube.label_syntax import is_value
-from afflint.kube.manifests import Manifest, Workload
+from afflint.kube.manifests import Workload
 from afflint.kube.pinning import pinned_host
 from afflint.kube.placeholders import is_placeholder
 from afflint.kube.selectors import Requirement, Selector, both, conflict, implies, parse_int64, parse_label_selector
 from afflint.wording import listing, quoted
 
 
-def contradictory_requirements(manifest: Manifest, _target: Target) -> Iterator[Match]:
+def contradictory_requirements(manifest: Workload, _target: Target) -> Iterator[Match]:
     """Required terms that no node can satisfy, alone or together with the nodeSelector."""
-    if not isinstance(manifest, Workload):
-        return
     # A term that cannot be read yet, or that the cluster refuses, may be the one that matches.
     required = [each for each in node_selections(manifest) if each.term.required and each.parsed is not None]
     if not required:
@@ -67,10 +65,8 @@ def _clash_path(term: NodeTerm, parsed: Selector, clash: tuple[Requirement, ...]
     return (*term.path, *places[-1]) if places else term.path
 
 
-def never_matching_comparison(manifest: Manifest, _target: Target) -> Iterator[Match]:
+def never_matching_comparison(manifest: Workload, _target: Target) -> Iterator[Match]:
     """Gt and Lt with an operand that is no whole number: accepted, and then no node matches."""
-    if not isinstance(manifest, Workload):
-        return
     for term in manifest.constraints.node_terms:
         for expression in items(term.data, "matchExpressions", term.path):
             operator, values = expression.data.get("operator"), expression.data.get("values")
@@ -92,10 +88,8 @@ def _result(term: NodeTerm) -> str:
     return "the term matches no node" if term.required else "the scheduler cannot read the preference, and places the pod nowhere"
 
 
-def unparsable_preference(manifest: Manifest, _target: Target) -> Iterator[Match]:
+def unparsable_preference(manifest: Workload, _target: Target) -> Iterator[Match]:
     """Values in a preferred node term that are no label values: never checked, and the scheduler fails on the pod."""
-    if not isinstance(manifest, Workload):
-        return
     for term in manifest.constraints.node_terms:
         if term.required:
             continue
@@ -108,7 +102,7 @@ def unparsable_preference(manifest: Manifest, _target: Target) -> Iterator[Match
                     yield Match((*expression.path, "values", index), f"{quoted(value)} is no label value: {_result(term)}")
 
 
-def empty_term(manifest: Manifest, _target: Target) -> Iterator[Match]:
+def empty_term(manifest: Workload, _target: Target) -> Iterator[Match]:
     """Node selector terms without requirements, which match no node."""
     selections = node_selections(manifest)
     required = [each for each in selections if each.term.required]
@@ -124,9 +118,9 @@ def empty_term(manifest: Manifest, _target: Target) -> Iterator[Match]:
         yield Match(each.term.path, message)
 
 
-def redundant_term(manifest: Manifest, _target: Target) -> Iterator[Match]:
+def redundant_term(manifest: Workload, _target: Target) -> Iterator[Match]:
     """Terms that another makes superfluous, and preferences for what is required, or impossible, anyway."""
-    if not isinstance(manifest, Workload) or manifest.from_cluster:
+    if manifest.from_cluster:
         return
     # A term that nothing satisfies is contradictory-requirements' affair.
     readable = [(each.term, each.parsed) for each in node_selections(manifest) if isinstance(each.parsed, Selector)]
@@ -182,7 +176,7 @@ def _repeated_pod_terms(workload: Workload) -> Iterator[Match]:
                 yield Match(term.path, f"this term is the same as term {first} of the list", "Remove it, or say what it was to be.")
 
 
-def deprecated_node_label(manifest: Manifest, _target: Target) -> Iterator[Match]:
+def deprecated_node_label(manifest: Workload, _target: Target) -> Iterator[Match]:
     """Deprecated node labels wherever a node label may stand."""
     places = node_label_places(manifest)
     for place in places:
@@ -219,7 +213,7 @@ def _has_sibling(place: LabelPlace, key: str, places: tuple[LabelPlace, ...]) ->
     return any(each.group == place.group and each.key == key for each in places)
 
 
-def unknown_node_label(manifest: Manifest, _target: Target) -> Iterator[Match]:
+def unknown_node_label(manifest: Workload, _target: Target) -> Iterator[Match]:
     """Keys in reserved domains that nobody sets."""
     places = node_label_places(manifest)
     for place in places:
@@ -241,10 +235,8 @@ def _effect(place: LabelPlace) -> str:
     return "this term matches no node" if place.what == REQUIRED_NODE_AFFINITY else "the pods can go nowhere"
 
 
-def unlikely_topology_key(manifest: Manifest, _target: Target) -> Iterator[Match]:
+def unlikely_topology_key(manifest: Workload, _target: Target) -> Iterator[Match]:
     """Topology keys whose values do not tell failure domains apart."""
-    if not isinstance(manifest, Workload):
-        return
     for place in topology_keys(manifest.constraints):
         if place.key.startswith(_ROLES) and place.required and place.what in _HOLDS_TO_KEY:
             continue  # It holds the pods to nodes that have the label at all, as OpenShift does with its own.
@@ -267,9 +259,9 @@ def _keys_asked(workload: Workload, place: LabelPlace) -> set[str]:
     return {requirement.key for requirement in parsed.requirements} if isinstance(parsed, Selector) else set()
 
 
-def pinned_node(manifest: Manifest, _target: Target) -> Iterator[Match]:
+def pinned_node(manifest: Workload, _target: Target) -> Iterator[Match]:
     """Templates that name their node, past the scheduler, and replicas that are all required to run on one host."""
-    if not isinstance(manifest, Workload) or manifest.from_cluster:
+    if manifest.from_cluster:
         return
     name = manifest.pod.get("nodeName")
     if type(name) is str and name and not is_placeholder(name) and manifest.kind.name not in _MAY_NAME_NODES and not manifest.kind.kubevirt:
@@ -287,11 +279,10 @@ def pinned_node(manifest: Manifest, _target: Target) -> Iterator[Match]:
 _MAY_NAME_NODES = ("Pod", "PodTemplate")
 
 
-def hard_anti_affinity_topology(manifest: Manifest, _target: Target) -> Iterator[Match]:
+def hard_anti_affinity_topology(manifest: Workload, _target: Target) -> Iterator[Match]:
     """Required anti-affinity over anything but the hostname, where the admission plugin of that name forbids it."""
-    if isinstance(manifest, Workload):
-        for term in manifest.constraints.pod_terms:
-            key = term.data.get("topologyKey")
-            if term.anti and term.required and type(key) is str and key and key != node_labels.HOSTNAME:
-                message = f"LimitPodHardAntiAffinityTopology refuses pods with required podAntiAffinity over {quoted(key)}"
-                yield Match((*term.path, "topologyKey"), message)
+    for term in manifest.constraints.pod_terms:
+        key = term.data.get("topologyKey")
+        if term.anti and term.required and type(key) is str and key and key != node_labels.HOSTNAME:
+            message = f"LimitPodHardAntiAffinityTopology refuses pods with required podAntiAffinity over {quoted(key)}"
+            yield Match((*term.path, "topologyKey"), message)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from afflint.findings import Path
 from afflint.kube.constraints import NodeTerm
 from afflint.kube.label_places import LabelPlace, label_places
-from afflint.kube.manifests import Manifest, Workload
+from afflint.kube.manifests import Workload
 from afflint.kube.placeholders import is_placeholder
 from afflint.kube.selectors import (
     Malformed,
@@ -30,10 +30,8 @@ class NodeSelection(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def node_selections(manifest: Manifest) -> tuple[NodeSelection, ...]:
+def node_selections(manifest: Workload) -> tuple[NodeSelection, ...]:
     """The node selector terms of a workload, required and preferred."""
-    if not isinstance(manifest, Workload):
-        return ()
     return tuple(NodeSelection(term, parse_node_term(term.data)) for term in manifest.constraints.node_terms)
 
 
@@ -73,6 +71,6 @@ def has_placeholder(selector: Selector) -> bool:
 
 
 @lru_cache(maxsize=1)
-def node_label_places(manifest: Manifest) -> tuple[LabelPlace, ...]:
+def node_label_places(manifest: Workload) -> tuple[LabelPlace, ...]:
     """Everywhere in the constraints of a workload that a node label stands."""
-    return tuple(label_places(manifest.constraints)) if isinstance(manifest, Workload) else ()
+    return tuple(label_places(manifest.constraints))

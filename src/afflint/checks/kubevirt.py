@@ -36,10 +36,8 @@ def deprecated_kubevirt_api(manifest: Manifest, _target: Target) -> Iterator[Mat
         yield Match(path, message, edits=(Replace(path, "kubevirt.io/v1"),))
 
 
-def misplaced_descheduler_annotation(manifest: Manifest, _target: Target) -> Iterator[Match]:
+def misplaced_descheduler_annotation(manifest: Workload, _target: Target) -> Iterator[Match]:
     """The descheduler's annotations on the object instead of its template, or with a value that is taken to matter."""
-    if not isinstance(manifest, Workload):
-        return
     home = (*manifest.template_path, "metadata", "annotations")
     on_template = _annotations(manifest.template)
     for path, above in _annotations_above(manifest):
@@ -63,9 +61,9 @@ def _annotations_above(workload: Workload) -> Iterator[tuple[Path, dict[str, Any
         yield (*workload.base, "spec", "virtualMachineTemplate", "metadata", "annotations"), _annotations(virtual_machine)
 
 
-def reserved_label(manifest: Manifest, _target: Target) -> Iterator[Match]:
+def reserved_label(manifest: Workload, _target: Target) -> Iterator[Match]:
     """Template labels that virt-controller overwrites on the pod."""
-    if not isinstance(manifest, Workload) or not manifest.kind.kubevirt or manifest.from_cluster:
+    if not manifest.kind.kubevirt or manifest.from_cluster:
         return
     path = (*manifest.template_path, "metadata", "labels")
     own = manifest.template_labels

@@ -11,7 +11,7 @@ from afflint.edits import Insert, SymbolicEdit
 from afflint.findings import Path, Severity, Site, field_of
 from afflint.fleet.facts import SPREAD, Pods, Reach
 from afflint.fleet.index import Fleet, may_mean
-from afflint.kube.manifests import Manifest, Workload
+from afflint.kube.manifests import Workload
 from afflint.kube.placeholders import is_placeholder
 from afflint.kube.selectors import Selector, conflict, parse_label_selector
 from afflint.wording import listing, quoted
@@ -27,10 +27,8 @@ _MOST_RELATED, _LOOKED_AT = 3, 50
 _MOST_COPIED = 10
 
 
-def selector_matches_nothing(manifest: Manifest, _target: Target) -> Iterator[Match]:
+def selector_matches_nothing(manifest: Workload, _target: Target) -> Iterator[Match]:
     """Pod terms and spread constraints without a labelSelector, which match no pod at all."""
-    if not isinstance(manifest, Workload):
-        return
     for term in manifest.constraints.pod_terms:
         if _lacks_selector(term.data):
             yield Match((*term.path, "labelSelector"), f"this {term.name} has no labelSelector, so it matches no pod")
@@ -54,10 +52,8 @@ _KNOWN_BESIDE = frozenset(
 )  # fmt: skip
 
 
-def selector_matches_everything(manifest: Manifest, _target: Target) -> Iterator[Match]:
+def selector_matches_everything(manifest: Workload, _target: Target) -> Iterator[Match]:
     """Empty selectors: in required anti-affinity against every pod of the namespace, in a spread constraint counting none."""
-    if not isinstance(manifest, Workload):
-        return
     for term in manifest.constraints.pod_terms:
         if term.anti and term.required and _is_empty(term.data):
             reach = "its namespaces" if term.data.get("namespaces") or term.data.get("namespaceSelector") is not None else "the namespace"
@@ -83,10 +79,8 @@ def _is_empty(data: dict[str, Any]) -> bool:
     )
 
 
-def contradictory_selector(manifest: Manifest, _target: Target) -> Iterator[Match]:
+def contradictory_selector(manifest: Workload, _target: Target) -> Iterator[Match]:
     """Label selectors that no label set can satisfy."""
-    if not isinstance(manifest, Workload):
-        return
     for selector in manifest.constraints.selectors:
         parsed = parse_label_selector(selector.data)
         if not isinstance(parsed, Selector) or len(parsed.requirements) < 2:

@@ -10,15 +10,15 @@ from afflint.controllers.labels import PodLabels, added_to
 from afflint.findings import Path
 from afflint.fleet.facts import labels_known, pod_selector
 from afflint.kube.constraints import Item
-from afflint.kube.manifests import Manifest, Workload
+from afflint.kube.manifests import Workload
 from afflint.kube.placeholders import is_placeholder
 from afflint.kube.selectors import Requirement, Selector
 from afflint.wording import nearest, quoted
 
 
-def spread_misses_itself(manifest: Manifest, _target: Target) -> Iterator[Match]:
+def spread_misses_itself(manifest: Workload, _target: Target) -> Iterator[Match]:
     """Spread constraints whose selector does not match the pods that carry them: their own replicas are never counted."""
-    if not isinstance(manifest, Workload) or not manifest.constraints.spreads or not manifest.template_labels:
+    if not manifest.constraints.spreads or not manifest.template_labels:
         return
     known = labels_known(manifest, manifest.partial)
     labels, added = manifest.template_labels, added_to(manifest)

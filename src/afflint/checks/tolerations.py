@@ -8,7 +8,7 @@ from afflint.checks.match import Match, Target
 from afflint.edits import Replace
 from afflint.findings import Path
 from afflint.kube.constraints import Item
-from afflint.kube.manifests import Manifest, Workload
+from afflint.kube.manifests import Workload
 from afflint.kube.node_labels import CONTROL_PLANE, MASTER
 from afflint.kube.selectors import Requirement, Selector, parse_node_term
 from afflint.kube.taints import Taint, Toleration, implies, tolerated
@@ -25,9 +25,9 @@ def _parsed(workload: Workload) -> list[tuple[Item, Toleration]]:
     return found
 
 
-def legacy_control_plane_toleration(manifest: Manifest, _target: Target) -> Iterator[Match]:
+def legacy_control_plane_toleration(manifest: Workload, _target: Target) -> Iterator[Match]:
     """Tolerations of the old master taint without the one for control-plane."""
-    if not isinstance(manifest, Workload) or not manifest.constraints.tolerations:
+    if not manifest.constraints.tolerations:
         return
     parsed = _parsed(manifest)
     if any(toleration.key.startswith("node-role.kubernetes.io/control") for _, toleration in parsed):
@@ -42,9 +42,9 @@ def legacy_control_plane_toleration(manifest: Manifest, _target: Target) -> Iter
             yield Match(path, message, edits=(Replace(path, CONTROL_PLANE),))
 
 
-def untolerated_control_plane(manifest: Manifest, _target: Target) -> Iterator[Match]:
+def untolerated_control_plane(manifest: Workload, _target: Target) -> Iterator[Match]:
     """Node constraints that ask for control-plane nodes, without a toleration for the taint these carry."""
-    if not isinstance(manifest, Workload) or manifest.partial or type(manifest.pod.get("nodeName")) is str:
+    if manifest.partial or type(manifest.pod.get("nodeName")) is str:
         return
     asked = _asks_for_control_plane(manifest)
     if asked is None:
@@ -84,18 +84,18 @@ def _is_control_plane(requirement: Requirement) -> bool:
     return asks and requirement.key in (CONTROL_PLANE, MASTER)
 
 
-def tolerates_everything(manifest: Manifest, _target: Target) -> Iterator[Match]:
+def tolerates_everything(manifest: Workload, _target: Target) -> Iterator[Match]:
     """A toleration of every taint, on pods that are not there to run on every node."""
-    if isinstance(manifest, Workload) and manifest.kind.name not in ("DaemonSet", "Pod"):
+    if manifest.kind.name not in ("DaemonSet", "Pod"):
         for item, toleration in _parsed(manifest):
             if toleration == Toleration(operator="Exists"):
                 message = "this tolerates every taint: cordoned nodes, control planes, and nodes that are about to go"
                 yield Match((*item.path, "operator"), message)
 
 
-def shadowed_toleration(manifest: Manifest, _target: Target) -> Iterator[Match]:
+def shadowed_toleration(manifest: Workload, _target: Target) -> Iterator[Match]:
     """Tolerations that another one of the same pod makes superfluous."""
-    if not isinstance(manifest, Workload) or len(manifest.constraints.tolerations) < 2 or manifest.from_cluster:
+    if len(manifest.constraints.tolerations) < 2 or manifest.from_cluster:
         return  # Controllers of a cluster add tolerations without looking at those that are there.
     parsed = _parsed(manifest)
     for index, (item, toleration) in enumerate(parsed[:_MOST]):
@@ -112,9 +112,9 @@ def shadowed_toleration(manifest: Manifest, _target: Target) -> Iterator[Match]:
 _MOST = 100
 
 
-def toleration_without_attraction(manifest: Manifest, _target: Target) -> Iterator[Match]:
+def toleration_without_attraction(manifest: Workload, _target: Target) -> Iterator[Match]:
     """Tolerations of dedicated nodes by pods that nothing sends there. Off by default: tolerating is not choosing."""
-    if not isinstance(manifest, Workload) or manifest.kind.name == "DaemonSet":
+    if manifest.kind.name == "DaemonSet":
         return
     constraints = manifest.constraints
     if constraints.node_selector or constraints.node_terms:
