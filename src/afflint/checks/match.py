@@ -1,5 +1,6 @@
 """What a check yields, and what it is told about the cluster that the manifests are meant for."""
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from afflint.edits import SymbolicEdit
@@ -31,7 +32,8 @@ class Place(NamedTuple):
     message: str
 
 
-class Match(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Match:
     """One defect. ``path`` is the offending node; with ``key`` its key is shown instead of its value.
 
     ``field`` is the path as the API server names it, where that is not ``path``. ``help`` overrides the rule's remedy.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from afflint.findings import Path
 from afflint.kube.constraints import Constraints, items
@@ -13,7 +13,8 @@ REQUIRED_NODE_AFFINITY, PREFERRED_NODE_AFFINITY = "required node affinity", "pre
 SPREAD = "spread constraint"
 
 
-class LabelPlace(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class LabelPlace:
     """A place where the key of a node label stands. ``key_of_map``: it is the key of a map, not a value.
 
     ``what`` says in words what it is there for, ``group`` is the path of the term or map that it belongs to, ``operator`` that of a

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from afflint.controllers import replicas
@@ -17,7 +18,8 @@ Identity = tuple[str, str]
 """Namespace and name of a pod."""
 
 
-class Inventory(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Inventory:
     """The objects that a cluster consists of, as parsed. ``pods`` are those that run already, ``classes`` nodes without objects.
 
     With ``resources`` pods go only where there is room for what they request.

@@ -1,6 +1,7 @@
 """The report formats: findings in, chunks of text out. A format's module is imported only when that format is asked for."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from afflint.findings import FileId, Finding, Severity
@@ -32,7 +33,8 @@ class Summary(NamedTuple):
     unread: int
 
 
-class Report(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Report:
     """Everything a format may print.
 
     ``findings`` are sorted and rid of the suppressed ones. ``rules`` is called only by formats that print rule metadata.
