@@ -64,7 +64,7 @@ class Reduction:
             return
         from afflint.inventory.cluster_view import ClusterView
 
-        view = ClusterView(nodes, fleet, self._settings.host_key, self._names.__getitem__)
+        view = ClusterView(nodes, fleet, self._settings.host_key, self._names.__getitem__, target.version)
         for rule in self._settings.rules:
             if rule.subject == "nodes":
                 yield from ((rule.name, match) for match in rule.check()(fleet, view, target))

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from afflint.placement import Cluster
+from afflint.placement.rejections import Rejections
 from cluster_objects import HOST, expression, node, node_terms, pod
 
 CORDON_KEY = "node.kubernetes.io/unschedulable"
@@ -50,6 +51,56 @@ class TestCordonsAndNames:
         ]
         assert reasons(nodes, nodeSelector={"disk": "ssd"}) == {"n1": "NodeUnschedulable", "n2": "TaintToleration", "n3": "NodeAffinity"}
         assert reasons(nodes, nodeName="n3")["n2"] == "NodeName"
+
+
+class TestNodeNameByVersion:
+    """Since 1.37 the plugin NodeName comes first, and leaves out all other nodes before any filter runs."""
+
+    nodes = (node("busy", cordoned=True), node("free"), node("tainted", taints=["k:NoSchedule"]))
+
+    def reasons(self, version: tuple[int, int], **spec: Any) -> dict[str, str]:
+        verdict = Cluster(nodes=self.nodes, version=version).evaluate(pod(**spec))
+        assert verdict.feasible == {each: each not in verdict.reason for each in ("busy", "free", "tainted")}
+        return verdict.reason
+
+    def test_a_cordoned_node_that_is_not_the_one(self) -> None:
+        assert self.reasons((1, 36), nodeName="free") == {"busy": "NodeUnschedulable", "tainted": "NodeName"}
+        assert self.reasons((1, 37), nodeName="free") == {"busy": "NodeName", "tainted": "NodeName"}
+
+    def test_the_one_itself_is_held_to_everything_else(self) -> None:
+        assert self.reasons((1, 37), nodeName="busy")["busy"] == "NodeUnschedulable"
+        assert self.reasons((1, 37), nodeName="tainted")["tainted"] == "TaintToleration"
+
+    def test_a_cluster_keeps_its_version(self) -> None:
+        cluster = Cluster(nodes=self.nodes, version=(1, 37))
+        for other in (cluster.copy(), cluster.without(["tainted"])):
+            assert other.evaluate(pod(nodeName="free")).reason["busy"] == "NodeName"
+
+    def test_terms_that_name_nodes_too(self) -> None:
+        both = node_affinity_to("free", "busy")
+        assert self.reasons((1, 36), nodeName="free", affinity=both) == {"busy": "NodeUnschedulable", "tainted": "NodeAffinity"}
+        assert self.reasons((1, 37), nodeName="free", affinity=both) == dict.fromkeys(("busy", "tainted"), "NodeAffinity+NodeName")
+
+    def test_terms_that_name_other_nodes(self) -> None:
+        """PreFilter finds no node at all, and blames no plugin."""
+        other = node_affinity_to("tainted")
+        assert self.reasons((1, 37), nodeName="free", affinity=other) == dict.fromkeys(("busy", "free", "tainted"), "")
+
+    def test_in_words(self) -> None:
+        cluster = Cluster(nodes=self.nodes, version=(1, 37))
+        asked = cluster.read(pod(nodeName="free", affinity=node_affinity_to("tainted")))
+        phrases = Rejections(cluster, asked).phrases(cluster.evaluate(asked).reason)
+        assert {name: phrase.one for name, phrase in phrases.items()} == {
+            "busy": "not the node that spec.nodeName names",
+            "free": "not one of the nodes that its node affinity names",
+            "tainted": "not the node that spec.nodeName names",
+        }
+
+
+def node_affinity_to(*names: str) -> dict[str, Any]:
+    """Node affinity that requires one of these nodes by name: a term for each."""
+    terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]}]} for name in names]
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
 
 
 class TestTaints:

@@ -20,6 +20,7 @@ from afflint.kube.taints import first_untolerated
 from afflint.placement.arrangement import Arrangement, arrange
 from afflint.placement.failures import Failure
 from afflint.placement.survey import Survey
+from afflint.scheduler.node_fit import SCHEDULER
 from afflint.wording import listing
 
 MOST_NAMED = 4
@@ -37,9 +38,16 @@ class Part(NamedTuple):
 class ClusterView:
     """Computed as it is asked for: a run without placement rules never schedules anything."""
 
-    def __init__(self, nodes: Sequence[NodeFact], fleet: Fleet, host_key: str, name_of: Callable[[FileId], str] = str) -> None:
+    def __init__(
+        self,
+        nodes: Sequence[NodeFact],
+        fleet: Fleet,
+        host_key: str,
+        name_of: Callable[[FileId], str] = str,
+        version: tuple[int, int] = SCHEDULER,
+    ) -> None:
         self.host_key = host_key
-        self.stage: Stage = set_stage(nodes, fleet, fleet.pods, name_of=name_of)
+        self.stage: Stage = set_stage(nodes, fleet, fleet.pods, name_of=name_of, version=version)
         self.nodes = self.stage.nodes
         self._by_name = {node.name: node for node in self.nodes}
 

@@ -15,6 +15,7 @@ from afflint.inventory.node_files import KUBELET_LABELS, NodeFact, texts, with_k
 from afflint.inventory.unsettled import unsettled
 from afflint.placement.arrangement import Inventory
 from afflint.scheduler.namespaces import Namespace, named_only
+from afflint.scheduler.node_fit import SCHEDULER
 
 
 class Stage(NamedTuple):
@@ -38,11 +39,12 @@ def set_stage(
     running: Sequence[Mapping[str, object]] = (),
     *,
     resources: bool = False,
+    version: tuple[int, int] = SCHEDULER,
     name_of: Callable[[FileId], str] = str,
 ) -> Stage:
     """The stage for some workloads of a fleet, with what else its manifests tell of the cluster.
 
-    ``running`` are pods as parsed, and ``name_of`` tells the names of files.
+    ``running`` are pods as parsed, ``version`` is that of the cluster, and ``name_of`` tells the names of files.
 
     Of objects that a cluster would take for one and the same only the first counts, for overlays repeat what they change.
     """
@@ -71,7 +73,7 @@ def set_stage(
         for key, maker in makers.items()
     ]
     inventory = Inventory(
-        [fact.node for fact in labelled], running, _namespaces(fleet, noted, running), fleet.services, resources=resources
+        [fact.node for fact in labelled], running, _namespaces(fleet, noted, running), fleet.services, resources=resources, version=version
     )
     left_open = frozenset(key for key, pods in sources.items() if pods.key in unknown)
     return Stage(tuple(labelled), tuple(noted), tuple(sources.values()), inventory, left_open, tuple(fleet.budgets))

@@ -12,6 +12,7 @@ from afflint.controllers.replicas import Compiled
 from afflint.controllers.running import running_pods_of
 from afflint.placement.elastic import NodeClass
 from afflint.scheduler.cluster import Cluster
+from afflint.scheduler.node_fit import SCHEDULER
 from afflint.scheduler.pods import Pod
 
 Identity = tuple[str, str]
@@ -22,7 +23,7 @@ Identity = tuple[str, str]
 class Inventory:
     """The objects that a cluster consists of, as parsed. ``pods`` are those that run already, ``classes`` nodes without objects.
 
-    With ``resources`` pods go only where there is room for what they request.
+    With ``resources`` pods go only where there is room for what they request. ``version`` is that of the cluster.
     """
 
     nodes: Sequence[object]
@@ -34,6 +35,7 @@ class Inventory:
     replication_controllers: Sequence[object] = ()
     resources: bool = False
     classes: Sequence[NodeClass] = ()
+    version: tuple[int, int] = SCHEDULER
 
     def cluster(self, makers: Sequence[PodMaker] = ()) -> Cluster:
         """The cluster before any workload is placed; it knows the controllers of their pods. Running pods of theirs are left out."""
@@ -52,6 +54,7 @@ class Inventory:
             [*self.stateful_sets, *owners["StatefulSet"]],
             [*self.replication_controllers, *owners["ReplicationController"]],
             resources=self.resources,
+            version=self.version,
         )
 
     def replaced(self, makers: Sequence[PodMaker]) -> set[int]:

@@ -11,7 +11,7 @@ from afflint.kube.selectors import NODE_NAME, Malformed, Requirement, Selector, 
 from afflint.kube.taints import first_untolerated
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY
-from afflint.scheduler.node_fit import NODE_AFFINITY, NODE_UNSCHEDULABLE, TAINT_TOLERATION, NodeFit
+from afflint.scheduler.node_fit import BOTH_NAMES, NODE_AFFINITY, NODE_UNSCHEDULABLE, TAINT_TOLERATION, NodeFit
 from afflint.scheduler.node_fit import NODE_NAME as NODE_NAME_PLUGIN
 from afflint.scheduler.node_ports import NODE_PORTS, HostPort, clash
 from afflint.scheduler.node_resources import NODE_RESOURCES_FIT, Shortage
@@ -165,11 +165,11 @@ class Rejections:
         row = self._table.nodes[self._table.numbers[node]]
         if plugin == NODE_UNSCHEDULABLE:
             return _CORDONED
-        if plugin == NODE_NAME_PLUGIN:
+        if plugin in (NODE_NAME_PLUGIN, BOTH_NAMES) or (not plugin and node != self._pod.rules.node_name):
             return _OTHER_NODE
         if plugin == TAINT_TOLERATION:
             return self._taint(row)
-        if plugin == NODE_AFFINITY:
+        if plugin in (NODE_AFFINITY, ""):  # The one that is named, and that the terms do not name.
             return self._affinity(row)
         if plugin == NODE_PORTS:
             return self._port(row)

@@ -13,7 +13,7 @@ from afflint.scheduler.alike import NOBODY, Classes, Picked
 from afflint.scheduler.decoding import refuse
 from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY
 from afflint.scheduler.namespaces import Directory
-from afflint.scheduler.node_fit import NODE_AFFINITY, TAINT_TOLERATION, NodeFit
+from afflint.scheduler.node_fit import NODE_AFFINITY, SCHEDULER, TAINT_TOLERATION, NodeFit, names_exclude_each_other
 from afflint.scheduler.node_ports import NODE_PORTS
 from afflint.scheduler.node_resources import NODE_RESOURCES_FIT, Shortage
 from afflint.scheduler.nodes import ITSELF, Node, NodeTable, read_node
@@ -94,7 +94,7 @@ class _Filtered(NamedTuple):
     spread: list[int]
     feasible: list[int]
     everywhere: str | None = None
-    """The plugin that rejected the pod as such, before any node was looked at."""
+    """The plugin that rejected the pod as such, before any node was looked at; "" where it was none by itself."""
     error: str | None = None
 
 
@@ -110,10 +110,11 @@ class Cluster:
     Objects are taken as parsed from YAML or JSON; nodes, namespaces and services may be read already. Pods without a node, on an
     unknown node or already finished do not count.
     With ``resources`` pods have to find room: the filter NodeResourcesFit counts what they request against what nodes have.
+    ``version`` is that of the scheduler. It decides which plugin is said to reject a node for a pod with ``nodeName``, and nothing else.
     Raises InventoryError for objects that cannot be what they stand for.
     """
 
-    __slots__ = ("_classes", "_fits", "_occupancy", "_preferences", "_resources", "_table", "_tables")
+    __slots__ = ("_classes", "_fits", "_occupancy", "_preferences", "_resources", "_table", "_tables", "_version")
 
     def __init__(
         self,
@@ -126,18 +127,20 @@ class Cluster:
         replication_controllers: Iterable[object] = (),
         *,
         resources: bool = False,
+        version: tuple[int, int] = SCHEDULER,
     ) -> None:
         directory = Directory(namespaces, services, replica_sets, stateful_sets, replication_controllers)
         rows = [node if isinstance(node, Node) else read_node(node, resources=resources) for node in nodes]
-        self._start(NodeTable(rows), MatchTables(directory), resources)
+        self._start(NodeTable(rows), MatchTables(directory), resources, version)
         for pod in map(self.read, pods):
             if pod.rules.node_name in self._table.numbers and not pod.finished:
                 self._occupancy.bind(pod, self._table.numbers[pod.rules.node_name])
 
-    def _start(self, table: NodeTable, tables: MatchTables, resources: bool) -> None:
+    def _start(self, table: NodeTable, tables: MatchTables, resources: bool, version: tuple[int, int]) -> None:
         self._table = table
         self._tables = tables
         self._resources = resources
+        self._version = version
         self._occupancy = Occupancy(tables)
         self._fits: dict[NodeRules, NodeFit] = {}
         self._preferences: dict[tuple[Preference, ...], list[int]] = {}
@@ -188,7 +191,7 @@ class Cluster:
     def copy(self) -> Cluster:
         """The same cluster, in which pods can be bound without changing this one."""
         other = Cluster.__new__(Cluster)
-        other._start(self._table, self._tables, self._resources)
+        other._start(self._table, self._tables, self._resources, self._version)
         other._occupancy = self._occupancy.copy()
         other._fits, other._preferences, other._classes = self._fits, self._preferences, self._classes
         return other
@@ -198,7 +201,7 @@ class Cluster:
         lost = {self._number(name) for name in nodes}
         other = Cluster.__new__(Cluster)
         remaining = NodeTable(node for number, node in enumerate(self._table.nodes) if number not in lost)
-        other._start(remaining, self._tables, self._resources)
+        other._start(remaining, self._tables, self._resources, self._version)
         for entry in self._occupancy.bound.values():
             if entry.node not in lost:
                 other._occupancy.bind(entry.pod, other._number(self._table.names[entry.node]))
@@ -309,6 +312,8 @@ class Cluster:
         fit = self._fit(pod.rules)
         if pod.rules.named is not None and not pod.rules.named:
             return _Filtered(fit, NOBODY, [], [], [], [], everywhere=NODE_AFFINITY)
+        if names_exclude_each_other(pod.rules, self._version):
+            return _Filtered(fit, NOBODY, [], [], [], [], everywhere="")
         if topology_spread.unparsable(pod.hard_spread):
             return _Filtered(fit, NOBODY, [], [], [], [], error=f"PreFilter {POD_TOPOLOGY_SPREAD}")
         if pod.malformed_terms:
@@ -362,7 +367,7 @@ class Cluster:
         if fit is None:
             if len(self._fits) >= _REMEMBERED_FITS:
                 self._fits.clear()
-            fit = self._fits[rules] = NodeFit(rules, self._table)
+            fit = self._fits[rules] = NodeFit(rules, self._table, self._version)
         return fit
 
     def _reasons(self, filtered: _Filtered) -> list[str | None]:

@@ -11,6 +11,12 @@ NODE_UNSCHEDULABLE = "NodeUnschedulable"
 NODE_NAME = "NodeName"
 TAINT_TOLERATION = "TaintToleration"
 NODE_AFFINITY = "NodeAffinity"
+BOTH_NAMES = f"{NODE_AFFINITY}+{NODE_NAME}"
+"""What rejects a node where nodeName and the terms of node affinity both name nodes, and this is none of them."""
+SCHEDULER = (1, 36)
+"""The version of the scheduler where nobody says another. It matters only to which plugin is blamed for a pod with nodeName."""
+NAMES_FIRST = (1, 37)
+"""Since this version NodeName stands before NodeUnschedulable, and its PreFilter leaves out all other nodes."""
 
 
 class NodeFit:
@@ -21,7 +27,7 @@ class NodeFit:
 
     __slots__ = ("_domains", "_table", "candidates", "in_affinity", "rejections", "tolerated", "unpreferred")
 
-    def __init__(self, rules: NodeRules, table: NodeTable) -> None:
+    def __init__(self, rules: NodeRules, table: NodeTable, version: tuple[int, int] = SCHEDULER) -> None:
         self.in_affinity = table.matching(required_nodes(rules.node_selector, rules.terms), rules.named)
         """Whether nodeSelector and required node affinity hold."""
         tolerated = [first_untolerated(taints, rules.tolerations) is None for taints, _ in table.taint_classes]
@@ -30,7 +36,7 @@ class NodeFit:
         unpreferred = [count_unpreferred(taints, rules.tolerations) for taints, _ in table.taint_classes]
         self.unpreferred = [unpreferred[row] for row in table.taint_rows]
         """How many taints that the pod does not tolerate ask it to go elsewhere."""
-        self.rejections = _rejections(rules, table, self.tolerated, self.in_affinity)
+        self.rejections = _rejections(rules, table, self.tolerated, self.in_affinity, version)
         """The first plugin that rejects the node, None for a node that passes."""
         self.candidates = [node for node, plugin in enumerate(self.rejections) if plugin is None]
         """The numbers of the nodes that pass."""
@@ -56,14 +62,25 @@ class NodeFit:
         return self._domains[asked]
 
 
-def _rejections(rules: NodeRules, table: NodeTable, tolerated: list[bool], in_affinity: list[bool]) -> list[str | None]:
+def names_exclude_each_other(rules: NodeRules, version: tuple[int, int]) -> bool:
+    """Whether nodeName and the terms name different nodes, so that PreFilter finds none and blames no plugin."""
+    return version >= NAMES_FIRST and bool(rules.node_name) and rules.named is not None and rules.node_name not in rules.named
+
+
+def _rejections(
+    rules: NodeRules, table: NodeTable, tolerated: list[bool], in_affinity: list[bool], version: tuple[int, int]
+) -> list[str | None]:
     cordoned_out = not admits_cordoned(rules.tolerations)
+    # Nodes that are not named are left out before any filter runs.
+    named, unnamed = rules.named, NODE_AFFINITY
+    if rules.node_name and version >= NAMES_FIRST:
+        unnamed = NODE_NAME if named is None else BOTH_NAMES
+        named = frozenset((rules.node_name,)) if named is None else named & {rules.node_name}
     rejections: list[str | None] = []
     for number, node in enumerate(table.nodes):
         plugin = None
-        if rules.named is not None and node.name not in rules.named:
-            # Nodes that the terms do not name are left out before any filter runs.
-            plugin = NODE_AFFINITY
+        if named is not None and node.name not in named:
+            plugin = unnamed
         elif node.unschedulable and cordoned_out:
             plugin = NODE_UNSCHEDULABLE
         elif rules.node_name and rules.node_name != node.name:

@@ -55,7 +55,8 @@ def read_stage(
     running: list[dict[str, Any]] = [pod for source in pod_files for pod in running_pods(source, resources=resources)]
     facts = [result.facts.of_file(file, files.folder(file)) for file, result in results.items()]
     workloads = [pods for told in facts for pods in told.pods]
-    stage = set_stage(nodes, Fleet(facts), workloads, running, name_of=files.names.__getitem__, resources=resources)
+    version = settings.target.version
+    stage = set_stage(nodes, Fleet(facts), workloads, running, name_of=files.names.__getitem__, resources=resources, version=version)
     problems = [problem for file, result in results.items() for problem in _problems(files.names[file], result)]
     return Placing(stage, tuple(problems), files.names)
 
