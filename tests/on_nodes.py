@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import textwrap
 
-from afflint.checks.match import NEWEST, Target
+from afflint.checks.match import Target
 from afflint.findings import Finding
+from afflint.kube import NEWEST
 from linting import findings_of, settings_of
 
 

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import pytest
 
-from afflint.checks.match import NEWEST, Target
+from afflint.checks.match import Target
+from afflint.kube import NEWEST
 from linting import lint, places
 
 Files = dict[str, str] | str

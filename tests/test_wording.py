@@ -40,6 +40,7 @@ def test_a_value_is_shown_on_one_line(value: Any, text: str) -> None:
         ("nodeSelectors", "nodeSelector"),
         ("kye", "key"),
         ("operater", "operator"),
+        ("Opertor", "operator"),
         ("tolerations", None),
         ("", None),
     ],

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from afflint.checks.match import NEWEST, Match, Target
+from afflint.checks.match import Match, Target
 from afflint.findings import NO_OBJECT, Edit, Found, ObjectRef, Path, Span, field_of
 from afflint.fleet.facts import Fact, Facts, collected, facts_of
+from afflint.kube import NEWEST
 from afflint.kube.kinds import NAMES, Kind
 from afflint.kube.manifests import Manifest, manifests_in
 from afflint.reading import documents, triage

@@ -1,4 +1,7 @@
-"""Turns of phrase that messages share: lists of words, near misses, values cut to a readable length."""
+"""Turns of phrase that messages share: lists of words, near misses, values cut to a readable length.
+
+Here is also the one place where text out of manifests and configurations is made fit to be shown.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ from collections.abc import Iterable
 from typing import Any
 
 _LONGEST = 60
+_NEAR = 0.72
+"""Words less alike than this (in difflib's measure) are no slips of each other."""
 
 
 def quoted(value: Any) -> str:
@@ -15,11 +20,18 @@ def quoted(value: Any) -> str:
         return '`""`'
     if len(text) > _LONGEST:
         text = text[: _LONGEST - 1] + "…"
-    return f"`{text if text.isprintable() else escaped(text)}`"
+    return f"`{visible(text)}`"
 
 
-def escaped(text: str) -> str:
-    r"""The text on one line, whatever cannot be printed written as ``\n`` or ``\x1b``."""
+def visible(text: str) -> str:
+    r"""``text`` with every character that is not plainly printable written as an escape: ``\n``, ``\x1b``, ``\u202e``.
+
+    Those are the controls, bidirectional overrides, zero-width characters, line separators, odd spaces, unpaired surrogates
+    and unassigned code points: all that could move a cursor, break a line, hide, or not be encoded at all. What comes out
+    is one line that XML 1.0 can carry. A backslash stays as it is, so that Windows paths stay readable.
+    """
+    if text.isprintable():
+        return text
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
 
 
@@ -46,8 +58,12 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
             return each
     import difflib
 
-    close = difflib.get_close_matches(word, candidates, n=1, cutoff=0.72)
-    return close[0] if close else None
+    close = difflib.get_close_matches(word, candidates, n=1, cutoff=_NEAR)
+    if close:
+        return close[0]
+    by_lower = {each.lower(): each for each in candidates}
+    close = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=_NEAR)
+    return by_lower[close[0]] if close else None
 
 
 def listing(words: Iterable[str], last: str = "and") -> str:

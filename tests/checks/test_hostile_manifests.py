@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from afflint import rules
-from afflint.checks.match import NEWEST, Target
+from afflint.checks.match import Target
 from afflint.findings import Finding
+from afflint.kube import NEWEST
 from afflint.kube.constraints import PREFERRED, REQUIRED
 from linting import findings_of, settings_of
 

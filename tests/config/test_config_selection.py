@@ -79,11 +79,6 @@ def test_versions_on_the_command_line() -> None:
     ] == []
 
 
-def test_nearest_words() -> None:
-    assert config.nearest("extend_selct", config.KEYS) == "extend-select"
-    assert config.nearest("zzz", config.KEYS) is None
-
-
 MATCHES = {
     ("*.yaml",): {"a.yaml", "deploy/a.yaml", "deploy/x/b.yaml", "vendor/c.yaml"},
     ("/*.yaml",): {"a.yaml"},

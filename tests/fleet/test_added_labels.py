@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from afflint.checks.match import NEWEST, Target
+from afflint.checks.match import Target
+from afflint.kube import NEWEST
 from linting import lint, said
 
 COMPLETE = Target(NEWEST, complete=True)

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afflint.checks.match import NEWEST, Target
+from afflint.checks.match import Target
 from afflint.findings import ObjectRef, Site
 from afflint.fleet.facts import PREFERRED_ANTI_AFFINITY, REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREAD, Facts, Pods, Reach
 from afflint.fleet.index import IDENTITY, Fleet, close, covers
+from afflint.kube import NEWEST
 from afflint.kube.selectors import Requirement, Selector, holds, matches
 from afflint.near_misses import Slips, is_slip
 from afflint.rules import REGISTRY

@@ -54,8 +54,8 @@ print(*sorted(module for module in set(sys.modules) - before if "afflint" in mod
         result = subprocess.run(command, env=os.environ, capture_output=True, text=True, check=True)
         return result.stdout.strip().replace("afflint.report.", "")
 
-    assert imported("text") == "escape snippet text wording"
-    assert imported("concise") == "concise escape"
+    assert imported("text") == "snippet text wording afflint.wording"
+    assert imported("concise") == "concise afflint.wording"
     assert imported("json") == "json_array json_report json"
 
 

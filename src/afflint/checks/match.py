@@ -5,9 +5,7 @@ from typing import NamedTuple
 
 from afflint.edits import SymbolicEdit
 from afflint.findings import FileId, ObjectRef, Path, Severity, Site
-
-NEWEST = (1, 37)
-"""The newest Kubernetes version whose API these checks know."""
+from afflint.kube import NEWEST
 
 
 class Target(NamedTuple):

@@ -90,7 +90,7 @@ def colored(when: str) -> bool:
 
 def shown(text: str) -> str:
     """Text out of manifests, file names or errors, fit for a terminal."""
-    from afflint.report.escape import visible
+    from afflint.wording import visible
 
     return visible(text)
 

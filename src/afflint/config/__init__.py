@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 
 from afflint.errors import UserError
 from afflint.findings import SEVERITIES, Severity, Span, field_of
+from afflint.kube import NEWEST
+from afflint.wording import did_you_mean, nearest, visible
 
 __all__ = [
     "ALL",
@@ -30,15 +32,12 @@ __all__ = [
     "covers",
     "default",
     "describe",
-    "did_you_mean",
     "find",
     "ignores",
     "is_selected",
     "is_version",
     "load",
     "matcher",
-    "nearest",
-    "printable",
     "quoted",
     "selected",
     "unknown_name",
@@ -63,7 +62,7 @@ class Origin(NamedTuple):
     def __str__(self) -> str:
         if self.file is None:
             return self.source
-        place = f"{printable(self.file)}:{self.line}:{self.column}"
+        place = f"{visible(self.file)}:{self.line}:{self.column}"
         return place if self.source == "file" else f"{place} and {self.source}"
 
 
@@ -110,7 +109,7 @@ class Config(NamedTuple):
     extend_select: tuple[str, ...] = ()
     severity: Mapping[str, Severity] = {}  # plain dicts: a read-only view cannot be pickled
     per_file_ignores: Mapping[str, tuple[str, ...]] = {}
-    kubernetes_version: str = "1.37"
+    kubernetes_version: str = f"{NEWEST[0]}.{NEWEST[1]}"
     admission_plugins: tuple[str, ...] = ()
     feature_gates: tuple[str, ...] = ()
     workloads: tuple[Workload, ...] = ()
@@ -130,7 +129,7 @@ class ConfigProblem(NamedTuple):
     message: str
 
     def __str__(self) -> str:
-        return f"{printable(self.file)}:{self.span.line}:{self.span.column}: {self.message}"
+        return f"{visible(self.file)}:{self.span.line}:{self.span.column}: {self.message}"
 
 
 class ConfigError(UserError):
@@ -292,7 +291,7 @@ def matcher(patterns: Sequence[str]) -> Callable[[str], bool]:
 def unknown_name(name: str, rule_names: Iterable[str], categories: Iterable[str]) -> str | None:
     """What is wrong with ``name`` as the name of a rule, a category or ``all``; None when it is one."""
     known = (*rule_names, *categories, ALL)
-    return None if name in known else f"unknown rule or category {quoted(name)}{did_you_mean(name, known)}"
+    return None if name in known else f"unknown rule or category {quoted(name)}{did_you_mean(nearest(name, known))}"
 
 
 def is_version(text: str) -> bool:
@@ -301,29 +300,9 @@ def is_version(text: str) -> bool:
     return text.startswith("1.") and minor.isascii() and minor.isdigit() and len(minor) <= 2 and str(int(minor)) == minor
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that was probably meant, None when nothing is near."""
-    from difflib import get_close_matches
-
-    return next(iter(get_close_matches(word.lower().replace("_", "-"), [*known], n=1)), None)
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The end of a message about an unknown word: ``; did you mean `x`?``, or nothing."""
-    near = nearest(word, known)
-    return f"; did you mean `{near}`?" if near else ""
-
-
-def printable(text: str) -> str:
-    """``text`` with escapes for what must not reach a terminal: control characters, directional marks, odd spaces."""
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else char.encode("unicode_escape", "surrogatepass").decode("ascii") for char in text)
-
-
 def quoted(text: str) -> str:
     """``text`` as messages quote it: printable, on one line, between backticks, cut when it is long."""
-    return f"`{printable(text if len(text) <= 80 else text[:79] + '…')}`"
+    return f"`{visible(text if len(text) <= 80 else text[:79] + '…')}`"
 
 
 def describe(config: Config) -> Iterator[tuple[str, str, str]]:
@@ -333,7 +312,7 @@ def describe(config: Config) -> Iterator[tuple[str, str, str]]:
         if isinstance(value, dict) and value:
             for entry, item in value.items():
                 name = field_of((key, entry))
-                yield printable(name), _flow(item), str(config.origins.get(name, config.origins[key]))
+                yield visible(name), _flow(item), str(config.origins.get(name, config.origins[key]))
         else:
             yield key, _flow(value) if value is not None else "(the default rules)", str(config.origins[key])
 
@@ -352,4 +331,4 @@ def _flow(value: object) -> str:
         return str(value).lower() if value is not None else "null"
     text = str(value)
     plain = text.isprintable() and not any(char in text for char in ",[]{}\"'#: ") and text
-    return text if plain else '"' + printable(text).replace('"', '\\"') + '"'
+    return text if plain else '"' + visible(text).replace('"', '\\"') + '"'

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
-from afflint.config import ALL, ConfigError, ConfigProblem, Origin, Policy, Workload, did_you_mean, quoted, unknown_name
+from afflint.config import ALL, ConfigError, ConfigProblem, Origin, Policy, Workload, quoted, unknown_name
 from afflint.config.located import Fault, Lines, Located, ReadError, decode, read_bytes
 from afflint.config.mistakes import shape_faults
 from afflint.findings import Path, field_of
 from afflint.reading.globs import pattern
+from afflint.wording import did_you_mean, nearest
 
 MOST_PROBLEMS = 100
 """Of one file; whoever has more has another problem than these."""
@@ -196,7 +197,7 @@ def _name_faults(located: Located, known: tuple[str, ...], categories: tuple[str
         if name in categories or name == ALL:
             yield Fault(at, f"`{name}` is not one rule; severities are set rule by rule")
         elif name not in known:
-            yield Fault(at, f"unknown rule {quoted(name)}{did_you_mean(name, known)}")
+            yield Fault(at, f"unknown rule {quoted(name)}{did_you_mean(nearest(name, known))}")
 
 
 def _beside(file: str, path: str) -> str:

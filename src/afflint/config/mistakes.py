@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from jsonschema import Draft202012Validator
 
 from afflint import shipped
-from afflint.config import did_you_mean, nearest, printable, quoted
+from afflint.config import quoted
 from afflint.config.located import Fault, Located
 from afflint.findings import SEVERITIES, Path, field_of
+from afflint.wording import did_you_mean, nearest, visible
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
@@ -47,7 +48,7 @@ def _unknown_keys(error: ValidationError, path: Path, located: Located) -> Itera
     inside = f" in {name_of(path)}" if path else ""
     for key in _instance(error):
         if key not in known:
-            hint = did_you_mean(key, known)
+            hint = did_you_mean(nearest(key, known))
             if not hint and path:
                 hint = f"; it may have {', '.join(f'`{word}`' for word in known)}"
             yield Fault(located.key((*path, key)), f"unknown key {quoted(key)}{inside}{hint}")
@@ -77,11 +78,11 @@ def _instance(error: ValidationError) -> Mapping[str, Any]:
 def _wrong_value(error: ValidationError, path: Path, located: Located) -> str:
     value = error.instance
     if error.validator == "enum" and isinstance(value, str):
-        hint = did_you_mean(value, SEVERITIES) or f"; it is one of {', '.join(f'`{word}`' for word in SEVERITIES)}"
+        hint = did_you_mean(nearest(value, SEVERITIES)) or f"; it is one of {', '.join(f'`{word}`' for word in SEVERITIES)}"
         return f"unknown severity {quoted(value)}{hint}"
     if path == ("kubernetes-version",) and isinstance(value, float):
         number = located.source(path)
-        return f'`kubernetes-version` must be quoted: write "{printable(number)}", for as a number {printable(number)} is {value:g}'
+        return f'`kubernetes-version` must be quoted: write "{visible(number)}", for as a number {visible(number)} is {value:g}'
     return f"{name_of(path)} must be {_schema_of(error)['title']}, not {_kind(value, located.source(path))}"
 
 

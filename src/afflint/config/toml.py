@@ -6,9 +6,9 @@ import re
 import sys
 from typing import Any
 
-from afflint.config import printable
 from afflint.config.located import DEEPEST, MOST_BYTES, MOST_VALUES, Extent, Lines, Located, ReadError, stands_twice
 from afflint.findings import Path
+from afflint.wording import visible
 
 _TABLE = ("tool", "afflint")
 _MOST_PARTS = 100
@@ -85,7 +85,7 @@ def _syntax_error(text: str, message: str) -> ReadError:
     lines = Lines(text)
     match = re.fullmatch(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", message, re.DOTALL)
     if match is None:
-        return ReadError(f"not valid TOML: {printable(message)}")
+        return ReadError(f"not valid TOML: {visible(message)}")
     what, line, column = match.groups()
     at = lines.offset(int(line), int(column)) if line else len(text)
     if what.startswith(("Cannot", "Can not", "Duplicate")):
@@ -94,7 +94,7 @@ def _syntax_error(text: str, message: str) -> ReadError:
         for first, again in reversed(scanner.parts):
             if first != again:
                 return ReadError(stands_twice(text[slice(*again)], lines.number(first[0])), again)
-    return ReadError(f"not valid TOML: {printable(what[:1].lower() + what[1:])}", (at, at))
+    return ReadError(f"not valid TOML: {visible(what[:1].lower() + what[1:])}", (at, at))
 
 
 def _below(extents: dict[Path, Extent]) -> dict[Path, Extent]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from afflint.errors import UserError
@@ -12,6 +12,7 @@ from afflint.placement.plan import Loss, Move, Outcome
 from afflint.placement.rejections import Rejections, standing_pods, summary
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.pods import Pod
+from afflint.wording import nearest
 
 SHORT_KEYS = {"zone": ZONE, "region": REGION, "host": HOSTNAME, "hostname": HOSTNAME}
 """Words that stand for a label key, unless nodes carry the word itself as a label."""
@@ -44,7 +45,8 @@ def failures(cluster: Cluster, asked: str) -> list[Failure]:
         return [Failure(f"node {asked}", (asked,))]
     key, equals, value = asked.partition("=")
     if not equals:
-        raise UnknownLossError(f"no node is called {asked!r}{_nearest(asked, cluster.nodes)}")
+        close = nearest(asked, cluster.nodes)
+        raise UnknownLossError(f"no node is called {asked!r}{f'; did you mean {close!r}?' if close else ''}")
     found = [failure for failure in _domains(cluster, key) if failure.what == f"{key}={value}"]
     if not found:
         values = sorted(set(cluster.label(label_key(cluster, key)).values()))
@@ -64,13 +66,6 @@ def _domains(cluster: Cluster, word: str) -> list[Failure]:
     if not nodes_of:
         raise UnknownLossError(f"no node carries the label {label_key(cluster, word)}")
     return [Failure(f"{word}={value}", tuple(nodes_of[value])) for value in sorted(nodes_of)]
-
-
-def _nearest(word: str, known: Iterable[str]) -> str:
-    import difflib
-
-    close = difflib.get_close_matches(word, list(known), 1)
-    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def lose(arrangement: Arrangement, failure: Failure) -> Loss:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from afflint.errors import UserError
 from afflint.reading import globs
 from afflint.reading.files import read_all, read_named, read_regular
+from afflint.wording import nearest
 
 SUFFIXES = (".yaml", ".yml", ".json")
 STDIN = "-"
@@ -142,14 +143,12 @@ def _children(folder: str, part: str) -> list[str]:
 
 
 def _similar(path: str) -> str:
-    import difflib
-
     folder, name = os.path.split(path)
     try:
-        close = difflib.get_close_matches(name, os.listdir(folder or "."), n=1)
+        close = nearest(name, os.listdir(folder or "."))
     except OSError:
         return ""
-    return f"; did you mean {os.path.join(folder, close[0])!r}?" if close else ""
+    return f"; did you mean {os.path.join(folder, close)!r}?" if close else ""
 
 
 def named(path: str) -> Source:

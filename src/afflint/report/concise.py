@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from afflint.report import Report
-from afflint.report.escape import visible
+from afflint.wording import visible
 
 
 def render(report: Report) -> Iterator[str]:

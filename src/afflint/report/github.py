@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from afflint.findings import Finding, Severity, Span
 from afflint.report import Report
-from afflint.report.escape import visible
+from afflint.wording import visible
 
 _COMMANDS: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "notice"}
 

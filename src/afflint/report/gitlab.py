@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from afflint.findings import Finding, Severity
 from afflint.report import Report
-from afflint.report.escape import visible
 from afflint.report.fingerprints import fingerprints
 from afflint.report.json_array import array
 from afflint.report.places import slashed
+from afflint.wording import visible
 
 # GitLab's scale goes on to critical and blocker, which are about running systems; a manifest is not running yet.
 _SEVERITIES: dict[Severity, str] = {"error": "major", "warning": "minor", "info": "info"}

@@ -7,8 +7,8 @@ from itertools import groupby
 
 from afflint.findings import Finding
 from afflint.report import Report
-from afflint.report.escape import visible
 from afflint.report.wording import object_words
+from afflint.wording import visible
 
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"})
 _PASSED = '    <testcase name="check" classname="afflint" time="0"/>\n'

@@ -13,7 +13,6 @@ from html import escape
 from typing import NamedTuple
 
 from afflint.placement.plan import Loss, NodeRow, Plan, WorkloadPlan
-from afflint.report.escape import visible
 from afflint.report.place_digest import (
     Effect,
     Rack,
@@ -30,6 +29,7 @@ from afflint.report.place_digest import (
     worst,
 )
 from afflint.report.wording import counted
+from afflint.wording import visible
 
 _HUES, _SHAPES = 7, 4
 _DENSE_NODES, _DENSE_PODS = 40, 8

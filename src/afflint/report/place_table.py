@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from afflint.placement.plan import Loss, Move, NodeRow, Outcome, Plan, WorkloadPlan
-from afflint.report.escape import visible
 from afflint.report.place_digest import (
     OUTCOMES,
     Effect,
@@ -31,6 +30,7 @@ from afflint.report.place_digest import (
     worst,
 )
 from afflint.report.wording import counted
+from afflint.wording import visible
 
 _NODES_SHOWN = 16
 """Up to as many nodes are shown one by one."""

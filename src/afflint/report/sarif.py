@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 
 from afflint.findings import Edit, Finding, Fix, ObjectRef, Related, Severity, Span
 from afflint.report import Report, RuleInfo
-from afflint.report.escape import visible
 from afflint.report.fingerprints import fingerprints
 from afflint.report.json_array import document
 from afflint.report.places import uri
+from afflint.wording import visible
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _LEVELS: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "note"}

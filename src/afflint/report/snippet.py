@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from afflint.findings import FileId, Span
-from afflint.report.escape import visible
+from afflint.wording import visible
 
 WIDTH = 100
 """How many terminal columns of a source line are shown at most."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from afflint.findings import Finding, Fix, Span
 from afflint.report import Report, Summary
-from afflint.report.escape import visible
 from afflint.report.wording import counted, object_words
+from afflint.wording import visible
 
 if TYPE_CHECKING:
     from afflint.report.snippet import Row, Sources

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from afflint.findings import ObjectRef
-from afflint.report.escape import visible
+from afflint.wording import visible
 
 
 def object_words(ref: ObjectRef) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from workload_texts import pod_term, spread, workload
 
-from afflint.checks.match import NEWEST, Target
+from afflint.checks.match import Target
+from afflint.kube import NEWEST
 from linting import lint
 
 

@@ -18,7 +18,7 @@ from afflint.kube.manifests import Labels, Manifest, Workload, labels_at
 from afflint.kube.placeholders import is_placeholder
 from afflint.kube.selectors import Requirement, holds, parse_expression
 from afflint.kube.types import INT32, Struct
-from afflint.wording import escaped, quoted
+from afflint.wording import quoted, visible
 
 _EVICTION = ("None", "LiveMigrate", "LiveMigrateIfPossible", "External")
 _PREEMPTION = ("PreemptLowerPriority", "Never")
@@ -276,7 +276,7 @@ def _gates(workload: Workload) -> Iterator[Match]:
             if "name" in gate.data or lacks(workload, gate, "name", GATE):
                 yield Match(path, "a scheduling gate without a name", "Name gates like labels: `example.com/gate`.", field=gate.path)
         elif not is_key(name):
-            message = f"{quoted(name)} is no name of a scheduling gate: {escaped(key_fault(name))}"
+            message = f"{quoted(name)} is no name of a scheduling gate: {visible(key_fault(name))}"
             yield Match(path, message, "Name gates like labels: `example.com/gate`.", field=gate.path)
         elif name in seen:
             yield Match(path, f"a second scheduling gate {quoted(name)}", "Remove one of them.", field=gate.path)

@@ -15,7 +15,7 @@ from afflint.kube.constraints import Item, PodTerm
 from afflint.kube.label_syntax import is_dns_label, is_key, is_value, key_fault, value_fault
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.placeholders import is_placeholder
-from afflint.wording import escaped, quoted
+from afflint.wording import quoted, visible
 
 _KEY_HELP = "A key is an optional DNS name and `/`, then at most 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends."
 _VALUE_HELP = "A value is empty or at most 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends."
@@ -249,9 +249,9 @@ def bad_key(what: str, key: str) -> str:
     if len(prefix) > _LONGEST_PREFIX:
         why = f"the part before the `/` has {len(prefix)} characters, at most {_LONGEST_PREFIX} are allowed"
     else:
-        why = escaped(key_fault(_lowered(key) if what == "annotation key" else key))
+        why = visible(key_fault(_lowered(key) if what == "annotation key" else key))
     return f"{quoted(key)} is no {what}: {why}"
 
 
 def _bad_value(value: str) -> str:
-    return f"{quoted(value)} is no label value: {escaped(value_fault(value))}"
+    return f"{quoted(value)} is no label value: {visible(value_fault(value))}"

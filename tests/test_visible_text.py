@@ -13,7 +13,7 @@ from report_sample import finding, rendered, report
 
 from afflint.findings import Edit, Fix, ObjectRef, Related, Span
 from afflint.report import FORMATS, Report
-from afflint.report.escape import visible
+from afflint.wording import visible
 
 CONTROLS = ["\x1b[2J", "\r", "\n", "\t", "\x85", "\x00"]
 INVISIBLE = ["\u202e", "\u2066", "\u200f", "\u200b", "\ufeff", "\u2028", "\ud800", "\udfff", "\ufffe"]
