@@ -65,6 +65,14 @@ spec:
     assert line.startswith("web.yaml:4:32: error the label `tier: front` stands only on the Deployment itself")
 
 
+def test_a_buffer_that_is_only_context_stands_for_the_file_that_is_checked_too(project: Path) -> None:
+    (project / "pod.yaml").write_text(GOOD, encoding="utf-8")
+    on_disk, buffer = Source("pod.yaml", "pod.yaml"), Source("pod.yaml", "pod.yaml", BAD.encode())
+    for checked, beside in ((on_disk, buffer), (buffer, on_disk)):
+        found = run([checked], default_settings(), context=[beside]).findings
+        assert [(each.rule, each.span.line) for each in found] == [("wrong-type", 5)]
+
+
 # The same chart twice, or two under one name.
 
 
