@@ -55,6 +55,14 @@ class Running:
         return self.process.returncode, errors.decode()
 
 
+@pytest.fixture(autouse=True)
+def _interrupts() -> Iterator[None]:
+    """Shells start what runs in the background deaf to interrupts, and whoever that starts inherits it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture
 def start(many: Path) -> Iterator[Callable[[str], Running]]:
     started: list[Running] = []
