@@ -19,16 +19,23 @@ _NAMESPACE = "shop"
 CONSTRAINTS: dict[str, Callable[[Pods], Data]] = {"apart": required_apart, "spread": spread, "near": required_neighbours}
 """By what they are called: anti-affinity over nodes, hard spread over zones, affinity to the neighbour's pods over zones."""
 
+FREE = "free"
+"""The same without a constraint."""
+
 
 def cluster_files(constraint: str, workloads: int, replicas: int, nodes: int) -> Iterator[File]:
-    """A list of nodes in three zones, and so many Deployments with one constraint, each in a file of its own."""
+    """A list of nodes in three zones, and so many Deployments with one constraint (or FREE), each in a file of its own."""
     listed = [
         {"name": f"node-{number:05}", "labels": {HOSTNAME: f"node-{number:05}", ZONE: f"zone-{number % _ZONES}"}} for number in range(nodes)
     ]
     yield File(NODES, yaml_text({"nodes": listed}))
     for number in range(workloads):
-        deployment = _deployment(number, replicas, CONSTRAINTS[constraint])
+        deployment = _deployment(number, replicas, CONSTRAINTS.get(constraint, _unconstrained))
         yield File(f"{MANIFESTS}/{deployment['metadata']['name']}.yaml", yaml_text(deployment))
+
+
+def _unconstrained(_pods: Pods) -> Data:
+    return {}
 
 
 def _deployment(number: int, replicas: int, constraint: Callable[[Pods], Data]) -> Data:
