@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -172,6 +173,7 @@ def fitting_nodes(cluster: Cluster, pod: Pod) -> list[str]:
 # --- what controllers add ----------------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=1024)
 def _letters(text: str) -> str:
     number, letters = crc32(text.encode("utf-8", "surrogatepass")) | 1 << 32, ""
     for _ in range(7):
