@@ -27,15 +27,15 @@ _NEEDED = frozenset(
             "afflint.cli.place",
         ),
         *("afflint.errors", "afflint.config", "afflint.findings", "afflint.rules", "afflint.shipped"),
-        *("afflint.reading", "afflint.reading.sources", "afflint.reading.triage", "afflint.reading.documents"),
+        *("afflint.reading", "afflint.reading.files", "afflint.reading.sources", "afflint.reading.triage", "afflint.reading.documents"),
         *("afflint.reading.composing", "afflint.reading.conversion", "afflint.reading.scalars"),
-        *("afflint.engine", "afflint.fleet.facts", "afflint.fleet.index", "afflint.session.run", "afflint.suppressions"),
+        *("afflint.engine", "afflint.edits", "afflint.near_misses", "afflint.wording", "afflint.session", "afflint.session.run"),
         *("afflint.reduction", "afflint.session.session", "afflint.reading.kustomizations"),
         *("afflint.report", "afflint.report.escape", "afflint.report.text", "afflint.report.wording"),
     )
 )
-_NEEDED_WHOLE = ("afflint.checks", "afflint.kube")
-"""Every check is bound to its rule at start, with what it knows of Kubernetes."""
+_NEEDED_WHOLE = ("afflint.checks", "afflint.controllers", "afflint.fleet", "afflint.kube")
+"""Every check is bound to its rule at start, with what it knows of Kubernetes and of other manifests."""
 
 
 class Import(NamedTuple):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from afflint.checks.match import Match, Target
 from afflint.findings import NO_OBJECT, Edit, Found, ObjectRef, Path, Span, field_of
@@ -18,7 +19,9 @@ from afflint.kube.manifests import Manifest, manifests_in
 from afflint.reading import documents, triage
 from afflint.reading.documents import Document
 from afflint.rules import CATEGORIES, BoundRule, Dispatch, bound, rules
-from afflint.suppressions import Suppression
+
+if TYPE_CHECKING:
+    from afflint.suppressions import Suppression
 
 # Where a file does not name us, it suppresses nothing.
 _MARKER = b"afflint"
@@ -113,7 +116,7 @@ class Checker:
                     yield located(rule, match, manifest.base, manifest.ref, document, fixing=self._fixing[rule] != "none")
 
     def _suppressions(self, document: Document, manifests: Sequence[Manifest], found: list[Found], silenced: list[Suppression]) -> None:
-        from afflint.suppressions import suppressions_in
+        from afflint.suppressions import Suppression, suppressions_in
 
         for each in suppressions_in(document, manifests, rules(), CATEGORIES):
             if isinstance(each, Suppression):

@@ -4,16 +4,20 @@ Files that are named are read whatever they are called. Folders give their .yaml
 git ignores, without version control's own folders, and without following links to folders.
 """
 
+from __future__ import annotations
+
 import errno
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from afflint.errors import UserError
-from afflint.reading import globs
 from afflint.reading.files import read_all, read_named, read_regular
 from afflint.wording import nearest
+
+if TYPE_CHECKING:
+    from afflint.reading.globs import Patterns
 
 SUFFIXES = (".yaml", ".yml", ".json")
 STDIN = "-"
@@ -224,7 +228,7 @@ class _GitIgnored:
     """
 
     def __init__(self, top: str) -> None:
-        self._patterns: dict[str, globs.Patterns] = {}
+        self._patterns: dict[str, Patterns] = {}
         parents = _parents_in_repository(top)
         for parent in parents:
             self._load(parent)
@@ -257,7 +261,9 @@ class _GitIgnored:
             text = read_regular(os.path.join(folder, ".gitignore"), _LARGEST_GITIGNORE).decode("utf-8-sig", "surrogateescape")
         except OSError:
             return  # None, or no such file as anybody would write.
-        self._patterns[folder] = globs.of_lines(text.split("\n"))
+        from afflint.reading.globs import of_lines
+
+        self._patterns[folder] = of_lines(text.split("\n"))
 
 
 def _parents_in_repository(top: str) -> list[str]:
