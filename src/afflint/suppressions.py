@@ -3,7 +3,6 @@
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from afflint.findings import Edit, Finding, Path, Span
@@ -21,8 +20,7 @@ _LAST_LINE = 10**9
 _MOST_HINTS = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Suppression:
+class Suppression(NamedTuple):
     """What silences the findings of ``rules`` (all when empty) that begin on lines ``first`` to ``last``.
 
     ``span`` is the comment's or annotation's own place, ``removal`` the stretch to delete when nothing is silenced (None: by hand).

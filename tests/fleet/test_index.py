@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -141,10 +140,10 @@ def test_the_order_of_files_makes_no_difference(pods: list[Pods], reaches: list[
     by_file: dict[int, Facts] = {}
     for each in pods:
         facts = by_file.get(each.site.file, Facts())
-        by_file[each.site.file] = replace(facts, pods=(*facts.pods, each))
+        by_file[each.site.file] = facts._replace(pods=(*facts.pods, each))
     for reach in reaches:
         facts = by_file.get(reach.site.file, Facts())
-        by_file[reach.site.file] = replace(facts, reaches=(*facts.reaches, reach))
+        by_file[reach.site.file] = facts._replace(reaches=(*facts.reaches, reach))
     given = list(by_file.values())
     mixed = random.sample(given, len(given))
     one, other = Fleet(given), Fleet(mixed)

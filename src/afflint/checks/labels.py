@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -122,7 +121,7 @@ def label_not_on_template(fleet: Fleet, _target: Target) -> Iterator[FleetMatch]
         match = _depended_on(each, key)
         # Which of several templates is to carry a label, nobody can tell.
         is_clear = templates[site] == 1 and copied[site] <= _MOST_COPIED and not is_placeholder(each.pods.labels[key])
-        yield FleetMatch(site, each.pods.ref, replace(match, edits=_copying(each.pods, key)) if is_clear else match)
+        yield FleetMatch(site, each.pods.ref, match._replace(edits=_copying(each.pods, key)) if is_clear else match)
     reported = {site for site, _ in asked}
     for pods in fleet.pods:
         if pods.site not in reported and _unlabelled_vm(pods):

@@ -1,6 +1,5 @@
 """What a check yields, and what it is told about the cluster that the manifests are meant for."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from afflint.edits import SymbolicEdit
@@ -30,8 +29,7 @@ class Place(NamedTuple):
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """One defect. ``path`` is the offending node; with ``key`` its key is shown instead of its value.
 
     ``field`` is the path as the API server names it, where that is not ``path``. ``help`` overrides the rule's remedy.

@@ -6,7 +6,7 @@ Facts are extracted in the map step, travel between processes, and are all that 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from afflint.controllers.counts import pod_count
@@ -33,8 +33,7 @@ PodsKey = tuple[Site, Path]
 """The site of an object and the path of one of its templates."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pods:
+class Pods(NamedTuple):
     """An object that makes pods, by one of its templates. ``namespace`` is None where the manifest does not say.
 
     ``labels`` are the object's own, ``template_labels`` those that the pods surely get. ``labels_known`` is False when they may get
@@ -87,8 +86,7 @@ class Migration(NamedTuple):
     pin: tuple[Path, str] | None
 
 
-@dataclass(frozen=True, slots=True)
-class Reach:
+class Reach(NamedTuple):
     """A selector of pods. ``namespaces``: the names it covers, () for the object's own; ``everywhere``: or any others.
 
     Which others, ``namespace_selector`` says: all where it is empty.
@@ -121,8 +119,7 @@ class Reach:
         return None if self.namespace is None else (self.namespace,)
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(NamedTuple):
     """All facts of one file."""
 
     pods: tuple[Pods, ...] = ()
@@ -144,10 +141,9 @@ class Facts:
                 sites[site] = site._replace(file=file, folder=folder)
             return sites[site]
 
-        return replace(
-            self,
-            pods=tuple([replace(pods, site=stamped(pods.site), maker=_of_site(pods.maker, stamped(pods.site))) for pods in self.pods]),
-            reaches=tuple([replace(reach, site=stamped(reach.site)) for reach in self.reaches]),
+        return self._replace(
+            pods=tuple([pods._replace(site=stamped(pods.site), maker=_of_site(pods.maker, stamped(pods.site))) for pods in self.pods]),
+            reaches=tuple([reach._replace(site=stamped(reach.site)) for reach in self.reaches]),
         )
 
 
@@ -170,8 +166,7 @@ def collected(facts: Sequence[Fact], *, holds_nodes: bool) -> Facts:
     from afflint.fleet.objects import Unusable
     from afflint.scheduler.namespaces import Namespace, Service
 
-    return replace(
-        found,
+    return found._replace(
         namespaces=tuple(each for each in others if isinstance(each, Namespace)),
         services=tuple(each for each in others if isinstance(each, Service)),
         budgets=tuple(each for each in others if isinstance(each, Budget)),
@@ -205,7 +200,7 @@ def _with_spec(pods: Pods, workload: Workload, *, resources: bool) -> Iterator[F
 
     spec = {field: workload.pod[field] for field in _PLACEMENT if field in workload.pod}
     maker = pod_maker(workload, pods.site, resources=resources)
-    yield replace(pods, spec=spec, maker=maker)
+    yield pods._replace(spec=spec, maker=maker)
     if maker is not None:
         yield from unusable_pods(workload, maker)
 
@@ -286,7 +281,7 @@ def _workload_reaches(workload: Workload, site: Site) -> Iterator[Reach]:
             names, others = _namespaces(term)
             path = (*term.path, "labelSelector")
             reach = _reach(workload, site, term.name, path, selector, names, others is not None, term.data)
-            yield replace(reach, namespace_selector=others) if others else reach
+            yield reach._replace(namespace_selector=others) if others else reach
     for spread in constraints.spreads:
         selector = pod_selector(spread.data, workload)
         if isinstance(selector, Selector):

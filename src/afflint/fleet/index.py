@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -99,7 +98,7 @@ class Fleet:
         if None in chosen.values() or not any(chosen.values()):
             return reach
         found = (name for name, is_chosen in chosen.items() if is_chosen)
-        return replace(reach, namespaces=tuple(dict.fromkeys((*reach.namespaces, *found))), everywhere=False)
+        return reach._replace(namespaces=tuple(dict.fromkeys((*reach.namespaces, *found))), everywhere=False)
 
     # What a selector reaches.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from afflint.findings import Path
 from afflint.kube.constraints import Constraints, items
@@ -13,8 +13,7 @@ REQUIRED_NODE_AFFINITY, PREFERRED_NODE_AFFINITY = "required node affinity", "pre
 SPREAD = "spread constraint"
 
 
-@dataclass(frozen=True, slots=True)
-class LabelPlace:
+class LabelPlace(NamedTuple):
     """A place where the key of a node label stands. ``key_of_map``: it is the key of a map, not a value.
 
     ``what`` says in words what it is there for, ``group`` is the path of the term or map that it belongs to, ``operator`` that of a

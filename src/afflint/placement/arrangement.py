@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from afflint.controllers import replicas
@@ -19,8 +18,7 @@ Identity = tuple[str, str]
 """Namespace and name of a pod."""
 
 
-@dataclass(frozen=True, slots=True)
-class Inventory:
+class Inventory(NamedTuple):
     """The objects that a cluster consists of, as parsed. ``pods`` are those that run already, ``classes`` nodes without objects.
 
     With ``resources`` pods go only where there is room for what they request. ``version`` is that of the cluster.

@@ -1,7 +1,6 @@
 """The report formats: findings in, chunks of text out. A format's module is imported only when that format is asked for."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from afflint.findings import FileId, Finding, Severity
@@ -33,8 +32,7 @@ class Summary(NamedTuple):
     unread: int
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(NamedTuple):
     """Everything a format may print.
 
     ``findings`` are sorted and rid of the suppressed ones. ``rules`` is called only by formats that print rule metadata.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import chain
 
 from afflint.checks.admission.decoding import mismatches_of
@@ -93,7 +92,7 @@ def _type_fault(rule: str, mismatch: Mismatch, manifest: Manifest) -> Match | No
     match = match or mistyped(mismatch, manifest)
     if manifest.kind.kubevirt and {"labels", "annotations"}.isdisjoint(mismatch.path):
         # KubeVirt's schemas prune before they look at types, so the server complains of the first key in the wrong map or list.
-        return replace(match, field=_first_key(mismatch.path, mismatch.value))
+        return match._replace(field=_first_key(mismatch.path, mismatch.value))
     return match
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import wraps
 
 from afflint.checks.match import Match, Target
@@ -18,7 +17,7 @@ WorkloadCheck = Callable[[Workload, Target], Iterator[Match]]
 
 def late(match: Match, stored: bool = True, made: str = "pod") -> Match:
     """The match, saying that the object itself is ``stored`` and only what is ``made`` from it is refused."""
-    return replace(match, message=match.message + _LATE.format(made)) if stored and not is_late(match.message) else match
+    return match._replace(message=match.message + _LATE.format(made)) if stored and not is_late(match.message) else match
 
 
 def is_late(message: str) -> bool:
