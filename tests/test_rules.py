@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Literal
 
 import pytest
@@ -39,7 +38,7 @@ def findings_in(text: str, rule: str, fix: Literal["unsafe"] | None = None) -> l
     data = text.encode()
     # Node objects in an example are its inventory.
     nodes = ["example.yaml"] if "kind: Node\n" in text else []
-    chosen = tuple(replace(each, rule=replace(each.rule, fix=fix or each.fix)) for each in rules.bound({*default, rule}))
+    chosen = tuple(each._replace(rule=each.rule._replace(fix=fix or each.fix)) for each in rules.bound({*default, rule}))
     return findings_of({"example.yaml": data}, Settings(chosen), nodes=nodes, inline=True)
 
 

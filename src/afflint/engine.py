@@ -7,8 +7,7 @@ called and however the rules are configured. ``reduction`` puts these in.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from afflint.checks.match import Match, Target
 from afflint.findings import NO_OBJECT, Edit, Found, ObjectRef, Path, Span, field_of
@@ -29,8 +28,7 @@ _NEWEST = Target(NEWEST)
 _NO_FACTS = Facts()
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """What a run needs to know besides the bytes. Picklable, and the same for every file."""
 
     rules: tuple[BoundRule, ...]
@@ -49,8 +47,7 @@ def default_settings(names: Sequence[str] | None = None, *, target: Target | Non
     return Settings(bound(chosen), target or _NEWEST)
 
 
-@dataclass(frozen=True, slots=True)
-class FileResult:
+class FileResult(NamedTuple):
     """What the map step got out of one file. ``templated`` when it was skipped as a template, ``unread`` when it had no bytes to read."""
 
     found: tuple[Found, ...] = ()

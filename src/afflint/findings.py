@@ -4,7 +4,6 @@ A file is known by its number in the run, never by its name: two sources may hav
 must not depend on how the file is called. Names are put in at the end, for reports.
 """
 
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 Severity = Literal["error", "warning", "info"]
@@ -77,8 +76,7 @@ class ObjectRef(NamedTuple):
 NO_OBJECT = ObjectRef(None, None, None, None)
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """What a check found in a file, located: everything about a finding that the file alone decides.
 
     ``help`` is empty where that of the rule's page holds, ``severity`` None where that of the rule does. ``related`` are places by the
@@ -105,8 +103,7 @@ class FoundPlace(NamedTuple):
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """One report line. ``field`` is the path as the API server writes it, "" for the document as a whole.
 
     ``file`` is the name for reports, ``source`` says which file of the run has that name.

@@ -6,7 +6,6 @@ Pure but for ``read``, by which it asks for the bytes of the few files that find
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from afflint.checks.match import FleetMatch
@@ -85,7 +84,7 @@ class Reduction:
                         span = document.locate(other.path, key=other.key)
                         related[number][place] = FoundPlace(other.file, span, other.message)
         return [
-            replace(each, related=tuple([place for place in places if place is not None])) if places else each
+            each._replace(related=tuple([place for place in places if place is not None])) if places else each
             for each, places in zip(found, related, strict=True)
             if each is not None
         ]

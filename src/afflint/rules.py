@@ -1,9 +1,8 @@
 """The rules: each a page under rules/ bound to its check. The registry of checks is explicit; pages are the data."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from afflint.checks import affinity as affinity_checks
 from afflint.checks import fleet, kubevirt
@@ -158,8 +157,7 @@ class RuleError(Exception):
     """Rule pages and checks that do not fit together; the message names every fault."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """A rule as its page describes it. ``default`` is False for rules that are off until selected."""
 
     name: str
@@ -194,8 +192,7 @@ def _page(path: str) -> str:
         return file.read().split("\n---\n", 1)[1].lstrip("\n")
 
 
-@dataclass(frozen=True, slots=True)
-class BoundRule:
+class BoundRule(NamedTuple):
     """A rule in the settings of a run: with what it applies to, its check, and the severity and parameters that were configured.
 
     ``severity`` is None where nothing was configured: then a check may set a level of its own for what it finds.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from afflint.findings import NO_OBJECT, Edit, Finding, Fix, ObjectRef, Related, Span
@@ -170,8 +169,7 @@ def report(
     """A report of ``findings`` with the rules and sources of this module."""
     names = sorted({*sources, *(each.file for each in findings), *(other.file for each in findings for other in each.related)})
     numbered = [
-        replace(
-            each,
+        each._replace(
             source=names.index(each.file),
             related=tuple(other._replace(source=names.index(other.file)) for other in each.related),
         )

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -124,7 +123,7 @@ def test_what_is_written_piece_by_piece_is_laid_out_as_if_written_at_once(name: 
     [("error", "::error "), ("warning", "::warning "), ("info", "::notice ")],
 )
 def test_github_knows_three_severities(severity: str, command: str) -> None:
-    assert rendered("github", report(replace(finding(), severity=severity))).startswith(command)
+    assert rendered("github", report(finding()._replace(severity=severity))).startswith(command)
 
 
 def test_github_has_no_columns_for_a_span_of_several_lines() -> None:
@@ -150,7 +149,7 @@ def test_gitlab_is_an_empty_array_when_nothing_was_found() -> None:
 
 
 def test_gitlab_severities() -> None:
-    read = json.loads(rendered("gitlab", report(*(replace(finding(), severity=severity) for severity in SEVERITIES))))
+    read = json.loads(rendered("gitlab", report(*(finding()._replace(severity=severity) for severity in SEVERITIES))))
     assert [issue["severity"] for issue in read] == ["major", "minor", "info"]
 
 
@@ -166,7 +165,7 @@ def test_gitlab_paths_are_exact_and_have_no_leading_dot() -> None:
 def test_a_fingerprint_does_not_change_when_lines_move_or_values_change() -> None:
     before = finding('weight 101 of "a" is too large', span=Span(1, 2, 3, 4))
     after = finding('weight 250 of "b" is too large', span=Span(9, 9, 9, 9))
-    after = replace(after, document=4, help="Else.", severity="info")
+    after = after._replace(document=4, help="Else.", severity="info")
     assert list(fingerprints([before])) == list(fingerprints([after]))
 
 
@@ -174,11 +173,11 @@ def test_each_thing_that_makes_a_finding_another_one_changes_the_fingerprint() -
     same = finding()
     others = [
         same,
-        replace(same, rule="other"),
-        replace(same, file="other"),
-        replace(same, object=same.object._replace(name="other")),
-        replace(same, field="other"),
-        replace(same, message="other"),
+        same._replace(rule="other"),
+        same._replace(file="other"),
+        same._replace(object=same.object._replace(name="other")),
+        same._replace(field="other"),
+        same._replace(message="other"),
     ]
     assert len({next(fingerprints([other])) for other in others}) == len(others)
 

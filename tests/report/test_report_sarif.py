@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote_to_bytes, urlsplit
 
@@ -95,7 +94,7 @@ def test_a_finding_without_object_and_field_has_no_logical_location() -> None:
 def test_a_lone_surrogate_in_a_fix_or_a_page_cannot_spoil_the_report() -> None:
     hostile = FINDINGS[2]
     edit = hostile.fix.edits[0]._replace(text="\ud800")
-    (result,) = run_of(replace(hostile, fix=hostile.fix._replace(edits=(edit,))))["results"]
+    (result,) = run_of(hostile._replace(fix=hostile.fix._replace(edits=(edit,))))["results"]
     assert result["fixes"][0]["artifactChanges"][0]["replacements"][0]["insertedContent"] == {"text": "\\ud800"}
 
 

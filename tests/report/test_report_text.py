@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from report_sample import FINDINGS, NOTHING, SUMMARY, finding, rendered, report
 
@@ -54,7 +53,7 @@ def test_quiet_prints_the_findings_and_nothing_else() -> None:
 
 def test_verbose_shows_the_edits_of_a_fix_and_where_to_read_more() -> None:
     edits = (Edit(Span(1, 3, 1, 5), '"a\n"'), Edit(Span(2, 1, 2, 1), "x" * 200))
-    fixed = replace(finding(help="Quote it."), fix=Fix(True, edits))
+    fixed = finding(help="Quote it.")._replace(fix=Fix(True, edits))
     assert rendered("text", report(fixed, verbose=True, quiet=True)) == (
         "error[empty-topology-key]: topologyKey is empty\n"
         " --> a.yaml:1:1\n"

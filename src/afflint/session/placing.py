@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from afflint.engine import FileResult, Settings
@@ -44,7 +43,7 @@ def read_stage(
     running_files = each_once(pod_files)
     files = Files([source for identity, source in each_once(sources).items() if identity not in running_files], (), node_files)
     nodes = nodes_of(files.of(files.nodes), resources=resources)
-    settings = replace(settings, rules=bound((UNREADABLE,)), with_nodes=True, resources=resources)
+    settings = settings._replace(rules=bound((UNREADABLE,)), with_nodes=True, resources=resources)
     read = files.of(files.given)
     results = dict(zip(read, mapped(read.values(), settings), strict=True))
     if not node_files:

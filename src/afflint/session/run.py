@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from afflint.engine import Checker, FileResult, Settings
 from afflint.findings import FileId, Finding, Folder, sort_key
@@ -24,8 +23,7 @@ _CHUNK = 64
 _WORTH_PROCESSES = 300
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """The findings of a run, sorted, and its numbers. ``sources`` are the files by their numbers, those of the context included."""
 
     findings: list[Finding]
@@ -46,8 +44,7 @@ class Outcome:
             return None
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(NamedTuple):
     """How to run: processes, whether inline suppressions hold, and what is ignored in which file (by its path; names for ``covers``).
 
     ``baseline`` holds old findings that stay silent.
@@ -77,9 +74,9 @@ def run(
     """
     files = Files(sources, context, node_files)
     nodes = _nodes_of(files)
-    settings = replace(settings, with_nodes=bool(nodes))
+    settings = settings._replace(with_nodes=bool(nodes))
     results = dict(zip(files.checked, mapped(files.of(files.checked).values(), settings, options), strict=True))
-    facts_only = replace(settings, rules=())
+    facts_only = settings._replace(rules=())
     beside = dict(zip(files.context, mapped(files.of(files.context).values(), facts_only, options), strict=True))
     told = {**beside, **results}
     # What is wrong with the nodes is said where they are written.

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from afflint import config as configuration
@@ -122,7 +121,7 @@ class Session:
         options = options or Options()
         if self.config.per_file_ignores:
             ignores = configuration.ignores(self.config)
-            options = replace(options, ignored_in=lambda path: ignores(self._relative(path)))
+            options = options._replace(ignored_in=lambda path: ignores(self._relative(path)))
         return run(sources, self.settings(), options, self.context(), self.node_files())
 
     def stage(self, sources: Sequence[Source], pods: Sequence[str] = (), *, resources: bool = False) -> Placing:
