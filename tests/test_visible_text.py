@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
@@ -58,7 +57,7 @@ def hostile_report(text: str) -> Report:
     related = (Related(text, span, text),)
     ref = ObjectRef(text, text, text, text)
     hostile = finding(text, rule=f"rule{text}", help=text, file=f"f{text}", span=span, ref=ref, field=text, related=related)
-    hostile = replace(hostile, fix=Fix(True, (Edit(span, text),)))
+    hostile = hostile._replace(fix=Fix(True, (Edit(span, text),)))
     return report(hostile, sources={f"f{text}": f"k{text}", text: text}, verbose=True)
 
 

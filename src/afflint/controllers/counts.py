@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from afflint.findings import Path, field_of
 from afflint.kube.manifests import Workload
@@ -15,8 +15,7 @@ HALTED = ("Halted", "Manual")
 _MOST = 2**31
 
 
-@dataclass(frozen=True, slots=True)
-class PodCount:
+class PodCount(NamedTuple):
     """How many pods of one template run at the same time.
 
     ``number`` is None where the manifest does not say; ``open_ended`` when the nodes or an autoscaler surely decide. Without ``running``

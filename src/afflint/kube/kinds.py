@@ -6,7 +6,6 @@ Field names follow the published API of Kubernetes up to 1.37, those of all vers
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from afflint.findings import Path
@@ -19,8 +18,7 @@ EACH = "*"
 """A step of the path to a template that goes through the items of a list, or the values of a map."""
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
+class Template(NamedTuple):
     """One of the pod templates of a kind.
 
     ``path`` leads from the object to what holds ``metadata`` and ``spec`` of the pods. ``replicas`` leads from the object to their
@@ -33,8 +31,7 @@ class Template:
     labels: tuple[AddedLabel, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(NamedTuple):
     """A kind of object that afflint knows.
 
     ``templates`` are those of the pods that its objects make, none for kinds without pods. ``root`` is the type of the whole object;
