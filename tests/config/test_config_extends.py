@@ -101,5 +101,5 @@ def test_mistakes_of_all_files_are_shown_at_once(write: Write, mistakes: Mistake
         ".afflint.yaml:2:11: `complete` must be true or false, not the number `0`",
         "c.yaml:1:12: unknown rule `flet`",
         "a.yaml:1:1: unknown key `selct`; did you mean `select`?",
-        "b.yaml:1:10: not valid YAML: did not find expected node content",
+        "b.yaml:1:10: cannot be read: a value is missing or cut off here",
     ]

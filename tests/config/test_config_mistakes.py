@@ -33,7 +33,7 @@ MISTAKES = {
     ),
     "a key that is not text": (
         "? [a, b]\n: 1\n",
-        ".afflint.yaml:1:3: a key must be plain text",
+        ".afflint.yaml:1:3: cannot be read: a key that is a list or a map: the API server takes only strings, numbers and booleans as keys",
     ),
     "an unknown rule": (
         "select:\n- admission\n- empty-topologykey\n",
@@ -63,9 +63,13 @@ MISTAKES = {
         "severity:\n  empty-topology-key: Eror\n",
         ".afflint.yaml:2:23: unknown severity `Eror`; did you mean `error`?",
     ),
-    "an unknown severity like no other": (
+    "a severity that YAML takes for a boolean": (
         "severity:\n  empty-topology-key: off\n",
-        ".afflint.yaml:2:23: unknown severity `off`; it is one of `error`, `warning`, `info`",
+        ".afflint.yaml:2:23: `severity.empty-topology-key` must be error, warning or info, not `off`, which is false in YAML",
+    ),
+    "an unknown severity like no other": (
+        "severity:\n  empty-topology-key: none\n",
+        ".afflint.yaml:2:23: unknown severity `none`; it is one of `error`, `warning`, `info`",
     ),
     "a severity that is no text": (
         "severity:\n  empty-topology-key: 3\n",
@@ -100,7 +104,7 @@ MISTAKES = {
         ".afflint.yaml:1:8: `nodes` must be a path or a list of paths, not a map",
     ),
     "text for true": (
-        "complete: yes\n",
+        'complete: "yes"\n',
         ".afflint.yaml:1:11: `complete` must be true or false, not the text `yes`",
     ),
     "true for a list": (
@@ -161,27 +165,39 @@ MISTAKES = {
         "complete: true\n---\ncomplete: false\n",
         ".afflint.yaml:2:1: the configuration must be one YAML document; a second one begins here",
     ),
+    "a second document behind the end of the first": (
+        "complete: true\n...\ncomplete: false\n",
+        ".afflint.yaml:3:1: the configuration must be one YAML document; a second one begins here",
+    ),
+    "a mistake in what an alias repeats": (
+        "context: &globs [3]\n# the same\ninclude: *globs\n",
+        """\
+        .afflint.yaml:1:18: `context[0]` must be a glob, not the number `3`
+        .afflint.yaml:1:18: `include[0]` must be a glob, not the number `3`""",
+    ),
+    "a number that JSON does not know": (
+        "complete: .nan\n",
+        ".afflint.yaml:1:11: cannot be read: `.nan` is an infinity or not a number, which JSON cannot carry",
+    ),
     "a tag": (
         "complete: !!bool yes\n",
-        """\
-        .afflint.yaml:1:11: `complete` must be true or false, not the text `yes`
-        .afflint.yaml:1:11: tags have no meaning in a configuration""",
+        ".afflint.yaml:1:11: tags have no meaning in a configuration",
     ),
     "an alias without an anchor": (
         "select: *rules\n",
-        ".afflint.yaml:1:9: the alias `*rules` has no anchor before it",
+        ".afflint.yaml:1:9: cannot be read: an alias to an anchor that is not defined in this document",
     ),
     "YAML that is none": (
         "select:\n- a: b: c\n",
-        ".afflint.yaml:2:7: not valid YAML: mapping values are not allowed in this context",
+        ".afflint.yaml:2:7: cannot be read: `: ` is not allowed here: the line before is unfinished, or the indentation is off",
     ),
     "an unclosed list": (
         "select: [all\ncomplete: true\n",
-        ".afflint.yaml:2:9: not valid YAML: did not find expected ',' or ']'",
+        ".afflint.yaml:2:9: cannot be read: a `[` that is not closed: expected `,` or `]`",
     ),
     "a control character": (
         "# é\nselect: [\x07]\n",
-        ".afflint.yaml:2:10: not valid YAML: control characters are not allowed",
+        ".afflint.yaml:2:10: cannot be read: a control character, which YAML does not allow",
     ),
 }
 
@@ -247,10 +263,15 @@ def test_a_file_that_is_not_utf8(mistakes: Mistakes, write: Write) -> None:
 def test_a_configuration_that_is_too_large_or_too_deep_is_refused(mistakes: Mistakes, write: Write) -> None:
     write("big.yaml", "# " + "x" * (1 << 20))
     assert mistakes("big.yaml") == "big.yaml:1:1: is larger than 1 MiB, too large for a configuration"
-    assert mistakes("x: " + "[" * 100_000) == ".afflint.yaml:1:36: too large or too deeply nested for a configuration"
-    assert mistakes("x:\n" + "- a\n" * 200_000) == ".afflint.yaml:19999:3: too large or too deeply nested for a configuration"
+    assert mistakes(f"x: {'[' * 40}{']' * 40}") == ".afflint.yaml:1:4: too large or too deeply nested for a configuration"
+    assert mistakes("x: " + "[" * 100_000) == ".afflint.yaml:1:303: cannot be read: nested more than 300 levels deep"
+    assert mistakes("x:\n" + "- a\n" * 200_000) == ".afflint.yaml:2:1: too large or too deeply nested for a configuration"
+    aliased = f"a: &a [{', '.join('x' * 80)}]\nb: [{', '.join(['*a'] * 150)}]\n"
+    assert mistakes(aliased) == ".afflint.yaml:2:4: too large or too deeply nested for a configuration"
     bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 9))
-    assert mistakes(bomb) == ".afflint.yaml:4:5: too large or too deeply nested for a configuration, aliases counted"
+    assert mistakes(bomb) == (
+        ".afflint.yaml:3:5: cannot be read: excessive aliasing: the anchors expand to far more than the document holds"
+    )
 
 
 def test_of_one_file_a_hundred_mistakes_are_enough(mistakes: Mistakes) -> None:

@@ -66,6 +66,25 @@ def test_anchors_are_understood(load: Load) -> None:
     assert str(read.origins["per-file-ignores.b"]) == ".afflint.yaml:4:3"
 
 
+def test_booleans_are_those_of_manifests(load: Load) -> None:
+    """YAML 1.1, as the API server reads it: what is true in a manifest is true in its configuration."""
+    for word in ("true", "yes", "On", "y"):
+        assert load(f"complete: {word}\n").complete is True
+    for word in ("false", "no", "OFF", "n"):
+        assert load(f"complete: {word}\n").complete is False
+
+
+def test_an_alias_may_end_the_file(load: Load) -> None:
+    read = load("context: &globs [vendor/]\ninclude: *globs # as well\n# and no more\n...\n")
+    assert read.include == read.context == ("vendor/",)
+
+
+def test_merge_keys_are_understood(load: Load) -> None:
+    read = load("severity:\n  <<: {empty-topology-key: info}\n")
+    assert read.severity == {"empty-topology-key": "info"}
+    assert str(read.origins["severity.empty-topology-key"]) == ".afflint.yaml:2:8"
+
+
 def test_every_key_has_an_origin(load: Load) -> None:
     assert config.default().origins == dict.fromkeys(KEYS, DEFAULT)
     origins = load(EVERYTHING).origins

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from afflint.config import ALL, ConfigError, ConfigProblem, Origin, Policy, Workload, quoted, unknown_name
-from afflint.config.located import Fault, Lines, Located, ReadError, decode, read_bytes
+from afflint.config.located import START, Fault, Located, ReadError, decode, read_bytes
 from afflint.config.mistakes import shape_faults
 from afflint.findings import Path, field_of
 from afflint.reading.globs import pattern
@@ -55,7 +55,7 @@ class _File(NamedTuple):
     located: Located
 
     def problem(self, fault: Fault) -> ConfigProblem:
-        return ConfigProblem(self.name, self.located.lines.span(fault.extent), fault.message)
+        return ConfigProblem(self.name, fault.span, fault.message)
 
 
 class _Loader:
@@ -76,7 +76,7 @@ class _Loader:
         try:
             return self._resolve(path, ())
         except ReadError as refused:
-            self.problems.append(ConfigProblem(path, Lines("").span((0, 0)), refused.message))
+            self.problems.append(ConfigProblem(path, START, refused.message))
             return _NOTHING
 
     def _resolve(self, name: str, chain: tuple[str, ...]) -> _Values:
@@ -92,14 +92,18 @@ class _Loader:
     def _read(self, name: str, raw: bytes) -> _File | None:
         try:
             text = decode(raw)
+            located: Located
             if name.endswith(".toml"):
-                from afflint.config.toml import read_toml as read
+                from afflint.config.toml import read_toml
+
+                located = read_toml(text)
             else:
-                from afflint.config.yaml import read_yaml as read
-            self.files.append(_File(name, read(text)))
+                from afflint.config.yaml import read_yaml
+
+                located = read_yaml(text)
+            self.files.append(_File(name, located))
         except ReadError as refused:
-            lines = Lines(raw.decode("utf-8-sig", "replace"))
-            self.problems.append(ConfigProblem(name, lines.span(refused.extent), refused.message))
+            self.problems.append(ConfigProblem(name, refused.span, refused.message))
             return None
         return self.files[-1]
 
@@ -117,7 +121,7 @@ class _Loader:
             try:
                 below = below.under(self._one_extended(_beside(file.name, target), chain))
             except ReadError as refused:  # noqa: PERF203 - each one is a mistake of its own
-                self.problems.append(file.problem(Fault(file.located.value(path), f"{quoted(target)} {refused.message}")))
+                self.problems.append(file.problem(Fault(file.located.span(path), f"{quoted(target)} {refused.message}")))
         return below
 
     def _one_extended(self, name: str, chain: tuple[str, ...]) -> _Values:
@@ -163,9 +167,9 @@ def _faults(located: Located) -> Iterator[Fault]:
     for key in _GLOBS:
         for path, glob in _texts(located, (key,)):
             if glob and pattern(glob) is None:
-                yield Fault(located.value(path), f"{quoted(glob)} is a glob that matches nothing")
+                yield Fault(located.span(path), f"{quoted(glob)} is a glob that matches nothing")
     for glob in _keys(located, "per-file-ignores"):
-        at = located.key(("per-file-ignores", glob))
+        at = located.span(("per-file-ignores", glob), key=True)
         if glob.startswith("!"):
             yield Fault(at, f"{quoted(glob)}: a glob of `per-file-ignores` cannot begin with `!`")
         elif pattern(glob) is None:
@@ -177,9 +181,9 @@ def _policy_faults(located: Located, taken: set[str]) -> Iterator[Fault]:
     seen: set[str] = set()
     for path, name in _texts(located, ("policies",), "name"):
         if name in taken:
-            yield Fault(located.value(path), f"{quoted(name)} is the name of a rule or category of afflint; a policy needs another")
+            yield Fault(located.span(path), f"{quoted(name)} is the name of a rule or category of afflint; a policy needs another")
         elif name in seen:
-            yield Fault(located.value(path), f"another policy is named {quoted(name)} already")
+            yield Fault(located.span(path), f"another policy is named {quoted(name)} already")
         seen.add(name)
 
 
@@ -191,9 +195,9 @@ def _name_faults(located: Located, known: tuple[str, ...], categories: tuple[str
         for path, name in _texts(located, list_path):
             message = unknown_name(name, known, categories)
             if message and len(path) > len(list_path):
-                yield Fault(located.value(path), message)
+                yield Fault(located.span(path), message)
     for name in _keys(located, "severity"):
-        at = located.key(("severity", name))
+        at = located.span(("severity", name), key=True)
         if name in categories or name == ALL:
             yield Fault(at, f"`{name}` is not one rule; severities are set rule by rule")
         elif name not in known:
@@ -218,7 +222,7 @@ def _typed(file: _File) -> _Values:
 
 
 def _origin(file: _File, path: Path) -> Origin:
-    span = file.located.lines.span(file.located.key(path))
+    span = file.located.span(path, key=True)
     return Origin(file.name, span.line, span.column)
 
 

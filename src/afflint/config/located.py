@@ -1,12 +1,12 @@
-"""A configuration file as plain data that remembers where each key and value stands."""
+"""What a configuration file gives to whoever checks it: plain data, and the place and the text of each key and value in it."""
 
 from __future__ import annotations
 
 import errno
 import re
 from bisect import bisect_right
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 from afflint.config import quoted
 from afflint.findings import Path, Span
@@ -20,20 +20,23 @@ DEEPEST = 32
 Extent = tuple[int, int]
 """Where a text stands: offsets of its first character and of the one past its last."""
 
+START = Span(1, 1, 1, 1)
+"""Where there is no better place to point at."""
+
 
 class ReadError(Exception):
     """The file cannot be read as a configuration at all."""
 
-    def __init__(self, message: str, extent: Extent = (0, 0)) -> None:
+    def __init__(self, message: str, span: Span = START) -> None:
         super().__init__(message)
         self.message = message
-        self.extent = extent
+        self.span = span
 
 
 class Fault(NamedTuple):
     """A mistake at a place of one file."""
 
-    extent: Extent
+    span: Span
     message: str
 
 
@@ -61,30 +64,36 @@ class Lines:
         return line, offset - self.starts[line - 1] + 1
 
 
-class Located(NamedTuple):
-    """What a file says (``data``), and the extents of its values and of the keys in its maps, by path."""
+class Located(Protocol):
+    """A configuration file that has been read, in whatever language it is written."""
 
-    text: str
-    lines: Lines
-    data: Mapping[str, object]
-    values: Mapping[Path, Extent]
-    keys: Mapping[Path, Extent]
-    faults: tuple[Fault, ...] = ()
+    @property
+    def data(self) -> Mapping[str, object]:
+        """What the file says."""
 
-    def value(self, path: Path) -> Extent:
-        """The extent of a value, or of the nearest value around it."""
-        while path and path not in self.values:
-            path = path[:-1]
-        return self.values.get(path, (0, 0))
+    @property
+    def faults(self) -> Sequence[Fault]:
+        """What is wrong with the file as a text, apart from what its keys and values mean."""
 
-    def key(self, path: Path) -> Extent:
-        """The extent of the key that leads to a value."""
-        return self.keys.get(path) or self.value(path)
+    def span(self, path: Path, *, key: bool = False) -> Span:
+        """Where the value at ``path`` stands, or the nearest one around it; with ``key`` the key that leads to it."""
 
     def source(self, path: Path) -> str:
-        """A value as the file writes it."""
-        start, end = self.value(path)
-        return self.text[start:end]
+        """The scalar at ``path`` as the file writes it."""
+
+
+def check_bounds(located: Located) -> None:
+    """Refuse what no configuration holds, aliases counted, before anything measures or prints it. Raises ReadError."""
+    pending: list[tuple[Path, object]] = [((), located.data)]
+    for path, value in pending:
+        if len(path) > DEEPEST or len(pending) > MOST_VALUES:
+            raise ReadError("too large or too deeply nested for a configuration", located.span(path[:1]))
+        if isinstance(value, int) and abs(value) >> 63:
+            raise ReadError("a number of more than 64 bits", located.span(path))
+        if isinstance(value, dict):
+            pending += [((*path, key), item) for key, item in value.items()]
+        elif isinstance(value, list):
+            pending += [((*path, index), item) for index, item in enumerate(value)]
 
 
 def stands_twice(key: str, first: int) -> str:
@@ -109,5 +118,6 @@ def decode(raw: bytes) -> str:
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        before = len(error.object[: error.start].decode("utf-8-sig"))
-        raise ReadError(f"not UTF-8: byte 0x{error.object[error.start]:02x}", (before, before + 1)) from error
+        before = error.object[: error.start].decode("utf-8-sig")
+        span = Lines(before + "?").span((len(before), len(before) + 1))
+        raise ReadError(f"not UTF-8: byte 0x{error.object[error.start]:02x}", span) from error

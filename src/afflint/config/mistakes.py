@@ -35,7 +35,7 @@ def shape_faults(located: Located) -> Iterator[Fault]:
         elif error.validator == "required":
             yield from _missing_keys(error, path, located)
         else:
-            yield Fault(located.value(path), _wrong_value(error, path, located))
+            yield Fault(located.span(path), _wrong_value(error, path, located))
 
 
 def name_of(path: Path) -> str:
@@ -51,7 +51,7 @@ def _unknown_keys(error: ValidationError, path: Path, located: Located) -> Itera
             hint = did_you_mean(nearest(key, known))
             if not hint and path:
                 hint = f"; it may have {', '.join(f'`{word}`' for word in known)}"
-            yield Fault(located.key((*path, key)), f"unknown key {quoted(key)}{inside}{hint}")
+            yield Fault(located.span((*path, key), key=True), f"unknown key {quoted(key)}{inside}{hint}")
 
 
 def _missing_keys(error: ValidationError, path: Path, located: Located) -> Iterator[Fault]:
@@ -60,7 +60,7 @@ def _missing_keys(error: ValidationError, path: Path, located: Located) -> Itera
     meant = {nearest(key, schema["properties"]) for key in instance if key not in schema["properties"]}
     for key in schema["required"]:
         if key not in instance and key not in meant:
-            yield Fault(located.value(path), f"{name_of(path)} lacks the key `{key}`")
+            yield Fault(located.span(path), f"{name_of(path)} lacks the key `{key}`")
 
 
 def _schema_of(error: ValidationError) -> Mapping[str, Any]:
@@ -91,7 +91,8 @@ def _kind(value: object, source: str) -> str:
     if value is None:
         return "empty"
     if isinstance(value, bool):
-        return "true" if value else "false"
+        word = "true" if value else "false"
+        return word if source.lower() == word else f"{quoted(source)}, which is {word} in YAML"
     if isinstance(value, str):
         return f"the text {quoted(value)}" if value else "empty text"
     if isinstance(value, dict):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
-from afflint.config.located import DEEPEST, MOST_BYTES, MOST_VALUES, Extent, Lines, Located, ReadError, stands_twice
-from afflint.findings import Path
+from afflint.config.located import MOST_BYTES, Extent, Fault, Lines, ReadError, check_bounds, stands_twice
+from afflint.findings import Path, Span
 from afflint.wording import visible
 
 _TABLE = ("tool", "afflint")
@@ -41,7 +42,36 @@ def has_table(raw: bytes) -> bool:
     return _HEADER.search(text) is not None
 
 
-def read_toml(text: str) -> Located:
+class Table(NamedTuple):
+    """``[tool.afflint]``: what it says, and the extents of its values and keys by path."""
+
+    text: str
+    lines: Lines
+    data: Mapping[str, object]
+    values: Mapping[Path, Extent]
+    keys: Mapping[Path, Extent]
+    faults: tuple[Fault, ...] = ()  # the parser refuses what is wrong with the text
+
+    def value(self, path: Path) -> Extent:
+        """The extent of a value, or of the nearest value around it."""
+        while path and path not in self.values:
+            path = path[:-1]
+        return self.values.get(path, (0, 0))
+
+    def key(self, path: Path) -> Extent:
+        """The extent of the key that leads to a value."""
+        return self.keys.get(path) or self.value(path)
+
+    def span(self, path: Path, *, key: bool = False) -> Span:
+        """Where the value or the key stands."""
+        return self.lines.span(self.key(path) if key else self.value(path))
+
+    def source(self, path: Path) -> str:
+        """A value as the file writes it."""
+        return self.text[slice(*self.value(path))]
+
+
+def read_toml(text: str) -> Table:
     """The ``[tool.afflint]`` table of a TOML text, with positions. Raises ReadError."""
     tool, scanner = _parse(text)
     if not isinstance(tool, dict) or "afflint" not in tool:
@@ -49,10 +79,14 @@ def read_toml(text: str) -> Located:
     values, keys = _below(scanner.values), _below(scanner.keys)
     data = tool["afflint"]
     if not isinstance(data, dict):
-        raise ReadError("[tool.afflint] must be a table", values.get((), (0, 0)))
-    located = Located(text, Lines(text), data, values, keys)
-    _check_bounds(located)
-    return located
+        raise _refused(text, "[tool.afflint] must be a table", values.get((), (0, 0)))
+    table = Table(text, Lines(text), data, values, keys)
+    check_bounds(table)
+    return table
+
+
+def _refused(text: str, message: str, extent: Extent) -> ReadError:
+    return ReadError(message, Lines(text).span(extent))
 
 
 def _parse(text: str) -> tuple[object, _Scanner]:
@@ -93,26 +127,12 @@ def _syntax_error(text: str, message: str) -> ReadError:
         scanner.scan()
         for first, again in reversed(scanner.parts):
             if first != again:
-                return ReadError(stands_twice(text[slice(*again)], lines.number(first[0])), again)
-    return ReadError(f"not valid TOML: {visible(what[:1].lower() + what[1:])}", (at, at))
+                return _refused(text, stands_twice(text[slice(*again)], lines.number(first[0])), again)
+    return _refused(text, f"not valid TOML: {visible(what[:1].lower() + what[1:])}", (at, at))
 
 
 def _below(extents: dict[Path, Extent]) -> dict[Path, Extent]:
     return {path[2:]: extent for path, extent in extents.items() if path[:2] == _TABLE}
-
-
-def _check_bounds(located: Located) -> None:
-    """TOML has values that no setting can have; they are refused before anything measures or prints them."""
-    pending: list[tuple[Path, object]] = [((), located.data)]
-    for path, value in pending:
-        if len(path) > DEEPEST or len(pending) > MOST_VALUES:
-            raise ReadError("too large or too deeply nested for a configuration", located.value(path[:1]))
-        if isinstance(value, int) and abs(value) >> 63:
-            raise ReadError("a number of more than 64 bits", located.value(path))
-        if isinstance(value, dict):
-            pending += [((*path, key), item) for key, item in value.items()]
-        elif isinstance(value, list):
-            pending += [((*path, index), item) for index, item in enumerate(value)]
 
 
 class _LostError(Exception):
@@ -142,7 +162,7 @@ class _Scanner:
         except _LostError:
             return
         except RecursionError:
-            raise ReadError("nested too deeply for a configuration", (self.at, self.at)) from None
+            raise _refused(self.text, "nested too deeply for a configuration", (self.at, self.at)) from None
 
     def _skip(self) -> int:
         self.at = self._take(_SPACE)[1]
@@ -188,7 +208,7 @@ class _Scanner:
         while True:
             extent = self._take(_KEY)
             if len(self.parts) > _MOST_PARTS:
-                raise ReadError(f"a key of more than {_MOST_PARTS} parts", extent)
+                raise _refused(self.text, f"a key of more than {_MOST_PARTS} parts", extent)
             path = (*path, _unquoted(self.text[slice(*extent)]))
             self.parts.append((self.keys.setdefault(path, extent), extent))
             more = _DOT.match(self.text, self.at)
