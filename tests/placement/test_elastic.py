@@ -12,8 +12,8 @@ from afflint.controllers.pod_maker import PodMaker
 from afflint.kube.taints import Taint
 from afflint.placement import proofs
 from afflint.placement.arrangement import arrange
-from afflint.placement.elastic import NodeClass
 from afflint.placement.failures import failures
+from afflint.placement.node_classes import NodeClass
 from afflint.placement.orders import contentions
 from afflint.placement.survey import Survey
 from cluster_objects import HOST, ZONE, Object, app, spread, term, together, zoned

@@ -9,7 +9,7 @@ from afflint.controllers import replicas
 from afflint.controllers.pod_maker import PodMaker
 from afflint.controllers.replicas import Compiled
 from afflint.controllers.running import running_pods_of
-from afflint.placement.elastic import NodeClass
+from afflint.placement.node_classes import NodeClass
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.node_fit import SCHEDULER
 from afflint.scheduler.pods import Pod

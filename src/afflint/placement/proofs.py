@@ -23,8 +23,9 @@ from afflint.placement.rejections import Rejections, kind_of_domain, summary
 from afflint.placement.survey import Limit, Survey, Variant, port_path, required, spread_path
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.decoding import InventoryError
+from afflint.scheduler.host_ports import HostPort
 from afflint.scheduler.node_fit import NODE_AFFINITY, NODE_UNSCHEDULABLE, TAINT_TOLERATION
-from afflint.scheduler.node_ports import NODE_PORTS, HostPort
+from afflint.scheduler.node_ports import NODE_PORTS
 from afflint.scheduler.nodes import ITSELF
 from afflint.scheduler.pods import Pod, SpreadConstraint, Term
 

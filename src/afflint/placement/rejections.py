@@ -10,10 +10,11 @@ from afflint.kube.node_labels import HOSTNAME, domain_word
 from afflint.kube.selectors import NODE_NAME, Malformed, Requirement, Selector, holds, matches
 from afflint.kube.taints import first_untolerated
 from afflint.scheduler.cluster import Cluster
+from afflint.scheduler.host_ports import HostPort, clash
 from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY
 from afflint.scheduler.node_fit import BOTH_NAMES, NODE_AFFINITY, NODE_UNSCHEDULABLE, TAINT_TOLERATION, NodeFit
 from afflint.scheduler.node_fit import NODE_NAME as NODE_NAME_PLUGIN
-from afflint.scheduler.node_ports import NODE_PORTS, HostPort, clash
+from afflint.scheduler.node_ports import NODE_PORTS
 from afflint.scheduler.node_resources import NODE_RESOURCES_FIT, Shortage
 from afflint.scheduler.nodes import ITSELF, Node
 from afflint.scheduler.pods import Pod, SpreadConstraint, Term

@@ -11,12 +11,13 @@ from afflint.controllers.pod_maker import PodMaker
 from afflint.findings import Path
 from afflint.kube.constraints import REQUIRED
 from afflint.kube.selectors import EVERYTHING, Malformed, Parsed, Selector, matches
-from afflint.placement.elastic import NodeClass, elastic
+from afflint.placement.elastic import elastic
+from afflint.placement.node_classes import NodeClass
 from afflint.placement.rejections import Standing, standing_pods
 from afflint.scheduler.cluster import Cluster
+from afflint.scheduler.host_ports import HostPort, clash
 from afflint.scheduler.matching import LabelIndex
 from afflint.scheduler.node_fit import NodeFit
-from afflint.scheduler.node_ports import HostPort, clash
 from afflint.scheduler.nodes import ITSELF
 from afflint.scheduler.pods import Pod, SpreadConstraint, Term
 
@@ -90,7 +91,7 @@ class Survey:
         self._counted: dict[object, dict[str | None, int]] = {}
         self.reach = self._reach()
         """By variant the nodes that its pods can reach in some order of scheduling, at most."""
-        self.elastic = elastic(self, classes)
+        self.elastic = elastic([(variant.workload, variant.pod) for variant in self.variants], self.selects, classes)
         """The workloads of which nothing is impossible for want of nodes."""
         self.bounded = all(each.count is not None for each in classes)
         """Whether all nodes that there can be are there."""

@@ -15,7 +15,7 @@ from ruamel.yaml.nodes import MappingNode, SequenceNode
 
 from afflint.findings import Path, Span
 from afflint.reading.composing import COLLECTION, MAX_DEPTH, MAX_NODES, TooLargeError, compose, most_nodes
-from afflint.reading.documents import Document, convert
+from afflint.reading.document import Document, convert
 from afflint.reading.scalars import resolve_plain
 
 _REMEMBERED = 16

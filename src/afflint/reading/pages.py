@@ -11,7 +11,7 @@ from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from afflint.findings import Path
 from afflint.reading.composing import nodes_below
-from afflint.reading.documents import Document
+from afflint.reading.document import Document
 from afflint.reading.emitting import Style
 
 

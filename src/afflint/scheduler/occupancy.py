@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from afflint.kube.selectors import EVERYTHING, Malformed, Parsed, Selector, matches
 from afflint.scheduler.decoding import refuse
+from afflint.scheduler.host_ports import ANY_ADDRESS, HostPort
 from afflint.scheduler.matching import Counted, MatchTable, anchors, counts
 from afflint.scheduler.namespaces import Directory
-from afflint.scheduler.node_ports import ANY_ADDRESS, HostPort
 from afflint.scheduler.pods import Pod, Subject, Term, WeightedTerm
 
 Tally = dict[int, int]

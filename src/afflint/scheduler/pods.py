@@ -18,7 +18,7 @@ from afflint.kube.selectors import (
 )
 from afflint.kube.taints import Toleration, parse_tolerations
 from afflint.scheduler.decoding import InventoryError, about, integer, mapping, refuse, sequence, string, string_map, strings
-from afflint.scheduler.node_ports import HostPort, read_ports
+from afflint.scheduler.host_ports import HostPort, read_ports
 from afflint.scheduler.requests import Requests, read_requests
 
 T = TypeVar("T")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from afflint.checks.admission.keys import bad_key, lowered
 from afflint.checks.admission.late import late, of_workloads
 from afflint.checks.admission.selectors import label_key_carriers, map_at, selecting
 from afflint.checks.admission.spelling import EXPRESSION, lacks, stands_in_match_labels
@@ -12,14 +13,13 @@ from afflint.checks.match import Match, Target
 from afflint.findings import Path
 from afflint.kube.added_labels import JOB, RESERVED_BY_KUBEVIRT
 from afflint.kube.constraints import Item, PodTerm
-from afflint.kube.label_syntax import is_dns_label, is_key, is_value, key_fault, value_fault
+from afflint.kube.label_syntax import is_dns_label, is_key, is_value, value_fault
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.placeholders import is_placeholder
 from afflint.wording import quoted, visible
 
 _KEY_HELP = "A key is an optional DNS name and `/`, then at most 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends."
 _VALUE_HELP = "A value is empty or at most 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends."
-_LONGEST_PREFIX = 253
 
 _GENERATED_BY_JOB = frozenset(label.key for label in JOB)
 _LEGACY_TOLERATIONS = "scheduler.alpha.kubernetes.io/tolerations"
@@ -165,7 +165,7 @@ def invalid_annotation(manifest: Manifest, target: Target) -> Iterator[Match]:
         size = 0
         for key, value in values.items():
             size += _bytes(key) + (_bytes(value) if type(value) is str else 0)
-            if not is_key(_lowered(key)) and not is_placeholder(key):
+            if not is_key(lowered(key)) and not is_placeholder(key):
                 yield _refused(Match((*path, key), bad_key("annotation key", key), _KEY_HELP, key=True, field=path), refused)
         if size > _ANNOTATIONS_LIMIT:
             message = f"annotations of {size} bytes; all together may have at most {_ANNOTATIONS_LIMIT}"
@@ -178,11 +178,6 @@ def invalid_annotation(manifest: Manifest, target: Target) -> Iterator[Match]:
 def _bytes(text: str) -> int:
     """How many bytes a text has in UTF-8."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
-
-
-def _lowered(key: str) -> str:
-    """A key in lower case as Go has it: one character for each. Python makes two of İ."""
-    return key.replace("\u0130", "i").lower()
 
 
 def _meaningful_annotations(workload: Workload, target: Target) -> Iterator[Match]:
@@ -239,18 +234,6 @@ def _texts_in(workload: Workload, item: Item | PodTerm, field: str) -> Iterator[
             yield (field, index), value
         elif value is None and not workload.kind.kubevirt:
             yield (field, index), ""
-
-
-def bad_key(what: str, key: str) -> str:
-    """What is wrong with a text that is no label key, or no annotation key."""
-    if not key:
-        return f"an empty {what}"
-    prefix = key.rpartition("/")[0]
-    if len(prefix) > _LONGEST_PREFIX:
-        why = f"the part before the `/` has {len(prefix)} characters, at most {_LONGEST_PREFIX} are allowed"
-    else:
-        why = visible(key_fault(_lowered(key) if what == "annotation key" else key))
-    return f"{quoted(key)} is no {what}: {why}"
 
 
 def _bad_value(value: str) -> str:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from afflint.checks.admission.labels import bad_key
+from afflint.checks.admission.keys import bad_key
 from afflint.checks.admission.tolerations import operators, toleration_faults
 from afflint.checks.match import Match, Target
 from afflint.findings import Path

@@ -1,0 +1,25 @@
+"""What is wrong with the keys of labels and annotations, in words."""
+
+from __future__ import annotations
+
+from afflint.kube.label_syntax import key_fault
+from afflint.wording import quoted, visible
+
+_LONGEST_PREFIX = 253
+
+
+def bad_key(what: str, key: str) -> str:
+    """What is wrong with a text that is no label key, or no annotation key."""
+    if not key:
+        return f"an empty {what}"
+    prefix = key.rpartition("/")[0]
+    if len(prefix) > _LONGEST_PREFIX:
+        why = f"the part before the `/` has {len(prefix)} characters, at most {_LONGEST_PREFIX} are allowed"
+    else:
+        why = visible(key_fault(lowered(key) if what == "annotation key" else key))
+    return f"{quoted(key)} is no {what}: {why}"
+
+
+def lowered(key: str) -> str:
+    """A key in lower case as Go has it: one character for each. Python makes two of İ."""
+    return key.replace("\u0130", "i").lower()

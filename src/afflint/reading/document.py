@@ -1,0 +1,249 @@
+"""One YAML document: its plain data as the API server would read it, and where each path into that data lies in the text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
+
+from afflint.findings import Path, Span
+from afflint.reading.composing import PLAIN, nodes_below
+from afflint.reading.conversion import CarefulConversion, Pairs, RepeatedKeyError, pairs_of, plain_data
+
+
+class Problem(NamedTuple):
+    """Why a document (or a part of it) cannot be read, and where."""
+
+    message: str
+    span: Span
+
+
+class Duplicate(NamedTuple):
+    """A key that occurs again in the same mapping. ``first`` and ``span`` are the places of the two keys."""
+
+    path: Path
+    span: Span
+    first: Span
+
+
+class Document:
+    """One YAML document: ``data`` (None when it has a problem or is empty), ``problem``, ``duplicates``, and where it lies.
+
+    ``index`` counts the documents of a file from 0, empty ones left out; ``line`` is the 0-based line of its first byte.
+    """
+
+    __slots__ = ("_breaks", "_column", "_merged", "_pairs", "_root", "_text", "data", "duplicates", "index", "line", "problem", "raw_bytes")
+
+    def __init__(self, raw_bytes: bytes, index: int, line: int) -> None:
+        self.raw_bytes = raw_bytes
+        self.index = index
+        self.line = line
+        self.data: Any = None
+        self.problem: Problem | None = None
+        self.duplicates: tuple[Duplicate, ...] = ()
+        self._column = 0
+        self._root: Any = None
+        self._merged: dict[int, Pairs] = {}
+        self._pairs: dict[int, Pairs] = {}
+        self._text: str | None = None
+        self._breaks: Sequence[int] | None = None
+
+    @property
+    def empty(self) -> bool:
+        """True for a document without content: blank, only comments, or null."""
+        return self.data is None and self.problem is None
+
+    @property
+    def has_merge_keys(self) -> bool:
+        """True where a map takes over the entries of another by ``<<``."""
+        return bool(self._merged)
+
+    def locate(self, path: Path, *, key: bool = False) -> Span:
+        """The span of the value at ``path``: the scalar, or for a collection its key (or first scalar as a list item).
+
+        With ``key`` the span of the key itself. A path that does not exist gives the nearest existing parent. A value that
+        is an alias, or was merged into its map, lies where it is written.
+        """
+        node, key_node = self._find(path)
+        if node is None:
+            return self._start()
+        if (key or type(node) is not ScalarNode or node.start_mark.index == node.end_mark.index) and key_node is not None:
+            return self._span(key_node)
+        return self._span(node)
+
+    def extent(self, path: Path) -> Span:
+        """The whole stretch of the value at ``path`` with its key, from its first to its last character."""
+        node, key_node = self._find(path)
+        if node is None:
+            return self._start()
+        start = (key_node or node).start_mark.index
+        end = self.end_of(node)
+        if end < start:  # An alias: its value lies before its key.
+            end = self.end_of(key_node)
+        return Span(*self.position(start), *self.position(end))
+
+    def raw(self, path: Path) -> str | None:
+        """The text of the scalar at ``path`` as it is written, without quotes; None for collections and missing paths."""
+        node, _ = self._find(path, exact=True)
+        return node.value if type(node) is ScalarNode else None
+
+    def is_plain(self, path: Path) -> bool:
+        """True when the value at ``path`` is an unquoted, untagged scalar."""
+        node, _ = self._find(path, exact=True)
+        return type(node) is ScalarNode and node.ctag is PLAIN
+
+    def node_at(self, path: Path) -> Any:
+        """The node of the value at ``path``; None where nothing is. Of an alias it is the one that its anchor names."""
+        return self._find(path, exact=True)[0]
+
+    def scalar_spans(self) -> Iterator[Span]:
+        """The stretches of quoted and block scalars, where a ``#`` is text and no comment."""
+        for node in nodes_below(self._root):
+            if type(node) is not ScalarNode:
+                continue
+            if node.style in ("'", '"'):
+                yield Span(*self.position(node.start_mark.index), *self.position(node.end_mark.index))
+            elif node.style in ("|", ">"):
+                # The line with the indicator may end in a comment; the text begins on the next one.
+                line, _ = self.position(node.start_mark.index)
+                end_line, end_column = self.position(self.end_of(node))
+                if end_line > line:
+                    yield Span(line + 1, 1, end_line, end_column)
+
+    def node_lines(self) -> Iterator[tuple[int, int, int]]:
+        """For every key and list item: its line, column and the line on which its value ends (from 1, in file lines)."""
+        for node in nodes_below(self._root):
+            if type(node) is ScalarNode:
+                continue
+            pairs = node.value if type(node) is MappingNode else [(item, item) for item in node.value]
+            for key, value in pairs:
+                line, column = self.position(key.start_mark.index)
+                yield line, column, max(line, self.position(self.end_of(value))[0])
+
+    def text(self) -> str:
+        """The document's text, with anything that is no UTF-8 replaced."""
+        if self._text is None:
+            self._text = self.raw_bytes.decode("utf-8", "replace")
+        return self._text
+
+    # How nodes are found and measured.
+
+    def _find(self, path: Path, *, exact: bool = False) -> tuple[Any, Any]:
+        """The node at ``path`` and its key's (of a list item its first scalar's); the nearest parent's unless ``exact``."""
+        node, key_node = self._root, None
+        for step in path:
+            found = self._child(node, step)
+            if found is None:
+                return (None, None) if exact else (node, key_node)
+            key_node, node = found
+        return node, key_node
+
+    def _child(self, node: Any, step: str | int) -> tuple[Any, Any] | None:
+        if type(step) is int:
+            if type(node) is SequenceNode and 0 <= step < len(node.value):
+                return _first_scalar(node.value[step]), node.value[step]
+            return None
+        if type(node) is not MappingNode or type(step) is not str:
+            return None
+        pairs = self._merged.get(id(node)) or self._pairs.get(id(node))
+        if pairs is None:
+            pairs = self._pairs[id(node)] = pairs_of(node)
+        return pairs.get(step)
+
+    def _start(self) -> Span:
+        return Span(self.line + 1, 1, self.line + 1, 1)
+
+    def _span(self, node: Any) -> Span:
+        """The span of a node that lies on one line; of one with more lines, the first of them."""
+        start, end = self._content(node), self.end_of(node)
+        line, column = self.position(start)
+        if self.position(end)[0] == line:
+            if start == end and self.text()[start - 1 : start] == "-":
+                return Span(line, column - 1, line, column)  # A list item that holds nothing: its dash.
+            return Span(line, column, line, column + end - start)
+        breaks = self.line_starts()
+        number = line - self.line
+        first = self.text()[start : breaks[number] if number < len(breaks) else None].rstrip()
+        return Span(line, column, line, column + max(len(first), 1))
+
+    def _content(self, node: Any) -> int:
+        """Where a scalar begins behind its anchor and its tag."""
+        start: int = node.start_mark.index
+        text = self.text()
+        if type(node) is ScalarNode and text[start : start + 1] in ("&", "!"):
+            match = _PROPERTIES.match(text, start, node.end_mark.index)
+            if match is not None and match.end() < node.end_mark.index:
+                return match.end()
+        return start
+
+    def end_of(self, node: Any) -> int:
+        """Where a node's text ends: libyaml puts the end of what is indented at the start of the next token."""
+        last = node
+        while type(last) is not ScalarNode and not last.flow_style and last.value:
+            below = last.value[-1]
+            key, value = below if type(last) is MappingNode else (None, below)
+            if value.start_mark.index <= last.start_mark.index:  # An alias, perhaps to what it stands in.
+                return self._before_blank(key.end_mark.index if key is not None else last.start_mark.index, last.end_mark.index)
+            last = value
+        end: int = last.end_mark.index
+        if type(last) is ScalarNode and last.style in ("|", ">"):
+            start: int = last.start_mark.index
+            return start + len(self.text()[start:end].rstrip())
+        return end
+
+    def _before_blank(self, start: int, end: int) -> int:
+        """The end of the first line with content between two places."""
+        match = _TO_LINE_END.match(self.text(), start, end)
+        return match.end() if match is not None else start
+
+    def position(self, index: int) -> tuple[int, int]:
+        """Line and column, both from 1, of a code point of this document. Only LF, CR LF and CR break lines, as in editors."""
+        breaks = self.line_starts()
+        from bisect import bisect_right
+
+        line = bisect_right(breaks, index) - 1
+        return self.line + line + 1, index - breaks[line] + 1 + (self._column if line == 0 else 0)
+
+    def _character(self, index: int) -> Span:
+        """The span of one character; an empty one at the end of a line or of the text."""
+        line, column = self.position(index)
+        return Span(line, column, line, column + (self.text()[index : index + 1] not in ("", "\n", "\r")))
+
+    def line_starts(self) -> Sequence[int]:
+        """Where the lines of the text begin. Only LF, CR LF and CR break lines."""
+        if self._breaks is None:
+            from array import array
+
+            # Not a list: there may be a million of them.
+            self._breaks = array("I", [0])
+            self._breaks.extend(match.end() for match in _LINE_BREAK.finditer(self.text()))
+        return self._breaks
+
+
+_LINE_BREAK = re.compile(r"\r\n|\n|\r")
+_PROPERTIES = re.compile(r"(?:[&!]\S*(?:\s+|#.*)*)*")
+_TO_LINE_END = re.compile(r"[^\r\n]*[^\s]")
+
+
+def _first_scalar(node: Any) -> Any:
+    """The node to show for a list item: the first key of a mapping, else the item itself."""
+    while type(node) is not ScalarNode and node.value:
+        node = node.value[0][0] if type(node) is MappingNode else node.value[0]
+    return node
+
+
+def convert(document: Document) -> None:
+    """Set the data of a composed document, and its repeated keys. Raises UnreadableError."""
+    # Anchors need "&" (an alias without one is a syntax error) and merge keys need "<<".
+    if b"&" not in document.raw_bytes and b"<<" not in document.raw_bytes:
+        try:
+            document.data = plain_data(document._root)
+            return
+        except (RepeatedKeyError, ValueError):
+            pass  # The careful conversion finds out where.
+    careful = CarefulConversion()
+    document.data = careful.document(document._root)
+    document._merged = careful.merged
+    document.duplicates = tuple(Duplicate(path, document._span(place), document._span(first)) for path, place, first in careful.duplicates)

@@ -1,0 +1,59 @@
+"""The ports of the host that pods ask for.
+
+After GetHostPorts and HostPortInfo of the scheduler's framework, with the host ports that the API server gives pods on the network
+of their host (SetDefaults_PodSpec).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from afflint.scheduler.decoding import integer, mapping, sequence, string
+
+ANY_ADDRESS = "0.0.0.0"
+"""The address of the host that stands for all; ``::`` does not, to the scheduler."""
+
+
+class HostPort(NamedTuple):
+    """A port that a container takes of its host."""
+
+    ip: str
+    protocol: str
+    port: int
+
+
+def read_ports(spec: Mapping[str, Any]) -> tuple[HostPort, ...]:
+    """The ports of the host that a pod asks for: those of its containers, and of init containers that keep running.
+
+    Containers that are none ask for nothing. Raises InventoryError for ports that are none.
+    """
+    network = spec.get("hostNetwork") is True
+    found: dict[HostPort, None] = {}
+    for field in ("initContainers", "containers"):
+        containers = spec.get(field)
+        for index, container in enumerate(containers if isinstance(containers, list) else ()):
+            if isinstance(container, dict) and (field == "containers" or container.get("restartPolicy") == "Always"):
+                where = f"spec.{field}[{index}].ports"
+                for number, entry in enumerate(sequence(container.get("ports"), where)):
+                    found.update(dict.fromkeys(_read(entry, f"{where}[{number}]", network=network)))
+    return tuple(found)
+
+
+def _read(data: object, where: str, *, network: bool) -> Iterator[HostPort]:
+    entry = mapping(data, where)
+    port = integer(entry.get("hostPort"), f"{where}.hostPort", 0)
+    if not port and network:
+        port = integer(entry.get("containerPort"), f"{where}.containerPort", 0)
+    if port > 0:
+        ip, protocol = (string(entry.get(field), f"{where}.{field}") for field in ("hostIP", "protocol"))
+        yield HostPort(ip or ANY_ADDRESS, protocol or "TCP", port)
+
+
+def clash(one: Iterable[HostPort], other: Iterable[HostPort]) -> bool:
+    """Whether two pods ask for the same port on the same address."""
+    return any(
+        mine.port == theirs.port and mine.protocol == theirs.protocol and (mine.ip == theirs.ip or ANY_ADDRESS in (mine.ip, theirs.ip))
+        for mine in one
+        for theirs in other
+    )
