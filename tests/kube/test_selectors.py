@@ -446,3 +446,11 @@ def test_a_conflict_is_a_conflict_and_every_part_of_it_is_needed(listed: list[Re
 @given(selectors, selectors)
 def test_both_is_the_intersection(first: Selector, second: Selector) -> None:
     assert set(matched(both(first, second))) == set(matched(first)) & set(matched(second))
+
+
+def test_of_many_requirements_that_contradict_each_other_two_are_named() -> None:
+    many = [Requirement("a", "In", (f"v{number}", "w")) for number in range(500)]
+    clash = [*many, Requirement("a", "In", ("x",)), *many]
+    assert conflict(clash) == (0, 500)
+    no_two = [*(Requirement("a", "NotIn", (f"v{number}",)) for number in range(500)), Requirement("a", "In", ("v3", "v7")), *many]
+    assert conflict(no_two) == tuple(range(501))

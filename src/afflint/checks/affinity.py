@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from afflint.checks.constraint_selectors import (
     NodeSelection,
@@ -45,8 +45,17 @@ def contradictory_requirements(manifest: Workload, _target: Target) -> Iterator[
     every = len(faults) == len(required)
     for each, parsed, requirements in faults:
         fault = "no node can satisfy" if every else "this one of the ORed terms never matches: no node can satisfy"
-        message = f"{fault} {listing((quoted(says(one)) for one in requirements), 'and also')}"
+        message = f"{fault} {listing(_some(requirements), 'and also')}"
         yield Match(_clash_path(each.term, parsed, requirements), message, severity=None if every else "warning")
+
+
+def _some(requirements: Sequence[Requirement]) -> list[str]:
+    """The requirements in words; of many only the first ones, and how many more there are."""
+    words = [quoted(says(each)) for each in requirements[:_MOST_SAID]]
+    return [*words, f"{len(requirements) - _MOST_SAID} more"] if len(requirements) > _MOST_SAID else words
+
+
+_MOST_SAID = 8
 
 
 def _conflict(requirements: tuple[Requirement, ...]) -> tuple[int, ...]:
@@ -61,7 +70,8 @@ _EASY = ("In", "NotIn", "Exists", "DoesNotExist")
 
 def _clash_path(term: NodeTerm, parsed: Selector, clash: tuple[Requirement, ...]) -> Path:
     """Where the last of the conflicting requirements stands in the term."""
-    places = [place for place, each in zip(requirement_places(term.data, parsed), parsed.requirements, strict=False) if each in clash]
+    clashing = frozenset(clash)
+    places = [place for place, each in zip(requirement_places(term.data, parsed), parsed.requirements, strict=False) if each in clashing]
     return (*term.path, *places[-1]) if places else term.path
 
 

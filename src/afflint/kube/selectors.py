@@ -379,7 +379,7 @@ def _smallest_conflict(members: list[int], requirements: Sequence[Requirement]) 
         if not _satisfiable([requirements[index]]):
             return (index,)
     if len(members) > _MAX_MINIMISED:
-        return tuple(members)
+        return _small_conflict(members, requirements)
     universe = frozenset(_values(_key(requirements[members[0]]), [requirements[index] for index in members]))
     admitted = {index: _admitted(requirements[index], universe) for index in members}
     for position, first in enumerate(members):
@@ -399,6 +399,22 @@ def _smallest_conflict(members: list[int], requirements: Sequence[Requirement]) 
                 core.append(index)
                 rest = rest[:position]
                 break
+
+
+def _small_conflict(members: list[int], requirements: Sequence[Requirement]) -> tuple[int, ...]:
+    """Of many that cannot hold together: two if one of them clashes with the first that can no longer hold, else all up to that one."""
+    holding, clashing = 0, len(members)
+    while clashing - holding > 1:
+        middle = (holding + clashing) // 2
+        if _satisfiable([requirements[index] for index in members[:middle]]):
+            holding = middle
+        else:
+            clashing = middle
+    last = members[clashing - 1]
+    for index in members[: clashing - 1]:
+        if not _satisfiable((requirements[index], requirements[last])):
+            return (index, last)
+    return tuple(members[:clashing])
 
 
 def _selectors(selection: Selection) -> tuple[Selector, ...]:
