@@ -38,7 +38,7 @@ class Fix(NamedTuple):
 
 
 FileId = int
-"""A file by its number among those of a run, which stand in the order of their names."""
+"""A file by its number among those of a run, which stand in the order of their places."""
 
 NO_FILE: FileId = -1
 """The number of a file that nobody has numbered yet: in the results of the map step."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import gc
 import os
 import sys
@@ -39,6 +41,16 @@ def main() -> None:
 
 
 def _guarded() -> int:
+    try:
+        return _ended()
+    except OSError as error:  # Out of click, which writes help and versions itself.
+        if sys.stdout is not None:
+            with contextlib.suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0 if isinstance(error, BrokenPipeError) else say(f"afflint: cannot write: {error.strerror}", USAGE)
+
+
+def _ended() -> int:
     # Manifests are trees without cycles; looking for some costs a tenth of the run.
     gc.disable()
     try:
@@ -56,6 +68,12 @@ def _guarded() -> int:
         return say(f"afflint: {shown(' '.join(error.format_message().split()))}", USAGE)
     except UserError as error:
         return say("\n".join(f"afflint: {shown(line)}" for line in str(error).splitlines()), USAGE)
+    except SystemExit:
+        return 0  # Click's way out when whoever reads its output has gone.
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EPIPE):
+            raise
+        return _failed(error)
     except Exception as error:
         return _failed(error)
     return result if isinstance(result, int) else 0

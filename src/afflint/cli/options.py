@@ -79,10 +79,13 @@ def _names(option: str, values: Sequence[str]) -> tuple[str, ...]:
 
 
 def _version(text: str | None) -> str | None:
-    major, _, minor = (text or "1.0").removeprefix("v").partition(".")
-    if major != "1" or not minor.partition(".")[0].isdigit():
+    if text is None:
+        return None
+    major, _, rest = text.removeprefix("v").partition(".")
+    minor = rest.partition(".")[0]
+    if major != "1" or not (minor.isascii() and minor.isdigit() and len(minor) < 4):
         raise click.UsageError(f"--kubernetes-version takes a version such as 1.34, not {text!r}")
-    return text and f"1.{int(minor.partition('.')[0])}"
+    return f"1.{int(minor)}"
 
 
 def jobs(given: int | None) -> int:

@@ -14,8 +14,9 @@ FOUND, USAGE, FAULT = 1, 2, 3
 
 def write(target: str, chunks: Iterable[str]) -> None:
     """A whole file or none: written beside its place and then moved there. Devices and pipes are written as they are."""
-    place = os.path.realpath(target)
-    regular = os.path.isfile(place) or not os.path.exists(place)
+    # What /dev/stdout leads to may have no path of its own.
+    regular = os.path.isfile(target) or not os.path.exists(target)
+    place = os.path.realpath(target) if regular else target
     written = f"{place}.{os.urandom(8).hex()}.tmp" if regular else place
     # In a folder that others may write to, nobody can have put anything in the way of a new file.
     new = os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) if regular else 0

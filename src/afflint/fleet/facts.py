@@ -188,7 +188,10 @@ def facts_of(manifest: Manifest, *, with_spec: bool = False, resources: bool = F
     elif not manifest.kind.templates:
         if manifest.kind.name in _EVIDENCE:
             yield from _evidence(manifest, site)
-        if manifest.kind.name == "Namespace" or (with_spec and manifest.kind.name in ("Service", "PodDisruptionBudget")):
+        # Without a name it is a fragment, made whole elsewhere.
+        if manifest.ref.name is not None and (
+            manifest.kind.name == "Namespace" or (with_spec and manifest.kind.name in ("Service", "PodDisruptionBudget"))
+        ):
             from afflint.fleet.objects import object_of
 
             yield object_of(manifest)

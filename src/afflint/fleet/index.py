@@ -54,11 +54,13 @@ class Fleet:
         self.budgets: list[Budget] = [budget for each in each_file for budget in each.budgets]
         self.namespaces: dict[str, Namespace] = {}
         """By name. Of several objects the first counts."""
-        self._ambiguous = {
+        self.ambiguous = {
             each.name for facts in each_file for each in facts.namespaces if self.namespaces.setdefault(each.name, each) != each
         }
         if complete and self.namespaces:
-            self.reaches = list(map(self._resolved, self.reaches))
+            names = dict.fromkeys([*self.namespaces, *(pods.namespace for pods in self.pods if pods.namespace is not None)])
+            chosen: dict[Selector, tuple[str, ...] | None] = {}
+            self.reaches = [self._resolved(reach, names, chosen) for reach in self.reaches]
         self._by_key: dict[PodsKey, Pods] = {pods.key: pods for pods in self.pods}
         self._by_template = _Index(self.pods, lambda pods: pods.template_labels)
         self._by_merged = _Index([pods for pods in self.pods if pods.has_own_template and pods.labels], lambda pods: pods.merged_labels)
@@ -78,7 +80,7 @@ class Fleet:
         """Whether a namespaceSelector covers a namespace; None when the labels of that one are not known, or not which one it is."""
         if name is None:
             return None
-        if name in self.namespaces and name not in self._ambiguous:
+        if name in self.namespaces and name not in self.ambiguous:
             return matches(selector, self.namespaces[name].labels)
         others = False
         for requirement in selector.requirements:
@@ -88,16 +90,20 @@ class Fleet:
                 return False
         return None if others else True
 
-    def _resolved(self, reach: Reach) -> Reach:
-        """The same with the namespaces that its selector chooses by name, if these are known and there are some."""
+    def _resolved(self, reach: Reach, names: Iterable[str], known: dict[Selector, tuple[str, ...] | None]) -> Reach:
+        """The same with the namespaces that its selector chooses by name, if these are known and there are some.
+
+        ``names`` are those of all namespaces of the run, ``known`` what has been found for a selector already.
+        """
         selector = reach.namespace_selector
         if selector is None or selector == EVERYTHING:
             return reach
-        names = dict.fromkeys([*self.namespaces, *(pods.namespace for pods in self.pods if pods.namespace is not None)])
-        chosen = {name: self.matches_namespace(selector, name) for name in names}
-        if None in chosen.values() or not any(chosen.values()):
+        if selector not in known:
+            chosen = {name: self.matches_namespace(selector, name) for name in names}
+            known[selector] = None if None in chosen.values() else tuple([name for name, is_chosen in chosen.items() if is_chosen])
+        found = known[selector]
+        if not found:
             return reach
-        found = (name for name, is_chosen in chosen.items() if is_chosen)
         return reach._replace(namespaces=tuple(dict.fromkeys((*reach.namespaces, *found))), everywhere=False)
 
     # What a selector reaches.

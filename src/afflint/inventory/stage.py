@@ -86,7 +86,8 @@ def _namespaces(fleet: Fleet, makers: Iterable[PodMaker], running: Iterable[Mapp
         metadata = pod.get("metadata")
         name = metadata.get("namespace") if isinstance(metadata, dict) else None
         used[name if isinstance(name, str) and name else "default"] = None
-    return [*fleet.namespaces.values(), *[named_only(name) for name in used if name not in fleet.namespaces]]
+    known = [named_only(name) if name in fleet.ambiguous else each for name, each in fleet.namespaces.items()]
+    return [*known, *[named_only(name) for name in used if name not in fleet.namespaces]]
 
 
 def _with_notes(maker: PodMaker, *notes: str) -> PodMaker:

@@ -23,7 +23,10 @@ def unsettled(fleet: Fleet) -> dict[PodsKey, str]:
         if text is not None:
             found[pods.key] = f"{quoted(text)} is yet to be filled in, and taken as it stands"
     for owner, name in _of_unknown_namespaces(fleet):
-        where = "a namespace that no manifest states" if name is None else f"namespace {quoted(name)}, of which there is no object"
+        if name is None:
+            where = "a namespace that no manifest states"
+        else:
+            where = f"namespace {quoted(name)}, of which there {'are several objects' if name in fleet.ambiguous else 'is no object'}"
         found.setdefault(owner, f"a namespaceSelector asks for labels of {where}: it is taken to have none but its name")
     if found:
         for owner in _dependants(fleet, found):

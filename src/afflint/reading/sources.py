@@ -41,6 +41,8 @@ class Source(NamedTuple):
     name: str
     path: str
     data: bytes | None = None
+    fault: str | None = None
+    """Why there is nothing to read, if that has shown already: standard input can be read but once."""
 
 
 class Identities:
@@ -70,9 +72,13 @@ def each_once(sources: Iterable[Source]) -> dict[str, Source]:
     found: dict[str, Source] = {}
     for source in sources:
         identity = identities.of(source)
-        if identity not in found or (source.data is not None and found[identity].data is None):
+        if identity not in found or (_is_buffer(source) and not _is_buffer(found[identity])):
             found[identity] = source
     return found
+
+
+def _is_buffer(source: Source) -> bool:
+    return source.data is not None or source.fault is not None
 
 
 def discover(
@@ -283,6 +289,8 @@ def read_bytes(source: Source) -> bytes:
     """The bytes of a file. Raises OSError."""
     if source.data is not None:
         return source.data
+    if source.fault is not None:
+        raise OSError(errno.EIO, source.fault)
     if source.path == STDIN:
         return _standard_input()
     return read_regular(source.path, LARGEST)
@@ -292,8 +300,8 @@ def standard_input(name: str | None = None) -> Source:
     """Standard input, read to its end; with a name it is a buffer that stands for the file of that name."""
     try:
         return Source(name or "<stdin>", name or STDIN, _standard_input())
-    except OSError:
-        return Source(name or "<stdin>", STDIN)  # Reading it again says why it cannot be read.
+    except OSError as error:
+        return Source(name or "<stdin>", name or STDIN, fault=error.strerror or str(error))
 
 
 def _standard_input() -> bytes:

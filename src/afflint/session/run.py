@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -80,8 +81,9 @@ def run(
     beside = dict(zip(files.context, mapped(files.of(files.context).values(), facts_only, options), strict=True))
     told = {**beside, **results}
     # What is wrong with the nodes is said where they are written.
-    for file in files.nodes:
-        results.setdefault(file, beside.get(file, FileResult()))
+    only_nodes = files.of(file for file in files.nodes if file not in results)
+    for file, result in zip(only_nodes, mapped(only_nodes.values(), facts_only, options), strict=True):
+        results[file] = FileResult(suppressions=result.suppressions)
 
     def read(file: FileId) -> bytes:
         return read_bytes(files.sources[file])
@@ -103,7 +105,7 @@ def run(
 
 
 class Files:
-    """The files of a run: all of them, numbered in the order of their names, and which of them are what.
+    """The files of a run: all of them, numbered in the order of their places, and which of them are what.
 
     A file that is there in several roles is one file; as a buffer it takes the place of what is on disk. What is checked is no mere
     context. ``given`` are those that are checked in the order in which they were given.
@@ -116,8 +118,9 @@ class Files:
             for identity, source in role.items():
                 if identity not in found or (source.data is not None and found[identity].data is None):
                     found[identity] = source
-        ordered = sorted(found, key=lambda identity: (found[identity].name, identity))
+        ordered = sorted(found)
         numbers: dict[str, FileId] = {identity: number for number, identity in enumerate(ordered)}
+        self._identities = ordered
         self.sources = tuple([found[identity] for identity in ordered])
         self.given, context_given, self.nodes = ([numbers[identity] for identity in role] for role in roles)
         self.checked = sorted(self.given)
@@ -133,8 +136,9 @@ class Files:
         return {number: self.sources[number] for number in numbers}
 
     def folder(self, number: FileId) -> Folder:
-        """The folders on the way to a file, by its name."""
-        return tuple(self.sources[number].name.replace("\\", "/").split("/")[:-1])
+        """The folders on the way to a file, whatever it is called; what has no place stands where afflint was started."""
+        folder = os.path.dirname(self._identities[number]) or os.getcwd()
+        return tuple(folder.replace("\\", "/").split("/"))
 
 
 def _nodes_of(files: Files) -> list[NodeFact]:

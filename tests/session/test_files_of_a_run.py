@@ -1,0 +1,121 @@
+"""What a file is called, from where afflint is started and how its text comes make no difference to what is found in it."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+from afflint.engine import default_settings
+from afflint.reading import sources
+from afflint.reading.sources import Source, standard_input
+from afflint.session.placing import read_stage
+from afflint.session.run import run
+
+CACHE = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: cache}
+spec:
+  selector: {matchLabels: {app: database}}
+  template:
+    metadata: {labels: {app: database}}
+    spec: {containers: [{name: main, image: "nginx:1.27"}]}
+"""
+WEB = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers: [{name: main, image: "nginx:1.27"}]
+      affinity:
+        podAffinity:
+          requiredDuringSchedulingIgnoredDuringExecution:
+          - {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: databse}}}
+"""
+NUMBER = 'apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  nodeSelector: {disk: 5}\n  containers: [{name: c, image: "i:1"}]\n'
+
+
+@pytest.fixture
+def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "app"
+    folder.mkdir()
+    (folder / "web.yaml").write_text(WEB)
+    (folder / "cache.yaml").write_text(CACHE)
+    monkeypatch.chdir(tmp_path)
+    return folder
+
+
+def rules(named: list[Source], context: list[Source]) -> list[str]:
+    return [finding.rule for finding in run(named, default_settings(), context=context).findings]
+
+
+def test_a_file_may_be_named_by_any_path(app: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    near = Source("app/cache.yaml", "app/cache.yaml")
+    absolute = str(app / "web.yaml")
+    assert rules([Source("app/web.yaml", "app/web.yaml")], [near]) == ["affinity-target-missing"]
+    assert rules([Source(absolute, absolute)], [near]) == ["affinity-target-missing"]
+    assert rules([Source(absolute, absolute, WEB.encode())], [near]) == ["affinity-target-missing"]
+    monkeypatch.chdir(app)
+    assert rules([Source("web.yaml", "web.yaml")], [Source("cache.yaml", "cache.yaml")]) == ["affinity-target-missing"]
+
+
+def test_a_file_elsewhere_is_as_far_away_from_wherever_it_is_looked_at(app: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    far = app.parent / "other" / "one" / "two" / "three" / "cache.yaml"
+    far.parent.mkdir(parents=True)
+    far.write_text(CACHE)
+    monkeypatch.chdir(app)
+    assert rules([Source("web.yaml", "web.yaml")], [Source("../other/one/two/three/cache.yaml", str(far))]) == []
+
+
+def test_standard_input_that_is_too_large_is_not_read_on_from_where_it_was_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Input:
+        buffer = io.BytesIO(b"# more\n" * 1000 + NUMBER.encode())
+
+    monkeypatch.setattr(sources, "LARGEST", 5000)
+    monkeypatch.setattr("sys.stdin", Input())
+    for name in (None, "web.yaml"):
+        [finding] = run([standard_input(name)], default_settings()).findings
+        assert (finding.rule, "larger than" in finding.message) == ("unreadable-manifest", True)
+        Input.buffer.seek(0)
+
+
+def test_what_is_silenced_in_a_file_of_nodes_is_silent_though_the_file_is_not_checked() -> None:
+    node = "apiVersion: v1\nkind: Node\nmetadata: {{name: w{}, labels: {{zone: {}}}}}\n"
+    text = f"{node.format(1, 'east')}---\n{node.format(2, 'East')}"
+    web = Source("web.yaml", "web.yaml", CACHE.encode())
+
+    def found(nodes: str) -> list[str]:
+        outcome = run([web], default_settings(), node_files=[Source("nodes.yaml", "nodes.yaml", nodes.encode())])
+        return [f"{each.file} {each.rule}" for each in outcome.findings]
+
+    assert found(text) == ["nodes.yaml near-duplicate-label"]
+    assert found(f"# afflint: ignore-file -- on purpose\n{text}") == []
+
+
+def test_fragments_of_services_and_budgets_are_no_problem_of_a_plan() -> None:
+    patches = "apiVersion: v1\nkind: Service\nspec: {type: LoadBalancer}\n"
+    patches += "---\napiVersion: policy/v1\nkind: PodDisruptionBudget\nspec: {minAvailable: 1}\n"
+    nodes = [Source("n", "n", b"nodes: [{name: w1}]")]
+    placing = read_stage([Source("a.yaml", "a.yaml", f"{CACHE}---\n{patches}".encode())], nodes, [], default_settings())
+    assert placing.problems == ()
+
+
+def test_a_namespace_of_two_minds_is_taken_for_neither() -> None:
+    namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {{name: shop, labels: {{team: {}}}}}\n"
+    namespaces = [Source(f"{team}.yaml", f"{team}.yaml", namespace.format(team).encode()) for team in ("blue", "red")]
+    only = "{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: databse}}}"
+    web = WEB.replace(only, only.replace("databse", "database").replace("{top", "{namespaceSelector: {matchLabels: {team: blue}}, top"))
+    text = f"{CACHE}---\n{web}".replace("metadata: {name: ", "metadata: {namespace: shop, name: ")
+    manifests = Source("w.yaml", "w.yaml", text.encode())
+    nodes = [Source("n", "n", b"nodes: [{name: w1}]")]
+    for given in ([*namespaces, manifests], [manifests, *reversed(namespaces)]):
+        placing = read_stage(given, nodes, [], default_settings())
+        [notes] = [maker.notes for maker in placing.stage.makers if maker.name == "web"]
+        assert any("of which there are several objects" in note for note in notes)
+        assert {each.name: each.labels for each in placing.stage.inventory.namespaces} == {"shop": {"kubernetes.io/metadata.name": "shop"}}
