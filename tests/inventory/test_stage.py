@@ -86,3 +86,20 @@ def test_nodes_are_read_once_however_many_files_there_are() -> None:
     web = Source("web.yaml", "web.yaml", workload().encode())
     stage, problems, _ = read_stage([web, *files], [], [], default_settings())
     assert ([fact.name for fact in stage.nodes], problems) == ([f"w{number}" for number in range(50)], ())
+
+
+def test_objects_whose_names_the_cluster_makes_are_several() -> None:
+    job = "apiVersion: batch/v1\nkind: Job\nmetadata: {generateName: load-, namespace: shop}\n"
+    job += "spec:\n  template:\n    metadata: {labels: {app: load}}\n"
+    job += "    spec: {restartPolicy: Never, containers: [{name: c, image: 'i:1'}]}\n"
+    sources = [Source("a.yaml", "a.yaml", f"{job}---\n{job}".encode())]
+    placing = read_stage(sources, [Source("n", "n", b"nodes: [{name: w1}]")], [], default_settings())
+    assert [maker.key for maker in placing.stage.makers] == ["Job shop/load-x", "Job shop/load-x2"]
+
+
+def test_a_kind_of_another_group_is_another_object() -> None:
+    database = workload(kind="StatefulSet", name="db")
+    other = database.replace("apps/v1", "apps.kruise.io/v1beta1")
+    sources = [Source("a.yaml", "a.yaml", f"{database}---\n{other}".encode())]
+    placing = read_stage(sources, [Source("n", "n", b"nodes: [{name: w1}]")], [], default_settings())
+    assert [maker.key for maker in placing.stage.makers] == ["StatefulSet shop/db", "StatefulSet.apps.kruise.io shop/db"]

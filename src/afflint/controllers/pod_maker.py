@@ -32,6 +32,8 @@ RESOURCE_FIELDS = ("containers", "initContainers", "overhead", "resources", "dom
 # The name of a virtual machine is not always that of its guest.
 _NAMING_FIELDS = ("hostname",)
 _BARE = ("Pod", "VirtualMachineInstance")
+# Others have kinds of these names, too.
+_OF_APPS = ("StatefulSet", "DaemonSet")
 NOWHERE = Site(NO_FILE, 0, ())
 
 
@@ -64,12 +66,15 @@ class PodMaker:
     site: Site = NOWHERE
     line: int = 0
     """Where the object is named."""
+    generated: bool = False
+    """Whether the cluster makes its name, so that several manifests alike are several objects."""
     pod_path: Path = ("spec", "template", "spec")
 
     @property
     def key(self) -> str:
-        """``Deployment shop/web``."""
-        return f"{self.kind} {self.namespace}/{self.full_name}"
+        """``Deployment shop/web``; ``StatefulSet.apps.kruise.io shop/db`` for one that is none of Kubernetes' own."""
+        kind = f"{self.kind}.{self.group}" if self.kind in _OF_APPS and self.group != "apps" else self.kind
+        return f"{kind} {self.namespace}/{self.full_name}"
 
     @property
     def full_name(self) -> str:
@@ -123,6 +128,7 @@ def pod_maker(workload: Workload, site: Site, *, resources: bool = False) -> Pod
         group=workload.kind.group,
         namespace=workload.namespace,
         name=_name(workload),
+        generated=workload.ref.name is None,
         replicas=count.planned,
         labels=workload.template_labels,
         annotations=_map(_map(workload.template, "metadata"), "annotations"),

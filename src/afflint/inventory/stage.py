@@ -51,11 +51,15 @@ def set_stage(
     makers: dict[str, PodMaker] = {}
     sources: dict[str, Pods] = {}
     asked: dict[str, set[str]] = {}
+    counts: dict[str, int] = {}
     unknown = unsettled(fleet)
     for pods in workloads:
         maker = pods.maker
         if maker is None:
             continue
+        if maker.generated:
+            counts[maker.key] = count = counts.get(maker.key, 0) + 1
+            maker = replace(maker, name=f"{maker.name}{count}") if count > 1 else maker
         first = makers.setdefault(maker.key, maker)
         if first is maker:
             sources[maker.key] = pods
