@@ -103,3 +103,14 @@ def test_a_kind_of_another_group_is_another_object() -> None:
     sources = [Source("a.yaml", "a.yaml", f"{database}---\n{other}".encode())]
     placing = read_stage(sources, [Source("n", "n", b"nodes: [{name: w1}]")], [], default_settings())
     assert [maker.key for maker in placing.stage.makers] == ["StatefulSet shop/db", "StatefulSet.apps.kruise.io shop/db"]
+
+
+def test_an_object_that_is_there_many_times_names_a_few_places() -> None:
+    sources = [Source("a.yaml", "a.yaml", "---\n".join(7 * [workload()]).encode())]
+    placing = read_stage(sources, [Source("n", "n", b"nodes: [{name: w1}]")], [], default_settings())
+    [maker] = placing.stage.makers
+    lines = len(workload().splitlines()) + 1
+    assert maker.notes == (
+        *[f"it is there again in a.yaml:{3 + number * lines}, which is left out here" for number in (1, 2, 3)],
+        "and 3 times more",
+    )

@@ -52,6 +52,7 @@ def set_stage(
     sources: dict[str, Pods] = {}
     asked: dict[str, set[str]] = {}
     counts: dict[str, int] = {}
+    again: dict[str, list[PodMaker]] = {}
     unknown = unsettled(fleet)
     for pods in workloads:
         maker = pods.maker
@@ -65,12 +66,13 @@ def set_stage(
             sources[maker.key] = pods
             asked[maker.key] = KUBELET_LABELS.keys() & set(texts(pods.spec))
         else:
-            makers[maker.key] = _with_notes(first, f"it is there again in {name_of(maker.site.file)}:{maker.line}, which is left out here")
+            again.setdefault(maker.key, []).append(maker)
     labelled = with_kubelet_labels(nodes, {key for keys in asked.values() for key in keys})
     assumed = labelled[0].labels.keys() - nodes[0].labels.keys() if nodes else frozenset()
     noted = [
         _with_notes(
             maker,
+            *_repeated(again.get(key, ()), name_of),
             *[f"no node carries {each}, so all are taken to have {each}={KUBELET_LABELS[each]}" for each in sorted(assumed & asked[key])],
             *[reason for reason in (unknown.get(sources[key].key),) if reason],
         )
@@ -92,6 +94,16 @@ def _namespaces(fleet: Fleet, makers: Iterable[PodMaker], running: Iterable[Mapp
         used[name if isinstance(name, str) and name else "default"] = None
     known = [named_only(name) if name in fleet.ambiguous else each for name, each in fleet.namespaces.items()]
     return [*known, *[named_only(name) for name in used if name not in fleet.namespaces]]
+
+
+def _repeated(makers: Sequence[PodMaker], name_of: Callable[[FileId], str]) -> list[str]:
+    """That an object is there again, for some of the places where it is."""
+    notes = [f"it is there again in {name_of(maker.site.file)}:{maker.line}, which is left out here" for maker in makers[:_MOST_REPEATED]]
+    more = len(makers) - _MOST_REPEATED
+    return [*notes, f"and {more} times more"] if more > 0 else notes
+
+
+_MOST_REPEATED = 3
 
 
 def _with_notes(maker: PodMaker, *notes: str) -> PodMaker:
