@@ -186,13 +186,16 @@ def test_a_file_that_is_too_large(afflint: Afflint, tmp_path: Path, write: Write
 
 def test_tiny_documents_without_number(afflint: Afflint, write: Write) -> None:
     seconds = {}
-    for count in (20_000, 40_000):
-        write({"a.yaml": "---\n".join(count * ["kind: Pod\n"])})
-        ended = afflint("check", "--no-config", "a.yaml")
-        assert (ended.code, ended.lines[-1]) == (0, f"No findings. Read {count} documents in 1 file.")
-        assert ended.megabytes < 200
-        seconds[count] = ended.seconds
-    assert seconds[40_000] < 3 * seconds[20_000]
+    for _ in range(4):  # The machine may have had something else to do.
+        for count in (20_000, 40_000):
+            write({"a.yaml": "---\n".join(count * ["kind: Pod\n"])})
+            ended = afflint("check", "--no-config", "a.yaml")
+            assert (ended.code, ended.lines[-1]) == (0, f"No findings. Read {count} documents in 1 file.")
+            assert ended.megabytes < 200
+            seconds[count] = ended.seconds
+        if seconds[40_000] < 3 * seconds[20_000]:
+            return
+    pytest.fail(f"more than twice the time for twice the documents: {seconds}")
 
 
 def test_an_empty_file_and_one_of_blanks(afflint: Afflint, write: Write) -> None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from afflint.kube.node_labels import HOSTNAME
 from afflint.kube.selectors import AnyOf, Malformed
 from afflint.scheduler import interpod_affinity, node_ports, node_resources, topology_spread
-from afflint.scheduler.alike import NOBODY, Classes, Picked
+from afflint.scheduler.alike import NOBODY, Classes, Picked, each_alone
 from afflint.scheduler.decoding import refuse
 from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY
 from afflint.scheduler.namespaces import Directory
@@ -29,6 +29,8 @@ _DYNAMIC_FILTERS = (NODE_PORTS, NODE_RESOURCES_FIT, POD_TOPOLOGY_SPREAD, INTER_P
 
 # Replicas share a fit, and they come one after the other; the pods of a daemon set have one each, of the size of the cluster.
 _REMEMBERED_FITS = 1000
+# Of so few nodes each is asked about.
+_FEW = 32
 
 
 class Verdict(NamedTuple):
@@ -330,6 +332,8 @@ class Cluster:
 
     def _picked(self, pod: Pod, fit: NodeFit, scoring: bool) -> Picked:
         """Of the nodes that the pod fits as such, one of all that nothing tells apart which its filters (and scores) look at."""
+        if len(fit.candidates) <= _FEW:
+            return each_alone(fit.candidates)
         table, occupancy = self._table, self._occupancy
         keys: set[str] = set()
         touched: set[int] = set()
