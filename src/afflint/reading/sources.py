@@ -71,10 +71,14 @@ def each_once(sources: Iterable[Source]) -> dict[str, Source]:
     identities = Identities()
     found: dict[str, Source] = {}
     for source in sources:
-        identity = identities.of(source)
-        if identity not in found or (_is_buffer(source) and not _is_buffer(found[identity])):
-            found[identity] = source
+        keep(found, identities.of(source), source)
     return found
+
+
+def keep(found: dict[str, Source], identity: str, source: Source) -> None:
+    """Put a source among those found: a buffer takes the place of the file that it stands for, otherwise the first stays."""
+    if identity not in found or (_is_buffer(source) and not _is_buffer(found[identity])):
+        found[identity] = source
 
 
 def _is_buffer(source: Source) -> bool:

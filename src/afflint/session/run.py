@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from afflint.engine import Checker, FileResult, Settings
 from afflint.findings import FileId, Finding, Folder, sort_key
 from afflint.reading.kustomizations import Kustomizations
-from afflint.reading.sources import Source, each_once, read_bytes
+from afflint.reading.sources import Source, each_once, keep, read_bytes
 from afflint.reduction import Reduction
 from afflint.report import Summary
 
@@ -116,8 +116,7 @@ class Files:
         found: dict[str, Source] = {}
         for role in roles:
             for identity, source in role.items():
-                if identity not in found or (source.data is not None and found[identity].data is None):
-                    found[identity] = source
+                keep(found, identity, source)
         ordered = sorted(found)
         numbers: dict[str, FileId] = {identity: number for number, identity in enumerate(ordered)}
         self._identities = ordered
