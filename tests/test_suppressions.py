@@ -196,6 +196,21 @@ def test_an_annotation_of_a_list_item_covers_that_item() -> None:
     ]]  # fmt: skip
 
 
+def test_an_annotation_covers_no_other_object_on_its_line() -> None:
+    one = "{apiVersion: v1, kind: Pod, metadata: {name: one}, spec: {nodeSelector: {a: 5}}}"
+    two = one.replace("{name: one}", "{name: one, annotations: {afflint.dev/ignore: 'wrong-type: old'}}")
+    before_it = len("items: [, ") + len(one)
+    text = f"{{apiVersion: v1, kind: List,\nitems: [{one}, {two}, {one}]}}\n"
+    first = 1 + len("items: [") + one.index("5}")
+    assert found(text) == [f"2:{first} wrong-type", f"2:{first + len(one) + len(two) + 4} wrong-type"]
+    # What is used is told by the same places.
+    mended = text[: text.index("a: 5")] + "b: x" + text[text.index("a: 5") + 4 :]
+    assert found(mended.replace(two, two.replace("a: 5", "a: x"))) == [
+        f"2:{before_it + 1 + two.index(chr(39))} unused-suppression",
+        f"2:{first + len(one) + len(two) + 4} wrong-type",
+    ]
+
+
 def test_comments_cover_items_of_a_list_in_any_indentation() -> None:
     item = "  - " + POD.rstrip("\n").replace("\n", "\n    ") + "\n"
     text = f"apiVersion: v1\nkind: List\nitems:\n  # afflint: ignore\n{item}{item}"

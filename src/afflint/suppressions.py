@@ -19,20 +19,22 @@ _LAST_LINE = 10**9
 # Looking for the rule that was meant takes its time; after so many mistakes in one file it helps nobody any more.
 _MOST_HINTS = 100
 
+Position = tuple[int, int]
+"""A line and a column, both from 1."""
+
 
 class Suppression(NamedTuple):
-    """What silences the findings of ``rules`` (all when empty) that begin on lines ``first`` to ``last``.
+    """What silences the findings of ``rules`` (all when empty) that begin at ``start`` or behind it, and before ``end``.
 
     ``span`` is the comment's or annotation's own place, ``removal`` the stretch to delete when nothing is silenced (None: by hand).
     """
 
     rules: tuple[str, ...]
-    first: int
-    last: int
+    start: Position
+    end: Position
     document: int
     span: Span
     removal: Span | None
-    written: str
 
 
 class Misunderstood(NamedTuple):
@@ -47,7 +49,7 @@ class Misunderstood(NamedTuple):
 def suppressions_in(
     document: Document, manifests: Sequence[Manifest], known: Iterable[str], categories: Iterable[str]
 ) -> Iterator[Suppression | Misunderstood]:
-    """The suppressions of one document, also of one that cannot be read; ``known`` are the names of the rules there are."""
+    """The suppressions of one document that can be read; ``known`` are the names of the rules there are."""
     reader = _Reader(document, (*known, *categories, "all"))
     yield from reader.comments()
     for manifest in manifests:
@@ -103,8 +105,8 @@ class _Reader:
         before = text[: comment.start()]
         own_line = not before.strip() or before.lstrip().startswith("#")
         first, last = self._scope(form, own_line, line)
-        written = f"ignore[{', '.join(rules)}]" if rules else form
-        yield Suppression(rules, first, last, document, span, self._removal(line, text, before), written)
+        # Comments cover whole lines.
+        yield Suppression(rules, (first, 1), (last + 1, 1), document, span, self._removal(line, text, before))
 
     def _removal(self, line: int, text: str, before: str) -> Span:
         if before.strip():
@@ -126,11 +128,15 @@ class _Reader:
             yield Misunderstood(self._document.index, span, f"there is no rule {quoted(name)}{hint}", remedy)
 
     def _scope(self, form: str, own_line: bool, line: int) -> tuple[int, int]:
+        """The first and the last line that a comment covers."""
         if form == "ignore-file":
             return 1, _LAST_LINE
         if form == "ignore-document":
-            return self._document.line + 1, self._document.line + len(self._lines)
+            return self._document_lines()
         return self._next_node(line) if own_line else (line, line)
+
+    def _document_lines(self) -> tuple[int, int]:
+        return self._document.line + 1, self._document.line + len(self._lines)
 
     def _next_node(self, line: int) -> tuple[int, int]:
         """The lines of the first node below a comment: a key with its value, or a list item."""
@@ -138,12 +144,7 @@ class _Reader:
             # Of those that begin on one line the outermost: the leftmost, and of these the longest.
             self._nodes = sorted(self._document.node_lines(), key=lambda node: (node[0], node[1], -node[2]))
         number = bisect_left(self._nodes, (line + 1, 0, 0))
-        if number < len(self._nodes):
-            return self._nodes[number][0], self._nodes[number][2]
-        if self._document.problem is None:
-            return line, line
-        # Nothing is known of the nodes of a document that cannot be read: the next line is all there is to go by.
-        return line, line + 1
+        return (self._nodes[number][0], self._nodes[number][2]) if number < len(self._nodes) else (line, line)
 
     def annotation(self, manifest: Manifest) -> Iterator[Suppression | Misunderstood]:
         """``rule: why`` or ``rule, rule: why``, one to a line: for generated manifests, whose comments are lost."""
@@ -155,15 +156,20 @@ class _Reader:
         document = self._document
         path: Path = (*manifest.base, "metadata", "annotations", ANNOTATION)
         span = document.locate(path)
-        first, last = self._scope("ignore-document", True, 0)
-        if manifest.base:
-            extent = document.extent(manifest.base)
-            first, last = extent.line, extent.end_line
+        start, end = self._object(manifest.base)
         for entry in filter(str.strip, text.split("\n")):
             rules = tuple(name.strip() for name in entry.partition(":")[0].split(",") if name.strip())
             yield from self._unknown(rules, span)
             if rules:
-                yield Suppression(rules, first, last, document.index, span, None, f"{ANNOTATION}: {entry.strip()}")
+                yield Suppression(rules, start, end, document.index, span, None)
+
+    def _object(self, base: Path) -> tuple[Position, Position]:
+        """Where an object begins and ends: several items of a List may stand on one line."""
+        if base:
+            extent = self._document.extent(base)
+            return (extent.line, extent.column), (extent.end_line, extent.end_column)
+        first, last = self._document_lines()
+        return (first, 1), (last + 1, 1)
 
 
 def _no_instruction(document: int, span: Span, said: str) -> Misunderstood:
@@ -183,16 +189,20 @@ def apply(
 
     A suppression without rules that silenced nothing comes with the one name "".
     """
-    lines: dict[str, list[int]] = {}
+    places: dict[str, list[Position]] = {}
     for finding in findings:
         for word in _words(finding):
-            lines.setdefault(word, []).append(finding.span.line)
-    for each in lines.values():
+            places.setdefault(word, []).append(_place(finding))
+    for each in places.values():
         each.sort()
     covered = _Covered(suppressions)
-    kept = [finding for finding in findings if not any(covered(word, finding.span.line) for word in _words(finding))]
-    unused = [(each, idle) for each in suppressions if (idle := _idle(each, lines))]
+    kept = [finding for finding in findings if not any(covered(word, _place(finding)) for word in _words(finding))]
+    unused = [(each, idle) for each in suppressions if (idle := _idle(each, places))]
     return kept, len(findings) - len(kept), unused
+
+
+def _place(finding: Finding) -> Position:
+    return finding.span.line, finding.span.column
 
 
 def _words(finding: Finding) -> tuple[str, ...]:
@@ -200,41 +210,41 @@ def _words(finding: Finding) -> tuple[str, ...]:
     return finding.rule, finding.category, "all", ""
 
 
-def _idle(suppression: Suppression, lines: dict[str, list[int]]) -> tuple[str, ...]:
-    return tuple(name for name in suppression.rules or ("",) if not _between(lines.get(name, []), suppression.first, suppression.last))
+def _idle(suppression: Suppression, places: dict[str, list[Position]]) -> tuple[str, ...]:
+    return tuple(name for name in suppression.rules or ("",) if not _between(places.get(name, []), suppression.start, suppression.end))
 
 
-def _between(lines: list[int], first: int, last: int) -> bool:
-    """Whether one of the sorted ``lines`` lies between two."""
-    number = bisect_left(lines, first)
-    return number < len(lines) and lines[number] <= last
+def _between(places: list[Position], start: Position, end: Position) -> bool:
+    """Whether one of the sorted ``places`` lies between two."""
+    number = bisect_left(places, start)
+    return number < len(places) and places[number] < end
 
 
 class _Covered:
-    """The lines that suppressions cover, by the name of what they silence there: stretches that do not touch, in order."""
+    """What suppressions cover, by the name of what they silence there: stretches that do not touch, in order."""
 
     def __init__(self, suppressions: Sequence[Suppression]) -> None:
-        stretches: dict[str, list[tuple[int, int]]] = {}
+        stretches: dict[str, list[tuple[Position, Position]]] = {}
         for each in suppressions:
             for name in each.rules or ("",):
-                stretches.setdefault(name, []).append((each.first, each.last))
-        self._firsts: dict[str, list[int]] = {}
-        self._lasts: dict[str, list[int]] = {}
+                stretches.setdefault(name, []).append((each.start, each.end))
+        self._starts: dict[str, list[Position]] = {}
+        self._ends: dict[str, list[Position]] = {}
         for name, found in stretches.items():
-            firsts, lasts = self._firsts.setdefault(name, []), self._lasts.setdefault(name, [])
-            for first, last in sorted(found):
-                if lasts and first <= lasts[-1]:
-                    lasts[-1] = max(lasts[-1], last)
+            starts, ends = self._starts.setdefault(name, []), self._ends.setdefault(name, [])
+            for start, end in sorted(found):
+                if ends and start <= ends[-1]:
+                    ends[-1] = max(ends[-1], end)
                 else:
-                    firsts.append(first)
-                    lasts.append(last)
+                    starts.append(start)
+                    ends.append(end)
 
-    def __call__(self, name: str, line: int) -> bool:
-        firsts = self._firsts.get(name)
-        if firsts is None:
+    def __call__(self, name: str, place: Position) -> bool:
+        starts = self._starts.get(name)
+        if starts is None:
             return False
-        number = bisect_right(firsts, line) - 1
-        return number >= 0 and line <= self._lasts[name][number]
+        number = bisect_right(starts, place) - 1
+        return number >= 0 and place < self._ends[name][number]
 
 
 def removal(suppression: Suppression) -> tuple[Edit, ...]:
