@@ -484,6 +484,27 @@ def test_extent_of_an_alias_is_its_line() -> None:
     assert doc(text).extent(("w",)) == Span(4, 1, 5, 8)
 
 
+@pytest.mark.parametrize(
+    ("text", "path", "end"),
+    [
+        ("a: &v [x]\nb: 1\nc: *v\n", (), (3, 6)),
+        ("a: &v [x]\nb: 1\nc: *v  # about *it\n# *more\n", (), (3, 6)),
+        ("a: &v [x]\nb: *v\nc: *v", (), (3, 6)),
+        ("a: &v\n  x: 1\n\n? c # *it\n: *v\nd: 1\n", (), (6, 5)),
+        ("a: &v\n  x: 1\n\n? c # *it\n: *v\n", (), (5, 5)),
+        ("- &v {a: &w 1}\n- 2\n- *v\n-   *w\n\n", (), (4, 7)),
+        ("- - &v 1\n  - *v\n- 3\n", (0,), (2, 7)),
+        ("x: &v\n  y: &w 1\n  z: *w\nt: 1\n", ("x",), (3, 8)),
+        ("k: &k a\n*k : 1\nb: &v 1\nc: *k\n", (), (4, 6)),
+        ("a: &v |\n  text\n\nb: *v\n", (), (4, 6)),
+    ],
+)
+def test_extent_of_what_ends_in_an_alias_goes_to_the_end_of_the_alias(text: str, path: Path, end: tuple[int, int]) -> None:
+    document = doc(text)
+    assert document.problem is None
+    assert document.extent(path)[2:] == end
+
+
 def test_raw_gives_a_scalar_as_it_is_written() -> None:
     document = doc("a: 010\nb: 'yes'\nc: {d: ~}\ne: |\n  f\n")
     assert [document.raw((key,)) for key in "abcex"] == ["010", "yes", None, "f\n", None]

@@ -34,7 +34,21 @@ class Document:
     ``index`` counts the documents of a file from 0, empty ones left out; ``line`` is the 0-based line of its first byte.
     """
 
-    __slots__ = ("_breaks", "_column", "_merged", "_pairs", "_root", "_text", "data", "duplicates", "index", "line", "problem", "raw_bytes")
+    __slots__ = (
+        "_aliased",
+        "_breaks",
+        "_column",
+        "_merged",
+        "_pairs",
+        "_root",
+        "_text",
+        "data",
+        "duplicates",
+        "index",
+        "line",
+        "problem",
+        "raw_bytes",
+    )
 
     def __init__(self, raw_bytes: bytes, index: int, line: int) -> None:
         self.raw_bytes = raw_bytes
@@ -49,6 +63,7 @@ class Document:
         self._pairs: dict[int, Pairs] = {}
         self._text: str | None = None
         self._breaks: Sequence[int] | None = None
+        self._aliased: bool | None = None
 
     @property
     def empty(self) -> bool:
@@ -182,21 +197,33 @@ class Document:
         """Where a node's text ends: libyaml puts the end of what is indented at the start of the next token."""
         last = node
         while type(last) is not ScalarNode and not last.flow_style and last.value:
-            below = last.value[-1]
-            key, value = below if type(last) is MappingNode else (None, below)
-            if value.start_mark.index <= last.start_mark.index:  # An alias, perhaps to what it stands in.
-                return self._before_blank(key.end_mark.index if key is not None else last.start_mark.index, last.end_mark.index)
-            last = value
+            alias = self._alias_at_end(last)
+            if alias is not None:
+                return alias
+            last = last.value[-1][1] if type(last) is MappingNode else last.value[-1]
         end: int = last.end_mark.index
         if type(last) is ScalarNode and last.style in ("|", ">"):
             start: int = last.start_mark.index
             return start + len(self.text()[start:end].rstrip())
         return end
 
-    def _before_blank(self, start: int, end: int) -> int:
-        """The end of the first line with content between two places."""
-        match = _TO_LINE_END.match(self.text(), start, end)
-        return match.end() if match is not None else start
+    def _alias_at_end(self, node: Any) -> int | None:
+        """Where the alias ends that a list or map in block style ends in; None when it ends in a value that is written there.
+
+        An alias is the node that its anchor names, and where it stands itself is not noted: but it lies before what stands before it.
+        """
+        if self._aliased is None:
+            self._aliased = "&" in self.text()
+        if not self._aliased:
+            return None
+        *before, value = [each for pair in node.value for each in pair] if type(node) is MappingNode else node.value
+        written = max((each.end_mark.index for each in before), default=0)
+        if value.start_mark.index > node.start_mark.index and value.start_mark.index >= written:
+            return None
+        # Nothing but comments, indicators and aliases stands behind what was written last.
+        written = max(written, node.start_mark.index)
+        ends = [match.end(1) for match in _ALIAS_OR_COMMENT.finditer(self.text(), written, node.end_mark.index) if match[1]]
+        return ends[-1] if ends else written
 
     def position(self, index: int) -> tuple[int, int]:
         """Line and column, both from 1, of a code point of this document. Only LF, CR LF and CR break lines, as in editors."""
@@ -224,7 +251,7 @@ class Document:
 
 _LINE_BREAK = re.compile(r"\r\n|\n|\r")
 _PROPERTIES = re.compile(r"(?:[&!]\S*(?:\s+|#.*)*)*")
-_TO_LINE_END = re.compile(r"[^\r\n]*[^\s]")
+_ALIAS_OR_COMMENT = re.compile(r"(\*[^\s,\[\]{}]+)|#[^\r\n]*")
 
 
 def _first_scalar(node: Any) -> Any:
