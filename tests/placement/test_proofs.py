@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 from afflint.controllers.pod_maker import PodMaker
 from afflint.controllers.replicas import compile_pods
+from afflint.kube.constraints import REQUIRED
 from afflint.placement import proofs
 from afflint.placement.arrangement import Arrangement, arrange
 from afflint.placement.failures import failures
 from afflint.placement.orders import contentions, coupled, decide
 from afflint.placement.survey import Survey
 from afflint.scheduler.cluster import Cluster
-from cluster_objects import HOST, ZONE, Object, apart, app, node, node_terms, pod, spread, term, together, zoned
+from cluster_objects import HOST, ZONE, Object, apart, app, node, node_terms, pod, rather, spread, term, together, zoned
 from workload_objects import apart_by, inventory, maker, three_tiers, three_zones
 
 SOFT = "ScheduleAnyway"
@@ -93,6 +94,38 @@ def test_more_replicas_than_zones_under_anti_affinity() -> None:
     assert (found.replicas, found.most, found.keys, found.domains) == (3, 2, (ZONE,), ("a", "b"))
     assert proofs.counted(found) == "3 replicas, 2 zones: 1 node is cordoned"
     assert found.path[-3:] == ("podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution", 0)
+
+
+def test_the_term_is_named_by_which_the_replicas_keep_apart_from_each_other() -> None:
+    web = maker("web", replicas=3, affinity=apart(term(ZONE, app("db")), term(ZONE, app("web"))))
+    survey, _ = survey_of(zoned(a1="a", b1="b"), web)
+    (found,) = proofs.too_few_domains(survey)
+    assert found.path[-3:] == ("podAntiAffinity", REQUIRED, 1)
+
+
+def test_a_hard_spread_constraint_is_named_by_its_place_among_all_of_them() -> None:
+    soft = spread(HOST, app("web"), when=SOFT)
+    survey, _ = survey_of(zoned(a1="a", b1="b"), maker("web", topologySpreadConstraints=[soft, spread(ZONE, app("web"), minDomains=3)]))
+    (found,) = proofs.min_domains_unreachable(survey)
+    assert found.path[-2:] == ("topologySpreadConstraints", 1)
+
+
+def test_the_port_that_is_named_is_the_one_that_is_pointed_at() -> None:
+    sidecar = {"name": "log", "restartPolicy": "Always", "ports": [{"hostPort": 24224}]}
+    starter = {"name": "init", "ports": [{"hostPort": 9}]}
+    web = maker("web", replicas=3, initContainers=[starter, sidecar], containers=[{"name": "c", "ports": [{"hostPort": 80}]}])
+    survey, _ = survey_of(zoned(a1="a", b1="b"), web)
+    (found,) = proofs.too_few_domains(survey)
+    assert found.port == ("0.0.0.0", "TCP", 24224)
+    assert found.path[-5:] == ("initContainers", 1, "ports", 0, "hostPort")
+
+
+def test_preferred_affinity_is_not_blamed_beside_required_anti_affinity() -> None:
+    affinity = {**rather("podAffinity", (1, term(ZONE, app("cache")))), **apart(term(ZONE, app("db")))}
+    web = maker("web", affinity=affinity)
+    survey, _ = survey_of(zoned(a1="a"), web, pods=[pod("db", {"app": "db"}, on="a1")])
+    (found,) = proofs.unschedulable(survey)
+    assert found.path[-3:] == ("affinity", "podAntiAffinity", REQUIRED)
 
 
 def test_nodes_without_the_key_take_any_number() -> None:

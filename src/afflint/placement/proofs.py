@@ -20,14 +20,16 @@ from afflint.kube.selectors import Requirement, Selector
 from afflint.placement.arrangement import Arrangement, Placed
 from afflint.placement.failures import Failure, Losses
 from afflint.placement.rejections import Rejections, kind_of_domain, summary
-from afflint.placement.survey import Limit, Survey, Variant, port_path, required, spread_path
+from afflint.placement.survey import Limit, Survey, Variant, required
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.host_ports import HostPort
+from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY
 from afflint.scheduler.node_fit import NODE_AFFINITY, NODE_UNSCHEDULABLE, TAINT_TOLERATION
 from afflint.scheduler.node_ports import NODE_PORTS
 from afflint.scheduler.nodes import ITSELF
 from afflint.scheduler.pods import Pod, SpreadConstraint, Term
+from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
 
 
 class Unschedulable(NamedTuple):
@@ -150,7 +152,7 @@ def unschedulable(survey: Survey) -> Iterator[Unschedulable]:
         excluded = summary(Rejections(survey.cluster, pod, standing=survey.standing).phrases(reasons).values())
         # With the right company the pods could go somewhere; that nobody is such company is known of these manifests alone.
         complete = bool(required(pod.affinity)) and bool(survey.static(pod))
-        path = (*maker.pod_path, *_culprit(maker, reasons.values()))
+        path = (*maker.pod_path, *_culprit(maker, pod, reasons.values()))
         yield Unschedulable(maker, len(survey.cluster.nodes), excluded, reasons, path, complete)
 
 
@@ -186,26 +188,27 @@ def _judged(survey: Survey) -> Iterator[tuple[int, PodMaker]]:
             yield index, maker
 
 
-def _culprit(maker: PodMaker, plugins: Iterable[str]) -> Path:
-    """The field that excludes most nodes, as far as it is in the manifest."""
+_READ_BY: Mapping[str, tuple[Path, ...]] = {
+    TAINT_TOLERATION: (("tolerations",),),
+    NODE_UNSCHEDULABLE: (("tolerations",),),
+    NODE_AFFINITY: (("nodeSelector",), ("affinity", "nodeAffinity", REQUIRED)),
+    POD_TOPOLOGY_SPREAD: (("topologySpreadConstraints",),),
+    INTER_POD_AFFINITY: (("affinity", "podAffinity", REQUIRED), ("affinity", "podAntiAffinity", REQUIRED)),
+}
+"""The fields of a pod spec by which filters reject nodes, the likelier culprit first. Ports of the host know their place themselves."""
+
+
+def _culprit(maker: PodMaker, pod: Pod, plugins: Iterable[str]) -> Path:
+    """The field that excludes most nodes, as far as it is in the manifest and not added to the pod by a controller."""
     counts: dict[str, int] = {}
     for plugin in plugins:
         counts[plugin] = counts.get(plugin, 0) + 1
     for plugin in sorted(counts, key=lambda each: (-counts[each], each)):
-        if plugin in (TAINT_TOLERATION, NODE_UNSCHEDULABLE):
-            found: Path = ("tolerations",)
-        elif plugin == NODE_AFFINITY:
-            found = ("affinity", "nodeAffinity", REQUIRED) if "nodeSelector" not in maker.pod else ("nodeSelector",)
-        elif plugin == NODE_PORTS:
-            return port_path(maker)
-        elif plugin == "PodTopologySpread":
-            found = ("topologySpreadConstraints",)
-        else:
-            affinity = maker.pod.get("affinity")
-            drawn = isinstance(affinity, dict) and bool(affinity.get("podAffinity"))
-            found = ("affinity", "podAffinity" if drawn else "podAntiAffinity", REQUIRED)
-        if _has(maker.pod, found):
-            return found
+        if plugin == NODE_PORTS:
+            return pod.ports[0].path
+        for path in _READ_BY.get(plugin, ()):
+            if _has(maker.pod, path):
+                return path
     return ()
 
 
@@ -286,7 +289,7 @@ def rollout_deadlock(survey: Survey, arrangement: Arrangement) -> Iterator[Rollo
         proved = limit is not None and limit.most <= maker.replicas
         if not (proved or survey.bounded):
             continue
-        path = (*maker.pod_path, *(limit.path if limit is not None and proved else _culprit(maker, verdict.reason.values())))
+        path = (*maker.pod_path, *(limit.path if limit is not None and proved else _culprit(maker, pod, verdict.reason.values())))
         yield RolloutDeadlock(maker, maker.replicas, surge, unavailable, excluded, path, proved)
 
 
@@ -351,7 +354,7 @@ def migration_blocked(survey: Survey, arrangement: Arrangement) -> Iterator[Migr
             proved = _never_migrates(survey, index)
             if not (proved or survey.bounded):
                 continue
-            path = (*maker.pod_path, *_culprit(maker, reasons.values()))
+            path = (*maker.pod_path, *_culprit(maker, placed.pods[0], reasons.values()))
             yield MigrationBlocked(maker, len(placed.nodes), blocked, excluded, path, proved)
 
 
@@ -415,18 +418,18 @@ def _all_in(cluster: Cluster, placed: Placed, allowed: set[str]) -> tuple[tuple[
 
 def min_domains_unreachable(survey: Survey) -> Iterator[MinDomainsUnreachable]:
     """Hard spread constraints that ask for more domains than the nodes have."""
-    for _, maker, pod, position, constraint in _hard_constraints(survey):
+    for _, maker, pod, constraint in _hard_constraints(survey):
         keys = tuple([each.key for each in pod.hard_spread])
         _, domains = survey.fit(pod).domains(constraint, keys)
         if len(domains) < constraint.min_domains:
             values = tuple(sorted(value for value in domains if value is not None))
-            path = (*maker.pod_path, *spread_path(maker, position))
+            path = (*maker.pod_path, *constraint.path)
             yield MinDomainsUnreachable(maker, constraint.key, constraint.min_domains, values, constraint.max_skew, path)
 
 
 def spread_blocked_by_taints(survey: Survey) -> Iterator[SpreadBlockedByTaints]:
     """Hard spread constraints that count domains which the pods cannot enter for taints or cordons: these hold the minimum down."""
-    for index, maker, pod, position, constraint in _hard_constraints(survey):
+    for index, maker, pod, constraint in _hard_constraints(survey):
         fit = survey.fit(pod)
         members, domains = fit.domains(constraint, tuple([each.key for each in pod.hard_spread]))
         column = survey.table.column(constraint.key)
@@ -437,12 +440,12 @@ def spread_blocked_by_taints(survey: Survey) -> Iterator[SpreadBlockedByTaints]:
             limit = survey.limit(index, survey.nodes_of(index))
             most = limit.most if limit is not None and limit.spread == constraint else None
             helps = all(not fit.tolerated[node] for node in shut if column[node] in blocked)
-            path = (*maker.pod_path, *spread_path(maker, position))
+            path = (*maker.pod_path, *constraint.path)
             yield SpreadBlockedByTaints(maker, constraint.key, tuple(sorted(blocked)), maker.replicas, most, helps, path)
 
 
-def _hard_constraints(survey: Survey) -> Iterator[tuple[int, PodMaker, Pod, int, SpreadConstraint]]:
+def _hard_constraints(survey: Survey) -> Iterator[tuple[int, PodMaker, Pod, SpreadConstraint]]:
     for index, maker in _judged(survey):
         pod = survey.members(index)[0].pod
-        for position, constraint in enumerate(pod.hard_spread):
-            yield index, maker, pod, position, constraint
+        for constraint in pod.hard_spread:
+            yield index, maker, pod, constraint

@@ -9,7 +9,6 @@ from typing import NamedTuple
 from afflint.controllers import replicas
 from afflint.controllers.pod_maker import PodMaker
 from afflint.findings import Path
-from afflint.kube.constraints import REQUIRED
 from afflint.kube.selectors import EVERYTHING, Malformed, Parsed, Selector, matches
 from afflint.placement.elastic import elastic
 from afflint.placement.node_classes import NodeClass
@@ -286,15 +285,19 @@ class Survey:
             most = self.capacity(nodes, keys)
             if most < UNLIMITED:
                 telling = self._telling(keys, nodes, most)
-                path = port_path(self.makers[workload]) if telling[0] == ITSELF else self._anti_path(workload, telling[0])
+                path = pods[0].pod.ports[0].path if telling[0] == ITSELF else self._apart(pods, telling[0])
                 limits.append(Limit(most, telling, self.values(telling[0], nodes), path, None))
-        for index, constraint in enumerate(pods[0].pod.hard_spread):
+        for constraint in pods[0].pod.hard_spread:
             if all(constraint in member.pod.hard_spread and matches(constraint.selector, member.pod.labels) for member in pods):
                 most = self._spread_limit(workload, constraint, pods[0].pod, nodes, keys)
                 if most < UNLIMITED:
-                    path = self._spread_path(workload, index)
-                    limits.append(Limit(most, (constraint.key,), self.values(constraint.key, nodes), path, constraint))
+                    limits.append(Limit(most, (constraint.key,), self.values(constraint.key, nodes), constraint.path, constraint))
         return min(limits, key=lambda limit: limit.most, default=None)
+
+    def _apart(self, members: Sequence[Variant], key: str) -> Path:
+        """Where the anti-affinity stands by which some of these pods keep away from others of them over a key."""
+        terms = (term for member in members for term in required(member.pod.anti_affinity) if term.key == key)
+        return next((term.path for term in terms if any(self.selects(term, other.pod) for other in members)), ())
 
     def _telling(self, keys: tuple[str, ...], nodes: Nodes, most: int) -> tuple[str, ...]:
         """The keys that the bound comes from: without the port of the host, or that alone, where it comes to the same."""
@@ -384,44 +387,6 @@ class Survey:
                 for value in self._split(constraint.key, self.reach[number]):
                     found[value] = found.get(value, 0) + other.number
         return found
-
-    # --- where it says so ----------------------------------------------------------------------------------------------
-
-    def _anti_path(self, workload: int, key: str) -> Path:
-        affinity = self.makers[workload].pod.get("affinity")
-        anti = affinity.get("podAntiAffinity") if isinstance(affinity, dict) else None
-        entries = anti.get(REQUIRED) if isinstance(anti, dict) else None
-        for index, entry in enumerate(entries if isinstance(entries, list) else ()):
-            if isinstance(entry, dict) and entry.get("topologyKey") == key:
-                return ("affinity", "podAntiAffinity", REQUIRED, index)
-        return ()
-
-    def _spread_path(self, workload: int, position: int) -> Path:
-        return spread_path(self.makers[workload], position)
-
-
-def spread_path(maker: PodMaker, position: int) -> Path:
-    """Where the hard spread constraint of this position among the hard ones stands in the pod spec."""
-    entries = maker.pod.get("topologySpreadConstraints")
-    hard = [
-        index
-        for index, entry in enumerate(entries if isinstance(entries, list) else ())
-        if isinstance(entry, dict) and entry.get("whenUnsatisfiable") == "DoNotSchedule"
-    ]
-    return ("topologySpreadConstraints", hard[position]) if position < len(hard) else ("topologySpreadConstraints",)
-
-
-def port_path(maker: PodMaker) -> Path:
-    """Where the first port of the host that the pods ask for stands in the pod spec."""
-    network = maker.pod.get("hostNetwork") is True
-    for field in ("containers", "initContainers"):
-        containers = maker.pod.get(field)
-        for index, container in enumerate(containers if isinstance(containers, list) else ()):
-            ports = container.get("ports") if isinstance(container, dict) else None
-            for number, port in enumerate(ports if isinstance(ports, list) else ()):
-                if isinstance(port, dict) and (port.get("hostPort") or (network and port.get("containerPort"))):
-                    return (field, index, "ports", number, "hostPort" if port.get("hostPort") else "containerPort")
-    return ()
 
 
 def required(terms: tuple[Term, ...] | Malformed) -> tuple[Term, ...]:

@@ -6,21 +6,26 @@ of their host (SetDefaults_PodSpec).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from afflint.findings import Path
 from afflint.scheduler.decoding import integer, mapping, sequence, string
 
 ANY_ADDRESS = "0.0.0.0"
 """The address of the host that stands for all; ``::`` does not, to the scheduler."""
 
 
-class HostPort(NamedTuple):
-    """A port that a container takes of its host."""
-
+class _HostPort(NamedTuple):
     ip: str
     protocol: str
     port: int
+
+
+class HostPort(_HostPort):
+    """A port that a container takes of its host. ``path`` is where it stands in the pod spec, which does not tell it from another."""
+
+    path: Path = ()
 
 
 def read_ports(spec: Mapping[str, Any]) -> tuple[HostPort, ...]:
@@ -36,18 +41,24 @@ def read_ports(spec: Mapping[str, Any]) -> tuple[HostPort, ...]:
             if isinstance(container, dict) and (field == "containers" or container.get("restartPolicy") == "Always"):
                 where = f"spec.{field}[{index}].ports"
                 for number, entry in enumerate(sequence(container.get("ports"), where)):
-                    found.update(dict.fromkeys(_read(entry, f"{where}[{number}]", network=network)))
+                    port = _read(entry, f"{where}[{number}]", (field, index, "ports", number), network=network)
+                    if port is not None:
+                        found.setdefault(port)
     return tuple(found)
 
 
-def _read(data: object, where: str, *, network: bool) -> Iterator[HostPort]:
-    entry = mapping(data, where)
-    port = integer(entry.get("hostPort"), f"{where}.hostPort", 0)
-    if not port and network:
-        port = integer(entry.get("containerPort"), f"{where}.containerPort", 0)
-    if port > 0:
-        ip, protocol = (string(entry.get(field), f"{where}.{field}") for field in ("hostIP", "protocol"))
-        yield HostPort(ip or ANY_ADDRESS, protocol or "TCP", port)
+def _read(data: object, where: str, path: Path, *, network: bool) -> HostPort | None:
+    entry, name = mapping(data, where), "hostPort"
+    number = integer(entry.get(name), f"{where}.{name}", 0)
+    if not number and network:
+        name = "containerPort"
+        number = integer(entry.get(name), f"{where}.{name}", 0)
+    if number <= 0:
+        return None
+    ip, protocol = (string(entry.get(field), f"{where}.{field}") for field in ("hostIP", "protocol"))
+    port = HostPort(ip or ANY_ADDRESS, protocol or "TCP", number)
+    port.path = (*path, name)
+    return port
 
 
 def clash(one: Iterable[HostPort], other: Iterable[HostPort]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
+from afflint.findings import Path
 from afflint.kube.constraints import PREFERRED, REQUIRED
 from afflint.kube.selectors import (
     NODE_NAME,
@@ -50,13 +51,20 @@ class Preference(NamedTuple):
     term: Selector
 
 
-class Term(NamedTuple):
-    """A pod affinity or anti-affinity term. It covers the listed namespaces and those whose labels the namespace selector matches."""
-
+class _Term(NamedTuple):
     key: str
     selector: Selector | None
     namespaces: frozenset[str]
     namespace_selector: Selector | None
+
+
+class Term(_Term):
+    """A pod affinity or anti-affinity term. It covers the listed namespaces and those whose labels the namespace selector matches.
+
+    ``path`` is where it stands in the pod spec. That is no part of what it means: terms of other places are equal and counted as one.
+    """
+
+    path: Path = ()
 
 
 class WeightedTerm(NamedTuple):
@@ -66,15 +74,19 @@ class WeightedTerm(NamedTuple):
     term: Term
 
 
-class SpreadConstraint(NamedTuple):
-    """A topology spread constraint."""
-
+class _SpreadConstraint(NamedTuple):
     key: str
     max_skew: int
     min_domains: int
     selector: Parsed
     honor_affinity: bool = True
     honor_taints: bool = False
+
+
+class SpreadConstraint(_SpreadConstraint):
+    """A topology spread constraint. ``path`` is where it stands in the pod spec, which is no part of what it means, as with terms."""
+
+    path: Path = ()
 
 
 class Pod(NamedTuple):
@@ -252,6 +264,7 @@ class _TermReader:
                 string(entry.get("nodeAffinityPolicy"), f"{where}.nodeAffinityPolicy") in ("", "Honor"),
                 string(entry.get("nodeTaintsPolicy"), f"{where}.nodeTaintsPolicy") == "Honor",
             )
+            constraint.path = ("topologySpreadConstraints", index)
             when = string(entry.get("whenUnsatisfiable"), f"{where}.whenUnsatisfiable")
             found.setdefault(when, []).append(constraint)
         return tuple(found["DoNotSchedule"]), tuple(found["ScheduleAnyway"])
@@ -265,18 +278,24 @@ class _TermReader:
         if not data:
             return (), ()
 
-        def weighted(item: object, what: str) -> WeightedTerm | Malformed:
+        def required(item: object, index: int) -> Term | Malformed:
+            return self._term(item, f"{where}.{REQUIRED}[{index}]", ("affinity", kind, REQUIRED, index))
+
+        def weighted(item: object, index: int) -> WeightedTerm | Malformed:
+            what = f"{where}.{PREFERRED}[{index}]"
             entry = mapping(item, what)
             weight = integer(entry.get("weight"), f"{what}.weight", 0)
-            term = self._term(entry.get("podAffinityTerm"), f"{what}.podAffinityTerm")
+            term = self._term(
+                entry.get("podAffinityTerm"), f"{what}.podAffinityTerm", ("affinity", kind, PREFERRED, index, "podAffinityTerm")
+            )
             return term if isinstance(term, Malformed) else WeightedTerm(sign * weight, term)
 
         return (
-            _until_malformed(self._term, data.get(REQUIRED), f"{where}.{REQUIRED}"),
+            _until_malformed(required, data.get(REQUIRED), f"{where}.{REQUIRED}"),
             _until_malformed(weighted, data.get(PREFERRED), f"{where}.{PREFERRED}"),
         )
 
-    def _term(self, item: object, where: str) -> Term | Malformed:
+    def _term(self, item: object, where: str, path: Path) -> Term | Malformed:
         entry = mapping(item, where)
         selector = merge_label_keys(
             _decoded(parse_label_selector(entry.get("labelSelector")), f"{where}.labelSelector"),
@@ -292,14 +311,16 @@ class _TermReader:
             return namespace_selector
         if not namespaces and namespace_selector is None:
             namespaces = frozenset((self.namespace,))
-        return Term(string(entry.get("topologyKey"), f"{where}.topologyKey"), selector, namespaces, namespace_selector)
+        term = Term(string(entry.get("topologyKey"), f"{where}.topologyKey"), selector, namespaces, namespace_selector)
+        term.path = path
+        return term
 
 
-def _until_malformed(read: Callable[[object, str], T | Malformed], data: object, where: str) -> tuple[T, ...] | Malformed:
+def _until_malformed(read: Callable[[object, int], T | Malformed], data: object, where: str) -> tuple[T, ...] | Malformed:
     """All entries of a list as read, or the first that cannot be parsed: it invalidates the list as a whole."""
     entries = []
     for index, item in enumerate(sequence(data, where)):
-        entry = read(item, f"{where}[{index}]")
+        entry = read(item, index)
         if isinstance(entry, Malformed):
             return entry
         entries.append(entry)
