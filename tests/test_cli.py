@@ -131,6 +131,13 @@ def configure(text: str) -> None:
 
 
 class TestExitCodes:
+    @pytest.mark.parametrize("start", [("-m", "afflint"), ("-c", "from afflint.__main__ import main; main()")])
+    def test_130_when_it_is_interrupted_while_it_is_still_being_imported(self, start: tuple[str, ...]) -> None:
+        Path("click.py").write_text("raise KeyboardInterrupt")
+        environment = clean_environment(PYTHONPATH=os.getcwd())
+        done = subprocess.run([sys.executable, *start, "check"], env=environment, capture_output=True, encoding="utf-8", check=False)
+        assert Done(done.returncode, done.stdout, done.stderr) == (130, "", "")
+
     def test_0_without_findings(self, afflint: Afflint) -> None:
         write(pod=POD)
         assert afflint("check") == (0, "No findings. Read 1 document in 1 file.\n", "")
@@ -872,6 +879,9 @@ class TestImports:
             [sys.executable, "-X", "importtime", *command], env=clean_environment(), capture_output=True, encoding="utf-8", check=True
         )
         return {line.rsplit("|", 1)[1].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
+
+    def test_of_the_first_module(self) -> None:
+        assert self.imported("-c", "import afflint.__main__") - self.imported("-c", "") == {"afflint", "afflint.__main__"}
 
     def test_of_a_plain_run(self) -> None:
         write(pod=POD)
