@@ -334,6 +334,14 @@ class TestInput:
         assert spawned("check", "-", "--stdin-filename", "legacy/pod.yaml", stdin=NUMBER).code == 0
         assert spawned("check", "-", "--stdin-filename", "pod.yaml", stdin=NUMBER).code == 1
 
+    def test_standard_input_in_place_of_a_file_is_excluded_with_it_when_that_is_forced(self) -> None:
+        configure("exclude: [legacy/]\n")
+        named = ("check", "-", "--format", "concise", "--stdin-filename")
+        assert spawned(*named, "legacy/pod.yaml", "--force-exclude", stdin=NUMBER) == (0, "", "")
+        assert spawned(*named, "legacy/pod.yaml", stdin=NUMBER).out.startswith(f"legacy/pod.yaml:{NUMBER_FOUND}")
+        assert spawned(*named, "pod.yaml", "--force-exclude", stdin=NUMBER).out.startswith(f"pod.yaml:{NUMBER_FOUND}")
+        assert spawned("check", "-", "--force-exclude", stdin=NUMBER).code == 1
+
     def test_standard_input_and_files_are_one_run(self) -> None:
         write(pod=NUMBER)
         done = spawned("check", "pod.yaml", "-", "--format", "concise", stdin=NUMBER)

@@ -39,17 +39,17 @@ class Session:
     ) -> list[Source]:
         """The files that paths stand for, each once, and ``more``. ``stdin_name``: the file that standard input (``-``) stands in for.
 
-        With ``force_exclude`` the configuration's ``exclude`` holds for files that are named, too.
+        With ``force_exclude`` the configuration's ``exclude`` holds for files that are named, too, and for what standard input stands for.
         """
         excluded = self._excluded()
         included = configuration.matcher(self.config.include) if self.config.include else None
         found = discover(paths, excluded or _nothing, (lambda path: included(self._relative(path))) if included else None)
         chosen: list[Source] = []
         for source in found:
-            if source.path == STDIN:
-                chosen.append(standard_input(stdin_name))
-            elif not (force_exclude and excluded and excluded(os.path.abspath(source.path))):
-                chosen.append(source)
+            # Read also if it does not count then: whoever writes it can end in peace.
+            each = standard_input(stdin_name) if source.path == STDIN else source
+            if each.path == STDIN or not (force_exclude and excluded and excluded(os.path.abspath(each.path))):
+                chosen.append(each)
         return self._buffered([*chosen, *more])
 
     def context(self) -> list[Source]:
