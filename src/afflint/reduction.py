@@ -96,16 +96,10 @@ class Reduction:
             data = documents.to_utf8(self._read(file))
         except (OSError, UnicodeDecodeError):
             data = b""
-        for document in self._cutter.documents(data):
+        for document in self._cutter.documents(data, named=True):
             if document.index in missing:
                 missing.discard(document.index)
                 yield document
-        if missing:
-            # A list of nodes written by hand names no kind.
-            for index, (piece, line, _) in enumerate(documents.split(data)):
-                if index in missing:
-                    missing.discard(index)
-                    yield documents.read(piece, index, line)
         for index in sorted(missing):
             yield Document(b"", index, 0)
 

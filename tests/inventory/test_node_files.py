@@ -30,6 +30,10 @@ def test_single_manifests_among_others() -> None:
     assert names("kind: ConfigMap\napiVersion: v1\n---\n" + json.dumps(NODE) + "\n---\n") == ["w1"]
 
 
+def test_what_is_no_node_may_be_broken_beside_nodes() -> None:
+    assert names("kind: ConfigMap\napiVersion: v1\ndata: [\n---\n" + json.dumps(NODE)) == ["w1"]
+
+
 def test_only_what_placement_reads_is_kept() -> None:
     dump = {**NODE, "status": {"images": ["x" * 1000], "allocatable": {"cpu": "2"}}}
     [fact] = read_nodes("nodes", json.dumps(dump).encode())
@@ -89,7 +93,9 @@ def test_what_every_kubelet_says_is_taken_for_granted_where_no_node_says_it() ->
     assert silent.labels == {"kubernetes.io/hostname": "w1"}, "the node itself stays as it was read"
 
 
-@pytest.mark.parametrize("above", ["", "---\n", "# three zones\n---\n", "kind: ConfigMap\napiVersion: v1\n---\n"])
+@pytest.mark.parametrize(
+    "above", ["", "---\n", "# three zones\n---\n", "# by hand\n---\n# three zones\n---\n", "kind: ConfigMap\napiVersion: v1\n---\n"]
+)
 @pytest.mark.parametrize(
     "nodes",
     [

@@ -17,12 +17,13 @@ from typing import Any, NamedTuple, NoReturn
 
 from afflint.errors import UserError
 from afflint.findings import NO_FILE, FileId, Path, Site
+from afflint.kube.kinds import NAMES
 from afflint.kube.manifests import manifests_in
 from afflint.kube.node_labels import HOSTNAME
 from afflint.reading import documents
 from afflint.reading.documents import Document
 from afflint.reading.sources import Source, read_bytes
-from afflint.reading.triage import is_node_list
+from afflint.reading.triage import Triage
 from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.nodes import Node, read_node
 from afflint.wording import plain, type_name
@@ -63,34 +64,39 @@ def nodes_of(sources: Mapping[FileId, Source], *, resources: bool = False) -> li
     return [
         node._replace(site=node.site._replace(file=file))
         for file, source in sources.items()
-        for node in read_nodes(source.name, utf8_of(source), names, resources=resources)
+        for node in read_nodes(source.name, bytes_of(source), names, resources=resources)
     ]
 
 
-def utf8_of(source: Source) -> bytes:
-    """The text of a file that the inventory needs. Raises NodeFileError."""
+def bytes_of(source: Source) -> bytes:
+    """What is in a file that the inventory needs. Raises NodeFileError."""
     try:
-        return documents.to_utf8(read_bytes(source))
+        return read_bytes(source)
     except OSError as error:
         raise NodeFileError(f"{source.name}: cannot be read: {error.strerror or error}") from None
+
+
+def documents_of(name: str, data: bytes) -> Iterator[Document]:
+    """The documents of a file of the inventory. Raises NodeFileError for one that cannot be read."""
+    try:
+        text = documents.to_utf8(data)
     except UnicodeDecodeError as error:
-        raise NodeFileError(f"{source.name}:1:1: broken UTF-16: {error.reason}") from None
+        raise NodeFileError(f"{name}:1:1: broken UTF-16: {error.reason}") from None
+    for document in Triage(NAMES).documents(text, named=True):
+        if document.problem is not None:
+            span = document.problem.span
+            raise NodeFileError(f"{name}:{span.line}:{span.column}: {document.problem.message}")
+        yield document
 
 
-def read_nodes(name: str, text: bytes, files: dict[str, str] | None = None, *, resources: bool = False) -> list[NodeFact]:
-    """The nodes in the text of one file; their sites name no file yet. ``files`` tells the files of nodes read before; these are added.
+def read_nodes(name: str, data: bytes, files: dict[str, str] | None = None, *, resources: bool = False) -> list[NodeFact]:
+    """The nodes in the bytes of one file; their sites name no file yet. ``files`` tells the files of nodes read before; these are added.
 
     Raises NodeFileError when it holds none, something that can be no node, or a node for the second time.
     """
     found: list[NodeFact] = []
     files = {} if files is None else files
-    # In a file without any kind, empty documents count; elsewhere, as for all manifests, they do not.
-    index, count_all = 0, is_node_list(text)
-    for piece, line, problem in documents.split(text):
-        document = documents.read(piece, index, line)
-        index += count_all or not document.empty
-        if problem is not None or document.problem is not None:
-            refuse_document(name, document, line, problem)
+    for document in documents_of(name, data):
         for node in _nodes_in(document, name, resources=resources):
             if node.name in files:
                 raise _twice(document, name, node, files[node.name])
@@ -99,14 +105,6 @@ def read_nodes(name: str, text: bytes, files: dict[str, str] | None = None, *, r
     if not found:
         raise NodeFileError(f"{name}:1:1: no nodes in this file: expected Node objects, a List of them, or a list under `nodes:`")
     return found
-
-
-def refuse_document(name: str, document: Document, line: int, problem: str | None = None) -> NoReturn:
-    """Give up on a file with a document that cannot be read: for its own reason, or for ``problem`` at the line where it begins."""
-    if document.problem is None:
-        raise NodeFileError(f"{name}:{line}:1: {problem}")
-    span = document.problem.span
-    raise NodeFileError(f"{name}:{span.line}:{span.column}: {document.problem.message}")
 
 
 def with_kubelet_labels(nodes: Sequence[NodeFact], asked: Iterable[str]) -> list[NodeFact]:

@@ -36,15 +36,18 @@ class Triage:
         known = b"|".join(map(re.escape, sorted(self._names)))
         self._mention = re.compile(rb"kind[\"']?[ \t\r\n]*:[ \t\r\n]*" + _PROPERTIES + rb"[\"']?(?:" + known + rb")\b")
 
-    def documents(self, data: bytes) -> Iterator[Document]:
-        """The documents that matter, parsed. Once one of a file matters, so do those that do not say what they are.
+    def documents(self, data: bytes, *, named: bool = False) -> Iterator[Document]:
+        """The documents that matter, parsed and numbered. Once one of a file matters, so do those that do not say what they are.
 
-        Those with an instruction to afflint in a comment matter then, too, even one that is empty otherwise.
+        Those with an instruction to afflint in a comment matter then, too, even one that is empty otherwise. Of a file that was
+        ``named`` for what it holds, as one with a list of nodes that says no kind, all are read if none shows that it matters.
         """
         pieces = list(split(data))
         wanted = [self._wanted(piece) for piece, _, _ in pieces]
         if not any(wanted):
-            return
+            if not named:
+                return
+            wanted = [True] * len(pieces)
         index = 0
         for (piece, line, problem), matters in zip(pieces, wanted, strict=True):
             if problem is not None:
