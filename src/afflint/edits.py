@@ -4,8 +4,6 @@ A path leads from the root of the document. Edits are made one after the other, 
 before it left. ``applied`` says what each of them means; ``reading.editing`` turns them into edits of the text.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 

@@ -4,8 +4,6 @@ What comes out holds neither the name of the file nor severities nor help: the s
 called and however the rules are configured. ``reduction`` puts these in.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -52,7 +50,7 @@ class FileResult(NamedTuple):
 
     found: tuple[Found, ...] = ()
     facts: Facts = _NO_FACTS
-    suppressions: tuple[Suppression, ...] = ()
+    suppressions: tuple["Suppression", ...] = ()
     documents: int = 0
     templated: bool = False
     unread: bool = False
@@ -112,7 +110,7 @@ class Checker:
                 for match in check(manifest, target):
                     yield located(rule, match, manifest.base, manifest.ref, document, fixing=self._fixing[rule] != "none")
 
-    def _suppressions(self, document: Document, manifests: Sequence[Manifest], found: list[Found], silenced: list[Suppression]) -> None:
+    def _suppressions(self, document: Document, manifests: Sequence[Manifest], found: list[Found], silenced: list["Suppression"]) -> None:
         from afflint.suppressions import Suppression, suppressions_in
 
         for each in suppressions_in(document, manifests, rules(), CATEGORIES):

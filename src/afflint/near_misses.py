@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-_DIGITS = re.compile(r"\d+")
-_SEPARATORS = re.compile(r"[-_./]")
+_DIGITS = r"\d+"
+_SEPARATORS = r"[-_./]"
+_WITHOUT_SEPARATORS = str.maketrans(dict.fromkeys("-_./"))
 # Hashes and identifiers, which nobody writes by hand.
-_DIGITS_INSIDE = re.compile(r"[a-z]\d+[a-z]|\d[a-z]+\d")
+_DIGITS_INSIDE = r"[a-z]\d+[a-z]|\d[a-z]+\d"
 # A single letter more or less tells real words of this length apart (cart, chart); longer ones hardly ever.
 _SHORTEST_SWAP, _SHORTEST_EDIT = 4, 5
 
@@ -23,12 +24,12 @@ def is_slip(asked: str, value: str) -> bool:
     one, other = asked.lower(), value.lower()
     if one == other:
         return True
-    if _DIGITS.findall(one) != _DIGITS.findall(other):
+    if re.findall(_DIGITS, one) != re.findall(_DIGITS, other):
         return False
     if _folded(one) == _folded(other):
         return len(_folded(one)) >= _SHORTEST_SWAP
-    pairs = list(zip(_SEPARATORS.split(one), _SEPARATORS.split(other), strict=False))
-    if len(_SEPARATORS.findall(one)) != len(_SEPARATORS.findall(other)):
+    pairs = list(zip(re.split(_SEPARATORS, one), re.split(_SEPARATORS, other), strict=False))
+    if len(re.findall(_SEPARATORS, one)) != len(re.findall(_SEPARATORS, other)):
         return False
     differing = [pair for pair in pairs if pair[0] != pair[1]]
     return len(differing) == 1 and _is_slip_in_word(*differing[0])
@@ -38,7 +39,7 @@ def _is_slip_in_word(one: str, other: str) -> bool:
     short, long = sorted((one, other), key=len)
     if len(short) < _SHORTEST_SWAP or len(long) - len(short) > 1 or one[0] != other[0]:
         return False
-    if _DIGITS_INSIDE.search(one) or _DIGITS_INSIDE.search(other):
+    if re.search(_DIGITS_INSIDE, one) or re.search(_DIGITS_INSIDE, other):
         return False
     start = next((index for index, (left, right) in enumerate(zip(short, long, strict=False)) if left != right), len(short))
     if len(short) == len(long):
@@ -75,4 +76,4 @@ def _variants(word: str) -> Iterator[str]:
 
 
 def _folded(word: str) -> str:
-    return _SEPARATORS.sub("", word)
+    return word.translate(_WITHOUT_SEPARATORS)

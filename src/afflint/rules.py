@@ -1,5 +1,6 @@
 """The rules: each a page under rules/ bound to its check. The registry of checks is explicit; pages are the data."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -263,8 +264,6 @@ def _paragraphs(text: str) -> Iterator[str]:
 @lru_cache(maxsize=1)
 def rules() -> dict[str, Rule]:
     """All rules by name, sorted. Raises RuleError naming every page that cannot be read or has no check."""
-    import os
-
     from afflint.shipped import directory
 
     folder = directory("rules")
@@ -291,15 +290,13 @@ _REQUIRED = {"category", "severity", "fix", "check"}
 
 
 def _read(name: str, path: str) -> Rule:
-    with open(path, encoding="utf-8") as file:
-        if file.readline() != "---\n":
-            raise ValueError("no front matter")
-        values: dict[str, str] = {}
-        for line in file:
-            if line == "---\n":
-                break
-            key, _, value = line.partition(":")
-            values[key.strip()] = value.strip()
+    opening, *lines = _head(path).splitlines() or [""]
+    if opening != "---" or "---" not in lines:
+        raise ValueError("no front matter")
+    values: dict[str, str] = {}
+    for line in lines[: lines.index("---")]:
+        key, _, value = line.partition(":")
+        values[key.strip()] = value.strip()
     if missing := _REQUIRED - values.keys():
         raise ValueError(f"front matter lacks {', '.join(sorted(missing))}")
     severity: Any = values["severity"]
@@ -307,6 +304,19 @@ def _read(name: str, path: str) -> Rule:
     if severity not in SEVERITIES or values["category"] not in CATEGORIES or fix not in ("none", "safe", "unsafe"):
         raise ValueError("front matter with an unknown category, severity or fix")
     return Rule(name, values["category"], severity, values.get("default", "on") != "off", fix, values["check"], path)
+
+
+def _head(path: str) -> str:
+    """The beginning of a page, where its front matter is. Each run reads this of every page, so it is read without a file object."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        return os.read(descriptor, _HEAD).decode("utf-8", "replace")
+    finally:
+        os.close(descriptor)
+
+
+_HEAD = 256
+"""Bytes: more than any front matter has."""
 
 
 class Dispatch:

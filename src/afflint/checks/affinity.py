@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from afflint.checks.constraint_selectors import (
     NodeSelection,
@@ -13,9 +14,8 @@ from afflint.checks.constraint_selectors import (
     requirement_places,
     says,
 )
-from afflint.checks.match import Match, Target
+from afflint.checks.match import Match, Target, renaming, replacing
 from afflint.controllers.counts import pod_count
-from afflint.edits import Rename, Replace, SymbolicEdit
 from afflint.findings import Path
 from afflint.kube import node_labels
 from afflint.kube.constraints import NodeTerm, items
@@ -26,6 +26,9 @@ from afflint.kube.pinning import pinned_host
 from afflint.kube.placeholders import is_placeholder
 from afflint.kube.selectors import Requirement, Selector, both, conflict, implies, parse_int64, parse_label_selector
 from afflint.wording import listing, quoted
+
+if TYPE_CHECKING:
+    from afflint.edits import SymbolicEdit
 
 
 def contradictory_requirements(manifest: Workload, _target: Target) -> Iterator[Match]:
@@ -204,7 +207,7 @@ def deprecated_node_label(manifest: Workload, _target: Target) -> Iterator[Match
 
 
 def _relabelled(place: LabelPlace, key: str) -> tuple[SymbolicEdit, ...]:
-    return (Rename(place.path, key) if place.key_of_map else Replace(place.path, key),)
+    return renaming(place.path, key) if place.key_of_map else replacing(place.path, key)
 
 
 def _is_alternative(place: LabelPlace, other: LabelPlace) -> bool:

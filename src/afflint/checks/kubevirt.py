@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from afflint.checks.match import Match, Target
+from afflint.checks.match import Match, Target, replacing
 from afflint.controllers.labels import added_labels, pod_labels
-from afflint.edits import Replace
 from afflint.findings import Path, field_of
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.placeholders import is_placeholder
@@ -33,7 +32,7 @@ def deprecated_kubevirt_api(manifest: Manifest, _target: Target) -> Iterator[Mat
             if manifest.base[-1:] != (0,):
                 return
             path = ("apiVersion",)
-        yield Match(path, message, edits=(Replace(path, "kubevirt.io/v1"),))
+        yield Match(path, message, edits=replacing(path, "kubevirt.io/v1"))
 
 
 def misplaced_descheduler_annotation(manifest: Workload, _target: Target) -> Iterator[Match]:

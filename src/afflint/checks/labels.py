@@ -6,8 +6,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from afflint.checks.constraint_selectors import requirement_places, says
-from afflint.checks.match import FleetMatch, Match, Place, Target
-from afflint.edits import Insert, SymbolicEdit
+from afflint.checks.match import FleetMatch, Match, Place, Target, inserting
 from afflint.findings import Path, Severity, Site, field_of
 from afflint.fleet.facts import SPREAD, Pods, Reach
 from afflint.fleet.index import Fleet, may_mean
@@ -121,7 +120,10 @@ def label_not_on_template(fleet: Fleet, _target: Target) -> Iterator[FleetMatch]
         match = _depended_on(each, key)
         # Which of several templates is to carry a label, nobody can tell.
         is_clear = templates[site] == 1 and copied[site] <= _MOST_COPIED and not is_placeholder(each.pods.labels[key])
-        yield FleetMatch(site, each.pods.ref, match._replace(edits=_copying(each.pods, key)) if is_clear else match)
+        if is_clear:
+            home = (*each.pods.template_path, "metadata", "labels")
+            match = match._replace(edits=inserting(home, key, each.pods.labels[key], before="spec"))
+        yield FleetMatch(site, each.pods.ref, match)
     reported = {site for site, _ in asked}
     for pods in fleet.pods:
         if pods.site not in reported and _unlabelled_vm(pods):
@@ -209,11 +211,6 @@ def _depended_on(asked: _Asked, key: str) -> Match:
     help_ = f"Move it, or copy it, to {_home(pods)}; only labels there reach the pods."
     severity: Severity | None = "error" if others else None
     return Match((*pods.site.base, "metadata", "labels", key), message, help_, key=True, related=related, severity=severity)
-
-
-def _copying(pods: Pods, key: str) -> tuple[SymbolicEdit, ...]:
-    """The label of the object, on its template as well."""
-    return (Insert((*pods.template_path, "metadata", "labels"), key, pods.labels[key], before="spec"),)
 
 
 def _home(pods: Pods) -> str:

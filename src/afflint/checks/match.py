@@ -1,10 +1,12 @@
 """What a check yields, and what it is told about the cluster that the manifests are meant for."""
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from afflint.edits import SymbolicEdit
 from afflint.findings import FileId, ObjectRef, Path, Severity, Site
 from afflint.kube import NEWEST
+
+if TYPE_CHECKING:
+    from afflint.edits import SymbolicEdit
 
 
 class Target(NamedTuple):
@@ -41,7 +43,7 @@ class Match(NamedTuple):
     help: str = ""
     key: bool = False
     field: Path | None = None
-    edits: tuple[SymbolicEdit, ...] = ()
+    edits: tuple["SymbolicEdit", ...] = ()
     related: tuple[Place, ...] = ()
     severity: Severity | None = None
 
@@ -52,3 +54,27 @@ class FleetMatch(NamedTuple):
     site: Site
     ref: ObjectRef
     match: Match
+
+
+# The edits that most fixes are. Edits are imported where one is made: most runs need none.
+
+
+def replacing(path: Path, value: Any) -> tuple["SymbolicEdit", ...]:
+    """Puts ``value`` in the place of what stands at ``path``."""
+    from afflint.edits import Replace
+
+    return (Replace(path, value),)
+
+
+def renaming(path: Path, key: str) -> tuple["SymbolicEdit", ...]:
+    """Gives the entry of a map at ``path`` another key."""
+    from afflint.edits import Rename
+
+    return (Rename(path, key),)
+
+
+def inserting(path: Path, key: str, value: Any, *, before: str | None = None) -> tuple["SymbolicEdit", ...]:
+    """Adds an entry to the map at ``path``; where that must be made, it comes ``before`` another."""
+    from afflint.edits import Insert
+
+    return (Insert(path, key, value, before=before),)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from afflint.checks.match import Match, Target
-from afflint.edits import Replace
+from afflint.checks.match import Match, Target, replacing
 from afflint.findings import Path
 from afflint.kube.constraints import Item
 from afflint.kube.manifests import Workload
@@ -39,7 +38,7 @@ def legacy_control_plane_toleration(manifest: Workload, _target: Target) -> Iter
                 f"this tolerates only the taint {quoted(MASTER)}; since Kubernetes 1.24 kubeadm taints {quoted(CONTROL_PLANE)} instead"
             )
             path = (*item.path, "key")
-            yield Match(path, message, edits=(Replace(path, CONTROL_PLANE),))
+            yield Match(path, message, edits=replacing(path, CONTROL_PLANE))
 
 
 def untolerated_control_plane(manifest: Workload, _target: Target) -> Iterator[Match]:

@@ -1,7 +1,5 @@
 """How many pods a controller makes from a template: the one answer, for rules and planner alike."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple

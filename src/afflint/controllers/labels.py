@@ -4,8 +4,6 @@ Some of the latter differ from pod to pod, and some nobody knows before the pods
 workload, some, or none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import NamedTuple

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from afflint.controllers.counts import pod_count
@@ -69,6 +69,10 @@ class PodMaker:
     generated: bool = False
     """Whether the cluster makes its name, so that several manifests alike are several objects."""
     pod_path: Path = ("spec", "template", "spec")
+
+    def of_site(self, site: Site) -> PodMaker:
+        """The same, read at that place."""
+        return replace(self, site=site)
 
     @property
     def key(self) -> str:

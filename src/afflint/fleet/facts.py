@@ -3,10 +3,7 @@
 Facts are extracted in the map step, travel between processes, and are all that cross-manifest checks ever see.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from afflint.controllers.counts import pod_count
@@ -31,6 +28,12 @@ SPREAD = "topologySpreadConstraint"
 
 PodsKey = tuple[Site, Path]
 """The site of an object and the path of one of its templates."""
+
+
+class Migration(NamedTuple):
+    """Of a VM that asks for live migration when its node is drained: the one host that it is required to run on, if any."""
+
+    pin: tuple[Path, str] | None
 
 
 class Pods(NamedTuple):
@@ -61,7 +64,7 @@ class Pods(NamedTuple):
     """What decides which labels controllers put on the pods."""
     spec: dict[str, Any] | None = None
     """The placement fields of the pod spec; only in runs that have nodes."""
-    maker: PodMaker | None = None
+    maker: "PodMaker | None" = None
     """What the nodes are to be filled with; only in runs that have nodes, and None for what makes no pods by itself."""
 
     @property
@@ -78,12 +81,6 @@ class Pods(NamedTuple):
     def key(self) -> PodsKey:
         """What tells these pods from all others: an object may have several templates."""
         return self.site, self.template_path
-
-
-class Migration(NamedTuple):
-    """Of a VM that asks for live migration when its node is drained: the one host that it is required to run on, if any."""
-
-    pin: tuple[Path, str] | None
 
 
 class Reach(NamedTuple):
@@ -124,15 +121,15 @@ class Facts(NamedTuple):
 
     pods: tuple[Pods, ...] = ()
     reaches: tuple[Reach, ...] = ()
-    namespaces: tuple[Namespace, ...] = ()
-    services: tuple[Service, ...] = ()
+    namespaces: tuple["Namespace", ...] = ()
+    services: tuple["Service", ...] = ()
     """Only in runs that have nodes, as are all that follow."""
-    budgets: tuple[Budget, ...] = ()
-    unusable: tuple[Unusable, ...] = ()
+    budgets: tuple["Budget", ...] = ()
+    unusable: tuple["Unusable", ...] = ()
     holds_nodes: bool = False
     """Whether nodes stand in the file."""
 
-    def of_file(self, file: FileId, folder: Folder) -> Facts:
+    def of_file(self, file: FileId, folder: Folder) -> "Facts":
         """The same, with the file that they were read from in every site."""
         sites: dict[Site, Site] = {}
 
@@ -147,8 +144,8 @@ class Facts(NamedTuple):
         )
 
 
-def _of_site(maker: PodMaker | None, site: Site) -> PodMaker | None:
-    return maker and replace(maker, site=site)
+def _of_site(maker: "PodMaker | None", site: Site) -> "PodMaker | None":
+    return maker and maker.of_site(site)
 
 
 Fact: TypeAlias = "Pods | Reach | Namespace | Service | Budget | Unusable"

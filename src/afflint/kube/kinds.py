@@ -4,8 +4,6 @@ Field names follow the published API of Kubernetes up to 1.37, those of all vers
 ``versions``), and KubeVirt 1.9.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from afflint.findings import Path

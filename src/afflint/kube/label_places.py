@@ -1,7 +1,5 @@
 """Everywhere in the constraints of pods that the key of a node label stands."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -3,8 +3,6 @@
 Checking is done twice over: ``fits`` only says yes or no and is fast, ``mismatches`` says where, for what did not fit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
@@ -19,7 +17,7 @@ class Mismatch(NamedTuple):
 
     what: Literal["unknown", "type"]
     path: Path
-    struct: Struct | None
+    struct: "Struct | None"
     expected: str
     value: Any
 

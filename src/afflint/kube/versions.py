@@ -4,8 +4,6 @@ From the published API of Kubernetes 1.10 to 1.37. A field counts as known as so
 gate on or off. KubeVirt brings an API of its own with it, so none of this is asked of its kinds.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import NamedTuple
 

@@ -29,7 +29,7 @@ MAX_NODES = 2_000_000
 
 # What can be composed without counting its depth first: a level takes a column or an opening bracket.
 _SAFE_LINE, _SAFE_BRACKETS = 1000, 2000
-_DEEP_INDENTATION = re.compile(rb"^[ \t?:-]{%d}" % MAX_DEPTH, re.MULTILINE)
+_DEEP_INDENTATION = rb"(?m)^[ \t?:-]{%d}" % MAX_DEPTH
 # Besides LF, these break lines for libyaml.
 _ODD_BREAKS = (b"\xc2\x85", b"\xe2\x80\xa8", b"\xe2\x80\xa9")
 
@@ -140,7 +140,7 @@ def _may_be_too_deep(raw_bytes: bytes) -> bool:
     # A long line is no deep one, unless it begins with a long run of indentation and indicators.
     if b"\r" in raw_bytes or any(each in raw_bytes for each in _ODD_BREAKS):
         return True
-    return _DEEP_INDENTATION.search(raw_bytes) is not None
+    return re.search(_DEEP_INDENTATION, raw_bytes) is not None
 
 
 def too_deep_at(raw_bytes: bytes) -> int | None:
@@ -227,14 +227,14 @@ def _helped(raw_bytes: bytes, error: ScannerError) -> bytes:
     if _COLON.encode() in raw_bytes or _FILLER.encode() in raw_bytes:
         return raw_bytes
     if error.problem == "found unexpected ':'":
-        return _INNER_COLONS.sub(_without_colons, raw_bytes)
+        return re.sub(_INNER_COLONS, _without_colons, raw_bytes)
     if error.problem == "found invalid Unicode character escape code" and raw_bytes.lstrip()[:1] == b"{":
-        return _ESCAPE.sub(_without_surrogates, raw_bytes)
+        return re.sub(_ESCAPE, _without_surrogates, raw_bytes)
     return raw_bytes
 
 
 # In brackets, libyaml 0.1 takes no colon inside a plain scalar: {image: nginx:1.27}. Colons behind quotes and brackets are another matter.
-_INNER_COLONS = re.compile(rb"(?:^|[\s\[{,])![^\s\[\]{},]*|(?<=[^\s\"'\[\]{},:]):+(?=(\s|\Z)?)")
+_INNER_COLONS = rb"(?:^|[\s\[{,])![^\s\[\]{},]*|(?<=[^\s\"'\[\]{},:]):+(?=(\s|\Z)?)"
 
 
 def _without_colons(match: re.Match[bytes]) -> bytes:
@@ -246,7 +246,7 @@ def _without_colons(match: re.Match[bytes]) -> bytes:
 
 
 # JSON writes characters beyond the first plane as pairs of surrogates, which YAML does not know. What stands alone is U+FFFD for Go.
-_ESCAPE = re.compile(rb"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|u[dD][89a-fA-F][0-9a-fA-F]{2}|.)", re.DOTALL)
+_ESCAPE = rb"(?s)\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|u[dD][89a-fA-F][0-9a-fA-F]{2}|.)"
 
 
 def _without_surrogates(match: re.Match[bytes]) -> bytes:

@@ -1,7 +1,5 @@
 """One YAML document: its plain data as the API server would read it, and where each path into that data lies in the text."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple

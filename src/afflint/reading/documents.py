@@ -91,11 +91,11 @@ def _json_objects(data: bytes) -> Iterator[tuple[bytes, int]]:
     """Each object with its 0-based line; what is no JSON stays in one piece, and the parser of YAML says what it is."""
     from json import JSONDecoder
 
-    decoder = JSONDecoder()
+    decoder, next_object = JSONDecoder(), re.compile(r"\s*\n(?=\{)")
     text = data.decode("utf-8", "replace")
     start, line = 0, 0
     try:
-        while following := _NEXT_OBJECT.match(text, decoder.raw_decode(text, start)[1]):
+        while following := next_object.match(text, decoder.raw_decode(text, start)[1]):
             yield text[start : following.end()].encode(), line
             line += text.count("\n", start, following.end())
             start = following.end()
@@ -104,7 +104,6 @@ def _json_objects(data: bytes) -> Iterator[tuple[bytes, int]]:
     yield text[start:].encode() if start else data, line
 
 
-_NEXT_OBJECT = re.compile(r"\s*\n(?=\{)")
 _BOM = b"\xef\xbb\xbf"
 
 

@@ -20,16 +20,17 @@ _NOT_IN_JSON |= dict.fromkeys((".nan", ".NaN", ".NAN"), ".nan")
 
 # Only these can begin a number; all else is a word or a string.
 _NUMBER_START = frozenset("+-.0123456789")
-_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+# Of these only the most frequent is compiled at once.
+_FLOAT = r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?"
 # A scalar that begins with a point is read by other code in Go, which minds where underscores stand.
-_POINT_FLOAT = re.compile(r"\.[0-9]+(_[0-9]+)*([eE][-+]?[0-9]+(_[0-9]+)*)?")
+_POINT_FLOAT = r"\.[0-9]+(_[0-9]+)*([eE][-+]?[0-9]+(_[0-9]+)*)?"
 _DIGITS = {
-    "0x": (16, re.compile(r"[0-9a-fA-F]+")),
-    "0o": (8, re.compile(r"[0-7]+")),
-    "0b": (2, re.compile(r"[01]+")),
+    "0x": (16, r"[0-9a-fA-F]+"),
+    "0o": (8, r"[0-7]+"),
+    "0b": (2, r"[01]+"),
 }
 _DECIMAL = re.compile(r"0|[1-9][0-9]{0,19}")
-_OCTAL = re.compile(r"0[0-7]+")
+_OCTAL = r"0[0-7]+"
 _INFINITE = float("inf"), float("-inf")
 _LOWEST, _HIGHEST, _HIGHEST_KEY = -(2**63), 2**64 - 1, 2**63 - 1
 
@@ -43,12 +44,12 @@ def resolve_plain(text: str) -> Scalar:
     if text in _NOT_IN_JSON:
         raise ValueError("is an infinity or not a number, which JSON cannot carry")
     if text[0] == ".":
-        return _float(text) if _POINT_FLOAT.fullmatch(text) else text
+        return _float(text) if re.fullmatch(_POINT_FLOAT, text) else text
     digits = text.replace("_", "") if "_" in text else text
     number = _integer(digits)
     if number is not None:
         return number
-    value = _float(digits) if _FLOAT.fullmatch(digits) else digits
+    value = _float(digits) if re.fullmatch(_FLOAT, digits) else digits
     return text if value is digits else value
 
 
@@ -136,7 +137,7 @@ def _binary(text: str) -> str:
         raise ValueError("is no base64, as !!binary wants it") from None
 
 
-_DATE = re.compile(
+_DATE = (
     r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
     r"(?:[Tt][0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}(?:[.,][0-9]+)?(?:Z|[+-][0-9]{2}:[0-9]{2})"
     r"| +[0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}(?:[.,][0-9]+)?)?"
@@ -145,16 +146,16 @@ _DATE = re.compile(
 
 def _is_timestamp(text: str) -> bool:
     # By its form only: that there is no 31st of February is not worth more code.
-    return _DATE.fullmatch(text) is not None
+    return re.fullmatch(_DATE, text) is not None
 
 
 def _integer(digits: str) -> int | None:
     sign, body = (digits[0], digits[1:]) if digits[:1] in ("+", "-") else ("", digits)
-    base, pattern = _DIGITS.get(body[:2].lower(), (0, _DECIMAL))
+    base, pattern = _DIGITS.get(body[:2].lower(), (0, ""))
     if base:
         body = body[2:]
-        number = int(body, base) if pattern.fullmatch(body) else None
-    elif _OCTAL.fullmatch(body):
+        number = int(body, base) if re.fullmatch(pattern, body) else None
+    elif body[:1] == "0" and re.fullmatch(_OCTAL, body):
         number = int(body, 8)
     else:
         # No longer decimal fits, and Python would refuse to convert a very long one.

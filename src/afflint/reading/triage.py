@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 
 from afflint.findings import Span
 from afflint.reading.documents import Document, Problem, read, split
@@ -11,30 +12,32 @@ from afflint.reading.documents import Document, Problem, read, split
 # A value may carry an anchor and a tag. What only an alias or a block scalar tells is not read here, but by the parser.
 _PROPERTIES = rb"(?:[&!][^ \t\r\n]*[ \t\r\n]+)*"
 _TOP_LEVEL_KIND = re.compile(_PROPERTIES + rb"(?:[\"']?([A-Za-z]+)(?![A-Za-z\\])|[*|>]|\"[A-Za-z]*\\)")
+# The other patterns are compiled where they are used, as few runs use them.
 # "kind", or its value, written with escapes: only the parser can tell what that says.
 _ESCAPED_LETTER = rb"\\(?:x|u00|U000000)[0-9A-Fa-f]{2}"
-_ESCAPED_KIND = re.compile(
+_ESCAPED_KIND = (
     rb"\"(?=[^\"\n]{4,40}\")(?:[kind]|" + _ESCAPED_LETTER + rb"){4}\"[ \t\r\n]*:"
     rb"|kind[\"']?[ \t\r\n]*:[ \t\r\n]*" + _PROPERTIES + rb"\"[A-Za-z]*" + _ESCAPED_LETTER
 )
 _INSTRUCTION = b"afflint:"
 # Template languages show themselves by control structures, not by a lone value in braces.
-_TEMPLATE = re.compile(
-    rb"\{\{-|-\}\}|\{%|^[ \t]*(?:- )?\{\{[^\n]*\}\}[ \t\r]*$"
-    rb"|\{\{ *(?:if|range|with|end|else|define|include|template|block|tpl|toYaml)\b|\| *n?indent\b",
-    re.MULTILINE,
+_TEMPLATE = (
+    rb"(?m)\{\{-|-\}\}|\{%|^[ \t]*(?:- )?\{\{[^\n]*\}\}[ \t\r]*$"
+    rb"|\{\{ *(?:if|range|with|end|else|define|include|template|block|tpl|toYaml)\b|\| *n?indent\b"
 )
-_TEMPLATE_FOLDER = re.compile(r"(?:^|[/\\])templates[/\\]")
+_TEMPLATE_FOLDER = r"(?:^|[/\\])templates[/\\]"
 
 
 class Triage:
     """Cuts a file into documents and parses those that may be of a kind that afflint reads."""
 
     def __init__(self, kinds: Iterable[str]) -> None:
-        names = sorted(set(kinds))
-        self._names = frozenset(name.encode() for name in names)
+        self._names = frozenset(name.encode() for name in kinds)
+
+    @cached_property
+    def _mention(self) -> re.Pattern[bytes]:
         known = b"|".join(map(re.escape, sorted(self._names)))
-        self._mention = re.compile(rb"kind[\"']?[ \t\r\n]*:[ \t\r\n]*" + _PROPERTIES + rb"[\"']?(?:" + known + rb")\b")
+        return re.compile(rb"kind[\"']?[ \t\r\n]*:[ \t\r\n]*" + _PROPERTIES + rb"[\"']?(?:" + known + rb")\b")
 
     def documents(self, data: bytes, *, named: bool = False) -> Iterator[Document]:
         """The documents that matter, parsed and numbered. Once one of a file matters, so do those that do not say what they are.
@@ -71,7 +74,7 @@ class Triage:
                 if name.endswith(b"List") and (name == b"List" or name[:-4] in self._names):
                     return self._mention.search(piece) is not None or name != b"List"
             return False
-        escaped = b"\\" in piece and _ESCAPED_KIND.search(piece)
+        escaped = b"\\" in piece and re.search(_ESCAPED_KIND, piece)
         return True if escaped or self._mention.search(piece) else None
 
 
@@ -104,7 +107,7 @@ def looks_templated(name: str, data: bytes) -> bool:
     """True for a file that is a Go (or Jinja) template if it does not parse; one that does parse only quotes templates."""
     if b"{{" not in data and b"{%" not in data:
         return False
-    return _TEMPLATE.search(data) is not None or _TEMPLATE_FOLDER.search(name) is not None
+    return re.search(_TEMPLATE, data) is not None or re.search(_TEMPLATE_FOLDER, name) is not None
 
 
 def parses(data: bytes) -> bool:

@@ -1,7 +1,5 @@
 """A run over many files: map (in this process or in several), reduce, suppressions, summary."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -55,7 +53,7 @@ class Options(NamedTuple):
     inline: bool = True
     ignored_in: Callable[[str], frozenset[str]] | None = None
     progress: Callable[[int], None] | None = None
-    baseline: Counter[Entry] | None = None
+    baseline: "Counter[Entry] | None" = None
 
 
 _DEFAULT = Options()
@@ -140,7 +138,7 @@ class Files:
         return tuple(folder.replace("\\", "/").split("/"))
 
 
-def _nodes_of(files: Files) -> list[NodeFact]:
+def _nodes_of(files: Files) -> "list[NodeFact]":
     if not files.nodes:
         return []
     from afflint.inventory.node_files import nodes_of

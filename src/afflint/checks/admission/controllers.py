@@ -1,7 +1,5 @@
 """The fields around the constraints: selectors of controllers, replicas, API versions, node names, gates, strategies."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from afflint.checks.admission.numerals import is_whole_number
-from afflint.checks.match import Match
-from afflint.edits import Replace
+from afflint.checks.match import Match, replacing
 from afflint.findings import Path
 from afflint.kube.manifests import Manifest
 from afflint.kube.types import EXACT_FLOAT, INT32, INT64, Mismatch
@@ -62,7 +61,7 @@ def _unquoted(path: Path, value: Any, manifest: Manifest) -> Match:
         )
     reading = "" if raw.lower() in (plain(value), str(value)) else f" ({plain(value)})"
     message = f"{name} must be a string, and unquoted {quoted(raw)} is {type_name(value)}{reading}"
-    return Match(path, message, f'Quote it: `"{raw}"`.', edits=(Replace(path, raw),))
+    return Match(path, message, f'Quote it: `"{raw}"`.', edits=replacing(path, raw))
 
 
 def _whole_number(path: Path, value: Any, fitting: str) -> Match | None:
@@ -72,7 +71,7 @@ def _whole_number(path: Path, value: Any, fitting: str) -> Match | None:
         message = f"{_name(path)} must be a whole number, and {quoted(shown)} is a string"
         if not is_whole_number(value):
             return Match(path, message, _number_remedy(path))
-        return Match(path, message, "Remove the quotes.", edits=(Replace(path, int(value)),))
+        return Match(path, message, "Remove the quotes.", edits=replacing(path, int(value)))
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     if value != int(value):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from afflint.checks.match import Match
-from afflint.edits import Replace
+from afflint.checks.match import Match, replacing
 from afflint.findings import Path
 from afflint.kube.constraints import PREFERRED, REQUIRED, Item, PodTerm
 from afflint.kube.kinds import POD_SPEC
@@ -110,5 +109,5 @@ def has_unknown(item: Item, struct: Struct) -> bool:
 def wrong_word(path: Path, message: str, word: str, known: tuple[str, ...], close: str | None = None) -> Match:
     """The match for a word that its field does not know: what may stand there, and as edit the word that was probably meant."""
     close = close or nearest(word, known)
-    edits = (Replace(path, close),) if close else ()
+    edits = replacing(path, close) if close else ()
     return Match(path, message + did_you_mean(close), f"Write {listing(known, 'or')}.", edits=edits)

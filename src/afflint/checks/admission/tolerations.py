@@ -22,7 +22,7 @@ COMPARISONS = ("Gt", "Lt")
 COMPARING = "TaintTolerationComparisonOperators"
 WORDS = ("Equal", "Exists")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-_DECIMAL = re.compile(r"0|-?[1-9][0-9]*")
+_DECIMAL = r"0|-?[1-9][0-9]*"
 
 
 def operators(target: Target, kind: Kind | None = None) -> tuple[str, ...]:
@@ -92,7 +92,7 @@ _NUMBER_HELP = 'Write a whole number in quotes, such as "100".'
 
 def _comparison_fault(value: str) -> str | None:
     """Why the API server does not take a text as the number of a comparison: it wants the one way to write it, in 64 bits."""
-    if not _DECIMAL.fullmatch(value):
+    if not re.fullmatch(_DECIMAL, value):
         return "is none in plain form: digits, no plus sign, no leading zero"
     return None if parse_int64(value) is not None else "is no whole number of 64 bits"
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from afflint.checks.admission.spelling import meant
-from afflint.checks.match import Match, Target
-from afflint.edits import Rename
+from afflint.checks.match import Match, Target, renaming
 from afflint.kube.constraints import PREFERRED, REQUIRED
 from afflint.kube.manifests import Manifest
 from afflint.kube.types import Mismatch, Struct
@@ -114,7 +113,7 @@ def _misspelt(mismatch: Mismatch, manifest: Manifest, name: str, struct: Struct,
     field = struct.fields[close]
     if not field.fits(mismatch.value):
         return Match(path, message, f"Write {quoted(close)}, which takes {field.expected}.", key=True)
-    return Match(path, message, f"Write {quoted(close)}.", key=True, edits=(Rename(path, close),))
+    return Match(path, message, f"Write {quoted(close)}.", key=True, edits=renaming(path, close))
 
 
 def _siblings(mismatch: Mismatch, manifest: Manifest) -> dict[str, object]:
