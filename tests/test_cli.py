@@ -239,7 +239,7 @@ class TestUsage:
     def test_an_unknown_command_is_refused(self, afflint: Afflint) -> None:
         done = afflint("chek")
         assert (done.code, done.out) == (2, "")
-        assert done.err.startswith("afflint: No such command 'chek'")
+        assert done.err.strip() == "afflint: No such command 'chek'. Did you mean 'check'?"
 
     def test_a_word_is_never_shown_raw(self, afflint: Afflint) -> None:
         done = afflint("check", "--select", "\x1b[31mred")

@@ -11,28 +11,49 @@ import sys
 import click
 
 from afflint import __version__
-from afflint.cli.check import check
 from afflint.cli.output import FAULT, USAGE, say, shown
-from afflint.cli.pages import config_command, rule_command
-from afflint.cli.place import place
 from afflint.errors import UserError
+from afflint.wording import nearest
 
 _FAULT_MESSAGE = """afflint: internal error: {error}
 This is a fault of afflint, not of your manifests. Please report it with the command line and, if you can, the file.
 Set AFFLINT_TRACEBACK=1 to see where it happened."""
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+_COMMANDS = {
+    "check": "afflint.cli.check:check",
+    "place": "afflint.cli.place:place",
+    "rule": "afflint.cli.pages:rule_command",
+    "config": "afflint.cli.pages:config_command",
+}
+
+
+class _Commands(click.Group):
+    """Imports of its commands only the one that is asked for."""
+
+    def list_commands(self, _context: click.Context) -> list[str]:
+        return sorted(_COMMANDS)
+
+    def get_command(self, _context: click.Context, name: str) -> click.Command | None:
+        if name not in _COMMANDS:
+            if name.startswith("-"):
+                return None
+            close = nearest(name, _COMMANDS)
+            raise click.UsageError(f"No such command {name!r}." + (f" Did you mean {close!r}?" if close else ""))
+        from importlib import import_module
+
+        module, _, attribute = _COMMANDS[name].partition(":")
+        command: click.Command = getattr(import_module(module), attribute)
+        return command
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="afflint")
 def cli() -> None:
     """Lint where Kubernetes and KubeVirt workloads are placed: labels, affinity, spread, tolerations.
 
     Exit codes: 0 nothing at or above --fail-on; 1 findings; 2 wrong usage or configuration; 3 a fault of afflint.
     """
-
-
-for command in (check, place, rule_command, config_command):
-    cli.add_command(command)
 
 
 def main() -> None:
