@@ -121,6 +121,17 @@ MISTAKES = {
         .afflint.yaml:1:11: `[z-a].yaml` is a glob that matches nothing
         .afflint.yaml:1:25: `/` is a glob that matches nothing""",
     ),
+    "globs with the separator of Windows": (
+        r"""
+exclude: ['vendor\charts', 'deploy\**', 'old\*.yaml', '\#note', '\!a', 'a\ ', 'star\*', 'back\\slash', '*\.yaml']
+per-file-ignores: {'legacy\**': [all]}
+""",
+        """\
+        .afflint.yaml:2:11: `vendor\\charts`: what separates folders in a glob is `/`, on Windows too
+        .afflint.yaml:2:28: `deploy\\**`: what separates folders in a glob is `/`, on Windows too
+        .afflint.yaml:2:41: `old\\*.yaml`: what separates folders in a glob is `/`, on Windows too
+        .afflint.yaml:3:20: `legacy\\**`: what separates folders in a glob is `/`, on Windows too""",
+    ),
     "an empty glob": (
         'exclude: [""]\n',
         ".afflint.yaml:1:11: `exclude[0]` must be a glob, not empty text",

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import io
+import ntpath
 import os
+import posixpath
 import subprocess
 import threading
 from collections.abc import Callable
@@ -59,6 +61,13 @@ def test_each_file_is_read_once_under_its_first_name(tree: Tree, tmp_path: Path)
     tree("a.yaml", "b/c.yaml")
     assert names("a.yaml", "./a.yaml", "b/../a.yaml", str(tmp_path / "a.yaml"), ".", "b", "b/*.yaml") == ["a.yaml", "b/c.yaml"]
     assert names("-", "-") == ["<stdin>"]
+
+
+def test_where_capitals_do_not_matter_a_file_is_read_once_whichever_it_is_named_with(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree("a.yaml", "A.yaml", "k/b.yaml", "K/b.yaml")
+    assert names("a.yaml", "A.yaml", "K/b.yaml", "k/b.yaml") == ["a.yaml", "A.yaml", "K/b.yaml", "k/b.yaml"]
+    monkeypatch.setattr(os.path, "normcase", str.lower)
+    assert names("a.yaml", "A.yaml", "K/b.yaml", "k/b.yaml") == ["a.yaml", "K/b.yaml"]
 
 
 def test_an_absolute_path_stays_one(tree: Tree, tmp_path: Path) -> None:
@@ -160,6 +169,21 @@ def test_globs_expand_as_in_a_shell(tree: Tree, tmp_path: Path) -> None:
     # A star at the end takes manifests only, and a folder gives its own.
     assert names("b*") == ["b.yaml"]
     assert names("k*") == ["k/a.yaml", "k/.h/n.yaml", "k/l/m.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "top", "parts"),
+    [
+        ("deploy\\*.yaml", "", ["deploy", "*.yaml"]),
+        ("deploy/**\\*.yaml", "", ["deploy", "**", "*.yaml"]),
+        ("C:\\deploy\\*.yaml", "C:\\", ["", "deploy", "*.yaml"]),
+        ("C:*.yaml", "C:", ["*.yaml"]),
+        ("\\\\host\\share\\*.yaml", "\\\\host\\share\\", ["", "*.yaml"]),
+    ],
+)
+def test_globs_may_be_written_as_windows_has_them(pattern: str, top: str, parts: list[str]) -> None:
+    assert module._taken_apart(pattern, ntpath) == (top, parts)
+    assert module._taken_apart("a\\*/b", posixpath) == ("", ["a\\*", "b"])
 
 
 def test_a_name_with_wildcards_in_it_is_a_name(tree: Tree) -> None:

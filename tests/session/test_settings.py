@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -38,6 +40,28 @@ def test_the_configured_severity_beats_the_one_that_a_check_gives_its_finding(ch
     done = check("web.yaml", "service.yaml")
     assert severities(done.lines) == {"label-not-on-template": "info", "wrong-type": "warning"}
     assert done.code == 1
+
+
+def test_files_on_another_drive_are_called_by_their_whole_path(
+    check: Any, write: Any, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On Windows no relative path leads from one drive to another; `exclude` says nothing about what lies there."""
+    write("c/.afflint.yaml", "exclude: ['*.yaml']\nper-file-ignores: {web.yaml: [wrong-type]}\ncontext: ['*.yaml']\n")
+    write("d/web.yaml", DEPLOYMENT)
+    write("d/pod.yaml", DEPLOYMENT.replace("web", "pod"))
+    way = os.path.relpath
+
+    def relpath(path: str, start: str = os.curdir) -> str:
+        drives = {way(each, project).split(os.sep)[0] for each in (path, start)}
+        if len(drives) > 1:
+            raise ValueError("path is on mount 'D:', start on mount 'C:'")
+        return way(path, start)
+
+    monkeypatch.setattr(os.path, "relpath", relpath)
+    monkeypatch.chdir(project / "d")
+    done = check("--config", str(project / "c" / ".afflint.yaml"), "--force-exclude", "web.yaml", "pod.yaml", ".")
+    assert (done.code, done.err) == (1, "")
+    assert [line.partition(":")[0] for line in done.lines] == ["pod.yaml"]
 
 
 NODES = """\

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from afflint.config import ALL, ConfigError, ConfigProblem, Origin, Policy, Workload, quoted, unknown_name
 from afflint.config.located import START, Fault, Located, ReadError, decode, read_bytes
 from afflint.config.mistakes import shape_faults
-from afflint.findings import Path, field_of
-from afflint.reading.globs import pattern
+from afflint.findings import Path, Span, field_of
+from afflint.reading.globs import pattern, separates_by_backslash
 from afflint.wording import did_you_mean, nearest
 
 MOST_PROBLEMS = 100
@@ -166,14 +166,21 @@ def _faults(located: Located) -> Iterator[Fault]:
     yield from shape_faults(located)
     for key in _GLOBS:
         for path, glob in _texts(located, (key,)):
-            if glob and pattern(glob) is None:
-                yield Fault(located.span(path), f"{quoted(glob)} is a glob that matches nothing")
+            if glob:
+                yield from _glob_faults(glob, located.span(path))
     for glob in _keys(located, "per-file-ignores"):
         at = located.span(("per-file-ignores", glob), key=True)
         if glob.startswith("!"):
             yield Fault(at, f"{quoted(glob)}: a glob of `per-file-ignores` cannot begin with `!`")
-        elif pattern(glob) is None:
-            yield Fault(at, f"{quoted(glob)} is a glob that matches nothing")
+        else:
+            yield from _glob_faults(glob, at)
+
+
+def _glob_faults(glob: str, span: Span) -> Iterator[Fault]:
+    if separates_by_backslash(glob):
+        yield Fault(span, f"{quoted(glob)}: what separates folders in a glob is `/`, on Windows too")
+    elif pattern(glob) is None:
+        yield Fault(span, f"{quoted(glob)} is a glob that matches nothing")
 
 
 def _policy_faults(located: Located, taken: set[str]) -> Iterator[Fault]:

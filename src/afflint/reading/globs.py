@@ -115,6 +115,14 @@ def pattern(text: str) -> Pattern | None:
     return Pattern(include, tuple(steps), only_folders)
 
 
+def separates_by_backslash(text: str) -> bool:
+    """Whether a pattern has a backslash where another has a slash: before what is no less itself without it."""
+    return _BACKSLASH_FOR_SLASH.search(text) is not None
+
+
+_BACKSLASH_FOR_SLASH = re.compile(r"(?<!\\)(?:\\\\)*\\(?:\w|\*[*.])")
+
+
 def _without_blanks(line: str) -> str:
     """The line without the spaces at its end, but for one behind a backslash."""
     line = line.removesuffix("\r")

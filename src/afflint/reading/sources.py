@@ -17,6 +17,8 @@ from afflint.reading.files import read_all, read_named, read_regular
 from afflint.wording import nearest
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from afflint.reading.globs import Patterns
 
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -60,10 +62,11 @@ class Identities:
             return source.name
         folder, name = os.path.split(source.path)
         if name in ("", os.curdir, os.pardir):
-            return os.path.realpath(source.path)
+            return os.path.normcase(os.path.realpath(source.path))
         if folder not in self._folders:
             self._folders[folder] = os.path.realpath(folder or os.curdir)
-        return os.path.join(self._folders[folder], name)
+        # Windows calls one file by capitals and small letters alike.
+        return os.path.normcase(os.path.join(self._folders[folder], name))
 
 
 def each_once(sources: Iterable[Source]) -> dict[str, Source]:
@@ -117,14 +120,22 @@ def _expand(path: str, excluded: Callable[[str], bool], included: Callable[[str]
 
 def _matching(pattern: str) -> list[str]:
     """What a glob matches, as a shell would expand it. ``**`` does not follow links to folders, which may lead in circles."""
-    parts = pattern.split("/")
-    found = ["/"] if pattern.startswith("/") else [""]
+    top, parts = _taken_apart(pattern)
+    found = [top]
     for part in (*parts, "*") if parts[-1] == "**" else parts:
         if part == "**":
             found = list(dict.fromkeys(below for folder in found for below in _folders_below(folder)))
         elif part:
             found = [each for folder in found for each in _children(folder, part)]
     return sorted(found)
+
+
+def _taken_apart(pattern: str, paths: ModuleType = os.path) -> tuple[str, list[str]]:
+    """Where a glob begins ("" is the working directory), and its parts. ``paths`` says what separates them: Windows has two ways."""
+    if paths.altsep:
+        pattern = pattern.replace(paths.altsep, paths.sep)
+    drive, rest = paths.splitdrive(pattern)
+    return drive + (paths.sep if rest.startswith(paths.sep) else ""), rest.split(paths.sep)
 
 
 def _folders_below(top: str) -> Iterator[str]:
@@ -154,6 +165,14 @@ def _children(folder: str, part: str) -> list[str]:
         return []
     hidden = part.startswith(".")
     return [os.path.join(folder, name) for name in fnmatch.filter(names, part) if hidden or not name.startswith(".")]
+
+
+def relative(path: str, start: str = os.curdir) -> str:
+    """The path as it is called from a folder; itself where no way leads there, as from one drive of Windows to another."""
+    try:
+        return os.path.relpath(path, start)
+    except ValueError:
+        return path
 
 
 def _similar(path: str) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from afflint import config as configuration
 from afflint.config import Config
-from afflint.reading.sources import STDIN, Source, discover, each_once, named, standard_input
+from afflint.reading.sources import STDIN, Source, discover, each_once, named, relative, standard_input
 
 if TYPE_CHECKING:
     from afflint.engine import Settings
@@ -58,7 +58,7 @@ class Session:
             return []
         wanted = configuration.matcher(self.config.context)
         found = discover((self.config.root,), included=lambda path: wanted(self._relative(path)))
-        return self._buffered(Source(os.path.relpath(each.path), each.path) for each in found)
+        return self._buffered(Source(relative(each.path), each.path) for each in found)
 
     def node_files(self) -> list[Source]:
         """The files of nodes that the command line or the configuration names; only the command line may name a pipe."""
@@ -87,13 +87,13 @@ class Session:
 
         def excluded(path: str) -> bool:
             name = self._relative(path)
-            return name.partition("/")[0] not in (".", "..") and matches(name)
+            return not os.path.isabs(name) and name.partition("/")[0] not in (".", "..") and matches(name)
 
         return excluded
 
     def _relative(self, path: str) -> str:
         """A path as globs of the configuration see it: relative to its root, with slashes, one at the end of a folder's."""
-        return os.path.relpath(path, self.config.root).replace(os.sep, "/") + ("/" if path.endswith("/") else "")
+        return relative(path.rstrip("/") or path, self.config.root).replace(os.sep, "/") + ("/" if path.endswith("/") else "")
 
     # What comes of it.
 
