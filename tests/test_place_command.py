@@ -278,6 +278,14 @@ def test_nodes_beside_the_manifests_are_read_once_even_if_they_are_named_too(pla
     assert place(".", "--nodes", "./nodes.yaml", "--nodes", "nodes.yaml", nodes=DUMP_YAML).code == 0
 
 
+def test_a_link_to_the_nodes_beside_them_holds_the_same_nodes(place: Place, tmp_path: Path) -> None:
+    (tmp_path / "link.yaml").symlink_to("nodes.yaml")
+    (tmp_path / "zlink.yaml").symlink_to("link.yaml")
+    done = place(".", "--format", "json")
+    assert (done.code, [node["name"] for node in done.plan["nodes"]]) == (0, ["w1", "w2"])
+    assert place(".", "--nodes", "nodes.yaml", "--nodes", "link.yaml").code == 0
+
+
 def test_nodes_that_are_named_are_the_only_ones(place: Place) -> None:
     done = place(".", "--nodes", "nodes.yaml", "--format", "json", more="nodes: [{name: w1}, {name: w9}]\n")
     assert [node["name"] for node in done.plan["nodes"]] == ["w1", "w2"], "as for `afflint check`"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -82,6 +83,21 @@ def test_a_node_of_another_file_is_refused_with_that_file() -> None:
     files = [Source(name, name, b"nodes:\n- {name: w1}") for name in ("a.yaml", "b.yaml")]
     with pytest.raises(NodeFileError, match=r"^b\.yaml:2:10: node 'w1' is there twice: also in a\.yaml$"):
         nodes_of(dict(enumerate(files)))
+
+
+def test_of_a_file_of_nodes_and_links_to_it_the_file_counts_or_the_buffer_that_stands_for_it(tmp_path: Path) -> None:
+    (tmp_path / "b.yaml").write_text("nodes: [{name: w1}]")
+    for name in ("a.yaml", "c.yaml"):
+        (tmp_path / name).symlink_to("b.yaml")
+    a, b, c = (Source(name, str(tmp_path / name)) for name in ("a.yaml", "b.yaml", "c.yaml"))
+
+    def read(*sources: Source) -> list[tuple[str, int]]:
+        return [(fact.name, fact.site.file) for fact in nodes_of(dict(enumerate(sources)))]
+
+    assert read(a, b, c) == [("w1", 1)]
+    assert read(a, c) == [("w1", 0)]
+    assert read(a, b, c._replace(data=b"nodes: [{name: w2}]")) == [("w2", 2)]
+    assert read(a, Source("<stdin>", "-", b"nodes: [{name: w2}]")) == [("w1", 0), ("w2", 1)]
 
 
 def test_what_every_kubelet_says_is_taken_for_granted_where_no_node_says_it() -> None:

@@ -22,7 +22,7 @@ from afflint.kube.manifests import manifests_in
 from afflint.kube.node_labels import HOSTNAME
 from afflint.reading import documents
 from afflint.reading.documents import Document
-from afflint.reading.sources import Source, read_bytes
+from afflint.reading.sources import Source, read_bytes, without_links
 from afflint.reading.triage import Triage
 from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.nodes import Node, read_node
@@ -59,11 +59,14 @@ KUBELET_LABELS = {
 
 
 def nodes_of(sources: Mapping[FileId, Source], *, resources: bool = False) -> list[NodeFact]:
-    """The nodes in some files, with what they have for pods if ``resources`` count. Raises NodeFileError, also for a node there twice."""
+    """The nodes in some files, with what they have for pods if ``resources`` count. Raises NodeFileError, also for a node there twice.
+
+    A link to one of the files holds no further nodes.
+    """
     names: dict[str, str] = {}
     return [
         node._replace(site=node.site._replace(file=file))
-        for file, source in sources.items()
+        for file, source in without_links(sources).items()
         for node in read_nodes(source.name, bytes_of(source), names, resources=resources)
     ]
 

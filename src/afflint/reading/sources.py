@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from afflint.errors import UserError
@@ -67,6 +67,15 @@ class Identities:
             self._folders[folder] = os.path.realpath(folder or os.curdir)
         # Windows calls one file by capitals and small letters alike.
         return os.path.normcase(os.path.join(self._folders[folder], name))
+
+
+def without_links(sources: Mapping[int, Source]) -> dict[int, Source]:
+    """The sources, by their numbers, without those that are a link to another of them: for what is there once however it is named."""
+    found: dict[str, Source] = {}
+    for source in sorted(sources.values(), key=lambda source: os.path.islink(source.path)):
+        keep(found, source.name if source.path in (STDIN, "") else os.path.normcase(os.path.realpath(source.path)), source)
+    kept = {id(source) for source in found.values()}
+    return {number: source for number, source in sources.items() if id(source) in kept}
 
 
 def each_once(sources: Iterable[Source]) -> dict[str, Source]:
