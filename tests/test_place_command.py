@@ -370,6 +370,29 @@ def test_nodes_are_grouped_by_any_label(place: Place) -> None:
     assert place("web.yaml", "--nodes", "nodes.yaml", "--by", "rack", "--format", "json").plan["groupBy"] == "rack"
 
 
+@pytest.mark.parametrize(
+    ("key", "title", "reason"),
+    [
+        ("node.cluster.x-k8s.io/esxi-host", "physical host r1", "2 nodes share their physical host with a replica of web"),
+        ("failure-domain.beta.kubernetes.io/zone", "zone r1", "2 nodes share their zone with a replica of web"),
+        ("example.com/rack", "rack r1", "2 nodes share their example.com/rack with a replica of web"),
+        ("kubernetes.io/hostname", "node r1", "2 nodes already have a replica of web"),
+    ],
+)
+def test_domains_are_called_what_people_call_them(place: Place, key: str, title: str, reason: str) -> None:
+    nodes, web = NODES.replace("rack:", f"{key}:"), WEB.replace("topology.kubernetes.io/zone", key)
+    done = place("web.yaml", "--nodes", "nodes.yaml", "--by", key, nodes=nodes, web=web)
+    assert done.out.startswith(f"2 nodes by {key}\n  {title}  w1\n")
+    assert f"  web-1 has no place: {reason}\n" in done.out
+
+
+def test_nodes_that_lack_a_label_are_said_to_lack_that(place: Place) -> None:
+    node = "apiVersion: v1\nkind: Node\nmetadata: {name: w1}\n"
+    assert place("web.yaml", "--nodes", "nodes.yaml", "--by", "hostname", nodes=node).out.startswith(
+        "1 node by kubernetes.io/hostname\n  no hostname  w1\n"
+    )
+
+
 def test_hostile_names_do_not_reach_the_terminal(place: Place) -> None:
     hostile = NODES.replace("rack: r1}", 'rack: "\\e[31m"}', 1)
     done = place("web.yaml", "--nodes", "nodes.yaml", "--by", "rack", nodes=hostile)

@@ -96,6 +96,20 @@ def test_more_replicas_than_zones_under_anti_affinity() -> None:
     assert found.path[-3:] == ("podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution", 0)
 
 
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        (ZONE, "2 replicas, 1 zone"),
+        ("node.cluster.x-k8s.io/esxi-host", "2 replicas, 1 physical host"),
+        ("rack", "2 replicas, 1 rack"),
+        ("example.com/rack", "2 replicas, 1 value of example.com/rack"),
+    ],
+)
+def test_domains_are_counted_in_words(key: str, said: str) -> None:
+    survey, _ = survey_of([node("n1", {key: "r1"}), node("n2", {key: "r1"})], maker("web", replicas=2, affinity=apart_by(key, "web")))
+    assert [proofs.counted(found) for found in proofs.too_few_domains(survey)] == [said]
+
+
 def test_the_term_is_named_by_which_the_replicas_keep_apart_from_each_other() -> None:
     web = maker("web", replicas=3, affinity=apart(term(ZONE, app("db")), term(ZONE, app("web"))))
     survey, _ = survey_of(zoned(a1="a", b1="b"), web)

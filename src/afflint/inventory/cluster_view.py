@@ -14,7 +14,7 @@ from afflint.inventory.node_files import NodeFact
 from afflint.inventory.stage import Stage, set_stage
 from afflint.kube.constraints import constraints_of, items
 from afflint.kube.label_places import node_choices
-from afflint.kube.node_labels import HOSTNAME, ZONE
+from afflint.kube.node_labels import HOSTNAME, PHYSICAL_HOST, ZONE, domain_noun
 from afflint.kube.selectors import NODE_NAME
 from afflint.kube.taints import first_untolerated
 from afflint.placement.arrangement import Arrangement, arrange
@@ -98,8 +98,8 @@ class ClusterView:
 
     def _parts(self) -> Iterator[tuple[Part, tuple[str, ...]]]:
         for name in sorted(self._by_name):
-            yield Part("node", name, HOSTNAME), (name,)
-        for word, key in (("zone", ZONE), ("physical host", self.host_key)):
+            yield Part(domain_noun(HOSTNAME), name, HOSTNAME), (name,)
+        for key, word in ((ZONE, domain_noun(ZONE)), (self.host_key, domain_noun(PHYSICAL_HOST))):
             nodes_of: dict[str, list[str]] = {}
             for node in self.nodes:
                 if key in node.labels:

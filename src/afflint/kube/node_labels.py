@@ -11,8 +11,9 @@ from afflint.kube.label_syntax import is_key
 
 HOSTNAME, ZONE, REGION = "kubernetes.io/hostname", "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 CONTROL_PLANE, MASTER = "node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"
+PHYSICAL_HOST = "node.cluster.x-k8s.io/esxi-host"
 _INSTANCE_TYPE = "node.kubernetes.io/instance-type"
-_DOMAIN_WORDS = {ZONE: "zone", HOSTNAME: "node", REGION: "region"}
+_DOMAIN_WORDS = {HOSTNAME: "node", PHYSICAL_HOST: "physical host", ZONE: "zone", REGION: "region"}
 
 DEPRECATED = {
     "failure-domain.beta.kubernetes.io/zone": ZONE,
@@ -64,7 +65,7 @@ _WELL_KNOWN = (
     HOSTNAME, ZONE, REGION, "kubernetes.io/os", "kubernetes.io/arch", _INSTANCE_TYPE, *DEPRECATED, CONTROL_PLANE,
     "karpenter.sh/nodepool", "karpenter.sh/capacity-type",
     "topology.k8s.aws/zone-id", "eks.amazonaws.com/nodegroup", "cloud.google.com/gke-nodepool", "kubernetes.azure.com/agentpool",
-    "kubevirt.io/schedulable", "node.cluster.x-k8s.io/esxi-host", "topology.gke.io/zone", "topology.ebs.csi.aws.com/zone",
+    "kubevirt.io/schedulable", PHYSICAL_HOST, "topology.gke.io/zone", "topology.ebs.csi.aws.com/zone",
     "topology.disk.csi.azure.com/zone",
 )  # fmt: skip
 # RKE1 sets it: a slip only by the looks of it.
@@ -91,12 +92,22 @@ _ONLY_ON_PODS = (
 LABEL_OF_PODS = "it is a label of pods, and topology keys are labels of nodes"
 _USUAL_ON_PODS = frozenset(("app", "k8s-app", "component", "tier", "role", "name", "instance", "release", "service"))
 
-_WIDTH = {HOSTNAME: 0, "node.cluster.x-k8s.io/esxi-host": 1, ZONE: 2, REGION: 3}
+_WIDTH = {HOSTNAME: 0, PHYSICAL_HOST: 1, ZONE: 2, REGION: 3}
 
 
 def domain_word(key: str) -> str | None:
-    """What people call the domains of a topology key that everybody knows: ``zone``, ``node``, ``region``."""
-    return _DOMAIN_WORDS.get(key)
+    """What people call the domains of a topology key that everybody knows, deprecated ones too: ``zone``, ``node``, ``region``."""
+    return _DOMAIN_WORDS.get(DEPRECATED.get(key, key))
+
+
+def domain_noun(key: str) -> str:
+    """What people may call the domains of any topology key: ``zone``, and ``rack`` for ``example.com/rack``."""
+    return domain_word(key) or last_part(key) or "domain"
+
+
+def last_part(key: str) -> str:
+    """A key without its prefix: ``hostname`` for ``kubernetes.io/hostname``."""
+    return key.rpartition("/")[2] or key
 
 
 def deprecated(key: str) -> tuple[str, str] | None:

@@ -176,9 +176,9 @@ def _too_few(survey: Survey, index: int, maker: PodMaker, limit: Limit) -> TooFe
 
 def counted(found: TooFewDomains) -> str:
     """``3 replicas, 2 zones: 4 nodes lack performance=high, 1 is cordoned``."""
-    kind = kind_of_domain(found.keys[0])
-    plural = f"{kind}s" if "/" not in kind and len(found.domains) != 1 else kind
-    where = f"{len(found.domains)} {plural}" if "/" not in kind else f"{len(found.domains)} values of {kind}"
+    kind, number = kind_of_domain(found.keys[0]), len(found.domains)
+    plural = "" if number == 1 else "s"
+    where = f"{number} value{plural} of {kind}" if "/" in kind else f"{number} {kind}{plural}"
     return f"{found.replicas} replicas, {where}" + (f": {found.excluded}" if found.excluded else "")
 
 

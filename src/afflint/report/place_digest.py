@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from afflint.kube.node_labels import CONTROL_PLANE, MASTER
+from afflint.kube.node_labels import CONTROL_PLANE, MASTER, domain_noun, last_part
 from afflint.placement.plan import Loss, Move, NodeRow, NodeVerdict, Outcome, Plan, Replica, WorkloadPlan
 from afflint.report.wording import counted
 
@@ -59,16 +59,11 @@ def racks(plan: Plan) -> list[Rack]:
     return [Rack(domain, tuple(members[domain])) for domain in domains]
 
 
-def key_noun(key: str) -> str:
-    """What people call the domains of a topology key: ``zone`` for ``topology.kubernetes.io/zone``."""
-    return key.rpartition("/")[2] or key or "domain"
-
-
 def domain_words(key: str, domain: str | None) -> str:
-    """``zone a``, or ``no zone`` for None."""
+    """``zone a``, ``node w1``; for None, which lacks the label, ``no zone``, ``no hostname``."""
     if domain is None:
-        return f"no {key_noun(key)}"
-    return f"{key_noun(key)} {domain}" if domain else f'{key_noun(key)} ""'
+        return f"no {last_part(key) or 'domain'}"
+    return f"{domain_noun(key)} {domain}" if domain else f'{domain_noun(key)} ""'
 
 
 def short_names(workloads: Iterable[WorkloadPlan]) -> dict[str, str]:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from string import Template
 
+from afflint.kube.node_labels import HOSTNAME, domain_noun
 from afflint.placement.plan import NodeRow, Plan, WorkloadPlan
 from afflint.report.place_digest import (
     OUTCOMES,
@@ -14,7 +15,6 @@ from afflint.report.place_digest import (
     feasible_count,
     groups,
     is_in_trouble,
-    key_noun,
     marks,
     pending,
     placed_words,
@@ -71,7 +71,7 @@ def _hash(style: str) -> str:
 
 def _title(plan: Plan) -> str:
     domains = len({node.domain for node in plan.nodes if node.domain is not None})
-    where = f" in {counted(domains, shown(key_noun(plan.group_by)))}" if domains else ""
+    where = f" in {counted(domains, shown(domain_noun(plan.group_by)))}" if domains and plan.group_by != HOSTNAME else ""
     return f"{counted(len(plan.workloads), 'workload')} on {counted(len(plan.nodes), 'node')}{where}"
 
 
