@@ -91,6 +91,8 @@ class Checker:
                 holds_nodes = holds_nodes or manifest.kind.name == "Node"
             if _MARKER in document.raw_bytes:
                 self._suppressions(document, manifests, found, silenced)
+        if with_nodes and not count and _MARKER in data:
+            self._suppressions_beside_nodes(data, found, silenced)
         # What was parsed and is not broken is YAML; what was not worth parsing may still be a template, and is counted as one.
         if (broken or not count) and triage.looks_templated(name, data) and (broken or not triage.parses(data)):
             return FileResult(templated=True)
@@ -118,6 +120,15 @@ class Checker:
                 silenced.append(each)
             else:
                 found += self._own("invalid-suppression", each.document, each.span, each.message, each.remedy)
+
+    def _suppressions_beside_nodes(self, data: bytes, found: list[Found], silenced: list["Suppression"]) -> None:
+        """Those in a file with a list of nodes written by hand, of which triage knows nothing: it names no kind."""
+        from afflint.inventory.node_files import is_short_list
+
+        read = [document for document in self.triage.documents(data, named=True) if document.problem is None]
+        if any(is_short_list(document.data) for document in read):
+            for document in read:
+                self._suppressions(document, (), found, silenced)
 
     def _unreadable(self, document: int, problem: documents.Problem) -> Iterator[Found]:
         return self._own("unreadable-manifest", document, problem.span, problem.message)

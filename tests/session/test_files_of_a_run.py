@@ -98,6 +98,33 @@ def test_what_is_silenced_in_a_file_of_nodes_is_silent_though_the_file_is_not_ch
     assert found(f"# afflint: ignore-file -- on purpose\n{text}") == []
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("nodes:\n- {name: w1, labels: {zone: east}}\n- {name: w2, labels: {zone: East}}\n", ["3:29 near-duplicate-label"]),
+        ("nodes:\n- {name: w1, labels: {zone: east}}\n- {name: w2, labels: {zone: East}} # afflint: ignore\n", []),
+        ("nodes:\n- {name: w1, labels: {zone: east}}\n# afflint: ignore[nodes] -- why\n- {name: w2, labels: {zone: East}}\n", []),
+        ("# afflint: ignore-file\n---\nnodes: [{name: w1, labels: {zone: east}}, {name: w2, labels: {zone: East}}]\n", []),
+        (
+            "nodes:\n- {name: w1, labels: {zone: east}} # afflint: ignore\n- {name: w2, labels: {zone: East}}\n",
+            ["2:36 unused-suppression", "3:29 near-duplicate-label"],
+        ),
+    ],
+)
+def test_what_is_silenced_in_a_list_of_nodes_written_by_hand_is_silent(text: str, expected: list[str]) -> None:
+    nodes = Source("nodes.yaml", "nodes.yaml", text.encode())
+    web = Source("web.yaml", "web.yaml", CACHE.encode())
+    for checked in ([web], [web, nodes]):
+        outcome = run(checked, default_settings(), node_files=[nodes])
+        assert [f"{each.span.line}:{each.span.column} {each.rule}" for each in outcome.findings] == expected
+
+
+def test_suppressions_in_what_only_looks_like_a_list_of_nodes_are_left_alone() -> None:
+    values = Source("values.yaml", "values.yaml", b"nodes: {count: 3} # afflint: nonsense\n")
+    outcome = run([values], default_settings(), node_files=[Source("n.yaml", "n.yaml", b"nodes: [{name: w1}]")])
+    assert outcome.findings == []
+
+
 def test_fragments_of_services_and_budgets_are_no_problem_of_a_plan() -> None:
     patches = "apiVersion: v1\nkind: Service\nspec: {type: LoadBalancer}\n"
     patches += "---\napiVersion: policy/v1\nkind: PodDisruptionBudget\nspec: {minAvailable: 1}\n"

@@ -110,6 +110,11 @@ def read_nodes(name: str, data: bytes, files: dict[str, str] | None = None, *, r
     return found
 
 
+def is_short_list(data: Any) -> bool:
+    """Whether a document is a list of nodes written by hand."""
+    return type(data) is dict and "kind" not in data and type(data.get("nodes")) is list
+
+
 def with_kubelet_labels(nodes: Sequence[NodeFact], asked: Iterable[str]) -> list[NodeFact]:
     """The nodes, with those of KUBELET_LABELS that are asked for and that none of them carries: lists written by hand leave them out.
 
@@ -149,9 +154,8 @@ def _twice(document: Document, name: str, node: NodeFact, other: str) -> NodeFil
 
 
 def _nodes_in(document: Document, name: str, *, resources: bool) -> Iterator[NodeFact]:
-    data = document.data
-    if type(data) is dict and "kind" not in data and type(data.get("nodes")) is list:
-        for index, entry in enumerate(data["nodes"]):
+    if is_short_list(document.data):
+        for index, entry in enumerate(document.data["nodes"]):
             yield _short(document, name, ("nodes", index), entry, resources=resources)
         return
     for manifest in manifests_in(document):
