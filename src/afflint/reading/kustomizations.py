@@ -1,4 +1,4 @@
-"""Whether a kustomization beside a manifest makes it whole: then nothing may be said about what the manifest lacks."""
+"""Whether a kustomization beside or above a manifest makes it whole: then nothing may be said about what the manifest lacks."""
 
 from __future__ import annotations
 
@@ -13,17 +13,26 @@ _NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 
 
 class Kustomizations:
-    """What kustomizations make of the files beside them. Made for one run, in which each is read once."""
+    """What kustomizations make of the files beside and below them. Made for one run, in which each is read once."""
 
     def __init__(self) -> None:
         self._listed: dict[str, frozenset[str]] = {}
 
     def made_whole(self, path: str) -> bool:
-        """True for a file that a kustomization in its folder patches with, or adds labels and selectors to."""
+        """True for a file that a kustomization patches with, or adds labels and selectors to.
+
+        It lies in the folder of the file or in one above, up to the top of the repository.
+        """
         folder, name = os.path.split(os.path.abspath(path))
-        if folder not in self._listed:
-            self._listed[folder] = _completed(folder)
-        return name in self._listed[folder]
+        while True:
+            if folder not in self._listed:
+                self._listed[folder] = _completed(folder)
+            if name in self._listed[folder]:
+                return True
+            above, here = os.path.split(folder)
+            if above == folder or os.path.lexists(os.path.join(folder, ".git")):
+                return False
+            folder, name = above, os.path.join(here, name)
 
 
 def _completed(folder: str) -> frozenset[str]:
