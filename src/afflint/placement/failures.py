@@ -83,6 +83,7 @@ class Losses:
     def __init__(self, arrangement: Arrangement) -> None:
         self.arrangement = arrangement
         self.owners = arrangement.owners
+        self.ranks = {identity: number for number, identity in enumerate(self.owners)}
         self.titles = {identity: placed.maker.key for identity, placed in self.owners.items()}
         self.waiting = [
             pod
@@ -125,14 +126,15 @@ class Losses:
                 remaining.bind(pod, attempt.nodes[pod.namespace, pod.name])
         standing = standing_pods(remaining) if attempt.pending else None
         moves = []
-        for identity, placed in self.owners.items():
+        for identity in sorted(self.ranks.keys() & (anew.keys() | gone.keys()), key=self.ranks.__getitem__):
+            placed = self.owners[identity]
             source = placed.nodes.get(identity, "")
             key = placed.maker.key
             if identity in gone:
                 moves.append(Move(key, identity[1], source, None, gone[identity]))
-            elif identity in attempt.nodes and identity in anew:
+            elif identity in attempt.nodes:
                 moves.append(Move(key, identity[1], source, attempt.nodes[identity]))
-            elif identity in anew:
+            else:
                 rejections = Rejections(remaining, anew[identity], self.titles, key, standing)
                 why = summary(rejections.phrases(attempt.pending.get(identity, {})).values())
                 moves.append(Move(key, identity[1], source, None, why))

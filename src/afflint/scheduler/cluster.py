@@ -204,9 +204,9 @@ class Cluster:
         other = Cluster.__new__(Cluster)
         remaining = NodeTable(node for number, node in enumerate(self._table.nodes) if number not in lost)
         other._start(remaining, self._tables, self._resources, self._version)
-        for entry in self._occupancy.bound.values():
-            if entry.node not in lost:
-                other._occupancy.bind(entry.pod, other._number(self._table.names[entry.node]))
+        other._occupancy = self._occupancy.renumbered(
+            {number: other._number(name) for number, name in enumerate(self._table.names) if number not in lost}
+        )
         return other
 
     def bind(self, pod: Mapping[str, object] | Pod, node: str) -> None:

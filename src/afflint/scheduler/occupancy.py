@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from afflint.kube.selectors import EVERYTHING, Malformed, Parsed, Selector, matches
@@ -50,6 +50,9 @@ class Bound(NamedTuple):
     drawing: tuple[int, ...]
 
 
+_COUNTED = ("_subjects", "_tallies", "_forbidding", "_drawing", "_used", "_ports")
+
+
 class Occupancy:
     """The pods that run on the nodes of one cluster."""
 
@@ -69,8 +72,25 @@ class Occupancy:
         """The same pods, counted apart from now on."""
         other = Occupancy(self._tables)
         other.bound = self.bound.copy()
-        for name in ("_subjects", "_tallies", "_forbidding", "_drawing", "_used", "_ports"):
+        for name in _COUNTED:
             setattr(other, name, {key: tally.copy() for key, tally in getattr(self, name).items()})
+        return other
+
+    def renumbered(self, numbers: Mapping[int, int]) -> Occupancy:
+        """The pods on some of the nodes, by the numbers that these have elsewhere."""
+        other = Occupancy(self._tables)
+        other.bound = {
+            identity: Bound(entry.pod, numbers[entry.node], entry.subject, entry.forbidding, entry.drawing)
+            for identity, entry in self.bound.items()
+            if entry.node in numbers
+        }
+        for name in _COUNTED:
+            tallies: dict[object, Tally] = getattr(self, name)
+            setattr(
+                other,
+                name,
+                {key: {numbers[node]: count for node, count in tally.items() if node in numbers} for key, tally in tallies.items()},
+            )
         return other
 
     def bind(self, pod: Pod, node: int) -> None:
