@@ -4,7 +4,7 @@ Some of the latter differ from pod to pod, and some nobody knows before the pods
 workload, some, or none.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -308,10 +308,15 @@ def _pieces(pattern: str) -> tuple[tuple[str, str], ...]:
     return (*pieces, (text, "")) if text else tuple(pieces)
 
 
-def filled(labels: Iterable[AddedLabel], own: Mapping[str, str], fields: Mapping[str, str]) -> Labels:
-    """The labels of one pod: those of its template, and those that are added, for which ``fields`` has every field."""
+def filled(labels: Iterable[AddedLabel], own: Mapping[str, str], field: Callable[[str], str]) -> Labels:
+    """The labels of one pod: those of its template, and those that are added, with what ``field`` gives for each of their fields."""
     result = dict(own)
     for label in labels:
         if label.overwrites or label.key not in own:
-            result[label.key] = "".join([f"{text}{fields[field] if field else ''}" for text, field in _pieces(label.value)])
+            result[label.key] = "".join([f"{text}{field(name) if name else ''}" for text, name in _pieces(label.value)])
     return result
+
+
+def fields_of(value: str) -> Iterator[str]:
+    """The fields that a value of the table has."""
+    return (field for _, field in _pieces(value) if field)

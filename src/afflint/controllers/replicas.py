@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from afflint.controllers.labels import filled, spelled
+from afflint.controllers.labels import fields_of, filled, spelled
 from afflint.controllers.pod_maker import CONTAINER_FIELDS, PLACEMENT_FIELDS, RESOURCE_FIELDS, PodMaker
-from afflint.kube.added_labels import POD_TEMPLATE_HASH
+from afflint.kube.added_labels import POD_TEMPLATE_HASH, AddedLabel
 from afflint.kube.constraints import REQUIRED
 from afflint.kube.selectors import Malformed, parse_label_selector
 from afflint.scheduler.cluster import Cluster
@@ -209,32 +209,44 @@ def _owner_reference(maker: PodMaker, revision: int) -> tuple[str, str, str]:
 
 def _labels(maker: PodMaker, index: int, revision: int) -> dict[str, str]:
     """All labels of one pod. What only a cluster could tell is made up: equal for pods that share it, and different for others."""
+    return filled(_added(maker), maker.labels, lambda name: _field(maker, index, revision, name))
+
+
+def _added(maker: PodMaker) -> Sequence[AddedLabel]:
+    """What the controllers add to the labels, with the names of machines spelled out."""
+    if not maker.kubevirt:
+        return maker.added
+    hostname = maker.pod.get("hostname")
+    hostname = hostname if type(hostname) is str else None
+    return [label._replace(value=spelled(label.value, maker.kind, hostname)) for label in maker.added]
+
+
+def _field(maker: PodMaker, index: int, revision: int, name: str) -> str:
+    """What a field of the table of added labels is on one pod."""
+    if name == "hash":
+        return revision_hash(maker, revision)
+    if name in _ALIKE:
+        return _ALIKE[name]
+    if name in ("name", "guest", "part"):
+        return maker.part if name == "part" else maker.name if name == "name" else maker.name.split(".")[0]
     numbers = _numbers(maker, index)
+    if name in numbers:
+        return numbers[name]
     # Each virtual machine has a UID of its own, the pods of a Job that of the Job.
     alone = f"{maker.key}/{index}/{revision}" if maker.kubevirt else f"{maker.key}/{numbers.get('job', '')}"
-    fields = {
-        "name": maker.name,
-        "guest": maker.name.split(".")[0],
-        "part": maker.part,
-        "hash": revision_hash(maker, revision),
-        "uid": _uid(alone),
-        "random": _letters(alone)[:5],
-        "generation": "1",
-        "number": "1",
-        "minute": _SOME_MINUTE,
-        "unknown": "unknown",
-        **numbers,
-    }
-    labels = maker.added
-    if maker.kubevirt:
-        hostname = maker.pod.get("hostname")
-        hostname = hostname if type(hostname) is str else None
-        labels = tuple([label._replace(value=spelled(label.value, maker.kind, hostname)) for label in labels])
-    return filled(labels, maker.labels, fields)
+    return _uid(alone) if name == "uid" else _letters(alone)[:5]
 
 
-# The Jobs of a CronJob are named by the minute for which they were due, counted from 1970.
-_SOME_MINUTE = "29000000"
+# What nobody can tell, and of which any value will do. The Jobs of a CronJob are named by the minute for which they were due, since 1970.
+_ALIKE = {"generation": "1", "number": "1", "minute": "29000000", "unknown": "unknown"}
+# What is the same on all pods of one revision.
+_SHARED = frozenset(("hash", "name", "guest", "part", *_ALIKE))
+
+
+def _are_alike(maker: PodMaker) -> bool:
+    """Whether all pods of one revision have the same labels."""
+    shared = _SHARED if maker.kubevirt or maker.kind == "JobSet" else _SHARED | {"uid", "random"}
+    return all(shared.issuperset(fields_of(label.value)) for label in _added(maker))
 
 
 def _launcher_nodes(maker: PodMaker, cluster: Cluster) -> dict[str, str]:
@@ -311,7 +323,7 @@ def compile_pods(maker: PodMaker, cluster: Cluster) -> Compiled:
             nodes = tuple(fitting_nodes(cluster, template)) if maker.replicas else ()
             return Compiled(tuple([template._replace(name=pod_name(maker, node)) for node in nodes]), template, nodes)
         count = min(maker.replicas, MOST_REPLICAS)
-        if count > 1 and _labels(maker, 0, 0) != _labels(maker, 1, 0):
+        if count > 1 and not _are_alike(maker):
             made = [cluster.read(template_pod(maker, cluster, pod_name(maker, index), index=index)) for index in range(count)]
             return Compiled(tuple(made), template)
         return Compiled(tuple([template._replace(name=pod_name(maker, index)) for index in range(count)]), template)

@@ -17,7 +17,7 @@ from afflint.kube.label_places import node_choices
 from afflint.kube.node_labels import HOSTNAME, PHYSICAL_HOST, ZONE, domain_noun
 from afflint.kube.selectors import NODE_NAME
 from afflint.kube.taints import first_untolerated
-from afflint.placement.arrangement import Arrangement, arrange
+from afflint.placement.arrangement import Arrangement, Start, arranged, start
 from afflint.placement.failures import Failure
 from afflint.placement.survey import Survey
 from afflint.scheduler.node_fit import SCHEDULER
@@ -67,12 +67,16 @@ class ClusterView:
     @cached_property
     def survey(self) -> Survey:
         """What is true of every order of scheduling."""
-        return Survey(self.stage.inventory.cluster(self.makers), self.makers, self.stage.inventory.classes)
+        return Survey(self._start.before, self.makers, self.stage.inventory.classes, self._start.compiled)
 
     @cached_property
     def arrangement(self) -> Arrangement:
         """The placement that the order of the manifests gives."""
-        return arrange(self.stage.inventory, self.makers)
+        return arranged(self._start)
+
+    @cached_property
+    def _start(self) -> Start:
+        return start(self.stage.inventory, self.makers)
 
     # --- what may fail -------------------------------------------------------------------------------------------------
 

@@ -109,13 +109,31 @@ def schedule(cluster: Cluster, pods: Sequence[Pod]) -> Attempt:
     )
 
 
+class Start(NamedTuple):
+    """Some workloads, the pods of each, and the cluster before any of them is placed."""
+
+    before: Cluster
+    makers: Sequence[PodMaker]
+    compiled: Sequence[Compiled]
+
+
+def start(inventory: Inventory, makers: Sequence[PodMaker]) -> Start:
+    """The workloads ready to be placed, or to be surveyed."""
+    before = inventory.cluster(makers)
+    return Start(before, makers, [replicas.compile_pods(maker, before) for maker in makers])
+
+
 def arrange(inventory: Inventory, makers: Sequence[PodMaker]) -> Arrangement:
+    """``arranged`` from the start."""
+    return arranged(start(inventory, makers))
+
+
+def arranged(beginning: Start) -> Arrangement:
     """Place the pods of all workloads: those that name their node first, then those of DaemonSets, then replicas in the order given.
 
     Pods without a place are tried again until nothing moves, as the scheduler's queue does.
     """
-    before = inventory.cluster(makers)
-    work = _Work(before, makers)
+    work = _Work(beginning)
     work.pin()
     work.settle()
     return work.result()
@@ -124,11 +142,10 @@ def arrange(inventory: Inventory, makers: Sequence[PodMaker]) -> Arrangement:
 class _Work:
     """The placement as it grows."""
 
-    def __init__(self, before: Cluster, makers: Sequence[PodMaker]) -> None:
-        self.before = before
-        self.cluster = before.copy()
-        self.makers = makers
-        self.compiled = _distinct([replicas.compile_pods(maker, before) for maker in makers], makers, set(before.pods))
+    def __init__(self, beginning: Start) -> None:
+        self.before, self.makers, compiled = beginning
+        self.cluster = self.before.copy()
+        self.compiled = _distinct(compiled, self.makers, set(self.before.pods))
         self.nodes: dict[Identity, str] = {}
         self.pending: dict[Identity, Mapping[str, str]] = {}
         self.errors: dict[Identity, str] = {}
@@ -215,7 +232,7 @@ def _only(pod: Pod, node: str) -> Pod:
     return pod._replace(rules=pod.rules._replace(terms=(term,), named=frozenset((node,))))
 
 
-def _distinct(compiled: list[Compiled], makers: Sequence[PodMaker], taken: set[Identity]) -> list[Compiled]:
+def _distinct(compiled: Sequence[Compiled], makers: Sequence[PodMaker], taken: set[Identity]) -> list[Compiled]:
     """The same pods, those renamed that would share a name: a cluster puts something random into most names."""
     result = []
     for maker, each in zip(makers, compiled, strict=True):

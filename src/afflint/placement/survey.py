@@ -62,16 +62,23 @@ class _Gathering:
 class Survey:
     """The workloads on the nodes of a cluster, with nothing placed yet but what runs there.
 
-    Pods that are being deleted are left out: what they bar is barred for a while only. ``classes`` are nodes that may be made.
+    Pods that are being deleted are left out: what they bar is barred for a while only. ``classes`` are nodes that may be made,
+    ``compiled`` the pods of the workloads where they are known already.
     """
 
-    def __init__(self, cluster: Cluster, makers: Sequence[PodMaker], classes: Sequence[NodeClass] = ()) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        makers: Sequence[PodMaker],
+        classes: Sequence[NodeClass] = (),
+        compiled: Sequence[replicas.Compiled] | None = None,
+    ) -> None:
         self.makers = tuple(makers)
         self.standing = standing_pods(cluster)
         self.cluster = _without_terminating(cluster, self.standing)
         self.table = cluster.table
         self.directory = cluster.directory
-        self.compiled = [replicas.compile_pods(maker, cluster) for maker in makers]
+        self.compiled = [replicas.compile_pods(maker, cluster) for maker in makers] if compiled is None else compiled
         keys = self._mentioned_labels()
         self.variants = [variant for index in range(len(makers)) for variant in self._variants(index, keys)]
         self.variants_of: list[list[int]] = [[] for _ in makers]

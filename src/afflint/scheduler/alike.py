@@ -60,8 +60,10 @@ class Picked(NamedTuple):
         """The nodes that these stand for, in their order."""
         return sorted([other for node in nodes for other in self.alike(node)])
 
-    def count(self, nodes: Iterable[int]) -> int:
+    def count(self, nodes: Sequence[int]) -> int:
         """How many nodes these stand for."""
+        if self.classes is None:
+            return len(nodes)
         return sum([self.stands_for[node] for node in nodes])
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from afflint.kube.node_labels import HOSTNAME
 from afflint.kube.selectors import AnyOf, Malformed
 from afflint.scheduler import interpod_affinity, node_ports, node_resources, topology_spread
-from afflint.scheduler.alike import NOBODY, Classes, Picked, each_alone
+from afflint.scheduler.alike import NOBODY, Classes, Picked
 from afflint.scheduler.decoding import refuse
 from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY
 from afflint.scheduler.namespaces import Directory
@@ -333,7 +333,7 @@ class Cluster:
     def _picked(self, pod: Pod, fit: NodeFit, scoring: bool) -> Picked:
         """Of the nodes that the pod fits as such, one of all that nothing tells apart which its filters (and scores) look at."""
         if len(fit.candidates) <= _FEW:
-            return each_alone(fit.candidates)
+            return fit.each_alone()
         table, occupancy = self._table, self._occupancy
         keys: set[str] = set()
         touched: set[int] = set()

@@ -50,6 +50,8 @@ def admitted(candidates: list[int], pod: Pod, table: NodeTable, occupancy: Occup
 
 def barred(pod: Pod, table: NodeTable, occupancy: Occupancy) -> dict[str, set[str | None]]:
     """By topology key the values that required anti-affinity rules out: the pod's own, or that of running pods."""
+    if not pod.anti_affinity and not occupancy.forbids:
+        return {}
     found: dict[str, set[str | None]] = {}
     for term in () if isinstance(pod.anti_affinity, Malformed) else pod.anti_affinity:
         found.setdefault(term.key, set()).update(_values(table, term.key, occupancy.matching_terms(term)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from afflint.kube.selectors import required_nodes
 from afflint.kube.taints import admits_cordoned, count_unpreferred, first_untolerated
+from afflint.scheduler.alike import Picked, each_alone
 from afflint.scheduler.nodes import NodeTable
 from afflint.scheduler.pods import NodeRules, SpreadConstraint
 
@@ -25,7 +26,7 @@ class NodeFit:
     The same for all pods with the same demands, so all replicas of a workload share one.
     """
 
-    __slots__ = ("_domains", "_table", "candidates", "in_affinity", "rejections", "tolerated", "unpreferred")
+    __slots__ = ("_domains", "_each_alone", "_table", "candidates", "in_affinity", "rejections", "tolerated", "unpreferred")
 
     def __init__(self, rules: NodeRules, table: NodeTable, version: tuple[int, int] = SCHEDULER) -> None:
         self.in_affinity = table.matching(required_nodes(rules.node_selector, rules.terms), rules.named)
@@ -40,8 +41,15 @@ class NodeFit:
         """The first plugin that rejects the node, None for a node that passes."""
         self.candidates = [node for node, plugin in enumerate(self.rejections) if plugin is None]
         """The numbers of the nodes that pass."""
+        self._each_alone: Picked | None = None
         self._table = table
         self._domains: dict[tuple[tuple[str, ...], str, bool, bool], tuple[list[bool], dict[str | None, int]]] = {}
+
+    def each_alone(self) -> Picked:
+        """The nodes that pass, each for itself."""
+        if self._each_alone is None:
+            self._each_alone = each_alone(self.candidates)
+        return self._each_alone
 
     def domains(self, constraint: SpreadConstraint, keys: tuple[str, ...]) -> tuple[list[bool], dict[str | None, int]]:
         """Which nodes a spread constraint takes into account: those that have all of ``keys`` and that its policies let in.

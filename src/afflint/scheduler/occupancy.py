@@ -168,6 +168,11 @@ class Occupancy:
             return NO_PODS
         return self.tally(Counted(((selector, frozenset((namespace,))),), False))
 
+    @property
+    def forbids(self) -> bool:
+        """Whether any pod that runs has ever had required anti-affinity terms."""
+        return bool(self._forbidding)
+
     def forbidding(self, subject: Subject) -> Iterator[tuple[Term, Tally]]:
         """The required anti-affinity terms of running pods that select an incoming pod, with the nodes of these pods."""
         table = self._tables.forbidding
@@ -178,6 +183,8 @@ class Occupancy:
     def drawing(self, subject: Subject) -> Iterator[tuple[WeightedTerm, Tally]]:
         """The terms of running pods that select an incoming pod and score, with the nodes of these pods."""
         table = self._tables.drawing
+        if not self._drawing:
+            return
         for number in table.selectors_of[table.subject(subject)]:
             if self._drawing.get(number):
                 yield table.selectors[number], self._drawing[number]

@@ -77,6 +77,11 @@ def scores(
     for constraint in constraints:
         column = table.column(constraint.key)
         tally = occupancy.matching_selector(constraint.selector, pod.namespace)
+        if not tally:
+            for node in rated:
+                if column[node] is not None:
+                    raw[node] += constraint.max_skew - 1
+            continue
         if constraint.key == HOSTNAME:
             found = {node: tally.get(node, 0) for node in rated}
             size = picked.count(rated)
