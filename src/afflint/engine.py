@@ -106,11 +106,9 @@ class Checker:
     def _check_document(self, document: Document, manifests: Sequence[Manifest]) -> Iterator[Found]:
         if document.duplicates and manifests:
             yield from self._duplicates(document, manifests[0])
-        target = self._settings.target
         for manifest in manifests:
-            for rule, check in self._dispatch.of(manifest):
-                for match in check(manifest, target):
-                    yield located(rule, match, manifest.base, manifest.ref, document, fixing=self._fixing[rule] != "none")
+            for rule, match in self._dispatch.matches(manifest):
+                yield located(rule, match, manifest.base, manifest.ref, document, fixing=self._fixing[rule] != "none")
 
     def _suppressions(self, document: Document, manifests: Sequence[Manifest], found: list[Found], silenced: list["Suppression"]) -> None:
         from afflint.suppressions import Suppression, suppressions_in

@@ -18,6 +18,7 @@ from afflint.reading.documents import Document
 
 if TYPE_CHECKING:
     from afflint.inventory.node_files import NodeFact
+    from afflint.rules import Subject
     from afflint.suppressions import Suppression
 
 Reader = Callable[[FileId], bytes]
@@ -55,18 +56,22 @@ class Reduction:
             yield match.site.file, found
 
     def _matches(self, fleet: Fleet, nodes: Sequence[NodeFact]) -> Iterator[tuple[str, FleetMatch]]:
-        target = self._settings.target
-        for rule in self._settings.rules:
-            if rule.subject == "fleet":
-                yield from ((rule.name, match) for match in rule.check()(fleet, target))
+        yield from self._told("fleet", fleet)
         if not nodes:
             return
         from afflint.inventory.cluster_view import ClusterView
 
-        view = ClusterView(nodes, fleet, self._settings.host_key, self._names.__getitem__, target.version)
+        yield from self._told(
+            "nodes", ClusterView(nodes, fleet, self._settings.host_key, self._names.__getitem__, self._settings.target.version)
+        )
+
+    def _told(self, subject: Subject, about: object) -> Iterator[tuple[str, FleetMatch]]:
+        """What the rules of one subject find."""
         for rule in self._settings.rules:
-            if rule.subject == "nodes":
-                yield from ((rule.name, match) for match in rule.check()(fleet, view, target))
+            if rule.subject == subject:
+                check, asking = rule.check()
+                for match in check(about, self._settings.target) if asking else check(about):
+                    yield rule.name, match
 
     def _located(self, matches: Sequence[tuple[str, FleetMatch]]) -> list[Found]:
         """The matches with their places: the few files that they point into are opened again, and each document of them once."""

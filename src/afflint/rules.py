@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from afflint.checks import affinity as affinity_checks
 from afflint.checks import fleet, kubevirt
@@ -12,14 +12,11 @@ from afflint.checks import spread as spread_checks
 from afflint.checks import tolerations as toleration_checks
 from afflint.checks.admission import affinity, controllers, fields, labels, spread, tolerations
 from afflint.checks.admission.decoding import mismatches_of
-from afflint.checks.match import FleetMatch, Match, Target
+from afflint.checks.match import FleetMatch, Match, Target, asks_for_target
 from afflint.findings import SEVERITIES, Severity
 from afflint.fleet.index import Fleet
 from afflint.kube.constraints import NONE
 from afflint.kube.manifests import Manifest, Workload
-
-if TYPE_CHECKING:
-    from afflint.inventory.cluster_view import ClusterView
 
 Subject = Literal["manifest", "workload", "constrained", "mismatched", "fleet", "nodes", "run"]
 """What a rule applies to, which is when its check may run:
@@ -33,16 +30,19 @@ Subject = Literal["manifest", "workload", "constrained", "mismatched", "fleet", 
 - ``run``: what is read and afflint's own comments; the engine finds these itself.
 """
 
-ManifestCheck = Callable[[Manifest, Target], Iterator[Match]]
-WorkloadCheck = Callable[[Workload, Target], Iterator[Match]]
-NodeCheck = Callable[[Fleet, "ClusterView", Target], Iterator[FleetMatch]]
-FleetCheck = Callable[[Fleet, Target], Iterator[FleetMatch]]
+# What a check needs of the target it asks for.
+ManifestCheck = Callable[[Manifest], Iterator[Match]] | Callable[[Manifest, Target], Iterator[Match]]
+WorkloadCheck = Callable[[Workload], Iterator[Match]] | Callable[[Workload, Target], Iterator[Match]]
+FleetCheck = Callable[[Fleet], Iterator[FleetMatch]] | Callable[[Fleet, Target], Iterator[FleetMatch]]
 
 _MANIFEST: dict[str, ManifestCheck] = {
     "unserved-api-version": controllers.unserved_api_version,
     "invalid-label-key": labels.invalid_label_key,
     "invalid-label-value": labels.invalid_label_value,
     "invalid-annotation": labels.invalid_annotation,
+    "deprecated-kubevirt-api": kubevirt.deprecated_kubevirt_api,
+}
+_WORKLOAD: dict[str, WorkloadCheck] = {
     "forbidden-label": labels.forbidden_label,
     "jobs-refused": labels.jobs_refused,
     "unknown-operator": affinity.unknown_operator,
@@ -52,9 +52,6 @@ _MANIFEST: dict[str, ManifestCheck] = {
     "job-selector": controllers.job_selector,
     "invalid-replicas": controllers.invalid_replicas,
     "invalid-scheduling-field": controllers.invalid_scheduling_field,
-    "deprecated-kubevirt-api": kubevirt.deprecated_kubevirt_api,
-}
-_WORKLOAD: dict[str, WorkloadCheck] = {
     "reserved-label": kubevirt.reserved_label,
     "pinned-node": affinity_checks.pinned_node,
     "misplaced-descheduler-annotation": kubevirt.misplaced_descheduler_annotation,
@@ -222,20 +219,20 @@ class BoundRule(NamedTuple):
         """What to do, where a check does not say it for the very finding."""
         return self.rule.remedy()
 
-    def check(self) -> Callable[..., Any]:
-        """The check with its parameters, ready to be called with what the rule applies to and the target."""
-        function = self.function
+    def check(self) -> tuple[Callable[..., Any], bool]:
+        """The check with its parameters, to be called with what the rule applies to; and whether it asks for the target beside that."""
+        function: Any = self.function
         if isinstance(function, str):
             from importlib import import_module
 
             module, _, name = function.partition(":")
             function = getattr(import_module(module), name)
+        asking = asks_for_target(function)
         if not self.params:
-            checked: Callable[..., Any] = function
-            return checked
+            return function, asking
         from functools import partial
 
-        return partial(function, **dict(self.params))
+        return partial(function, **dict(self.params)), asking
 
     def level(self, own: Severity | None) -> Severity:
         """The severity of a finding for which the check gave ``own``: what is configured comes first."""
@@ -324,18 +321,23 @@ class Dispatch:
 
     def __init__(self, bound_rules: Iterable[BoundRule], target: Target) -> None:
         self._target = target
-        by_subject: dict[Subject, list[tuple[str, Callable[..., Iterator[Match]]]]] = {}
+        by_subject: dict[Subject, list[tuple[str, Callable[..., Iterator[Match]], bool]]] = {}
         for each in bound_rules:
             if each.subject in ("manifest", "workload", "constrained", "mismatched"):
-                by_subject.setdefault(each.subject, []).append((each.name, each.check()))
+                check, asking = each.check()
+                by_subject.setdefault(each.subject, []).append((each.name, check, asking))
         self._manifest = tuple(by_subject.get("manifest", ()))
         self._workload = (*self._manifest, *by_subject.get("workload", ()))
         self._constrained = (*self._workload, *by_subject.get("constrained", ()))
         self._on_mismatch = tuple(by_subject.get("mismatched", ()))
 
-    def of(self, manifest: Manifest) -> tuple[tuple[str, Callable[..., Iterator[Match]]], ...]:
-        """The checks of a manifest with their rules' names."""
-        checks = self._manifest
+    def matches(self, manifest: Manifest) -> Iterator[tuple[str, Match]]:
+        """What the checks find in a manifest, each with the name of its rule."""
+        checks, target = self._manifest, self._target
         if isinstance(manifest, Workload):
             checks = self._workload if manifest.constraints is NONE else self._constrained
-        return checks + self._on_mismatch if mismatches_of(manifest, self._target) else checks
+        if mismatches_of(manifest, target):
+            checks += self._on_mismatch
+        for rule, check, asking in checks:
+            for match in check(manifest, target) if asking else check(manifest):
+                yield rule, match

@@ -14,7 +14,7 @@ from afflint.checks.constraint_selectors import (
     requirement_places,
     says,
 )
-from afflint.checks.match import Match, Target, renaming, replacing
+from afflint.checks.match import Match, renaming, replacing
 from afflint.controllers.counts import pod_count
 from afflint.findings import Path
 from afflint.kube import node_labels
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from afflint.edits import SymbolicEdit
 
 
-def contradictory_requirements(manifest: Workload, _target: Target) -> Iterator[Match]:
+def contradictory_requirements(manifest: Workload) -> Iterator[Match]:
     """Required terms that no node can satisfy, alone or together with the nodeSelector."""
     # A term that cannot be read yet, or that the cluster refuses, may be the one that matches.
     required = [each for each in node_selections(manifest) if each.term.required and each.parsed is not None]
@@ -78,7 +78,7 @@ def _clash_path(term: NodeTerm, parsed: Selector, clash: tuple[Requirement, ...]
     return (*term.path, *places[-1]) if places else term.path
 
 
-def never_matching_comparison(manifest: Workload, _target: Target) -> Iterator[Match]:
+def never_matching_comparison(manifest: Workload) -> Iterator[Match]:
     """Gt and Lt with an operand that is no whole number: accepted, and then no node matches."""
     for term in manifest.constraints.node_terms:
         for expression in items(term.data, "matchExpressions", term.path):
@@ -101,7 +101,7 @@ def _result(term: NodeTerm) -> str:
     return "the term matches no node" if term.required else "the scheduler cannot read the preference, and places the pod nowhere"
 
 
-def unparsable_preference(manifest: Workload, _target: Target) -> Iterator[Match]:
+def unparsable_preference(manifest: Workload) -> Iterator[Match]:
     """Values in a preferred node term that are no label values: never checked, and the scheduler fails on the pod."""
     for term in manifest.constraints.node_terms:
         if term.required:
@@ -115,7 +115,7 @@ def unparsable_preference(manifest: Workload, _target: Target) -> Iterator[Match
                     yield Match((*expression.path, "values", index), f"{quoted(value)} is no label value: {_result(term)}")
 
 
-def empty_term(manifest: Workload, _target: Target) -> Iterator[Match]:
+def empty_term(manifest: Workload) -> Iterator[Match]:
     """Node selector terms without requirements, which match no node."""
     selections = node_selections(manifest)
     required = [each for each in selections if each.term.required]
@@ -131,7 +131,7 @@ def empty_term(manifest: Workload, _target: Target) -> Iterator[Match]:
         yield Match(each.term.path, message)
 
 
-def redundant_term(manifest: Workload, _target: Target) -> Iterator[Match]:
+def redundant_term(manifest: Workload) -> Iterator[Match]:
     """Terms that another makes superfluous, and preferences for what is required, or impossible, anyway."""
     if manifest.from_cluster:
         return
@@ -189,7 +189,7 @@ def _repeated_pod_terms(workload: Workload) -> Iterator[Match]:
                 yield Match(term.path, f"this term is the same as term {first} of the list", "Remove it, or say what it was to be.")
 
 
-def deprecated_node_label(manifest: Workload, _target: Target) -> Iterator[Match]:
+def deprecated_node_label(manifest: Workload) -> Iterator[Match]:
     """Deprecated node labels wherever a node label may stand."""
     places = node_label_places(manifest)
     for place in places:
@@ -226,7 +226,7 @@ def _has_sibling(place: LabelPlace, key: str, places: tuple[LabelPlace, ...]) ->
     return any(each.group == place.group and each.key == key for each in places)
 
 
-def unknown_node_label(manifest: Workload, _target: Target) -> Iterator[Match]:
+def unknown_node_label(manifest: Workload) -> Iterator[Match]:
     """Keys in reserved domains that nobody sets."""
     places = node_label_places(manifest)
     for place in places:
@@ -248,7 +248,7 @@ def _effect(place: LabelPlace) -> str:
     return "this term matches no node" if place.what == REQUIRED_NODE_AFFINITY else "the pods can go nowhere"
 
 
-def unlikely_topology_key(manifest: Workload, _target: Target) -> Iterator[Match]:
+def unlikely_topology_key(manifest: Workload) -> Iterator[Match]:
     """Topology keys whose values do not tell failure domains apart."""
     for place in topology_keys(manifest.constraints):
         if place.key.startswith(_ROLES) and place.required and place.what in _HOLDS_TO_KEY:
@@ -272,7 +272,7 @@ def _keys_asked(workload: Workload, place: LabelPlace) -> set[str]:
     return {requirement.key for requirement in parsed.requirements} if isinstance(parsed, Selector) else set()
 
 
-def pinned_node(manifest: Workload, _target: Target) -> Iterator[Match]:
+def pinned_node(manifest: Workload) -> Iterator[Match]:
     """Templates that name their node, past the scheduler, and replicas that are all required to run on one host."""
     if manifest.from_cluster:
         return
@@ -292,7 +292,7 @@ def pinned_node(manifest: Workload, _target: Target) -> Iterator[Match]:
 _MAY_NAME_NODES = ("Pod", "PodTemplate")
 
 
-def hard_anti_affinity_topology(manifest: Workload, _target: Target) -> Iterator[Match]:
+def hard_anti_affinity_topology(manifest: Workload) -> Iterator[Match]:
     """Required anti-affinity over anything but the hostname, where the admission plugin of that name forbids it."""
     for term in manifest.constraints.pod_terms:
         key = term.data.get("topologyKey")

@@ -132,7 +132,7 @@ def affinity_cycle(fleet: Fleet, target: Target) -> Iterator[FleetMatch]:
 # Conflicts.
 
 
-def affinity_conflict(fleet: Fleet, _target: Target) -> Iterator[FleetMatch]:
+def affinity_conflict(fleet: Fleet) -> Iterator[FleetMatch]:
     """Required affinity to pods that required anti-affinity, on either side, keeps out of the same domain."""
     for need in _needs(fleet):
         for reach in need.reaches:
@@ -208,7 +208,7 @@ def _surely_reaches(anti: Reach, other: Pods, affinity: Reach) -> bool:
 # Targets.
 
 
-def no_single_target(fleet: Fleet, _target: Target) -> Iterator[FleetMatch]:
+def no_single_target(fleet: Fleet) -> Iterator[FleetMatch]:
     """Several required pod affinity terms, each met by somebody and all of them by nobody: one pod must meet all."""
     for need in _needs(fleet):
         if len(need.reaches) < 2 or need.may_go_first or next(fleet.selected_by_all(need.reaches), None) is not None:
@@ -262,7 +262,7 @@ def _missed(reach: Reach, miss: NearMiss, owner: Pods) -> Match:
     return Match(reach.path, message, key=True, related=(_label(miss.pods, (*path, miss.key), f"{label} of {miss.pods.title}"),))
 
 
-def namespace_misses_target(fleet: Fleet, _target: Target) -> Iterator[FleetMatch]:
+def namespace_misses_target(fleet: Fleet) -> Iterator[FleetMatch]:
     """Pod terms whose selector matches pods, but only in one namespace, which the term does not cover."""
     for reach in fleet.reaches:
         if reach.what not in _POD_TERMS or reach.scope is None or not reach.selector.requirements or fleet.is_selected(reach):
@@ -320,7 +320,7 @@ def _misses_itself(reach: Reach, pods: Pods, miss: NearMiss) -> Match:
     return Match(reach.path, message, remedy, key=True, related=(_label(pods, (*home, miss.key), f"the pods have {label}"),))
 
 
-def accidental_anti_affinity(fleet: Fleet, _target: Target) -> Iterator[FleetMatch]:
+def accidental_anti_affinity(fleet: Fleet) -> Iterator[FleetMatch]:
     """Required anti-affinity that matches the own pods and those of an unrelated workload as well."""
     for reach in fleet.reaches:
         pods = fleet.owner(reach) if reach.what == REQUIRED_ANTI_AFFINITY else None
@@ -365,7 +365,7 @@ def _catches(reach: Reach, pods: Pods, other: Pods, key: str) -> Match:
 # Spread and migration.
 
 
-def spread_without_effect(fleet: Fleet, _target: Target) -> Iterator[FleetMatch]:
+def spread_without_effect(fleet: Fleet) -> Iterator[FleetMatch]:
     """Required spread constraints whose maxSkew is so large that all replicas may share one domain."""
     for reach in fleet.reaches:
         if reach.max_skew is None or reach.max_skew < 2:
@@ -381,7 +381,7 @@ def spread_without_effect(fleet: Fleet, _target: Target) -> Iterator[FleetMatch]
         yield _at(reach, Match((*reach.path[:-1], "maxSkew"), message))
 
 
-def migration_impossible(fleet: Fleet, _target: Target) -> Iterator[FleetMatch]:
+def migration_impossible(fleet: Fleet) -> Iterator[FleetMatch]:
     """VMs that must be live-migrated when a node is drained, and cannot leave their host."""
     for pods in fleet.pods:
         if pods.migration is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from afflint.checks.match import Match, Target, replacing
+from afflint.checks.match import Match, replacing
 from afflint.controllers.labels import added_labels, pod_labels
 from afflint.findings import Path, field_of
 from afflint.kube.manifests import Manifest, Workload
@@ -22,7 +22,7 @@ _IN_WORDS = {
 }
 
 
-def deprecated_kubevirt_api(manifest: Manifest, _target: Target) -> Iterator[Match]:
+def deprecated_kubevirt_api(manifest: Manifest) -> Iterator[Match]:
     """KubeVirt objects in a group version that is served, but deprecated."""
     if manifest.kind.kubevirt and manifest.ref.api_version == "kubevirt.io/v1alpha3":
         message = f"{manifest.kind.name} in `kubevirt.io/v1alpha3` is deprecated"
@@ -35,7 +35,7 @@ def deprecated_kubevirt_api(manifest: Manifest, _target: Target) -> Iterator[Mat
         yield Match(path, message, edits=replacing(path, "kubevirt.io/v1"))
 
 
-def misplaced_descheduler_annotation(manifest: Workload, _target: Target) -> Iterator[Match]:
+def misplaced_descheduler_annotation(manifest: Workload) -> Iterator[Match]:
     """The descheduler's annotations on the object instead of its template, or with a value that is taken to matter."""
     home = (*manifest.template_path, "metadata", "annotations")
     on_template = _annotations(manifest.template)
@@ -60,7 +60,7 @@ def _annotations_above(workload: Workload) -> Iterator[tuple[Path, dict[str, Any
         yield (*workload.base, "spec", "virtualMachineTemplate", "metadata", "annotations"), _annotations(virtual_machine)
 
 
-def reserved_label(manifest: Workload, _target: Target) -> Iterator[Match]:
+def reserved_label(manifest: Workload) -> Iterator[Match]:
     """Template labels that virt-controller overwrites on the pod."""
     if not manifest.kind.kubevirt or manifest.from_cluster:
         return

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from afflint.checks.constraint_selectors import requirement_places, says
-from afflint.checks.match import FleetMatch, Match, Place, Target, inserting
+from afflint.checks.match import FleetMatch, Match, Place, inserting
 from afflint.findings import Path, Severity, Site, field_of
 from afflint.fleet.facts import SPREAD, Pods, Reach
 from afflint.fleet.index import Fleet, may_mean
@@ -26,7 +26,7 @@ _MOST_RELATED, _LOOKED_AT = 3, 50
 _MOST_COPIED = 10
 
 
-def selector_matches_nothing(manifest: Workload, _target: Target) -> Iterator[Match]:
+def selector_matches_nothing(manifest: Workload) -> Iterator[Match]:
     """Pod terms and spread constraints without a labelSelector, which match no pod at all."""
     for term in manifest.constraints.pod_terms:
         if _lacks_selector(term.data):
@@ -51,7 +51,7 @@ _KNOWN_BESIDE = frozenset(
 )  # fmt: skip
 
 
-def selector_matches_everything(manifest: Workload, _target: Target) -> Iterator[Match]:
+def selector_matches_everything(manifest: Workload) -> Iterator[Match]:
     """Empty selectors: in required anti-affinity against every pod of the namespace, in a spread constraint counting none."""
     for term in manifest.constraints.pod_terms:
         if term.anti and term.required and _is_empty(term.data):
@@ -78,7 +78,7 @@ def _is_empty(data: dict[str, Any]) -> bool:
     )
 
 
-def contradictory_selector(manifest: Workload, _target: Target) -> Iterator[Match]:
+def contradictory_selector(manifest: Workload) -> Iterator[Match]:
     """Label selectors that no label set can satisfy."""
     for selector in manifest.constraints.selectors:
         parsed = parse_label_selector(selector.data)
@@ -92,7 +92,7 @@ def contradictory_selector(manifest: Workload, _target: Target) -> Iterator[Matc
             yield Match(path, f"no {what} can have {words}, so this selector matches nothing")
 
 
-def label_not_on_template(fleet: Fleet, _target: Target) -> Iterator[FleetMatch]:
+def label_not_on_template(fleet: Fleet) -> Iterator[FleetMatch]:
     """Labels in metadata.labels that a selector asks for and the pod template lacks.
 
     Three triggers: the workload's own constraints ask for the label; a selector elsewhere that matches nothing would match;

@@ -48,6 +48,12 @@ class Match(NamedTuple):
     severity: Severity | None = None
 
 
+def asks_for_target(check: Any) -> bool:
+    """Whether a check is to be called with the target beside what it is about: it has a parameter of that name."""
+    code = check.__code__
+    return "target" in code.co_varnames[: code.co_argcount]
+
+
 class FleetMatch(NamedTuple):
     """A defect that shows only when manifests are held against each other: the object at fault and the match in it."""
 

@@ -7,10 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from afflint.checks.match import FleetMatch, Match, Place, Target
+from afflint.checks.match import FleetMatch, Match, Place
 from afflint.findings import ObjectRef, Severity
 from afflint.fleet.facts import REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREAD, Pods, Reach
-from afflint.fleet.index import Fleet
 from afflint.inventory.cluster_view import MOST_NAMED, ClusterView, few, is_open, keeps_apart
 from afflint.inventory.node_files import NodeFact
 from afflint.kube.constraints import constraints_of
@@ -21,11 +20,11 @@ from afflint.near_misses import Slips
 from afflint.wording import nearest, quoted
 
 
-def inconsistent_node_labels(fleet: Fleet, view: ClusterView, _target: Target) -> Iterator[FleetMatch]:
+def inconsistent_node_labels(view: ClusterView) -> Iterator[FleetMatch]:
     """Topology keys in use that some of the nodes, where the pods may run, do not carry; and well-known ones that most nodes carry."""
     missing: dict[str, dict[str, list[_User]]] = defaultdict(lambda: defaultdict(list))
-    for reach in fleet.reaches:
-        pods, key = fleet.owner(reach), reach.topology_key
+    for reach in view.fleet.reaches:
+        pods, key = view.fleet.owner(reach), reach.topology_key
         usable = view.usable(pods) if pods is not None else []
         lacking = [node for node in usable if key not in node.labels]
         if pods is None or not key or not lacking or len(lacking) == len(usable):
@@ -92,7 +91,7 @@ def _unlabelled(view: ClusterView, told: set[str]) -> Iterator[FleetMatch]:
                 yield _at_labels(node, Match(node.labels_path, message, remedy, key=True, severity="warning"))
 
 
-def inconsistent_topology(_fleet: Fleet, view: ClusterView, _target: Target) -> Iterator[FleetMatch]:
+def inconsistent_topology(view: ClusterView) -> Iterator[FleetMatch]:
     """A zone in two regions, a hostname on two nodes, old and new labels that disagree."""
     yield from _zones_in_two_regions(view.nodes)
     first: dict[str, NodeFact] = {}
@@ -127,7 +126,7 @@ def _are(nodes: list[NodeFact]) -> str:
     return f"{_count(nodes)} {'is' if len(nodes) == 1 else 'are'}"
 
 
-def near_duplicate_label(_fleet: Fleet, view: ClusterView, _target: Target) -> Iterator[FleetMatch]:
+def near_duplicate_label(view: ClusterView) -> Iterator[FleetMatch]:
     """Keys, or values of a key, that differ by case, a dash, a plural or a letter."""
     carriers: dict[str, list[NodeFact]] = defaultdict(list)
     values: dict[str, dict[str, list[NodeFact]]] = defaultdict(lambda: defaultdict(list))
@@ -174,7 +173,7 @@ def _count(nodes: list[NodeFact]) -> str:
     return f"node {nodes[0].name}" if len(nodes) == 1 else f"{len(nodes)} nodes"
 
 
-def shared_host(fleet: Fleet, view: ClusterView, _target: Target) -> Iterator[FleetMatch]:
+def shared_host(view: ClusterView) -> Iterator[FleetMatch]:
     """Replicas kept on different nodes, where nodes share a physical host."""
     hosts: dict[str, list[str]] = defaultdict(list)
     for node in view.nodes:
@@ -182,11 +181,11 @@ def shared_host(fleet: Fleet, view: ClusterView, _target: Target) -> Iterator[Fl
             hosts[node.labels[view.host_key]].append(node.name)
     if all(len(names) == 1 for names in hosts.values()):
         return
-    for reach in fleet.reaches:
-        pods = fleet.owner(reach)
+    for reach in view.fleet.reaches:
+        pods = view.fleet.owner(reach)
         if pods is None or reach.topology_key != HOSTNAME or not keeps_apart(reach, pods) or not pods.may_replicate:
             continue
-        apart = {each.topology_key for each in fleet.reaches_of(pods) if keeps_apart(each, pods)}
+        apart = {each.topology_key for each in view.fleet.reaches_of(pods) if keeps_apart(each, pods)}
         if not apart.isdisjoint((view.host_key, ZONE, REGION)):
             continue  # What is spread over zones loses more with a zone than with a host.
         usable = {node.name for node in view.usable(pods)}
@@ -214,10 +213,10 @@ def _at_labels(node: NodeFact, match: Match) -> FleetMatch:
     return FleetMatch(node.site, ObjectRef("v1", "Node", None, node.name), match)
 
 
-def unknown_to_inventory(fleet: Fleet, view: ClusterView, _target: Target) -> Iterator[FleetMatch]:
+def unknown_to_inventory(view: ClusterView) -> Iterator[FleetMatch]:
     """Node labels in constraints that no node of the inventory carries."""
     known = {key for node in view.nodes for key in node.labels}
-    for pods in fleet.pods:
+    for pods in view.fleet.pods:
         if pods.spec is None:
             continue
         for place, required, effect in _uses(pods):

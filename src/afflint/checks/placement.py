@@ -8,7 +8,6 @@ from afflint.checks.match import FleetMatch, Match, Place, Target
 from afflint.controllers.pod_maker import PodMaker
 from afflint.findings import Path, Severity
 from afflint.fleet.facts import REQUIRED_ANTI_AFFINITY, Pods, Reach
-from afflint.fleet.index import Fleet
 from afflint.inventory.cluster_view import MOST_NAMED, ClusterView, few, keeps_apart
 from afflint.kube.node_labels import HOSTNAME, REGION, ZONE, domain_word
 from afflint.placement import orders, proofs
@@ -22,7 +21,7 @@ _FINITE = ("Job", "CronJob", "JobSet")
 _AS_ORDERED = "in the placement that the order of the manifests gives"
 
 
-def unschedulable(_fleet: Fleet, view: ClusterView, target: Target) -> Iterator[FleetMatch]:
+def unschedulable(view: ClusterView, target: Target) -> Iterator[FleetMatch]:
     """Workloads of which no replica can be placed, whatever is scheduled when."""
     for found in proofs.unschedulable(view.survey):
         # With the right company it could; that nobody is such company is known only of a complete context.
@@ -39,7 +38,7 @@ def _fits_nowhere(replicas: int, nodes: int) -> str:
     return f"none of the {replicas} replicas fits {f'any of the {nodes} nodes' if nodes > 1 else 'the only node'}"
 
 
-def too_few_domains(_fleet: Fleet, view: ClusterView, _target: Target) -> Iterator[FleetMatch]:
+def too_few_domains(view: ClusterView) -> Iterator[FleetMatch]:
     """More replicas than domains that can hold them."""
     for found in proofs.too_few_domains(view.survey):
         message = f"{proofs.counted(found)}; {_bound(found)} for {found.most}"
@@ -62,7 +61,7 @@ def _over(keys: Iterable[str]) -> str:
     return listing(f"{word}s" if (word := domain_word(key)) else quoted(key) for key in keys)
 
 
-def competing_workloads(_fleet: Fleet, view: ClusterView, _target: Target) -> Iterator[FleetMatch]:
+def competing_workloads(view: ClusterView) -> Iterator[FleetMatch]:
     """Workloads that leave each other no room: never, or in some order of scheduling."""
     for found in orders.contentions(view.survey, view.arrangement):
         names = few([maker.key for maker in found.makers])
@@ -92,7 +91,7 @@ def _name_of(pods: Pods) -> Place:
     return Place(pods.site.file, pods.site.document, (*pods.site.base, "metadata", "name"), False, f"{pods.title} takes part")
 
 
-def not_failure_tolerant(_fleet: Fleet, view: ClusterView, _target: Target) -> Iterator[FleetMatch]:
+def not_failure_tolerant(view: ClusterView) -> Iterator[FleetMatch]:
     """Failures after which a replica that ran finds no place again."""
     pending = {placed.maker.key for placed in view.arrangement.workloads if placed.pending}
     for found in proofs.not_failure_tolerant(view.survey, view.arrangement, view.failures):
@@ -132,7 +131,7 @@ def _running(failures: Sequence[FailedReplica], replicas: int) -> str:
     return f"only {fewest} of {replicas} replicas run" if fewest == most else f"only {fewest} to {most} of {replicas} replicas run"
 
 
-def rollout_deadlock(_fleet: Fleet, view: ClusterView, _target: Target) -> Iterator[FleetMatch]:
+def rollout_deadlock(view: ClusterView) -> Iterator[FleetMatch]:
     """Rolling updates that must add a pod first, which no node accepts."""
     for found in proofs.rollout_deadlock(view.survey, view.arrangement):
         before = f"one of the {found.replicas} replicas" if found.replicas > 1 else "the only replica"
@@ -141,7 +140,7 @@ def rollout_deadlock(_fleet: Fleet, view: ClusterView, _target: Target) -> Itera
         yield _match(view, found.maker, found.path, message)
 
 
-def migration_blocked(_fleet: Fleet, view: ClusterView, _target: Target) -> Iterator[FleetMatch]:
+def migration_blocked(view: ClusterView) -> Iterator[FleetMatch]:
     """Virtual machines that have no other node to migrate to."""
     for found in proofs.migration_blocked(view.survey, view.arrangement):
         if found.maker.eviction_strategy not in ("LiveMigrate", "LiveMigrateIfPossible"):
@@ -158,13 +157,13 @@ def migration_blocked(_fleet: Fleet, view: ClusterView, _target: Target) -> Iter
         yield _match(view, found.maker, found.path, message)
 
 
-def single_domain_possible(fleet: Fleet, view: ClusterView, _target: Target) -> Iterator[FleetMatch]:
+def single_domain_possible(view: ClusterView) -> Iterator[FleetMatch]:
     """Workloads that are required to keep apart over something smaller than a zone, and may all land in one zone."""
     for found in proofs.single_domain_possible(view.survey, view.arrangement):
         if found.maker.kind in _FINITE:
             continue
         pods = view.pods_of(found.maker)
-        apart = [reach for reach in fleet.reaches_of(pods) if keeps_apart(reach, pods)]
+        apart = [reach for reach in view.fleet.reaches_of(pods) if keeps_apart(reach, pods)]
         keys = dict.fromkeys(reach.topology_key for reach in apart if _is_required(reach))
         # Who asks for nothing does not mind, and who names the zone in a preference has weighed it.
         if keys and not any(reach.topology_key in (ZONE, REGION) for reach in apart):
@@ -177,7 +176,7 @@ def _is_required(reach: Reach) -> bool:
     return reach.what == REQUIRED_ANTI_AFFINITY or reach.max_skew is not None
 
 
-def min_domains_unreachable(_fleet: Fleet, view: ClusterView, _target: Target) -> Iterator[FleetMatch]:
+def min_domains_unreachable(view: ClusterView) -> Iterator[FleetMatch]:
     """minDomains beyond the domains that there are."""
     for found in proofs.min_domains_unreachable(view.survey):
         known = f"only {len(found.domains)}: {few(list(map(quoted, found.domains)))}" if found.domains else "none"
@@ -186,7 +185,7 @@ def min_domains_unreachable(_fleet: Fleet, view: ClusterView, _target: Target) -
         yield _match(view, found.maker, found.path, message)
 
 
-def spread_blocked_by_taints(_fleet: Fleet, view: ClusterView, _target: Target) -> Iterator[FleetMatch]:
+def spread_blocked_by_taints(view: ClusterView) -> Iterator[FleetMatch]:
     """Domains that count as empty although taints keep the pods out of them."""
     for found in proofs.spread_blocked_by_taints(view.survey):
         names, one = few(list(map(quoted, found.blocked))), len(found.blocked) == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from afflint.checks.constraint_selectors import requirement_places, says
-from afflint.checks.match import Match, Target
+from afflint.checks.match import Match
 from afflint.controllers.labels import PodLabels, added_to
 from afflint.findings import Path
 from afflint.fleet.facts import labels_known, pod_selector
@@ -16,7 +16,7 @@ from afflint.kube.selectors import Requirement, Selector
 from afflint.wording import nearest, quoted
 
 
-def spread_misses_itself(manifest: Workload, _target: Target) -> Iterator[Match]:
+def spread_misses_itself(manifest: Workload) -> Iterator[Match]:
     """Spread constraints whose selector does not match the pods that carry them: their own replicas are never counted."""
     if not manifest.constraints.spreads or not manifest.template_labels:
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from afflint.checks.match import Match, Target, replacing
+from afflint.checks.match import Match, replacing
 from afflint.findings import Path
 from afflint.kube.constraints import Item
 from afflint.kube.manifests import Workload
@@ -24,7 +24,7 @@ def _parsed(workload: Workload) -> list[tuple[Item, Toleration]]:
     return found
 
 
-def legacy_control_plane_toleration(manifest: Workload, _target: Target) -> Iterator[Match]:
+def legacy_control_plane_toleration(manifest: Workload) -> Iterator[Match]:
     """Tolerations of the old master taint without the one for control-plane."""
     if not manifest.constraints.tolerations:
         return
@@ -41,7 +41,7 @@ def legacy_control_plane_toleration(manifest: Workload, _target: Target) -> Iter
             yield Match(path, message, edits=replacing(path, CONTROL_PLANE))
 
 
-def untolerated_control_plane(manifest: Workload, _target: Target) -> Iterator[Match]:
+def untolerated_control_plane(manifest: Workload) -> Iterator[Match]:
     """Node constraints that ask for control-plane nodes, without a toleration for the taint these carry."""
     if manifest.partial or type(manifest.pod.get("nodeName")) is str:
         return
@@ -83,7 +83,7 @@ def _is_control_plane(requirement: Requirement) -> bool:
     return asks and requirement.key in (CONTROL_PLANE, MASTER)
 
 
-def tolerates_everything(manifest: Workload, _target: Target) -> Iterator[Match]:
+def tolerates_everything(manifest: Workload) -> Iterator[Match]:
     """A toleration of every taint, on pods that are not there to run on every node."""
     if manifest.kind.name not in ("DaemonSet", "Pod"):
         for item, toleration in _parsed(manifest):
@@ -92,7 +92,7 @@ def tolerates_everything(manifest: Workload, _target: Target) -> Iterator[Match]
                 yield Match((*item.path, "operator"), message)
 
 
-def shadowed_toleration(manifest: Workload, _target: Target) -> Iterator[Match]:
+def shadowed_toleration(manifest: Workload) -> Iterator[Match]:
     """Tolerations that another one of the same pod makes superfluous."""
     if len(manifest.constraints.tolerations) < 2 or manifest.from_cluster:
         return  # Controllers of a cluster add tolerations without looking at those that are there.
@@ -111,7 +111,7 @@ def shadowed_toleration(manifest: Workload, _target: Target) -> Iterator[Match]:
 _MOST = 100
 
 
-def toleration_without_attraction(manifest: Workload, _target: Target) -> Iterator[Match]:
+def toleration_without_attraction(manifest: Workload) -> Iterator[Match]:
     """Tolerations of dedicated nodes by pods that nothing sends there. Off by default: tolerating is not choosing."""
     if manifest.kind.name == "DaemonSet":
         return

@@ -46,6 +46,7 @@ class ClusterView:
         name_of: Callable[[FileId], str] = str,
         version: tuple[int, int] = SCHEDULER,
     ) -> None:
+        self.fleet = fleet
         self.host_key = host_key
         self.stage: Stage = set_stage(nodes, fleet, fleet.pods, name_of=name_of, version=version)
         self.nodes = self.stage.nodes

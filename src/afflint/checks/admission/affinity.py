@@ -43,7 +43,7 @@ _OTHER_OPERATORS = {
 
 
 @of_workloads
-def weight_out_of_range(workload: Workload, _target: Target) -> Iterator[Match]:
+def weight_out_of_range(workload: Workload) -> Iterator[Match]:
     """Preferred terms whose weight is missing or not 1 to 100."""
     constraints = workload.constraints
     for terms, struct in ((constraints.node_preferred, WEIGHTED_NODE_TERM), (constraints.pod_preferred, WEIGHTED_POD_TERM)):
@@ -58,7 +58,7 @@ def weight_out_of_range(workload: Workload, _target: Target) -> Iterator[Match]:
 
 
 @of_workloads
-def empty_topology_key(workload: Workload, _target: Target) -> Iterator[Match]:
+def empty_topology_key(workload: Workload) -> Iterator[Match]:
     """Pod terms and spread constraints without a topology key."""
     for term in workload.constraints.pod_terms:
         # A required term with podAffinityTerm in it is another mistake, and reported as that one.
@@ -136,7 +136,7 @@ def _unknown_operator(item: Item, operator: str, known: tuple[str, ...], where: 
 
 
 @of_workloads
-def operator_values_mismatch(workload: Workload, _target: Target) -> Iterator[Match]:
+def operator_values_mismatch(workload: Workload) -> Iterator[Match]:
     """In and NotIn without values, Exists and DoesNotExist with some, Gt and Lt with other than one."""
     for expression in selecting(workload).node_expressions:
         yield from _values_faults(workload, expression, comparing=True)
@@ -163,7 +163,7 @@ def _values_faults(workload: Workload, expression: Item, *, comparing: bool) -> 
 
 
 @of_workloads
-def empty_node_selector_terms(workload: Workload, _target: Target) -> Iterator[Match]:
+def empty_node_selector_terms(workload: Workload) -> Iterator[Match]:
     """A required node affinity without terms."""
     required = workload.constraints.node_required
     if required and required.data.get("nodeSelectorTerms") in (None, []) and not has_unknown(required, NODE_SELECTOR):
@@ -171,7 +171,7 @@ def empty_node_selector_terms(workload: Workload, _target: Target) -> Iterator[M
 
 
 @of_workloads
-def missing_preference(workload: Workload, _target: Target) -> Iterator[Match]:
+def missing_preference(workload: Workload) -> Iterator[Match]:
     """Preferred node terms without a preference: KubeVirt refuses them, the API server reads them as matching nothing."""
     if workload.kind.kubevirt:
         for weighted in workload.constraints.node_preferred:
@@ -180,7 +180,7 @@ def missing_preference(workload: Workload, _target: Target) -> Iterator[Match]:
 
 
 @of_workloads
-def invalid_match_field(workload: Workload, _target: Target) -> Iterator[Match]:
+def invalid_match_field(workload: Workload) -> Iterator[Match]:
     """matchFields other than ``metadata.name`` In or NotIn one node name."""
     for term in workload.constraints.node_terms:
         if "matchFields" in term.data:

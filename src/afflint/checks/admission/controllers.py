@@ -25,7 +25,7 @@ _GENERATED = "?"
 
 
 @of_workloads
-def selector_missing(workload: Workload, _target: Target) -> Iterator[Match]:
+def selector_missing(workload: Workload) -> Iterator[Match]:
     """Controllers without a selector, or with one that selects everything."""
     style, kind, selector = workload.kind.selector, workload.kind.name, workload.spec.get("selector")
     if style == "map":
@@ -168,7 +168,7 @@ def _question(path: Path, requirement: Requirement) -> str:
 
 
 @of_workloads
-def job_selector(workload: Workload, _target: Target) -> Iterator[Match]:
+def job_selector(workload: Workload) -> Iterator[Match]:
     """Selectors that people wrote for Jobs, which generate their own."""
     if workload.kind.name == "CronJob":
         path, spec = workload.template_path[:-1], workload.above(1)
@@ -200,7 +200,7 @@ def _given_to_job(workload: Workload, selector: dict[str, Any]) -> Iterator[Matc
 
 
 @of_workloads
-def invalid_replicas(workload: Workload, _target: Target) -> Iterator[Match]:
+def invalid_replicas(workload: Workload) -> Iterator[Match]:
     """Negative replicas, and a negative number of pods of a Job, also in a CronJob (batch validation, validateJobSpec)."""
     if workload.kind.root is None or workload.kind.name == "VirtualMachineInstanceReplicaSet":
         return  # The latter KubeVirt stores.
@@ -236,7 +236,7 @@ def unserved_api_version(manifest: Manifest, target: Target) -> Iterator[Match]:
 
 
 @of_workloads
-def invalid_scheduling_field(workload: Workload, _target: Target) -> Iterator[Match]:
+def invalid_scheduling_field(workload: Workload) -> Iterator[Match]:
     """nodeName, priorityClassName, schedulingGates, preemptionPolicy and evictionStrategy outside what they may be."""
     kubevirt = workload.kind.kubevirt
     for match in _name(workload, "priorityClassName", "PriorityClass"):

@@ -24,13 +24,13 @@ def misplaced_constraint(manifest: Manifest, target: Target) -> Iterator[Match]:
     return _of_rule("misplaced-constraint", manifest, target)
 
 
-def missing_term_wrapper(manifest: Manifest, target: Target) -> Iterator[Match]:
+def missing_term_wrapper(workload: Workload, target: Target) -> Iterator[Match]:
     """Terms without the object that wraps them in a preferred list, or with one in a required list."""
-    return chain(_of_rule("missing-term-wrapper", manifest, target), _bare_weights(manifest, target))
+    return chain(_of_rule("missing-term-wrapper", workload, target), _bare_weights(workload, target))
 
 
 @of_workloads
-def _bare_weights(workload: Workload, _target: Target) -> Iterator[Match]:
+def _bare_weights(workload: Workload) -> Iterator[Match]:
     for weighted in workload.constraints.pod_preferred:
         if not has_unknown(weighted, WEIGHTED_POD_TERM) and lacks(workload, weighted, "podAffinityTerm", WEIGHTED_POD_TERM):
             yield Match(

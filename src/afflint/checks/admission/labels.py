@@ -31,11 +31,12 @@ def invalid_label_key(manifest: Manifest, target: Target) -> Iterator[Match]:
     """Keys of labels, node selectors, match expressions, tolerations and topology keys that are no label keys."""
     for path, labels, refused in _maps(manifest, "labels"):
         yield from _bad_keys(labels, path, refused)
-    yield from _invalid_constraint_keys(manifest, target)
+    if isinstance(manifest, Workload):
+        yield from _invalid_constraint_keys(manifest, target)
 
 
 @of_workloads
-def _invalid_constraint_keys(workload: Workload, _target: Target) -> Iterator[Match]:
+def _invalid_constraint_keys(workload: Workload) -> Iterator[Match]:
     constraints, kubevirt, found = workload.constraints, workload.kind.kubevirt, selecting(workload)
     if constraints.node_selector:
         yield from _bad_keys(constraints.node_selector.data, constraints.node_selector.path, "pod" if kubevirt else None)
@@ -81,11 +82,12 @@ def invalid_label_value(manifest: Manifest, target: Target) -> Iterator[Match]:
     """Values of labels, node selectors, selectors and required node terms that are no label values."""
     for path, labels, refused in _maps(manifest, "labels"):
         yield from _bad_values(labels, path, refused)
-    yield from _invalid_constraint_values(manifest, target)
+    if isinstance(manifest, Workload):
+        yield from _invalid_constraint_values(manifest, target)
 
 
 @of_workloads
-def _invalid_constraint_values(workload: Workload, _target: Target) -> Iterator[Match]:
+def _invalid_constraint_values(workload: Workload) -> Iterator[Match]:
     kubevirt, found = workload.kind.kubevirt, selecting(workload)
     node_selector = workload.constraints.node_selector
     if node_selector:
@@ -117,7 +119,7 @@ def _bad_values_in(expression: Item, stored: bool) -> Iterator[Match]:
 
 
 @of_workloads
-def invalid_namespace_name(workload: Workload, _target: Target) -> Iterator[Match]:
+def invalid_namespace_name(workload: Workload) -> Iterator[Match]:
     """Names in the ``namespaces`` of a pod term that can be no namespaces."""
     for term in workload.constraints.pod_terms:
         for step, name in _texts_in(workload, term, "namespaces"):
@@ -126,32 +128,32 @@ def invalid_namespace_name(workload: Workload, _target: Target) -> Iterator[Matc
                 yield Match((*term.path, *step), f"{quoted(name)} can be no namespace", help_, field=(*term.path, "namespace"))
 
 
-def forbidden_label(manifest: Manifest, _target: Target) -> Iterator[Match]:
+def forbidden_label(workload: Workload) -> Iterator[Match]:
     """Labels that only a controller may set: KubeVirt refuses its own ones on VMs, the API server those of Jobs."""
-    kind = manifest.kind.name
-    if not isinstance(manifest, Workload) or manifest.from_cluster:
+    kind = workload.kind.name
+    if workload.from_cluster:
         return
-    path = (*manifest.template_path, "metadata", "labels")
+    path = (*workload.template_path, "metadata", "labels")
     if kind in ("VirtualMachineInstance", "VirtualMachine", "VirtualMachinePool"):
-        for key in manifest.template_labels:
+        for key in workload.template_labels:
             if key in RESERVED_BY_KUBEVIRT:
                 message = f"the label {quoted(key)} is reserved: KubeVirt sets it, and refuses it from anybody else"
                 yield Match((*path, key), message, "Remove the label; to reach one VM use a label of your own.", key=True, field=path)
-    elif kind == "Job" and not manifest.spec.get("manualSelector"):
-        for key, value in manifest.template_labels.items():
-            if key in _GENERATED_BY_JOB and not (key.endswith("job-name") and value == manifest.ref.name):
-                yield _label_of_jobs(manifest, key)
+    elif kind == "Job" and not workload.spec.get("manualSelector"):
+        for key, value in workload.template_labels.items():
+            if key in _GENERATED_BY_JOB and not (key.endswith("job-name") and value == workload.ref.name):
+                yield _label_of_jobs(workload, key)
 
 
-def jobs_refused(manifest: Manifest, _target: Target) -> Iterator[Match]:
+def jobs_refused(workload: Workload) -> Iterator[Match]:
     """A CronJob whose template sets labels of Jobs: it is stored, and then every Job that it makes is refused.
 
     Its Jobs are named after the CronJob and the time, so not even ``job-name`` can be right.
     """
-    if isinstance(manifest, Workload) and manifest.kind.name == "CronJob" and not manifest.from_cluster:
-        for key in manifest.template_labels:
+    if workload.kind.name == "CronJob" and not workload.from_cluster:
+        for key in workload.template_labels:
             if key in _GENERATED_BY_JOB:
-                yield late(_label_of_jobs(manifest, key), made="Job")
+                yield late(_label_of_jobs(workload, key), made="Job")
 
 
 def _label_of_jobs(workload: Workload, key: str) -> Match:

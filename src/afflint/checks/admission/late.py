@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import wraps
 
-from afflint.checks.match import Match, Target
+from afflint.checks.match import Match, Target, asks_for_target
 from afflint.kube.manifests import Manifest, Workload
 
 _STATEFUL_SETS_READ = (1, 34)
 _LATE = " (the object is stored, but every {} made from it is refused)"
 
 ManifestCheck = Callable[[Manifest, Target], Iterator[Match]]
-WorkloadCheck = Callable[[Workload, Target], Iterator[Match]]
+WorkloadCheck = Callable[[Workload], Iterator[Match]] | Callable[[Workload, Target], Iterator[Match]]
 
 
 def late(match: Match, stored: bool = True, made: str = "pod") -> Match:
@@ -26,17 +26,18 @@ def is_late(message: str) -> bool:
     return message.endswith(after) and before in message
 
 
-def of_workloads(check: WorkloadCheck) -> ManifestCheck:
-    """A check of workloads alone. What it finds in a pod spec that the API server stores unread is said to be refused late."""
+def of_workloads(check: WorkloadCheck) -> Callable[[Workload, Target], Iterator[Match]]:
+    """A check of workloads. What it finds in a pod spec that the API server stores unread is said to be refused late."""
+
+    function: Callable[..., Iterator[Match]] = check
+    asking = asks_for_target(check)
 
     @wraps(check)
-    def checked(manifest: Manifest, target: Target) -> Iterator[Match]:
-        if not isinstance(manifest, Workload):
-            return iter(())
-        found = check(manifest, target)
+    def checked(workload: Workload, target: Target) -> Iterator[Match]:
+        found = function(workload, target) if asking else function(workload)
         # Before 1.34 the API server looked at nothing but labels and annotations in the pod template of a StatefulSet.
-        if target.version < _STATEFUL_SETS_READ and manifest.kind.name == "StatefulSet" and manifest.kind.group == "apps":
-            return _late_in_pod_spec(found, manifest)
+        if target.version < _STATEFUL_SETS_READ and workload.kind.name == "StatefulSet" and workload.kind.group == "apps":
+            return _late_in_pod_spec(found, workload)
         return found
 
     return checked

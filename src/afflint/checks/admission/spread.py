@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from afflint.checks.admission.late import late, of_workloads
 from afflint.checks.admission.spelling import SPREAD, lacks, wrong_word
-from afflint.checks.match import Match, Target
+from afflint.checks.match import Match
 from afflint.findings import Path
 from afflint.kube.constraints import Item
 from afflint.kube.manifests import Workload
@@ -20,7 +20,7 @@ _POLICIES = ("Honor", "Ignore")
 
 
 @of_workloads
-def invalid_spread_constraint(workload: Workload, _target: Target) -> Iterator[Match]:
+def invalid_spread_constraint(workload: Workload) -> Iterator[Match]:
     """maxSkew, minDomains, whenUnsatisfiable and the two policies outside what they may be."""
     for spread in workload.constraints.spreads:
         yield from _max_skew(workload, spread)
@@ -36,7 +36,7 @@ def invalid_spread_constraint(workload: Workload, _target: Target) -> Iterator[M
 
 
 @of_workloads
-def duplicate_spread_constraint(workload: Workload, _target: Target) -> Iterator[Match]:
+def duplicate_spread_constraint(workload: Workload) -> Iterator[Match]:
     """Two spread constraints with the same topology key and the same action."""
     first: dict[tuple[str, str], Item] = {}
     for spread in workload.constraints.spreads:
