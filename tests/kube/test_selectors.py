@@ -19,10 +19,8 @@ from afflint.kube.selectors import (
     Requirement,
     Selection,
     Selector,
-    Witness,
     both,
     conflict,
-    disjoint,
     from_labels,
     implies,
     matches,
@@ -33,8 +31,6 @@ from afflint.kube.selectors import (
     parse_node_term,
     required_nodes,
     requirement_paths,
-    satisfiable,
-    witness,
 )
 
 
@@ -250,33 +246,26 @@ class TestMergingLabelKeys:
         assert merge_label_keys(EVERYTHING, self.labels, ["version"]) == select("version In v2")
 
 
-class TestSatisfiable:
+class TestConflicts:
     @pytest.mark.parametrize(
-        "conditions, expected",
+        "conditions",
         [
-            ([], Witness({})),
-            (["k In a,b"], Witness({"k": "a"})),
-            (["k In a,b", "k NotIn a"], Witness({"k": "b"})),
-            (["k NotIn a"], Witness({})),
-            (["k NotIn a", "k Exists"], Witness({"k": "other"})),
-            (["k Exists"], Witness({"k": "any"})),
-            (["k NotIn a,other", "k Exists"], Witness({"k": "other2"})),
-            (["k Gt 8"], Witness({"k": "9"})),
-            (["k Gt 8", "k Lt 10"], Witness({"k": "9"})),
-            (["k Gt 8", "k Lt 10", "k NotIn 9"], Witness({"k": "09"})),
-            (["k In a,16", "k Gt 8"], Witness({"k": "16"})),
-            (["k Gt 8", "other DoesNotExist"], Witness({"k": "9"})),
-            (["@metadata.name In n1"], Witness({}, "n1")),
-            (["@metadata.name NotIn n1"], Witness({}, "other")),
-            (["@metadata.name In n1", "metadata.name In n2"], Witness({"metadata.name": "n2"}, "n1")),
+            [],
+            ["k In a,b"],
+            ["k In a,b", "k NotIn a"],
+            ["k NotIn a", "k Exists"],
+            ["k NotIn a,other", "k Exists"],
+            ["k Gt 8"],
+            ["k Gt 8", "k Lt 10"],
+            ["k Gt 8", "k Lt 10", "k NotIn 9"],  # 09 lies between them as well
+            ["k In a,16", "k Gt 8"],
+            ["k Gt 8", "other DoesNotExist"],
+            ["@metadata.name NotIn n1"],
+            ["@metadata.name In n1", "metadata.name In n2"],  # a field and a label of one name are different things
         ],
     )
-    def test_witness(self, conditions: list[str], expected: Witness) -> None:
-        assert witness(select(*conditions)) == expected
-        assert satisfiable(select(*conditions))
-
-    def test_the_witness_of_alternatives_is_the_smallest(self) -> None:
-        assert witness(AnyOf((select("a In 1", "b In 2"), select("c In 3")))) == Witness({"c": "3"})
+    def test_no_conflict(self, conditions: list[str]) -> None:
+        assert conflict(select(*conditions).requirements) == ()
 
     @pytest.mark.parametrize(
         "conditions, guilty",
@@ -301,15 +290,7 @@ class TestSatisfiable:
     def test_the_smallest_conflict(self, conditions: list[str], guilty: tuple[int, ...]) -> None:
         selector = select(*conditions)
         assert conflict(selector.requirements) == guilty
-        assert not satisfiable(selector)
-        assert witness(selector) is None
-
-    def test_labels_and_fields_of_one_name_are_different_things(self) -> None:
-        assert satisfiable(select("metadata.name In n1", "@metadata.name In n2"))
-
-    def test_the_empty_disjunction_cannot_be_satisfied(self) -> None:
-        assert not satisfiable(NOTHING)
-        assert satisfiable(EVERYTHING)
+        assert implies(selector, NOTHING)
 
     def test_a_conflict_of_hundreds_of_requirements_is_named_whole(self) -> None:
         values = [f"v{n}" for n in range(150)]
@@ -363,20 +344,10 @@ class TestRelations:
         assert implies(NOTHING, select("k In a"))
         assert not implies(EVERYTHING, NOTHING)
 
-    def test_disjoint(self) -> None:
-        assert disjoint(select("k In a"), select("k In b"))
-        assert disjoint(select("k Lt 5"), select("k Gt 4"))
-        assert disjoint(select("k Exists"), select("k DoesNotExist"))
-        assert not disjoint(select("k In a"), select("l In b"))
-        assert not disjoint(select("k NotIn a"), select("k NotIn b"))
-        assert not disjoint(EVERYTHING, EVERYTHING)
-        assert disjoint(EVERYTHING, NOTHING)
-        assert disjoint(AnyOf((select("k In a"), select("k In b"))), select("k In c"))
-
     def test_hundreds_of_overlapping_alternatives_end_in_time(self) -> None:
         tangle = AnyOf(tuple(select(f"k{n} In a", f"k{(n * 7 + 1) % 60} NotIn b", f"k{(n * 11 + 5) % 60} Exists") for n in range(300)))
         implies(EVERYTHING, tangle)
-        disjoint(tangle, tangle)
+        implies(tangle, tangle)
 
 
 # --- against brute force ------------------------------------------------------------------------------------------------
@@ -408,24 +379,11 @@ def matched(selection: Selection) -> list[int]:
     return [index for index, labels in enumerate(EVERY_LABEL_SET) if matches(selection, labels)]
 
 
-@settings(max_examples=150)
-@given(selections)
-def test_satisfiable_and_witness_agree_with_brute_force(selection: Selection) -> None:
-    found, hits = witness(selection), matched(selection)
-    assert satisfiable(selection) is bool(hits)
-    if found is None:
-        assert not hits
-    else:
-        assert matches(selection, found.labels)
-        assert len(found.labels) == min(len(EVERY_LABEL_SET[index]) for index in hits)
-
-
 @settings(max_examples=200)
 @given(selections, selections)
-def test_implies_and_disjoint_agree_with_brute_force(first: Selection, second: Selection) -> None:
-    left, right = set(matched(first)), set(matched(second))
-    assert implies(first, second) is (left <= right)
-    assert disjoint(first, second) is left.isdisjoint(right)
+def test_implies_agrees_with_brute_force(first: Selection, second: Selection) -> None:
+    assert implies(first, second) is (set(matched(first)) <= set(matched(second)))
+    assert implies(first, NOTHING) is (not matched(first))
 
 
 @settings(max_examples=150)

@@ -42,7 +42,7 @@ def contradictory_requirements(manifest: Workload) -> Iterator[Match]:
     for each in required:
         if isinstance(each.parsed, Selector):
             whole = both(base, each.parsed).requirements
-            clash = _conflict(whole)
+            clash = conflict(whole)
             if clash and not has_placeholder(Selector(tuple(whole[index] for index in clash))):
                 faults.append((each, each.parsed, tuple(whole[index] for index in clash)))
     every = len(faults) == len(required)
@@ -59,16 +59,6 @@ def _some(requirements: Sequence[Requirement]) -> list[str]:
 
 
 _MOST_SAID = 8
-
-
-def _conflict(requirements: tuple[Requirement, ...]) -> tuple[int, ...]:
-    """As ``conflict``, which is not asked where every requirement is about another label and can be satisfied by itself."""
-    if len({each.key for each in requirements}) == len(requirements) and all(each.operator in _EASY for each in requirements):
-        return ()
-    return conflict(requirements)
-
-
-_EASY = ("In", "NotIn", "Exists", "DoesNotExist")
 
 
 def _clash_path(term: NodeTerm, parsed: Selector, clash: tuple[Requirement, ...]) -> Path:
@@ -138,7 +128,7 @@ def redundant_term(manifest: Workload) -> Iterator[Match]:
     # A term that nothing satisfies is contradictory-requirements' affair.
     readable = [(each.term, each.parsed) for each in node_selections(manifest) if isinstance(each.parsed, Selector)]
     small = [(term, parsed) for term, parsed in readable if sum(len(each.values) for each in parsed.requirements) <= _LARGEST_COMPARED]
-    selections = [(term, parsed) for term, parsed in small if not _conflict(parsed.requirements)]
+    selections = [(term, parsed) for term, parsed in small if not conflict(parsed.requirements)]
     required = [(term, parsed) for term, parsed in selections if term.required][:_MOST_COMPARED]
     for index, (term, parsed) in enumerate(required if len(required) > 1 else ()):
         for other_index, (_, other) in enumerate(required):
@@ -161,7 +151,7 @@ def _preferences(workload: Workload, preferred: list[tuple[NodeTerm, Selector]],
         return
     base = node_selector(workload)
     demanded = [both(base, each) for each in required] or ([base] if base.requirements else [])
-    demanded = [each for each in demanded if not _conflict(each.requirements)]
+    demanded = [each for each in demanded if not conflict(each.requirements)]
     keys = {requirement.key for each in demanded for requirement in each.requirements}
     for term, parsed in preferred:
         if not any(requirement.key in keys for requirement in parsed.requirements):

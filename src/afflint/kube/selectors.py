@@ -61,13 +61,6 @@ class Malformed(NamedTuple):
     mistyped: bool = False
 
 
-class Witness(NamedTuple):
-    """A node or pod that satisfies a selector: its labels, and its name where the selector asks for one."""
-
-    labels: dict[str, str]
-    name: str | None = None
-
-
 Selection = Selector | AnyOf
 Parsed = Selector | Malformed | None
 """A selector as read: ``None`` stands for one that is absent, or for a node selector term without any requirement. Both match nothing."""
@@ -307,32 +300,6 @@ def both(first: Selector, second: Selector) -> Selector:
     return Selector(first.requirements + second.requirements)
 
 
-def satisfiable(selection: Selection) -> bool:
-    """Whether any label set (and node name) can satisfy the selection."""
-    return witness(selection) is not None
-
-
-def witness(selection: Selection) -> Witness | None:
-    """The smallest label set that satisfies the selection: as few labels as possible, values from the selection first. None if none can."""
-    samples = _samples(_selectors(selection))
-    best: Witness | None = None
-    for selector in _selectors(selection):
-        box = _box(selector, samples)
-        if all(box.values()):
-            found = _pick(box, samples)
-            if best is None or len(found.labels) < len(best.labels):
-                best = found
-    return best
-
-
-def disjoint(first: Selection, second: Selection) -> bool:
-    """Whether nothing can be matched by both."""
-    left, right = _selectors(first), _selectors(second)
-    samples = _samples((*left, *right))
-    others = [_box(selector, samples) for selector in right]
-    return not any(_overlap(_box(selector, samples), other) for selector in left for other in others)
-
-
 def implies(first: Selection, second: Selection) -> bool:
     """Whether everything that ``first`` matches is matched by ``second``.
 
@@ -560,15 +527,3 @@ def _covered(box: Box, cover: Sequence[Box], samples: dict[Key, list[Sample]], s
             pending.append(({**part, key: within - allowed}, position + 1))
             part = {**part, key: within & allowed}
     return True
-
-
-def _pick(box: Box, samples: dict[Key, list[Sample]]) -> Witness:
-    labels: dict[str, str] = {}
-    name: str | None = None
-    for key, allowed in box.items():
-        value = next(sample for sample in samples[key] if sample in allowed)
-        if key == (NODE_NAME, True):
-            name = value
-        elif value is not None and not key[1]:
-            labels[key[0]] = value
-    return Witness(labels, name)
