@@ -26,6 +26,8 @@ STDIN = "-"
 LARGEST = 256 * 1024 * 1024
 """Files of more bytes than this are not read: the whole of a file has to fit into memory several times."""
 _LARGEST_GITIGNORE = 1 << 20
+_LONG_PATH = 500
+"""Folders with longer names are not taken apart."""
 _WILDCARDS = "*?["
 _SKIPPED_FOLDERS = frozenset((".git", ".hg", ".svn", ".tox", ".nox", ".venv", "node_modules", "__pycache__", ".terraform"))
 
@@ -63,10 +65,21 @@ class Identities:
         folder, name = os.path.split(source.path)
         if name in ("", os.curdir, os.pardir):
             return os.path.normcase(os.path.realpath(source.path))
-        if folder not in self._folders:
-            self._folders[folder] = os.path.realpath(folder or os.curdir)
         # Windows calls one file by capitals and small letters alike.
-        return os.path.normcase(os.path.join(self._folders[folder], name))
+        return self._real(folder) + os.path.normcase(name)
+
+    def _real(self, folder: str) -> str:
+        """A folder, links resolved, with a separator at the end. Each step of the way is looked at once a run."""
+        known = self._folders.get(folder)
+        if known is None:
+            above, name = os.path.split(folder)
+            if not above or name in ("", os.curdir, os.pardir) or len(folder) > _LONG_PATH:
+                real = os.path.realpath(folder or os.curdir)
+            else:
+                real = self._real(above) + name
+                real = os.path.realpath(real) if os.path.islink(real) else real
+            known = self._folders[folder] = os.path.join(os.path.normcase(real), "")
+        return known
 
 
 def without_links(sources: Mapping[int, Source]) -> dict[int, Source]:

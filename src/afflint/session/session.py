@@ -50,7 +50,10 @@ class Session:
             each = standard_input(stdin_name) if source.path == STDIN else source
             if each.path == STDIN or not (force_exclude and excluded and excluded(os.path.abspath(each.path))):
                 chosen.append(each)
-        return self._buffered([*chosen, *more])
+        besides = [*more]
+        if not (besides or self._buffers or STDIN in paths):
+            return chosen  # Discovery gives each once already.
+        return self._buffered([*chosen, *besides])
 
     def context(self) -> list[Source]:
         """The files that the configuration names as context: rules across manifests may look at them."""
