@@ -85,6 +85,9 @@ class Checker:
                 found += self._unreadable(document.index, document.problem)
                 continue
             manifests = list(manifests_in(document, self._custom))
+            if document.rest is not None:
+                broken = True
+                found += self._text_behind(document, manifests)
             found += self._check_document(document, manifests)
             for manifest in manifests:
                 facts += facts_of(manifest, with_spec=with_nodes, resources=resources)
@@ -130,6 +133,16 @@ class Checker:
 
     def _unreadable(self, document: int, problem: documents.Problem) -> Iterator[Found]:
         return self._own("unreadable-manifest", document, problem.span, problem.message)
+
+    def _text_behind(self, document: Document, manifests: Sequence[Manifest]) -> Iterator[Found]:
+        from afflint.reading.faults import text_behind
+
+        whole = manifests[0] if manifests and not manifests[0].base else None
+        kind = document.data.get("kind") if type(document.data) is dict else None
+        fault = text_behind(document, whole.title() if whole else f"the {kind}" if type(kind) is str else "")
+        if fault is not None:
+            ref = whole.ref if whole else NO_OBJECT
+            yield from self._own("text-after-document", document.index, fault.span, fault.message, fault.help, ref=ref)
 
     def _duplicates(self, document: Document, manifest: Manifest) -> Iterator[Found]:
         for duplicate in document.duplicates:

@@ -102,6 +102,29 @@ def test_what_follows_an_end_of_document_is_never_looked_at() -> None:
     assert data("a: 1\n...\nb: [\n") == {"a": 1}
 
 
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        ("a: 1\n...\nb: [\n", "b: [\n"),
+        ("a: 1\n... # the end\n\n# more\n@x", "@x"),
+        ("  a: 1\nb: 2\n", "b: 2\n"),
+        ("é:\n  a: 1\n... \n\U0001f600", "\U0001f600"),
+        ("--\n# a separator?\na: 1\n", "a: 1\n"),
+        ("{a: 1}\nb: 2", "b: 2"),
+        ("a: &x 1\nb: &x 2\n...\nc: 3", "c: 3"),
+        ("{a: b:c}\nd: 2", "d: 2"),
+        ("a: 1\n...\n...\n# nothing", None),
+        ("a: |\n  x\n  ...\n", None),
+        ("a: 1\n\n# nothing\n", None),
+        ("", None),
+    ],
+)
+def test_where_text_stands_behind_the_end_of_a_document_is_noted(text: str, rest: str | None) -> None:
+    document = doc(text)
+    assert document.problem is None
+    assert (None if document.rest is None else text[document.rest :]) == rest
+
+
 def test_a_yaml_directive_is_alone_in_its_document_and_refused() -> None:
     first, second = split(b"%YAML 1.1\n---\na: 1\n")
     assert doc(first[0]).problem is not None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from _ruamel_yaml import CParser
 from ruamel.yaml.composer import ComposerError
-from ruamel.yaml.error import YAMLError
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.events import (
     AliasEvent,
     DocumentEndEvent,
@@ -17,6 +17,7 @@ from ruamel.yaml.events import (
     ScalarEvent,
     SequenceEndEvent,
     SequenceStartEvent,
+    StreamEndEvent,
 )
 from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 from ruamel.yaml.scanner import ScannerError
@@ -76,8 +77,15 @@ class _Composer(CParser):  # type: ignore[misc]
         """See descend_resolver."""
 
 
-def compose(raw_bytes: bytes, most: int = MAX_NODES) -> Any:
-    """The root node of the first YAML document in UTF-8 bytes, None when there is none; Go never looks at a second one.
+class Composed(NamedTuple):
+    """The root node of a document, None when there is none, and where text stands behind its end (an index of characters)."""
+
+    root: Any
+    rest: int | None = None
+
+
+def compose(raw_bytes: bytes, most: int = MAX_NODES) -> Composed:
+    """The first YAML document in UTF-8 bytes. Go never looks at what stands behind it.
 
     Raises YAMLError, TooDeepError, or TooLargeError for a text that may hold more than ``most`` nodes.
     """
@@ -89,7 +97,7 @@ def compose(raw_bytes: bytes, most: int = MAX_NODES) -> Any:
             raise TooDeepError(index)
     composer = _Composer(raw_bytes)
     try:
-        return composer.get_node() if composer.check_node() else None
+        return Composed(composer.get_node(), _rest(composer, raw_bytes)) if composer.check_node() else Composed(None)
     except ComposerError as error:
         if error.context is None or not error.context.startswith("found duplicate anchor"):
             raise
@@ -99,11 +107,30 @@ def compose(raw_bytes: bytes, most: int = MAX_NODES) -> Any:
         if helped == raw_bytes:
             raise
         # The whole of it again, as what lies behind the error has not been looked at.
-        root = compose(helped)
-    for node in nodes_below(root):
+        composed = compose(helped)
+    for node in nodes_below(composed.root):
         if type(node) is ScalarNode:
             node.value = node.value.replace(_COLON, ":").replace(_FILLER, "")
-    return root
+    return composed
+
+
+def _rest(parser: _Composer, raw_bytes: bytes) -> int | None:
+    """Where text stands behind the document that a parser has read to its end; None where nothing but comments does."""
+    try:
+        if type(parser.peek_event()) is StreamEndEvent:
+            return None
+    except MarkedYAMLError as error:
+        if error.problem == "did not find expected <document start>" and error.problem_mark is not None:
+            index: int = error.problem_mark.index
+            return index
+    except YAMLError:
+        pass
+    # Behind a line `...` stands a document of its own, or what is no YAML at all.
+    end = re.search(_END_LINE, raw_bytes.decode("utf-8", "replace"))
+    return end.end() if end else None
+
+
+_END_LINE = r"(?m)^\.\.\.(?=\s)(?:\s+|#.*)*"
 
 
 def nodes_below(root: Any) -> Iterator[Any]:
@@ -165,7 +192,7 @@ def too_deep_at(raw_bytes: bytes) -> int | None:
     return None
 
 
-def _compose_from_events(raw_bytes: bytes) -> Any:
+def _compose_from_events(raw_bytes: bytes) -> Composed:
     """As the composer does, but an anchor may be given again: an alias means the last one before it, as in Go."""
     parser = _Composer(raw_bytes)
     anchors: dict[str, Any] = {}
@@ -191,7 +218,7 @@ def _compose_from_events(raw_bytes: bytes) -> Any:
             root = node
         if kind is SequenceStartEvent or kind is MappingStartEvent:
             unfinished.append(node)
-    return root
+    return Composed(root, _rest(parser, raw_bytes))
 
 
 def _node(event: Any, anchors: dict[str, Any]) -> Any:

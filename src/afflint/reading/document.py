@@ -29,6 +29,7 @@ class Duplicate(NamedTuple):
 class Document:
     """One YAML document: ``data`` (None when it has a problem or is empty), ``problem``, ``duplicates``, and where it lies.
 
+    ``rest`` is where text stands behind its end, which the API server never looks at: an index of characters, None where there is none.
     ``index`` counts the documents of a file from 0, empty ones left out; ``line`` is the 0-based line of its first byte.
     """
 
@@ -46,6 +47,7 @@ class Document:
         "line",
         "problem",
         "raw_bytes",
+        "rest",
     )
 
     def __init__(self, raw_bytes: bytes, index: int, line: int) -> None:
@@ -55,6 +57,7 @@ class Document:
         self.data: Any = None
         self.problem: Problem | None = None
         self.duplicates: tuple[Duplicate, ...] = ()
+        self.rest: int | None = None
         self._column = 0
         self._root: Any = None
         self._merged: dict[int, Pairs] = {}
@@ -231,7 +234,7 @@ class Document:
         line = bisect_right(breaks, index) - 1
         return self.line + line + 1, index - breaks[line] + 1 + (self._column if line == 0 else 0)
 
-    def _character(self, index: int) -> Span:
+    def character(self, index: int) -> Span:
         """The span of one character; an empty one at the end of a line or of the text."""
         line, column = self.position(index)
         return Span(line, column, line, column + (self.text()[index : index + 1] not in ("", "\n", "\r")))

@@ -29,7 +29,7 @@ def read(raw_bytes: bytes, index: int, line: int) -> Document:
             return long
     document = Document(raw_bytes, index, line)
     try:
-        document._root = compose(raw_bytes)
+        document._root, document.rest = compose(raw_bytes)
         if document._root is not None:
             convert(document)
         return document
@@ -43,14 +43,14 @@ def read(raw_bytes: bytes, index: int, line: int) -> Document:
         document.problem = _bound_problem(document, TooDeepError(too_deep_at(raw_bytes)))
     except MemoryError:
         document.problem = Problem("reading it takes more memory than there is", document._start())
-    document.data = document._root = None
+    document.data = document._root = document.rest = None
     return document
 
 
 def _bound_problem(document: Document, error: TooDeepError | TooLargeError) -> Problem:
     if isinstance(error, TooLargeError) or error.index is None:
         return Problem(str(error), document._start())
-    return Problem(str(error), document._character(error.index))
+    return Problem(str(error), document.character(error.index))
 
 
 _TEXT_AFTER = "text after the document separator `---`; only a comment may follow it"
@@ -165,7 +165,7 @@ def _syntax_problem(document: Document, error: Exception) -> Problem:
         message = "an unquoted value with a `?` inside `[ ]` or `{ }`; put it in quotes"
     elif text[index : index + 1] == "\t":
         message = "a tab, which YAML does not allow as indentation; use spaces"
-    return Problem(message, document._character(index))
+    return Problem(message, document.character(index))
 
 
 def _count_lines(data: bytes, start: int, end: int) -> int:

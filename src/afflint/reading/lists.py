@@ -106,7 +106,7 @@ def _item_document(document: Document, item: Item) -> Document:
 
 def _compose_item(part: Document) -> None:
     """Set the root of an item's document to a list of that item, as it already is in block style."""
-    root = compose(part.raw_bytes)
+    root = compose(part.raw_bytes).root
     if type(root) is MappingNode:
         root = SequenceNode(COLLECTION, [root], root.start_mark, root.end_mark, flow_style=True)
     part._root = root
@@ -243,7 +243,9 @@ def _frame(raw_bytes: bytes, start: int, end: int, index: int, line: int) -> Doc
     """The document without what lies between two places, except for its line breaks."""
     breaks = raw_bytes.count(b"\n", start, end)
     frame = Document(raw_bytes[:start] + b"\n" * breaks + raw_bytes[end:], index, line)
-    frame._root = compose(frame.raw_bytes, MAX_NODES + breaks)
+    frame._root, rest = compose(frame.raw_bytes, MAX_NODES + breaks)
+    if rest is not None:
+        raise ValueError("text behind the end of the document")
     convert(frame)
     return frame
 

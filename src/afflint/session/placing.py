@@ -14,7 +14,7 @@ from afflint.reading.sources import Source, each_once
 from afflint.rules import bound
 from afflint.session.run import Files, mapped
 
-UNREADABLE = "unreadable-manifest"
+UNREADABLE = ("unreadable-manifest", "text-after-document")
 NO_NODES = "no nodes: name a dump of the nodes with --nodes FILE (`kubectl get nodes -o yaml`), or put it beside the manifests"
 
 
@@ -43,7 +43,7 @@ def read_stage(
     running_files = each_once(pod_files)
     files = Files([source for identity, source in each_once(sources).items() if identity not in running_files], (), node_files)
     nodes = nodes_of(files.of(files.nodes), resources=resources)
-    settings = settings._replace(rules=bound((UNREADABLE,)), with_nodes=True, resources=resources)
+    settings = settings._replace(rules=bound(UNREADABLE), with_nodes=True, resources=resources)
     read = files.of(files.given)
     results = dict(zip(read, mapped(read.values(), settings), strict=True))
     if not node_files:
