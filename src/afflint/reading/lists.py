@@ -253,7 +253,7 @@ def _frame(raw_bytes: bytes, start: int, end: int, index: int, line: int) -> Doc
 _JSON_ITEMS = re.compile(
     r'\s*\{(?:\s*"(?:apiVersion|kind|metadata)"\s*:\s*(?:"[^"\\]*"|\{[^{}]*\})\s*,)*\s*"items"\s*:\s*\[\s*(?=\{)',
 )
-_BLANK = re.compile(r"\s*")
+_AFTER_ITEM = re.compile(r"\s*(?:,\s*|(\]))")
 
 
 def _read_json(raw_bytes: bytes, index: int, line: int) -> Document | None:
@@ -269,31 +269,20 @@ def _read_json(raw_bytes: bytes, index: int, line: int) -> Document | None:
     decoder = JSONDecoder(object_pairs_hook=_object, parse_float=_number, parse_int=_number, parse_constant=_refused)
     data: list[Any] = []
     items: list[Item] = []
-    keeper = _Keeper(raw_bytes)
-    position, at, column, offset, measured = header.end(), 0, 0, 0, 0
-    while True:
-        value, stop = decoder.raw_decode(text, position)
-        if text.count("{", position, stop) + text.count("[", position, stop) > MAX_DEPTH and _depth(value) > MAX_DEPTH - 2:
+    keeper, cursor = _Keeper(raw_bytes), _Cursor(text)
+    begin, closed = header.end(), False
+    while not closed:
+        value, end = decoder.raw_decode(text, begin)
+        if text.count("{", begin, end) + text.count("[", begin, end) > MAX_DEPTH and _depth(value) > MAX_DEPTH - 2:
             return None
-        breaks = text.count("\n", measured, position)
-        column = position - text.rfind("\n", measured, position) - 1 if breaks else column + position - measured
-        at += breaks
-        start = offset + _size(text, measured, position)
-        offset = start + _size(text, position, stop)
-        # An item's own text moves the place on, too.
-        items.append((start, offset, at, column))
-        breaks = text.count("\n", position, stop)
-        column = stop - text.rfind("\n", position, stop) - 1 if breaks else column + stop - position
-        at += breaks
-        measured = stop
+        start, row, column = cursor.move(begin)
+        items.append((start, cursor.move(end)[0], row, column))
         data.append(keeper.keep(value))
-        position = _blank(text, stop)
-        if text[position : position + 1] == "]":
-            break
-        if text[position : position + 1] != ",":
+        following = _AFTER_ITEM.match(text, end)
+        if following is None:
             return None
-        position = _blank(text, position + 1)
-    frame = _frame(raw_bytes, _size(text, 0, header.end()), offset, index, line)
+        begin, closed = following.end(), following[1] is not None
+    frame = _frame(raw_bytes, items[0][0], items[-1][1], index, line)
     if type(frame.data) is not dict or frame.data.get("items") != []:
         return None
     frame.data["items"] = data
@@ -302,14 +291,23 @@ def _read_json(raw_bytes: bytes, index: int, line: int) -> Document | None:
     return document
 
 
-def _blank(text: str, position: int) -> int:
-    match = _BLANK.match(text, position)
-    return match.end() if match else position
+class _Cursor:
+    """A place in a text that only ever moves on: all of the text is counted once."""
 
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self._offset = self._line = self._column = 0
 
-def _size(text: str, start: int, end: int) -> int:
-    """The bytes of a stretch of text."""
-    return end - start if text.isascii() else len(text[start:end].encode())
+    def move(self, to: int) -> tuple[int, int, int]:
+        """Move on to a character; its offset in bytes, its line and its column, from 0."""
+        text, at = self._text, self._at
+        breaks = text.count("\n", at, to)
+        self._column = to - text.rfind("\n", at, to) - 1 if breaks else self._column + to - at
+        self._line += breaks
+        self._offset += to - at if text.isascii() else len(text[at:to].encode())
+        self._at = to
+        return self._offset, self._line, self._column
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
