@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from afflint.kube.selectors import Malformed, Selector, matches
+from afflint.kube.selectors import Selector, matches
 from afflint.placement.node_classes import NodeClass
 from afflint.scheduler.matching import LabelIndex
-from afflint.scheduler.pods import Pod, Term
+from afflint.scheduler.pods import Pod, Term, readable
 
 Selects = Callable[[Term, Pod], bool]
 """Whether a term of an incoming pod selects another pod."""
@@ -45,7 +45,7 @@ def _gains(pod: Pod, unbounded: Iterable[NodeClass]) -> bool:
 
 def _depends(selects: Selects, pod: Pod, others: Sequence[Pod], index: LabelIndex) -> bool:
     """Whether a pod must be where one of some others is, or is spread by them."""
-    for term in () if isinstance(pod.affinity, Malformed) else pod.affinity:
+    for term in readable(pod.affinity):
         if any(selects(term, others[number]) for number in index.candidates(term.selector)):
             return True
     for constraint in pod.hard_spread:

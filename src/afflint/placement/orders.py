@@ -10,9 +10,9 @@ from afflint.controllers.pod_maker import PodMaker
 from afflint.controllers.replicas import MOST_REPLICAS, pod_name
 from afflint.kube.selectors import Parsed
 from afflint.placement.arrangement import Arrangement
-from afflint.placement.survey import Survey, required
+from afflint.placement.survey import Survey
 from afflint.scheduler.cluster import Cluster
-from afflint.scheduler.pods import Pod, Term
+from afflint.scheduler.pods import Pod, Term, readable
 
 Answer = Literal["placed", "impossible", "not decided"]
 
@@ -93,9 +93,9 @@ def coupled(survey: Survey) -> list[list[int]]:
 
 def _selections(survey: Survey, pod: Pod) -> Iterator[tuple[object, Callable[[], list[int]]]]:
     """What the constraints of a pod look at: by constraint how to find the variants."""
-    for term in {*required(pod.affinity), *required(pod.anti_affinity)}:
+    for term in {*readable(pod.affinity), *readable(pod.anti_affinity)}:
         yield term, partial(survey.members_of, term)
-    for term in required(pod.anti_affinity):
+    for term in readable(pod.anti_affinity):
         yield ("against", term), partial(_kept_away, survey, term)
     for constraint in pod.hard_spread:
         yield (pod.namespace, constraint.selector), partial(_counted, survey, pod.namespace, constraint.selector)
@@ -167,9 +167,9 @@ class _Search:
         """For each node what sets it apart. Two of the same class that hold no pods are alike: swapping them changes nothing."""
         survey, table = self.survey, self.survey.table
         keys = sorted(
-            {term.key for pod in pods for term in (*required(pod.affinity), *required(pod.anti_affinity))}
+            {term.key for pod in pods for term in (*readable(pod.affinity), *readable(pod.anti_affinity))}
             | {constraint.key for pod in pods for constraint in pod.hard_spread}
-            | {term.key for each in survey.standing for term in required(each.pod.anti_affinity)}
+            | {term.key for each in survey.standing for term in readable(each.pod.anti_affinity)}
         )
         columns = []
         for key in keys:

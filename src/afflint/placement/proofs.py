@@ -20,7 +20,7 @@ from afflint.kube.selectors import Requirement, Selector
 from afflint.placement.arrangement import Arrangement, Placed
 from afflint.placement.failures import Failure, Losses
 from afflint.placement.rejections import Rejections, kind_of_domain, summary
-from afflint.placement.survey import Limit, Survey, Variant, required
+from afflint.placement.survey import Limit, Survey, Variant
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.host_ports import HostPort
@@ -28,7 +28,7 @@ from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY
 from afflint.scheduler.node_fit import NODE_AFFINITY, NODE_UNSCHEDULABLE, TAINT_TOLERATION
 from afflint.scheduler.node_ports import NODE_PORTS
 from afflint.scheduler.nodes import ITSELF
-from afflint.scheduler.pods import Pod, SpreadConstraint, Term
+from afflint.scheduler.pods import Pod, SpreadConstraint, Term, readable
 from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
 
 
@@ -151,7 +151,7 @@ def unschedulable(survey: Survey) -> Iterator[Unschedulable]:
         reasons = survey.cluster.evaluate(pod).reason
         excluded = summary(Rejections(survey.cluster, pod, standing=survey.standing).phrases(reasons).values())
         # With the right company the pods could go somewhere; that nobody is such company is known of these manifests alone.
-        complete = bool(required(pod.affinity)) and bool(survey.static(pod))
+        complete = bool(readable(pod.affinity)) and bool(survey.static(pod))
         path = (*maker.pod_path, *_culprit(maker, pod, reasons.values()))
         yield Unschedulable(maker, len(survey.cluster.nodes), excluded, reasons, path, complete)
 
@@ -363,7 +363,7 @@ def migration_target(pod: Pod) -> Pod:
     selector = Selector((Requirement(CREATED_BY, "In", (pod.labels.get(CREATED_BY, ""),)),))
     apart = Term(HOSTNAME, selector, frozenset((pod.namespace,)), None)
     name = f"{pod.name}-target"
-    return pod._replace(name=name, anti_affinity=(*required(pod.anti_affinity), apart))
+    return pod._replace(name=name, anti_affinity=(*readable(pod.anti_affinity), apart))
 
 
 def _never_migrates(survey: Survey, index: int) -> bool:

@@ -17,7 +17,7 @@ from afflint.scheduler.node_fit import NODE_NAME as NODE_NAME_PLUGIN
 from afflint.scheduler.node_ports import NODE_PORTS
 from afflint.scheduler.node_resources import NODE_RESOURCES_FIT, Shortage
 from afflint.scheduler.nodes import ITSELF, Node
-from afflint.scheduler.pods import Pod, SpreadConstraint, Term
+from afflint.scheduler.pods import Pod, SpreadConstraint, Term, readable
 from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
 
 _MOST_VALUES = 3
@@ -298,8 +298,7 @@ class Rejections:
 
     def _kept_away(self) -> list[Culprits]:
         """Who keeps the pod away: by its own anti-affinity first, then by that of others."""
-        own = self._pod.anti_affinity
-        found = [self._by_own_term(term) for term in (() if isinstance(own, Malformed) else own)]
+        found = [self._by_own_term(term) for term in readable(self._pod.anti_affinity)]
         theirs = frozenset(self._cluster.forbidding(self._pod))
         return found + [self._by_their_terms(key, theirs) for key in self._in_order({term.key for term in theirs}, theirs)]
 
@@ -313,8 +312,7 @@ class Rejections:
 
     def _by_their_terms(self, key: str, theirs: frozenset[Term]) -> Culprits:
         def selects(standing: Standing) -> bool:
-            terms = standing.pod.anti_affinity
-            return not isinstance(terms, Malformed) and any(term.key == key and term in theirs for term in terms)
+            return any(term.key == key and term in theirs for term in readable(standing.pod.anti_affinity))
 
         return Culprits(key, self._standing.known((key, theirs)), selects, ", which keeps it away")
 
@@ -324,9 +322,8 @@ class Rejections:
             return list(keys)
         found: dict[str, None] = {}
         for standing in self._standing:
-            terms = standing.pod.anti_affinity
-            if (standing.pod.namespace, standing.pod.name) not in self._absent and not isinstance(terms, Malformed):
-                found.update(dict.fromkeys(term.key for term in terms if term in theirs))
+            if (standing.pod.namespace, standing.pod.name) not in self._absent:
+                found.update(dict.fromkeys(term.key for term in readable(standing.pod.anti_affinity) if term in theirs))
                 if len(found) == len(keys):
                     break
         return list(found)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from afflint.controllers import replicas
 from afflint.controllers.pod_maker import PodMaker
 from afflint.findings import Path
-from afflint.kube.selectors import EVERYTHING, Malformed, Parsed, Selector, matches
+from afflint.kube.selectors import EVERYTHING, Parsed, Selector, matches
 from afflint.placement.elastic import elastic
 from afflint.placement.node_classes import NodeClass
 from afflint.placement.rejections import Standing, standing_pods
@@ -18,7 +18,8 @@ from afflint.scheduler.host_ports import HostPort, clash
 from afflint.scheduler.matching import LabelIndex
 from afflint.scheduler.node_fit import NodeFit
 from afflint.scheduler.nodes import ITSELF
-from afflint.scheduler.pods import Pod, SpreadConstraint, Term
+from afflint.scheduler.pods import Pod, SpreadConstraint, Term, readable
+from afflint.scheduler.topology_spread import unparsable
 
 UNLIMITED = 2**62
 Nodes = frozenset[int]
@@ -107,7 +108,7 @@ class Survey:
     def _mentioned_labels(self) -> frozenset[str]:
         """The label keys that any selector asks about."""
         pods = [each.pod for each in self.standing] + [compiled.template for compiled in self.compiled if compiled.template is not None]
-        selectors = [term.selector for pod in pods for term in (*required(pod.affinity), *required(pod.anti_affinity))]
+        selectors = [term.selector for pod in pods for term in (*readable(pod.affinity), *readable(pod.anti_affinity))]
         parsed = [constraint.selector for pod in pods for constraint in pod.hard_spread]
         return frozenset(
             requirement.key for selector in (*selectors, *parsed) if isinstance(selector, Selector) for requirement in selector.requirements
@@ -155,10 +156,10 @@ class Survey:
 
     def barred_keys(self, coming: Pod, running: Pod) -> frozenset[str]:
         """The topology keys over which a pod cannot join the domain of one that runs, through the anti-affinity of either or a port."""
-        own = [term.key for term in required(coming.anti_affinity) if self.selects(term, running)]
+        own = [term.key for term in readable(coming.anti_affinity) if self.selects(term, running)]
         theirs = [
             term.key
-            for term in required(running.anti_affinity)
+            for term in readable(running.anti_affinity)
             if matches(term.selector, coming.labels) and self.directory.covers(term, coming.namespace)
         ]
         ports = [ITSELF] if clash(coming.ports, running.ports) else []
@@ -172,9 +173,9 @@ class Survey:
 
     def static(self, pod: Pod) -> Nodes:
         """The nodes that nothing rules out for good: neither the node itself, nor a pod that runs already."""
-        if pod.malformed_terms or any(isinstance(constraint.selector, Malformed) for constraint in pod.hard_spread):
+        if pod.malformed_terms or unparsable(pod.hard_spread):
             return frozenset()
-        keys = frozenset([constraint.key for constraint in pod.hard_spread] + [term.key for term in required(pod.affinity)])
+        keys = frozenset([constraint.key for constraint in pod.hard_spread] + [term.key for term in readable(pod.affinity)])
         nodes = self._unbarred.get((pod.rules, keys))
         if nodes is None:
             columns = [self.table.column(key) for key in keys]
@@ -196,7 +197,7 @@ class Survey:
         gatherings: dict[tuple[Term, ...], _Gathering] = {}
         attended: dict[int, list[_Gathering]] = {}
         for number, variant in enumerate(self.variants):
-            terms = required(variant.pod.affinity)
+            terms = readable(variant.pod.affinity)
             reach.append(frozenset() if terms else static[number])
             if terms:
                 gathering = gatherings.get(terms)
@@ -303,7 +304,7 @@ class Survey:
 
     def _apart(self, members: Sequence[Variant], key: str) -> Path:
         """Where the anti-affinity stands by which some of these pods keep away from others of them over a key."""
-        terms = (term for member in members for term in required(member.pod.anti_affinity) if term.key == key)
+        terms = (term for member in members for term in readable(member.pod.anti_affinity) if term.key == key)
         return next((term.path for term in terms if any(self.selects(term, other.pod) for other in members)), ())
 
     def _telling(self, keys: tuple[str, ...], nodes: Nodes, most: int) -> tuple[str, ...]:
@@ -394,11 +395,6 @@ class Survey:
                 for value in self._split(constraint.key, self.reach[number]):
                     found[value] = found.get(value, 0) + other.number
         return found
-
-
-def required(terms: tuple[Term, ...] | Malformed) -> tuple[Term, ...]:
-    """The terms, none when they cannot be parsed."""
-    return () if isinstance(terms, Malformed) else terms
 
 
 def _without_terminating(cluster: Cluster, standing: Iterable[Standing]) -> Cluster:

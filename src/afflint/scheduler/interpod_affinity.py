@@ -8,7 +8,7 @@ from afflint.kube.selectors import Malformed, matches
 from afflint.scheduler.namespaces import Directory
 from afflint.scheduler.nodes import NodeTable
 from afflint.scheduler.occupancy import Occupancy, Tally
-from afflint.scheduler.pods import Pod, Term
+from afflint.scheduler.pods import Pod, Term, readable
 
 INTER_POD_AFFINITY = "InterPodAffinity"
 
@@ -18,19 +18,18 @@ Pull = dict[str, dict[str | None, int]]
 
 def looked_at(pod: Pod, occupancy: Occupancy, *, scoring: bool) -> Iterator[tuple[str, Tally]]:
     """The topology keys that the pod's terms, and those of running pods that select it, read, each with the pods that they count."""
-    affinity, anti_affinity = pod.affinity, pod.anti_affinity
-    if affinity and not isinstance(affinity, Malformed):
+    affinity = readable(pod.affinity)
+    if affinity:
         companions = occupancy.matching_terms(*affinity)
         for term in affinity:
             yield term.key, companions
-    if not isinstance(anti_affinity, Malformed):
-        for term in anti_affinity:
-            yield term.key, occupancy.matching_terms(term)
+    for term in readable(pod.anti_affinity):
+        yield term.key, occupancy.matching_terms(term)
     for term, tally in occupancy.forbidding(pod.subject):
         yield term.key, tally
     if scoring:
         for terms in (pod.preferred_affinity, pod.preferred_anti_affinity):
-            for weighted in () if isinstance(terms, Malformed) else terms:
+            for weighted in readable(terms):
                 yield weighted.term.key, occupancy.matching_terms(weighted.term)
         for weighted, tally in occupancy.drawing(pod.subject):
             yield weighted.term.key, tally
@@ -53,7 +52,7 @@ def barred(pod: Pod, table: NodeTable, occupancy: Occupancy) -> dict[str, set[st
     if not pod.anti_affinity and not occupancy.forbids:
         return {}
     found: dict[str, set[str | None]] = {}
-    for term in () if isinstance(pod.anti_affinity, Malformed) else pod.anti_affinity:
+    for term in readable(pod.anti_affinity):
         found.setdefault(term.key, set()).update(_values(table, term.key, occupancy.matching_terms(term)))
     for term, tally in occupancy.forbidding(pod.subject):
         found.setdefault(term.key, set()).update(_values(table, term.key, tally))
@@ -90,9 +89,8 @@ def scores(feasible: list[int], pod: Pod, table: NodeTable, occupancy: Occupancy
     """The score of each feasible node, stretched to 0..100; None when no term of anybody applies: the plugin is then skipped."""
     pull: Pull = {}
     for terms in (pod.preferred_affinity, pod.preferred_anti_affinity):
-        if not isinstance(terms, Malformed):
-            for weight, term in terms:
-                _pull(pull, table, term.key, weight, occupancy.matching_terms(term))
+        for weight, term in readable(terms):
+            _pull(pull, table, term.key, weight, occupancy.matching_terms(term))
     for (weight, term), tally in occupancy.drawing(pod.subject):
         _pull(pull, table, term.key, weight, tally)
     if not pull:

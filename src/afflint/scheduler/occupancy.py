@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from afflint.kube.selectors import EVERYTHING, Malformed, Parsed, Selector, matches
+from afflint.kube.selectors import EVERYTHING, Parsed, Selector, matches
 from afflint.scheduler.decoding import refuse
 from afflint.scheduler.host_ports import ANY_ADDRESS, HostPort
 from afflint.scheduler.matching import Counted, MatchTable, anchors, counts
 from afflint.scheduler.namespaces import Directory
-from afflint.scheduler.pods import Pod, Subject, Term, WeightedTerm
+from afflint.scheduler.pods import Pod, Subject, Term, WeightedTerm, readable
 
 Tally = dict[int, int]
 """How many pods on each node, or how much they take of it; nodes without any are left out."""
@@ -105,7 +105,7 @@ class Occupancy:
             pod,
             node,
             tables.counted.subject(pod.subject),
-            tuple([tables.forbidding.selector(term) for term in _parsed(pod.anti_affinity)]),
+            tuple([tables.forbidding.selector(term) for term in readable(pod.anti_affinity)]),
             tuple([tables.drawing.selector(term) for term in _drawing_terms(pod)]),
         )
         self.bound[identity] = entry
@@ -190,17 +190,11 @@ class Occupancy:
                 yield table.selectors[number], self._drawing[number]
 
 
-def _parsed(terms: tuple[Term, ...] | Malformed) -> tuple[Term, ...]:
-    """The terms of a running pod: a list that cannot be parsed is ignored as a whole."""
-    return () if isinstance(terms, Malformed) else terms
-
-
 def _drawing_terms(pod: Pod) -> Iterator[WeightedTerm]:
-    for term in _parsed(pod.affinity):
+    for term in readable(pod.affinity):
         yield WeightedTerm(HARD_POD_AFFINITY_WEIGHT, term)
     for terms in (pod.preferred_affinity, pod.preferred_anti_affinity):
-        if not isinstance(terms, Malformed):
-            yield from terms
+        yield from readable(terms)
 
 
 def _add(tally: Tally, node: int, step: int) -> None:

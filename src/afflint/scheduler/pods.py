@@ -122,6 +122,11 @@ class Pod(NamedTuple):
         return any(isinstance(listed, Malformed) for listed in lists)
 
 
+def readable(terms: tuple[T, ...] | Malformed) -> tuple[T, ...]:
+    """The terms of a list; none of one that cannot be parsed, which is ignored as a whole."""
+    return () if isinstance(terms, Malformed) else terms
+
+
 def but_for_the_name(pod: Pod) -> tuple[object, ...]:
     """Everything about a pod that filters and scores read: pods that agree in it go to the same nodes."""
     return (pod.subject, pod.controller, pod.rules, pod.preferences, pod.has_spread, *pod[9:])
