@@ -253,18 +253,20 @@ def test_a_device_behind_a_link_is_left_alone(tree: Tree) -> None:
 
 def test_folders_nested_beyond_the_longest_path_do_not_end_the_run(tree: Tree, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     tree("z.yaml")
-    for _ in range(1200):
-        os.mkdir("dir")
-        os.chdir("dir")
-    monkeypatch.chdir(tmp_path)
-    found = names()
-    assert "z.yaml" in found
-    # The folder that cannot be opened stands in the list: reading it says why.
-    with pytest.raises(OSError):
-        read_bytes(Source("", found[-1]))
-    assert names("**/z.yaml") == ["z.yaml"]
-    # pytest's own cleaning up gives up on a tree like this, and then on every later run.
-    subprocess.run(["rm", "-rf", str(tmp_path / "dir")], check=True)
+    try:
+        for _ in range(1200):
+            os.mkdir("dir")
+            os.chdir("dir")
+        monkeypatch.chdir(tmp_path)
+        found = names()
+        assert "z.yaml" in found
+        # The folder that cannot be opened stands in the list: reading it says why.
+        with pytest.raises(OSError):
+            read_bytes(Source("", found[-1]))
+        assert names("**/z.yaml") == ["z.yaml"]
+    finally:
+        # pytest's own cleaning up gives up on a tree like this, and then on every later run.
+        subprocess.run(["rm", "-rf", str(tmp_path / "dir")], check=True)
 
 
 def test_names_in_no_encoding_survive(tree: Tree) -> None:
