@@ -61,6 +61,18 @@ def of_sequence(case: Case) -> set[object]:
     return {*features, *((tag, *ends) for tag in case["tags"]), *((tag, each) for tag in case["tags"] for each in features)}
 
 
+def of_selectors(case: Case) -> set[object]:
+    """What the machine and its cluster say, what the pod asks for, and whether there is one."""
+    given = fields({name: case.get(name) for name in ("cluster_config", "instancetype", "preference")} | {"vmi": case["vmi"]["spec"]})
+    asked = {re.sub(r"/.*", "", key) if ".node." in key else key for key in case["node_selector"]}
+    return {*given, *asked, *fields(case["affinity"] or {}), case["kind"], "error" in case}
+
+
+def of_migratable(case: Case) -> set[object]:
+    """Why it does not migrate, and what follows when its node is drained."""
+    return {case["reason"], (case["eviction_strategy"], case["evict_allowed"]), *fields(case["vmi"]["spec"])}
+
+
 def fields(data: object, path: str = "") -> set[str]:
     """The paths of the placement fields in a pod spec."""
     if isinstance(data, list):
@@ -77,6 +89,8 @@ CHOSEN: dict[str, tuple[int, Callable[[Case], set[object]]]] = {
     "sequence_cases.jsonl.gz": (40, of_sequence),
     # Each a class of its own, and few.
     "edge_cases.jsonl.gz": (80, lambda _: set()),
+    "kubevirt_selector_cases.jsonl.gz": (50, of_selectors),
+    "kubevirt_migratable_cases.jsonl.gz": (20, of_migratable),
 }
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 
-from choose import CHOSEN, chosen, of_scheduling, of_sequence, of_validation
+from choose import CHOSEN, chosen, of_scheduling, of_selectors, of_sequence, of_validation
 
 from shared_material import SAMPLE, recorded
 
 VALIDATION, SCHEDULING, SEQUENCES = (recorded(SAMPLE / f"{name}_cases.jsonl.gz") for name in ("validation", "scheduling", "sequence"))
+
+
+MACHINES, MIGRATABLE = (recorded(SAMPLE / f"kubevirt_{name}_cases.jsonl.gz") for name in ("selector", "migratable"))
 
 
 def test_it_is_as_large_as_it_says() -> None:
@@ -41,8 +44,16 @@ def test_clusters_in_which_each_plugin_refuses_and_scores() -> None:
     assert {tag for case in SEQUENCES for tag in case["tags"]} == {"random_sequence", "scale_out", "drain", "kubevirt"}
 
 
+def test_machines_that_ask_for_each_label_and_fail_to_migrate_for_each_recorded_reason() -> None:
+    prefixes = {key.split("/")[0] for case in MACHINES for key in case["node_selector"] if ".node." in key}
+    assert len(prefixes) >= 7
+    assert {case["kind"] for case in MACHINES} == {"launch", "migration"}
+    assert any("error" in case for case in MACHINES)
+    assert len({case["reason"] for case in MIGRATABLE}) >= 5
+
+
 def test_the_choice_is_the_same_whatever_the_order() -> None:
-    for cases, shows in ((VALIDATION, of_validation), (SCHEDULING, of_scheduling), (SEQUENCES, of_sequence)):
+    for cases, shows in ((VALIDATION, of_validation), (SCHEDULING, of_scheduling), (SEQUENCES, of_sequence), (MACHINES, of_selectors)):
         few = chosen(cases, 20, shows)
         assert few == chosen(reversed(cases), 20, shows)
         assert len(set().union(*map(shows, few))) > len(set().union(*map(shows, cases[:20])))

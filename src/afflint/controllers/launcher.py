@@ -66,7 +66,8 @@ def _memory(memory: Mapping[str, Any], asked: int, *, given: bool) -> dict[str, 
     if not size:
         return {MEMORY: _written(asked)}
     backed = min(asked, guest) if guest else asked
-    return {f"{HUGE_PAGES}{size}": _written(backed), MEMORY: _written(asked - backed)}
+    written = str(memory["guest"]) if backed == guest else _written(backed)
+    return {f"{HUGE_PAGES}{size}": written, MEMORY: _written(asked - backed)}
 
 
 def _devices(devices: Mapping[str, Any]) -> dict[str, str]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from afflint.controllers.launcher_pod import launcher_pod
+from afflint.controllers.migratability import live_migratable
 from afflint.scheduler.cluster import Cluster, Run, Settled, Verdict
 from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.pods import Pod, read_pod
 
-__all__ = ["Cluster", "InventoryError", "Pod", "Run", "Settled", "Verdict", "read_pod"]
+__all__ = ["Cluster", "InventoryError", "Pod", "Run", "Settled", "Verdict", "launcher_pod", "live_migratable", "read_pod"]

@@ -1,0 +1,123 @@
+"""What the KubeVirt resource of a cluster says, with the defaults of what it leaves out (pkg/virt-config/virt-config.go)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+AMD64, ARM64, S390X = "amd64", "arm64", "s390x"
+HOST_MODEL, HOST_PASSTHROUGH = "host-model", "host-passthrough"
+
+# Alpha, so off unless the resource names them: pkg/virt-config/featuregate.
+CROSS_ARCHITECTURE, HYPERV_STRICT_CHECK, VGPU_LIVE_MIGRATION = (
+    "CrossArchitectureVirtualization", "HypervStrictCheck", "VGPULiveMigration",
+)  # fmt: skip
+
+_MACHINE_TYPES = {AMD64: "q35", ARM64: "virt", S390X: "s390-ccw-virtio"}
+
+
+class KubeVirtCluster:
+    """A KubeVirt resource, as parsed; ``{}`` where there is none. What is malformed in it counts as left out."""
+
+    def __init__(self, data: object) -> None:
+        self._data = data
+        self._configuration = submap(data, "spec", "configuration")
+        self._developer = submap(self._configuration, "developerConfiguration")
+
+    def has_gate(self, name: str) -> bool:
+        """Whether an alpha feature gate is on."""
+        gates, disabled = (self._developer.get(field) for field in ("featureGates", "disabledFeatureGates"))
+        return type(gates) is list and name in gates and not (type(disabled) is list and name in disabled)
+
+    @property
+    def node_selectors(self) -> dict[str, str]:
+        """What every launcher pod asks of its node."""
+        return {key: value for key, value in submap(self._developer, "nodeSelectors").items() if type(value) is str}
+
+    @property
+    def default_architecture(self) -> str:
+        """That of the nodes on which KubeVirt's own pods run, as the operator writes it down."""
+        return text(submap(self._data, "status"), "defaultArchitecture") or AMD64
+
+    @property
+    def emulates(self) -> bool:
+        """Whether machines run without the virtualisation of the hardware."""
+        return self._developer.get("useEmulation") is True
+
+    def cpu_model(self, architecture: str) -> str:
+        """The model of machines that name none: on arm64 there is but one."""
+        return HOST_PASSTHROUGH if architecture == ARM64 else text(self._configuration, "cpuModel") or HOST_MODEL
+
+    def machine_type(self, architecture: str) -> str:
+        """The machine type of machines that name none."""
+        own = submap(self._configuration, "architectureConfiguration", architecture)
+        given = text(self._configuration, "machineType") or text(own, "machineType")
+        return given or _MACHINE_TYPES.get(architecture, _MACHINE_TYPES[AMD64])
+
+    @property
+    def runtime_class(self) -> str:
+        """The runtime class of launcher pods; mostly empty."""
+        return text(self._configuration, "defaultRuntimeClass")
+
+    @property
+    def minimum_tsc_frequency(self) -> int | None:
+        """What machines that need a stable clock ask for, in place of the lowest frequency of the nodes."""
+        given = self._developer.get("minimumClusterTSCFrequency")
+        return given if type(given) is int else None
+
+    @property
+    def default_interface(self) -> str:
+        """The binding of the interface of machines that list none."""
+        return text(submap(self._configuration, "network"), "defaultNetworkInterface") or "bridge"
+
+    def migrates_binding(self, name: str) -> bool:
+        """Whether a network binding plugin is registered that says how it migrates."""
+        return type(submap(self._configuration, "network", "binding", name).get("migration")) is dict
+
+    @property
+    def permitted_devices(self) -> dict[str, frozenset[str]] | None:
+        """The resource names of devices that machines may use, by the field that lists them; None when nothing restricts them."""
+        permitted = self._configuration.get("permittedHostDevices")
+        if type(permitted) is not dict:
+            return None
+        return {
+            field: frozenset(text(each, "resourceName") for each in submaps(permitted, field))
+            for field in ("pciHostDevices", "mediatedDevices", "usb")
+        }
+
+
+SCHEDULABLE = "kubevirt.io/schedulable"
+_TSC_FREQUENCY = "cpu-timer.node.kubevirt.io/tsc-frequency"
+
+
+def tsc_frequencies(nodes: Iterable[Mapping[str, str]]) -> list[int]:
+    """The frequencies of the nodes with these labels that may run machines."""
+    written = [labels.get(_TSC_FREQUENCY, "") for labels in nodes if labels.get(SCHEDULABLE) == "true"]
+    return [int(each) for each in written if each.isascii() and each.isdecimal() and len(each) < 20]
+
+
+# --- reading what may be of any shape ----------------------------------------------------------------------------------
+
+
+def submap(data: object, *steps: str) -> dict[str, Any]:
+    """The map below some fields; empty where there is none."""
+    for step in steps:
+        data = data.get(step) if isinstance(data, Mapping) else None
+    return data if type(data) is dict else {}
+
+
+def submaps(data: Mapping[str, Any], field: str) -> list[dict[str, Any]]:
+    """The items of a list that are maps."""
+    found = data.get(field)
+    return [each for each in found if type(each) is dict] if type(found) is list else []
+
+
+def text(data: Mapping[str, Any], field: str) -> str:
+    """A text; empty where there is none."""
+    found = data.get(field)
+    return found if type(found) is str else ""
+
+
+def enabled(feature: object) -> bool:
+    """Whether a feature is on: one that is there and does not say is."""
+    return type(feature) is dict and feature.get("enabled") is not False

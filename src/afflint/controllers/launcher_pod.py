@@ -1,0 +1,329 @@
+"""The virt-launcher pod that virt-controller makes of a virtual machine instance, as far as it decides where the pod goes.
+
+After KubeVirt's pkg/virt-controller/services (nodeselectorrenderer.go, template.go, renderresources.go), watch/topology and, for the
+target of a live migration, watch/migration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from afflint.controllers.kubevirt_cluster import (
+    AMD64,
+    ARM64,
+    CROSS_ARCHITECTURE,
+    HOST_MODEL,
+    HOST_PASSTHROUGH,
+    HYPERV_STRICT_CHECK,
+    S390X,
+    SCHEDULABLE,
+    KubeVirtCluster,
+    enabled,
+    submap,
+    submaps,
+    text,
+    tsc_frequencies,
+)  # fmt: skip
+from afflint.controllers.labels import filled
+from afflint.controllers.launcher import compute_resources
+from afflint.controllers.virtual_machine import claim_of, defaulted, expanded
+from afflint.kube.added_labels import CREATED_BY, VIRT_LAUNCHER
+from afflint.kube.constraints import PREFERRED, REQUIRED
+from afflint.kube.node_labels import HOSTNAME
+from afflint.scheduler.decoding import InventoryError
+
+Object = dict[str, Any]
+
+ARCH = "kubernetes.io/arch"
+CPU_MODEL, CPU_FEATURE = "cpu-model.node.kubevirt.io/", "cpu-feature.node.kubevirt.io/"
+CPU_VENDOR = "cpu-vendor.node.kubevirt.io/"
+MACHINE_TYPE = "machine-type.node.kubevirt.io/"
+HYPERV = "hyperv.node.kubevirt.io/"
+TSC = "scheduling.node.kubevirt.io/tsc-frequency-"
+CPU_MANAGER, REALTIME = "kubevirt.io/cpumanager", "kubevirt.io/realtime"
+SEV, SEV_ES, SEV_SNP, TDX, S390_PV = (
+    "kubevirt.io/sev",
+    "kubevirt.io/sev-es",
+    "kubevirt.io/sev-snp",
+    "kubevirt.io/tdx",
+    "kubevirt.io/s390-pv",
+)
+VM_ARCHITECTURE = "kubevirt.io/vm-arch-"
+OBSOLETE_HOST_MODEL = "node-labeller.kubevirt.io/obsolete-host-model"
+_MIGRATION_MODEL = "cpu-model-migration.node.kubevirt.io/"
+_HOST_MODEL, _HOST_MODEL_FEATURE = "host-model-cpu.node.kubevirt.io/", "host-model-required-features.node.kubevirt.io/"
+_RESERVATION = "pr.kubevirt.io/"
+_HYPERV_LABELS = ("vpindex", "runtime", "reset", "synic", "synictimer", "frequencies", "reenlightenment", "tlbflush", "ipi")
+
+# Prefixes of annotations that stay with the VMI.
+_KEPT_BACK = ("kubectl.kubernetes.io", "kubevirt.io/latest-observed-api-version", "kubevirt.io/storage-observed-api-version")
+# What a pod takes over from the VMI as it is; of the other fields none decides where it goes.
+_COPIED = ("topologySpreadConstraints", "schedulerName", "priorityClassName", "resourceClaims", "hostname")
+_LONGEST = 63
+
+
+def launcher_pod(
+    vmi: Mapping[str, Any],
+    kubevirt: Mapping[str, Any] | None,
+    instancetype: Mapping[str, Any] | None = None,
+    preference: Mapping[str, Any] | None = None,
+    *,
+    nodes: Iterable[Mapping[str, str]] = (),
+    pvcs: Iterable[Mapping[str, Any]] = (),
+    resources: bool = True,
+) -> Object:
+    """The pod of a VMI, under a KubeVirt resource and with the specs of an instance type and a preference.
+
+    ``nodes`` are the labels of the cluster's nodes, which decide on the frequency that a stable clock needs; ``pvcs`` are claims, of
+    which the pod of a disk with a reservation names the UIDs. Without ``resources`` nobody asks what the pod requests. Raises
+    InventoryError where KubeVirt makes no pod.
+    """
+    cluster = KubeVirtCluster(kubevirt or {})
+    spec = defaulted(expanded(submap(vmi, "spec"), instancetype, preference), cluster)
+    metadata, name = submap(vmi, "metadata"), text(submap(vmi, "metadata"), "name")
+    machine = text(submap(vmi, "status", "machine"), "type") or submap(spec, "domain", "machine")["type"]
+    reservations = _reservations(spec, pvcs)
+    pod: Object = {field: spec[field] for field in _COPIED if spec.get(field) is not None}
+    pod["nodeSelector"] = _node_selector(spec, cluster, machine, tsc_frequencies(nodes))
+    affinity = _affinity(spec, cluster, reservations)
+    if affinity is not None:
+        pod["affinity"] = affinity
+    pod["tolerations"] = spec["tolerations"] if spec.get("tolerations") is not None else []
+    if cluster.runtime_class:
+        pod["runtimeClassName"] = cluster.runtime_class
+    _permit(submap(spec, "domain", "devices"), cluster)
+    if resources:
+        pod["containers"] = [{"name": "compute", "resources": _resources(spec, cluster, reserved=bool(reservations))}]
+    found = {
+        "name": f"virt-launcher-{name}",
+        "namespace": text(metadata, "namespace") or "default",
+        "labels": {**_labels(metadata, spec), **dict.fromkeys(reservations, "")},
+        "annotations": _annotations(submap(metadata, "annotations"), name, spec, machine),
+    }
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": found, "spec": pod}
+
+
+# --- nodes -------------------------------------------------------------------------------------------------------------
+
+
+def _node_selector(spec: Object, cluster: KubeVirtCluster, machine: str, frequencies: list[int]) -> object:
+    """What the cluster asks for, over it what the user does, and over that what the machine needs."""
+    architecture = spec["architecture"].lower()
+    own = spec.get("nodeSelector")
+    if own is not None and type(own) is not dict:
+        return own  # For whoever reads the pod to refuse.
+    found = {SCHEDULABLE: "true", ARCH: architecture, **cluster.node_selectors, **(own or {})}
+    needed = [*_needed(spec, cluster, architecture), f"{MACHINE_TYPE}{machine}"]
+    frequency = _tsc_frequency(spec, cluster, architecture, frequencies)
+    if frequency:
+        needed.append(f"{TSC}{frequency}")
+    if cluster.has_gate(CROSS_ARCHITECTURE):
+        del found[ARCH]
+        needed.append(f"{VM_ARCHITECTURE}{architecture}")
+    return {**found, **dict.fromkeys(needed, "true")}
+
+
+def _needed(spec: Object, cluster: KubeVirtCluster, architecture: str) -> Iterator[str]:
+    """The labels that a node must have as ``"true"`` for the features of a machine."""
+    domain = spec["domain"]
+    cpu, security, hyperv = domain["cpu"], domain.get("launchSecurity"), submap(domain, "features", "hyperv")
+    if cpu.get("dedicatedCpuPlacement") is True:
+        yield CPU_MANAGER
+    if cpu["model"] not in (HOST_MODEL, HOST_PASSTHROUGH):
+        yield f"{CPU_MODEL}{cpu['model']}"
+    for feature in submaps(cpu, "features"):
+        if feature.get("policy") in (None, "", "require"):
+            yield f"{CPU_FEATURE}{text(feature, 'name')}"
+    if type(cpu.get("realtime")) is dict:
+        yield REALTIME
+    if cluster.has_gate(HYPERV_STRICT_CHECK):
+        yield from [f"{HYPERV}{name}" for name in _HYPERV_LABELS if enabled(hyperv.get(name))]
+        if enabled(hyperv.get("evmcs")):
+            yield f"{CPU_VENDOR}Intel"
+    if type(security) is dict:
+        yield from _protection(security, architecture)
+
+
+def _protection(security: Object, architecture: str) -> Iterator[str]:
+    sev, snp = submap(security, "sev"), type(security.get("snp")) is dict
+    if type(security.get("sev")) is dict or snp:
+        yield SEV
+    if submap(sev, "policy").get("encryptedState") is True:
+        yield SEV_ES
+    if snp:
+        yield SEV_SNP
+    if type(security.get("tdx")) is dict:
+        yield TDX
+    if architecture == S390X:
+        yield S390_PV
+
+
+def _tsc_frequency(spec: Object, cluster: KubeVirtCluster, architecture: str, frequencies: list[int]) -> int | None:
+    """The frequency that the clock of every node must be able to keep, for machines that rely on it (watch/topology hinter.go, tsc.go)."""
+    features = submaps(spec["domain"]["cpu"], "features")
+    required = any(each.get("name") == "invtsc" and each.get("policy") in ("require", "force") for each in features)
+    helpful = enabled(submap(spec, "domain", "features", "hyperv").get("reenlightenment"))
+    if architecture != AMD64 or not (required or helpful):
+        return None
+    minimum = cluster.minimum_tsc_frequency
+    if minimum is None:
+        return min(frequencies, default=None)
+    if minimum > 0:
+        return minimum
+    if required:
+        raise InventoryError(
+            "failed to determine the lowest tsc frequency on the cluster: "
+            f"the configured minimumClusterTSCFrequency must be greater 0, but got {minimum}"
+        )
+    return None
+
+
+def _affinity(spec: Object, cluster: KubeVirtCluster, reservations: Iterable[str]) -> object:
+    """The user's affinity with what virt-controller adds; None where there is none."""
+    own, cpu = spec.get("affinity"), spec["domain"]["cpu"]
+    if own is not None and type(own) is not dict:
+        return own
+    absent = [OBSOLETE_HOST_MODEL] if cpu["model"] == HOST_MODEL else []
+    absent += [f"{CPU_FEATURE}{text(each, 'name')}" for each in submaps(cpu, "features") if each.get("policy") == "forbid"]
+    found = own
+    if absent:
+        found = _rejecting(found or {}, [{"key": key, "operator": "DoesNotExist"} for key in absent])
+    if cluster.has_gate(CROSS_ARCHITECTURE):
+        expression = {"key": ARCH, "operator": "In", "values": [spec["architecture"].lower()]}
+        term = {"weight": 100, "preference": {"matchExpressions": [expression]}}
+        found = _with_items(found or {}, "nodeAffinity", PREFERRED, [term])
+    for key in reservations:
+        selector = {"matchExpressions": [{"key": key, "operator": "Exists"}]}
+        found = _with_items(found or {}, "podAntiAffinity", REQUIRED, [{"labelSelector": selector, "topologyKey": HOSTNAME}])
+    return found
+
+
+def _rejecting(affinity: Object, expressions: list[Object]) -> Object:
+    """With more expressions in each of the ORed terms, or in a term of their own where there is none."""
+    nodes = affinity.get("nodeAffinity")
+    if nodes is not None and type(nodes) is not dict:
+        return affinity
+    required = (nodes or {}).get(REQUIRED)
+    if required is None:
+        extended: object = {"nodeSelectorTerms": [{"matchExpressions": expressions}]}
+    elif type(required) is dict and type(required.get("nodeSelectorTerms")) is list:
+        terms = [_extended(term, "matchExpressions", expressions) for term in required["nodeSelectorTerms"]]
+        extended = {**required, "nodeSelectorTerms": terms}
+    else:
+        extended = required
+    return {**affinity, "nodeAffinity": {**(nodes or {}), REQUIRED: extended}}
+
+
+def _with_items(affinity: Object, kind: str, field: str, items: list[Object]) -> Object:
+    terms = affinity.get(kind)
+    return affinity if terms is not None and type(terms) is not dict else {**affinity, kind: _extended(terms or {}, field, items)}
+
+
+def _extended(data: object, field: str, items: list[Object]) -> object:
+    """A map with more items in one of its lists; what is malformed stays for whoever reads the pod to refuse."""
+    if type(data) is not dict or not (data.get(field) is None or type(data[field]) is list):
+        return data
+    return {**data, field: [*(data.get(field) or []), *items]}
+
+
+# --- what else the pod has ---------------------------------------------------------------------------------------------
+
+
+def _reservations(spec: Object, pvcs: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The labels by which pods keep apart that hold a reservation of the same disk. A claim of unknown UID stands for itself."""
+    reserving = {
+        text(disk, "name") for disk in submaps(submap(spec, "domain", "devices"), "disks") if submap(disk, "lun").get("reservation") is True
+    }
+    if not reserving:
+        return []
+    uids = {text(submap(claim, "metadata"), "name"): text(submap(claim, "metadata"), "uid") for claim in pvcs}
+    claims = [claim_of(volume) for volume in submaps(spec, "volumes") if volume.get("name") in reserving]
+    return list(dict.fromkeys(f"{_RESERVATION}{uids.get(claim) or claim}" for claim in claims if claim))
+
+
+def _resources(spec: Object, cluster: KubeVirtCluster, *, reserved: bool) -> Object:
+    """What the machine asks for, and the devices of its node that it needs (renderresources.go)."""
+    found, devices, security = compute_resources(spec["domain"]), submap(spec, "domain", "devices"), spec["domain"].get("launchSecurity")
+    interfaces = submaps(devices, "interfaces")
+    needed = {
+        "kvm": not cluster.emulates,
+        "tun": True,
+        "vhost-net": not cluster.emulates and (not interfaces or any(each.get("model") in (None, "", "virtio") for each in interfaces)),
+        "vhost-vsock": devices.get("autoattachVSOCK") is True,
+        "sev": type(security) is dict and not {"sev", "snp"}.isdisjoint(security),
+        "tdx": type(security) is dict and "tdx" in security,
+        "pr-helper": reserved,
+    }
+    asked = {f"{DEVICES}{device}": "1" for device, is_needed in needed.items() if is_needed}
+    return {kind: {**found[kind], **asked} for kind in ("requests", "limits")}
+
+
+DEVICES = "devices.kubevirt.io/"
+
+
+def _permit(devices: Object, cluster: KubeVirtCluster) -> None:
+    permitted = cluster.permitted_devices
+    if permitted is None:
+        return
+    allowed = frozenset[str]().union(*permitted.values())
+    for field, what in (("gpus", "GPU"), ("hostDevices", "HostDevice")):
+        for device in submaps(devices, field):
+            name = text(device, "deviceName")
+            if name and name not in allowed:
+                raise InventoryError(f"{what} {name} is not permitted in permittedHostDevices configuration")
+
+
+def _labels(metadata: Object, spec: Object) -> dict[str, str]:
+    name = text(metadata, "name")
+    hostname = text(spec, "hostname") or name.split(".")[0]
+    values = {"uid": text(metadata, "uid"), "hostname": hostname[:_LONGEST].rstrip("-"), "machine": _identifier(name)}
+    return filled(VIRT_LAUNCHER, submap(metadata, "labels"), values.__getitem__)
+
+
+def _identifier(name: str) -> str:
+    """The name of a machine as a label value: what is too long ends in a hash."""
+    if len(name) <= _LONGEST:
+        return name
+    from hashlib import sha1
+
+    return f"{name[: _LONGEST - 9]}-{sha1(name.encode(), usedforsecurity=False).hexdigest()[:8]}"
+
+
+def _annotations(own: Object, name: str, spec: Object, machine: str) -> Object:
+    numbered = (spec["architecture"] == AMD64 and "q35" in machine) or spec["architecture"] == ARM64
+    return {
+        **{key: value for key, value in own.items() if not str(key).startswith(_KEPT_BACK)},
+        "kubevirt.io/domain": name,
+        "kubectl.kubernetes.io/default-container": "compute",
+        "descheduler.alpha.kubernetes.io/request-evict-only": "",
+        "kubevirt.io/migrationTransportUnix": "true",
+        **({"kubevirt.io/pci-topology-version": "v3"} if numbered else {}),
+    }
+
+
+# --- live migration ----------------------------------------------------------------------------------------------------
+
+
+def migration_target_pod(
+    pod: Mapping[str, Any], source: Mapping[str, str], *, host_model: bool, added: Mapping[str, str] | None = None
+) -> Object:
+    """The pod to which a machine migrates, from its launcher pod and the labels of the node that it is on.
+
+    ``host_model`` says that it has the CPU of its node, ``added`` is the ``addedNodeSelector`` of the migration.
+    """
+    metadata, spec = submap(pod, "metadata"), submap(pod, "spec")
+    own = submap(spec, "nodeSelector")
+    selector = {**(added or {}), **own}
+    # A machine of which the pod asks for features already is taken for one that has migrated before.
+    if host_model and not any(key.startswith((CPU_FEATURE, _MIGRATION_MODEL)) for key in own):
+        models = [key.removeprefix(_HOST_MODEL) for key in source if key.startswith(_HOST_MODEL)]
+        if models:
+            selector[f"{_MIGRATION_MODEL}{models[0]}"] = "true"
+            features = [key.removeprefix(_HOST_MODEL_FEATURE) for key in source if key.startswith(_HOST_MODEL_FEATURE)]
+            selector.update({f"{CPU_FEATURE}{feature}": "true" for feature in features})
+    if not any(key.startswith(CPU_VENDOR) for key in selector):
+        selector.update({key: "true" for key, value in source.items() if key.startswith(CPU_VENDOR) and value == "true"})
+    identity = {"matchLabels": {CREATED_BY: text(submap(metadata, "labels"), CREATED_BY)}}
+    affinity = _with_items(submap(spec, "affinity"), "podAntiAffinity", REQUIRED, [{"labelSelector": identity, "topologyKey": HOSTNAME}])
+    return {**pod, "spec": {**spec, "nodeSelector": selector, "affinity": affinity}}

@@ -1,0 +1,173 @@
+"""What keeps a virtual machine from being live-migrated, after KubeVirt's calculateLiveMigrationCondition (pkg/virt-handler/vm.go).
+
+The condition says nothing of places: a machine that may run on one host alone is migratable, and its target waits for good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from afflint.controllers.kubevirt_cluster import (
+    AMD64,
+    HOST_MODEL,
+    S390X,
+    VGPU_LIVE_MIGRATION,
+    KubeVirtCluster,
+    enabled,
+    submap,
+    submaps,
+    text,
+    tsc_frequencies,
+)
+from afflint.controllers.virtual_machine import Spec, claim_of, defaulted
+from afflint.findings import Path
+
+INTERFACE, CPU_MODE = "InterfaceNotLiveMigratable", "CPUModeLiveMigratable"
+HOST_DEVICE, DISKS = "HostDeviceNotLiveMigratable", "DisksNotLiveMigratable"
+SEV, TDX, SECURE_EXECUTION = "SEVNotLiveMigratable", "TDXNotLiveMigratable", "SecureExecutionNotLiveMigratable"
+NO_TSC_FREQUENCY, HYPERV_PASSTHROUGH = "NoTSCFrequencyNotLiveMigratable", "HypervPassthroughNotLiveMigratable"
+
+_BRIDGE_MAY_MIGRATE = "kubevirt.io/allow-pod-bridge-network-live-migration"
+# Bindings of interfaces that migrate; the second took the place of the third.
+_MIGRATING = ("masquerade", "passtBinding", "passt")
+
+Claims = Iterable[Mapping[str, Any]] | Mapping[str, Iterable[str]]
+"""Claims as parsed, or the access modes of each by its name."""
+
+
+class Obstacle(NamedTuple):
+    """Something that keeps a machine from migrating: the reason of the condition, the field below the spec, and what it does.
+
+    ``certain`` when that holds whatever else the cluster has. ``by_default`` when a KubeVirt resource could say otherwise.
+    """
+
+    reason: str
+    path: Path
+    words: str
+    certain: bool = True
+    by_default: bool = False
+
+
+def live_migratable(
+    vmi: Mapping[str, Any],
+    kubevirt: Mapping[str, Any] | None,
+    pvcs: Claims = (),
+    *,
+    nodes: Iterable[Mapping[str, str]] = (),
+    host_cpu_model: str | None = None,
+) -> str | None:
+    """The reason why a VMI is not live-migratable, None if it is: that of the first check that fails.
+
+    A claim that is not among ``pvcs`` is taken not to be shared, as KubeVirt does. ``nodes`` are labels of nodes; ``host_cpu_model`` is
+    the CPU of the machine's own node, "" when that reports none.
+    """
+    found = next(obstacles(vmi, kubevirt, pvcs, nodes=nodes, host_cpu_model=host_cpu_model), None)
+    return found.reason if found is not None else None
+
+
+def obstacles(
+    vmi: Mapping[str, Any],
+    kubevirt: Mapping[str, Any] | None,
+    pvcs: Claims = (),
+    *,
+    nodes: Iterable[Mapping[str, str]] = (),
+    host_cpu_model: str | None = None,
+) -> Iterator[Obstacle]:
+    """All that keeps a VMI from migrating, in KubeVirt's order."""
+    cluster = KubeVirtCluster(kubevirt or {})
+    spec = defaulted(submap(vmi, "spec"), cluster)
+    domain, architecture = spec["domain"], spec["architecture"].lower()
+    yield from _interface(spec, submap(vmi, "metadata", "annotations"), cluster)
+    if domain["cpu"]["model"] == HOST_MODEL and host_cpu_model == "":
+        yield Obstacle(CPU_MODE, ("domain", "cpu", "model"), "the node of the machine reports no CPU model", certain=False)
+    yield from _devices(submap(domain, "devices"), cluster)
+    yield from _protection(domain.get("launchSecurity"), architecture)
+    yield from _features(submap(domain, "features"), architecture, cluster, nodes)
+    yield from _disks(spec, submap(vmi, "status"), _access_modes(pvcs))
+
+
+def _interface(spec: Spec, annotations: Mapping[str, Any], cluster: KubeVirtCluster) -> Iterator[Obstacle]:
+    """The interface on the network of pods (pkg/network/vmispec). A machine that lists none gets the one of the cluster's default."""
+    devices = submap(spec, "domain", "devices")
+    networks, interfaces = submaps(spec, "networks"), submaps(devices, "interfaces")
+    if not networks and not interfaces:
+        bridged = devices.get("autoattachPodInterface") is not False and cluster.default_interface == "bridge"
+        if bridged and _BRIDGE_MAY_MIGRATE not in annotations:
+            words = "it lists no interface, and the bridge on the pod network that it gets does not migrate"
+            yield Obstacle(INTERFACE, ("domain", "devices"), words, by_default=True)
+        return
+    on_pods = {text(network, "name") for network in networks if type(network.get("pod")) is dict}
+    for index, interface in enumerate(devices.get("interfaces") or ()):
+        if type(interface) is not dict or text(interface, "name") not in on_pods:
+            continue
+        plugin, bridged = text(submap(interface, "binding"), "name"), type(interface.get("bridge")) is dict
+        if any(type(interface.get(binding)) is dict for binding in _MIGRATING) or (plugin and cluster.migrates_binding(plugin)):
+            continue
+        if bridged and _BRIDGE_MAY_MIGRATE in annotations:
+            continue
+        path: Path = ("domain", "devices", "interfaces", index, *(("bridge",) if bridged else ()))
+        yield Obstacle(INTERFACE, path, "a bridge on the pod network does not migrate", certain=bridged)
+
+
+def _devices(devices: Mapping[str, Any], cluster: KubeVirtCluster) -> Iterator[Obstacle]:
+    if submaps(devices, "hostDevices"):
+        yield Obstacle(HOST_DEVICE, ("domain", "devices", "hostDevices"), "host devices do not migrate")
+    gpus = submaps(devices, "gpus")
+    if not gpus:
+        return
+    mediated = (cluster.permitted_devices or {}).get("mediatedDevices", frozenset())
+    if len(gpus) > 1 or not (cluster.has_gate(VGPU_LIVE_MIGRATION) and text(gpus[0], "deviceName") in mediated):
+        words = "GPUs do not migrate" if len(gpus) > 1 else "the GPU does not migrate"
+        yield Obstacle(HOST_DEVICE, ("domain", "devices", "gpus"), words, certain=len(gpus) > 1)
+
+
+def _protection(security: object, architecture: str) -> Iterator[Obstacle]:
+    if type(security) is not dict:
+        return
+    at: Path = ("domain", "launchSecurity")
+    for field in ("sev", "snp"):
+        if type(security.get(field)) is dict:
+            yield Obstacle(SEV, (*at, field), "a machine protected by SEV does not migrate")
+    if type(security.get("tdx")) is dict:
+        yield Obstacle(TDX, (*at, "tdx"), "a machine protected by TDX does not migrate")
+    if architecture == S390X:
+        yield Obstacle(SECURE_EXECUTION, at, "a machine under Secure Execution does not migrate")
+
+
+def _features(
+    features: Mapping[str, Any], architecture: str, cluster: KubeVirtCluster, nodes: Iterable[Mapping[str, str]]
+) -> Iterator[Obstacle]:
+    if enabled(submap(features, "hyperv").get("reenlightenment")):
+        known = cluster.minimum_tsc_frequency if cluster.minimum_tsc_frequency is not None else min(tsc_frequencies(nodes), default=0)
+        if architecture != AMD64 or known <= 0:
+            path: Path = ("domain", "features", "hyperv", "reenlightenment")
+            yield Obstacle(NO_TSC_FREQUENCY, path, "no node says how fast its clock is", certain=False)
+    if enabled(features.get("hypervPassthrough")):
+        yield Obstacle(HYPERV_PASSTHROUGH, ("domain", "features", "hypervPassthrough"), "hypervPassthrough does not migrate")
+
+
+def _disks(spec: Spec, status: Mapping[str, Any], modes: Mapping[str, frozenset[str]]) -> Iterator[Obstacle]:
+    """Disks that the node of the target cannot open at the same time, but for those that are being migrated themselves."""
+    moved = {text(volume, "volumeName") for volume in submaps(status, "migratedVolumes")}
+    volumes = spec.get("volumes")
+    for index, volume in enumerate(volumes if type(volumes) is list else ()):
+        if type(volume) is not dict or text(volume, "name") in moved:
+            continue
+        claim, disk = claim_of(volume), volume.get("hostDisk")
+        if claim and "ReadWriteMany" not in modes.get(claim, ()):
+            words = f"the disk {claim} is not shared, as its access modes lack ReadWriteMany"
+            yield Obstacle(DISKS, ("volumes", index), words, certain=claim in modes)
+        elif type(disk) is dict and disk.get("shared") is not True:
+            yield Obstacle(DISKS, ("volumes", index, "hostDisk"), "a disk of the host that is not shared does not migrate")
+
+
+def _access_modes(claims: Claims) -> dict[str, frozenset[str]]:
+    if isinstance(claims, Mapping):
+        return {name: frozenset(modes) for name, modes in claims.items()}
+    return {text(submap(claim, "metadata"), "name"): frozenset(_modes(submap(claim, "spec"))) for claim in claims}
+
+
+def _modes(spec: Mapping[str, Any]) -> list[str]:
+    found = spec.get("accessModes")
+    return [each for each in found if type(each) is str] if type(found) is list else []

@@ -1,0 +1,171 @@
+"""A virtual machine instance as KubeVirt stores it: with what its instance type, its preference and the defaults put into it.
+
+After KubeVirt's pkg/instancetype (apply, preference/apply) and pkg/defaults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from afflint.controllers.kubevirt_cluster import KubeVirtCluster, enabled, submap, submaps, text
+from afflint.kube.quantities import parse_quantity
+from afflint.scheduler.decoding import InventoryError
+
+Spec = dict[str, Any]
+
+_POD = "spec.template.spec"
+
+
+# --- instance type and preference --------------------------------------------------------------------------------------
+
+
+def expanded(spec: Mapping[str, Any], instancetype: Mapping[str, Any] | None, preference: Mapping[str, Any] | None) -> Spec:
+    """The spec of a VMI with the specs of its instance type and preference applied.
+
+    Raises InventoryError where the instance type sets what the machine sets itself, for which KubeVirt makes no pod.
+    """
+    found = {**spec}
+    if instancetype is not None:
+        conflicts = _conflicts(found, instancetype)
+        if conflicts:
+            raise InventoryError(f"instancetype conflict: VM field(s) {', '.join(conflicts)} conflicts with selected instance type")
+        _apply_instancetype(found, instancetype)
+    if preference is not None:
+        _apply_preference(found, preference)
+    return found
+
+
+# What an instance type calls its fields, and what a VMI calls them.
+_CPU_FIELDS = {
+    "model": "model", "dedicatedCPUPlacement": "dedicatedCpuPlacement", "isolateEmulatorThread": "isolateEmulatorThread", "numa": "numa",
+    "realtime": "realtime",
+}  # fmt: skip
+_TOPOLOGY = ("sockets", "cores", "threads")
+
+
+def _conflicts(spec: Spec, instancetype: Mapping[str, Any]) -> list[str]:
+    """The fields that both set, be it to the same value (pkg/instancetype/apply)."""
+    found = [
+        f"{_POD}.{field}"
+        for field in ("nodeSelector", "schedulerName")
+        if instancetype.get(field) is not None and spec.get(field) not in (None, "")
+    ]
+    domain, theirs = submap(spec, "domain"), submap(instancetype, "cpu")
+    own = submap(domain, "cpu")
+    if theirs:
+        found += [f"{_POD}.domain.cpu.{field}" for field in _TOPOLOGY if own.get(field)]
+        for kind in ("requests", "limits"):
+            found += [f"{_POD}.domain.resources.{kind}.cpu"] if "cpu" in submap(domain, "resources", kind) else []
+        found += [
+            f"{_POD}.domain.cpu.{ours}"
+            for field, ours in _CPU_FIELDS.items()
+            if theirs.get(field) is not None and own.get(ours) not in (None, "", False)
+        ]
+    if submap(instancetype, "memory"):
+        found += [f"{_POD}.domain.memory"] if domain.get("memory") is not None and submap(domain, "memory").get("guest") else []
+        for kind in ("requests", "limits"):
+            found += [f"{_POD}.domain.resources.{kind}.memory"] if "memory" in submap(domain, "resources", kind) else []
+    if instancetype.get("launchSecurity") is not None and domain.get("launchSecurity") is not None:
+        found.append(f"{_POD}.domain.launchSecurity")
+    for field in ("gpus", "hostDevices"):
+        if instancetype.get(field) and submap(domain, "devices").get(field):
+            found.append(f"{_POD}.domain.devices.{field}")
+    return found
+
+
+def _apply_instancetype(spec: Spec, instancetype: Mapping[str, Any]) -> None:
+    for field in ("nodeSelector", "schedulerName"):
+        if instancetype.get(field) is not None:
+            spec[field] = instancetype[field]
+    domain = spec["domain"] = {**submap(spec, "domain")}
+    theirs = submap(instancetype, "cpu")
+    if theirs:
+        given = {ours: theirs[field] for field, ours in _CPU_FIELDS.items() if theirs.get(field) is not None}
+        domain["cpu"] = {**submap(domain, "cpu"), **given, **({"sockets": theirs["guest"]} if theirs.get("guest") is not None else {})}
+    if submap(instancetype, "memory"):
+        _apply_memory(domain, submap(instancetype, "memory"))
+    if instancetype.get("launchSecurity") is not None:
+        domain["launchSecurity"] = instancetype["launchSecurity"]
+    devices = {field: instancetype[field] for field in ("gpus", "hostDevices") if instancetype.get(field)}
+    if devices:
+        domain["devices"] = {**submap(domain, "devices"), **devices}
+
+
+def _apply_memory(domain: Spec, theirs: Mapping[str, Any]) -> None:
+    """What the guest sees; where memory is overcommitted the pod requests less."""
+    own = domain["memory"] = {**submap(domain, "memory")}
+    own.update({field: theirs[field] for field in ("guest", "hugepages") if theirs.get(field) is not None})
+    share = theirs.get("overcommitPercent")
+    guest = parse_quantity(theirs.get("guest"))
+    if type(share) is int and 0 < share < 100 and guest is not None:
+        resources = {**submap(domain, "resources")}
+        resources["requests"] = {**submap(resources, "requests"), "memory": f"{guest.milli * (100 - share) // 100}m"}
+        domain["resources"] = resources
+
+
+def _apply_preference(spec: Spec, preference: Mapping[str, Any]) -> None:
+    """A preference fills in what is not set (pkg/instancetype/preference/apply)."""
+    architecture = text(preference, "preferredArchitecture")
+    if architecture and not spec.get("architecture"):
+        spec["architecture"] = architecture
+    domain = spec["domain"] = {**submap(spec, "domain")}
+    machine = text(submap(preference, "machine"), "preferredMachineType")
+    if machine and not text(submap(domain, "machine"), "type"):
+        domain["machine"] = {**submap(domain, "machine"), "type": machine}
+    wanted = submaps(submap(preference, "cpu"), "preferredCPUFeatures")
+    if wanted:
+        cpu = domain["cpu"] = {**submap(domain, "cpu")}
+        own = submaps(cpu, "features")
+        names = {each.get("name") for each in own}
+        cpu["features"] = [*own, *[each for each in wanted if each.get("name") not in names]]
+    hyperv = submap(preference, "features", "preferredHyperv")
+    if hyperv:
+        features = domain["features"] = {**submap(domain, "features")}
+        given = {name: state for name, state in submap(features, "hyperv").items() if state is not None}
+        features["hyperv"] = {**hyperv, **given}
+    if preference.get("preferredLaunchSecurity") is not None and domain.get("launchSecurity") is None:
+        domain["launchSecurity"] = preference["preferredLaunchSecurity"]
+
+
+# --- defaults ----------------------------------------------------------------------------------------------------------
+
+
+def defaulted(spec: Mapping[str, Any], cluster: KubeVirtCluster) -> Spec:
+    """The spec of a VMI with the defaults that decide where it may run."""
+    architecture = text(spec, "architecture") or cluster.default_architecture
+    domain = {**submap(spec, "domain")}
+    if not text(submap(domain, "machine"), "type"):
+        domain["machine"] = {**submap(domain, "machine"), "type": cluster.machine_type(architecture.lower())}
+    cpu = domain["cpu"] = {**submap(domain, "cpu")}
+    cpu["model"] = text(cpu, "model") or cluster.cpu_model(architecture.lower())
+    hyperv = submap(domain, "features", "hyperv")
+    if hyperv:
+        domain["features"] = {**submap(domain, "features"), "hyperv": _with_dependencies(hyperv)}
+        if enabled(hyperv.get("evmcs")):
+            cpu["features"] = _requiring(submaps(cpu, "features"), "vmx")
+    return {**spec, "architecture": architecture, "domain": domain}
+
+
+# Of the features of Hyper-V those that need another one, dependants first: pkg/defaults/hyperv.go.
+_NEEDS = {"synictimer": "synic", "synic": "vpindex", "tlbflush": "vpindex", "ipi": "vpindex"}
+
+
+def _with_dependencies(hyperv: Mapping[str, Any]) -> Spec:
+    """What a feature needs is switched on, unless it is switched off expressly, which is refused elsewhere."""
+    found = {**hyperv}
+    for feature, needed in _NEEDS.items():
+        if enabled(found.get(feature)) and found.get(needed) is None:
+            found[needed] = {"enabled": True}
+    return found
+
+
+def _requiring(features: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
+    if any(each.get("name") == name for each in features):
+        return [{**each, "policy": "require"} if each.get("name") == name else each for each in features]
+    return [*features, {"name": name, "policy": "require"}]
+
+
+def claim_of(volume: Mapping[str, Any]) -> str:
+    """The claim behind a volume, which is called like the DataVolume that makes it; empty for volumes of other kinds."""
+    return text(submap(volume, "persistentVolumeClaim"), "claimName") or text(submap(volume, "dataVolume"), "name")
