@@ -17,7 +17,7 @@ from afflint.fleet.index import IDENTITY, Fleet, close, covers
 from afflint.kube import NEWEST
 from afflint.kube.selectors import Requirement, Selector, holds, matches
 from afflint.near_misses import Slips, is_slip
-from afflint.rules import REGISTRY
+from afflint.rules import REGISTRY, bound
 
 TEMPLATE = ("spec", "template")
 
@@ -265,8 +265,9 @@ def work(facts: list[Facts]) -> int:
     sys.setprofile(count)
     try:
         fleet = Fleet(facts)
-        for check in REGISTRY["fleet"].values():
-            for _ in check(fleet, Target(NEWEST, complete=True)):
+        for rule in bound(REGISTRY["fleet"]):
+            check, asking = rule.check()
+            for _ in check(fleet, Target(NEWEST, complete=True)) if asking else check(fleet):
                 pass
     finally:
         sys.setprofile(previous)
