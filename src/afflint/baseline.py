@@ -1,17 +1,19 @@
 """A baseline: the findings that a repository had when it began to use afflint, silent until they are mended.
 
-An entry names rule, object and field, never a line, so that it holds while the file around it changes.
+An entry names rule, file, object and field, never a line, so that it holds while the file around it changes.
 """
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from afflint.errors import UserError
 from afflint.findings import Finding
 from afflint.reading.files import read_named
+from afflint.reading.sources import relative
 
 VERSION = 1
 _LARGEST = 64 << 20
@@ -23,7 +25,10 @@ class BaselineError(UserError):
 
 
 class Entry(NamedTuple):
-    """What makes a finding the same one. ``file`` stands in where there is no named object."""
+    """What makes a finding the same one. ``file`` is relative to the folder of the baseline.
+
+    In ``field`` items of lists are named by what they hold, so that an item added above does not make another finding of it.
+    """
 
     rule: str
     kind: str
@@ -41,31 +46,89 @@ class Applied(NamedTuple):
     gone: list[tuple[Entry, int]]
 
 
-def entry_of(finding: Finding) -> Entry:
-    """The entry that would silence a finding."""
+class Baseline(NamedTuple):
+    """The entries of a baseline with their numbers, and the folder that their files are relative to."""
+
+    known: Counter[Entry]
+    folder: str = ""
+
+
+def entry_of(finding: Finding, folder: str = "") -> Entry:
+    """The entry that would silence a finding, in a baseline that lies in ``folder``."""
     ref = finding.object
-    file = "" if ref.kind and ref.name else finding.file.replace("\\", "/")
-    return Entry(finding.rule, ref.kind or "", ref.namespace or "", ref.name or "", file, finding.field)
+    field = finding.item or finding.field
+    return Entry(finding.rule, ref.kind or "", ref.namespace or "", ref.name or "", _from(folder, finding.file), field)
 
 
-def apply(findings: Sequence[Finding], known: Counter[Entry]) -> Applied:
-    """Hold findings against a baseline. Of several alike as many stay silent as the baseline has."""
-    remaining = Counter(known)
-    new: list[Finding] = []
+def _from(folder: str, file: str) -> str:
+    """How a baseline in ``folder`` calls a file."""
+    if folder and os.path.lexists(file):
+        file = relative(os.path.abspath(file), folder)
+    return file.replace("\\", "/")
+
+
+def apply(findings: Sequence[Finding], baseline: Baseline, checked: Collection[str] = ()) -> Applied:
+    """Hold findings against a baseline. Of several alike as many stay silent as the baseline has.
+
+    An entry whose file is gone holds for the same object in whichever file: it was moved. So does one that names no file but an object,
+    as baselines had it once. ``checked`` are the files of this run: of entries in others that are still there nobody can say.
+    """
+    remaining = Counter(baseline.known)
+    others: list[tuple[Finding, Entry]] = []
     for finding in findings:
-        entry = entry_of(finding)
+        entry = entry_of(finding, baseline.folder)
         if remaining[entry] > 0:
             remaining[entry] -= 1
         else:
+            others.append((finding, entry))
+    # Only then what may have moved: nothing is to take the entry of a finding that is still where it was.
+    moved = _moved(remaining, baseline.folder)
+    new: list[Finding] = []
+    for finding, entry in others:
+        found = _elsewhere(entry, finding.field, moved, remaining)
+        if found is None:
             new.append(finding)
-    return Applied(new, len(findings) - len(new), sorted((+remaining).items()))
+        else:
+            remaining[found] -= 1
+    looked_at = {_from(baseline.folder, file) for file in checked}
+    gone = [
+        (entry, count)
+        for entry, count in sorted((+remaining).items())
+        if not entry.file or entry.file in looked_at or not os.path.lexists(os.path.join(baseline.folder, entry.file))
+    ]
+    return Applied(new, len(findings) - len(new), gone)
 
 
-def dump(findings: Iterable[Finding]) -> str:
-    """The text of a baseline that silences exactly these findings: sorted, one entry to a line, so that diffs read well."""
+def _moved(entries: Iterable[Entry], folder: str) -> dict[Entry, list[Entry]]:
+    """The entries that hold for an object wherever it is, by what they say of it."""
+    there: dict[str, bool] = {"": False}
+    found: dict[Entry, list[Entry]] = {}
+    for entry in entries:
+        if entry.kind and entry.name:
+            if entry.file not in there:
+                there[entry.file] = os.path.lexists(os.path.join(folder, entry.file))
+            if not there[entry.file]:
+                found.setdefault(entry._replace(file=""), []).append(entry)
+    return found
+
+
+def _elsewhere(entry: Entry, numbered: str, moved: dict[Entry, list[Entry]], remaining: Counter[Entry]) -> Entry | None:
+    """An entry that is left for the same object in another file; ``numbered`` is the field as baselines had it once."""
+    if remaining[entry._replace(field=numbered)] > 0:
+        return entry._replace(field=numbered)
+    anywhere = entry._replace(file="")
+    for asked in (anywhere, anywhere._replace(field=numbered)):
+        for known in moved.get(asked, ()):
+            if remaining[known] > 0:
+                return known
+    return None
+
+
+def dump(findings: Iterable[Finding], folder: str = "") -> str:
+    """The text of a baseline for ``folder`` that silences exactly these findings: sorted, one entry to a line, for diffs that read well."""
     import json
 
-    counted = sorted(Counter(entry_of(finding) for finding in findings).items())
+    counted = sorted(Counter(entry_of(finding, folder) for finding in findings).items())
     lines = [json.dumps({**_plain(entry), **({"count": count} if count > 1 else {})}) for entry, count in counted]
     body = ",\n".join(f"    {line}" for line in lines)
     return (
@@ -75,8 +138,8 @@ def dump(findings: Iterable[Finding]) -> str:
     )
 
 
-def load(path: str) -> Counter[Entry]:
-    """The entries of a baseline file with their numbers. Raises BaselineError."""
+def load(path: str) -> Baseline:
+    """A baseline file. Raises BaselineError."""
     import json
 
     try:
@@ -92,7 +155,7 @@ def load(path: str) -> Counter[Entry]:
     known: Counter[Entry] = Counter()
     for number, item in enumerate(data["findings"], 1):
         known[_entry(item, path, number)] += _count(item, path, number)
-    return known
+    return Baseline(known, os.path.dirname(path))
 
 
 def _plain(entry: Entry) -> dict[str, str]:

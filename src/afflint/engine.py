@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from afflint.checks.match import Match, Target
-from afflint.findings import NO_OBJECT, Edit, Found, ObjectRef, Path, Span, field_of
+from afflint.findings import NO_OBJECT, Edit, Found, ObjectRef, Path, Span, field_of, named_field
 from afflint.fleet.facts import Fact, Facts, collected, facts_of
 from afflint.kube import NEWEST
 from afflint.kube.kinds import NAMES, Kind
@@ -167,4 +167,6 @@ def located(rule: str, match: Match, base: Path, ref: ObjectRef, document: Docum
         from afflint.reading.editing import resolve
 
         edits = resolve(document, match.edits) or ()
-    return Found(rule, match.message, match.help, document.index, span, ref, field_of(field[len(base) :]), match.severity, edits=edits)
+    below = field[len(base) :]
+    item = named_field(document.data, field, len(base)) if any(type(step) is int for step in below) else ""
+    return Found(rule, match.message, match.help, document.index, span, ref, field_of(below), match.severity, edits=edits, item=item)

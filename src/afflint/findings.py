@@ -4,7 +4,7 @@ A file is known by its number in the run, never by its name: two sources may hav
 must not depend on how the file is called. Names are put in at the end, for reports.
 """
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
@@ -93,6 +93,8 @@ class Found(NamedTuple):
     severity: Severity | None = None
     related: tuple["FoundPlace", ...] = ()
     edits: tuple[Edit, ...] = ()
+    item: str = ""
+    """``field`` with list items named by what they hold, where it leads through lists: see ``named_field``."""
 
 
 class FoundPlace(NamedTuple):
@@ -122,6 +124,8 @@ class Finding(NamedTuple):
     related: tuple[Related, ...] = ()
     fix: Fix | None = None
     source: FileId = NO_FILE
+    item: str = ""
+    """``field`` with list items named by what they hold; "" where that is the same."""
 
 
 def sort_key(finding: Finding) -> tuple[object, ...]:
@@ -147,3 +151,43 @@ def field_of(path: Path) -> str:
         else:
             text += f".{step}" if text else step
     return text
+
+
+# What tells the items of most lists of a manifest apart.
+_NAMING_KEYS = ("name", "key", "topologyKey")
+
+
+def named_field(data: Any, path: Path, skipped: int = 0) -> str:
+    """A path in ``data`` with list items named by what they hold instead of by their place: ``containers[name=web].image``.
+
+    An item that has none of the usual keys is named by a checksum of all of it; what is not there keeps its number. The first steps,
+    as many as ``skipped``, are left out of the text.
+    """
+    text = ""
+    for depth, step in enumerate(path):
+        try:
+            data = data[step]
+        except (LookupError, TypeError):
+            data = None
+        name = _item_name(data, step) if isinstance(step, int) else step
+        if depth < skipped:
+            continue
+        if isinstance(step, int) or "." in name or "/" in name:
+            text += f"[{name}]"
+        else:
+            text += f".{name}" if text else name
+    return text
+
+
+def _item_name(item: object, number: int) -> str:
+    if isinstance(item, dict):
+        for key in _NAMING_KEYS:
+            if type(item.get(key)) is str:
+                return f"{key}={item[key]}"
+    if isinstance(item, str):
+        return item
+    if item is None:
+        return str(number)
+    from zlib import crc32
+
+    return f"#{crc32(repr(item).encode('utf-8', 'surrogatepass')):08x}"

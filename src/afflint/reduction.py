@@ -130,6 +130,7 @@ class Reduction:
             tuple([Related(self._names[place.file], place.span, place.message, place.file) for place in found.related]),
             Fix(rule.fix == "safe", found.edits) if found.edits else None,
             file,
+            found.item,
         )
 
     def silence(self, file: FileId, suppressions: Sequence[Suppression], findings: Sequence[Finding]) -> tuple[list[Finding], int]:

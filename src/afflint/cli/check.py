@@ -125,7 +125,7 @@ def _write_baseline(path: str | None, outcome: Outcome) -> int:
     target = path or DEFAULT_FILE
     if path is None and os.path.islink(target):
         raise click.UsageError(f"{target!r} is a link; name the file to write with --baseline FILE")
-    write(target, [dump(outcome.findings)])
+    write(target, [dump(outcome.findings, os.path.dirname(target))])
     count, name = len(outcome.findings), shown(target)
     show([f"Wrote {count} {'finding' if count == 1 else 'findings'} to {name}; `--baseline {name}` keeps them silent.\n"])
     return 0

@@ -1,7 +1,6 @@
 """A run over many files: map (in this process or in several), reduce, suppressions, summary."""
 
 import os
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,7 +13,7 @@ from afflint.reduction import Reduction
 from afflint.report import Summary
 
 if TYPE_CHECKING:
-    from afflint.baseline import Entry
+    from afflint.baseline import Baseline
     from afflint.inventory.node_files import NodeFact
 
 _CHUNK = 64
@@ -53,7 +52,7 @@ class Options(NamedTuple):
     inline: bool = True
     ignored_in: Callable[[str], frozenset[str]] | None = None
     progress: Callable[[int], None] | None = None
-    baseline: "Counter[Entry] | None" = None
+    baseline: "Baseline | None" = None
 
 
 _DEFAULT = Options()
@@ -97,7 +96,7 @@ def run(
     if options.baseline is not None:
         from afflint.baseline import apply
 
-        kept, silenced, entries = apply(kept, options.baseline)
+        kept, silenced, entries = apply(kept, options.baseline, [files.sources[file].name for file in results])
         suppressed, gone = suppressed + silenced, len(entries)
     return Outcome(kept, _summary(results.values(), kept, suppressed), files.sources, gone)
 
