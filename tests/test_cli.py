@@ -866,6 +866,13 @@ class TestRule:
         monkeypatch.setenv("FORCE_COLOR", "1")
         assert afflint("rule", "empty-topology-key").out.startswith("\x1b[1mempty-topology-key\x1b[0m")
 
+    def test_a_category_gives_its_rules(self, afflint: Afflint) -> None:
+        lines = afflint("rule", "spread").out.splitlines()
+        assert lines[0] == "spread"
+        assert "spread-misses-itself" in {line.split()[0] for line in lines[1:]}
+        assert {each["category"] for each in json.loads(afflint("rule", "spread", "--format", "json").out)} == {"spread"}
+        assert afflint("rule", "policy").out == "No rules: they come from the configuration.\n"
+
     def test_json_is_one_or_all(self, afflint: Afflint) -> None:
         one = json.loads(afflint("rule", "wrong-type", "--format", "json").out)
         every = json.loads(afflint("rule", "--format", "json").out)

@@ -34,6 +34,8 @@ def page(rule: Rule, *, color: bool) -> str:
 
 def table(rules: Sequence[Rule]) -> str:
     """One line for each rule, grouped by category."""
+    if not rules:
+        return "No rules: they come from the configuration.\n"
     width = max(len(rule.name) for rule in rules)
     return "".join(_rows(rules, width))
 

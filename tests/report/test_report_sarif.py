@@ -56,6 +56,12 @@ def test_a_result_points_at_its_rule() -> None:
     assert all(rules[result["ruleIndex"]]["id"] == result["ruleId"] for result in known)
 
 
+def test_only_rules_of_which_something_was_found_are_described() -> None:
+    """All pages together are a quarter of a megabyte."""
+    assert run_of()["tool"]["driver"]["rules"] == []
+    assert [rule["id"] for rule in run_of(finding(rule=RULES[1].name))["tool"]["driver"]["rules"]] == [RULES[1].name]
+
+
 def test_a_finding_of_a_rule_without_a_page_has_no_index() -> None:
     (result,) = run_of(finding(rule="our-own-policy"))["results"]
     assert result["ruleId"] == "our-own-policy"
@@ -63,7 +69,7 @@ def test_a_finding_of_a_rule_without_a_page_has_no_index() -> None:
 
 
 def test_a_rule_is_described_by_its_page() -> None:
-    rule = run_of()["tool"]["driver"]["rules"][0]
+    (rule,) = run_of(finding(rule=RULES[0].name))["tool"]["driver"]["rules"]
     assert rule["shortDescription"] == {"text": "A term of pod (anti-)affinity has no topology key."}
     assert rule["fullDescription"] == {"text": "The API server refuses it: a term without a key spans nothing."}
     assert rule["help"] == {"text": "Name the node label that tells the domains apart.", "markdown": RULES[0].page}

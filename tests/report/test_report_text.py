@@ -6,7 +6,7 @@ import re
 
 from report_sample import FINDINGS, NOTHING, SUMMARY, finding, rendered, report
 
-from afflint.findings import Edit, Fix, ObjectRef, Span
+from afflint.findings import Edit, Finding, Fix, ObjectRef, Span
 from afflint.report import Summary
 
 
@@ -74,6 +74,27 @@ def test_an_object_is_named_as_far_as_it_is_known() -> None:
     assert about("v1", "Pod", None, None) == ["  = object: Pod"]
     assert about(None, None, None, "web") == ["  = object: web"]
     assert about("v1", None, "shop", None) == []
+
+
+def hints(count: int) -> list[Finding]:
+    return [finding(f"hint {number}", file=f"{number}.yaml")._replace(severity="info") for number in range(count)]
+
+
+def test_hints_that_come_many_times_are_one_line() -> None:
+    lines = rendered("text", report(*hints(4), finding("wrong"))).splitlines()
+    assert [line for line in lines if "hint" in line] == [
+        "info[empty-topology-key]: hint 0 (0.yaml:1:1; 4 times in 4 files, `-v` shows all)"
+    ]
+    assert lines.index("error[empty-topology-key]: wrong") == 0, "what must be mended stands alone"
+
+
+def test_a_few_hints_and_all_with_verbose_are_shown_one_by_one() -> None:
+    assert rendered("text", report(*hints(3))).count("info[empty-topology-key]: hint") == 3
+    assert rendered("text", report(*hints(4))._replace(verbose=True)).count("info[empty-topology-key]: hint") == 4
+
+
+def test_warnings_are_never_counted_together() -> None:
+    assert rendered("text", report(*[each._replace(severity="warning") for each in hints(9)])).count("-->") == 9
 
 
 def test_colors_change_nothing_but_colors() -> None:

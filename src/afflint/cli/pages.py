@@ -9,21 +9,22 @@ from afflint.cli.output import colored, show
 
 
 @click.command("rule")
-@click.argument("name", required=False)
+@click.argument("name", required=False, metavar="[NAME]")
 @click.option("--format", "form", default="text", metavar="FORMAT", help="text (default) or json.")
 def rule_command(name: str | None, form: str) -> None:
-    """The page of a rule; without a name the table of rules."""
+    """The page of a rule, or the rules of a category; without a name all rules."""
     from afflint import rulebook
-    from afflint.rules import rules
+    from afflint.rules import CATEGORIES, rules
 
     options.one_of("--format", form, ("text", "json"))
     if name is not None:
-        options.one_of("rule", name, rules(), "afflint rule")
-    chosen = [rules()[name]] if name is not None else list(rules().values())
+        options.one_of("rule", name, (*rules(), *CATEGORIES), "afflint rule")
+    single = name in rules()
+    chosen = [rule for rule in rules().values() if name in (None, rule.name, rule.category)]
     if form == "json":
-        show([rulebook.as_json(chosen, single=name is not None)])
+        show([rulebook.as_json(chosen, single=single)])
     else:
-        show([rulebook.page(chosen[0], color=colored("auto")) if name is not None else rulebook.table(chosen)])
+        show([rulebook.page(chosen[0], color=colored("auto")) if single else rulebook.table(chosen)])
 
 
 @click.command("config")

@@ -19,8 +19,9 @@ _PLACEHOLDER = re.compile(r"\{(\d+)\}")
 
 
 def render(report: Report) -> Iterator[str]:
-    """One run: every rule with its page, and a result per finding."""
-    rules = report.rules()
+    """One run: the rules of which something was found, with their pages, and a result per finding."""
+    occurring = {finding.rule for finding in report.findings}
+    rules = [rule for rule in report.rules() if rule.name in occurring]
     numbers = {rule.name: number for number, rule in enumerate(rules)}
     driver = {"name": "afflint", "version": report.version, "rules": [_rule(rule) for rule in rules]}
     run = {

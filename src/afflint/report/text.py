@@ -27,18 +27,43 @@ _STYLES = {
 
 
 def render(report: Report, *, color: bool) -> Iterator[str]:
-    """A chunk per finding, then the summary unless the report is quiet."""
+    """A chunk per finding, then the summary unless the report is quiet. Hints that come many times are counted, unless it is verbose."""
     paint = _ansi if color else _plain
     gap = ""
     if report.findings:
         from afflint.report.snippet import Sources
 
         sources = Sources(report.source)
+        often = {} if report.verbose else _often(report.findings)
         for finding in report.findings:
-            yield gap + "".join(f"{line}\n" for line in _finding(finding, sources, paint, report.verbose))
+            if not (finding.severity == "info" and finding.rule in often):
+                yield gap + "".join(f"{line}\n" for line in _finding(finding, sources, paint, report.verbose))
+                gap = "\n"
+        for rule, alike in often.items():
+            yield f"{gap}{_counted(rule, alike, paint)}\n"
             gap = "\n"
     if not report.quiet:
         yield gap + "".join(f"{line}\n" for line in _summary(report.summary, paint))
+
+
+_MANY = 3
+"""So many hints of one rule are shown one by one; of more there is one line."""
+
+
+def _often(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
+    """The rules of which there are many findings that only inform."""
+    found: dict[str, list[Finding]] = {}
+    for finding in findings:
+        if finding.severity == "info":
+            found.setdefault(finding.rule, []).append(finding)
+    return {rule: alike for rule, alike in found.items() if len(alike) > _MANY}
+
+
+def _counted(rule: str, alike: list[Finding], paint: Paint) -> str:
+    first, files = alike[0], len({finding.file for finding in alike})
+    where = f"{visible(first.file)}:{first.span.line}:{first.span.column}"
+    count = f"{len(alike)} times in {counted(files, 'file')}"
+    return paint("info", f"info[{visible(rule)}]") + paint("strong", f": {visible(first.message)}") + f" ({where}; {count}, `-v` shows all)"
 
 
 def _plain(style: str, text: str) -> str:  # noqa: ARG001 (the same shape as _ansi)
