@@ -43,6 +43,26 @@ affinity:
         topologyKey: kubernetes.io/hostname"""
 
 
+def preferring(selector: str) -> str:
+    return f"""\
+affinity:
+  podAntiAffinity:
+    preferredDuringSchedulingIgnoredDuringExecution:
+      - weight: 1
+        podAffinityTerm:
+          labelSelector: {{matchLabels: {{{selector}}}}}
+          topologyKey: kubernetes.io/hostname"""
+
+
+def spreading(selector: str, otherwise: str) -> str:
+    return f"""\
+topologySpreadConstraints:
+  - maxSkew: 1
+    topologyKey: kubernetes.io/hostname
+    whenUnsatisfiable: {otherwise}
+    labelSelector: {{matchLabels: {{{selector}}}}}"""
+
+
 def mended(files: dict[str, str], findings: list[Finding]) -> str:
     """The file of these findings with their fixes made."""
     (name,) = {each.file for each in findings}
@@ -152,6 +172,46 @@ class TestLabelNotOnTemplate:
         )
         assert found.help == "Move it, or copy it, to spec.template.metadata.labels; only labels there reach the pods."
         assert [(each.file, each.span.line) for each in found.related] == [("service.yaml", 4)]
+
+    @pytest.mark.parametrize(
+        "asking, level",
+        [
+            (apart("tier: front"), "error"),
+            (apart("tier: front").replace("podAntiAffinity", "podAffinity"), "error"),
+            (preferring("tier: front"), "warning"),
+            (preferring("tier: front").replace("podAntiAffinity", "podAffinity"), "warning"),
+            (spreading("tier: front", "DoNotSchedule"), "error"),
+            (spreading("tier: front", "ScheduleAnyway"), "warning"),
+        ],
+        ids=["required apart", "required together", "preferred apart", "preferred together", "hard spread", "soft spread"],
+    )
+    def test_it_is_an_error_where_something_fails_without_the_label(self, asking: str, level: str) -> None:
+        files = {"api.yaml": deployment("api", "app: api", asking), "web.yaml": deployment("web", "app: web", own="tier: front")}
+        found = [each for each in lint(files) if each.rule == "label-not-on-template"]
+        assert places(found) == [f"web.yaml:5:12 {level} label-not-on-template"]
+
+    @pytest.mark.parametrize("kind, level", [("PodDisruptionBudget", "error"), ("NetworkPolicy", "warning")])
+    def test_a_budget_needs_its_pods_and_a_policy_for_nobody_forbids_nothing(self, kind: str, level: str) -> None:
+        version, field = {
+            "PodDisruptionBudget": ("policy/v1", "minAvailable: 1, selector"),
+            "NetworkPolicy": ("networking.k8s.io/v1", "podSelector"),
+        }[kind]
+        asking = f"apiVersion: {version}\nkind: {kind}\nmetadata: {{name: web}}\nspec: {{{field}: {{matchLabels: {{tier: front}}}}}}\n"
+        files = {"asking.yaml": asking, "web.yaml": deployment("web", "app: web", own="tier: front")}
+        assert places(lint(files)) == [f"web.yaml:5:12 {level} label-not-on-template"]
+
+    def test_the_selector_that_makes_it_an_error_is_the_one_that_is_named(self) -> None:
+        files = {
+            "a.yaml": deployment("a", "app: a", preferring("tier: front")),
+            "web.yaml": deployment("web", "app: web", own="tier: front, track: new"),
+            "z.yaml": SERVICE.format(name="z", labels="tier: front, track: new"),
+        }
+        (found,) = [each for each in lint(files) if "tier: front" in each.message]
+        assert found.message == (
+            "the label `tier: front` stands only on the Deployment itself, not on its pods;"
+            " the Service selector of Service z asks for it, as does one more selector"
+        )
+        assert found.severity == "error"
 
     def test_a_selector_that_finds_others_means_those(self) -> None:
         files = {

@@ -112,7 +112,10 @@ def label_not_on_template(fleet: Fleet) -> Iterator[FleetMatch]:
             others = [] if selected else group.others(fleet, pods)
             if own is not None or others:
                 for key in _needed(first.selector, pods):
-                    asked.setdefault((pods.site, key), _Asked(pods, own, others))
+                    place = pods.site, key
+                    found = asked.setdefault(place, _Asked(pods, own, others))
+                    if not found.is_required and any(reach.is_required for reach in others):
+                        asked[place] = found._replace(others=[*others, *found.others])
     templates = Counter(pods.site for pods in fleet.pods)
     copied: Counter[Site] = Counter()
     for (site, key), each in asked.items():
@@ -137,6 +140,11 @@ class _Asked(NamedTuple):
     own: Reach | None
     others: list[Reach]
 
+    @property
+    def is_required(self) -> bool:
+        """Whether something elsewhere fails without the label; the pods' own constraints only miss them themselves."""
+        return any(reach.is_required for reach in self.others)
+
 
 class _Group:
     """Selectors that ask the same in the same namespaces: a label is often asked for by every workload of an application."""
@@ -157,12 +165,12 @@ class _Group:
         return self._by_owner.get(pods.key)
 
     def others(self, fleet: Fleet, pods: Pods) -> list[Reach]:
-        """Those that stand elsewhere and close enough to mean these pods, the closest first."""
+        """Those that stand elsewhere and close enough to mean these pods: first those that require what they ask for, then the closest."""
         folders = _here_and_above(pods.site)
         near = [reach for folder in folders for reach in islice(self._by_folder.get(folder, ()), _LOOKED_AT)]
         candidates = dict.fromkeys([*near, *islice(self.reaches, _LOOKED_AT)])
         elsewhere = (each for each in candidates if (each.site, each.template_path) != pods.key and not _is_copy(each, pods))
-        return [reach for reach in elsewhere if fleet.related(reach, pods)]
+        return sorted((reach for reach in elsewhere if fleet.related(reach, pods)), key=lambda reach: not reach.is_required)
 
 
 def _is_copy(one: Pods | Reach, other: Pods) -> bool:
@@ -209,7 +217,7 @@ def _depended_on(asked: _Asked, key: str) -> Match:
         for reach in [*([own] if own else []), *others][:_MOST_RELATED]
     )
     help_ = f"Move it, or copy it, to {_home(pods)}; only labels there reach the pods."
-    severity: Severity | None = "error" if others else None
+    severity: Severity | None = "error" if asked.is_required else None
     return Match((*pods.site.base, "metadata", "labels", key), message, help_, key=True, related=related, severity=severity)
 
 

@@ -107,6 +107,11 @@ class Reach(NamedTuple):
     namespace_selector: Selector | None = None
 
     @property
+    def is_required(self) -> bool:
+        """Whether something fails where it selects nobody: a preference is merely not met, a policy or a soft spread forbids nothing."""
+        return self.what in _REQUIRED or (self.what == SPREAD and self.max_skew is not None)
+
+    @property
     def scope(self) -> tuple[str, ...] | None:
         """The namespaces that it covers; None when nobody can tell from the manifest: any may be meant."""
         if self.everywhere:
@@ -342,11 +347,9 @@ def _namespaces(term: PodTerm) -> tuple[tuple[str, ...], Selector | None]:
     return listed, parsed
 
 
-_EVIDENCE = {
-    "Service": "Service selector",
-    "PodDisruptionBudget": "PodDisruptionBudget selector",
-    "NetworkPolicy": "NetworkPolicy podSelector",
-}
+_SERVICE, _BUDGET = "Service selector", "PodDisruptionBudget selector"
+_EVIDENCE = {"Service": _SERVICE, "PodDisruptionBudget": _BUDGET, "NetworkPolicy": "NetworkPolicy podSelector"}
+_REQUIRED = (REQUIRED_ANTI_AFFINITY, REQUIRED_AFFINITY, _SERVICE, _BUDGET)
 
 
 def _evidence(manifest: Manifest, site: Site) -> Iterator[Reach]:
