@@ -37,7 +37,7 @@ def count(api: str, kind: str, spec: str) -> PodCount:
         ("batch/v1", "Job", "parallelism: 3, completions: 2, template: {spec: SPEC}", 2, True, 2),
         ("batch/v1", "Job", "parallelism: 3, suspend: true, template: {spec: SPEC}", 3, True, 0),
         ("batch/v1", "CronJob", "jobTemplate: {spec: {parallelism: 3, template: {spec: SPEC}}}", 3, True, 3),
-        ("kubevirt.io/v1", "VirtualMachine", "runStrategy: Halted, template: {spec: {domain: {}}}", 1, False, 0),
+        ("kubevirt.io/v1", "VirtualMachine", "runStrategy: Halted, template: {spec: {domain: {}}}", 1, False, 1),
         ("serving.knative.dev/v1", "Service", "template: {spec: SPEC}", None, True, 1),
         (
             "jobset.x-k8s.io/v1alpha2",

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pickle
 import re
 from typing import Any
 
 import pytest
 
-from afflint.controllers.pod_maker import PodMaker
+from afflint.controllers.launcher_pod import ARCH
+from afflint.controllers.pod_maker import PodMaker, Virtualization
 from afflint.controllers.replicas import MOST_REPLICAS, make_pods, notes, owner
 from afflint.controllers.running import running_pods_of
+from afflint.placement import InventoryError
 from afflint.placement.arrangement import arrange
 from afflint.scheduler.cluster import Cluster
 from cluster_objects import HOST, Object, node, pod
@@ -110,12 +113,13 @@ def test_two_billion_replicas_are_not_made() -> None:
 # --- virtual machines --------------------------------------------------------------------------------------------------
 
 
+LEFT_OUT = "so the nodeSelector that virt-controller adds for them is left out"
 VM = "template: {metadata: {labels: {app: web}}, spec: {domain: {devices: {}}, nodeSelector: {disk: ssd}}}"
 
 
 def test_a_virtual_machine_runs_in_a_launcher_pod_with_the_labels_of_virt_controller() -> None:
     made = workload("VirtualMachine", "runStrategy: Always", "kubevirt.io/v1", VM)
-    ready = Cluster([node("n1", {"kubevirt.io/schedulable": "true", "kubernetes.io/arch": "arm64"})])
+    ready = Cluster([node("n1", {"kubevirt.io/schedulable": "true", ARCH: "arm64", "machine-type.node.kubevirt.io/virt": "true"})])
     (launcher,) = make_pods(made, ready)
     assert launcher["metadata"]["name"] == "virt-launcher-web"
     labels = launcher["metadata"]["labels"]
@@ -125,7 +129,12 @@ def test_a_virtual_machine_runs_in_a_launcher_pod_with_the_labels_of_virt_contro
         "vm.kubevirt.io/name": "web",
         "vmi.kubevirt.io/id": "web",
     }
-    assert launcher["spec"]["nodeSelector"] == {"kubevirt.io/schedulable": "true", "kubernetes.io/arch": "arm64", "disk": "ssd"}
+    assert launcher["spec"]["nodeSelector"] == {
+        "kubevirt.io/schedulable": "true",
+        ARCH: "arm64",
+        "machine-type.node.kubevirt.io/virt": "true",
+        "disk": "ssd",
+    }
     assert notes(made, ready) == ()
 
 
@@ -134,14 +143,53 @@ def test_node_labels_that_a_small_inventory_lacks_are_left_out_and_that_is_said(
     one, other = make_pods(made, EMPTY)
     assert one["spec"]["nodeSelector"] == {"disk": "ssd"}
     assert one["metadata"]["labels"]["kubevirt.io/created-by"] != other["metadata"]["labels"]["kubevirt.io/created-by"]
-    assert notes(made, EMPTY) == (
-        "no node carries kubevirt.io/schedulable, so the nodeSelector that virt-controller adds for it is left out",
+    assert notes(made, EMPTY) == (f"no node carries kubevirt.io/schedulable or machine-type.node.kubevirt.io/..., {LEFT_OUT}",)
+
+
+def test_what_nodes_can_do_is_asked_of_them_where_they_say_such_things_at_all() -> None:
+    """A node says nothing of a protection that it cannot give; nodes that say nothing of KubeVirt are of another kind of list."""
+    domain = "cpu: {model: Haswell, features: [{name: vmx}]}, launchSecurity: {snp: {}}"
+    made = workload("VirtualMachine", "", "kubevirt.io/v1", f"template: {{spec: {{domain: {{{domain}}}}}}}")
+    labelled = node("n1", {"cpu-model.node.kubevirt.io/Penryn": "true", "kubevirt.io/schedulable": "true", ARCH: "amd64"})
+    (pod,) = make_pods(made, Cluster([labelled]))
+    assert pod["spec"]["nodeSelector"] == {
+        "kubevirt.io/schedulable": "true",
+        ARCH: "amd64",
+        "cpu-model.node.kubevirt.io/Haswell": "true",
+        "kubevirt.io/sev": "true",
+        "kubevirt.io/sev-snp": "true",
+    }
+    assert notes(made, Cluster([labelled])) == (
+        f"no node carries cpu-feature.node.kubevirt.io/... or machine-type.node.kubevirt.io/..., {LEFT_OUT}",
     )
 
 
-def test_a_virtual_machine_that_is_halted_has_no_pod() -> None:
-    assert make_pods(workload("VirtualMachine", "runStrategy: Halted", "kubevirt.io/v1", VM), EMPTY) == []
-    assert make_pods(workload("VirtualMachine", "running: false", "kubevirt.io/v1", VM), EMPTY) == []
+def test_what_an_instance_type_and_the_cluster_ask_for_is_never_left_out() -> None:
+    made = workload("VirtualMachine", "", "kubevirt.io/v1", VM)
+    resource = {"spec": {"configuration": {"developerConfiguration": {"nodeSelectors": {"pool": "vms"}}}}}
+    made = dataclasses.replace(made, virtualization=Virtualization(resource, {"cpu": {"guest": 2}}))
+    assert make_pods(made, EMPTY)[0]["spec"]["nodeSelector"] == {"pool": "vms", "disk": "ssd"}
+    clash = dataclasses.replace(made, virtualization=Virtualization(resource, {"nodeSelector": {"pool": "gold"}}))
+    with pytest.raises(InventoryError, match=r"spec\.template\.spec\.nodeSelector conflicts with selected instance type"):
+        make_pods(clash, EMPTY)
+
+
+def test_two_machines_that_reserve_one_disk_keep_apart() -> None:
+    disk = "devices: {disks: [{name: d, lun: {reservation: true}}]}"
+    volumes = "volumes: [{name: d, persistentVolumeClaim: {claimName: shared}}]"
+    made = workload("VirtualMachine", "", "kubevirt.io/v1", f"template: {{spec: {{domain: {{{disk}}}, {volumes}}}}}")
+    (pod,) = make_pods(made, EMPTY)
+    assert pod["metadata"]["labels"]["pr.kubevirt.io/shared"] == ""
+    (term,) = pod["spec"]["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    assert term["labelSelector"] == {"matchExpressions": [{"key": "pr.kubevirt.io/shared", "operator": "Exists"}]}
+
+
+def test_a_virtual_machine_that_waits_to_be_started_is_planned_like_any_other() -> None:
+    for field in ("runStrategy: Halted", "runStrategy: Manual", "running: false"):
+        made = workload("VirtualMachine", field, "kubevirt.io/v1", VM)
+        assert len(make_pods(made, EMPTY)) == 1
+        assert made.waits == field.replace("runStrategy:", "runStrategy")
+    assert workload("VirtualMachine", "runStrategy: Once", "kubevirt.io/v1", VM).waits == ""
 
 
 # --- daemon sets -------------------------------------------------------------------------------------------------------

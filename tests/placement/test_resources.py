@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from fractions import Fraction
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from afflint.controllers.pod_maker import PodMaker, pod_maker
+from afflint.controllers.pod_maker import PodMaker, Reference, Virtualization, pod_maker
 from afflint.controllers.replicas import compile_pods
 from afflint.findings import Site
 from afflint.kube.manifests import Workload, manifests_in
@@ -23,7 +24,7 @@ from afflint.placement.survey import Survey
 from afflint.reading import documents
 from afflint.scheduler.cluster import Verdict
 from cluster_objects import HOST, ZONE, Object, apart, app, node, pod, spread, term, together
-from workload_objects import inventory, maker, makers_in
+from workload_objects import inventory, maker
 
 FIT = "NodeResourcesFit"
 GI = 1024**3
@@ -499,10 +500,18 @@ def read_makers(text: str) -> list[PodMaker]:
     return [each for each in found if each is not None]
 
 
-def test_the_resources_of_an_instancetype_are_unknown() -> None:
-    found = plan([having("n1", cpu=1, memory="1Gi")], *read_makers(MACHINE)).workloads[0]
-    assert found.replicas[0].node == "n1"
-    assert "CPU and memory come from its instancetype u1.large: unknown here, so they are left out" in found.notes
+def test_without_its_instance_type_nobody_knows_what_a_machine_asks_for() -> None:
+    assert plan([having("n1", cpu=1, memory="1Gi")], *read_makers(MACHINE)).workloads[0].replicas[0].node == "n1"
+
+
+def test_a_machine_is_as_large_as_its_instance_type() -> None:
+    (made,) = read_makers(MACHINE.replace(", memory: {guest: 64Gi}", ""))
+    small, large = ({"cpu": {"guest": 1}, "memory": {"guest": guest}} for guest in ("512Mi", "2Gi"))
+    shared = {"cpu": {"guest": 4}, "memory": {"guest": "1536Mi", "overcommitPercent": 50}}
+    nodes = [having("n1", cpu=1, memory="1Gi")]
+    for instancetype, placed in ((small, "n1"), (large, None), (shared, "n1")):
+        machine = dataclasses.replace(made, virtualization=Virtualization({}, instancetype))
+        assert plan(nodes, machine).workloads[0].replicas[0].node == placed
 
 
 def test_an_instancetype_that_a_pool_names_is_found() -> None:
@@ -519,7 +528,7 @@ spec:
       instancetype: {name: u1.large}
       template: {metadata: {labels: {app: db}}, spec: {domain: {devices: {}}}}
 """
-    assert any("u1.large" in note for note in read_makers(pool)[0].notes)
+    assert read_makers(pool)[0].instancetype == Reference("", "u1.large")
 
 
 def test_the_domain_of_a_manifest_counts() -> None:
@@ -534,11 +543,6 @@ def test_without_resources_the_plan_says_so() -> None:
     found = make_plan(inventory([having("n1", cpu=1)]), [maker("web", containers=[container(cpu=9)])])
     assert found.notes == (RESOURCES_LEFT_OUT,)
     assert found.workloads[0].replicas[0].node == "n1"
-
-
-def test_manifests_are_read_without_resources_unless_asked() -> None:
-    assert "domain" not in makers_in(MACHINE)[0].pod
-    assert not any("instancetype" in note for note in makers_in(MACHINE)[0].notes)
 
 
 def test_the_plan_says_which_nodes_are_not_checked_for_what() -> None:

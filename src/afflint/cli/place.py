@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 @options.nodes
 @click.option("--pods", "pods", multiple=True, metavar="FILE", help="A dump of the pods that run already. Repeatable.")
 @click.option("--resources", is_flag=True, help="Count CPU, memory, pods and other resources: requests against what nodes have.")
+@click.option("--only-running", is_flag=True, help="Leave out virtual machines that wait for somebody to start them.")
 @click.option(
     "--by", "group_by", default="zone", metavar="KEY", help="The node label to group nodes by: zone (default), region, or any key."
 )
@@ -39,7 +40,8 @@ def place(paths: tuple[str, ...], **given: Any) -> int:
     options.one_of("--format", given["form"], ("text", "json", "html"))
     options.one_of("--color", given["color"], options.COLORS)
     session = Session(options.configuration(given))
-    stage, problems, names = session.stage(session.sources(paths or (".",)), given["pods"], resources=given["resources"])
+    sources, reading = session.sources(paths or (".",)), {name: given[name] for name in ("resources", "only_running")}
+    stage, problems, names = session.stage(sources, given["pods"], **reading)
     plan = make_plan(stage.inventory, stage.makers, given["group_by"], given["losses"], names.__getitem__)
     for problem in problems:
         say(f"afflint: {shown(problem)}")

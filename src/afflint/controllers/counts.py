@@ -7,7 +7,7 @@ from typing import NamedTuple
 from afflint.findings import Path, field_of
 from afflint.kube.manifests import Workload
 
-HALTED = ("Halted", "Manual")
+HALTED = ("Halted", "Manual", "WaitAsReceiver")
 """The run strategies by which a virtual machine waits for somebody to start it."""
 
 _MOST = 2**31
@@ -65,6 +65,17 @@ def _of(number: int) -> PodCount:
     return PodCount(number)
 
 
+def waits(workload: Workload) -> str:
+    """What a virtual machine says by which it waits for somebody to start it: ``runStrategy Halted``; empty for all that starts."""
+    if not workload.kind.kubevirt or not workload.has_own_template:
+        return ""
+    machine = workload.above(1)
+    if machine.get("running") is False:
+        return "running: false"
+    strategy = machine.get("runStrategy")
+    return f"runStrategy {strategy}" if strategy in HALTED else ""
+
+
 def whole(value: object) -> int | None:
     """A number of pods as a manifest writes it, negative ones as none; None for what is no such number."""
     if type(value) not in (int, float) or not isinstance(value, int | float) or value != value or abs(value) > _MOST:
@@ -93,12 +104,6 @@ def _by_nodes(_workload: Workload) -> PodCount:
 
 def _by_autoscaler(_workload: Workload) -> PodCount:
     return PodCount(None, open_ended=True, notes=("one pod is assumed; an autoscaler decides how many there are",))
-
-
-def _machine(workload: Workload) -> PodCount:
-    if workload.spec.get("running") is False or workload.spec.get("runStrategy") in HALTED:
-        return PodCount(1, running=False, notes=("the VM is not to run, so it has no pod",))
-    return _ONE
 
 
 def _stateful(workload: Workload) -> PodCount:
@@ -153,7 +158,7 @@ _RULES: dict[tuple[str, str], Callable[[Workload], PodCount]] = {
     ("batch", "Job"): _job,
     ("batch", "CronJob"): _job,
     ("jobset.x-k8s.io", "JobSet"): _jobs,
-    ("kubevirt.io", "VirtualMachine"): _machine,
+    ("kubevirt.io", "VirtualMachine"): _single,
     ("kubevirt.io", "VirtualMachineInstance"): _single,
     ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): _groups,
     ("serving.knative.dev", "Service"): _by_autoscaler,

@@ -53,8 +53,14 @@ VM_ARCHITECTURE = "kubevirt.io/vm-arch-"
 OBSOLETE_HOST_MODEL = "node-labeller.kubevirt.io/obsolete-host-model"
 _MIGRATION_MODEL = "cpu-model-migration.node.kubevirt.io/"
 _HOST_MODEL, _HOST_MODEL_FEATURE = "host-model-cpu.node.kubevirt.io/", "host-model-required-features.node.kubevirt.io/"
-_RESERVATION = "pr.kubevirt.io/"
+RESERVATION = "pr.kubevirt.io/"
 _HYPERV_LABELS = ("vpindex", "runtime", "reset", "synic", "synictimer", "frequencies", "reenlightenment", "tlbflush", "ipi")
+
+# Where nodes carry no label of a family at all, their labels are not complete.
+_FAMILIES = (CPU_MODEL, CPU_FEATURE, CPU_VENDOR, MACHINE_TYPE, HYPERV, TSC, VM_ARCHITECTURE, _MIGRATION_MODEL)
+# What the node labeller says only of nodes that can do it.
+_CAPABILITIES = frozenset((REALTIME, SEV, SEV_ES, SEV_SNP, TDX, S390_PV))
+_LABELLER = ".node.kubevirt.io/"
 
 # Prefixes of annotations that stay with the VMI.
 _KEPT_BACK = ("kubectl.kubernetes.io", "kubevirt.io/latest-observed-api-version", "kubevirt.io/storage-observed-api-version")
@@ -85,7 +91,7 @@ def launcher_pod(
     machine = text(submap(vmi, "status", "machine"), "type") or submap(spec, "domain", "machine")["type"]
     reservations = _reservations(spec, pvcs)
     pod: Object = {field: spec[field] for field in _COPIED if spec.get(field) is not None}
-    pod["nodeSelector"] = _node_selector(spec, cluster, machine, tsc_frequencies(nodes))
+    pod["nodeSelector"] = _node_selector(spec, cluster, machine, nodes)
     affinity = _affinity(spec, cluster, reservations)
     if affinity is not None:
         pod["affinity"] = affinity
@@ -107,7 +113,7 @@ def launcher_pod(
 # --- nodes -------------------------------------------------------------------------------------------------------------
 
 
-def _node_selector(spec: Object, cluster: KubeVirtCluster, machine: str, frequencies: list[int]) -> object:
+def _node_selector(spec: Object, cluster: KubeVirtCluster, machine: str, nodes: Iterable[Mapping[str, str]]) -> object:
     """What the cluster asks for, over it what the user does, and over that what the machine needs."""
     architecture = spec["architecture"].lower()
     own = spec.get("nodeSelector")
@@ -115,7 +121,7 @@ def _node_selector(spec: Object, cluster: KubeVirtCluster, machine: str, frequen
         return own  # For whoever reads the pod to refuse.
     found = {SCHEDULABLE: "true", ARCH: architecture, **cluster.node_selectors, **(own or {})}
     needed = [*_needed(spec, cluster, architecture), f"{MACHINE_TYPE}{machine}"]
-    frequency = _tsc_frequency(spec, cluster, architecture, frequencies)
+    frequency = _tsc_frequency(spec, cluster, architecture, nodes)
     if frequency:
         needed.append(f"{TSC}{frequency}")
     if cluster.has_gate(CROSS_ARCHITECTURE):
@@ -159,7 +165,7 @@ def _protection(security: Object, architecture: str) -> Iterator[str]:
         yield S390_PV
 
 
-def _tsc_frequency(spec: Object, cluster: KubeVirtCluster, architecture: str, frequencies: list[int]) -> int | None:
+def _tsc_frequency(spec: Object, cluster: KubeVirtCluster, architecture: str, nodes: Iterable[Mapping[str, str]]) -> int | None:
     """The frequency that the clock of every node must be able to keep, for machines that rely on it (watch/topology hinter.go, tsc.go)."""
     features = submaps(spec["domain"]["cpu"], "features")
     required = any(each.get("name") == "invtsc" and each.get("policy") in ("require", "force") for each in features)
@@ -168,7 +174,7 @@ def _tsc_frequency(spec: Object, cluster: KubeVirtCluster, architecture: str, fr
         return None
     minimum = cluster.minimum_tsc_frequency
     if minimum is None:
-        return min(frequencies, default=None)
+        return min(tsc_frequencies(nodes), default=None)
     if minimum > 0:
         return minimum
     if required:
@@ -239,7 +245,7 @@ def _reservations(spec: Object, pvcs: Iterable[Mapping[str, Any]]) -> list[str]:
         return []
     uids = {text(submap(claim, "metadata"), "name"): text(submap(claim, "metadata"), "uid") for claim in pvcs}
     claims = [claim_of(volume) for volume in submaps(spec, "volumes") if volume.get("name") in reserving]
-    return list(dict.fromkeys(f"{_RESERVATION}{uids.get(claim) or claim}" for claim in claims if claim))
+    return list(dict.fromkeys(f"{RESERVATION}{uids.get(claim) or claim}" for claim in claims if claim))
 
 
 def _resources(spec: Object, cluster: KubeVirtCluster, *, reserved: bool) -> Object:
@@ -300,6 +306,21 @@ def _annotations(own: Object, name: str, spec: Object, machine: str) -> Object:
         "kubevirt.io/migrationTransportUnix": "true",
         **({"kubevirt.io/pci-topology-version": "v3"} if numbered else {}),
     }
+
+
+def told(key: str, labels: Iterable[str]) -> bool:
+    """Whether an inventory with these labels of nodes can tell which of them have one that virt-controller asks for."""
+    family = next((each for each in _FAMILIES if key.startswith(each)), None)
+    if family is not None:
+        return any(label.startswith(family) for label in labels)
+    if key in _CAPABILITIES:
+        return any(_LABELLER in label for label in labels)
+    return key in labels
+
+
+def family_of(key: str) -> str:
+    """A label of nodes without what it says: ``cpu-model.node.kubevirt.io/...``."""
+    return next((f"{each}..." for each in _FAMILIES if key.startswith(each)), key)
 
 
 # --- live migration ----------------------------------------------------------------------------------------------------

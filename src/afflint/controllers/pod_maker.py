@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
-from afflint.controllers.counts import pod_count
+from afflint.controllers.counts import pod_count, waits
 from afflint.controllers.labels import added_labels, part_of
 from afflint.findings import NO_FILE, Path, Site
 from afflint.kube.added_labels import AddedLabel
@@ -29,11 +29,29 @@ CONTAINER_FIELDS = ("initContainers", "containers")
 """Those that hold what may ask for ports of the host."""
 RESOURCE_FIELDS = ("containers", "initContainers", "overhead", "resources", "domain")
 """Those that decide how much room the pods take."""
-# The name of a virtual machine is not always that of its guest.
-_NAMING_FIELDS = ("hostname",)
+# The name of a virtual machine is not always that of its guest, and what it runs on is virtual hardware that not every node has.
+_MACHINE_FIELDS = ("hostname", "domain")
 _BARE = ("Pod", "VirtualMachineInstance")
 # Others have kinds of these names, too.
 _OF_APPS = ("StatefulSet", "DaemonSet")
+
+
+class Reference(NamedTuple):
+    """The name of an instance type or of a preference, and its kind."""
+
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Virtualization:
+    """What decides on the pods of a virtual machine besides its template: KubeVirt's resource, and specs, None where there is none."""
+
+    kubevirt: Mapping[str, Any] = field(default_factory=dict)
+    instancetype: Mapping[str, Any] | None = None
+    preference: Mapping[str, Any] | None = None
+
+
 NOWHERE = Site(NO_FILE, 0, ())
 
 
@@ -69,6 +87,12 @@ class PodMaker:
     generated: bool = False
     """Whether the cluster makes its name, so that several manifests alike are several objects."""
     pod_path: Path = ("spec", "template", "spec")
+    waits: str = ""
+    """What it says by which it waits for somebody to start it."""
+    instancetype: Reference | None = None
+    preference: Reference | None = None
+    virtualization: Virtualization = Virtualization()
+    """Found among the manifests of a run by these references."""
 
     def of_site(self, site: Site) -> PodMaker:
         """The same, read at that place."""
@@ -89,6 +113,11 @@ class PodMaker:
     def kubevirt(self) -> bool:
         """Whether its pods run virtual machines."""
         return self.group.endswith("kubevirt.io")
+
+    @property
+    def sized(self) -> bool:
+        """Whether it is known how much CPU and memory its machines have."""
+        return self.instancetype is None or self.virtualization.instancetype is not None
 
     @property
     def daemon(self) -> bool:
@@ -122,11 +151,10 @@ def pod_maker(workload: Workload, site: Site, *, resources: bool = False) -> Pod
         return None
     spec, count = workload.spec, pod_count(workload)
     strategy, notes = spec.get("strategy", spec.get("updateStrategy")), count.notes
-    fields: tuple[str, ...] = (*PLACEMENT_FIELDS, *(_NAMING_FIELDS if workload.kind.kubevirt else ()))
+    fields: tuple[str, ...] = (*PLACEMENT_FIELDS, *(_MACHINE_FIELDS if workload.kind.kubevirt else ()))
     if resources:
         notes = (*notes, *_resource_notes(workload))
-        if _instancetype(workload) is None:
-            fields = (*fields, *RESOURCE_FIELDS)
+        fields = (*fields, *RESOURCE_FIELDS)
     return PodMaker(
         kind=workload.kind.name,
         group=workload.kind.group,
@@ -136,7 +164,7 @@ def pod_maker(workload: Workload, site: Site, *, resources: bool = False) -> Pod
         replicas=count.planned,
         labels=workload.template_labels,
         annotations=_map(_map(workload.template, "metadata"), "annotations"),
-        pod={**_host_ports(workload), **{field: workload.pod[field] for field in fields if field in workload.pod}},
+        pod={**_host_ports(workload), **_claims(workload), **{field: workload.pod[field] for field in fields if field in workload.pod}},
         selector=spec.get("selector"),
         strategy=strategy if type(strategy) is dict else {},
         part=part_of(workload),
@@ -147,6 +175,9 @@ def pod_maker(workload: Workload, site: Site, *, resources: bool = False) -> Pod
         site=site,
         line=workload.document.locate((*workload.base, "metadata", "name")).line,
         pod_path=workload.pod_path,
+        waits=waits(workload),
+        instancetype=_reference(workload, "instancetype"),
+        preference=_reference(workload, "preference"),
     )
 
 
@@ -197,18 +228,28 @@ def _pod_notes(workload: Workload) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _instancetype(workload: Workload) -> str | None:
-    """The instancetype that a VM takes its CPU and memory from: its name, which may be empty; None without one."""
+def _reference(workload: Workload, field: str) -> Reference | None:
+    """The instance type or preference of a VM. Where its volume is to tell which, the name is empty."""
     if not workload.kind.kubevirt or not workload.has_own_template:
         return None
-    found = workload.above(1).get("instancetype")
-    return str(found.get("name") or "") if type(found) is dict else None
+    found = workload.above(1).get(field)
+    if type(found) is not dict:
+        return None
+    return Reference(str(found.get("kind") or ""), str(found.get("name") or ""))
+
+
+def _claims(workload: Workload) -> dict[str, Any]:
+    """The claims of a VM, as far as a reservation on one may keep it apart from others."""
+    disks = _map(_map(workload.pod, "domain"), "devices").get("disks") if workload.kind.kubevirt else None
+    if type(disks) is not list or not any(type(disk) is dict and _map(disk, "lun").get("reservation") is True for disk in disks):
+        return {}
+    volumes = workload.pod.get("volumes")
+    kept = ("name", "persistentVolumeClaim", "dataVolume")
+    found = [each for each in volumes if type(each) is dict] if type(volumes) is list else []
+    return {"volumes": [{field: each[field] for field in kept if field in each} for each in found]}
 
 
 def _resource_notes(workload: Workload) -> tuple[str, ...]:
-    instancetype = _instancetype(workload)
-    if instancetype is not None:
-        return (f"CPU and memory come from its instancetype{instancetype and ' '}{instancetype}: unknown here, so they are left out",)
     runtime = workload.pod.get("runtimeClassName")
     if type(runtime) is str and runtime and not workload.pod.get("overhead"):
         return (f"what the runtime class {runtime} adds to its requests as overhead is left out",)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from afflint.controllers.labels import fields_of, filled, spelled
+from afflint.controllers.launchers import Launcher, launcher_notes, launcher_of
 from afflint.controllers.pod_maker import CONTAINER_FIELDS, PLACEMENT_FIELDS, RESOURCE_FIELDS, PodMaker
 from afflint.kube.added_labels import POD_TEMPLATE_HASH, AddedLabel
 from afflint.kube.constraints import REQUIRED
@@ -24,9 +25,6 @@ Object = dict[str, Any]
 
 MOST_REPLICAS = 1000
 """How many pods of one workload are made. More would only repeat what these show, and a manifest may ask for two billion."""
-
-SCHEDULABLE = "kubevirt.io/schedulable"
-ARCH = "kubernetes.io/arch"
 
 # What pods of a DaemonSet tolerate so that they stay where others are driven away.
 _DAEMON_TOLERATIONS = (
@@ -73,17 +71,20 @@ def owner(maker: PodMaker) -> Object | None:
     return {"kind": kind, "metadata": {"name": name, "namespace": maker.namespace}, "spec": {"selector": selector}}
 
 
-def template_pod(maker: PodMaker, cluster: Cluster, name: str = "", *, index: int = 0, revision: int = 0) -> Object:
+def template_pod(
+    maker: PodMaker, cluster: Cluster, name: str = "", *, index: int = 0, revision: int = 0, launcher: Launcher | None = None
+) -> Object:
     """One pod of the workload as a cluster with these nodes would hold it, tied to no particular node.
 
     Raises InventoryError for a VM whose resources make no sense, if resources count.
     """
-    spec = {field: maker.pod[field] for field in (*PLACEMENT_FIELDS, *CONTAINER_FIELDS) if maker.pod.get(field) is not None}
-    if cluster.resources:
-        spec.update(_room(maker))
     labels = _labels(maker, index, revision)
     if maker.kubevirt:
-        _add_node_selector(spec, _launcher_nodes(maker, cluster))
+        launcher = launcher or launcher_of(maker, cluster)
+        spec, labels = {**launcher.spec}, {**labels, **launcher.labels}
+    else:
+        fields = (*PLACEMENT_FIELDS, *CONTAINER_FIELDS, *(RESOURCE_FIELDS if cluster.resources else ()))
+        spec = {field: maker.pod[field] for field in fields if maker.pod.get(field) is not None}
     spec["tolerations"] = _tolerations(maker, spec.get("tolerations"))
     api_version, kind, owner_name = _owner_reference(maker, revision)
     metadata: Object = {"name": name, "namespace": maker.namespace, "labels": labels, "annotations": dict(maker.annotations)}
@@ -92,15 +93,15 @@ def template_pod(maker: PodMaker, cluster: Cluster, name: str = "", *, index: in
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
-def _room(maker: PodMaker) -> Object:
-    """The fields of the pod spec that decide how much room the pod takes."""
+def read_template(
+    maker: PodMaker, cluster: Cluster, name: str, *, index: int = 0, revision: int = 0, launcher: Launcher | None = None
+) -> Pod:
+    """The same, compiled."""
     if not maker.kubevirt:
-        return {field: maker.pod[field] for field in RESOURCE_FIELDS if maker.pod.get(field) is not None}
-    if "domain" not in maker.pod:
-        return {}
-    from afflint.controllers.launcher import compute_resources
-
-    return {"containers": [{"name": "compute", "resources": compute_resources(maker.pod["domain"])}]}
+        return cluster.read(template_pod(maker, cluster, name, index=index, revision=revision))
+    launcher = launcher or launcher_of(maker, cluster)
+    pod = cluster.read(template_pod(maker, cluster, name, index=index, revision=revision, launcher=launcher))
+    return pod._replace(added=launcher.added)
 
 
 def make_pods(maker: PodMaker, cluster: Cluster) -> list[Object]:
@@ -120,11 +121,7 @@ def notes(maker: PodMaker, cluster: Cluster) -> tuple[str, ...]:
     """What was assumed or left out when the pods were made."""
     found = list(maker.notes)
     if maker.kubevirt:
-        if not cluster.label(SCHEDULABLE):
-            found.append(f"no node carries {SCHEDULABLE}, so the nodeSelector that virt-controller adds for it is left out")
-        architectures = sorted(set(cluster.label(ARCH).values()))
-        if len(architectures) > 1 and not maker.pod.get("architecture"):
-            found.append(f"nodes have the architectures {', '.join(architectures)}; the VM is taken to be {_architecture(architectures)}")
+        found += launcher_notes(maker, cluster)
     if maker.replicas > MOST_REPLICAS and not maker.daemon:
         found.append(f"{MOST_REPLICAS} of its {maker.replicas} replicas are shown")
     return tuple(found)
@@ -249,29 +246,6 @@ def _are_alike(maker: PodMaker) -> bool:
     return all(shared.issuperset(fields_of(label.value)) for label in _added(maker))
 
 
-def _launcher_nodes(maker: PodMaker, cluster: Cluster) -> dict[str, str]:
-    """What virt-controller adds to the nodeSelector, as far as the inventory has these labels at all."""
-    added: dict[str, str] = {}
-    if cluster.label(SCHEDULABLE):
-        added[SCHEDULABLE] = "true"
-    architectures = sorted(set(cluster.label(ARCH).values()))
-    if architectures:
-        declared = maker.pod.get("architecture")
-        added[ARCH] = declared.lower() if type(declared) is str and declared else _architecture(architectures)
-    return added
-
-
-def _architecture(architectures: list[str]) -> str:
-    return "amd64" if "amd64" in architectures else architectures[0]
-
-
-def _add_node_selector(spec: Object, added: dict[str, str]) -> None:
-    own = spec.get("nodeSelector") or {}
-    # What is no map at all stays, for whoever reads the pod to refuse.
-    if isinstance(own, dict):
-        spec["nodeSelector"] = {**added, **own}
-
-
 def _tolerations(maker: PodMaker, own: object) -> object:
     if own is None:
         own = []
@@ -318,13 +292,15 @@ class Compiled(NamedTuple):
 def compile_pods(maker: PodMaker, cluster: Cluster) -> Compiled:
     """The pods of a workload, ready for the scheduler. Pods that differ in their names alone share all else."""
     try:
-        template = cluster.read(template_pod(maker, cluster, pod_name(maker, 0)))
+        launcher = launcher_of(maker, cluster) if maker.kubevirt else None
+        template = read_template(maker, cluster, pod_name(maker, 0), launcher=launcher)
         if maker.daemon:
             nodes = tuple(fitting_nodes(cluster, template)) if maker.replicas else ()
             return Compiled(tuple([template._replace(name=pod_name(maker, node)) for node in nodes]), template, nodes)
         count = min(maker.replicas, MOST_REPLICAS)
         if count > 1 and not _are_alike(maker):
-            made = [cluster.read(template_pod(maker, cluster, pod_name(maker, index), index=index)) for index in range(count)]
+            names = [pod_name(maker, index) for index in range(count)]
+            made = [read_template(maker, cluster, name, index=index, launcher=launcher) for index, name in enumerate(names)]
             return Compiled(tuple(made), template)
         return Compiled(tuple([template._replace(name=pod_name(maker, index)) for index in range(count)]), template)
     except InventoryError as error:

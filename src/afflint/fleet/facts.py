@@ -18,7 +18,7 @@ from afflint.kube.selectors import EVERYTHING, NAMESPACE_NAME, Malformed, Parsed
 if TYPE_CHECKING:
     from afflint.controllers.budgets import Budget
     from afflint.controllers.pod_maker import PodMaker
-    from afflint.fleet.objects import Unusable
+    from afflint.fleet.objects import KubeVirtObject, Unusable
     from afflint.scheduler.namespaces import Namespace, Service
 
 REQUIRED_ANTI_AFFINITY, PREFERRED_ANTI_AFFINITY = "required podAntiAffinity", "preferred podAntiAffinity"
@@ -127,6 +127,8 @@ class Facts(NamedTuple):
     pods: tuple[Pods, ...] = ()
     reaches: tuple[Reach, ...] = ()
     namespaces: tuple["Namespace", ...] = ()
+    kubevirt: tuple["KubeVirtObject", ...] = ()
+    """KubeVirt's own resource, instance types and preferences."""
     services: tuple["Service", ...] = ()
     """Only in runs that have nodes, as are all that follow."""
     budgets: tuple["Budget", ...] = ()
@@ -153,7 +155,7 @@ def _of_site(maker: "PodMaker | None", site: Site) -> "PodMaker | None":
     return maker and maker.of_site(site)
 
 
-Fact: TypeAlias = "Pods | Reach | Namespace | Service | Budget | Unusable"
+Fact: TypeAlias = "Pods | Reach | Namespace | Service | Budget | KubeVirtObject | Unusable"
 
 
 def collected(facts: Sequence[Fact], *, holds_nodes: bool) -> Facts:
@@ -165,11 +167,12 @@ def collected(facts: Sequence[Fact], *, holds_nodes: bool) -> Facts:
     if not others:
         return found
     from afflint.controllers.budgets import Budget
-    from afflint.fleet.objects import Unusable
+    from afflint.fleet.objects import KubeVirtObject, Unusable
     from afflint.scheduler.namespaces import Namespace, Service
 
     return found._replace(
         namespaces=tuple(each for each in others if isinstance(each, Namespace)),
+        kubevirt=tuple(each for each in others if isinstance(each, KubeVirtObject)),
         services=tuple(each for each in others if isinstance(each, Service)),
         budgets=tuple(each for each in others if isinstance(each, Budget)),
         unusable=tuple(each for each in others if isinstance(each, Unusable)),
@@ -197,6 +200,10 @@ def facts_of(manifest: Manifest, *, with_spec: bool = False, resources: bool = F
             from afflint.fleet.objects import object_of
 
             yield object_of(manifest)
+        elif manifest.ref.name is not None and manifest.kind.name in _OF_KUBEVIRT:
+            from afflint.fleet.objects import kubevirt_object
+
+            yield kubevirt_object(manifest)
 
 
 def _with_spec(pods: Pods, workload: Workload, *, resources: bool) -> Iterator[Fact]:
@@ -204,6 +211,8 @@ def _with_spec(pods: Pods, workload: Workload, *, resources: bool) -> Iterator[F
     from afflint.fleet.objects import unusable_pods
 
     spec = {field: workload.pod[field] for field in _PLACEMENT if field in workload.pod}
+    if workload.kind.kubevirt and type(domain := workload.pod.get("domain")) is dict:
+        spec["domain"] = {field: domain[field] for field in ("cpu", "machine") if field in domain}
     maker = pod_maker(workload, pods.site, resources=resources)
     yield pods._replace(spec=spec, maker=maker)
     if maker is not None:
@@ -212,6 +221,7 @@ def _with_spec(pods: Pods, workload: Workload, *, resources: bool) -> Iterator[F
 
 _PLACEMENT = (
     "affinity", "nodeSelector", "tolerations", "topologySpreadConstraints", "nodeName", "schedulerName", "evictionStrategy",
+    "architecture",
 )  # fmt: skip
 
 
@@ -347,6 +357,12 @@ def _namespaces(term: PodTerm) -> tuple[tuple[str, ...], Selector | None]:
     return listed, parsed
 
 
+_OF_KUBEVIRT = frozenset(
+    (
+        "KubeVirt", "VirtualMachineInstancetype", "VirtualMachineClusterInstancetype", "VirtualMachinePreference",
+        "VirtualMachineClusterPreference",
+    )
+)  # fmt: skip
 _SERVICE, _BUDGET = "Service selector", "PodDisruptionBudget selector"
 _EVIDENCE = {"Service": _SERVICE, "PodDisruptionBudget": _BUDGET, "NetworkPolicy": "NetworkPolicy podSelector"}
 _REQUIRED = (REQUIRED_ANTI_AFFINITY, REQUIRED_AFFINITY, _SERVICE, _BUDGET)

@@ -16,6 +16,7 @@ from afflint.near_misses import is_slip as is_slip
 
 if TYPE_CHECKING:
     from afflint.controllers.budgets import Budget
+    from afflint.fleet.objects import KubeVirtObject
     from afflint.scheduler.namespaces import Namespace, Service
 
 Scope = tuple[str, ...] | None
@@ -52,6 +53,7 @@ class Fleet:
         self.reaches: list[Reach] = sorted((reach for each in each_file for reach in each.reaches), key=lambda reach: reach.site)
         self.services: list[Service] = [service for each in each_file for service in each.services]
         self.budgets: list[Budget] = [budget for each in each_file for budget in each.budgets]
+        self.kubevirt: list[KubeVirtObject] = [each for facts in each_file for each in facts.kubevirt]
         self.namespaces: dict[str, Namespace] = {}
         """By name. Of several objects the first counts."""
         self.ambiguous = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from afflint.controllers.budgets import Budget, read_budget
 from afflint.findings import Path, Span
@@ -22,6 +22,21 @@ class Unusable(NamedTuple):
     document: int
     span: Span
     message: str
+
+
+class KubeVirtObject(NamedTuple):
+    """The KubeVirt resource, an instance type or a preference: what decides on the pods of virtual machines besides these."""
+
+    kind: str
+    namespace: str | None
+    name: str
+    data: dict[str, Any]
+
+
+def kubevirt_object(manifest: Manifest) -> KubeVirtObject:
+    """Such an object, as a manifest says it."""
+    kept: dict[str, Any] = {field: manifest.data[field] for field in ("spec", "status") if field in manifest.data}
+    return KubeVirtObject(manifest.kind.name, manifest.ref.namespace, manifest.ref.name or "", kept)
 
 
 _READERS: dict[str, Callable[[object], Namespace | Service | Budget]] = {

@@ -11,6 +11,7 @@ from afflint.controllers.pod_maker import PodMaker
 from afflint.findings import FileId
 from afflint.fleet.facts import Pods
 from afflint.fleet.index import Fleet
+from afflint.inventory.machines import with_virtualization
 from afflint.inventory.node_files import KUBELET_LABELS, NodeFact, texts, with_kubelet_labels
 from afflint.inventory.unsettled import unsettled
 from afflint.placement.arrangement import Inventory
@@ -41,10 +42,12 @@ def set_stage(
     resources: bool = False,
     version: tuple[int, int] = SCHEDULER,
     name_of: Callable[[FileId], str] = str,
+    only_running: bool = False,
 ) -> Stage:
     """The stage for some workloads of a fleet, with what else its manifests tell of the cluster.
 
     ``running`` are pods as parsed, ``version`` is that of the cluster, and ``name_of`` tells the names of files.
+    With ``only_running`` virtual machines that wait for somebody to start them have no pods.
 
     Of objects that a cluster would take for one and the same only the first counts, for overlays repeat what they change.
     """
@@ -71,7 +74,7 @@ def set_stage(
     assumed = labelled[0].labels.keys() - nodes[0].labels.keys() if nodes else frozenset()
     noted = [
         _with_notes(
-            maker,
+            with_virtualization(maker, fleet, only_running=only_running),
             *_repeated(again.get(key, ()), name_of),
             *[f"no node carries {each}, so all are taken to have {each}={KUBELET_LABELS[each]}" for each in sorted(assumed & asked[key])],
             *[reason for reason in (unknown.get(sources[key].key),) if reason],

@@ -396,6 +396,12 @@ KINDS: tuple[Kind, ...] = (
     Kind("Service", "", ("v1",), (), None),
     Kind("PodDisruptionBudget", "policy", ("v1", "v1beta1"), (), None),
     Kind("NetworkPolicy", "networking.k8s.io", ("v1",), (), None),
+    # Not workloads either: what decides on the pods of virtual machines besides these.
+    Kind("KubeVirt", "kubevirt.io", (), (), None),
+    Kind("VirtualMachineInstancetype", "instancetype.kubevirt.io", (), (), None),
+    Kind("VirtualMachineClusterInstancetype", "instancetype.kubevirt.io", (), (), None),
+    Kind("VirtualMachinePreference", "instancetype.kubevirt.io", (), (), None),
+    Kind("VirtualMachineClusterPreference", "instancetype.kubevirt.io", (), (), None),
     # Custom resources that embed a pod template.
     Kind("Rollout", "argoproj.io", (), _template(added_labels.ROLLOUT), None),
     Kind("DeploymentConfig", "apps.openshift.io", (), _template(added_labels.DEPLOYMENT_CONFIG), None),

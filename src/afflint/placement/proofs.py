@@ -278,7 +278,7 @@ def rollout_deadlock(survey: Survey, arrangement: Arrangement) -> Iterator[Rollo
         if unavailable > 0 or surge == 0:
             continue
         try:
-            pod = arrangement.before.read(replicas.template_pod(maker, arrangement.before, f"{maker.name}-surge", revision=1))
+            pod = replicas.read_template(maker, arrangement.before, f"{maker.name}-surge", revision=1)
         except InventoryError:
             continue
         verdict = arrangement.cluster.evaluate(pod)

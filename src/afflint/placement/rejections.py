@@ -217,7 +217,10 @@ class Rejections:
             return _OTHER_NAME
         said = self._said.get(asked)
         if said is None:
-            said = self._said[asked] = _requirement_phrase(requirement, value)
+            said = _requirement_phrase(requirement, value)
+            if requirement.key in self._pod.added:
+                said = Phrase(*[f"{text} (asked for by virt-controller)" for text in said])
+            self._said[asked] = said
         return said
 
     def _room(self, node: Node) -> Phrase:

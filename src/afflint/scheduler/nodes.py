@@ -49,7 +49,7 @@ class NodeTable:
     decided once per class of nodes that agree on these labels.
     """
 
-    __slots__ = ("_amounts", "_columns", "_marks", "names", "nodes", "numbers", "taint_classes", "taint_rows")
+    __slots__ = ("_amounts", "_columns", "_keys", "_marks", "names", "nodes", "numbers", "taint_classes", "taint_rows")
 
     def __init__(self, nodes: Iterable[Node]) -> None:
         self.nodes = sorted(nodes, key=lambda node: node.name)
@@ -58,6 +58,7 @@ class NodeTable:
         if len(self.numbers) < len(self.names):
             twice = next(one for one, following in zip(self.names, self.names[1:], strict=False) if one == following)
             refuse(f"Node {twice!r}", "is there twice")
+        self._keys: frozenset[str] | None = None
         self._columns: dict[str, Column] = {ITSELF: [*self.names]}
         self._amounts: dict[str, list[int | None]] = {}
         self._marks: dict[str, tuple[list[str | bool | None], bool]] = {}
@@ -72,6 +73,13 @@ class NodeTable:
         if column is None:
             column = self._columns[key] = [node.labels.get(key) for node in self.nodes]
         return column
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The keys of all labels that some node has."""
+        if self._keys is None:
+            self._keys = frozenset().union(*[node.labels for node in self.nodes])
+        return self._keys
 
     def marks(self, key: str) -> tuple[list[str | bool | None], bool]:
         """A column with True for the values that one node alone has, such as host names, and whether there are any.

@@ -114,6 +114,8 @@ class Pod(NamedTuple):
     """What it takes of the ports of its host."""
     requests: Requests = ()
     """Empty where resources are left out."""
+    added: frozenset[str] = frozenset()
+    """The labels of nodes that its controller asks for, and not its manifest."""
 
     @property
     def malformed_terms(self) -> bool:

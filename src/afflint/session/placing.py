@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from afflint.engine import FileResult, Settings
+from afflint.fleet.facts import Facts
 from afflint.fleet.index import Fleet
 from afflint.inventory.node_files import NodeFileError, nodes_of
 from afflint.inventory.pod_files import running_pods
@@ -31,17 +32,21 @@ def read_stage(
     node_files: Sequence[Source],
     pod_files: Sequence[Source],
     settings: Settings,
+    context: Iterable[Source] = (),
     *,
     resources: bool = False,
+    only_running: bool = False,
 ) -> Placing:
     """Read the workloads (and nodes) in ``sources``, the nodes in ``node_files`` and the running pods in ``pod_files``.
+
+    With ``only_running`` virtual machines that wait to be started have no pods. What ``context`` tells of KubeVirt counts, too.
 
     Nodes among the sources count where no file of nodes is named. With ``resources`` what pods request and what nodes have counts.
 
     Raises NodeFileError when there are no nodes, something that can be none, or pods that can be none.
     """
     running_files = each_once(pod_files)
-    files = Files([source for identity, source in each_once(sources).items() if identity not in running_files], (), node_files)
+    files = Files([source for identity, source in each_once(sources).items() if identity not in running_files], context, node_files)
     nodes = nodes_of(files.of(files.nodes), resources=resources)
     settings = settings._replace(rules=bound(UNREADABLE), with_nodes=True, resources=resources)
     read = files.of(files.given)
@@ -52,10 +57,15 @@ def read_stage(
     if not nodes:
         raise NodeFileError(NO_NODES)
     running: list[dict[str, Any]] = [pod for source in pod_files for pod in running_pods(source, resources=resources)]
-    facts = [result.facts.of_file(file, files.folder(file)) for file, result in results.items()]
+    beside = mapped(files.of(files.context).values(), settings._replace(rules=(), with_nodes=False))
+    facts = [Facts(kubevirt=each.facts.kubevirt) for each in beside]
+    facts += [result.facts.of_file(file, files.folder(file)) for file, result in results.items()]
     workloads = [pods for told in facts for pods in told.pods]
     version = settings.target.version
-    stage = set_stage(nodes, Fleet(facts), workloads, running, name_of=files.names.__getitem__, resources=resources, version=version)
+    name_of = files.names.__getitem__
+    stage = set_stage(
+        nodes, Fleet(facts), workloads, running, name_of=name_of, resources=resources, version=version, only_running=only_running
+    )
     problems = [problem for file, result in results.items() for problem in _problems(files.names[file], result)]
     return Placing(stage, tuple(problems), files.names)
 
