@@ -846,6 +846,41 @@ class TestConfiguration:
         assert all(line.endswith(" default") for line in afflint("config", "--no-config").out.splitlines())
 
 
+class TestReportOfTheConfiguration:
+    """What every hook, CI job and editor would have to say again stands in the configuration."""
+
+    def test_the_baseline_the_level_and_the_reports(self, afflint: Afflint, project: Path) -> None:
+        (project / "pod.yaml").write_text(NUMBER)
+        (project / ".afflint.yaml").write_text("baseline: known.json\nformat: [json, concise]\noutput: afflint.json\n")
+        assert afflint("check", "pod.yaml", "--write-baseline").out.startswith("Wrote 1 finding to known.json")
+        assert afflint("check", "pod.yaml") == (0, "", "")
+        assert json.loads((project / "afflint.json").read_text())["summary"]["suppressed"] == 1
+
+    def test_the_command_line_wins(self, afflint: Afflint, project: Path) -> None:
+        (project / "pod.yaml").write_text(NUMBER)
+        (project / ".afflint.yaml").write_text("format: json\noutput: afflint.json\nfail-on: info\njobs: 1\n")
+        assert afflint("check", "pod.yaml", "--format", "concise").rules == ["wrong-type"]
+        assert not (project / "afflint.json").exists()
+
+    def test_the_level(self, afflint: Afflint, project: Path) -> None:
+        (project / "pod.yaml").write_text(DEAD_ANTI_AFFINITY)
+        assert afflint("check", "pod.yaml").code == 1
+        (project / ".afflint.yaml").write_text("fail-on: error\n")
+        assert afflint("check", "pod.yaml").code == 0
+        assert afflint("check", "pod.yaml", "--fail-on", "warning").code == 1
+
+    def test_two_reports_for_one_standard_output(self, afflint: Afflint, project: Path) -> None:
+        (project / ".afflint.yaml").write_text("format: [json, text]\n")
+        done = afflint("check")
+        assert (done.code, done.err) == (2, "afflint: only one report can go to standard output; give the others an --output FILE\n")
+
+    def test_place_has_reports_of_its_own(self, afflint: Afflint, project: Path) -> None:
+        (project / ".afflint.yaml").write_text("format: sarif\noutput: a.sarif\n")
+        (project / "nodes.yaml").write_text("nodes:\n- name: n1\n")
+        assert "0 of 0 replicas" in afflint("place").out
+        assert not (project / "a.sarif").exists()
+
+
 class TestRule:
     def test_the_table_has_every_rule(self, afflint: Afflint) -> None:
         from afflint.rules import rules

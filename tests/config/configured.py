@@ -41,4 +41,9 @@ policies:
   applies-to: {kinds: [Deployment]}
   message: "spread it: three zones"
 physical-host-key: example.com/host
+baseline: known.json
+fail-on: error
+format: [sarif, text]
+output: [reports/afflint.sarif, "-"]
+jobs: 3
 """

@@ -37,7 +37,7 @@ def test_its_keys_are_the_fields_of_config() -> None:
 
 def test_its_defaults_are_those_of_config() -> None:
     defaults = {key.replace("-", "_"): part["default"] for key, part in schema()["properties"].items() if "default" in part}
-    assert defaults.keys() == {"complete", "kubernetes_version", "physical_host_key"}
+    assert defaults.keys() == {"complete", "kubernetes_version", "physical_host_key", "fail_on"}
     assert {field: Config._field_defaults[field] for field in defaults} == defaults
 
 
@@ -47,7 +47,7 @@ def test_each_key_is_described() -> None:
 
 
 def test_every_part_that_a_value_can_fail_says_what_it_must_be() -> None:
-    asserting = {"type", "enum", "pattern", "minLength", "maxLength"}
+    asserting = {"type", "enum", "pattern", "minLength", "maxLength", "minimum"}
     known = asserting | {
         "$schema",
         "$ref",

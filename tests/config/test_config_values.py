@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import pickle
 
+import pytest
 from configured import EVERYTHING, Load, Write
 
 from afflint import config
-from afflint.config import COMMAND_LINE, DEFAULT, KEYS, Config, Policy, Workload
+from afflint.config import COMMAND_LINE, DEFAULT, KEYS, Config, ConfigError, Policy, Workload
 
 
 def test_every_key(load: Load) -> None:
@@ -41,6 +42,11 @@ def test_every_key(load: Load) -> None:
             ),
         ),
         physical_host_key="example.com/host",
+        baseline="known.json",
+        fail_on="error",
+        format=("sarif", "text"),
+        output=("reports/afflint.sarif", "-"),
+        jobs=3,
     )
 
 
@@ -120,6 +126,11 @@ def test_describe_shows_each_value_and_its_origin(load: Load) -> None:
             ".afflint.yaml:20:1",
         ),
         "physical-host-key": ("example.com/host", ".afflint.yaml:26:1"),
+        "baseline": ("known.json", ".afflint.yaml:27:1"),
+        "fail-on": ("error", ".afflint.yaml:28:1"),
+        "format": ("[sarif, text]", ".afflint.yaml:29:1"),
+        "output": ("[reports/afflint.sarif, -]", ".afflint.yaml:30:1"),
+        "jobs": ("3", ".afflint.yaml:31:1"),
     }
 
 
@@ -143,3 +154,31 @@ def test_the_command_line_beats_the_file(load: Load) -> None:
     assert said.origins["nodes"] == said.origins["kubernetes-version"] == COMMAND_LINE
     assert str(said.origins["nodes"]) == "command line"
     assert config.with_overrides(read) == read
+
+
+def test_a_single_format_and_output_need_no_list(load: Load) -> None:
+    read = load("format: json\noutput: afflint.json\n")
+    assert (read.format, read.output) == (("json",), ("afflint.json",))
+
+
+def test_who_names_a_format_or_an_output_on_the_command_line_names_both(load: Load) -> None:
+    read = load("format: json\noutput: afflint.json\nfail-on: error\njobs: 2\n")
+    said = config.with_overrides(read, format=["concise"])
+    assert (said.format, said.output, said.fail_on, said.jobs) == (("concise",), (), "error", 2)
+    assert {str(said.origins[key]) for key in ("format", "output")} == {"command line"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("format: yaml", "`format` must be text, concise, json, sarif, github, gitlab or junit, or a list of them"),
+        ("format: [text, yaml]", "`format[1]` must be text, concise, json, sarif, github, gitlab or junit"),
+        ("jobs: 0", "`jobs` must be a number from 1 up"),
+        ("fail-on: never", "unknown severity `never`; it is one of"),
+        ("baseline: [a]", "`baseline` must be a path"),
+    ],
+)
+def test_how_to_report_is_checked_like_the_rest(text: str, message: str, load: Load) -> None:
+    with pytest.raises(ConfigError) as refused:
+        load(f"{text}\n")
+    assert message in str(refused.value)

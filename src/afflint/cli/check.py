@@ -14,6 +14,7 @@ from afflint.cli.output import FOUND, Progress, colored, say, show, shown, write
 from afflint.findings import SEVERITIES
 
 if TYPE_CHECKING:
+    from afflint.config import Config
     from afflint.reading.sources import Source
     from afflint.report import Report
     from afflint.session.run import Options, Outcome
@@ -36,9 +37,7 @@ _FORMATS = ("text", "concise", "json", "sarif", "github", "gitlab", "junit")
     metavar="FILE",
     help="Where the report goes, in the order of --format; '-' or none: standard output.",
 )
-@click.option(
-    "--fail-on", default="warning", metavar="SEVERITY", help="The lowest severity that gives exit code 1: error, warning (default) or info."
-)
+@click.option("--fail-on", metavar="SEVERITY", help="The lowest severity that gives exit code 1: error, warning (default) or info.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if there are findings.")
 @options.configured
 @click.option(
@@ -64,19 +63,20 @@ def check(paths: tuple[str, ...], **given: Any) -> int:
     """Lint manifests: files, folders, globs, or '-' for standard input. Default: the current folder."""
     from afflint.session.session import Session
 
-    targets = _targets(given["formats"], given["outputs"])
+    _targets(given["formats"], given["outputs"])
     if given["statistics"] and (given["formats"] or given["outputs"]):
         raise click.UsageError("--statistics is a report of its own and goes without --format and --output")
-    options.one_of("--fail-on", given["fail_on"], SEVERITIES)
     options.one_of("--color", given["color"], options.COLORS)
-    session = Session(options.configuration(given))
+    config = options.configuration(given)
+    targets = _targets(config.format, config.output)
+    session = Session(config)
     sources = _sources(session, paths, given)
     if given["show_files"]:
         show(f"{shown(source.name)}\n" for source in sources)
         return 0
     outcome = _outcome(session, sources, given)
     if given["write_baseline"]:
-        return _write_baseline(given["baseline"], outcome)
+        return _write_baseline(config.baseline, outcome)
     if given["statistics"]:
         show(_statistics(outcome))
     else:
@@ -86,7 +86,7 @@ def check(paths: tuple[str, ...], **given: Any) -> int:
             "1 entry of the baseline no longer occurs" if outcome.gone == 1 else f"{outcome.gone} entries of the baseline no longer occur"
         )
         say(f"afflint: {entries}; --write-baseline prunes")
-    return 0 if given["exit_zero"] or not _fails(outcome, given["fail_on"]) else FOUND
+    return 0 if given["exit_zero"] or not _fails(outcome, config.fail_on) else FOUND
 
 
 def _sources(session: Session, paths: Sequence[str], given: dict[str, Any]) -> list[Source]:
@@ -103,20 +103,20 @@ def _sources(session: Session, paths: Sequence[str], given: dict[str, Any]) -> l
 def _outcome(session: Session, sources: Sequence[Source], given: dict[str, Any]) -> Outcome:
     progress = Progress(len(sources))
     try:
-        return session.check(sources, _run_options(given, progress))
+        return session.check(sources, _run_options(session.config, given, progress))
     finally:
         progress.clear()
 
 
-def _run_options(given: dict[str, Any], progress: Progress) -> Options:
+def _run_options(config: Config, given: dict[str, Any], progress: Progress) -> Options:
     from afflint.session.run import Options
 
     known = None
-    if given["baseline"] and not given["write_baseline"]:
+    if config.baseline and not given["write_baseline"]:
         from afflint.baseline import load
 
-        known = load(given["baseline"])
-    return Options(options.jobs(given["jobs"]), inline=not given["no_ignore"], progress=progress, baseline=known)
+        known = load(config.baseline)
+    return Options(options.jobs(config.jobs), inline=not given["no_ignore"], progress=progress, baseline=known)
 
 
 def _write_baseline(path: str | None, outcome: Outcome) -> int:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from afflint.findings import SEVERITIES
+
 if TYPE_CHECKING:
     from afflint.config import Config
 
@@ -65,7 +67,20 @@ def configuration(options: Mapping[str, Any]) -> Config:
     for file in node_files:
         if not os.path.exists(file):
             raise click.UsageError(f"--nodes: no such file: {file!r}")
-    return settings.with_overrides(config, **chosen, nodes=node_files, kubernetes_version=_version(options.get("kubernetes_version")))
+    fail_on = options.get("fail_on")
+    if fail_on is not None:
+        one_of("--fail-on", fail_on, SEVERITIES)
+    return settings.with_overrides(
+        config,
+        **chosen,
+        nodes=node_files,
+        kubernetes_version=_version(options.get("kubernetes_version")),
+        baseline=options.get("baseline"),
+        fail_on=fail_on,
+        format=options.get("formats") or (),
+        output=options.get("outputs") or (),
+        jobs=_jobs(options.get("jobs")),
+    )
 
 
 def _names(option: str, values: Sequence[str]) -> tuple[str, ...]:
@@ -88,12 +103,16 @@ def _version(text: str | None) -> str | None:
     return f"1.{int(minor)}"
 
 
-def jobs(given: int | None) -> int:
+def _jobs(given: int | None) -> int | None:
+    if given is not None and given < 1:
+        raise click.UsageError("--jobs takes a number of processes, 1 or more")
+    return given
+
+
+def jobs(asked: int | None) -> int:
     """How many processes: as many as asked for, or as the machine lets us have."""
-    if given is not None:
-        if given < 1:
-            raise click.UsageError("--jobs takes a number of processes, 1 or more")
-        return given
+    if asked is not None:
+        return asked
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -115,6 +115,11 @@ class Config(NamedTuple):
     workloads: tuple[Workload, ...] = ()
     policies: tuple[Policy, ...] = ()
     physical_host_key: str = "node.cluster.x-k8s.io/esxi-host"
+    baseline: str | None = None
+    fail_on: Severity = "warning"
+    format: tuple[str, ...] = ()
+    output: tuple[str, ...] = ()
+    jobs: int | None = None
 
 
 KEYS = tuple(field.replace("_", "-") for field in Config._fields if field not in ("root", "origins"))
@@ -218,17 +223,25 @@ def with_overrides(
     ignore: Sequence[str] = (),
     extend_select: Sequence[str] = (),
     kubernetes_version: str | None = None,
+    baseline: str | None = None,
+    fail_on: Severity | None = None,
+    format: Sequence[str] = (),  # noqa: A002 (the name of the key)
+    output: Sequence[str] = (),
+    jobs: int | None = None,
 ) -> Config:
     """The settings with what the command line says on top; what is empty or None was not said.
 
     As with ruff, ``select`` starts afresh: the file's ``ignore`` and ``extend-select`` no longer hold. Without it ``ignore`` and
-    ``extend-select`` add to the file's lists, and a name in ``extend-select`` is no longer ignored by the file.
+    ``extend-select`` add to the file's lists, and a name in ``extend-select`` is no longer ignored by the file. ``format`` and
+    ``output`` belong together: who says one of them says both.
     """
     said: dict[str, Any] = {}
     if nodes:
         said["nodes"] = tuple(nodes)
-    if kubernetes_version is not None:
-        said["kubernetes-version"] = kubernetes_version
+    single = {"kubernetes-version": kubernetes_version, "baseline": baseline, "fail-on": fail_on, "jobs": jobs}
+    said |= {key: value for key, value in single.items() if value is not None}
+    if format or output:
+        said |= {"format": tuple(format), "output": tuple(output)}
     if select:
         said |= {"select": tuple(select), "ignore": tuple(ignore), "extend-select": tuple(extend_select)}
     origins = {**config.origins, **dict.fromkeys(said, COMMAND_LINE)}
@@ -314,7 +327,11 @@ def describe(config: Config) -> Iterator[tuple[str, str, str]]:
                 name = field_of((key, entry))
                 yield visible(name), _flow(item), str(config.origins.get(name, config.origins[key]))
         else:
-            yield key, _flow(value) if value is not None else "(the default rules)", str(config.origins[key])
+            yield key, _flow(value) if value is not None else _UNSAID[key], str(config.origins[key])
+
+
+_UNSAID = {"select": "(the default rules)", "baseline": "(none)", "jobs": "(one for each core)"}
+"""What holds where a key is not said that has no value of its own then."""
 
 
 def _flow(value: object) -> str:

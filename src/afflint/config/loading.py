@@ -234,6 +234,12 @@ def _origin(file: _File, path: Path) -> Origin:
 
 
 def _value(name: str, key: str, value: Any) -> object:
+    if key == "baseline":
+        return _beside(name, value)
+    if key == "output":
+        return tuple(each if each == "-" else _beside(name, each) for each in ([value] if isinstance(value, str) else value))
+    if key == "format" and isinstance(value, str):
+        return (value,)
     if key in _PATHS:
         return tuple(_beside(name, path) for path in ([value] if isinstance(value, str) else value))
     if key == "per-file-ignores":
