@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from edited import edited
 from linting import lint, said
 
 
@@ -75,6 +76,66 @@ class TestLegacyControlPlaneToleration:
         assert (
             lint(pod("tolerations: [{key: node-role.kubernetes.io/master}, {key: node-role.kubernetes.io/controlplane, value: x}]")) == []
         )
+
+    @pytest.mark.parametrize(
+        "before, after",
+        [
+            (
+                (
+                    "tolerations:\n"
+                    "  # The control plane.\n"
+                    "  - key: node-role.kubernetes.io/master\n"
+                    "    operator: Exists\n"
+                    "    effect: NoSchedule  # for now\n"
+                    "  - {key: dedicated, operator: Exists}"
+                ),
+                (
+                    "tolerations:\n"
+                    "  # The control plane.\n"
+                    "  - key: node-role.kubernetes.io/master\n"
+                    "    operator: Exists\n"
+                    "    effect: NoSchedule  # for now\n"
+                    "  - key: node-role.kubernetes.io/control-plane\n"
+                    "    operator: Exists\n"
+                    "    effect: NoSchedule\n"
+                    "  - {key: dedicated, operator: Exists}"
+                ),
+            ),
+            (
+                "tolerations: [{key: node-role.kubernetes.io/master}]",
+                "tolerations: [{key: node-role.kubernetes.io/master}, {key: node-role.kubernetes.io/control-plane}]",
+            ),
+            (
+                'tolerations: [{key: node-role.kubernetes.io/master, value: "true"}]',
+                (
+                    'tolerations: [{key: node-role.kubernetes.io/master, value: "true"},'
+                    " {key: node-role.kubernetes.io/control-plane, operator: Exists}]"
+                ),
+            ),
+            (
+                (
+                    "tolerations:\n"
+                    "  - {key: node-role.kubernetes.io/master, effect: NoSchedule}\n"
+                    "  - {key: node-role.kubernetes.io/master, effect: NoExecute}"
+                ),
+                (
+                    "tolerations:\n"
+                    "  - {key: node-role.kubernetes.io/master, effect: NoSchedule}\n"
+                    "  - key: node-role.kubernetes.io/control-plane\n"
+                    "    effect: NoSchedule\n"
+                    "  - {key: node-role.kubernetes.io/master, effect: NoExecute}\n"
+                    "  - key: node-role.kubernetes.io/control-plane\n"
+                    "    effect: NoExecute"
+                ),
+            ),
+        ],
+        ids=["in lines", "in braces", "with a value", "of both effects"],
+    )
+    def test_the_fix_adds_the_new_toleration_and_keeps_the_old_one(self, before: str, after: str) -> None:
+        found = lint(pod(before))
+        assert {each.rule for each in found} == {"legacy-control-plane-toleration"}
+        assert edited(pod(before), [edit for each in found if each.fix for edit in each.fix.edits]) == pod(after)
+        assert lint(pod(after)) == []
 
 
 class TestShadowedToleration:

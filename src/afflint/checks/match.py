@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from afflint.findings import FileId, ObjectRef, Path, Severity, Site
+from afflint.findings import FileId, ObjectRef, Path, Severity, Site, Step
 from afflint.kube import NEWEST
 
 if TYPE_CHECKING:
@@ -79,8 +79,8 @@ def renaming(path: Path, key: str) -> tuple["SymbolicEdit", ...]:
     return (Rename(path, key),)
 
 
-def inserting(path: Path, key: str, value: Any, *, before: str | None = None) -> tuple["SymbolicEdit", ...]:
-    """Adds an entry to the map at ``path``; where that must be made, it comes ``before`` another."""
+def inserting(path: Path, at: Step, value: Any, *, before: str | None = None) -> tuple["SymbolicEdit", ...]:
+    """Adds an entry to the map at ``path`` under the key ``at``, or an item to the list there; where a map is made, ``before`` another."""
     from afflint.edits import Insert
 
-    return (Insert(path, key, value, before=before),)
+    return (Insert(path, at, value, before=before),)

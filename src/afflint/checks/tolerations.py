@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-from afflint.checks.match import Match, replacing
+from afflint.checks.match import Match, inserting
 from afflint.findings import Path
 from afflint.kube.constraints import Item
 from afflint.kube.manifests import Workload
@@ -37,8 +38,15 @@ def legacy_control_plane_toleration(manifest: Workload) -> Iterator[Match]:
             message = (
                 f"this tolerates only the taint {quoted(MASTER)}; since Kubernetes 1.24 kubeadm taints {quoted(CONTROL_PLANE)} instead"
             )
-            path = (*item.path, "key")
-            yield Match(path, message, edits=replacing(path, CONTROL_PLANE))
+            yield Match((*item.path, "key"), message, edits=inserting(item.path[:-1], int(item.path[-1]) + 1, _of_control_plane(item.data)))
+
+
+def _of_control_plane(legacy: dict[str, Any]) -> dict[str, Any]:
+    """The toleration of the taint of control-plane nodes, which has no value, that goes beside one of the old taint."""
+    new = {field: value for field, value in legacy.items() if field != "value" or not value}
+    if legacy.get("value"):
+        new["operator"] = "Exists"
+    return {**new, "key": CONTROL_PLANE}
 
 
 def untolerated_control_plane(manifest: Workload) -> Iterator[Match]:
