@@ -189,6 +189,24 @@ def test_a_key_with_a_value_for_nearly_every_node_is_left_alone() -> None:
     assert said("near-duplicate-label", nodes, "") == []
 
 
+@pytest.mark.parametrize("key", ["site", ZONE])
+def test_values_that_differ_by_case_alone_are_one_value_however_many_there_are(key: str) -> None:
+    values = ["scu", "bcn", "sab", "SAB", "alberta", "albertb"]
+    nodes = "".join(f"- {{name: w{number}, labels: {{{key}: {each}}}}}\n" for number, each in enumerate(values))
+    assert said("near-duplicate-label", nodes, "") == [
+        f"nodes.yaml:5:{25 + len(key)} warning: `{key}: SAB` on node w3 is nearly `{key}: sab` on node w2"
+    ]
+
+
+def test_of_several_spellings_the_usual_one_is_meant() -> None:
+    values = ["sab", "SAB", "sab", "Sab", "a", "b", "c", "d"]
+    nodes = "".join(f"- {{name: w{number}, labels: {{site: {each}}}}}\n" for number, each in enumerate(values))
+    assert said("near-duplicate-label", nodes, "") == [
+        "nodes.yaml:3:29 warning: `site: SAB` on node w1 is nearly `site: sab` on 2 nodes",
+        "nodes.yaml:5:29 warning: `site: Sab` on node w3 is nearly `site: sab` on 2 nodes",
+    ]
+
+
 # shared-host
 
 ESX = """

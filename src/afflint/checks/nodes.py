@@ -142,9 +142,9 @@ def near_duplicate_label(view: ClusterView) -> Iterator[FleetMatch]:
             remedy = f"If one key is meant, write `{usual}` everywhere."
             yield _at_label(own[rare][0], rare, message, remedy, _place(own[usual][0], usual), key=True)
     for key in (*own, ZONE, REGION):
-        # Where nearly every node has a value of its own, as with serial numbers, likeness says nothing.
-        if len(values[key]) <= max(len(view.nodes) // 2, 3):
-            for rare, usual in _slips(values[key]):
+        # Where nearly every node has a value of its own, as with serial numbers, only what differs by case alone is one value.
+        if key in values:
+            for rare, usual in _slips(values[key]) if len(values[key]) <= max(len(view.nodes) // 2, 3) else _cases(values[key]):
                 there, others = values[key][rare], values[key][usual]
                 message = f"{quoted(f'{key}: {rare}')} on {_count(there)} is nearly {quoted(f'{key}: {usual}')} on {_count(others)}"
                 yield _at_label(there[0], key, message, f"If one value is meant, write `{usual}` everywhere.", _place(others[0], key))
@@ -162,6 +162,16 @@ def _slips(words: dict[str, list[NodeFact]]) -> Iterator[tuple[str, str]]:
             # Each pair is met from both sides. In a code, such as a hash or a machine type, every letter counts.
             if (len(nodes), word) < (len(words[other]), other) and not (_CODE.search(word) and word.lower() != other.lower()):
                 yield word, other
+
+
+def _cases(words: dict[str, list[NodeFact]]) -> Iterator[tuple[str, str]]:
+    """Words that differ by case alone from the most usual spelling, that one last."""
+    spellings: dict[str, list[str]] = defaultdict(list)
+    for word in words:
+        spellings[word.lower()].append(word)
+    for alike in spellings.values():
+        usual = max(alike, key=lambda word: (len(words[word]), word))
+        yield from ((word, usual) for word in alike if word != usual)
 
 
 def _is_well_known(key: str) -> bool:
