@@ -53,6 +53,7 @@ _WORKLOAD: dict[str, WorkloadCheck] = {
     "invalid-replicas": controllers.invalid_replicas,
     "invalid-scheduling-field": controllers.invalid_scheduling_field,
     "reserved-label": kubevirt.reserved_label,
+    "ignored-annotation": toleration_checks.ignored_annotation,
     "pinned-node": affinity_checks.pinned_node,
     "misplaced-descheduler-annotation": kubevirt.misplaced_descheduler_annotation,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from afflint.checks.match import Target
 from edited import edited
 from linting import lint, said
 
@@ -155,3 +156,68 @@ class TestShadowedToleration:
         text = pod(f"tolerations: [{{operator: Exists}}, {added}]")
         assert len(said(text, "shadowed-toleration")) == 1
         assert lint(f"{text}status: {{phase: Running}}\n") == []
+
+
+class TestIgnoredAnnotation:
+    ALPHA = "scheduler.alpha.kubernetes.io"
+    TOLERATIONS = f"""{ALPHA}/tolerations: '[{{"key":"CriticalAddonsOnly","operator":"Exists"}}]'"""
+    CRITICAL = f'{ALPHA}/critical-pod: ""'
+    AFFINITY = f"""{ALPHA}/affinity: '{{"podAntiAffinity": {{}}}}'"""
+
+    @staticmethod
+    def pod(annotation: str, spec: str = "") -> str:
+        return pod(spec).replace("name: web}", f"name: web, annotations: {{{annotation}}}}}")
+
+    @pytest.mark.parametrize(
+        "annotation, message",
+        [
+            (
+                TOLERATIONS,
+                "this annotation has had no effect since Kubernetes 1.6: the pods do not tolerate the taint `CriticalAddonsOnly`",
+            ),
+            (AFFINITY, "this annotation has had no effect since Kubernetes 1.6: the pods have no affinity"),
+            (CRITICAL, "this annotation has had no effect since Kubernetes 1.16: the pods have no priority over others"),
+        ],
+    )
+    def test_what_the_annotation_asks_for_does_not_happen(self, annotation: str, message: str) -> None:
+        assert said(self.pod(annotation), "ignored-annotation") == [f"3:37 {message}"]
+
+    @pytest.mark.parametrize(
+        "annotation, spec",
+        [
+            (TOLERATIONS, "tolerations: [{key: CriticalAddonsOnly, operator: Exists}]"),
+            (TOLERATIONS, "tolerations: [{operator: Exists}]"),
+            (AFFINITY, "affinity: {nodeAffinity: {}}"),
+            (CRITICAL, "priorityClassName: system-node-critical"),
+            (f'{ALPHA}/tolerations: "[]"', ""),
+            (f'{ALPHA}/tolerations: "$(TOLERATIONS)"', ""),
+            (f"{ALPHA}/node-selector: zone=a", ""),
+            (f"{ALPHA}/tolerations: {{}}", ""),
+            (f"""{ALPHA}/tolerations: '[{{"operator":"Is"}}]'""", ""),
+        ],
+    )
+    def test_a_relic_beside_the_field_and_annotations_of_others_are_left_alone(self, annotation: str, spec: str) -> None:
+        assert said(self.pod(annotation, spec), "ignored-annotation") == []
+
+    def test_only_what_the_fields_do_not_tolerate_is_named(self) -> None:
+        annotation = f"""{self.ALPHA}/tolerations: '[{{"key":"a","operator":"Exists"}},{{"key":"b","value":"c"}}]'"""
+        assert said(self.pod(annotation, "tolerations: [{key: a, operator: Exists}]"), "ignored-annotation") == [
+            "3:37 this annotation has had no effect since Kubernetes 1.6: the pods do not tolerate the taint `b`"
+        ]
+
+    def test_old_clusters_knew_critical_pods(self) -> None:
+        assert said(self.pod(self.CRITICAL), "ignored-annotation", target=Target((1, 15))) == []
+
+    def test_the_help_names_the_field_of_the_kind(self) -> None:
+        text = f"""\
+            apiVersion: apps/v1
+            kind: Deployment
+            metadata: {{name: web}}
+            spec:
+              selector: {{matchLabels: {{app: web}}}}
+              template:
+                metadata: {{labels: {{app: web}}, annotations: {{{self.TOLERATIONS}}}}}
+                spec: {{containers: [{{name: c, image: busybox}}]}}
+            """
+        (found,) = lint(text)
+        assert found.help == "Write the tolerations under spec.template.spec.tolerations instead."

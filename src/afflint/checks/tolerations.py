@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from afflint.checks.match import Match, inserting
-from afflint.findings import Path
+from afflint.checks.admission.labels import LEGACY_TOLERATIONS
+from afflint.checks.admission.selectors import map_at
+from afflint.checks.match import Match, Target, inserting
+from afflint.findings import Path, field_of
 from afflint.kube.constraints import Item
 from afflint.kube.manifests import Workload
 from afflint.kube.node_labels import CONTROL_PLANE, MASTER
+from afflint.kube.placeholders import is_placeholder
 from afflint.kube.selectors import Requirement, Selector, parse_node_term
 from afflint.kube.taints import Taint, Toleration, implies, tolerated
-from afflint.wording import quoted
+from afflint.wording import listing, quoted
 
 
 def _parsed(workload: Workload) -> list[tuple[Item, Toleration]]:
@@ -129,3 +132,47 @@ def toleration_without_attraction(manifest: Workload) -> Iterator[Match]:
     for item, toleration in _parsed(manifest):
         if toleration.key and not toleration.key.startswith(("node.kubernetes.io/", "node-role.kubernetes.io/", "node.cloudprovider.")):
             yield Match((*item.path, "key"), f"the pods may run on nodes tainted {quoted(toleration.key)}, but nothing sends them there")
+
+
+def ignored_annotation(workload: Workload, target: Target) -> Iterator[Match]:
+    """Annotations of pods that held what fields hold today, and that nothing obeys any more; not where the fields say the same."""
+    annotations = map_at(workload.template, "metadata", "annotations")
+    if not any(key.startswith(_ALPHA) for key in annotations if type(key) is str):
+        return
+    home = field_of(workload.pod_path[len(workload.base) :])
+    path = (*workload.template_path, "metadata", "annotations")
+    lost = _lost_tolerations(workload, annotations.get(LEGACY_TOLERATIONS), target)
+    if lost:
+        message = f"this annotation has had no effect since Kubernetes 1.6: {lost}"
+        yield Match((*path, LEGACY_TOLERATIONS), message, f"Write the tolerations under {home}.tolerations instead.", key=True)
+    if annotations.get(_AFFINITY) and not workload.pod.get("affinity"):
+        message = "this annotation has had no effect since Kubernetes 1.6: the pods have no affinity"
+        yield Match((*path, _AFFINITY), message, f"Write the affinity under {home}.affinity instead.", key=True)
+    has_priority = workload.pod.get("priorityClassName") or workload.pod.get("priority")
+    if _CRITICAL in annotations and not has_priority and target.version >= (1, 16):
+        message = "this annotation has had no effect since Kubernetes 1.16: the pods have no priority over others"
+        classes = "`system-cluster-critical` or `system-node-critical`"
+        yield Match((*path, _CRITICAL), message, f"Write {classes} as {home}.priorityClassName instead.", key=True)
+
+
+_ALPHA = "scheduler.alpha.kubernetes.io/"
+_AFFINITY, _CRITICAL = f"{_ALPHA}affinity", f"{_ALPHA}critical-pod"
+
+
+def _lost_tolerations(workload: Workload, text: object, target: Target) -> str:
+    """What is lost of the tolerations in the text of an annotation; empty where the pods tolerate as much by their fields.
+
+    A text that the API server refuses is invalid-annotation's affair.
+    """
+    if type(text) is not str or not text or is_placeholder(text):
+        return ""
+    from afflint.checks.admission.legacy import tolerations_faults, tolerations_in
+
+    read = tolerations_in(text)
+    if isinstance(read, str) or any(tolerations_faults(text, (), target)):
+        return ""
+    fields = [toleration for _, toleration in _parsed(workload)]
+    asked = [Toleration(*[each.get(part, "") for part in Toleration._fields]) for each in read]
+    lost = [each for each in asked if not any(implies(field, each) for field in fields)]
+    words = dict.fromkeys(f"the taint {quoted(each.key)}" if each.key else "every taint" for each in lost)
+    return f"the pods do not tolerate {listing(words)}" if words else ""

@@ -22,7 +22,7 @@ _KEY_HELP = "A key is an optional DNS name and `/`, then at most 63 letters, dig
 _VALUE_HELP = "A value is empty or at most 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends."
 
 _GENERATED_BY_JOB = frozenset(label.key for label in JOB)
-_LEGACY_TOLERATIONS = "scheduler.alpha.kubernetes.io/tolerations"
+LEGACY_TOLERATIONS = "scheduler.alpha.kubernetes.io/tolerations"
 _DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 _ANNOTATIONS_LIMIT = 256 * 1024
 
@@ -190,11 +190,11 @@ def _meaningful_annotations(workload: Workload, target: Target) -> Iterator[Matc
         cost = ""
     if type(cost) is str and not is_placeholder(cost):
         yield from _deletion_cost(cost, (*path, _DELETION_COST))
-    legacy = values.get(_LEGACY_TOLERATIONS)
+    legacy = values.get(LEGACY_TOLERATIONS)
     if type(legacy) is str and legacy:
         from afflint.checks.admission.legacy import tolerations_faults
 
-        yield from tolerations_faults(legacy, (*path, _LEGACY_TOLERATIONS), target)
+        yield from tolerations_faults(legacy, (*path, LEGACY_TOLERATIONS), target)
 
 
 # A null annotation is the empty one, but on a template of these, where KubeVirt refuses it for its type.

@@ -32,27 +32,32 @@ class _Object(list[tuple[str, Any]]):
 
 def tolerations_faults(text: str, path: Path, target: Target) -> Iterator[Match]:
     """What is wrong with the text of the annotation at ``path``, by GetTolerationsFromPodAnnotations and ValidateTolerations."""
-    try:
-        value = json.loads(text, object_pairs_hook=_Object, parse_int=_Number, parse_float=_Number, parse_constant=_refuse)
-    except (ValueError, RecursionError):
-        yield _unreadable(path, "this is no JSON")
+    read = tolerations_in(text)
+    if isinstance(read, str):
+        yield Match(path, f"the annotation must hold a JSON list of tolerations, and {read}", _REMEDY, field=path[:-1])
         return
-    if type(value) is not list:
-        if value is not None:
-            yield _unreadable(path, "this is no list")
-        return
-    tolerations: list[Item] = []
-    for index, each in enumerate(value):
-        toleration = _toleration(each)
-        if isinstance(toleration, str):
-            yield _unreadable(path, f"item {index + 1} {toleration}")
-            return
-        tolerations.append(Item((index,), toleration))
     known = operators(target)
-    for item in tolerations:
+    for item in [Item((index,), toleration) for index, toleration in enumerate(read)]:
         for fault in (*toleration_faults(item, known), *_words(item, known)):
             field = (*path, *item.path, *fault.path[len(item.path) :])
             yield Match(path, f"in this list of tolerations: {fault.message}", _REMEDY, field=field)
+
+
+def tolerations_in(text: str) -> list[dict[str, Any]] | str:
+    """The tolerations that the text of the annotation holds, or why it holds none."""
+    try:
+        value = json.loads(text, object_pairs_hook=_Object, parse_int=_Number, parse_float=_Number, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return "this is no JSON"
+    if type(value) is not list:
+        return [] if value is None else "this is no list"
+    tolerations: list[dict[str, Any]] = []
+    for index, each in enumerate(value):
+        toleration = _toleration(each)
+        if isinstance(toleration, str):
+            return f"item {index + 1} {toleration}"
+        tolerations.append(toleration)
+    return tolerations
 
 
 def _words(toleration: Item, known: tuple[str, ...]) -> Iterator[Match]:
@@ -61,10 +66,6 @@ def _words(toleration: Item, known: tuple[str, ...]) -> Iterator[Match]:
         yield Match((*toleration.path, "operator"), f"a toleration has no operator {quoted(operator)}")
     if key and not is_key(key):
         yield Match((*toleration.path, "key"), bad_key("label key", key))
-
-
-def _unreadable(path: Path, why: str) -> Match:
-    return Match(path, f"the annotation must hold a JSON list of tolerations, and {why}", _REMEDY, field=path[:-1])
 
 
 def _refuse(constant: str) -> Any:
