@@ -81,7 +81,7 @@ def place(tmp_path: Path) -> Place:
 
 
 def moved(plan: Any, node: str) -> dict[str, str | None]:
-    """Where the replicas of a lost node come up again, by workload."""
+    """Where the replicas of a drained node come up again, by workload."""
     [loss] = [loss for loss in plan["losses"] if loss["what"] == f"node {node}"]
     return {move["workload"].rpartition("/")[2]: move["target"] for move in loss["moves"]}
 
@@ -95,19 +95,20 @@ def test_the_custom_app_has_one_replica_of_each_tier_in_each_zone(place: Place) 
     assert set(done.nodes_of("VirtualMachineInstanceReplicaSet customapp/appliance")) == set(caches), "beside a cache each"
 
 
-def test_losing_a_plain_node_moves_cache_and_appliance_to_the_fast_node_of_the_zone(place: Place) -> None:
-    plan = place(CUSTOMAPP, "--lose", "each:node", "--format", "json").plan
+def test_draining_a_plain_node_moves_cache_and_appliance_to_the_fast_node_of_the_zone(place: Place) -> None:
+    plan = place(CUSTOMAPP, "--drain", "each:node", "--format", "json").plan
     assert moved(plan, "worker-1") == {"cache": "worker-2", "appliance": "worker-2"}
     assert moved(plan, "worker-3") == {"cache": "worker-4", "appliance": "worker-4"}
     assert moved(plan, "worker-5") == {"cache": "worker-6", "appliance": "worker-6"}
 
 
-def test_losing_a_fast_node_leaves_one_database_without_a_place(place: Place) -> None:
-    done = place(CUSTOMAPP, "--lose", "each:node", "--format", "json")
+def test_draining_a_fast_node_leaves_one_database_without_a_place(place: Place) -> None:
+    done = place(CUSTOMAPP, "--drain", "each:node", "--format", "json")
     assert done.code == 1
     for node in ("worker-2", "worker-4", "worker-6"):
         assert moved(done.plan, node) == {"database": None}
-    assert done.plan["summary"]["losses"] == {"dead": 0, "degraded": 3, "survives": 4}
+    assert done.plan["summary"]["losses"] == {"dead": 0, "degraded": 3, "interrupted": 0, "survives": 4}
+    assert done.plan["summary"]["drains"] == {"ends": 7, "blocked": 0, "refused": 0}
 
 
 def test_a_topology_key_that_no_node_carries_never_schedules(place: Place) -> None:
@@ -189,6 +190,56 @@ def test_a_manifest_that_cannot_be_a_pod_is_a_problem_at_its_place_and_the_other
     assert done.code == 1
     assert done.err == "afflint: broken.yaml:9:5: Pod 'shop/till': spec.tolerations is no list of tolerations\n"
     assert "2 of 2 replicas placed" in done.out
+
+
+# What happens to nodes.
+
+
+def test_what_fails_stays_and_what_its_removal_would_do_is_said_below(place: Place) -> None:
+    """A failed node counts as an empty zone, as it does for the scheduler: `kubectl cordon` says the same."""
+    apart, spread = WEB.split("      affinity:")[0], "      topologySpreadConstraints:\n"
+    spread += "        - {maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: DoNotSchedule, "
+    spread += "labelSelector: {matchLabels: {app: web}}}\n      containers: [{name: web, image: nginx}]\n"
+    nodes = "nodes:\n" + "".join(f"  - {{name: w{each}, labels: {{kubernetes.io/hostname: w{each}}}}}\n" for each in (1, 2, 3))
+    web = apart.replace("replicas: 2", "replicas: 3") + spread
+    done = place("web.yaml", "--nodes", "nodes.yaml", "--lose", "w1", web=web, nodes=nodes)
+    assert done.code == 1
+    assert done.out.split("\n\n")[-2].splitlines() == [
+        "1 failure (the nodes stay, out of reach)",
+        "  node w1         degraded  shop/web keeps 2 of 3 replicas; web-0 without a place (2 nodes would",
+        "                            exceed maxSkew 1 per node; w1 still counts as a domain)",
+        "    once removed  survives  web-0 -> w2",
+    ]
+    cordoned = place("web.yaml", "--nodes", "nodes.yaml", web=web, nodes=nodes.replace("w1}}", "w1}, unschedulable: true}"))
+    assert "2 of 3 replicas placed" in cordoned.out
+
+
+BUDGET = """\
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: web, namespace: shop}
+spec: {minAvailable: 2, selector: {matchLabels: {app: web}}}
+"""
+
+
+def test_a_drain_that_does_not_end_is_told_with_the_arithmetic_of_its_budget(place: Place) -> None:
+    done = place("web.yaml", "--nodes", "nodes.yaml", "--drain", "w1", web=WEB + BUDGET)
+    assert done.code == 1
+    assert done.out.split("\n\n")[-2].splitlines() == [
+        "1 drain (kubectl drain)",
+        "  node w1  blocked  web-0 of shop/web does not leave: PodDisruptionBudget web (minAvailable 2) needs",
+        "                    2 of 2 pods, and 2 run",
+    ]
+    assert done.out.endswith("1 drain: 1 is blocked.\n")
+    assert "does not leave w1" in place("web.yaml", "--nodes", "nodes.yaml", "--drain", "w1", "--format", "html", web=WEB + BUDGET).out
+
+
+def test_all_replicas_at_once_interrupt_and_all_have_a_place_again(place: Place) -> None:
+    done = place("web.yaml", "--nodes", "nodes.yaml", "--drain", "w1", web=WEB.replace("replicas: 2", "replicas: 1"))
+    assert done.code == 0
+    assert "  node w1  interrupted  shop/web has no replica until another is up; web-0 -> w2\n" in done.out
+    assert done.out.endswith("1 drain: 1 interrupts a workload.\n")
 
 
 # What nodes are read from.
@@ -351,7 +402,7 @@ def test_the_json_report_keeps_to_its_schema(place: Place) -> None:
     jsonschema.Draft202012Validator.check_schema(schema)
     for folder in (CUSTOMAPP, TYPO):
         jsonschema.Draft202012Validator(schema).validate(
-            place(folder, "--lose", "each:node", "--lose", "each:zone", "--format", "json").plan
+            place(folder, "--lose", "each:node", "--drain", "each:zone", "--remove", "each:node", "--format", "json").plan
         )
 
 

@@ -44,9 +44,9 @@ def generated() -> dict[str, str]:
     """What stands between ``<!-- begin NAME -->`` and ``<!-- end NAME -->``, by name."""
     manifest = "examples/shop/cart.yaml"
     report = run((*AFFLINT, "check", "--no-config", manifest), ROOT, expect=1)
-    lost = ("place", "--no-config", "examples/customapp", "--lose", "each:node")
+    lost = ("place", "--no-config", "examples/customapp", "--drain", "each:node")
     plan = run((*AFFLINT, *lost), ROOT, environment=clean_environment(COLUMNS="100"), expect=1)
-    losses = plan[plan.index("7 failures, worst first") :]
+    losses = plan[plan.index("7 drains, worst first") :]
     return {
         "losses": f"```console\n{losses}```\n",
         "manifest": f"```yaml\n{(ROOT / manifest).read_text(encoding='utf-8')}```\n",

@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any
 
 from afflint.controllers.pod_maker import PodMaker, pod_maker
+from afflint.controllers.upkeep import Upkeep, upkeep_of_owner
 from afflint.findings import Site
 from afflint.kube.kinds import KINDS
 from afflint.kube.manifests import Workload, manifests_in
@@ -30,6 +31,9 @@ def makers_in(text: str) -> list[PodMaker]:
     return found
 
 
+_OWNERS = {"Pod": None, "VirtualMachine": "VirtualMachineInstance", "CronJob": "Job"}
+
+
 def maker(name: str, kind: str = "Deployment", replicas: int = 1, *, labels: dict[str, str] | None = None, **more: Any) -> PodMaker:
     """A workload whose pods carry ``app: NAME``; what is no field of a PodMaker goes into the pod spec."""
     groups = {"Pod": "", "ReplicationController": "", "Job": "batch", "CronJob": "batch"}
@@ -39,6 +43,9 @@ def maker(name: str, kind: str = "Deployment", replicas: int = 1, *, labels: dic
     labels = {"app": name} if labels is None else labels
     templates = next(each.templates for each in KINDS if (each.name, each.group) == (kind, group))
     given = {"namespace": "default", "selector": {"matchLabels": labels}, "pod": more, "added": templates[0].labels, **fields}
+    given.setdefault(
+        "upkeep", Upkeep(scaled=False) if kind == "VirtualMachineInstanceReplicaSet" else upkeep_of_owner(_OWNERS.get(kind, kind))
+    )
     return PodMaker(kind, group, name=name, replicas=replicas, labels=labels, **given)
 
 

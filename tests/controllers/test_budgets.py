@@ -34,7 +34,16 @@ WEB = {"matchLabels": {"app": "web"}}
         ({"maxUnavailable": 5}, 3, 3, 3),
         ({"maxUnavailable": "30%"}, 3, 3, 1),  # rounded up as well
         ({"maxUnavailable": 0}, 3, 3, 0),
-        ({}, 3, 3, 3),
+        ({}, 3, 3, 0),  # the API accepts it, and nothing may go
+        ({"maxUnavailable": "34%"}, 3, 3, 2),
+        ({"minAvailable": "67%"}, 3, 3, 0),
+        ({"minAvailable": "66%"}, 3, 3, 1),
+        ({"minAvailable": "51%"}, 2, 2, 0),
+        ({"maxUnavailable": "1%"}, 1, 1, 1),
+        ({"maxUnavailable": "0%"}, 1, 1, 0),
+        ({"minAvailable": "1%"}, 1, 1, 0),
+        ({"minAvailable": 0}, 3, 0, 0),
+        ({"maxUnavailable": 1}, 0, 2, 0),  # pods without a controller
     ],
 )
 def test_how_many_pods_may_be_evicted(spec: dict[str, Any], expected: int, healthy: int, allowed: int) -> None:

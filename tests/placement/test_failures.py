@@ -1,20 +1,21 @@
-"""What a failure does: pods of lost nodes come up elsewhere, or do not, and a workload survives, is degraded or dead."""
+"""What is asked to fail, and what the removal of nodes does: pods come up elsewhere, or do not. What else may happen: test_scenarios."""
 
 from __future__ import annotations
 
 import pytest
 
 from afflint.controllers.pod_maker import PodMaker
-from afflint.placement.failures import NOT_MADE_ANEW, UnknownLossError, failures
+from afflint.placement.failures import UnknownLossError, failures
 from afflint.placement.plan import Loss
-from afflint.placement.planning import make_plan
+from afflint.placement.planning import Asked, make_plan
+from afflint.placement.situation import NOT_MADE_ANEW
 from afflint.scheduler.cluster import Cluster
 from cluster_objects import HOST, ZONE, Object, node, pod, zoned
 from workload_objects import apart_by, inventory, maker, three_tiers, three_zones
 
 
 def losses(nodes: list[Object], makers: list[PodMaker], *asked: str, pods: list[Object] | None = None) -> list[Loss]:
-    return list(make_plan(inventory(nodes, pods=pods or []), makers, losses=asked).losses)
+    return list(make_plan(inventory(nodes, pods=pods or []), makers, asked=Asked(remove=asked)).losses)
 
 
 def moves(loss: Loss) -> list[tuple[str, str, str | None]]:
@@ -144,4 +145,4 @@ def test_daemons_static_pods_and_pods_without_a_controller_go_with_their_node(ow
 
 def test_nodes_without_pods_are_no_loss() -> None:
     (loss,) = losses([*zoned(n1="a"), node("n2", cordoned=True)], [maker("web")], "n2")
-    assert loss == Loss("node n2", ("n2",), (), {})
+    assert loss == Loss("node n2", ("n2",), (), {}, "remove")

@@ -8,7 +8,7 @@ import pytest
 
 from afflint.controllers.pod_maker import PodMaker
 from afflint.placement.plan import Plan, WorkloadPlan
-from afflint.placement.planning import make_plan
+from afflint.placement.planning import Asked, make_plan
 from afflint.scheduler.decoding import InventoryError
 from cluster_objects import (
     HOST,
@@ -235,6 +235,6 @@ def test_five_hundred_nodes_and_sixty_workloads_take_no_time_to_speak_of() -> No
     nodes = [node(f"n{number:03}", {HOST: f"n{number:03}", ZONE: f"z{number % 5}"}) for number in range(500)]
     makers = [maker(f"app{number}", replicas=3, affinity=apart_by(ZONE, f"app{number}")) for number in range(60)]
     start = time.process_time()
-    found = make_plan(inventory(nodes), makers, losses=["each:zone"])
+    found = make_plan(inventory(nodes), makers, asked=Asked(lose=["each:zone"]))
     assert all(None not in where(workload) for workload in found.workloads)
     assert time.process_time() - start < 5

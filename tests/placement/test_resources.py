@@ -16,10 +16,12 @@ from afflint.findings import Site
 from afflint.kube.manifests import Workload, manifests_in
 from afflint.placement import Cluster, InventoryError, read_pod
 from afflint.placement.arrangement import arrange
-from afflint.placement.failures import failures, lose
+from afflint.placement.failures import failures
 from afflint.placement.orders import decide
 from afflint.placement.plan import Plan
 from afflint.placement.planning import KUBEVIRT_OVERHEAD_LEFT_OUT, RESOURCES_FILTER_ONLY, RESOURCES_LEFT_OUT, make_plan
+from afflint.placement.removing import Removals
+from afflint.placement.situation import Situation
 from afflint.placement.survey import Survey
 from afflint.reading import documents
 from afflint.scheduler.cluster import Verdict
@@ -382,7 +384,7 @@ def test_a_failure_leaves_those_without_a_place_that_no_node_has_room_for() -> N
     big, small = maker("big", replicas=2, containers=[container(cpu="1500m")]), maker("small", containers=[container(cpu="500m")])
     arrangement = arrange(inventory(nodes, resources=True), [big, small])
     (failure,) = failures(arrangement.before, "n1")
-    loss = lose(arrangement, failure)
+    loss = Removals(Situation(arrangement)).remove(failure)
     assert [(move.pod, move.target, move.why) for move in loss.moves] == [
         ("big-0", None, "1 node has too little CPU"),
         ("small-0", "n2", ""),
@@ -399,7 +401,8 @@ def test_a_pending_pod_is_not_taken_for_a_larger_one_like_it() -> None:
     assert [len(placed.pending) for placed in arrangement.workloads] == [0, 1, 1]
     # Beside the anchor on its new node there is room for both of the small ones, though for none of the big ones.
     (failure,) = failures(arrangement.before, "n1")
-    assert lose(arrangement, failure).outcomes == {"ReplicaSet default/anchor": "survives", "ReplicaSet default/small": "survives"}
+    outcomes = Removals(Situation(arrangement)).remove(failure).outcomes
+    assert outcomes == dict.fromkeys(("ReplicaSet default/anchor", "ReplicaSet default/small"), "interrupted")
 
 
 def test_nodes_that_differ_in_room_alone_are_not_alike_to_the_search() -> None:

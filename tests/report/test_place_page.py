@@ -191,7 +191,7 @@ def test_each_workload_has_the_verdict_of_each_node() -> None:
     found = page(BAKERY)
     assert "zone mill control-1 no has the taint node-role.kubernetes.io/control-plane:NoSchedule, which is not tolerated" in found.text
     assert "fast-1 yes 200 ledger-0 plain-1 no lacks disk=nvme zone shop" in found.text
-    assert "Degraded after the loss of node fast-1, node fast-2, node fast-3." in found.text
+    assert "Degraded after losing node fast-1, node fast-2, node fast-3." in found.text
 
 
 def test_a_workload_that_stands_nowhere_is_not_said_to_survive() -> None:

@@ -89,7 +89,7 @@ def test_of_many_workloads_those_placed_in_full_take_a_line() -> None:
 def test_a_failure_is_a_line() -> None:
     lines = block(table(BAKERY, width=300), "7 failures")
     assert lines == [
-        "7 failures, worst first",
+        "7 failures, worst first (the nodes stay, out of reach)",
         *(
             f"  node fast-{number + 1}     degraded  bakery/ledger keeps 2 of 3 replicas; ledger-{number} without a place ({FULL})"
             for number in range(3)
@@ -120,7 +120,7 @@ def test_a_daemon_that_ends_with_its_node_is_no_harm() -> None:
     daemon = workload("DaemonSet kube/log", [verdict("n1", score=0)], [Replica("log-x", "n1")])
     loss = Loss("node n1", ("n1",), (Move(daemon.key, "log-x", "n1", None),), {daemon.key: "survives"})
     text = table(Plan("zone", (node("n1", "a"),), (daemon,), (loss,), ()))
-    assert block(text, "1 failure") == ["1 failure, worst first", "  node n1  survives  log-x ends with its node"]
+    assert block(text, "1 failure") == ["1 failure (the nodes stay, out of reach)", "  node n1  survives  log-x ends with its node"]
     assert text.endswith("\n1 failure: 1 is survived.\n")
 
 

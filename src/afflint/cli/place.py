@@ -1,4 +1,4 @@
-"""``afflint place``: where each replica can go on the given nodes, and what a failure does."""
+"""``afflint place``: where each replica can go on the given nodes, and what a failure, a drain or the removal of nodes does."""
 
 from __future__ import annotations
 
@@ -23,18 +23,25 @@ if TYPE_CHECKING:
 @click.option(
     "--by", "group_by", default="zone", metavar="KEY", help="The node label to group nodes by: zone (default), region, or any key."
 )
-@click.option("--lose", "losses", multiple=True, metavar="WHAT", help="A node, KEY=VALUE, or each:node, each:zone, each:KEY. Repeatable.")
+@click.option(
+    "--lose",
+    multiple=True,
+    metavar="WHAT",
+    help="What fails, and stays out of reach: a node, KEY=VALUE, or each:node, each:zone, each:KEY. Repeatable.",
+)
+@click.option("--drain", multiple=True, metavar="WHAT", help="What is drained with kubectl, as budgets allow: likewise. Repeatable.")
+@click.option("--remove", multiple=True, metavar="WHAT", help="What is deleted from the cluster: likewise. Repeatable.")
 @click.option("--format", "form", default="text", metavar="FORMAT", help="text (default), json or html.")
 @click.option("--output", metavar="FILE", help="Where the plan goes. Default: standard output.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if a replica has no place.")
 @options.configured
 @options.color
 def place(paths: tuple[str, ...], **given: Any) -> int:
-    """Where each replica can go on the given nodes, and what a failure does.
+    """Where each replica can go on the given nodes, and what a failure, a drain or a removal does.
 
-    Exit code 1 when a replica has no place, now or after one of the failures asked for.
+    Exit code 1 when a replica has no place, now or after what was asked for, or a drain does not end.
     """
-    from afflint.placement.planning import make_plan
+    from afflint.placement.planning import Asked, make_plan
     from afflint.session.session import Session
 
     options.one_of("--format", given["form"], ("text", "json", "html"))
@@ -42,7 +49,8 @@ def place(paths: tuple[str, ...], **given: Any) -> int:
     session = Session(options.configuration(given))
     sources, reading = session.sources(paths or (".",)), {name: given[name] for name in ("resources", "only_running")}
     stage, problems, names = session.stage(sources, given["pods"], **reading)
-    plan = make_plan(stage.inventory, stage.makers, given["group_by"], given["losses"], names.__getitem__)
+    asked = Asked(given["lose"], given["drain"], given["remove"])
+    plan = make_plan(stage.inventory, stage.makers, given["group_by"], asked, names.__getitem__, stage.budgets)
     for problem in problems:
         say(f"afflint: {shown(problem)}")
     chunks = _chunks(plan, given["form"], given["color"], to_file=given["output"] is not None)
@@ -51,7 +59,7 @@ def place(paths: tuple[str, ...], **given: Any) -> int:
     else:
         write(given["output"], chunks)
     unplaced = any(replica.node is None for workload in plan.workloads for replica in workload.replicas)
-    hurt = any(outcome != "survives" for loss in plan.losses for outcome in loss.outcomes.values())
+    hurt = any(loss.blocked or not {"dead", "degraded"}.isdisjoint(loss.outcomes.values()) for loss in plan.losses)
     return FOUND if (unplaced or hurt or problems) and not given["exit_zero"] else 0
 
 

@@ -31,12 +31,36 @@ class Budget:
         return namespace == self.namespace and self.selector is not None and matches(self.selector, dict(labels))
 
     def disruptions_allowed(self, expected: int, healthy: int) -> int:
-        """How many more of the pods that it covers may be evicted: ``expected`` is how many there should be, ``healthy`` how many are."""
+        """How many more of the pods that it covers may be evicted: ``expected`` is how many there should be, ``healthy`` how many are.
+
+        None may where nothing is expected, as of pods without a controller, or where it does not say how many are needed.
+        """
+        if expected <= 0 or not self.tells:
+            return 0
+        return max(healthy - self.desired(expected), 0)
+
+    def desired(self, expected: int) -> int:
+        """How many pods must be healthy."""
         if self.max_unavailable is not None:
-            desired = max(expected - _scaled(self.max_unavailable, expected), 0)
-        else:
-            desired = _scaled(self.min_available, expected) if self.min_available is not None else 0
-        return max(healthy - desired, 0)
+            return max(expected - _scaled(self.max_unavailable, expected), 0)
+        return _scaled(self.min_available, expected) if self.min_available is not None else 0
+
+    @property
+    def tells(self) -> bool:
+        """Whether it says how many pods are needed."""
+        return self.max_unavailable is not None or self.min_available is not None
+
+    @property
+    def counts_pods(self) -> bool:
+        """Whether it counts the pods that there are, and asks no controller how many there should be."""
+        return self.max_unavailable is None and isinstance(self.min_available, int)
+
+    @property
+    def amount(self) -> str:
+        """``minAvailable 2``, ``maxUnavailable 30%``."""
+        if self.max_unavailable is not None:
+            return f"maxUnavailable {self.max_unavailable}"
+        return f"minAvailable {self.min_available}" if self.min_available is not None else "neither minAvailable nor maxUnavailable"
 
 
 def read_budget(data: object) -> Budget:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from afflint.controllers.counts import pod_count, waits
 from afflint.controllers.labels import added_labels, part_of
+from afflint.controllers.upkeep import AT_ONCE, Upkeep, upkeep_of
 from afflint.findings import NO_FILE, Path, Site
 from afflint.kube.added_labels import AddedLabel
 from afflint.kube.manifests import Workload
@@ -93,6 +94,8 @@ class PodMaker:
     preference: Reference | None = None
     virtualization: Virtualization = Virtualization()
     """Found among the manifests of a run by these references."""
+    upkeep: Upkeep = AT_ONCE
+    """What its controller does when a pod goes."""
 
     def of_site(self, site: Site) -> PodMaker:
         """The same, read at that place."""
@@ -178,6 +181,7 @@ def pod_maker(workload: Workload, site: Site, *, resources: bool = False) -> Pod
         waits=waits(workload),
         instancetype=_reference(workload, "instancetype"),
         preference=_reference(workload, "preference"),
+        upkeep=upkeep_of(workload),
     )
 
 

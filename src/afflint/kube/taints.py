@@ -31,6 +31,13 @@ CORDON = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 """The taint a pod must tolerate to be put on a node with ``spec.unschedulable``."""
 
 
+UNREACHABLE = Taint("node.kubernetes.io/unreachable", "", "NoExecute")
+"""What drives the pods off a node of which nothing is heard any more."""
+SHUT = UNREACHABLE._replace(effect="NoSchedule")
+"""The taint that such a node gets first, which keeps new pods away."""
+NOT_READY = "node.kubernetes.io/not-ready"
+
+
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
     """Whether this toleration matches this taint. An operator that Kubernetes does not know matches none."""
     if toleration.effect and toleration.effect != taint.effect:
@@ -53,6 +60,19 @@ def first_untolerated(taints: Iterable[Taint], tolerations: Sequence[Toleration]
         if taint.effect in KEEPS_AWAY and not tolerated(taint, tolerations):
             return taint
     return None
+
+
+def outstays(tolerations: Iterable[object], taint: Taint) -> bool:
+    """Whether a pod with these tolerations, as parsed from its manifest, stays for ever on a node that gets this NoExecute taint.
+
+    The first that matches decides, and stands for ever unless it has ``tolerationSeconds``: GetMatchingTolerations, getMinTolerationTime.
+    """
+    for each in tolerations:
+        if isinstance(each, dict):
+            key, operator, value, effect = (each.get(field) or "" for field in ("key", "operator", "value", "effect"))
+            if key in ("", taint.key) and tolerates(Toleration(key, operator, value, effect), taint):
+                return each.get("tolerationSeconds") is None
+    return False
 
 
 def admits_cordoned(tolerations: Iterable[Toleration]) -> bool:

@@ -1,12 +1,23 @@
-"""What `afflint place` tells: where each replica may run and does, why not elsewhere, and what each failure does. Plain values."""
+"""What `afflint place` tells: where each replica may run and does, why not elsewhere, and what each failure or drain does. Plain values."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple, overload
 
-Outcome = Literal["survives", "degraded", "dead"]
-"""After a failure: every replica has a place again, some have, none has."""
+Outcome = Literal["survives", "interrupted", "degraded", "dead"]
+"""What becomes of a workload: as many replicas run as before, some all the while; as many, after none did for a time; fewer; none."""
+
+Action = Literal["lose", "drain", "remove"]
+"""What happens to nodes. ``lose``: they fail, and stay as objects, out of reach. ``drain``: they are cordoned, and their pods evicted as
+budgets allow. ``remove``: their objects are deleted."""
+
+Fate = Literal["anew", "migrated", "waits", "held", "stays", "off", "gone"]
+"""What becomes of a replica: another comes up in its place; it is live-migrated, without a gap; the other one has no place; none is made
+before its node is back or removed; it stays where it is, and does not run; a machine that somebody has to start; gone for good."""
+
+DrainResult = Literal["ends", "blocked", "refused"]
+"""Whether all pods leave a node that is drained; not without something being changed; or the drain does not so much as try."""
 
 
 class NodeRow(NamedTuple):
@@ -103,27 +114,55 @@ class WorkloadPlan(NamedTuple):
 
 
 class Move(NamedTuple):
-    """A replica that a failure displaces, and where it comes up again; None where it does not."""
+    """A replica that a failure, drain or removal displaces, and where it comes up again; None where it does not."""
 
     workload: str
     pod: str
     source: str
     target: str | None
     why: str = ""
+    fate: Fate = "anew"
+
+
+class Blocked(NamedTuple):
+    """A pod that runs on, on a node that is to be drained, and why it does not leave. ``workload`` is empty for a pod of no manifest.
+
+    ``refused``: the drain does not try again; else it goes on trying for ever.
+    """
+
+    workload: str
+    pod: str
+    node: str
+    why: str
+    refused: bool = False
 
 
 class Loss(NamedTuple):
-    """One failure: ``what`` names it (``node worker-2``, ``zone=a``), ``nodes`` are those lost."""
+    """What happens to some nodes: ``what`` names them (``node worker-2``, ``zone=a``), ``action`` says what it is."""
 
     what: str
     nodes: tuple[str, ...]
     moves: tuple[Move, ...]
     outcomes: Mapping[str, Outcome]
     """By workload key, for those that lose a replica; the others survive."""
+    action: Action = "lose"
+    blocked: tuple[Blocked, ...] = ()
+    """Of a drain, the pods that keep it from ending."""
+    notes: tuple[str, ...] = ()
+    """What holds of it as a whole."""
+    removed: Loss | None = None
+    """What follows when the failed nodes are removed."""
+
+    @property
+    def result(self) -> DrainResult | None:
+        """How a drain ends; None for what is none."""
+        if self.action != "drain":
+            return None
+        return "refused" if self.blocked and all(each.refused for each in self.blocked) else "blocked" if self.blocked else "ends"
 
 
 class Plan(NamedTuple):
-    """Everything: nodes, workloads in their order, failures asked for, and what was assumed."""
+    """Everything: nodes, workloads in their order, the failures, drains and removals asked for, and what was assumed."""
 
     group_by: str
     nodes: tuple[NodeRow, ...]

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from afflint.controllers import replicas
+from afflint.controllers.budgets import Budget
 from afflint.controllers.pod_maker import PodMaker
 from afflint.findings import FileId
 from afflint.kube.node_labels import ZONE
 from afflint.placement.arrangement import Arrangement, Identity, Inventory, Placed, arrange
-from afflint.placement.failures import Losses, failures, label_key
-from afflint.placement.plan import Judgement, NodeRow, Plan, Replica, Verdicts, WorkloadPlan
+from afflint.placement.draining import Drains
+from afflint.placement.failures import Failure, failures, label_key
+from afflint.placement.losing import Losses
+from afflint.placement.plan import Judgement, Loss, NodeRow, Plan, Replica, Verdicts, WorkloadPlan
 from afflint.placement.rejections import Phrase, Rejections, standing_pods, summary
+from afflint.placement.removing import Removals
+from afflint.placement.situation import Situation
 from afflint.scheduler.cluster import Judged
 from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import NodeRules, Pod
@@ -23,36 +29,48 @@ KUBEVIRT_OVERHEAD_LEFT_OUT = "the memory and the devices that KubeVirt adds to w
 _MOST_NAMES = 3
 
 
+class Asked(NamedTuple):
+    """What happens to nodes, as ``failures`` reads it: those that fail, are drained, are removed."""
+
+    lose: Sequence[str] = ()
+    drain: Sequence[str] = ()
+    remove: Sequence[str] = ()
+
+
+NOTHING = Asked()
+
+
 def make_plan(
     inventory: Inventory,
     makers: Sequence[PodMaker],
     group_by: str = ZONE,
-    losses: Sequence[str] = (),
+    asked: Asked = NOTHING,
     name_of: Callable[[FileId], str] = str,
+    budgets: Sequence[Budget] = (),
 ) -> Plan:
     """Place all workloads and tell what each node is to each of them. ``name_of`` tells the names of files.
 
-    ``losses`` are failures as ``failures`` reads them. Raises InventoryError for an inventory that is not one, UnknownLossError
-    for a failure that is none.
+    ``asked`` is what happens to nodes then, ``budgets`` what a drain has to obey. Raises InventoryError for an inventory that is not one,
+    UnknownLossError for nodes that there are none.
     """
     arrangement = arrange(inventory, makers)
-    return plan_of(arrangement, group_by, losses, _inventory_notes(inventory, makers), name_of)
-
-
-def plan_of(
-    arrangement: Arrangement,
-    group_by: str = ZONE,
-    losses: Sequence[str] = (),
-    notes: Sequence[str] = (),
-    name_of: Callable[[FileId], str] = str,
-) -> Plan:
-    """An arrangement as a plan."""
     key = label_key(arrangement.before, group_by)
     rows = tuple([_row(node, key) for node in arrangement.before.table.nodes])
-    asked = [failure for each in losses for failure in failures(arrangement.before, each)]
+    happening = list(_happening(arrangement, asked, budgets))
     workloads = tuple(_Workloads(arrangement, name_of).plans())
-    lost = Losses(arrangement)
-    return Plan(key, rows, workloads, tuple([lost.lose(failure) for failure in asked]), (*notes, *_resource_notes(arrangement)))
+    losses = tuple([happens(failure) for happens, failure in happening])
+    return Plan(key, rows, workloads, losses, (*_inventory_notes(inventory, makers), *_resource_notes(arrangement)))
+
+
+def _happening(arrangement: Arrangement, asked: Asked, budgets: Sequence[Budget]) -> Iterator[tuple[Callable[[Failure], Loss], Failure]]:
+    """What is asked for, in that order, each with what tells its consequences."""
+    if not any(asked):
+        return
+    situation = Situation(arrangement)
+    models = (Losses(situation).lose, Drains(situation, budgets).drain, Removals(situation).remove)
+    for happens, named in zip(models, asked, strict=True):
+        for each in named:
+            yield from ((happens, failure) for failure in failures(arrangement.before, each))
 
 
 def _inventory_notes(inventory: Inventory, makers: Sequence[PodMaker]) -> list[str]:

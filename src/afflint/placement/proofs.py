@@ -13,13 +13,14 @@ from typing import NamedTuple
 from afflint.controllers import replicas
 from afflint.controllers.pod_maker import PodMaker
 from afflint.findings import Path
-from afflint.kube.added_labels import CREATED_BY
 from afflint.kube.constraints import REQUIRED
 from afflint.kube.node_labels import HOSTNAME, ZONE
-from afflint.kube.selectors import Requirement, Selector
 from afflint.placement.arrangement import Arrangement, Placed
-from afflint.placement.failures import Failure, Losses
+from afflint.placement.draining import migration_target
+from afflint.placement.failures import Failure
 from afflint.placement.rejections import Rejections, kind_of_domain, summary
+from afflint.placement.removing import Removals
+from afflint.placement.situation import Situation
 from afflint.placement.survey import Limit, Survey, Variant
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.decoding import InventoryError
@@ -28,7 +29,7 @@ from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY
 from afflint.scheduler.node_fit import NODE_AFFINITY, NODE_UNSCHEDULABLE, TAINT_TOLERATION
 from afflint.scheduler.node_ports import NODE_PORTS
 from afflint.scheduler.nodes import ITSELF
-from afflint.scheduler.pods import Pod, SpreadConstraint, Term, readable
+from afflint.scheduler.pods import Pod, SpreadConstraint, readable
 from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
 
 
@@ -228,11 +229,11 @@ def not_failure_tolerant(survey: Survey, arrangement: Arrangement, failures: Ite
 
     What fails in the arrangement at hand is proved to fail in every one where counting the remaining domains says so.
     """
-    losses = Losses(arrangement)
+    removals = Removals(Situation(arrangement))
     found: dict[str, list[FailedReplica]] = {}
     indexes = {maker.key: index for index, maker in _judged(survey)}
     for failure in failures:
-        loss = losses.lose(failure)
+        loss = removals.remove(failure)
         missing: dict[str, int] = {}
         for move in loss.moves:
             if move.target is None:
@@ -356,14 +357,6 @@ def migration_blocked(survey: Survey, arrangement: Arrangement) -> Iterator[Migr
                 continue
             path = (*maker.pod_path, *_culprit(maker, placed.pods[0], reasons.values()))
             yield MigrationBlocked(maker, len(placed.nodes), blocked, excluded, path, proved)
-
-
-def migration_target(pod: Pod) -> Pod:
-    """The pod to which a running virt-launcher pod would migrate: the same, but kept off its host."""
-    selector = Selector((Requirement(CREATED_BY, "In", (pod.labels.get(CREATED_BY, ""),)),))
-    apart = Term(HOSTNAME, selector, frozenset((pod.namespace,)), None)
-    name = f"{pod.name}-target"
-    return pod._replace(name=name, anti_affinity=(*readable(pod.anti_affinity), apart))
 
 
 def _never_migrates(survey: Survey, index: int) -> bool:

@@ -7,11 +7,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from afflint.kube.node_labels import CONTROL_PLANE, MASTER, domain_noun, last_part
-from afflint.placement.plan import Loss, Move, NodeRow, NodeVerdict, Outcome, Plan, Replica, WorkloadPlan
+from afflint.placement.plan import Action, Fate, Loss, Move, NodeRow, NodeVerdict, Outcome, Plan, Replica, WorkloadPlan
 from afflint.report.wording import counted
 
-OUTCOMES: tuple[Outcome, ...] = ("dead", "degraded", "survives")
+OUTCOMES: tuple[Outcome, ...] = ("dead", "degraded", "interrupted", "survives")
 """Worst first."""
+
+NOUNS: dict[Action, str] = {"lose": "failure", "drain": "drain", "remove": "removal"}
+"""What each of the things is called that may happen to nodes."""
+
+STATES: dict[Action, str] = {"lose": "the nodes stay, out of reach", "drain": "kubectl drain", "remove": "the nodes are deleted"}
+"""What that means, in brief."""
+
+FATES: dict[Fate, str] = {
+    "waits": "without a place",
+    "held": "not replaced",
+    "stays": "not evicted",
+    "off": "off",
+    "gone": "gone for good",
+}
+"""What is said of a replica that does not come up again."""
 
 _DIGITS = re.compile("([0-9]+)")
 _PLURALS = {"lacks": "lack", "is": "are", "has": "have", "does": "do", "holds": "hold", "runs": "run", "was": "were"}
@@ -143,14 +158,32 @@ def worst(loss: Loss) -> Outcome:
 
 
 def ranked(losses: Iterable[Loss]) -> list[Loss]:
-    """The failures worst first: by workloads dead, workloads degraded, replicas without a place, replicas moved."""
+    """The worst first: by workloads dead, degraded and interrupted, drains that do not end, replicas without a place, replicas moved."""
 
-    def harm(loss: Loss) -> tuple[int, int, int, int]:
-        outcomes = list(loss.outcomes.values())
-        stranded = sum(move.target is None for move in loss.moves)
-        return -outcomes.count("dead"), -outcomes.count("degraded"), -stranded, -len(loss.moves)
+    def harm(loss: Loss) -> tuple[int, ...]:
+        counts = tally(loss.outcomes.values())
+        missing = sum(move.target is None for move in loss.moves)
+        return *(-counts[outcome] for outcome in OUTCOMES[:3]), -len(loss.blocked), -missing, -len(loss.moves)
 
     return sorted(losses, key=harm)
+
+
+def by_action(losses: Iterable[Loss]) -> dict[Action, list[Loss]]:
+    """Failures, drains and removals apart, each in their order; no entry for what was not asked for."""
+    found: dict[Action, list[Loss]] = {}
+    for loss in losses:
+        found.setdefault(loss.action, []).append(loss)
+    return {action: found[action] for action in NOUNS if action in found}
+
+
+def is_harmless(loss: Loss) -> bool:
+    """Whether every workload survives it, and a drain ends."""
+    return worst(loss) == "survives" and not loss.blocked
+
+
+def differs(loss: Loss) -> Loss | None:
+    """What the removal of failed nodes does, where that ends otherwise than the failure itself."""
+    return loss.removed if loss.removed is not None and loss.removed.outcomes != loss.outcomes else None
 
 
 def tally(outcomes: Iterable[Outcome]) -> dict[Outcome, int]:
@@ -164,7 +197,8 @@ def effects(loss: Loss, workloads: Mapping[str, WorkloadPlan]) -> list[Effect]:
     moves: dict[str, list[Move]] = {key: [] for key in loss.outcomes}
     for move in loss.moves:
         moves.setdefault(move.workload, []).append(move)
-    lost = frozenset(loss.nodes)
+    # What does not leave a node that is drained runs on there.
+    lost = frozenset(loss.nodes) if loss.action != "drain" else frozenset[str]()
     found = [_effect(key, loss.outcomes.get(key, "survives"), moves[key], workloads.get(key), lost) for key in moves]
     return sorted(found, key=lambda effect: OUTCOMES.index(effect.outcome))
 
@@ -177,7 +211,7 @@ def _effect(key: str, outcome: Outcome, moves: Sequence[Move], workload: Workloa
 
 
 def stranded(effect: Effect) -> dict[str, list[Move]]:
-    """The replicas for which there is no other node, by the reason why."""
+    """The replicas that do not come up again, by the reason why."""
     found: dict[str, list[Move]] = {}
     for move in effect.moves:
         # A workload that survives although a replica went under did not want it elsewhere: a DaemonSet.

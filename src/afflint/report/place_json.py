@@ -59,10 +59,19 @@ class _VerdictLines:
 
 
 def _loss(loss: Loss) -> Iterator[str]:
-    yield f'{{\n      "what": {_flat(loss.what)},\n      "worst": {_flat(worst(loss))},\n      "nodes": {_flat(loss.nodes)}'
-    yield ',\n      "moves": '
+    yield f'{{\n      "action": {_flat(loss.action)},\n      "what": {_flat(loss.what)},\n      "worst": {_flat(worst(loss))}'
+    yield f',\n      "result": {_flat(loss.result)},\n      "nodes": {_flat(loss.nodes)},\n      "moves": '
     yield from _array((_flat(move._asdict()) for move in loss.moves), 6)
-    yield f',\n      "outcomes": {_flat(dict(loss.outcomes))}\n    }}'
+    yield f',\n      "outcomes": {_flat(dict(loss.outcomes))},\n      "blocked": '
+    yield from _array((_flat(each._asdict()) for each in loss.blocked), 6)
+    yield f',\n      "notes": {_flat(loss.notes)},\n      "removed": {_flat(_removed(loss.removed))}\n    }}'
+
+
+def _removed(loss: Loss | None) -> dict[str, object] | None:
+    """What follows when the failed nodes are removed."""
+    if loss is None:
+        return None
+    return {"worst": worst(loss), "outcomes": dict(loss.outcomes), "moves": [move._asdict() for move in loss.moves]}
 
 
 def _summary(plan: Plan) -> dict[str, object]:
@@ -74,6 +83,7 @@ def _summary(plan: Plan) -> dict[str, object]:
         "replicas": len(replicas),
         "placed": sum(replica.node is not None for replica in replicas),
         "losses": tally(worst(loss) for loss in plan.losses),
+        "drains": {result: sum(loss.result == result for loss in plan.losses) for result in ("ends", "blocked", "refused")},
     }
 
 

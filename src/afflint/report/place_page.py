@@ -9,8 +9,10 @@ from string import Template
 from afflint.kube.node_labels import HOSTNAME, domain_noun
 from afflint.placement.plan import NodeRow, Plan, WorkloadPlan
 from afflint.report.place_digest import (
+    NOUNS,
     OUTCOMES,
     Group,
+    by_action,
     domain_words,
     feasible_count,
     groups,
@@ -82,10 +84,19 @@ def _lead(plan: Plan) -> str:
     if placed < len(replicas):
         text = f'<span class="short">{text}</span>'
     if plan.losses:
-        counts = tally(worst(loss) for loss in plan.losses)
-        words = {"dead": "a workload dead", "degraded": "a workload degraded", "survives": "nothing without a place"}
-        parts = [f"{number} {'leave' if number > 1 else 'leaves'} {words[outcome]}" for outcome, number in counts.items() if number]
-        text += f" Of {counted(len(plan.losses), 'failure')}, {', '.join(parts)}."
+        blocked = sum(bool(loss.blocked) for loss in plan.losses)
+        counts = tally(worst(loss) for loss in plan.losses if not loss.blocked)
+        words = {
+            "dead": "a workload dead",
+            "degraded": "a workload degraded",
+            "interrupted": "a workload without a replica for a time",
+            "survives": "nothing without a place",
+        }
+        parts = [f"{blocked} {'do' if blocked > 1 else 'does'} not end"] * bool(blocked)
+        parts += [f"{number} {'leave' if number > 1 else 'leaves'} {words[outcome]}" for outcome, number in counts.items() if number]
+        text += (
+            f" Of {' and '.join(counted(len(each), NOUNS[action]) for action, each in by_action(plan.losses).items())}, {', '.join(parts)}."
+        )
     return text
 
 
@@ -176,7 +187,7 @@ def _told(workload: WorkloadPlan, harm: Mapping[str, Sequence[str]]) -> Iterator
         yield f"<p>{pods} {'has' if len(replicas) == 1 else 'have'} no place{f': {shown(why)}' if why else ''}</p>\n"
     for outcome in OUTCOMES:
         if outcome in harm:
-            yield f"<p>{outcome.capitalize()} after the loss of {shown(some(harm[outcome], 8))}.</p>\n"
+            yield f"<p>{outcome.capitalize()} after {shown(some(harm[outcome], 8))}.</p>\n"
     yield _notes(workload.notes)
 
 

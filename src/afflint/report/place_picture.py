@@ -12,13 +12,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import NamedTuple
 
-from afflint.placement.plan import Loss, NodeRow, Plan, WorkloadPlan
+from afflint.placement.plan import Action, Loss, NodeRow, Plan, WorkloadPlan
 from afflint.report.place_digest import (
+    FATES,
+    NOUNS,
+    STATES,
     Effect,
     Rack,
+    by_action,
+    differs,
     domain_words,
     effects,
     is_control_plane,
+    is_harmless,
     marks,
     pending,
     racks,
@@ -31,6 +37,9 @@ from afflint.report.place_digest import (
 from afflint.report.wording import counted
 from afflint.wording import visible
 
+DOING: dict[Action, str] = {"lose": "losing", "drain": "draining", "remove": "removing"}
+_DONE: dict[Action, str] = {"lose": "lost", "drain": "drained", "remove": "removed"}
+_ENDED = FATES.keys() - {"waits"}
 _HUES, _SHAPES = 7, 4
 _DENSE_NODES, _DENSE_PODS = 40, 8
 """With more nodes, or more replicas per node, chips are initials only."""
@@ -92,6 +101,7 @@ class Scene:
         for number, loss in enumerate(self.losses, 1):
             self._add(number, loss)
         self.labels = _telling_labels(plan)
+        self.actions = list(by_action(plan.losses))
 
     def _add(self, number: int, loss: Loss) -> None:
         for node in loss.nodes:
@@ -183,24 +193,32 @@ def picture(scene: Scene) -> Iterator[str]:
 def _choices(scene: Scene) -> Iterator[str]:
     if not scene.losses:
         return
-    yield '<fieldset class="losses">\n<legend>What is lost</legend>\n'
+    done = " or ".join(_DONE[action] for action in scene.actions)
+    yield f'<fieldset class="losses">\n<legend>What is {done}</legend>\n'
     yield '<label><input type="radio" name="loss" id="f0" checked> <span>nothing</span></label>\n'
     numbered = list(enumerate(scene.losses, 1))
     fold = len(numbered) > _LOSSES_SHOWN
-    harmless = [entry for entry in numbered if fold and worst(entry[1]) == "survives"]
+    harmless = [entry for entry in numbered if fold and is_harmless(entry[1])]
     for number, loss in numbered[: len(numbered) - len(harmless)]:
-        yield _choice(number, loss)
+        yield _choice(scene, number, loss)
     if harmless:
-        yield f"<details>\n<summary>{counted(len(harmless), 'failure')} that every workload survives</summary>\n"
+        noun = NOUNS[scene.actions[0]] if len(scene.actions) == 1 else "event"
+        yield f"<details>\n<summary>{counted(len(harmless), noun)} that every workload survives</summary>\n"
         for number, loss in harmless:
-            yield _choice(number, loss)
+            yield _choice(scene, number, loss)
         yield "</details>\n"
     yield "</fieldset>\n"
 
 
-def _choice(number: int, loss: Loss) -> str:
+def _choice(scene: Scene, number: int, loss: Loss) -> str:
     button = f'<input type="radio" name="loss" id="f{number}">'
-    return f'<label>{button} <span class="what">{shown(loss.what)}</span> {state(worst(loss))}</label>\n'
+    done = f" {_DONE[loss.action]}" * (len(scene.actions) > 1)
+    return f'<label>{button} <span class="what">{shown(loss.what)}{done}</span> {_ending(loss)}</label>\n'
+
+
+def _ending(loss: Loss) -> str:
+    """What comes of it at worst: a drain that does not end is that."""
+    return state(loss.result if loss.result is not None and loss.blocked else worst(loss))
 
 
 def state(outcome: str) -> str:
@@ -212,17 +230,36 @@ def _afterwards(scene: Scene) -> Iterator[str]:
     """What is to be read about each failure; only the chosen one is seen."""
     if not scene.losses:
         return
-    yield '<section class="after when a0">\n<h3>Nothing is lost</h3>\n'
-    yield '<p class="soft">Choose a failure to see what it does.</p>\n</section>\n'
+    yield f'<section class="after when a0">\n<h3>Nothing is {" or ".join(_DONE[action] for action in scene.actions)}</h3>\n'
+    noun = NOUNS[scene.actions[0]] if len(scene.actions) == 1 else "node"
+    means = " ".join(f"{NOUNS[action].capitalize()}: {STATES[action]}." for action in scene.actions)
+    yield f'<p class="soft">Choose a {noun} to see what it does. {means}</p>\n</section>\n'
     for number, (loss, found) in enumerate(zip(scene.losses, scene.effects, strict=True), 1):
         nodes = f" <small>{len(loss.nodes)} nodes</small>" if len(loss.nodes) > 1 else ""
         yield f'<section class="after when a{number}">\n'
-        yield f'<h3>After losing <span class="what">{shown(loss.what)}</span>{nodes} {state(worst(loss))}</h3>\n'
+        yield f'<h3>After {DOING[loss.action]} <span class="what">{shown(loss.what)}</span>{nodes} {_ending(loss)}</h3>\n'
+        yield from (f'<p class="soft">{shown(note)}</p>\n' for note in loss.notes)
+        yield from _blocked(scene, loss)
         if found:
             yield from _effects(scene, found)
-        else:
+        elif not loss.blocked:
             yield "<p>No replica stands there.</p>\n"
+        removed = differs(loss)
+        if removed is not None:
+            yield f"<p>Once removed: {state(worst(removed))}</p>\n"
+            yield from _effects(scene, effects(removed, scene.workloads))
         yield "</section>\n"
+
+
+def _blocked(scene: Scene, loss: Loss) -> Iterator[str]:
+    """The pods that keep a drain from ending."""
+    if loss.blocked:
+        yield "<ul>\n"
+        for each in loss.blocked:
+            name = f"{badge(scene, each.workload)} {scene.name(each.workload)}: " if each.workload else ""
+            pod = f"<code>{shown(each.pod)}</code> does not leave {shown(each.node)}"
+            yield f"<li>{name}{pod}: {shown(each.why)}</li>\n"
+        yield "</ul>\n"
 
 
 def _effects(scene: Scene, found: Sequence[Effect]) -> Iterator[str]:
@@ -231,7 +268,7 @@ def _effects(scene: Scene, found: Sequence[Effect]) -> Iterator[str]:
     spared = found[len(harmed) :]
     yield from _effect_list(scene, harmed[:_EFFECTS_SHOWN])
     if rest := harmed[_EFFECTS_SHOWN:]:
-        yield from _folded(scene, f"{counted(len(rest), 'more workload')} dead or degraded", rest)
+        yield from _folded(scene, f"{counted(len(rest), 'more workload')} dead, degraded or interrupted", rest)
     if len(spared) <= _EFFECTS_SHOWN:
         yield from _effect_list(scene, spared)
     else:
@@ -255,15 +292,17 @@ def _effect_list(scene: Scene, found: Sequence[Effect]) -> Iterator[str]:
 
 def _effect(scene: Scene, effect: Effect) -> str:
     head = f"{scene.name(effect.workload)} {state(effect.outcome)}"
-    if effect.outcome != "survives":
+    if effect.outcome not in ("survives", "interrupted"):
         head += f", keeps {effect.left} of {counted(effect.asked, 'replica')}"
     told = []
     for why, moves in stranded(effect).items():
         pods = ", ".join(f"<code>{shown(move.pod)}</code>" for move in moves)
-        told.append(f"{pods} {'has' if len(moves) == 1 else 'have'} no place" + (f" ({shown(why)})" if why else ""))
+        place = "has no place" if len(moves) == 1 else "have no place"
+        told.append(f"{pods} {FATES[moves[0].fate] if moves[0].fate in _ENDED else place}" + (f" ({shown(why)})" if why else ""))
     for move in effect.moves:
         if move.target is not None:
-            told.append(f"<code>{shown(move.pod)}</code> moves from {shown(move.source)} to {shown(move.target)}")
+            verb = "migrates" if move.fate == "migrated" else "moves"
+            told.append(f"<code>{shown(move.pod)}</code> {verb} from {shown(move.source)} to {shown(move.target)}")
         elif effect.outcome == "survives":
             told.append(f"<code>{shown(move.pod)}</code> ends with its node")
     return f"{head}: {'; '.join(told)}" if told else head
@@ -296,7 +335,7 @@ def _rack(scene: Scene, rack: Rack) -> Iterator[str]:
 def _node(scene: Scene, node: NodeRow) -> Iterator[str]:
     taken = scene.takes.get(node.name, ())
     closed = " closed" * bool(node.cordoned or node.taints)
-    lost = ' <em class="lost">lost</em>' if taken else ""
+    lost = f' <em class="lost">{" or ".join(_DONE[action] for action in scene.actions)}</em>' if taken else ""
     arrivals = scene.arrivals.get(node.name, ())
     touched = [f" l{number}" for number in taken] + [f" t{number}" for number in dict.fromkeys(arrival.loss for arrival in arrivals)]
     yield f'<li class="node{closed}{"".join(touched)}">'
@@ -385,7 +424,7 @@ def _pods_words(scene: Scene, pods: Sequence[tuple[str, str]], why: str) -> str:
 def _key(scene: Scene) -> Iterator[str]:
     """What the signs of the picture mean, as far as they occur."""
     signs = {"dashed box: cordoned or tainted": any(node.cordoned or node.taints for node in scene.plan.nodes)}
-    signs["grey box: lost"] = bool(scene.losses)
+    signs[f"grey box: {' or '.join(_DONE[action] for action in scene.actions)}"] = bool(scene.losses)
     signs["outlined replica: has moved there"] = bool(scene.arrivals)
     if scene.dense:
         signs["initials: a replica of the workload with these initials; point at it for its name"] = bool(scene.pods)
@@ -394,10 +433,14 @@ def _key(scene: Scene) -> Iterator[str]:
 
 
 def outcomes_by_workload(losses: Iterable[Loss]) -> Mapping[str, Mapping[str, list[str]]]:
-    """By workload key and outcome other than ``survives``, the failures that bring it about."""
+    """By workload key and outcome other than ``survives``, what brings it about: ``losing node a``, and then ``node b``."""
     found: dict[str, dict[str, list[str]]] = {}
-    for loss in losses:
-        for key, outcome in loss.outcomes.items():
-            if outcome != "survives":
-                found.setdefault(key, {}).setdefault(outcome, []).append(loss.what)
+    for action, each in by_action(losses).items():
+        for loss in each:
+            for key, outcome in loss.outcomes.items():
+                if outcome != "survives":
+                    told = found.setdefault(key, {}).setdefault(outcome, [])
+                    # Once for all that follow it.
+                    doing = "" if any(other.startswith(DOING[action]) for other in told) else f"{DOING[action]} "
+                    told.append(f"{doing}{loss.what}")
     return found

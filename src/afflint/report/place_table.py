@@ -7,14 +7,20 @@ from typing import NamedTuple
 
 from afflint.placement.plan import Loss, Move, NodeRow, Outcome, Plan, WorkloadPlan
 from afflint.report.place_digest import (
+    FATES,
+    NOUNS,
     OUTCOMES,
+    STATES,
     Effect,
     Group,
     Rack,
+    by_action,
+    differs,
     domain_words,
     effects,
     feasible_count,
     groups,
+    is_harmless,
     is_in_trouble,
     marks,
     pending,
@@ -49,7 +55,17 @@ _NARROWEST = 24
 _GLUE = "\0"
 """A space at which no line is broken; nothing that is fit to be shown has this character."""
 
-_STYLES = {"dead": "1;31", "degraded": "1;33", "survives": "32", "no": "2", "strong": "1", "dim": "2"}
+_STYLES = {
+    "dead": "1;31",
+    "degraded": "1;33",
+    "blocked": "1;33",
+    "refused": "1;33",
+    "interrupted": "33",
+    "survives": "32",
+    "no": "2",
+    "strong": "1",
+    "dim": "2",
+}
 
 
 class Cell(NamedTuple):
@@ -91,8 +107,8 @@ def _blocks(plan: Plan, paint: Paint, width: int) -> Iterator[Iterable[str]]:
             yield _workload(workload, plan, known, paint, width)
     if brief:
         yield _briefly(brief, len(plan.nodes), paint, width)
-    if plan.losses:
-        yield _losses(plan, paint, width)
+    for losses in by_action(plan.losses).values():
+        yield _losses(plan, losses, paint, width)
     yield _summary(plan, paint, width)
 
 
@@ -189,18 +205,20 @@ def _briefly(workloads: Sequence[WorkloadPlan], nodes: int, paint: Paint, width:
     yield from _table(rows, paint, width, right=(1, 2))
 
 
-def _losses(plan: Plan, paint: Paint, width: int) -> Iterator[str]:
-    """A line per failure, more where workloads suffer."""
-    counts = tally(worst(loss) for loss in plan.losses)
-    fold = len(plan.losses) > _LOSSES_SHOWN
+def _losses(plan: Plan, losses: Sequence[Loss], paint: Paint, width: int) -> Iterator[str]:
+    """A line for each failure, drain or removal, more where workloads suffer. ``losses`` are of one kind."""
+    fold = len(losses) > _LOSSES_SHOWN
     told = _Told({workload.key: workload for workload in plan.workloads}, short_names(plan.workloads), 0 if fold else _LISTED)
-    yield paint(Cell(f"{counted(len(plan.losses), 'failure')}, worst first", "strong"))
+    action = losses[0].action
+    order = ", worst first" if len(losses) > 1 else ""
+    yield f"{paint(Cell(counted(len(losses), NOUNS[action]) + order, 'strong'))} ({STATES[action]})"
     rows: list[Row] = []
-    for loss in ranked(plan.losses):
-        if not fold or worst(loss) != "survives":
+    for loss in ranked(losses):
+        if not fold or not is_harmless(loss):
             rows += _loss(loss, told)
-    if fold and counts["survives"]:
-        rows.append(_survived([loss for loss in plan.losses if worst(loss) == "survives"]))
+    harmless = [loss for loss in losses if is_harmless(loss)]
+    if fold and harmless:
+        rows.append(_survived(harmless))
     yield from _table(rows, paint, width)
 
 
@@ -213,25 +231,53 @@ class _Told(NamedTuple):
 
 
 def _loss(loss: Loss, told: _Told) -> Iterator[Row]:
-    """A row for each workload that suffers, and one for all that only move."""
+    """A row for each pod that keeps a drain from ending and for each workload that suffers, and one for all that only move.
+
+    After those of a failure comes what its removal does, where that ends otherwise.
+    """
     title = Cell(f"{visible(loss.what)}" + (f" ({len(loss.nodes)} nodes)" if len(loss.nodes) > 1 else ""), "strong")
+    rows = [*_blocked(loss, told), *_suffered(loss, told)]
+    for number, (state, text) in enumerate(rows):
+        yield Cell("") if number else title, state, text
+    for note in loss.notes:
+        yield Cell(""), Cell(""), Cell(visible(note))
+    removed = differs(loss)
+    if removed is not None:
+        for number, (state, text) in enumerate(_suffered(removed, told)):
+            yield Cell("" if number else "  once removed"), state, text
+
+
+def _blocked(loss: Loss, told: _Told) -> Iterator[tuple[Cell, Cell]]:
+    for each in loss.blocked[:_LISTED]:
+        word = "refused" if each.refused else "blocked"
+        name = f" of {visible(told.names.get(each.workload, each.workload))}" if each.workload else ""
+        where = f" on {visible(each.node)}" if len(loss.nodes) > 1 else ""
+        yield Cell(word, word), Cell(f"{visible(each.pod)}{name} does not leave{where}: {visible(each.why)}")
+    if len(loss.blocked) > _LISTED:
+        yield Cell("blocked", "blocked"), Cell(f"{len(loss.blocked) - _LISTED} more pods")
+
+
+def _suffered(loss: Loss, told: _Told) -> Iterator[tuple[Cell, Cell]]:
     found = effects(loss, told.workloads)
-    for outcome in OUTCOMES[:2]:
+    for outcome in OUTCOMES[:3]:
         hit = [effect for effect in found if effect.outcome == outcome]
         for effect in hit[:_LISTED]:
-            yield title, Cell(outcome, outcome), Cell(_suffering(effect, told.names))
-            title = Cell("")
+            yield Cell(outcome, outcome), Cell(_suffering(effect, told.names))
         if len(hit) > _LISTED:
-            yield title, Cell(outcome, outcome), Cell(f"{len(hit) - _LISTED} more workloads")
+            yield Cell(outcome, outcome), Cell(f"{len(hit) - _LISTED} more workloads")
     moved = [effect for effect in found if effect.outcome == "survives"]
-    if moved or not found:
-        yield title, Cell("survives", "survives"), Cell(_surviving(moved, told.moves))
+    if moved or not (found or loss.blocked):
+        yield Cell("survives", "survives"), Cell(_surviving(moved, told.moves))
 
 
 def _suffering(effect: Effect, names: Mapping[str, str]) -> str:
-    parts = [f"{visible(names.get(effect.workload, effect.workload))} keeps {effect.left} of {counted(effect.asked, 'replica')}"]
+    name = visible(names.get(effect.workload, effect.workload))
+    if effect.outcome == "interrupted":
+        parts = [f"{name} has no replica until {'another is' if len(effect.moves) == 1 else 'others are'} up"]
+    else:
+        parts = [f"{name} keeps {effect.left} of {counted(effect.asked, 'replica')}"]
     for why, moves in stranded(effect).items():
-        text = some([visible(move.pod) for move in moves], 3) + " without a place"
+        text = some([visible(move.pod) for move in moves], 3) + f" {FATES.get(moves[0].fate, FATES['waits'])}"
         parts.append(f"{text} ({visible(why)})" if why else text)
     return "; ".join(parts + _moves_words(effect.moves))
 
@@ -247,7 +293,11 @@ def _surviving(moved: Sequence[Effect], listed: int) -> str:
 
 
 def _moves_words(moves: Iterable[Move]) -> list[str]:
-    words = [f"{visible(move.pod)}{_GLUE}->{_GLUE}{visible(move.target)}" for move in moves if move.target is not None]
+    words = [
+        f"{visible(move.pod)}{_GLUE}->{_GLUE}{visible(move.target)}{f'{_GLUE}(migrated)' * (move.fate == 'migrated')}"
+        for move in moves
+        if move.target is not None
+    ]
     return [some(words, _LISTED)] if words else []
 
 
@@ -265,16 +315,27 @@ def _summary(plan: Plan, paint: Paint, width: int) -> Iterator[str]:
     count = f"{placed} of {counted(len(replicas), 'replica')}"
     where = f"of {counted(len(plan.workloads), 'workload')} placed on {counted(len(plan.nodes), 'node')}."
     yield f"{paint(Cell(count, 'survives' if placed == len(replicas) else 'dead'))} {where}"
-    if plan.losses:
-        yield f"{counted(len(plan.losses), 'failure')}: " + ", ".join(_tally(tally(worst(loss) for loss in plan.losses), paint)) + "."
+    for action, losses in by_action(plan.losses).items():
+        yield f"{counted(len(losses), NOUNS[action])}: " + ", ".join(_tally(losses, paint)) + "."
 
 
-def _tally(counts: Mapping[Outcome, int], paint: Paint) -> Iterator[str]:
-    words: dict[Outcome, str] = {"dead": "leave a workload dead", "degraded": "leave a workload degraded", "survives": "are survived"}
-    for outcome, number in counts.items():
+def _tally(losses: Sequence[Loss], paint: Paint) -> Iterator[str]:
+    """How many end in which way, the worst first; of a drain that does not end only that."""
+    for result, words in (("blocked", ("is blocked", "are blocked")), ("refused", ("is refused", "are refused"))):
+        number = sum(loss.result == result for loss in losses)
         if number:
-            verb = words[outcome] if number > 1 else words[outcome].replace("leave", "leaves").replace("are", "is")
-            yield paint(Cell(f"{number} {verb}", outcome))
+            yield paint(Cell(f"{number} {words[number > 1]}", result))
+    for outcome, number in tally(worst(loss) for loss in losses if not loss.blocked).items():
+        if number:
+            yield paint(Cell(f"{number} {_TALLIED[outcome][number > 1]}", outcome))
+
+
+_TALLIED: dict[Outcome, tuple[str, str]] = {
+    "dead": ("leaves a workload dead", "leave a workload dead"),
+    "degraded": ("leaves a workload degraded", "leave a workload degraded"),
+    "interrupted": ("interrupts a workload", "interrupt a workload"),
+    "survives": ("is survived", "are survived"),
+}
 
 
 def _table(rows: Sequence[Row], paint: Paint, width: int, *, right: Sequence[int] = ()) -> Iterator[str]:

@@ -209,6 +209,14 @@ class Cluster:
         )
         return other
 
+    def changed(self, nodes: Iterable[Node]) -> Cluster:
+        """The same cluster in which these nodes, known by their names, have other labels and taints. What runs there stays."""
+        other = Cluster.__new__(Cluster)
+        table = self._table.changed({self._number(node.name): node for node in nodes})
+        other._start(table, self._tables, self._resources, self._version)
+        other._occupancy = self._occupancy.copy()
+        return other
+
     def bind(self, pod: Mapping[str, object] | Pod, node: str) -> None:
         """Let a pod run on a node, as if the scheduler had put it there."""
         self._occupancy.bind(self._compiled(pod), self._number(node))

@@ -1,0 +1,206 @@
+"""What draining nodes does: `kubectl drain --ignore-daemonsets --delete-emptydir-data`, without a time limit.
+
+All nodes are cordoned first, then emptied one after the other. An evicted pod is deleted if its PodDisruptionBudget lets it go, and asked
+again if not; its controller makes another, which may bring the budget up again. Virtual machines that ask for it are live-migrated: the
+one that runs counts until the other does. Semantics: pkg/drain and pkg/cmd/drain of kubectl, the eviction subresource
+(pkg/registry/core/pod/storage/eviction.go), and KubeVirt's admitter of pod evictions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from afflint.controllers.budgets import Budget
+from afflint.kube.added_labels import CREATED_BY
+from afflint.kube.node_labels import HOSTNAME
+from afflint.kube.selectors import Requirement, Selector
+from afflint.kube.taints import CORDON
+from afflint.placement.arrangement import Attempt, Identity, schedule
+from afflint.placement.disruption import Disruptions
+from afflint.placement.failures import Failure
+from afflint.placement.plan import Blocked, Loss
+from afflint.placement.situation import End, Situation, identity_of
+from afflint.scheduler.nodes import Node
+from afflint.scheduler.pods import Pod, Term, readable
+
+MIGRATING = ("LiveMigrate", "LiveMigrateIfPossible", "External")
+"""The eviction strategies by which a machine is migrated rather than shut down. Whether it can be is taken for granted."""
+UNMANAGED = "it has no controller: the drain is refused without --force, which ends it for good"
+TWO_BUDGETS = "the eviction fails, as more than one PodDisruptionBudget covers it: "
+
+
+class Drains:
+    """The drains that may happen to one arrangement."""
+
+    def __init__(self, situation: Situation, budgets: Iterable[Budget] = ()) -> None:
+        self.situation = situation
+        self.disruptions = Disruptions(situation.arrangement, budgets)
+
+    def drain(self, failure: Failure) -> Loss:
+        """Whether the drain ends, and what becomes of the pods there, which are two questions."""
+        if not self.situation.arrangement.cluster.evicted(failure.nodes):
+            return Loss(failure.what, failure.nodes, (), {}, "drain")
+        return _Drain(self.situation, self.disruptions, failure).loss()
+
+
+def cordoned(node: Node) -> Node:
+    """The node as it is after `kubectl cordon`, with the taint that the node lifecycle controller adds."""
+    taints = node.taints if CORDON in node.taints else (*node.taints, CORDON)
+    return node._replace(unschedulable=True, taints=taints)
+
+
+def migration_target(pod: Pod) -> Pod:
+    """The pod to which a running virt-launcher pod would migrate: the same, but kept off its host."""
+    selector = Selector((Requirement(CREATED_BY, "In", (pod.labels.get(CREATED_BY, ""),)),))
+    apart = Term(HOSTNAME, selector, frozenset((pod.namespace,)), None)
+    name = f"{pod.name}-target"
+    return pod._replace(name=name, anti_affinity=(*readable(pod.anti_affinity), apart))
+
+
+class _Drain:
+    """One drain as it goes on."""
+
+    def __init__(self, situation: Situation, disruptions: Disruptions, failure: Failure) -> None:
+        self.situation = situation
+        self.disruptions = disruptions
+        self.failure = failure
+        table = situation.arrangement.cluster.table
+        self.cluster = situation.arrangement.cluster.changed([cordoned(table.nodes[table.numbers[node]]) for node in failure.nodes])
+        self.healthy: dict[int, int] = {}
+        self.anew: dict[Identity, Pod] = {}
+        """Evicted, and to be made anew."""
+        self.ended: dict[Identity, End] = {}
+        self.frozen: dict[Identity, str] = {}
+        self.placed: dict[Identity, str] = {}
+        self.migrated: dict[Identity, str] = {}
+        self.pending: dict[Identity, Mapping[str, str]] = {}
+        self.running = {placed.maker.key: len(placed.nodes) for placed in situation.arrangement.workloads}
+        self.gaps: set[str] = set()
+        self.waiting = {identity_of(pod): pod for pod in situation.waiting}
+        self.blocked: list[Blocked] = []
+        self.notes: list[str] = []
+
+    def loss(self) -> Loss:
+        """Drain the nodes and tell what came of it."""
+        for number, node in enumerate(self.failure.nodes):
+            if not self._empty(node):
+                after = self.failure.nodes[number + 1 :]
+                if after:
+                    self.notes.append(
+                        f"the drain does not get beyond {node}: {len(after)} of {len(self.failure.nodes)} nodes are only cordoned"
+                    )
+                break
+        attempt = Attempt(self.placed, self.pending, {})
+        moves = self.situation.moves(self.cluster, self.anew, self.ended, attempt, self.frozen, self.failure.nodes, self.migrated)
+        outcomes = self.situation.outcomes(moves, self.placed, gaps=self.gaps)
+        return Loss(self.failure.what, self.failure.nodes, tuple(moves), outcomes, "drain", tuple(self.blocked), tuple(self.notes))
+
+    def _empty(self, node: str) -> bool:
+        """Evict the pods of a node until nothing moves; whether the drain gets on to the next one."""
+        there = [pod for pod in self.cluster.evicted((node,)) if not self.situation.upkeep(pod).by_node]
+        alone = [pod for pod in there if pod.controller is None]
+        if alone:
+            self.blocked += [self._blocked(pod, node, UNMANAGED, refused=True) for pod in alone]
+            return True
+        progress = True
+        while progress and there:
+            before, placed = len(there), len(self.placed)
+            there = [pod for pod in there if not self._goes(pod)]
+            self._replace_missing()
+            progress = len(there) < before or len(self.placed) > placed
+        stuck = [self._stuck(pod, node) for pod in there]
+        self.blocked += stuck
+        return all(each.refused for each in stuck)
+
+    # --- one pod -------------------------------------------------------------------------------------------------------
+
+    def _goes(self, pod: Pod) -> bool:
+        """Evict a pod, or migrate it, if that is possible now."""
+        if self._migrates(pod):
+            return self._migrate(pod)
+        budgets = self.disruptions.of(pod)
+        if len(budgets) > 1 or any(self._allowed(each) <= 0 for each in budgets):
+            return False
+        self._evict(pod)
+        return True
+
+    def _migrates(self, pod: Pod) -> bool:
+        placed = self.situation.owners.get(identity_of(pod))
+        return placed is not None and placed.maker.kubevirt and placed.maker.eviction_strategy in MIGRATING
+
+    def _migrate(self, pod: Pod) -> bool:
+        target = next(iter(schedule(self.cluster, [migration_target(pod)]).nodes.values()), None)
+        if target is None:
+            return False
+        self.cluster.unbind(pod)
+        self.cluster.bind(pod, target)
+        self.migrated[identity_of(pod)] = target
+        return True
+
+    def _evict(self, pod: Pod) -> None:
+        identity, upkeep = identity_of(pod), self.situation.upkeep(pod)
+        self.cluster.unbind(pod)
+        self._count_healthy(pod, -1)
+        key = self.situation.titles.get(identity)
+        if key is not None:
+            self.running[key] -= 1
+            if not self.running[key]:
+                self.gaps.add(key)
+        pinned = self.situation.pinned(pod)
+        if upkeep.replaced == "never" or not upkeep.after_shutdown:
+            self.ended[identity] = self.situation.never_again(pod)
+        elif pinned:
+            self.ended[identity] = End("waits", f"its spec names node {pinned}")
+        else:
+            self.anew[identity] = pod
+
+    def _replace_missing(self) -> None:
+        """Find places for the pods that have been evicted, and for those that had none before."""
+        missing = {identity: pod for identity, pod in self.anew.items() if identity not in self.placed}
+        if not missing:
+            return
+        self.frozen = {}
+        attempt = self.situation.again(self.cluster, missing, self.frozen, self.placed)
+        self.pending = attempt.pending
+        for identity, node in attempt.nodes.items():
+            pod = missing.get(identity) or self.waiting[identity]
+            self.cluster.bind(pod, node)
+            self.placed[identity] = node
+            self._count_healthy(pod, 1)
+            key = self.situation.titles.get(identity)
+            if key is not None:
+                self.running[key] += 1
+
+    # --- budgets -------------------------------------------------------------------------------------------------------
+
+    def _allowed(self, budget: int) -> int:
+        return self.disruptions.covered[budget].allowed(self.healthy.get(budget))
+
+    def _count_healthy(self, pod: Pod, step: int) -> None:
+        for budget in self.disruptions.of(pod):
+            self.healthy[budget] = self.healthy.get(budget, self.disruptions.covered[budget].healthy) + step
+
+    # --- what came of it -----------------------------------------------------------------------------------------------
+
+    def _stuck(self, pod: Pod, node: str) -> Blocked:
+        """Why a pod does not leave its node."""
+        if self._migrates(pod):
+            target = migration_target(pod)
+            reasons = next(iter(schedule(self.cluster, [target]).pending.values()), {})
+            why = self.situation.why(self.cluster, target, self._key(pod), reasons, failed=self.failure.nodes)
+            return self._blocked(pod, node, f"there is no node to migrate it to{f': {why}' if why else ''}")
+        budgets = [self.disruptions.covered[each] for each in self.disruptions.of(pod)]
+        if len(budgets) > 1:
+            return self._blocked(pod, node, TWO_BUDGETS + ", ".join(each.budget.name for each in budgets), refused=True)
+        number = self.disruptions.of(pod)[0]
+        healthy = self.healthy.get(number, budgets[0].healthy)
+        why = budgets[0].arithmetic(healthy)
+        if budgets[0].allowed() > 0:
+            why += ", until what was evicted has a place"
+        return self._blocked(pod, node, why)
+
+    def _blocked(self, pod: Pod, node: str, why: str, *, refused: bool = False) -> Blocked:
+        return Blocked(self._key(pod), pod.name, node, why, refused)
+
+    def _key(self, pod: Pod) -> str:
+        return self.situation.titles.get(identity_of(pod), "")

@@ -1,0 +1,148 @@
+"""What the failure of nodes does: their objects stay, with the taints of a node that nothing is heard of, and so do their pods' objects.
+
+Semantics: pkg/controller/nodelifecycle (zones, taints), pkg/controller/tainteviction (tolerations). The kubelet that would end the pods is
+gone, so that they stay for as long as the node does, being deleted: pod affinity counts them, topology spread does not. ReplicaSets and
+the like replace them at once; StatefulSets and virtual machines wait until they are gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from afflint.controllers.replicas import SCHEDULABLE
+from afflint.kube.node_labels import CONTROL_PLANE, DEPRECATED, MASTER, REGION, ZONE
+from afflint.kube.taints import NOT_READY, SHUT, UNREACHABLE
+from afflint.placement.arrangement import Attempt, Identity
+from afflint.placement.failures import Failure
+from afflint.placement.plan import Loss
+from afflint.placement.removing import Removals
+from afflint.placement.situation import End, Situation, identity_of
+from afflint.scheduler.cluster import Cluster
+from afflint.scheduler.nodes import Node
+from afflint.scheduler.pods import Pod
+
+HELD = "its pod stays with the node, and no other is made until the node is back or removed"
+OUTSTAYS = "it is not evicted: it tolerates for ever that its node cannot be reached"
+NO_QUORUM = "the control plane loses its majority: until it works again, nothing is replaced"
+_EXCLUDED = "node.kubernetes.io/exclude-disruption"
+_LARGE_ZONE = 50
+_MOST_OF_ZONE = 0.55
+_ENOUGH = 3
+
+
+class Losses:
+    """The failures that may happen to one arrangement."""
+
+    def __init__(self, situation: Situation) -> None:
+        self.situation = situation
+        self._removals = Removals(situation)
+        self._zones = Zones(situation.arrangement.cluster.table.nodes)
+
+    def lose(self, failure: Failure) -> Loss:
+        """What becomes of the pods of the failed nodes until these are back or removed; ``removed`` is what follows then."""
+        situation, cluster = self.situation, self.situation.arrangement.cluster
+        notes = self._notes(failure)
+        displaced = cluster.evicted(failure.nodes)
+        if not displaced:
+            return Loss(failure.what, failure.nodes, (), {}, notes=notes)
+        failed, anew, ended = self._failed(failure, displaced)
+        frozen: dict[Identity, str] = {}
+        attempt = situation.again(failed, anew, frozen)
+        _bind_new(failed, [*anew.values(), *situation.waiting], attempt)
+        down = frozenset(failure.nodes)
+        moves = situation.moves(failed, anew, ended, attempt, frozen, down)
+        outcomes = situation.outcomes(moves, attempt.nodes, down)
+        return Loss(failure.what, failure.nodes, tuple(moves), outcomes, notes=notes, removed=self._removals.remove(failure))
+
+    def _failed(self, failure: Failure, displaced: Sequence[Pod]) -> tuple[Cluster, dict[Identity, Pod], dict[Identity, End]]:
+        """The cluster with the failed nodes, the pods that are made anew, and those that are not; those of DaemonSets are neither."""
+        situation, cluster = self.situation, self.situation.arrangement.cluster
+        where = cluster.pods
+        suspended = self._zones.suspended(failure.nodes)
+        failed = cluster.changed([unreachable(cluster.table.nodes[cluster.table.numbers[node]]) for node in failure.nodes])
+        anew: dict[Identity, Pod] = {}
+        ended: dict[Identity, End] = {}
+        for pod in displaced:
+            identity, upkeep = identity_of(pod), situation.upkeep(pod)
+            zone = suspended.get(where[identity])
+            if upkeep.by_node:
+                continue
+            if zone is not None:
+                ended[identity] = End("stays", zone)
+                continue
+            if pod.outstays:
+                ended[identity] = End("stays", OUTSTAYS)
+                continue
+            _delete(failed, pod, where[identity])
+            if upkeep.replaced == "never":
+                ended[identity] = situation.never_again(pod)
+            elif upkeep.replaced == "gone":
+                ended[identity] = End("held", HELD)
+            elif situation.pinned(pod):
+                ended[identity] = End("waits", f"its spec names node {situation.pinned(pod)}")
+            else:
+                anew[identity] = pod
+        return failed, anew, ended
+
+    def _notes(self, failure: Failure) -> tuple[str, ...]:
+        nodes = self.situation.arrangement.cluster.table.nodes
+        planes = {node.name for node in nodes if CONTROL_PLANE in node.labels or MASTER in node.labels}
+        return (NO_QUORUM,) if planes and 2 * len(planes & set(failure.nodes)) >= len(planes) else ()
+
+
+def unreachable(node: Node) -> Node:
+    """The node as its controllers leave it when nothing is heard of it. virt-controller lets no virtual machines go there."""
+    labels = {**node.labels, SCHEDULABLE: "false"} if SCHEDULABLE in node.labels else node.labels
+    return node._replace(taints=(*node.taints, SHUT, UNREACHABLE), labels=labels)
+
+
+def _delete(cluster: Cluster, pod: Pod, node: str) -> None:
+    """Let a pod be deleted that nobody ends, under a name that is left to its successor."""
+    cluster.unbind(pod)
+    cluster.bind(pod._replace(name=f"{pod.name} (deleted)", subject=pod.subject._replace(terminating=True)), node)
+
+
+def _bind_new(cluster: Cluster, pods: Iterable[Pod], attempt: Attempt) -> None:
+    for pod in pods:
+        if identity_of(pod) in attempt.nodes:
+            cluster.bind(pod, attempt.nodes[identity_of(pod)])
+
+
+class Zones:
+    """The zones by which the node lifecycle controller tells a failure of nodes from one of the network: `ComputeZoneState`.
+
+    A zone is region and zone of the labels; nodes without them are one of their own. Nodes that nothing is heard of already count.
+    """
+
+    def __init__(self, nodes: Iterable[Node]) -> None:
+        self._zone_of = {node.name: _zone(node) for node in nodes if _EXCLUDED not in node.labels}
+        self._members: dict[tuple[str, str], list[str]] = {}
+        for name, zone in self._zone_of.items():
+            self._members.setdefault(zone, []).append(name)
+        self._silent = {node.name for node in nodes if any(taint.key in (UNREACHABLE.key, NOT_READY) for taint in node.taints)}
+
+    def suspended(self, failing: Iterable[str]) -> dict[str, str]:
+        """Of the nodes that fail together, those of which no pod is ever evicted, each with the reason."""
+        failing = set(failing)
+        down = failing | self._silent
+        if self._members and all(down.issuperset(members) for members in self._members.values()):
+            return dict.fromkeys(failing, "evictions are suspended while all nodes are out of reach")
+        found = {}
+        for zone in {self._zone_of[node] for node in failing if node in self._zone_of}:
+            members = self._members[zone]
+            lost = sum(node in down for node in members)
+            partly = _ENOUGH <= lost < len(members) and lost / len(members) >= _MOST_OF_ZONE
+            if partly and len(members) <= _LARGE_ZONE:
+                which = f" of zone {zone[1]}" if zone[1] else " without a zone" if len(self._members) > 1 else ""
+                why = f"evictions are suspended: {lost} of {len(members)} nodes{which} are out of reach"
+                found.update(dict.fromkeys(failing.intersection(members), why))
+        return found
+
+
+_OLD = {new: old for old, new in DEPRECATED.items()}
+
+
+def _zone(node: Node) -> tuple[str, str]:
+    """Region and zone, by the deprecated labels where there are some: GetZoneKey in k8s.io/component-helpers."""
+    region, zone = (node.labels.get(_OLD[key]) or node.labels.get(key, "") for key in (REGION, ZONE))
+    return region, zone

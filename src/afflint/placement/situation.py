@@ -1,0 +1,194 @@
+"""An arrangement to which something happens, and what is common to whatever may happen: who comes back, where, and what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from afflint.controllers.upkeep import BY_NODE, NEVER, Upkeep, upkeep_of_owner
+from afflint.placement.arrangement import Arrangement, Attempt, Identity, Placed, schedule
+from afflint.placement.plan import Fate, Move, Outcome
+from afflint.placement.rejections import Rejections, StandingPods, standing_pods, summary
+from afflint.scheduler.cluster import Cluster
+from afflint.scheduler.pods import Pod
+from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
+
+NOT_MADE_ANEW = "nothing makes the pod anew: it has no controller"
+STAYS_OFF = "it stays off until somebody starts it: its run strategy does not"
+
+_NONE: Mapping[Identity, str] = {}
+
+
+class End(NamedTuple):
+    """A replica that has no successor, and why."""
+
+    fate: Fate
+    why: str
+
+
+class Situation:
+    """What is looked up about the pods of one arrangement once, for everything that may happen to it."""
+
+    def __init__(self, arrangement: Arrangement) -> None:
+        self.arrangement = arrangement
+        self.owners = arrangement.owners
+        self.ranks = {identity: number for number, identity in enumerate(self.owners)}
+        self.titles = {identity: placed.maker.key for identity, placed in self.owners.items()}
+        self.waiting = [
+            pod
+            for placed in arrangement.workloads
+            if not (placed.maker.daemon or placed.maker.node_name)
+            for pod in placed.pods
+            if identity_of(pod) in placed.pending
+        ]
+        # Of pods that differ by name alone the others have no place where the first has none.
+        self.first_waiting = list({_but_for_the_name(pod): pod for pod in reversed(self.waiting)}.values())[::-1]
+
+    def upkeep(self, pod: Pod) -> Upkeep:
+        """What the controller of a pod that runs does when it goes."""
+        placed = self.owners.get(identity_of(pod))
+        if placed is None:
+            return upkeep_of_owner(None if pod.controller is None else pod.controller[1])
+        return NEVER if placed.maker.bare else BY_NODE if placed.maker.daemon else placed.maker.upkeep
+
+    def never_again(self, pod: Pod) -> End:
+        """What is to be said of a pod that nothing makes anew."""
+        placed = self.owners.get(identity_of(pod))
+        return End("off", STAYS_OFF) if placed is not None and not placed.maker.bare else End("gone", NOT_MADE_ANEW)
+
+    def pinned(self, pod: Pod) -> str:
+        """The node that the pod's own spec names."""
+        placed = self.owners.get(identity_of(pod))
+        return placed.maker.node_name if placed is not None else ""
+
+    # --- coming up again -----------------------------------------------------------------------------------------------
+
+    def again(
+        self, cluster: Cluster, anew: Mapping[Identity, Pod], frozen: dict[Identity, str], settled: Container[Identity] = ()
+    ) -> Attempt:
+        """Schedule the pods that are made anew, then those that had no place before and are not ``settled``; the cluster stays as it is.
+
+        Pods of a set that keeps an order are not made while one before them has no place: they are added to ``frozen``, each with the
+        name of that one.
+        """
+        while True:
+            made = [pod for identity, pod in anew.items() if identity not in frozen]
+            attempt = self._scheduled(cluster, made, settled)
+            stuck = self._behind(anew, attempt.nodes, frozen)
+            if not stuck:
+                return attempt
+            frozen.update(stuck)
+
+    def _scheduled(self, cluster: Cluster, made: Sequence[Pod], settled: Container[Identity]) -> Attempt:
+        if not made:
+            return Attempt({}, {}, {})
+        attempt = schedule(cluster, [*made, *[pod for pod in self.first_waiting if identity_of(pod) not in settled]])
+        if any(identity_of(pod) in attempt.nodes for pod in self.first_waiting):
+            attempt = schedule(cluster, [*made, *[pod for pod in self.waiting if identity_of(pod) not in settled]])
+        return attempt
+
+    def _behind(self, anew: Mapping[Identity, Pod], nodes: Mapping[Identity, str], frozen: Mapping[Identity, str]) -> dict[Identity, str]:
+        """The pods of ordered sets that cannot be made yet, though the attempt made them, each with the one that holds them up."""
+        stuck: dict[Identity, str] = {}
+        ordered = {placed.maker.key: placed for identity in anew if (placed := self.owners.get(identity)) and placed.maker.upkeep.ordered}
+        for placed in ordered.values():
+            first = next((each for pod in placed.pods if not self._runs(each := identity_of(pod), placed, anew, nodes)), None)
+            if first is not None:
+                behind = {identity_of(pod) for pod in placed.pods if self.ranks[identity_of(pod)] > self.ranks[first]}
+                stuck.update(dict.fromkeys(behind & anew.keys() - frozen.keys(), first[1]))
+        return stuck
+
+    @staticmethod
+    def _runs(identity: Identity, placed: Placed, anew: Container[Identity], nodes: Container[Identity]) -> bool:
+        return identity in nodes if identity in anew else identity in placed.nodes or identity in nodes
+
+    # --- telling it ----------------------------------------------------------------------------------------------------
+
+    def moves(
+        self,
+        cluster: Cluster,
+        anew: Mapping[Identity, Pod],
+        ended: Mapping[Identity, End],
+        attempt: Attempt,
+        frozen: Mapping[Identity, str],
+        failed: Container[str] = (),
+        migrated: Mapping[Identity, str] = _NONE,
+    ) -> list[Move]:
+        """What becomes of each replica that went, in the order of the plan.
+
+        ``cluster`` holds all pods after the attempt. ``failed`` nodes are left out where it is said what keeps a pod away.
+        """
+        standing = standing_pods(cluster) if attempt.pending else None
+        moves = []
+        for identity in sorted(self.ranks.keys() & (anew.keys() | ended.keys() | migrated.keys()), key=self.ranks.__getitem__):
+            placed = self.owners[identity]
+            key, pod, source = placed.maker.key, identity[1], placed.nodes.get(identity, "")
+            if identity in ended:
+                moves.append(Move(key, pod, source, None, ended[identity].why, ended[identity].fate))
+            elif identity in migrated:
+                moves.append(Move(key, pod, source, migrated[identity], "", "migrated"))
+            elif identity in frozen:
+                why = f"frozen: it is not made before {frozen[identity]} is ready"
+                moves.append(Move(key, pod, source, None, why, "waits"))
+            elif identity in attempt.nodes:
+                moves.append(Move(key, pod, source, attempt.nodes[identity]))
+            else:
+                why = self.why(cluster, anew[identity], key, attempt.pending.get(identity, {}), standing, failed)
+                moves.append(Move(key, pod, source, None, why, "waits"))
+        return moves
+
+    def why(
+        self,
+        cluster: Cluster,
+        pod: Pod,
+        key: str,
+        reasons: Mapping[str, str],
+        standing: StandingPods | None = None,
+        failed: Container[str] = (),
+    ) -> str:
+        """What keeps a pod from the nodes, those out of the question anyway left out."""
+        told = {node: plugin for node, plugin in reasons.items() if node not in failed}
+        rejections = Rejections(cluster, pod, self.titles, key, standing)
+        text = summary(rejections.phrases(told).values())
+        if len(told) < len(reasons) and POD_TOPOLOGY_SPREAD in told.values() and any(not each.honor_taints for each in pod.hard_spread):
+            names = [node for node in reasons if node not in told]
+            text += f"; {names[0]} still counts as a domain" if len(names) == 1 else f"; the {len(names)} nodes still count as domains"
+        return text
+
+    def outcomes(
+        self, moves: Iterable[Move], came: Container[Identity], down: Container[str] = (), gaps: Container[str] | None = None
+    ) -> dict[str, Outcome]:
+        """For each workload that loses a pod, what is left of it compared with before.
+
+        ``came`` are the pods that have a place that they did not have; ``down`` the nodes that take pods of DaemonSets with them. ``gaps``
+        are the workloads of which none ran for a time: without them, those that lost all their pods at once.
+        """
+        hit: dict[str, list[Move]] = {}
+        for move in moves:
+            hit.setdefault(move.workload, []).append(move)
+        found: dict[str, Outcome] = {}
+        for placed in self.arrangement.workloads:
+            key = placed.maker.key
+            if key in hit:
+                found[key] = _outcome(placed, hit[key], came, gaps)
+            elif placed.maker.daemon and placed.nodes and all(node in down for node in placed.nodes.values()):
+                found[key] = "dead"
+        return found
+
+
+def _outcome(placed: Placed, moves: Sequence[Move], came: Container[Identity], gaps: Container[str] | None) -> Outcome:
+    before = len(placed.nodes)
+    gained = sum(identity not in placed.nodes and identity in came for identity in map(identity_of, placed.pods))
+    after = before + gained - sum(move.target is None for move in moves)
+    if after < before:
+        return "degraded" if after else "dead"
+    return "interrupted" if (len(moves) == before if gaps is None else placed.maker.key in gaps) else "survives"
+
+
+def identity_of(pod: Pod) -> Identity:
+    """Namespace and name."""
+    return pod.namespace, pod.name
+
+
+def _but_for_the_name(pod: Pod) -> tuple[object, ...]:
+    return (pod.rules, pod.subject, pod.affinity, pod.anti_affinity, pod.hard_spread, pod.ports, pod.requests)
