@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from afflint.controllers.budgets import read_budget
-from afflint.controllers.pod_maker import PodMaker
+from afflint.controllers.pod_maker import PodMaker, Virtualization
 from afflint.controllers.upkeep import NEVER, Upkeep
 from afflint.placement.plan import Loss
 from afflint.placement.planning import Asked, make_plan
@@ -220,6 +220,12 @@ def test_a_machine_that_runs_keeps_its_successor_out_of_its_zone() -> None:
     assert loss.blocked[0].why == "there is no node to migrate it to: 5 nodes share their zone with a replica of web"
     off_and_on = happens("drain", SIX, maker("web", VM_SET, replicas=3, affinity=apart_by(ZONE, "web")), "a1")
     assert (off_and_on.result, moves(off_and_on)) == ("ends", ["virt-launcher-web-0: anew on a2"])
+
+
+def test_the_cluster_may_ask_for_live_migration_of_all_machines() -> None:
+    migrating = Virtualization({"spec": {"configuration": {"evictionStrategy": "LiveMigrate"}}})
+    loss = happens("drain", THREE, maker("web", VM_SET, virtualization=migrating), "n1")
+    assert moves(loss) == ["virt-launcher-web-0: migrated on n2"]
 
 
 def test_a_spread_is_judged_with_the_machine_that_still_runs() -> None:

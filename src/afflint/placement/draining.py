@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from afflint.controllers.budgets import Budget
+from afflint.controllers.kubevirt_cluster import submap, text
+from afflint.controllers.pod_maker import PodMaker
 from afflint.kube.added_labels import CREATED_BY
 from afflint.kube.node_labels import HOSTNAME
 from afflint.kube.selectors import Requirement, Selector
@@ -41,6 +43,11 @@ class Drains:
         if not self.situation.arrangement.cluster.evicted(failure.nodes):
             return Loss(failure.what, failure.nodes, (), {}, "drain")
         return _Drain(self.situation, self.disruptions, failure).loss()
+
+
+def evicted_by(maker: PodMaker) -> str:
+    """The eviction strategy of a machine: its own, else that of the KubeVirt resource, whose default is none."""
+    return maker.eviction_strategy or text(submap(maker.virtualization.kubevirt, "spec", "configuration"), "evictionStrategy")
 
 
 def cordoned(node: Node) -> Node:
@@ -126,7 +133,7 @@ class _Drain:
 
     def _migrates(self, pod: Pod) -> bool:
         placed = self.situation.owners.get(identity_of(pod))
-        return placed is not None and placed.maker.kubevirt and placed.maker.eviction_strategy in MIGRATING
+        return placed is not None and placed.maker.kubevirt and evicted_by(placed.maker) in MIGRATING
 
     def _migrate(self, pod: Pod) -> bool:
         target = next(iter(schedule(self.cluster, [migration_target(pod)]).nodes.values()), None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from afflint.controllers.replicas import SCHEDULABLE
+from afflint.controllers.kubevirt_cluster import SCHEDULABLE
 from afflint.kube.node_labels import CONTROL_PLANE, DEPRECATED, MASTER, REGION, ZONE
 from afflint.kube.taints import NOT_READY, SHUT, UNREACHABLE
 from afflint.placement.arrangement import Attempt, Identity
