@@ -37,7 +37,8 @@ spec:
   template:
     metadata: {{{template}}}
     spec:
-{lines}      domain: {{memory: {{guest: 2Gi}}, devices: {{}}}}
+{lines}      domain: {{memory: {{guest: 2Gi}}, devices: {{interfaces: [{{name: default, masquerade: {{}}}}]}}}}
+      networks: [{{name: default, pod: {{}}}}]
 """
 
 

@@ -54,6 +54,7 @@ _WORKLOAD: dict[str, WorkloadCheck] = {
     "invalid-scheduling-field": controllers.invalid_scheduling_field,
     "reserved-label": kubevirt.reserved_label,
     "ignored-annotation": toleration_checks.ignored_annotation,
+    "overwritten-node-selector": kubevirt.overwritten_node_selector,
     "pinned-node": affinity_checks.pinned_node,
     "misplaced-descheduler-annotation": kubevirt.misplaced_descheduler_annotation,
 }

@@ -13,7 +13,7 @@ spec:
   template:
     metadata: {{labels: {{app: {name}}}}}
     spec:
-      domain: {{memory: {{guest: 1Gi}}, devices: {{}}}}
+      domain: {{memory: {{guest: 1Gi}}, devices: {{autoattachPodInterface: false}}}}
 {constraints}"""
 
 
@@ -89,6 +89,26 @@ class TestMisplacedDeschedulerAnnotation:
         assert lint(text) == []
 
 
+class TestOverwrittenNodeSelector:
+    def overwritten(self, label: str, domain: str) -> bool:
+        spec = f"nodeSelector: {{{label}}}, domain: {{devices: {{autoattachPodInterface: false}}, {domain}}}"
+        text = f"apiVersion: kubevirt.io/v1\nkind: VirtualMachineInstance\nmetadata: {{name: db}}\nspec: {{{spec}}}\n"
+        return said(text, "overwritten-node-selector") != []
+
+    def test_what_the_machine_needs_is_set_to_true(self) -> None:
+        assert self.overwritten('kubevirt.io/cpumanager: "false"', "cpu: {dedicatedCpuPlacement: true}")
+        assert self.overwritten('cpu-feature.node.kubevirt.io/vmx: "yes"', "cpu: {features: [{name: vmx}]}")
+        assert self.overwritten('kubevirt.io/sev: "false"', "launchSecurity: {snp: {}}")
+        assert self.overwritten('machine-type.node.kubevirt.io/q35: "false"', "machine: {type: q35}")
+
+    def test_what_it_does_not_need_is_left_alone(self) -> None:
+        assert not self.overwritten('kubevirt.io/cpumanager: "true"', "cpu: {dedicatedCpuPlacement: true}")
+        assert not self.overwritten('kubevirt.io/cpumanager: "false"', "cpu: {cores: 2}")
+        assert not self.overwritten('kubevirt.io/cpumanager: "${VALUE}"', "cpu: {dedicatedCpuPlacement: true}")
+        assert not self.overwritten('machine-type.node.kubevirt.io/q35: "false"', "cpu: {}"), "the cluster may have another default"
+        assert not self.overwritten('kubevirt.io/schedulable: "false"', "cpu: {}"), "this one the author may change"
+
+
 class TestMigrationImpossible:
     BESIDE = (
         "evictionStrategy: LiveMigrate",
@@ -143,3 +163,75 @@ class TestMigrationImpossible:
         )
         assert lint(text.replace("[w1]", "[w1, w2]")) == []
         assert lint(text.replace("LiveMigrate", "LiveMigrateIfPossible")) == []
+
+    def interface(self, *spec: str, devices: str = "{}", own: str = "", metadata: str = "{}") -> list[str]:
+        """What is said of a VM that asks for live migration; ``own`` stands beside its template."""
+        lines = "".join(f"      {line}\n" for line in spec)
+        text = f"""\
+apiVersion: kubevirt.io/v1
+kind: VirtualMachine
+metadata: {{name: db}}
+spec:
+  runStrategy: Always{own and f"{chr(10)}  {own}"}
+  template:
+    metadata: {metadata}
+    spec:
+      evictionStrategy: LiveMigrate
+      domain: {{memory: {{guest: 1Gi}}, devices: {devices}}}
+{lines}"""
+        return said(text, "migration-impossible")
+
+    def test_a_bridge_on_the_network_of_pods(self) -> None:
+        on_pods, elsewhere = "networks: [{name: n, pod: {}}]", "networks: [{name: n, multus: {networkName: lan}}]"
+        for devices in ("{interfaces: [{name: n, bridge: {}}]}", "{interfaces: [{name: n, bridge: {}, model: virtio}]}"):
+            (found,) = self.interface(on_pods, devices=devices)
+            assert found == (
+                "10:71 evictionStrategy LiveMigrate asks for live migration, and a bridge on the pod network does not migrate:"
+                " draining its node blocks until someone stops the VM"
+            )
+            assert self.interface(elsewhere, devices=devices) == []
+            allowed = "{annotations: {kubevirt.io/allow-pod-bridge-network-live-migration: ''}}"
+            assert self.interface(on_pods, devices=devices, metadata=allowed) == []
+        for binding in ("masquerade: {}", "passtBinding: {}", "binding: {name: plugin}"):
+            assert self.interface(on_pods, devices=f"{{interfaces: [{{name: n, {binding}}}]}}") == []
+
+    def test_no_interface_at_all_is_a_bridge_unless_the_kubevirt_resource_or_a_preference_says_otherwise(self) -> None:
+        (found,) = self.interface()
+        assert found.startswith(
+            "9:25 evictionStrategy LiveMigrate asks for live migration, and the VM lists no interface and gets a bridge on the pod network"
+        )
+        assert self.interface(devices="{autoattachPodInterface: false}") == []
+        assert self.interface(own="preference: {name: fedora}") == []
+        resource = "apiVersion: kubevirt.io/v1\nkind: KubeVirt\nmetadata: {name: kubevirt}\nspec: {configuration: {network: {%s}}}\n---\n"
+        machine = "kind: VirtualMachineInstance\napiVersion: kubevirt.io/v1\nmetadata: {name: db}\n"
+        machine += "spec: {evictionStrategy: LiveMigrate, domain: {devices: {}}}\n"
+        assert lint(resource % "defaultNetworkInterface: masquerade" + machine) == []
+        assert len(lint(resource % "permitBridgeInterfaceOnPodNetwork: true" + machine)) == 1
+
+    def test_what_never_migrates_and_what_does_today(self) -> None:
+        multus, no_pod = "networks: [{name: n, multus: {networkName: lan}}]", "{autoattachPodInterface: false%s}"
+        assert self.interface(devices=no_pod % ", hostDevices: [{name: a, deviceName: example.com/nic}]") != []
+        gpus = [f"{{name: g{number}, deviceName: nvidia.com/T4}}" for number in range(2)]
+        assert self.interface(devices=no_pod % f", gpus: [{', '.join(gpus)}]") != []
+        assert self.interface(devices=no_pod % f", gpus: [{gpus[0]}]") == [], "a mediated one may, behind a feature gate"
+        assert self.interface(multus, devices="{interfaces: [{name: n, sriov: {}}]}") == []
+        for domain, migrates in (
+            ("launchSecurity: {sev: {}}", False),
+            ("launchSecurity: {tdx: {}}", False),
+            ("features: {hypervPassthrough: {enabled: true}}", False),
+            ("cpu: {model: host-passthrough}", True),
+            ("cpu: {dedicatedCpuPlacement: true, cores: 2}", True),
+            ("features: {hyperv: {reenlightenment: {}}}", True),
+        ):
+            assert (self.interface(devices=f"{no_pod % ''}, {domain}") == []) is migrates, domain
+
+    def test_a_disk_that_is_not_shared(self) -> None:
+        volumes, alone = "volumes: [{name: d, dataVolume: {name: disk}}]", "{autoattachPodInterface: false}"
+        made = "dataVolumeTemplates: [{metadata: {name: disk}, spec: {%s: {accessModes: [%s]}}}]"
+        (found,) = self.interface(volumes, devices=alone, own=made % ("pvc", "ReadWriteOnce"))
+        assert "the disk disk lacks the access mode ReadWriteMany" in found
+        assert self.interface(volumes, devices=alone, own=made % ("storage", "ReadWriteMany")) == []
+        assert self.interface(volumes, devices=alone, own=made % ("storage", "")) == [], "the storage class decides"
+        assert self.interface(volumes, devices=alone, own=made % ("storage", "'${MODE}'")) == []
+        assert self.interface(volumes, devices=alone) == [], "nobody knows that claim"
+        assert self.interface("volumes: [{name: d, hostDisk: {path: /d, type: Disk}}]", devices=alone) != []

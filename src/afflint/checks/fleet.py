@@ -2,17 +2,29 @@
 
 from collections.abc import Iterator
 from itertools import islice, pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from afflint.checks.constraint_selectors import says
 from afflint.checks.match import FleetMatch, Match, Place, Target
 from afflint.controllers.labels import PodLabels
 from afflint.findings import Path, field_of
-from afflint.fleet.facts import PREFERRED_AFFINITY, PREFERRED_ANTI_AFFINITY, REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, Pods, PodsKey, Reach
+from afflint.fleet.facts import (
+    PREFERRED_AFFINITY,
+    PREFERRED_ANTI_AFFINITY,
+    REQUIRED_AFFINITY,
+    REQUIRED_ANTI_AFFINITY,
+    Migration,
+    Pods,
+    PodsKey,
+    Reach,
+)
 from afflint.fleet.index import IDENTITY, Fleet, NearMiss, close, own_near_miss
 from afflint.kube.node_labels import HOSTNAME, at_least_as_wide
 from afflint.kube.selectors import Selector, implies, matches
 from afflint.wording import listing, quoted
+
+if TYPE_CHECKING:
+    from afflint.controllers.migratability import Obstacle
 
 _POD_TERMS = (REQUIRED_AFFINITY, PREFERRED_AFFINITY, REQUIRED_ANTI_AFFINITY, PREFERRED_ANTI_AFFINITY)
 _ANTI = (REQUIRED_ANTI_AFFINITY, PREFERRED_ANTI_AFFINITY)
@@ -391,6 +403,11 @@ def migration_impossible(fleet: Fleet) -> Iterator[FleetMatch]:
             path, host = pods.migration.pin
             message = f"{asks} the VM is required to run on {quoted(host)}: draining that node blocks for good"
             yield FleetMatch(pods.site, pods.ref, Match(path, message))
+        obstacle = _obstacle(fleet, pods.migration)
+        if obstacle is not None:
+            remedy = _OTHER_BINDING if obstacle.reason.startswith("Interface") else _IF_POSSIBLE
+            message = f"{asks} {obstacle.words}: draining its node blocks until someone stops the VM"
+            yield FleetMatch(pods.site, pods.ref, Match(obstacle.path, message, remedy))
         for reach in fleet.reaches_of(pods):
             if reach.what == REQUIRED_AFFINITY and reach.topology_key == HOSTNAME:
                 target = _only_target(fleet, reach, pods)
@@ -398,6 +415,25 @@ def migration_impossible(fleet: Fleet) -> Iterator[FleetMatch]:
                     message = f"{asks} this ties the VM to the host of {target.title}, which does not move along"
                     path = (*reach.path[:-1], "topologyKey")
                     yield FleetMatch(pods.site, pods.ref, Match(path, message, related=(_placed(target, target.title),)))
+
+
+_IF_POSSIBLE = "Use `evictionStrategy: LiveMigrateIfPossible`, and the VM is shut down when its node is drained."
+_OTHER_BINDING = "Give the VM an interface with `masquerade: {}`, or use `evictionStrategy: LiveMigrateIfPossible`."
+
+
+def _obstacle(fleet: Fleet, migration: Migration) -> "Obstacle | None":
+    """The first that keeps a VM from migrating at all. What it lacks is not worth a word beside the host that it is tied to."""
+    for each in migration.obstacles:
+        if not each.by_default or not (migration.pin or _has_other_default(fleet)):
+            return each
+    return None
+
+
+def _has_other_default(fleet: Fleet) -> bool:
+    """Whether the KubeVirt resource of the run gives machines without an interface one that migrates."""
+    from afflint.controllers.kubevirt_cluster import KubeVirtCluster
+
+    return any(each.kind == "KubeVirt" and KubeVirtCluster(each.data).default_interface != "bridge" for each in fleet.kubevirt)
 
 
 def _only_target(fleet: Fleet, reach: Reach, pods: Pods) -> Pods | None:

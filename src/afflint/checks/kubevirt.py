@@ -1,4 +1,4 @@
-"""What matters to KubeVirt above all: API versions, the descheduler's annotations, labels that virt-controller overwrites."""
+"""What matters to KubeVirt above all: API versions, the descheduler's annotations, labels and selectors that virt-controller overwrites."""
 
 from __future__ import annotations
 
@@ -73,6 +73,26 @@ def reserved_label(manifest: Workload) -> Iterator[Match]:
             instead = _IN_WORDS.get(labels[key], labels[key])
             message = f"virt-controller overwrites the label {quoted(key)} on the pod with {instead}"
             yield Match((*path, key), message, key=True)
+
+
+_OF_NODES = ("cpu-", "hyperv.", "machine-type.", "scheduling.", "kubevirt.io/")
+
+
+def overwritten_node_selector(manifest: Workload) -> Iterator[Match]:
+    """Labels of a node selector that virt-controller sets to ``"true"`` for what the machine needs, whatever the manifest says."""
+    selector = manifest.pod.get("nodeSelector")
+    if not manifest.kind.kubevirt or type(selector) is not dict or manifest.partial:
+        return
+    others = {key: value for key, value in selector.items() if type(key) is str and key.startswith(_OF_NODES) and value != "true"}
+    if not others:
+        return
+    from afflint.controllers.launcher_pod import needed_labels
+
+    needed = needed_labels(manifest.pod)
+    for key, value in others.items():
+        if key in needed and type(value) is str and not is_placeholder(value):
+            message = f"virt-controller sets {quoted(key)} to `true`, as this VM needs it: {quoted(value)} never counts"
+            yield Match((*manifest.pod_path, "nodeSelector", key), message)
 
 
 def _annotations(data: dict[str, Any]) -> dict[str, Any]:

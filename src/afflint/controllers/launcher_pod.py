@@ -151,6 +151,14 @@ def _needed(spec: Object, cluster: KubeVirtCluster, architecture: str) -> Iterat
         yield from _protection(security, architecture)
 
 
+def needed_labels(spec: Mapping[str, Any]) -> frozenset[str]:
+    """The labels that a node must have for what a VMI asks for by itself, whatever the defaults of its cluster."""
+    domain = submap(spec, "domain")
+    full = defaulted(spec, KubeVirtCluster({}))
+    named = text(submap(domain, "machine"), "type")
+    return frozenset((*_needed(full, KubeVirtCluster({}), full["architecture"].lower()), *([f"{MACHINE_TYPE}{named}"] if named else [])))
+
+
 def _protection(security: Object, architecture: str) -> Iterator[str]:
     sev, snp = submap(security, "sev"), type(security.get("snp")) is dict
     if type(security.get("sev")) is dict or snp:

@@ -37,7 +37,7 @@ Claims = Iterable[Mapping[str, Any]] | Mapping[str, Iterable[str]]
 
 
 class Obstacle(NamedTuple):
-    """Something that keeps a machine from migrating: the reason of the condition, the field below the spec, and what it does.
+    """Something that keeps a machine from migrating: the reason of the condition, the field below the spec, and what is wrong.
 
     ``certain`` when that holds whatever else the cluster has. ``by_default`` when a KubeVirt resource could say otherwise.
     """
@@ -94,8 +94,8 @@ def _interface(spec: Spec, annotations: Mapping[str, Any], cluster: KubeVirtClus
     if not networks and not interfaces:
         bridged = devices.get("autoattachPodInterface") is not False and cluster.default_interface == "bridge"
         if bridged and _BRIDGE_MAY_MIGRATE not in annotations:
-            words = "it lists no interface, and the bridge on the pod network that it gets does not migrate"
-            yield Obstacle(INTERFACE, ("domain", "devices"), words, by_default=True)
+            words = "the VM lists no interface and gets a bridge on the pod network, which does not migrate"
+            yield Obstacle(INTERFACE, ("evictionStrategy",), words, by_default=True)
         return
     on_pods = {text(network, "name") for network in networks if type(network.get("pod")) is dict}
     for index, interface in enumerate(devices.get("interfaces") or ()):
@@ -156,7 +156,7 @@ def _disks(spec: Spec, status: Mapping[str, Any], modes: Mapping[str, frozenset[
             continue
         claim, disk = claim_of(volume), volume.get("hostDisk")
         if claim and "ReadWriteMany" not in modes.get(claim, ()):
-            words = f"the disk {claim} is not shared, as its access modes lack ReadWriteMany"
+            words = f"the disk {claim} lacks the access mode ReadWriteMany"
             yield Obstacle(DISKS, ("volumes", index), words, certain=claim in modes)
         elif type(disk) is dict and disk.get("shared") is not True:
             yield Obstacle(DISKS, ("volumes", index, "hostDisk"), "a disk of the host that is not shared does not migrate")

@@ -17,6 +17,7 @@ from afflint.kube.selectors import EVERYTHING, NAMESPACE_NAME, Malformed, Parsed
 
 if TYPE_CHECKING:
     from afflint.controllers.budgets import Budget
+    from afflint.controllers.migratability import Obstacle
     from afflint.controllers.pod_maker import PodMaker
     from afflint.fleet.objects import KubeVirtObject, Unusable
     from afflint.scheduler.namespaces import Namespace, Service
@@ -31,9 +32,13 @@ PodsKey = tuple[Site, Path]
 
 
 class Migration(NamedTuple):
-    """Of a VM that asks for live migration when its node is drained: the one host that it is required to run on, if any."""
+    """Of a VM that asks for live migration when its node is drained: the one host that it is required to run on, if any.
+
+    ``obstacles`` are those for which it surely cannot migrate, unless the KubeVirt resource says otherwise.
+    """
 
     pin: tuple[Path, str] | None
+    obstacles: "tuple[Obstacle, ...]" = ()
 
 
 class Pods(NamedTuple):
@@ -283,7 +288,39 @@ def _application(manifest: Manifest) -> str | None:
 def _migration(workload: Workload) -> Migration | None:
     if not workload.kind.kubevirt or workload.pod.get("evictionStrategy") != "LiveMigrate":
         return None
-    return Migration(pinned_host(workload.constraints))
+    return Migration(pinned_host(workload.constraints), () if workload.partial else _obstacles(workload))
+
+
+def _obstacles(workload: Workload) -> "tuple[Obstacle, ...]":
+    from afflint.controllers.migratability import obstacles
+
+    machine = workload.above(1) if workload.has_own_template else {}
+    vmi = {"metadata": workload.template.get("metadata"), "spec": workload.pod}
+    # A preference may choose the network binding.
+    known = [
+        each for each in obstacles(vmi, None, _claims_made(machine)) if each.certain and not (each.by_default and machine.get("preference"))
+    ]
+    return tuple([each._replace(path=(*workload.pod_path, *each.path)) for each in known])
+
+
+def _claims_made(machine: dict[str, Any]) -> dict[str, list[str]]:
+    """The access modes of the claims that a VM makes for itself, where it says which."""
+    made: dict[str, list[str]] = {}
+    templates = machine.get("dataVolumeTemplates")
+    for template in templates if type(templates) is list else ():
+        if type(template) is not dict or type(template.get("metadata")) is not dict or type(template.get("spec")) is not dict:
+            continue
+        name, spec = template["metadata"].get("name"), template["spec"]
+        for field in ("pvc", "storage"):
+            modes = spec[field].get("accessModes") if type(spec.get(field)) is dict else None
+            if (
+                type(name) is str
+                and type(modes) is list
+                and modes
+                and all(type(each) is str and not is_placeholder(each) for each in modes)
+            ):
+                made[name] = modes
+    return made
 
 
 def _workload_reaches(workload: Workload, site: Site) -> Iterator[Reach]:
