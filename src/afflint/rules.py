@@ -110,6 +110,7 @@ _FLEET: dict[str, FleetCheck] = {
 # These are imported only when there are nodes.
 _NODES: dict[str, str] = {
     "unknown-node-label": "afflint.checks.nodes:unknown_to_inventory",
+    "unmet-preference": "afflint.checks.preferences:unmet_preference",
     "inconsistent-node-labels": "afflint.checks.nodes:inconsistent_node_labels",
     "inconsistent-topology": "afflint.checks.nodes:inconsistent_topology",
     "near-duplicate-label": "afflint.checks.nodes:near_duplicate_label",

@@ -134,7 +134,7 @@ def near_duplicate_label(view: ClusterView) -> Iterator[FleetMatch]:
         for key, value in node.labels.items():
             carriers[key].append(node)
             values[key][value].append(node)
-    own = {key: nodes for key, nodes in carriers.items() if not _is_well_known(key)}
+    own = {key: nodes for key, nodes in carriers.items() if not is_well_known(key)}
     for rare, usual in _slips(own):
         # Keys that stand side by side on a node are told apart by whoever set them.
         if {node.name for node in own[rare]}.isdisjoint(node.name for node in own[usual]):
@@ -174,7 +174,8 @@ def _cases(words: dict[str, list[NodeFact]]) -> Iterator[tuple[str, str]]:
         yield from ((word, usual) for word in alike if word != usual)
 
 
-def _is_well_known(key: str) -> bool:
+def is_well_known(key: str) -> bool:
+    """Whether a label is one that Kubernetes or KubeVirt gives its meaning."""
     prefix = key.rpartition("/")[0]
     return prefix.endswith(("kubernetes.io", "k8s.io", "kubevirt.io"))
 
@@ -231,21 +232,22 @@ def unknown_to_inventory(view: ClusterView) -> Iterator[FleetMatch]:
             continue
         for place, required, effect in _uses(pods):
             key = place.key
-            if key not in known and meant(key) is None and not key.startswith(_ADDED_LATER) and not is_placeholder(key):
+            if key not in known and meant(key) is None and not key.startswith(ADDED_LATER) and not is_placeholder(key):
                 close = nearest(key, known)
                 hint = f"; did you mean {quoted(close)}?" if close else ""
-                message = f"{_none_of(len(view.nodes))} carries the label {quoted(key)}, so {effect}{hint}"
+                message = f"{none_of(len(view.nodes))} carries the label {quoted(key)}, so {effect}{hint}"
                 remedy = f"Write `{close}`." if close else "Label the nodes, or ask for a label that they have."
                 severity: Severity = "error" if required else "warning"
                 yield FleetMatch(pods.site, pods.ref, Match(place.path, message, remedy, key=place.key_of_map, severity=severity))
 
 
-def _none_of(nodes: int) -> str:
+def none_of(nodes: int) -> str:
+    """``none of the 3 nodes``, before what none of them does."""
     return f"none of the {nodes} nodes" if nodes > 1 else "no node"
 
 
 # A list of nodes written by hand rarely has what kubelet, virt-handler and device plugins add.
-_ADDED_LATER = (
+ADDED_LATER = (
     "kubernetes.io/os",
     "kubernetes.io/arch",
     "kubevirt.io/",

@@ -1,0 +1,220 @@
+"""Preferences for nodes held against the nodes: those that no node meets are accepted, and then weigh nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from afflint.checks.constraint_selectors import has_placeholder, says
+from afflint.checks.match import FleetMatch, Match
+from afflint.checks.nodes import ADDED_LATER, is_well_known, none_of
+from afflint.findings import Path, Severity
+from afflint.fleet.facts import Pods
+from afflint.inventory.cluster_view import ClusterView, few
+from afflint.inventory.node_files import KUBELET_LABELS
+from afflint.kube.constraints import constraints_of
+from afflint.kube.node_labels import deprecated, meant
+from afflint.kube.selectors import (
+    NODE_NAME,
+    AnyOf,
+    Malformed,
+    Requirement,
+    Selector,
+    both,
+    conflict,
+    from_labels,
+    parse_node_term,
+    requirement_paths,
+)
+from afflint.near_misses import is_slip
+from afflint.wording import did_you_mean, quoted
+
+
+class _Preference(NamedTuple):
+    """A preferred term: where it stands, what it asks for, and where each of its requirements stands."""
+
+    path: Path
+    selector: Selector
+    places: tuple[Path, ...]
+
+
+class _Fault(NamedTuple):
+    """Why no node meets a preference. ``near``: what was probably meant is known."""
+
+    path: Path
+    why: str
+    remedy: str
+    near: bool = False
+    severity: Severity | None = None
+
+
+def unmet_preference(view: ClusterView) -> Iterator[FleetMatch]:
+    """Preferred node affinity that no node of the inventory meets, or none that the pods may use."""
+    nodes = _Nodes(view)
+    for pods in view.fleet.pods:
+        if pods.spec is not None and not pods.spec.get("nodeName"):
+            preferences, demanded = _terms(pods)
+            for preference in preferences:
+                fault = _fault(preference, preferences, nodes) or _out_of_reach(preference, demanded, pods, nodes)
+                if fault is not None:
+                    message = f"this preference has no effect: {fault.why}"
+                    yield FleetMatch(pods.site, pods.ref, Match(fault.path, message, fault.remedy, severity=fault.severity))
+
+
+def _terms(pods: Pods) -> tuple[list[_Preference], list[Selector]]:
+    """The preferences of some pods that can be met at all, and the selectors of which they require one."""
+    constraints = constraints_of(pods.spec or {}, (*pods.template_path, "spec"))
+    preferences = []
+    for term in constraints.node_terms:
+        parsed = parse_node_term(term.data)
+        if not term.required and isinstance(parsed, Selector) and not has_placeholder(parsed) and not conflict(parsed.requirements):
+            places = tuple((*term.path, *place) for place in requirement_paths(term.data))
+            preferences.append(_Preference(term.path, parsed, places))
+    if not preferences:
+        return [], []
+    base = from_labels(constraints.node_selector.data if constraints.node_selector else {})
+    required = [parse_node_term(term.data) for term in constraints.node_terms if term.required]
+    if isinstance(base, Malformed) or any(isinstance(each, Malformed) for each in required):
+        return preferences, []
+    return preferences, [both(base, each) for each in required if isinstance(each, Selector)] or [base]
+
+
+class _Nodes:
+    """What preferences ask of the nodes of a view; each preference is counted once, however many workloads share it."""
+
+    def __init__(self, view: ClusterView) -> None:
+        self.view = view
+        self.count = len(view.nodes)
+        self._met: dict[Selector, frozenset[str]] = {}
+        self._values: dict[str, Counter[str]] = {}
+        self._near: dict[tuple[str | None, str], str | None] = {}
+        self.keys = Counter(key for node in view.nodes for key in node.labels)
+        self.names = Counter(node.name for node in view.nodes)
+
+    def meeting(self, selector: Selector) -> frozenset[str]:
+        """The names of the nodes that a selector matches."""
+        if selector not in self._met:
+            table = self.view.survey.table
+            matched = table.matching(AnyOf((selector,)))
+            self._met[selector] = frozenset(name for name, is_met in zip(table.names, matched, strict=True) if is_met)
+        return self._met[selector]
+
+    def values(self, key: str) -> Counter[str]:
+        """The values of a label, each with the number of nodes that have it."""
+        if key not in self._values:
+            self._values[key] = Counter(node.labels[key] for node in self.view.nodes if key in node.labels)
+        return self._values[key]
+
+    def near(self, word: str, key: str | None = None) -> str | None:
+        """What was probably meant by a key that no node carries, or by a value that no node has of ``key``; None where nothing is near."""
+        if (key, word) not in self._near:
+            known = self.keys if key is None else self.names if key == NODE_NAME else self.values(key)
+            alike = [each for each in known if is_slip(word, each) or _is_cut(word, each)]
+            self._near[key, word] = max(alike, key=lambda each: (known[each], each), default=None)
+        return self._near[key, word]
+
+
+def _is_cut(one: str, other: str) -> bool:
+    """Whether one of two words is the other without its end: ``larg``, ``disk`` for ``disktype``."""
+    short, long = sorted((one.lower(), other.lower()), key=len)
+    return len(short) >= _SHORTEST_CUT and long.startswith(short)
+
+
+_SHORTEST_CUT = 4
+
+
+def _fault(preference: _Preference, all_of_them: Sequence[_Preference], nodes: _Nodes) -> _Fault | None:
+    """Why no node at all meets a preference; None where one does, or where that says nothing."""
+    requirements = preference.selector.requirements
+    if nodes.meeting(preference.selector) or any(_is_told_elsewhere(each, nodes) for each in requirements):
+        return None
+    for requirement, place in zip(requirements, preference.places, strict=True):
+        if not nodes.meeting(Selector((requirement,))):
+            fault = _blamed(requirement, place, nodes)
+            return None if not fault.near and _is_a_step(requirement, preference, all_of_them, nodes) else fault
+    words = few([quoted(says(each)) for each in requirements])
+    return _Fault(preference.path, f"{none_of(nodes.count)} has {words} together", "Ask for less in one preference, or label the nodes.")
+
+
+def _is_told_elsewhere(requirement: Requirement, nodes: _Nodes) -> bool:
+    """Keys of which other rules say that no node carries them, and those that lists of nodes written by hand leave out.
+
+    What no node says of its operating system and architecture is assumed.
+    """
+    key = requirement.key
+    if requirement.field or (key in nodes.keys and key not in KUBELET_LABELS):
+        return False
+    return key.startswith(ADDED_LATER) or meant(key) is not None or deprecated(key) is not None
+
+
+def _is_a_step(requirement: Requirement, preference: _Preference, all_of_them: Sequence[_Preference], nodes: _Nodes) -> bool:
+    """Whether another preference for the same label is met: then this one is a step of a ladder, tried where there are such nodes."""
+    return any(
+        other is not preference
+        and any(each.key == requirement.key for each in other.selector.requirements)
+        and nodes.meeting(other.selector)
+        for other in all_of_them
+    )
+
+
+def _blamed(requirement: Requirement, place: Path, nodes: _Nodes) -> _Fault:
+    """What is wrong with a requirement that no node meets."""
+    key, operator = requirement.key, requirement.operator
+    if operator == "In" and (requirement.field or key in nodes.keys):
+        return _wrong_value(requirement, place, nodes)
+    if requirement.field or (operator in ("Gt", "Lt") and key in nodes.keys):
+        return _Fault(place, f"{none_of(nodes.count)} has {quoted(says(requirement))}", "Ask for what nodes have, or label them.")
+    if operator in ("NotIn", "DoesNotExist"):
+        why = f"every node has the label {quoted(key)}" + (f" with the value {_values(requirement)}" if requirement.values else "")
+        return _Fault((*place, "key"), why, "Remove the preference, or let some nodes be without the label.")
+    near = nodes.near(key)
+    why = f"{none_of(nodes.count)} carries the label {quoted(key)}{did_you_mean(near)}"
+    if near:
+        return _Fault((*place, "key"), why, f"Write `{near}`, which {_carry(nodes.keys[near])}.", near=True)
+    severity: Severity | None = "info" if is_well_known(key) else None
+    return _Fault((*place, "key"), why, "Ask for a label that nodes have, or label them.", severity=severity)
+
+
+def _wrong_value(requirement: Requirement, place: Path, nodes: _Nodes) -> _Fault:
+    """None of the values of a requirement is one that nodes have: which they have is said, and which was meant."""
+    known = nodes.names if requirement.field else nodes.values(requirement.key)
+    meanings = ((index, nodes.near(value, requirement.key)) for index, value in enumerate(requirement.values))
+    index, near = next(((index, near) for index, near in meanings if near), (0, None))
+    path = (*place, "values", index)
+    what = (
+        f"no node {'is called' if requirement.field else f'has the label {quoted(requirement.key)} with the value'} {_values(requirement)}"
+    )
+    if near is not None:
+        remedy = f"Write `{near}`." if requirement.field else f"Write `{near}`, which {_carry(known[near])}."
+        return _Fault(path, f"{what}{did_you_mean(near)}", remedy, near=True)
+    if requirement.field:
+        return _Fault(path, what, "Name a node that is there, or remove the preference.")
+    there = few([quoted(value) for value in sorted(known)])
+    return _Fault(path, f"{what}; the values there are {there}" if len(known) > 1 else f"{what}; the one value there is {there}", _LABEL)
+
+
+_LABEL = "Write a value that nodes have, or label the nodes."
+
+
+def _values(requirement: Requirement) -> str:
+    return few([quoted(value) for value in requirement.values], "or")
+
+
+def _carry(nodes: int) -> str:
+    return "1 node has" if nodes == 1 else f"{nodes} nodes have"
+
+
+def _out_of_reach(preference: _Preference, demanded: Sequence[Selector], pods: Pods, nodes: _Nodes) -> _Fault | None:
+    """The nodes that meet a preference are none that the pods may use, and not because the manifest contradicts itself."""
+    meeting = nodes.meeting(preference.selector)
+    usable = {node.name for node in nodes.view.usable(pods)} if meeting and demanded else set()
+    if not usable or not usable.isdisjoint(meeting):
+        return None
+    if all(conflict(both(each, preference.selector).requirements) for each in demanded):
+        return None  # That is redundant-term's affair.
+    if len(meeting) == 1:
+        why = f"only node {min(meeting)} meets it, and the pods may not go there"
+    else:
+        why = f"the pods may go to none of the {len(meeting)} nodes that meet it, {min(meeting)} the first of them"
+    return _Fault(preference.path, why, "Let the pods go there, by a toleration or by requiring less, or remove the preference.")
