@@ -46,7 +46,11 @@ def default_settings(names: Sequence[str] | None = None, *, target: Target | Non
 
 
 class FileResult(NamedTuple):
-    """What the map step got out of one file. ``templated`` when it was skipped as a template, ``unread`` when it had no bytes to read."""
+    """What the map step got out of one file.
+
+    ``templated`` when it was skipped as a template, ``unread`` when it had no bytes to read, ``filled`` when placeholders of a template
+    were read as text.
+    """
 
     found: tuple[Found, ...] = ()
     facts: Facts = _NO_FACTS
@@ -54,6 +58,7 @@ class FileResult(NamedTuple):
     documents: int = 0
     templated: bool = False
     unread: bool = False
+    filled: bool = False
 
 
 class Checker:
@@ -75,7 +80,7 @@ class Checker:
         found: list[Found] = []
         facts: list[Fact] = []
         silenced: list[Suppression] = []
-        count, broken = 0, False
+        count, broken, filled = 0, False, False
         with_nodes, resources = self._settings.with_nodes, self._settings.resources
         holds_nodes = with_nodes and triage.is_node_list(data)
         for document in self.triage.documents(data):
@@ -84,6 +89,7 @@ class Checker:
                 broken = True
                 found += self._unreadable(document.index, document.problem)
                 continue
+            filled = filled or document.filled
             manifests = list(manifests_in(document, self._custom))
             if document.rest is not None:
                 broken = True
@@ -99,7 +105,7 @@ class Checker:
         # What was parsed and is not broken is YAML; what was not worth parsing may still be a template, and is counted as one.
         if (broken or not count) and triage.looks_templated(name, data) and (broken or not triage.parses(data)):
             return FileResult(templated=True)
-        return FileResult(tuple(found), collected(facts, holds_nodes=holds_nodes), tuple(silenced), count)
+        return FileResult(tuple(found), collected(facts, holds_nodes=holds_nodes), tuple(silenced), count, filled=filled)
 
     def unreadable(self, message: str) -> FileResult:
         """The result for a file whose bytes cannot be had or decoded."""

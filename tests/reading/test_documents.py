@@ -233,7 +233,7 @@ def test_a_null_key_is_a_problem(text: str) -> None:
     assert fault(text)[0].startswith("a null key")
 
 
-@pytest.mark.parametrize("text", ["? [a]\n: b", "? {a: b}\n: c", "{[a]: b}", "x: {{ .Values.y }}", "? - a\n: b"])
+@pytest.mark.parametrize("text", ["? [a]\n: b", "? {a: b}\n: c", "{[a]: b}", "x: {{y: a}: b}", "? - a\n: b"])
 def test_a_list_or_a_map_as_key_is_a_problem(text: str) -> None:
     message, line, _ = fault(text)
     assert message.startswith("a key that is a list or a map")

@@ -480,7 +480,8 @@ EXAMPLES = [
     for page in sorted((ROOT / "rules").glob("*.md"))
     for example in rule_pages.page(page.stem).examples
     for document in (yaml.read(piece, 0, 0) for piece, _, _ in yaml.split(example.text.encode()))
-    if isinstance(document.data, dict)
+    # Nothing can be added where text follows that is not read, or where a key is lost already.
+    if isinstance(document.data, dict) and document.rest is None and not document.duplicates
 ]
 
 

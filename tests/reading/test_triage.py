@@ -179,9 +179,14 @@ def test_a_template_is_skipped_and_counted(text: str) -> None:
 
 
 def test_below_templates_any_value_in_braces_makes_a_template_of_what_is_no_yaml() -> None:
-    text = "kind: Pod\nmetadata:\n  name: {{ .Values.name }}\n"
+    text = "kind: Pod\nmetadata:\n  name: {{ .Values.name }}\n  labels: {a\n"
     assert Checker(default_settings()).check("chart/templates/pod.yaml", text.encode()).templated
-    assert findings(text, "pod.yaml") == ["3:10 unreadable-manifest"]
+    assert findings(text, "pod.yaml") == ["5:1 unreadable-manifest"]
+
+
+def test_below_templates_lone_placeholders_are_read_as_everywhere() -> None:
+    result = Checker(default_settings()).check("chart/templates/pod.yaml", b"kind: Pod\nmetadata:\n  name: {{ .Values.name }}\n")
+    assert (result.templated, result.filled, result.documents) == (False, True, 1)
 
 
 def test_a_template_that_is_yaml_is_a_manifest() -> None:
@@ -211,4 +216,5 @@ def test_what_parses() -> None:
     assert parses(b"")
     assert not parses(b"a: 1\n---\nb: [\n")
     assert not parses(b"a: 1\n--- b\n")
-    assert not parses(b"a: {{ b }}\n")
+    assert parses(b"a: {{ b }}\n")
+    assert not parses(b"a: {{ b }}\n{{ if c }}\n")

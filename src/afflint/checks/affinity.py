@@ -23,8 +23,8 @@ from afflint.kube.label_places import PREFERRED_NODE_AFFINITY, REQUIRED_NODE_AFF
 from afflint.kube.label_syntax import is_value
 from afflint.kube.manifests import Workload
 from afflint.kube.pinning import pinned_host
-from afflint.kube.placeholders import is_placeholder
 from afflint.kube.selectors import Requirement, Selector, both, conflict, implies, parse_int64, parse_label_selector
+from afflint.reading.placeholders import is_placeholder
 from afflint.wording import listing, quoted
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ from afflint.findings import Path
 from afflint.kube.constraints import NodeTerm
 from afflint.kube.label_places import LabelPlace, label_places
 from afflint.kube.manifests import Workload
-from afflint.kube.placeholders import is_placeholder
 from afflint.kube.selectors import (
     Malformed,
     Parsed,
@@ -17,6 +16,7 @@ from afflint.kube.selectors import (
     parse_node_term,
     requirement_paths,
 )
+from afflint.reading.placeholders import is_placeholder
 
 
 class NodeSelection(NamedTuple):

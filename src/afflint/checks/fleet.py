@@ -21,6 +21,7 @@ from afflint.fleet.facts import (
 from afflint.fleet.index import IDENTITY, Fleet, NearMiss, close, own_near_miss
 from afflint.kube.node_labels import HOSTNAME, at_least_as_wide
 from afflint.kube.selectors import Selector, implies, matches
+from afflint.reading.placeholders import is_placeholder
 from afflint.wording import listing, quoted
 
 if TYPE_CHECKING:
@@ -283,7 +284,7 @@ def namespace_misses_target(fleet: Fleet) -> Iterator[FleetMatch]:
         if len({pods.namespace for pods in elsewhere}) > 1:
             continue  # Several tenants: the own one may be the one that is not in these manifests.
         pods = next((each for each in elsewhere if close(reach, each)), None)
-        if pods is None:
+        if pods is None or any(is_placeholder(name) for name in (pods.namespace or "", *reach.scope)):
             continue
         names = [quoted(name) for name in reach.scope]
         own = "its own namespace " if not reach.namespaces else "the namespace " if len(names) == 1 else "the namespaces "

@@ -9,7 +9,7 @@ from afflint.checks.match import Match, replacing
 from afflint.controllers.labels import added_labels, pod_labels
 from afflint.findings import Path, field_of
 from afflint.kube.manifests import Manifest, Workload
-from afflint.kube.placeholders import is_placeholder
+from afflint.reading.placeholders import is_placeholder
 from afflint.wording import quoted
 
 _DESCHEDULER = ("descheduler.alpha.kubernetes.io/evict", "descheduler.alpha.kubernetes.io/prefer-no-eviction")

@@ -11,8 +11,8 @@ from afflint.findings import Path, Severity, Site, field_of
 from afflint.fleet.facts import SPREAD, Pods, Reach
 from afflint.fleet.index import Fleet, may_mean
 from afflint.kube.manifests import Workload
-from afflint.kube.placeholders import is_placeholder
 from afflint.kube.selectors import Selector, conflict, parse_label_selector
+from afflint.reading.placeholders import is_placeholder
 from afflint.wording import listing, quoted
 
 # Labels of tools: they say who made an object, and nobody expects them on pods.

@@ -15,8 +15,8 @@ from afflint.inventory.node_files import NodeFact
 from afflint.kube.constraints import constraints_of
 from afflint.kube.label_places import PREFERRED_NODE_AFFINITY, REQUIRED_NODE_AFFINITY, LabelPlace, label_places
 from afflint.kube.node_labels import DEPRECATED, HOSTNAME, REGION, ZONE, meant
-from afflint.kube.placeholders import is_placeholder
 from afflint.near_misses import Slips
+from afflint.reading.placeholders import is_placeholder
 from afflint.wording import nearest, quoted
 
 

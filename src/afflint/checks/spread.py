@@ -11,8 +11,8 @@ from afflint.findings import Path
 from afflint.fleet.facts import labels_known, pod_selector
 from afflint.kube.constraints import Item
 from afflint.kube.manifests import Workload
-from afflint.kube.placeholders import is_placeholder
 from afflint.kube.selectors import Requirement, Selector
+from afflint.reading.placeholders import is_placeholder
 from afflint.wording import nearest, quoted
 
 

@@ -12,20 +12,28 @@ from afflint.findings import Path, field_of
 from afflint.kube.constraints import Item
 from afflint.kube.manifests import Workload
 from afflint.kube.node_labels import CONTROL_PLANE, MASTER
-from afflint.kube.placeholders import is_placeholder
 from afflint.kube.selectors import Requirement, Selector, parse_node_term
 from afflint.kube.taints import Taint, Toleration, implies, tolerated
+from afflint.reading.placeholders import is_placeholder
 from afflint.wording import listing, quoted
 
 
 def _parsed(workload: Workload) -> list[tuple[Item, Toleration]]:
-    """The well-formed tolerations; malformed ones are left to the admission rules."""
+    """The well-formed tolerations without placeholders; malformed ones are left to the admission rules."""
     found: list[tuple[Item, Toleration]] = []
     for item in workload.constraints.tolerations:
         parts = [item.data.get(field) or "" for field in ("key", "operator", "value", "effect")]
-        if all(type(part) is str for part in parts):
+        if all(type(part) is str and not is_placeholder(part) for part in parts):
             found.append((item, Toleration(*parts)))
     return found
+
+
+def _tolerates_unknown(workload: Workload) -> bool:
+    """Whether a placeholder stands among the tolerations, so that they may hold any."""
+    written = workload.pod.get("tolerations")
+    items = written if type(written) is list else (written,)
+    parts = [part for item in items for part in (item.values() if type(item) is dict else (item,))]
+    return any(type(part) is str and is_placeholder(part) for part in parts)
 
 
 def legacy_control_plane_toleration(manifest: Workload) -> Iterator[Match]:
@@ -33,7 +41,7 @@ def legacy_control_plane_toleration(manifest: Workload) -> Iterator[Match]:
     if not manifest.constraints.tolerations:
         return
     parsed = _parsed(manifest)
-    if any(toleration.key.startswith("node-role.kubernetes.io/control") for _, toleration in parsed):
+    if any(toleration.key.startswith("node-role.kubernetes.io/control") for _, toleration in parsed) or _tolerates_unknown(manifest):
         return
     for item, toleration in parsed:
         taint = Taint(CONTROL_PLANE, "", toleration.effect or "NoSchedule")
@@ -54,7 +62,7 @@ def _of_control_plane(legacy: dict[str, Any]) -> dict[str, Any]:
 
 def untolerated_control_plane(manifest: Workload) -> Iterator[Match]:
     """Node constraints that ask for control-plane nodes, without a toleration for the taint these carry."""
-    if manifest.partial or type(manifest.pod.get("nodeName")) is str:
+    if manifest.partial or type(manifest.pod.get("nodeName")) is str or _tolerates_unknown(manifest):
         return
     asked = _asks_for_control_plane(manifest)
     if asked is None:

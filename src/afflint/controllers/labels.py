@@ -13,8 +13,8 @@ from afflint.findings import Step
 from afflint.kube.added_labels import CLONE_SET, DAEMON_SET, DEPLOYMENT, INDEXED, ROLLOUT, AddedLabel
 from afflint.kube.kinds import EACH
 from afflint.kube.manifests import Labels, Workload
-from afflint.kube.placeholders import is_placeholder
 from afflint.kube.selectors import Requirement, Selector, holds, matches
+from afflint.reading.placeholders import is_placeholder
 
 _LONGEST_VALUE = 63
 _ANYTHING = "*"

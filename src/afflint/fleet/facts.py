@@ -12,8 +12,8 @@ from afflint.findings import NO_FILE, FileId, Folder, ObjectRef, Path, Site
 from afflint.kube.constraints import PodTerm
 from afflint.kube.manifests import Labels, Manifest, Workload
 from afflint.kube.pinning import pinned_host
-from afflint.kube.placeholders import is_placeholder
 from afflint.kube.selectors import EVERYTHING, NAMESPACE_NAME, Malformed, Parsed, Selector, merge_label_keys, parse_label_selector
+from afflint.reading.placeholders import is_placeholder
 
 if TYPE_CHECKING:
     from afflint.controllers.budgets import Budget
@@ -384,6 +384,8 @@ def _namespaces(term: PodTerm) -> tuple[tuple[str, ...], Selector | None]:
     """The names a term lists, and the selector that may add others: which, only the cluster knows, unless it asks for names."""
     names = term.data.get("namespaces")
     listed = tuple(name for name in names if type(name) is str) if type(names) is list else ()
+    if any(type(name) is str and is_placeholder(name) for name in (names, *listed)):
+        return (), EVERYTHING
     if term.data.get("namespaceSelector") is None:
         return listed, None
     parsed = parse_label_selector(term.data["namespaceSelector"])

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from afflint.fleet.facts import REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREAD, PodsKey, Reach
 from afflint.fleet.index import Fleet, Scope
 from afflint.inventory.node_files import texts
-from afflint.kube.placeholders import is_placeholder
 from afflint.kube.selectors import EVERYTHING, Selector
+from afflint.reading.placeholders import is_placeholder
 from afflint.wording import quoted
 
 

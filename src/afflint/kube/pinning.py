@@ -5,7 +5,7 @@ from __future__ import annotations
 from afflint.findings import Path
 from afflint.kube.constraints import Constraints, items
 from afflint.kube.node_labels import HOSTNAME
-from afflint.kube.placeholders import is_placeholder
+from afflint.reading.placeholders import is_placeholder
 
 _SELECTED_BY = (("matchExpressions", HOSTNAME), ("matchFields", "metadata.name"))
 

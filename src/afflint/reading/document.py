@@ -30,6 +30,7 @@ class Document:
     """One YAML document: ``data`` (None when it has a problem or is empty), ``problem``, ``duplicates``, and where it lies.
 
     ``rest`` is where text stands behind its end, which the API server never looks at: an index of characters, None where there is none.
+    ``filled`` where placeholders stand that YAML cannot read: they were taken for text.
     ``index`` counts the documents of a file from 0, empty ones left out; ``line`` is the 0-based line of its first byte.
     """
 
@@ -43,6 +44,7 @@ class Document:
         "_text",
         "data",
         "duplicates",
+        "filled",
         "index",
         "line",
         "problem",
@@ -58,6 +60,7 @@ class Document:
         self.problem: Problem | None = None
         self.duplicates: tuple[Duplicate, ...] = ()
         self.rest: int | None = None
+        self.filled = False
         self._column = 0
         self._root: Any = None
         self._merged: dict[int, Pairs] = {}

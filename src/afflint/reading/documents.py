@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import ScalarNode
 
-from afflint.reading.composing import TooDeepError, TooLargeError, compose, too_deep_at
+from afflint.reading.composing import TooDeepError, TooLargeError, compose, nodes_below, too_deep_at
 from afflint.reading.conversion import UnreadableError
 from afflint.reading.document import Document as Document
 from afflint.reading.document import Problem as Problem
@@ -18,7 +20,10 @@ _LONG = 1_000_000
 
 
 def read(raw_bytes: bytes, index: int, line: int) -> Document:
-    """Parse the bytes of one document (UTF-8, without separator lines). Never raises; a fault is the document's problem."""
+    """Parse the bytes of one document (UTF-8, without separator lines). Never raises; a fault is the document's problem.
+
+    A document that cannot be read because of lone placeholders, as templates have them, is read with these as text.
+    """
     if raw_bytes.startswith(_BOM):
         raw_bytes = raw_bytes[3:]
     if len(raw_bytes) > _LONG:
@@ -27,9 +32,24 @@ def read(raw_bytes: bytes, index: int, line: int) -> Document:
         long = read_list(raw_bytes, index, line)
         if long is not None:
             return long
+    document = _read(raw_bytes, raw_bytes, index, line)
+    if document.problem is not None:
+        from afflint.reading.placeholders import masked
+
+        readable = masked(raw_bytes)
+        if readable is not None:
+            return _read(raw_bytes, readable, index, line)
+    return document
+
+
+def _read(raw_bytes: bytes, composed: bytes, index: int, line: int) -> Document:
+    """The document with this text. What is composed has its placeholders masked, if it is not the same."""
     document = Document(raw_bytes, index, line)
     try:
-        document._root, document.rest = compose(raw_bytes)
+        document._root, document.rest = compose(composed)
+        if composed is not raw_bytes:
+            document.filled = True
+            _unmask(document._root)
         if document._root is not None:
             convert(document)
         return document
@@ -45,6 +65,14 @@ def read(raw_bytes: bytes, index: int, line: int) -> Document:
         document.problem = Problem("reading it takes more memory than there is", document._start())
     document.data = document._root = document.rest = None
     return document
+
+
+def _unmask(root: Any) -> None:
+    from afflint.reading.placeholders import unmasked
+
+    for node in nodes_below(root):
+        if type(node) is ScalarNode:
+            node.value = unmasked(node.value)
 
 
 def _bound_problem(document: Document, error: TooDeepError | TooLargeError) -> Problem:

@@ -20,11 +20,6 @@ _ESCAPED_KIND = (
     rb"|kind[\"']?[ \t\r\n]*:[ \t\r\n]*" + _PROPERTIES + rb"\"[A-Za-z]*" + _ESCAPED_LETTER
 )
 _INSTRUCTION = b"afflint:"
-# Template languages show themselves by control structures, not by a lone value in braces.
-_TEMPLATE = (
-    rb"(?m)\{\{-|-\}\}|\{%|^[ \t]*(?:- )?\{\{[^\n]*\}\}[ \t\r]*$"
-    rb"|\{\{ *(?:if|range|with|end|else|define|include|template|block|tpl|toYaml)\b|\| *n?indent\b"
-)
 _TEMPLATE_FOLDER = r"(?:^|[/\\])templates[/\\]"
 
 
@@ -107,7 +102,9 @@ def looks_templated(name: str, data: bytes) -> bool:
     """True for a file that is a Go (or Jinja) template if it does not parse; one that does parse only quotes templates."""
     if b"{{" not in data and b"{%" not in data:
         return False
-    return re.search(_TEMPLATE, data) is not None or re.search(_TEMPLATE_FOLDER, name) is not None
+    from afflint.reading.placeholders import holds_control
+
+    return holds_control(data) or re.search(_TEMPLATE_FOLDER, name) is not None
 
 
 def parses(data: bytes) -> bool:

@@ -25,8 +25,8 @@ from afflint.controllers.labels import added_labels
 from afflint.kube.constraints import Item, PodTerm, items
 from afflint.kube.label_syntax import is_subdomain
 from afflint.kube.manifests import Workload
-from afflint.kube.placeholders import is_placeholder
 from afflint.kube.types import INT32
+from afflint.reading.placeholders import is_placeholder
 from afflint.wording import listing, quoted
 
 _NODE_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
@@ -190,12 +190,12 @@ def invalid_match_field(workload: Workload) -> Iterator[Match]:
 
 def _match_field_faults(workload: Workload, requirement: Item) -> Iterator[Match]:
     key, operator = requirement.data.get("key"), requirement.data.get("operator")
-    if type(key) is str and key != "metadata.name":
+    if type(key) is str and key != "metadata.name" and not is_placeholder(key):
         remedy = "Write `metadata.name`; requirements about labels belong in matchExpressions."
         yield Match((*requirement.path, "key"), f"matchFields knows only metadata.name, not {quoted(key)}", remedy)
     elif key is None and lacks(workload, requirement, "key", EXPRESSION):
         yield Match((*requirement.path, "key"), "a matchFields requirement without a key", "Add `key: metadata.name`.")
-    if type(operator) is str and operator not in ("In", "NotIn"):
+    if type(operator) is str and operator not in ("In", "NotIn") and not is_placeholder(operator):
         yield Match((*requirement.path, "operator"), f"matchFields takes only In and NotIn, not {quoted(operator)}", "Write In or NotIn.")
     elif operator is None and lacks(workload, requirement, "operator", EXPRESSION):
         yield Match((*requirement.path, "operator"), "a matchFields requirement without an operator", "Write In or NotIn.")

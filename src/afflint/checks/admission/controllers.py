@@ -13,9 +13,9 @@ from afflint.kube.added_labels import JOB, POD_TEMPLATE_HASH
 from afflint.kube.constraints import Item, items
 from afflint.kube.label_syntax import is_key, is_subdomain, is_value, key_fault
 from afflint.kube.manifests import Labels, Manifest, Workload, labels_at
-from afflint.kube.placeholders import is_placeholder
 from afflint.kube.selectors import Requirement, holds, parse_expression
 from afflint.kube.types import INT32, Struct
+from afflint.reading.placeholders import is_placeholder
 from afflint.wording import quoted, visible
 
 _EVICTION = ("None", "LiveMigrate", "LiveMigrateIfPossible", "External")
@@ -153,7 +153,7 @@ def _clash(parts: Iterable[_Part], labels: Labels) -> _Clash | None:
         found = labels.get(requirement.key)
         if holds(requirement, found):
             continue
-        if any(map(is_placeholder, (*requirement.values, *labels.values()))):
+        if any(map(is_placeholder, (*requirement.values, *labels, *labels.values()))):
             return None
         return _Clash(path, quoted(_question(path, requirement)), "is no such label" if found is None else f"it is {quoted(found)}")
     return None
@@ -220,7 +220,7 @@ def _counts(workload: Workload) -> tuple[Path, ...]:
 def unserved_api_version(manifest: Manifest, target: Target) -> Iterator[Match]:
     """Group versions that the target cluster does not serve under this kind."""
     identity = manifest.identity
-    if identity.served:
+    if identity.served or is_placeholder(manifest.ref.api_version or ""):
         return
     if identity.removed_in and target.version < tuple(int(part) for part in identity.removed_in.split(".")):
         return
@@ -273,7 +273,7 @@ def _gates(workload: Workload) -> Iterator[Match]:
         if not name:
             if "name" in gate.data or lacks(workload, gate, "name", GATE):
                 yield Match(path, "a scheduling gate without a name", "Name gates like labels: `example.com/gate`.", field=gate.path)
-        elif not is_key(name):
+        elif not is_key(name) and not is_placeholder(name):
             message = f"{quoted(name)} is no name of a scheduling gate: {visible(key_fault(name))}"
             yield Match(path, message, "Name gates like labels: `example.com/gate`.", field=gate.path)
         elif name in seen:

@@ -10,10 +10,22 @@ from afflint.kube.kinds import CUSTOM_PLACEMENT
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.types import Mismatch
 from afflint.kube.versions import as_of
+from afflint.reading.placeholders import is_placeholder
 
 
 def mismatches_of(manifest: Manifest, target: Target) -> tuple[Mismatch, ...]:
-    """Every mismatch of an object with what the target cluster knows; remembered by the object, because several rules share them."""
+    """Every mismatch of an object with what the target cluster knows, without placeholders: of these nobody can say what they will be."""
+    mismatches = _mismatches(manifest, target)
+    return tuple([each for each in mismatches if not _is_open(each)]) if mismatches else mismatches
+
+
+def _is_open(mismatch: Mismatch) -> bool:
+    text = mismatch.value if mismatch.what == "type" else mismatch.path[-1]
+    return type(text) is str and is_placeholder(text)
+
+
+def _mismatches(manifest: Manifest, target: Target) -> tuple[Mismatch, ...]:
+    """All of them; remembered by the object, because several rules share them."""
     if manifest.mismatches is None:
         root = manifest.kind.root
         if root is not None and not manifest.kind.kubevirt:
@@ -37,4 +49,4 @@ def _custom_mismatches(manifest: Manifest) -> Iterator[Mismatch]:
 def is_metadata_malformed(manifest: Manifest, template: Path, target: Target) -> bool:
     """True when something in a pod template, other than its spec, does not fit its type: its labels may be other than they seem."""
     depth = len(template)
-    return any(each.path[:depth] == template and each.path[depth : depth + 1] != ("spec",) for each in mismatches_of(manifest, target))
+    return any(each.path[:depth] == template and each.path[depth : depth + 1] != ("spec",) for each in _mismatches(manifest, target))

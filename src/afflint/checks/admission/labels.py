@@ -15,7 +15,7 @@ from afflint.kube.added_labels import JOB, RESERVED_BY_KUBEVIRT
 from afflint.kube.constraints import Item, PodTerm
 from afflint.kube.label_syntax import is_dns_label, is_key, is_value, value_fault
 from afflint.kube.manifests import Manifest, Workload
-from afflint.kube.placeholders import is_placeholder
+from afflint.reading.placeholders import is_placeholder
 from afflint.wording import quoted, visible
 
 _KEY_HELP = "A key is an optional DNS name and `/`, then at most 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends."

@@ -10,8 +10,8 @@ from afflint.checks.match import Match
 from afflint.findings import Path
 from afflint.kube.constraints import Item
 from afflint.kube.manifests import Workload
-from afflint.kube.placeholders import is_placeholder
 from afflint.kube.types import INT32
+from afflint.reading.placeholders import is_placeholder
 from afflint.wording import quoted
 
 _ACTIONS = ("DoNotSchedule", "ScheduleAnyway")

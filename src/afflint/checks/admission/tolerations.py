@@ -13,8 +13,8 @@ from afflint.kube.constraints import Item
 from afflint.kube.kinds import Kind
 from afflint.kube.label_syntax import is_value, value_fault
 from afflint.kube.manifests import Workload
-from afflint.kube.placeholders import is_placeholder
 from afflint.kube.selectors import parse_int64
+from afflint.reading.placeholders import is_placeholder
 from afflint.wording import listing, quoted
 
 COMPARISONS = ("Gt", "Lt")

@@ -1,0 +1,148 @@
+"""Lone placeholders of templates are read as text: what stands beside them is judged, and nothing that depends on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from ruamel.yaml.nodes import MappingNode, ScalarNode
+
+import rule_pages
+from afflint import rules
+from afflint.engine import Checker, FileResult, Settings, default_settings
+from afflint.reading.composing import nodes_below
+from afflint.reading.documents import Document, read, split
+from afflint.reading.placeholders import is_placeholder
+from linting import findings_of
+from rule_pages import Example
+
+CHECKER = Checker(default_settings())
+
+LONE = [
+    "{{ name }}",
+    "{{.Image}}",
+    "{{x}}-y",
+    "a-{{ x }}:{{ y }}",
+    "${{ values.x }}",
+    "@X@",
+    "%X%",
+    "<%= a: b %>",
+    '{{ index .a "}}" }}',
+]
+READABLE = ["x-{{x}}", "<% x %>", "${X}", "$(params.x)", "($x)", "__X__", "<fill-me-in>", '"{{ x }}"', "'@X@'"]
+
+
+def checked(text: str, name: str = "a.yaml") -> FileResult:
+    return CHECKER.check(name, text.encode())
+
+
+def deployment(placeholder: str) -> str:
+    return (
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n"
+        f"  name: {placeholder}\n"
+        "spec:\n"
+        f"  replicas: {placeholder}\n"
+        "  selector: {matchLabels: {app: web}}\n  template:\n    metadata: {labels: {app: web}}\n    spec:\n"
+        f"      nodeSelector: {{zone: {placeholder}, ssd: true}}\n"
+        f"      containers: [{{name: a, image: {placeholder}}}]\n"
+    )
+
+
+@pytest.mark.parametrize("placeholder", LONE)
+def test_what_does_not_depend_on_a_placeholder_is_judged_at_its_place(placeholder: str) -> None:
+    result = checked(deployment(placeholder))
+    assert [(each.rule, each.span.line, each.span.column) for each in result.found] == [("wrong-type", 11, 35 + len(placeholder))]
+    assert (result.filled, result.templated, result.documents) == (True, False, 1)
+
+
+@pytest.mark.parametrize("placeholder", READABLE)
+def test_what_yaml_can_read_is_no_template(placeholder: str) -> None:
+    text = deployment(placeholder).replace(f"zone: {placeholder}, ", "").replace(f"image: {placeholder}", "image: b")
+    result = checked(text)
+    assert [each.rule for each in result.found] == ["wrong-type"]
+    assert (result.filled, result.templated) == (False, False)
+
+
+def test_a_placeholder_is_text_as_it_is_written() -> None:
+    document = read(b'a: {{ x | default "y: #z" }}\n"b": "{{ c }}" # {{ d }}\n{{ e }}: [${F}, @G@]\n', 0, 0)
+    assert document.problem is None
+    assert document.data == {"a": '{{ x | default "y: #z" }}', "b": "{{ c }}", "{{ e }}": ["${F}", "@G@"]}
+    assert document.locate(("{{ e }}", 1)).column == 17
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ if .on }}\nkind: Pod\n{{ end }}\n",
+        "kind: Pod\nmetadata:\n  {{- toYaml .x | nindent 2 }}\n  name: {{ x }}\n",
+        "kind: Pod\nspec:\n  nodeSelector:\n    {{ .Values.selector }}\n",
+        "kind: Pod\nmetadata: {name: {{ include `name` . }}}\n",
+        "kind: Pod\n{% if x %}\nmetadata: {name: {{ x }}}\n{% endif %}\n",
+    ],
+)
+def test_what_is_made_of_control_flow_is_skipped(text: str) -> None:
+    result = checked(text)
+    assert (result.templated, result.filled, result.found) == (True, False, ())
+
+
+def test_a_fault_beside_a_placeholder_is_reported_where_it_is() -> None:
+    found = checked("apiVersion: v1\nkind: Pod\nmetadata:\n  name: {{ x }}\n  labels: {a: b\nspec: {}\n").found
+    assert [each.rule for each in found] == ["unreadable-manifest"]
+
+
+@pytest.mark.parametrize(
+    "text", ["{{ x }}", "a {{x}} b", "${X}", "$(x)", "($x)", "(join('-', [$a, 'b']))", "@X@", "@X_1@", "<x>", "$X", "__X__", "%X%"]
+)
+def test_what_is_a_placeholder(text: str) -> None:
+    assert is_placeholder(text)
+
+
+@pytest.mark.parametrize("text", ["x", "", "a(b)", "(a) b", "$5", "@", "a@b.c", "100%", "{x}", "a < b", "__init__"])
+def test_what_is_none(text: str) -> None:
+    assert not is_placeholder(text)
+
+
+# Nothing that is right becomes a finding because a value is yet to be filled in.
+
+GOOD = [example for example in rule_pages.examples() if not example.bad and "kind: Node\n" not in example.text]
+_MAPS = ("labels", "matchLabels", "nodeSelector", "annotations")
+
+
+def with_one_placeholder(text: str) -> Iterator[str]:
+    """The text with each of its values, and each key of a label, put into the hands of a template."""
+    lines = text.splitlines(keepends=True)
+    for piece, line, _ in split(text.encode()):
+        document, part = read(piece, 0, line), piece.decode()
+        before = "".join(lines[:line])
+        after = text[len(before) + len(part) :]
+        for start, end in places(document._root, document):
+            yield f"{before}{part[:start]}{{{{ x }}}}{part[end:]}{after}"
+
+
+def places(root: object, document: Document) -> set[tuple[int, int]]:
+    found: set[tuple[int, int]] = set()
+    for node in nodes_below(root):
+        if type(node) is ScalarNode:
+            continue
+        values = node.value
+        if type(node) is MappingNode:
+            labels = [
+                each
+                for key, below in node.value
+                if key.value in _MAPS and type(below) is MappingNode
+                for each, _ in below.value
+                if each.value != "<<"
+            ]
+            values = [value for _, value in node.value] + labels
+        found |= {(each.start_mark.index, document.end_of(each)) for each in values if type(each) is ScalarNode or each.flow_style}
+    return found
+
+
+@pytest.mark.parametrize("example", GOOD, ids=str)
+def test_a_good_example_stays_good_with_any_value_to_be_filled_in(example: Example) -> None:
+    settings = Settings(rules.bound([rule.name for rule in rules.rules().values() if rule.default and rule.name != "unused-suppression"]))
+    for text in with_one_placeholder(example.text):
+        if "<<: {{" in text:
+            continue
+        found = findings_of({"example.yaml": text.encode()}, settings, inline=True)
+        assert [(each.rule, each.message) for each in found] == [], text
