@@ -113,8 +113,13 @@ class Checker:
         return FileResult(tuple(self._unreadable(0, problem)), unread=True)
 
     def _check_document(self, document: Document, manifests: Sequence[Manifest]) -> Iterator[Found]:
-        if document.duplicates and manifests:
-            yield from self._duplicates(document, manifests[0])
+        if document.duplicates:
+            separators = list(self._missing_separators(document))
+            if separators:
+                yield from separators  # What the last of several objects is taken to say, it would not say alone.
+                return
+            if manifests:
+                yield from self._duplicates(document, manifests[0])
         for manifest in manifests:
             for rule, match in self._dispatch.matches(manifest):
                 yield located(rule, match, manifest.base, manifest.ref, document, fixing=self._fixing[rule] != "none")
@@ -150,6 +155,12 @@ class Checker:
             ref = whole.ref if whole else NO_OBJECT
             yield from self._own("text-after-document", document.index, fault.span, fault.message, fault.help, ref=ref)
 
+    def _missing_separators(self, document: Document) -> Iterator[Found]:
+        from afflint.reading.faults import missing_separators
+
+        for fault in missing_separators(document):
+            yield from self._own("missing-separator", document.index, fault.span, fault.message, fault.help, edits=fault.edits)
+
     def _duplicates(self, document: Document, manifest: Manifest) -> Iterator[Found]:
         for duplicate in document.duplicates:
             first = f"first on line {duplicate.first.line}"
@@ -157,11 +168,20 @@ class Checker:
             yield from self._own("duplicate-key", document.index, duplicate.span, message, ref=manifest.ref, path=duplicate.path)
 
     def _own(
-        self, rule: str, document: int, span: Span, message: str, remedy: str = "", *, ref: ObjectRef = NO_OBJECT, path: Path = ()
+        self,
+        rule: str,
+        document: int,
+        span: Span,
+        message: str,
+        remedy: str = "",
+        *,
+        ref: ObjectRef = NO_OBJECT,
+        path: Path = (),
+        edits: tuple[Edit, ...] = (),
     ) -> Iterator[Found]:
         """What the engine finds itself, by the rules that have no check."""
         if rule in self._fixing:
-            yield Found(rule, message, remedy, document, span, ref, field_of(path))
+            yield Found(rule, message, remedy, document, span, ref, field_of(path), edits=edits if self._fixing[rule] != "none" else ())
 
 
 def located(rule: str, match: Match, base: Path, ref: ObjectRef, document: Document, *, fixing: bool) -> Found:

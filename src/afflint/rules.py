@@ -125,7 +125,7 @@ _NODES: dict[str, str] = {
     "migration-blocked": "afflint.checks.placement:migration_blocked",
     "single-domain-possible": "afflint.checks.placement:single_domain_possible",
 }
-_RUN = ("unreadable-manifest", "text-after-document", "duplicate-key", "unused-suppression", "invalid-suppression")
+_RUN = ("unreadable-manifest", "text-after-document", "missing-separator", "duplicate-key", "unused-suppression", "invalid-suppression")
 
 REGISTRY: dict[Subject, Mapping[str, Any]] = {
     "manifest": _MANIFEST,

@@ -280,8 +280,13 @@ def test_characters_beyond_the_first_plane_in_json_escapes() -> None:
     [
         ("a: 'b\nc: d\n", 1, 4, "quote that is not closed"),
         ('a: 1\nb: "c\n', 2, 4, "quote that is not closed"),
-        ("a: [b\nc: d\n", 2, 2, "not closed"),
-        ("a: {b: c\n", 2, 1, "not closed"),
+        ("a: [b\nc: d\n", 1, 4, "not closed"),
+        ("a: {b: c\n", 1, 4, "not closed"),
+        ("a: {b: c,\n    d: [e, f\n  g: h\n\n# end\n", 2, 8, "not closed"),
+        ("a: {b: c, d: [e, f}\n", 1, 19, "not closed"),
+        ("a: b\nc\nd: e\n", 2, 1, "a `:` is missing"),
+        ("a: b\ncd", 2, 1, "a `:` is missing"),
+        ("a: !<b\n", 1, 4, "tag that is not closed"),
         ("a: b: c\n", 1, 5, "not allowed here"),
         ("a: b\n c: d\n", 2, 3, "not allowed here"),
         ("a:\n  b: 1\n c: 2\n", 3, 2, "indentation"),
@@ -686,7 +691,7 @@ def test_a_long_list_that_cannot_be_cut_is_read_whole(change: Any) -> None:
 def test_a_fault_in_a_long_list_is_found_at_its_place() -> None:
     text = long_list("yaml").replace("name: web7\n", "name: [web7\n")
     line = text[: text.index("[web7")].count("\n") + 1
-    assert fault(text)[1] == line + 1
+    assert fault(text)[1] == line
     assert "null key" in fault(long_list("json").replace('"name": "web7"', "~: 1"))[0]
 
 

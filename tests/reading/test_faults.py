@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from afflint.engine import Checker, default_settings
+from edited import edited
 
 CHECKER = Checker(default_settings())
 
@@ -77,3 +78,43 @@ def test_a_document_may_say_that_it_ends(end: str) -> None:
 
 def test_a_template_may_leave_text_behind_its_first_action() -> None:
     assert CHECKER.check("a.yaml", b"{{- if .Values.on }}\nkind: Pod\n{{- end }}\n").templated
+
+
+# A separator that is missing.
+
+SERVICE = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {selector: {app: web}}\n"
+WEB = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: a, image: b}]}\n"
+CONFIG = "kind: ConfigMap\napiVersion: v1\nmetadata: {name: web}\ndata: {}\n"
+
+
+def mended(text: str) -> str:
+    return edited(text, [edit for each in CHECKER.check("a.yaml", text.encode()).found for edit in each.edits])
+
+
+def test_a_second_object_in_a_document_is_one_finding_where_it_begins() -> None:
+    message = (
+        "another object begins here, and no line `---` before it: of `apiVersion` and the other keys that both have, only the last is read"
+    )
+    assert findings(SERVICE + WEB) == [f"5:1 missing-separator: {message}"]
+    assert [each.split(":")[0] for each in findings(SERVICE + CONFIG + WEB)] == ["5", "9"]
+    assert findings(SERVICE + CONFIG.replace("kind: ConfigMap", '"kind": ConfigMap'))[0].startswith("5:1 missing-separator")
+
+
+def test_the_fix_inserts_the_separator() -> None:
+    assert mended(SERVICE + WEB + CONFIG) == f"{SERVICE}---\n{WEB}---\n{CONFIG}"
+    assert mended(f"{SERVICE}# The pods\n  # behind it.\n{WEB}") == f"{SERVICE}---\n# The pods\n  # behind it.\n{WEB}"
+    assert mended(f"---\r\n{SERVICE}{WEB}".replace("\n", "\r\n")) == f"---\r\r\n{SERVICE}---\n{WEB}".replace("\n", "\r\n").replace(
+        "\r\r", "\r"
+    )
+    indented = "".join(f"  {line}\n" for line in (SERVICE + WEB).splitlines())
+    assert findings(mended(indented)) == []
+
+
+@pytest.mark.parametrize("key", ["spec: {}", "metadata: {name: b}", "kind: Pod", "apiVersion: v1"])
+def test_one_key_that_stands_again_begins_no_object(key: str) -> None:
+    assert [each.split(": ")[0] for each in findings(f"{WEB}{key}\n")] == ["5:1 duplicate-key"]
+
+
+def test_two_objects_within_braces_are_no_matter_of_a_separator() -> None:
+    found = findings('{"kind": "Pod", "apiVersion": "v1",\n "kind": "Pod", "apiVersion": "v1"}\n')
+    assert [each.split(": ")[0] for each in found] == ["2:2 duplicate-key", "2:17 duplicate-key"]

@@ -149,13 +149,12 @@ def test_kinds_of_the_configuration_count() -> None:
 # Without a separator.
 
 
-def test_two_objects_in_one_document_are_repeated_keys_if_one_of_them_is_ours() -> None:
+def test_two_objects_in_one_document_lack_a_separator_if_one_of_them_is_ours() -> None:
     pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: a, image: a}]}\n"
     service = "apiVersion: v1\nkind: Service\nmetadata: {name: b}\nspec: {ports: [{port: 80}]}\n"
     other = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n"
-    repeated = [f"{line}:1 duplicate-key" for line in (5, 6, 7, 8)]
-    assert findings(pod + service) == repeated
-    assert findings(service + pod) == repeated
+    assert findings(pod + service) == findings(service + pod) == ["5:1 missing-separator"]
+    assert findings(other + pod + other) == ["4:1 missing-separator", "8:1 missing-separator"]
     assert findings(other + other) == []
 
 
@@ -181,7 +180,7 @@ def test_a_template_is_skipped_and_counted(text: str) -> None:
 def test_below_templates_any_value_in_braces_makes_a_template_of_what_is_no_yaml() -> None:
     text = "kind: Pod\nmetadata:\n  name: {{ .Values.name }}\n  labels: {a\n"
     assert Checker(default_settings()).check("chart/templates/pod.yaml", text.encode()).templated
-    assert findings(text, "pod.yaml") == ["5:1 unreadable-manifest"]
+    assert findings(text, "pod.yaml") == ["4:11 unreadable-manifest"]
 
 
 def test_below_templates_lone_placeholders_are_read_as_everywhere() -> None:

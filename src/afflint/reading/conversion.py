@@ -236,12 +236,13 @@ class CarefulConversion:
     def _merge(self, key_node: Any, value_node: Any, result: dict[str, Any], pairs: Pairs, path: tuple[str | int, ...]) -> None:
         """Set the keys of a map, or of a list of maps from its end: earlier maps take precedence."""
         sources = [value_node]
-        # An alias to a list, which Go refuses here, shows by the place of its node: before the merge key.
-        if type(value_node) is SequenceNode and value_node.start_mark.index > key_node.start_mark.index:
+        # An alias shows by the place of its node: before the merge key. One to a list Go refuses.
+        is_alias = value_node.start_mark.index < key_node.start_mark.index
+        if type(value_node) is SequenceNode and not is_alias:
             sources = value_node.value[::-1]
         for source in sources:
             if type(source) is not MappingNode:
-                raise UnreadableError("a merge key `<<` takes a map or a list of maps", value_node)
+                raise UnreadableError("a merge key `<<` takes a map or a list of maps", key_node if is_alias else value_node)
             values = self._value(source, path)
             places = self.merged.get(id(source)) or pairs_of(source)
             for key, value in values.items():

@@ -168,6 +168,7 @@ _FRIENDLIER = {
     "found unexpected end of stream": "a quote that is not closed",
     "found unexpected document indicator": "a quote that is not closed",
     "control characters are not allowed": "a control character, which YAML does not allow",
+    "did not find the expected '>'": "a tag that is not closed: expected `>`",
     "found undefined alias": "an alias to an anchor that is not defined in this document",
     "could not find expected ':'": "the indentation is off, or a `:` is missing after the key",
     "did not find expected <document start>": "text that belongs to no document: a line before it ends the document, or is a `%` directive",
@@ -177,10 +178,8 @@ _FRIENDLIER = {
 
 def _syntax_problem(document: Document, error: Exception) -> Problem:
     if isinstance(error, MarkedYAMLError):
-        reason, mark = error.problem or "not YAML", error.problem_mark or error.context_mark
-        if _FRIENDLIER.get(reason) == "a quote that is not closed" and error.context_mark is not None:
-            mark = error.context_mark  # Where it was opened.
-        index = mark.index if mark is not None else 0
+        reason = error.problem or "not YAML"
+        index = _place(reason, error.problem_mark, error.context_mark, len(document.text().rstrip()))
     else:
         # A ReaderError counts bytes, and only the characters before the fault are known to be good.
         reason = str(getattr(error, "reason", "") or "not YAML")
@@ -194,6 +193,20 @@ def _syntax_problem(document: Document, error: Exception) -> Problem:
     elif text[index : index + 1] == "\t":
         message = "a tab, which YAML does not allow as indentation; use spaces"
     return Problem(message, document.character(index))
+
+
+def _place(reason: str, mark: Any, context: Any, end: int) -> int:
+    """Where a fault is: where libyaml gave up, or where that began which it never found the end of."""
+    if mark is None or context is None:
+        mark = mark or context
+    elif reason in _NOT_ENDED or mark.index >= end or (reason in _NOT_CLOSED and mark.line > context.line):
+        mark = context
+    index: int = mark.index if mark is not None else 0
+    return index
+
+
+_NOT_ENDED = ("found unexpected end of stream", "found unexpected document indicator", "could not find expected ':'")
+_NOT_CLOSED = ("did not find expected ',' or ']'", "did not find expected ',' or '}'")
 
 
 def _count_lines(data: bytes, start: int, end: int) -> int:

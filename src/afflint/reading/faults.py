@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from afflint.findings import Span
-from afflint.reading.document import Document
+from afflint.findings import Edit, Span
+from afflint.reading.document import Document, Duplicate
 
 
 class Fault(NamedTuple):
-    """Something wrong with a document: what, what to do, and where."""
+    """Something wrong with a document: what, what to do, where, and the edits that mend it."""
 
     message: str
     help: str
     span: Span
+    edits: tuple[Edit, ...] = ()
 
 
 def text_behind(document: Document, title: str) -> Fault | None:
@@ -39,6 +41,53 @@ def text_behind(document: Document, title: str) -> Fault | None:
         dashes = re.match(r"-{1,2}(?=\s)", text[_first(text) :])
         remedy = f"Write the separator as `---`: `{dashes[0]}` is text." if dashes else "Separate documents by a line `---`."
     return Fault(f"{message}: {lost}", remedy, document.character(document.rest))
+
+
+def missing_separators(document: Document) -> list[Fault]:
+    """Where another object begins in the same map: at the first of its keys that were there before, apiVersion and kind among them."""
+    return [
+        Fault(
+            f"another object begins here, and no line `---` before it: of `{keys[0].path[-1]}` and the other keys that both have, "
+            "only the last is read",
+            "Insert a line `---` above it.",
+            keys[0].span,
+            (_separator(document, keys[0].span.line),),
+        )
+        for keys in _repeated(document)
+        if {"apiVersion", "kind"} <= {key.path[0] for key in keys} and _begins_line(document, keys[0].span)
+    ]
+
+
+def _repeated(document: Document) -> Iterator[list[Duplicate]]:
+    """The repeated keys of the document's map in their order; a key that comes a third time begins another list of them."""
+    keys: list[Duplicate] = []
+    for duplicate in sorted(document.duplicates, key=lambda each: each.span):
+        if len(duplicate.path) > 1:
+            continue
+        if duplicate.path in {each.path for each in keys}:
+            yield keys
+            keys = []
+        keys.append(duplicate)
+    if keys:
+        yield keys
+
+
+def _begins_line(document: Document, span: Span) -> bool:
+    return not document.text()[_first(document.text()) :].startswith("{") and not _line(document, span.line)[: span.column - 1].strip()
+
+
+def _separator(document: Document, line: int) -> Edit:
+    """The edit that inserts a separator before a line, and before the comments directly above it."""
+    while line - document.line > 1 and _line(document, line - 1).lstrip().startswith("#"):
+        line -= 1
+    newline = "\r\n" if "\r\n" in document.text() else "\n"
+    return Edit(Span(line, 1, line, 1), f"---{newline}")
+
+
+def _line(document: Document, line: int) -> str:
+    starts, text = document.line_starts(), document.text()
+    number = line - document.line
+    return text[starts[number - 1] : starts[number] if number < len(starts) else None]
 
 
 def _first(text: str) -> int:
