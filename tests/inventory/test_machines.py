@@ -155,3 +155,14 @@ def test_a_machine_that_waits_to_be_started_is_planned_as_if_it_ran() -> None:
 
 def test_a_model_that_is_yet_to_be_filled_in_proves_nothing() -> None:
     assert said("unschedulable", NODES, machine('cpu: {model: "${MODEL}"}')) == []
+
+
+def test_a_machine_with_the_cpu_of_its_node_migrates_only_to_a_node_that_knows_that_one() -> None:
+    keys = ("host-model-cpu.node.kubevirt.io/{}", "cpu-model-migration.node.kubevirt.io/{}", "cpu-vendor.node.kubevirt.io/Intel")
+    labels = ["".join(f'{key.format(model)}: "true", ' for key in keys) for model in ("Skylake", "Penryn")]
+    nodes = "".join(f"\n- name: w{index}\n  labels: {{{each}}}" for index, each in enumerate(labels)) + "\n"
+    text = machine(spec="evictionStrategy: LiveMigrate")
+    (found,) = said("migration-blocked", nodes, text)
+    assert "1 lacks cpu-model-migration.node.kubevirt.io/Skylake=true (asked for by virt-controller)" in found
+    passthrough = machine("cpu: {model: host-passthrough}", spec="evictionStrategy: LiveMigrate")
+    assert said("migration-blocked", nodes, passthrough) == []

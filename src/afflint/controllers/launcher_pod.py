@@ -334,6 +334,19 @@ def family_of(key: str) -> str:
 # --- live migration ----------------------------------------------------------------------------------------------------
 
 
+def target_labels(own: Iterable[str], source: Mapping[str, str], *, host_model: bool) -> Iterator[str]:
+    """The labels of nodes that a migration asks for besides the ``own`` ones of the launcher pod: what the CPU of its source is."""
+    own = tuple(own)
+    # A machine of which the pod asks for features already is taken for one that has migrated before.
+    if host_model and not any(key.startswith((CPU_FEATURE, _MIGRATION_MODEL)) for key in own):
+        model = next((key.removeprefix(_HOST_MODEL) for key in source if key.startswith(_HOST_MODEL)), None)
+        if model is not None:
+            yield f"{_MIGRATION_MODEL}{model}"
+            yield from [f"{CPU_FEATURE}{key.removeprefix(_HOST_MODEL_FEATURE)}" for key in source if key.startswith(_HOST_MODEL_FEATURE)]
+    if not any(key.startswith(CPU_VENDOR) for key in own):
+        yield from [key for key, value in source.items() if key.startswith(CPU_VENDOR) and value == "true"]
+
+
 def migration_target_pod(
     pod: Mapping[str, Any], source: Mapping[str, str], *, host_model: bool, added: Mapping[str, str] | None = None
 ) -> Object:
@@ -342,17 +355,8 @@ def migration_target_pod(
     ``host_model`` says that it has the CPU of its node, ``added`` is the ``addedNodeSelector`` of the migration.
     """
     metadata, spec = submap(pod, "metadata"), submap(pod, "spec")
-    own = submap(spec, "nodeSelector")
-    selector = {**(added or {}), **own}
-    # A machine of which the pod asks for features already is taken for one that has migrated before.
-    if host_model and not any(key.startswith((CPU_FEATURE, _MIGRATION_MODEL)) for key in own):
-        models = [key.removeprefix(_HOST_MODEL) for key in source if key.startswith(_HOST_MODEL)]
-        if models:
-            selector[f"{_MIGRATION_MODEL}{models[0]}"] = "true"
-            features = [key.removeprefix(_HOST_MODEL_FEATURE) for key in source if key.startswith(_HOST_MODEL_FEATURE)]
-            selector.update({f"{CPU_FEATURE}{feature}": "true" for feature in features})
-    if not any(key.startswith(CPU_VENDOR) for key in selector):
-        selector.update({key: "true" for key, value in source.items() if key.startswith(CPU_VENDOR) and value == "true"})
+    selector = {**(added or {}), **submap(spec, "nodeSelector")}
+    selector.update(dict.fromkeys(target_labels(submap(spec, "nodeSelector"), source, host_model=host_model), "true"))
     identity = {"matchLabels": {CREATED_BY: text(submap(metadata, "labels"), CREATED_BY)}}
     affinity = _with_items(submap(spec, "affinity"), "podAntiAffinity", REQUIRED, [{"labelSelector": identity, "topologyKey": HOSTNAME}])
     return {**pod, "spec": {**spec, "nodeSelector": selector, "affinity": affinity}}

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 
 from afflint.controllers.budgets import Budget
 from afflint.controllers.kubevirt_cluster import submap, text
+from afflint.controllers.launcher_pod import OBSOLETE_HOST_MODEL, target_labels, told
 from afflint.controllers.pod_maker import PodMaker
 from afflint.kube.added_labels import CREATED_BY
 from afflint.kube.node_labels import HOSTNAME
@@ -22,6 +23,7 @@ from afflint.placement.disruption import Disruptions
 from afflint.placement.failures import Failure
 from afflint.placement.plan import Blocked, Loss
 from afflint.placement.situation import End, Situation, identity_of
+from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import Pod, Term, readable
 
@@ -56,12 +58,25 @@ def cordoned(node: Node) -> Node:
     return node._replace(unschedulable=True, taints=taints)
 
 
-def migration_target(pod: Pod) -> Pod:
-    """The pod to which a running virt-launcher pod would migrate: the same, but kept off its host."""
+def migration_target(pod: Pod, cluster: Cluster, node: str) -> Pod:
+    """The pod to which a virt-launcher pod that runs on a node would migrate: kept off its host, and on a CPU like that of its host.
+
+    Of what the nodes say nothing of at all, nothing is asked.
+    """
     selector = Selector((Requirement(CREATED_BY, "In", (pod.labels.get(CREATED_BY, ""),)),))
     apart = Term(HOSTNAME, selector, frozenset((pod.namespace,)), None)
     name = f"{pod.name}-target"
-    return pod._replace(name=name, anti_affinity=(*readable(pod.anti_affinity), apart))
+    own = pod.rules.node_selector.requirements
+    source = cluster.table.nodes[cluster.table.numbers[node]].labels
+    asked = target_labels([each.key for each in own], source, host_model=OBSOLETE_HOST_MODEL in pod.added)
+    labels = [key for key in asked if told(key, cluster.table.keys)]
+    selector = Selector((*own, *[Requirement(key, "In", ("true",)) for key in labels]))
+    return pod._replace(
+        name=name,
+        anti_affinity=(*readable(pod.anti_affinity), apart),
+        rules=pod.rules._replace(node_selector=selector),
+        added=pod.added.union(labels),
+    )
 
 
 class _Drain:
@@ -112,7 +127,7 @@ class _Drain:
         progress = True
         while progress and there:
             before, placed = len(there), len(self.placed)
-            there = [pod for pod in there if not self._goes(pod)]
+            there = [pod for pod in there if not self._goes(pod, node)]
             self._replace_missing()
             progress = len(there) < before or len(self.placed) > placed
         stuck = [self._stuck(pod, node) for pod in there]
@@ -121,10 +136,10 @@ class _Drain:
 
     # --- one pod -------------------------------------------------------------------------------------------------------
 
-    def _goes(self, pod: Pod) -> bool:
+    def _goes(self, pod: Pod, node: str) -> bool:
         """Evict a pod, or migrate it, if that is possible now."""
         if self._migrates(pod):
-            return self._migrate(pod)
+            return self._migrate(pod, node)
         budgets = self.disruptions.of(pod)
         if len(budgets) > 1 or any(self._allowed(each) <= 0 for each in budgets):
             return False
@@ -135,8 +150,8 @@ class _Drain:
         placed = self.situation.owners.get(identity_of(pod))
         return placed is not None and placed.maker.kubevirt and evicted_by(placed.maker) in MIGRATING
 
-    def _migrate(self, pod: Pod) -> bool:
-        target = next(iter(schedule(self.cluster, [migration_target(pod)]).nodes.values()), None)
+    def _migrate(self, pod: Pod, node: str) -> bool:
+        target = next(iter(schedule(self.cluster, [migration_target(pod, self.cluster, node)]).nodes.values()), None)
         if target is None:
             return False
         self.cluster.unbind(pod)
@@ -192,7 +207,7 @@ class _Drain:
     def _stuck(self, pod: Pod, node: str) -> Blocked:
         """Why a pod does not leave its node."""
         if self._migrates(pod):
-            target = migration_target(pod)
+            target = migration_target(pod, self.cluster, node)
             reasons = next(iter(schedule(self.cluster, [target]).pending.values()), {})
             why = self.situation.why(self.cluster, target, self._key(pod), reasons, failed=self.failure.nodes)
             return self._blocked(pod, node, f"there is no node to migrate it to{f': {why}' if why else ''}")

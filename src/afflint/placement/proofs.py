@@ -344,7 +344,7 @@ def migration_blocked(survey: Survey, arrangement: Arrangement) -> Iterator[Migr
         for pod in placed.pods:
             if (pod.namespace, pod.name) not in placed.nodes:
                 continue
-            target = migration_target(pod)
+            target = migration_target(pod, arrangement.cluster, placed.nodes[pod.namespace, pod.name])
             verdict = arrangement.cluster.evaluate(target)
             if not any(verdict.feasible.values()):
                 if not blocked:
