@@ -120,6 +120,7 @@ _NODES: dict[str, str] = {
     "unschedulable": "afflint.checks.placement:unschedulable",
     "too-few-domains": "afflint.checks.placement:too_few_domains",
     "competing-workloads": "afflint.checks.placement:competing_workloads",
+    "drain-blocked": "afflint.checks.placement:drain_blocked",
     "not-failure-tolerant": "afflint.checks.placement:not_failure_tolerant",
     "rollout-deadlock": "afflint.checks.placement:rollout_deadlock",
     "migration-blocked": "afflint.checks.placement:migration_blocked",

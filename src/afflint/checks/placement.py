@@ -7,10 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from afflint.checks.match import FleetMatch, Match, Place, Target
 from afflint.controllers.pod_maker import PodMaker
 from afflint.findings import Path, Severity
-from afflint.fleet.facts import REQUIRED_ANTI_AFFINITY, Pods, Reach
-from afflint.inventory.cluster_view import MOST_NAMED, ClusterView, few, keeps_apart
+from afflint.fleet.facts import BUDGET_SELECTOR, REQUIRED_ANTI_AFFINITY, Pods, Reach
+from afflint.inventory.cluster_view import MOST_NAMED, ClusterView, Part, few, is_open, keeps_apart
 from afflint.kube.node_labels import HOSTNAME, REGION, ZONE, domain_word
 from afflint.placement import orders, proofs
+from afflint.placement.disruption import Covered
+from afflint.placement.draining import MIGRATING, evicted_by
 from afflint.placement.proofs import FailedReplica, TooFewDomains
 from afflint.placement.rejections import port_words
 from afflint.scheduler.nodes import ITSELF
@@ -78,7 +80,7 @@ def competing_workloads(view: ClusterView) -> Iterator[FleetMatch]:
             severity = "info"
         stuck = _stuck(view, found.makers)
         related = [view.pods_of(maker) for maker in found.makers if maker is not stuck][:MOST_NAMED]
-        yield _match(view, stuck, (), message, severity=severity, related=tuple([_name_of(pods) for pods in related]))
+        yield _match(view, stuck, (), message, severity=severity, related=tuple([_name_of(pods, "takes part") for pods in related]))
 
 
 def _stuck(view: ClusterView, makers: Sequence[PodMaker]) -> PodMaker:
@@ -87,12 +89,12 @@ def _stuck(view: ClusterView, makers: Sequence[PodMaker]) -> PodMaker:
     return next((maker for maker in makers if maker.key in pending), makers[0])
 
 
-def _name_of(pods: Pods) -> Place:
-    return Place(pods.site.file, pods.site.document, (*pods.site.base, "metadata", "name"), False, f"{pods.title} takes part")
+def _name_of(pods: Pods, does: str) -> Place:
+    return Place(pods.site.file, pods.site.document, (*pods.site.base, "metadata", "name"), False, f"{pods.title} {does}")
 
 
 def not_failure_tolerant(view: ClusterView) -> Iterator[FleetMatch]:
-    """Failures after which a replica that ran finds no place again."""
+    """Failures that cost more than one replica of several."""
     pending = {placed.maker.key for placed in view.arrangement.workloads if placed.pending}
     for found in proofs.not_failure_tolerant(view.survey, view.arrangement, view.failures):
         maker = found.maker
@@ -102,11 +104,79 @@ def not_failure_tolerant(view: ClusterView) -> Iterator[FleetMatch]:
         # What asks for one zone, or one node, goes down with it on purpose.
         chosen = view.asks_for(maker)
         failures = [each for each in found.failures if chosen.isdisjoint((view.parts[each.what].key, HOSTNAME))]
-        certain = [each for each in failures if each.proved]
-        if failures:
-            how = "whatever the placement" if certain else _AS_ORDERED
-            message = f"after losing {_losses(view, certain or failures)}, {_running(certain or failures, found.replicas)}, {how}"
-            yield _match(view, maker, (), message)
+        grave = [each for each in failures if _is_grave(view, maker, each)]
+        if grave:
+            yield _fewer(view, maker, grave, found.replicas)
+
+
+def _fewer(view: ClusterView, maker: PodMaker, failures: Sequence[FailedReplica], replicas: int) -> FleetMatch:
+    certain = [each for each in failures if each.proved]
+    told = certain or failures
+    how = "whatever the placement" if certain else _AS_ORDERED
+    until = " until what failed is back or removed" if all(each.passing for each in told) else ""
+    message = f"after losing {_losses(view, told)}, {_running(told, replicas)}{until}, {how}"
+    budget = _budget_over(view, maker, told)
+    if budget is not None:
+        message += f"; PodDisruptionBudget {quoted(budget.budget.name)} needs {budget.desired}"
+    part = view.parts[told[0].what]
+    remedy = f"What keeps a replica of {part.word} {_plain(part.name)} away from the others: {told[0].why}. Provide a node that takes it."
+    return _match(view, maker, (), message, remedy=remedy if told[0].why else "")
+
+
+def _is_grave(view: ClusterView, maker: PodMaker, failed: FailedReplica) -> bool:
+    """Whether more is lost than the one replica of several whose domain is gone, for which there are the others."""
+    if failed.running == 0 or _budget_over(view, maker, (failed,)) is not None:
+        return True
+    # Who counts votes needs more than half of them; others share the load.
+    half = 2 * failed.running - maker.replicas
+    if half < 0 or (half == 0 and maker.kind == "StatefulSet"):
+        return True
+    part = view.parts[failed.what]
+    return part.key == HOSTNAME and not failed.passing and _has_company(view, maker, part)
+
+
+def _budget_over(view: ClusterView, maker: PodMaker, failures: Iterable[FailedReplica]) -> Covered | None:
+    """A PodDisruptionBudget that covers the workload, and by which too few of its pods run after one of these failures."""
+    numbers = view.budgets_over(maker)
+    fewest = min(each.running for each in failures)
+    for covered in [view.disruptions.covered[number] for number in numbers]:
+        before = covered.healthy
+        if not covered.unscaled and before >= covered.desired > before - (maker.replicas - fewest):
+            return covered
+    return None
+
+
+def _has_company(view: ClusterView, maker: PodMaker, part: Part) -> bool:
+    """Whether what fails is a node in a domain, of those over which the pods keep apart, that has other nodes open to pods."""
+    nodes = {fact.node.name: fact.node for fact in view.nodes}
+    if part.key != HOSTNAME:
+        return False
+    keys = {reach.topology_key for reach in view.fleet.reaches_of(view.pods_of(maker)) if _is_required(reach) and reach.topology_key}
+    if not keys:
+        return True
+    failed = nodes[part.name]
+    others = [fact.node for fact in view.nodes if fact.node.name != part.name and is_open(fact)]
+    return any(key in failed.labels and any(other.labels.get(key) == failed.labels[key] for other in others) for key in keys)
+
+
+def drain_blocked(view: ClusterView) -> Iterator[FleetMatch]:
+    """PodDisruptionBudgets that let no pod go even when all of them are well."""
+    sites = {(reach.ref.name, reach.namespace or "default"): reach for reach in view.fleet.reaches if reach.what == BUDGET_SELECTOR}
+    for number, covered in enumerate(view.disruptions.covered):
+        budget = covered.budget
+        owners = [maker for maker in view.makers if number in view.budgets_over(maker) and not maker.daemon and maker.kind not in _FINITE]
+        owners = [maker for maker in owners if not (maker.kubevirt and evicted_by(maker) in MIGRATING)]
+        # An autoscaler may ask for more where the manifest says nothing.
+        told = all(view.pods_of(maker).replicas is not None for maker in owners) or bool(covered.unscaled)
+        reach = sites.get((budget.name, budget.namespace))
+        if owners and told and reach is not None and not covered.allowed(covered.expected):
+            message = f"{covered.arithmetic(covered.expected)}: a drain of their nodes never ends"
+            asked = str(budget.max_unavailable) in ("0", "0%") or budget.min_available == "100%"
+            field = "maxUnavailable" if budget.max_unavailable is not None else "minAvailable"
+            path = (*reach.site.base, "spec", field) if budget.tells else (*reach.site.base, "metadata", "name")
+            related = tuple([_name_of(view.pods_of(maker), "is covered by it") for maker in owners[:MOST_NAMED]])
+            match = Match(path, message, related=related, severity="info" if asked else None)
+            yield FleetMatch(reach.site, reach.ref, match)
 
 
 def _losses(view: ClusterView, failures: Iterable[FailedReplica]) -> str:

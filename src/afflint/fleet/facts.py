@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 REQUIRED_ANTI_AFFINITY, PREFERRED_ANTI_AFFINITY = "required podAntiAffinity", "preferred podAntiAffinity"
 REQUIRED_AFFINITY, PREFERRED_AFFINITY = "required podAffinity", "preferred podAffinity"
 SPREAD = "topologySpreadConstraint"
+BUDGET_SELECTOR = "PodDisruptionBudget selector"
 
 
 PodsKey = tuple[Site, Path]
@@ -402,9 +403,9 @@ _OF_KUBEVIRT = frozenset(
         "VirtualMachineClusterPreference",
     )
 )  # fmt: skip
-_SERVICE, _BUDGET = "Service selector", "PodDisruptionBudget selector"
-_EVIDENCE = {"Service": _SERVICE, "PodDisruptionBudget": _BUDGET, "NetworkPolicy": "NetworkPolicy podSelector"}
-_REQUIRED = (REQUIRED_ANTI_AFFINITY, REQUIRED_AFFINITY, _SERVICE, _BUDGET)
+_SERVICE = "Service selector"
+_EVIDENCE = {"Service": _SERVICE, "PodDisruptionBudget": BUDGET_SELECTOR, "NetworkPolicy": "NetworkPolicy podSelector"}
+_REQUIRED = (REQUIRED_ANTI_AFFINITY, REQUIRED_AFFINITY, _SERVICE, BUDGET_SELECTOR)
 
 
 def _evidence(manifest: Manifest, site: Site) -> Iterator[Reach]:

@@ -18,6 +18,7 @@ from afflint.kube.node_labels import HOSTNAME, PHYSICAL_HOST, ZONE, domain_noun
 from afflint.kube.selectors import NODE_NAME
 from afflint.kube.taints import first_untolerated
 from afflint.placement.arrangement import Arrangement, Start, arranged, start
+from afflint.placement.disruption import Disruptions
 from afflint.placement.failures import Failure
 from afflint.placement.survey import Survey
 from afflint.scheduler.node_fit import SCHEDULER
@@ -78,6 +79,22 @@ class ClusterView:
     @cached_property
     def _start(self) -> Start:
         return start(self.stage.inventory, self.makers)
+
+    @cached_property
+    def disruptions(self) -> Disruptions:
+        """The PodDisruptionBudgets, with what they cover in that placement."""
+        return Disruptions(self.arrangement, self.stage.budgets)
+
+    def budgets_over(self, maker: PodMaker) -> tuple[int, ...]:
+        """The numbers of the budgets that cover a workload."""
+        return self._budgets_over.get(maker.key, ())
+
+    @cached_property
+    def _budgets_over(self) -> dict[str, tuple[int, ...]]:
+        if not self.stage.budgets:
+            return {}
+        placed = self.arrangement.workloads
+        return {each.maker.key: self.disruptions.of(each.template) for each in placed if each.template is not None}
 
     # --- what may fail -------------------------------------------------------------------------------------------------
 

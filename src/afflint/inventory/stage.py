@@ -84,8 +84,10 @@ def set_stage(
     inventory = Inventory(
         [fact.node for fact in labelled], running, _namespaces(fleet, noted, running), fleet.services, resources=resources, version=version
     )
+    # Of those of one name only the first counts, as of workloads.
+    budgets = tuple({(budget.namespace, budget.name): budget for budget in reversed(fleet.budgets)}.values())[::-1]
     left_open = frozenset(key for key, pods in sources.items() if pods.key in unknown)
-    return Stage(tuple(labelled), tuple(noted), tuple(sources.values()), inventory, left_open, tuple(fleet.budgets))
+    return Stage(tuple(labelled), tuple(noted), tuple(sources.values()), inventory, left_open, budgets)
 
 
 def _namespaces(fleet: Fleet, makers: Iterable[PodMaker], running: Iterable[Mapping[str, object]]) -> list[Namespace]:

@@ -40,6 +40,11 @@ class Losses:
 
     def lose(self, failure: Failure) -> Loss:
         """What becomes of the pods of the failed nodes until these are back or removed; ``removed`` is what follows then."""
+        lost = self.out_of_reach(failure)
+        return lost._replace(removed=self._removals.remove(failure)) if lost.moves or lost.outcomes else lost
+
+    def out_of_reach(self, failure: Failure) -> Loss:
+        """The same without what follows."""
         situation, cluster = self.situation, self.situation.arrangement.cluster
         notes = self._notes(failure)
         displaced = cluster.evicted(failure.nodes)
@@ -52,7 +57,7 @@ class Losses:
         down = frozenset(failure.nodes)
         moves = situation.moves(failed, anew, ended, attempt, frozen, down)
         outcomes = situation.outcomes(moves, attempt.nodes, down)
-        return Loss(failure.what, failure.nodes, tuple(moves), outcomes, notes=notes, removed=self._removals.remove(failure))
+        return Loss(failure.what, failure.nodes, tuple(moves), outcomes, notes=notes)
 
     def _failed(self, failure: Failure, displaced: Sequence[Pod]) -> tuple[Cluster, dict[Identity, Pod], dict[Identity, End]]:
         """The cluster with the failed nodes, the pods that are made anew, and those that are not; those of DaemonSets are neither."""

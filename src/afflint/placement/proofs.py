@@ -18,6 +18,8 @@ from afflint.kube.node_labels import HOSTNAME, ZONE
 from afflint.placement.arrangement import Arrangement, Placed
 from afflint.placement.draining import migration_target
 from afflint.placement.failures import Failure
+from afflint.placement.losing import Losses
+from afflint.placement.plan import Loss, Move
 from afflint.placement.rejections import Rejections, kind_of_domain, summary
 from afflint.placement.removing import Removals
 from afflint.placement.situation import Situation
@@ -66,11 +68,16 @@ class TooFewDomains(NamedTuple):
 
 
 class FailedReplica(NamedTuple):
-    """One failure after which fewer replicas run than before. ``proved``: no placement whatsoever survives it."""
+    """One failure after which fewer replicas run than before. ``proved``: no placement whatsoever survives it.
+
+    ``why`` says what keeps a replica from the other nodes; ``passing``: only until the failed nodes are back or removed.
+    """
 
     what: str
     running: int
     proved: bool
+    why: str = ""
+    passing: bool = False
 
 
 class NotFailureTolerant(NamedTuple):
@@ -227,28 +234,41 @@ def _has(data: object, path: Path) -> bool:
 def not_failure_tolerant(survey: Survey, arrangement: Arrangement, failures: Iterable[Failure]) -> Iterator[NotFailureTolerant]:
     """Workloads that run fewer replicas after one of these failures than before it, with the failures.
 
-    What fails in the arrangement at hand is proved to fail in every one where counting the remaining domains says so.
+    Failed nodes stay, out of reach. Whose pods are replaced only once their node is removed (StatefulSets, virtual machines) is judged by
+    what follows then: before that they are short of a replica whatever they ask for. What fails in the arrangement at hand is proved to
+    fail in every one where counting the remaining domains says so.
     """
-    removals = Removals(Situation(arrangement))
+    situation = Situation(arrangement)
+    removals, losses = Removals(situation), Losses(situation)
     found: dict[str, list[FailedReplica]] = {}
     indexes = {maker.key: index for index, maker in _judged(survey)}
     for failure in failures:
-        loss = removals.remove(failure)
-        missing: dict[str, int] = {}
-        for move in loss.moves:
-            if move.target is None:
-                missing[move.workload] = missing.get(move.workload, 0) + 1
-        for key, count in missing.items():
+        removed = _missing(removals.remove(failure))
+        missing = {key: (each, False) for key, each in removed.items()}
+        # While the nodes are there, their domains are, and so are the pods that are being deleted: who asks for nothing does not mind.
+        if any(each.hard_spread or each.anti_affinity for each in arrangement.cluster.evicted(failure.nodes)):
+            for key, each in _missing(losses.out_of_reach(failure)).items():
+                if key in indexes and survey.makers[indexes[key]].upkeep.replaced == "deleted" and len(each) > len(removed.get(key, ())):
+                    missing[key] = (each, True)
+        for key, (moves, passing) in missing.items():
             if key in indexes:
                 placed = arrangement.workloads[indexes[key]]
-                running = len(placed.nodes) - count
-                proved = placed.maker.bare or _fails_always(survey, indexes[key], failure)
-                if not (proved or survey.bounded):
-                    continue
-                found.setdefault(key, []).append(FailedReplica(failure.what, running, proved))
+                proved = not passing and (placed.maker.bare or _fails_always(survey, indexes[key], failure))
+                if proved or survey.bounded:
+                    running = len(placed.nodes) - len(moves)
+                    found.setdefault(key, []).append(FailedReplica(failure.what, running, proved, moves[0].why, passing))
     for key, index in indexes.items():
         if key in found:
             yield NotFailureTolerant(survey.makers[index], survey.makers[index].replicas, tuple(found[key]))
+
+
+def _missing(loss: Loss) -> dict[str, list[Move]]:
+    """By workload the replicas that do not come up again."""
+    missing: dict[str, list[Move]] = {}
+    for move in loss.moves:
+        if move.target is None:
+            missing.setdefault(move.workload, []).append(move)
+    return missing
 
 
 def _fails_always(survey: Survey, index: int, failure: Failure) -> bool:
