@@ -82,7 +82,7 @@ class Checker:
         silenced: list[Suppression] = []
         count, broken, filled = 0, False, False
         with_nodes, resources = self._settings.with_nodes, self._settings.resources
-        holds_nodes = with_nodes and triage.is_node_list(data)
+        holds_nodes = triage.is_node_list(data)
         for document in self.triage.documents(data):
             count += 1
             if document.problem is not None:

@@ -81,6 +81,8 @@ def check(paths: tuple[str, ...], **given: Any) -> int:
         show(_statistics(outcome))
     else:
         _report(targets, _report_of(outcome, quiet=given["quiet"], verbose=given["verbose"]), given["color"])
+    if outcome.unused_nodes:
+        say(f"afflint: {shown(outcome.unused_nodes)}; so no nodes are taken into account: name those of one cluster with --nodes")
     if outcome.gone:
         entries = (
             "1 entry of the baseline no longer occurs" if outcome.gone == 1 else f"{outcome.gone} entries of the baseline no longer occur"

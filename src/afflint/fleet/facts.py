@@ -140,7 +140,7 @@ class Facts(NamedTuple):
     budgets: tuple["Budget", ...] = ()
     unusable: tuple["Unusable", ...] = ()
     holds_nodes: bool = False
-    """Whether nodes stand in the file."""
+    """Whether nodes stand in the file, in every run."""
 
     def of_file(self, file: FileId, folder: Folder) -> "Facts":
         """The same, with the file that they were read from in every site."""

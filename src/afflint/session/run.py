@@ -1,11 +1,12 @@
 """A run over many files: map (in this process or in several), reduce, suppressions, summary."""
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from afflint.engine import Checker, FileResult, Settings
+from afflint.errors import UserError
 from afflint.findings import FileId, Finding, Folder, sort_key
 from afflint.reading.kustomizations import Kustomizations
 from afflint.reading.sources import Source, each_once, keep, read_bytes
@@ -29,6 +30,8 @@ class Outcome(NamedTuple):
     sources: tuple[Source, ...] = ()
     gone: int = 0
     """Baseline entries that no longer occur."""
+    unused_nodes: str | None = None
+    """Why nodes that were found among the files are none of one cluster."""
 
     def text(self, file: FileId) -> str | None:
         """The text of a file as it is now, in which spans count their lines and columns; None when it cannot be had."""
@@ -68,14 +71,25 @@ def run(
     """Check ``sources``; ``context`` are further files that cross-manifest rules may look at, ``node_files`` hold the nodes.
 
     Which of all these files are checked, what they are called, and in which order they are given makes no difference to what is found
-    in one of them. Raises NodeFileError for a file of nodes that cannot be used.
+    in one of them. Where no file of nodes is named, nodes that stand in files that are named, or in named folders, count. Raises
+    NodeFileError for a file of nodes that cannot be used.
     """
     files = Files(sources, context, node_files)
-    nodes = _nodes_of(files)
+    nodes = _nodes_of(files.of(files.nodes))
     settings = settings._replace(with_nodes=bool(nodes))
-    results = dict(zip(files.checked, mapped(files.of(files.checked).values(), settings, options), strict=True))
+    results, beside = _mapped(files, settings, options)
+    fault = None
+    if not files.nodes:
+        holding = [file for file, result in results.items() if result.facts.holds_nodes and not files.sources[file].nested]
+        try:
+            nodes = _nodes_of(files.of(holding))
+        except UserError as error:
+            # Nobody said that these are the nodes of one cluster.
+            fault = str(error)
+        if nodes:
+            settings = settings._replace(with_nodes=True)
+            results, beside = _mapped(files, settings, options)
     facts_only = settings._replace(rules=())
-    beside = dict(zip(files.context, mapped(files.of(files.context).values(), facts_only, options), strict=True))
     told = {**beside, **results}
     # What is wrong with the nodes is said where they are written.
     only_nodes = files.of(file for file in files.nodes if file not in results)
@@ -98,7 +112,14 @@ def run(
 
         kept, silenced, entries = apply(kept, options.baseline, [files.sources[file].name for file in results])
         suppressed, gone = suppressed + silenced, len(entries)
-    return Outcome(kept, _summary(results.values(), kept, suppressed), files.sources, gone)
+    return Outcome(kept, _summary(results.values(), kept, suppressed), files.sources, gone, fault)
+
+
+def _mapped(files: "Files", settings: Settings, options: Options) -> tuple[dict[FileId, FileResult], dict[FileId, FileResult]]:
+    """What the files tell that are checked, and those that are only context."""
+    results = dict(zip(files.checked, mapped(files.of(files.checked).values(), settings, options), strict=True))
+    facts_only = settings._replace(rules=())
+    return results, dict(zip(files.context, mapped(files.of(files.context).values(), facts_only, options), strict=True))
 
 
 class Files:
@@ -137,12 +158,12 @@ class Files:
         return tuple(folder.replace("\\", "/").split("/"))
 
 
-def _nodes_of(files: Files) -> "list[NodeFact]":
-    if not files.nodes:
+def _nodes_of(files: Mapping[FileId, Source]) -> "list[NodeFact]":
+    if not files:
         return []
     from afflint.inventory.node_files import nodes_of
 
-    return nodes_of(files.of(files.nodes))
+    return nodes_of(files)
 
 
 def _silenced(
