@@ -11,7 +11,7 @@ from afflint.checks.match import Match, Target
 from afflint.findings import NO_OBJECT, Edit, Found, ObjectRef, Path, Span, field_of, named_field
 from afflint.fleet.facts import Fact, Facts, collected, facts_of
 from afflint.kube import NEWEST
-from afflint.kube.kinds import NAMES, Kind
+from afflint.kube.kinds import HOLDER_NAMES, NAMES, Kind
 from afflint.kube.manifests import Manifest, manifests_in
 from afflint.reading import documents, triage
 from afflint.reading.documents import Document
@@ -69,7 +69,7 @@ class Checker:
         self._fixing = {each.name: each.rule.fix for each in settings.rules}
         self._dispatch = Dispatch(settings.rules, settings.target)
         self._custom = {(kind.group, kind.name): kind for kind in settings.custom}
-        self.triage = triage.Triage((*NAMES, *(kind.name for kind in settings.custom)))
+        self.triage = triage.Triage((*NAMES, *(kind.name for kind in settings.custom)), HOLDER_NAMES)
 
     def check(self, name: str, data: bytes) -> FileResult:
         """Lint the bytes of one file; ``name`` serves only to recognise templates."""

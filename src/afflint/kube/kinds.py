@@ -431,6 +431,18 @@ KINDS: tuple[Kind, ...] = (
 _BY_GROUP: dict[tuple[str, str], Kind] = {(kind.group, kind.name): kind for kind in KINDS}
 _OURS = {kind.name: kind for kind in reversed(KINDS) if kind.root is not None}
 NAMES: frozenset[str] = frozenset(kind.name for kind in KINDS)
+
+HOLDERS: dict[tuple[str, str], Path] = {
+    ("", "List"): ("items",),
+    ("", "Template"): ("objects",),
+    ("template.openshift.io", "Template"): ("objects",),
+    ("hive.openshift.io", "SyncSet"): ("spec", "resources"),
+    ("hive.openshift.io", "SelectorSyncSet"): ("spec", "resources"),
+    ("work.open-cluster-management.io", "ManifestWork"): ("spec", "workload", "manifests"),
+    ("work.open-cluster-management.io", "ManifestWorkReplicaSet"): ("spec", "manifestWorkTemplate", "workload", "manifests"),
+}
+"""Objects that hold whole other objects, by group and kind, and where the list of these is (OpenShift, Hive, Open Cluster Management)."""
+HOLDER_NAMES: frozenset[str] = frozenset(name for _, name in HOLDERS)
 _OUR_GROUPS = frozenset(kind.group for kind in KINDS if kind.root is not None)
 
 

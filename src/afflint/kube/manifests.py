@@ -5,7 +5,7 @@ from typing import Any
 
 from afflint.findings import ObjectRef, Path, Step
 from afflint.kube.constraints import Constraints, constraints_of
-from afflint.kube.kinds import EACH, Identity, Kind, Template, identify
+from afflint.kube.kinds import EACH, HOLDER_NAMES, HOLDERS, Identity, Kind, Template, identify
 from afflint.kube.types import Mismatch, prune_nulls
 from afflint.reading.documents import Document
 
@@ -16,7 +16,7 @@ _GENERATED_NAME = "nameValue"
 
 
 class Manifest:
-    """One object of a document. ``base`` is its path in the document: () or ("items", 3) in a List."""
+    """One object of a document. ``base`` is its path in the document: (), ("items", 3) in a List, and so on in what holds objects."""
 
     __slots__ = ("base", "data", "document", "identity", "kind", "mismatches", "ref")
 
@@ -148,21 +148,41 @@ class Workload(Manifest):
 
 
 def manifests_in(document: Document, custom: dict[tuple[str, str], Kind] | None = None) -> Iterator[Manifest]:
-    """The objects of a document that afflint reads, Lists and typed lists taken apart."""
-    data = document.data
-    if type(data) is not dict:
+    """The objects of a document that afflint reads; Lists, typed lists and other objects that hold some are taken apart."""
+    if type(document.data) is dict:
+        yield from _manifests_below(document, document.data, (), custom)
+
+
+def _manifests_below(
+    document: Document, data: dict[str, Any], base: Path, custom: dict[tuple[str, str], Kind] | None
+) -> Iterator[Manifest]:
+    held = _held(data)
+    if held is None:
+        yield from _manifests_of(document, data, base, custom)
         return
+    items, path, element = held
+    for index, item in enumerate(items):
+        if type(item) is dict:
+            # A list from the API server leaves apiVersion and kind out of its items.
+            whole = item if "kind" in item or not element else {"apiVersion": data.get("apiVersion"), "kind": element, **item}
+            yield from _manifests_below(document, whole, (*base, *path, index), custom)
+
+
+def _held(data: dict[str, Any]) -> tuple[list[Any], Path, str] | None:
+    """The objects that an object holds, where they are, and the kind of those that say none; None for one that holds no others."""
     name = data.get("kind")
-    if type(name) is str and name.endswith("List") and type(data.get("items")) is list:
-        element = name.removesuffix("List")
-        version = data.get("apiVersion")
-        for index, item in enumerate(data["items"]):
-            if type(item) is dict:
-                # A list from the API server leaves apiVersion and kind out of its items.
-                whole = item if "kind" in item or not element else {"apiVersion": version, "kind": element, **item}
-                yield from _manifests_of(document, whole, ("items", index), custom)
-        return
-    yield from _manifests_of(document, data, (), custom)
+    if type(name) is not str:
+        return None
+    if name.endswith("List") and type(data.get("items")) is list:
+        return data["items"], ("items",), name.removesuffix("List")
+    if name not in HOLDER_NAMES:
+        return None
+    version = data.get("apiVersion")
+    path = HOLDERS.get((version.rpartition("/")[0] if type(version) is str else "", name))
+    items: Any = data
+    for step in path or ():
+        items = items.get(step) if type(items) is dict else None
+    return (items, path, "") if path and type(items) is list else None
 
 
 def _manifests_of(document: Document, data: dict[str, Any], base: Path, custom: dict[tuple[str, str], Kind] | None) -> Iterator[Manifest]:

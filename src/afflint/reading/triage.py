@@ -10,13 +10,17 @@ from afflint.findings import Span
 from afflint.reading.documents import Document, Problem, read, split
 
 # A value may carry an anchor and a tag. What only an alias or a block scalar tells is not read here, but by the parser.
-_PROPERTIES = rb"(?:[&!][^ \t\r\n]*[ \t\r\n]+)*"
+_COMMENTS = rb"(?:#[^\n]*\n[ \t\r\n]*)*"
+_BLANKS = rb"[ \t\r\n]*" + _COMMENTS
+_PROPERTIES = rb"(?:[&!][^ \t\r\n]*[ \t\r\n]+" + _COMMENTS + rb")*"
 _TOP_LEVEL_KIND = re.compile(_PROPERTIES + rb"(?:[\"']?([A-Za-z]+)(?![A-Za-z\\])|[*|>]|\"[A-Za-z]*\\)")
 # The other patterns are compiled where they are used, as few runs use them.
+# An alias as a key at the start of a line.
+_ALIAS_KEY = rb"(?m)^\*[^ \t\r\n,\[\]{}]+[ \t]+:"
 # "kind", or its value, written with escapes: only the parser can tell what that says.
 _ESCAPED_LETTER = rb"\\(?:x|u00|U000000)[0-9A-Fa-f]{2}"
 _ESCAPED_KIND = (
-    rb"\"(?=[^\"\n]{4,40}\")(?:[kind]|" + _ESCAPED_LETTER + rb"){4}\"[ \t\r\n]*:"
+    rb"\"(?=[^\"]{0,60}\\)(?:[kind]|" + _ESCAPED_LETTER + rb"|\\\r?\n[ \t]*){4,20}\"[ \t\r\n]*:"
     rb"|kind[\"']?[ \t\r\n]*:[ \t\r\n]*" + _PROPERTIES + rb"\"[A-Za-z]*" + _ESCAPED_LETTER
 )
 _INSTRUCTION = b"afflint:"
@@ -26,13 +30,18 @@ _TEMPLATE_FOLDER = r"(?:^|[/\\])templates[/\\]"
 class Triage:
     """Cuts a file into documents and parses those that may be of a kind that afflint reads."""
 
-    def __init__(self, kinds: Iterable[str]) -> None:
+    def __init__(self, kinds: Iterable[str], holders: Iterable[str] = ()) -> None:
+        """``kinds`` are those that matter, ``holders`` those that may hold objects of them, as Lists do anyway."""
         self._names = frozenset(name.encode() for name in kinds)
+        self._holders = frozenset((b"List", *(name.encode() for name in holders)))
 
     @cached_property
     def _mention(self) -> re.Pattern[bytes]:
         known = b"|".join(map(re.escape, sorted(self._names)))
-        return re.compile(rb"kind[\"']?[ \t\r\n]*:[ \t\r\n]*" + _PROPERTIES + rb"[\"']?(?:" + known + rb")\b")
+        # What an alias, a block scalar or an escape stands for only the parser can tell.
+        return re.compile(
+            rb"kind[\"']?" + _BLANKS + rb":" + _BLANKS + _PROPERTIES + rb"(?:[\"']?(?:" + known + rb")(?:List)?\b|[*|>]|\"[A-Za-z]*\\)"
+        )
 
     def documents(self, data: bytes, *, named: bool = False) -> Iterator[Document]:
         """The documents that matter, parsed and numbered. Once one of a file matters, so do those that do not say what they are.
@@ -66,11 +75,20 @@ class Triage:
             for name in kinds:
                 if name is None or name in self._names:
                     return True
-                if name.endswith(b"List") and (name == b"List" or name[:-4] in self._names):
-                    return self._mention.search(piece) is not None or name != b"List"
+                if name.endswith(b"List") and name[:-4] in self._names:
+                    return True
+                if name in self._holders:
+                    return self._mentions(piece)
             return False
-        escaped = b"\\" in piece and re.search(_ESCAPED_KIND, piece)
-        return True if escaped or self._mention.search(piece) else None
+        return True if self._mentions(piece) else None
+
+    def _mentions(self, piece: bytes) -> bool:
+        """Whether an object of a kind that matters may stand anywhere in the text."""
+        return (
+            self._mention.search(piece) is not None
+            or (b"\\" in piece and re.search(_ESCAPED_KIND, piece) is not None)
+            or (b"\n*" in piece and re.search(_ALIAS_KEY, piece) is not None)
+        )
 
 
 def is_node_list(data: bytes) -> bool:
