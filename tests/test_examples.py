@@ -19,7 +19,6 @@ orders-db.yaml:10:3: error misplaced-constraint
 search.yaml:23:28: error empty-topology-key
 search.yaml:25:23: error weight-out-of-range
 web.yaml:27:15: error missing-term-wrapper
-web.yaml:30:15: error missing-term-wrapper
 """
 
 

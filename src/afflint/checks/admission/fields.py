@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from afflint.checks.admission.decoding import mismatches_of
 from afflint.checks.admission.late import of_workloads
@@ -12,6 +13,9 @@ from afflint.checks.match import Match, Target
 from afflint.findings import Path
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.types import Mismatch
+
+if TYPE_CHECKING:
+    from afflint.checks.admission.belonging import Moved
 
 
 def unknown_field(manifest: Manifest, target: Target) -> Iterator[Match]:
@@ -56,25 +60,44 @@ def _of_rule(rule: str, manifest: Manifest, target: Target) -> Iterator[Match]:
 
 
 def _faults(rule: str, manifest: Manifest, target: Target, mismatches: tuple[Mismatch, ...]) -> Iterator[Match]:
+    from afflint.checks.admission.belonging import moved
+
+    elsewhere = moved(mismatches, manifest, target)
+    unknown: dict[Path, list[str]] = {}
     for mismatch in mismatches:
-        match = _unknown_fault(rule, mismatch, manifest, target) if mismatch.struct is not None else _type_fault(rule, mismatch, manifest)
-        if match is not None:
+        if mismatch.struct is not None:
+            unknown.setdefault(mismatch.path[:-1], []).append(str(mismatch.path[-1]))
+    told: set[tuple[Path, str]] = set()
+    for mismatch in mismatches:
+        if mismatch.struct is None:
+            match = _type_fault(rule, mismatch, manifest)
+        else:
+            beside = unknown[mismatch.path[:-1]]
+            match = _unknown_fault(rule, mismatch, manifest, target, elsewhere.get(mismatch.path), beside)
+        if match is not None and (match.path, match.message) not in told:
+            told.add((match.path, match.message))
             yield match
 
 
-def _unknown_fault(rule: str, mismatch: Mismatch, manifest: Manifest, target: Target) -> Match | None:
-    """The match for an unknown field, if ``rule`` is the one that names it best."""
+def _unknown_fault(
+    rule: str, mismatch: Mismatch, manifest: Manifest, target: Target, elsewhere: Moved | None, beside: list[str]
+) -> Match | None:
+    """The match for an unknown field, if ``rule`` is the one that names it best; several that belong at one place have one match."""
     if str(mismatch.path[-1]).startswith("$"):
         return None  # A directive of a strategic merge patch; no cluster ever sees it.
+    from afflint.checks.admission.belonging import belongs_elsewhere
     from afflint.checks.admission.misplaced import misplaced_fault, wrapper_fault
     from afflint.checks.admission.unknown import of_another_version, unknown
 
     match = of_another_version(mismatch, target)
     if match is not None:
         return match if rule == "unknown-field" else None
-    match, best = wrapper_fault(mismatch), "missing-term-wrapper"
+    if elsewhere is not None and (len(elsewhere.fields) > 1 or not elsewhere.of_placement):
+        best = "misplaced-constraint" if elsewhere.of_placement else "unknown-field"
+        return belongs_elsewhere(elsewhere, manifest) if rule == best else None
+    match, best = wrapper_fault(mismatch, beside), "missing-term-wrapper"
     if match is None:
-        match, best = misplaced_fault(mismatch, manifest), "misplaced-constraint"
+        match, best = misplaced_fault(mismatch, manifest, beside), "misplaced-constraint"
     if match is None and rule == "unknown-field":  # The costly search for near names comes last.
         return unknown(mismatch, manifest)
     return match if rule == best else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from afflint.checks.admission.spelling import (
     EXPRESSION,
     LABEL_SELECTOR,
@@ -40,9 +42,16 @@ _HOMES: dict[str, tuple[Path, ...]] = {
 # Terms without their wrapper, or with one too many.
 
 
-def wrapper_fault(mismatch: Mismatch) -> Match | None:
-    """The match for an unknown field of an affinity term that lacks a wrapper, or has one where none belongs."""
+def wrapper_fault(mismatch: Mismatch, beside: Sequence[str]) -> Match | None:
+    """The match for an unknown field of an affinity term that lacks a wrapper, or has one where none belongs.
+
+    ``beside`` are all unknown fields of the same map. Those that lack the same wrapper have one match, which stands at the first.
+    """
     name, path, struct = str(mismatch.path[-1]), mismatch.path, mismatch.struct
+    if struct is not None and struct.name == WEIGHTED_POD_TERM.name and name in POD_TERM.fields:
+        unwrapped = [each for each in beside if each in POD_TERM.fields]
+        message = f"{_stand(unwrapped)} directly in a preferred term; {_belong(unwrapped)} under podAffinityTerm"
+        return Match((*path[:-1], unwrapped[0]), message, _WRAP, key=True)
     in_struct = _IN_STRUCT.get(struct.name) if struct else None
     found = in_struct(name, path) if in_struct else None
     return Match(path, *found, key=True) if found else None
@@ -65,7 +74,18 @@ def _in_weighted_pod_term(name: str, _path: Path) -> tuple[str, str] | None:
     if field is None:
         return None
     message = f"{_shown(name)} stands directly in a preferred term; it belongs under podAffinityTerm{_as(field, name)}"
-    return message, "Indent labelSelector and topologyKey under `podAffinityTerm:`, beside weight."
+    return message, _WRAP
+
+
+_WRAP = "Indent labelSelector and topologyKey under `podAffinityTerm:`, beside weight."
+
+
+def _stand(names: Sequence[str]) -> str:
+    return f"{listing(names)} {'stands' if len(names) == 1 else 'stand'}"
+
+
+def _belong(names: Sequence[str]) -> str:
+    return "it belongs" if len(names) == 1 else "they belong"
 
 
 def _in_weighted_node_term(name: str, _path: Path) -> tuple[str, str] | None:
@@ -117,27 +137,43 @@ _IN_STRUCT = {
 # Fields at a level where they are unknown.
 
 
-def misplaced_fault(mismatch: Mismatch, manifest: Manifest) -> Match | None:
-    """The match for an unknown field of placement, or labels, that is known at another level."""
+def misplaced_fault(mismatch: Mismatch, manifest: Manifest, beside: Sequence[str]) -> Match | None:
+    """The match for an unknown field of placement, or labels, that is known at another level. ``beside`` as for ``wrapper_fault``."""
     name, path = str(mismatch.path[-1]), mismatch.path
     holder = mismatch.struct.name if mismatch.struct else ""
+    if holder == LABEL_SELECTOR.name and name in POD_TERM.fields:
+        swallowed = [each for each in beside if each in POD_TERM.fields]
+        help_ = f"Dedent {listing(swallowed)} to stand beside labelSelector."
+        return Match((*path[:-1], swallowed[0]), f"{_stand(swallowed)} inside the {holder}", help_, key=True)
     found = _known_in_pod_spec(name, holder, manifest) or _known_beside_term(name, holder)
     if found is None and name in ("labels", "label", "annotations"):
         found = _labels_outside_metadata(name, holder, manifest)
     return Match(path, *found, key=True) if found else None
 
 
-def _known_in_pod_spec(name: str, holder: str, manifest: Manifest) -> tuple[str, str] | None:
+def home_in_pod_spec(name: str, manifest: Manifest) -> Path | None:
+    """The path in the object where a field of placement belongs; None for other fields, and where there are several such places."""
+    homes = _homes(name, manifest)
+    return homes[0] if len(homes) == 1 else None
+
+
+def _homes(name: str, manifest: Manifest) -> list[Path]:
     if name not in _HOMES or not isinstance(manifest, Workload) or (name == "nodeName" and manifest.kind.kubevirt):
+        return []
+    return [(*manifest.pod_path[len(manifest.base) :], *home) for home in _HOMES[name]]
+
+
+def _known_in_pod_spec(name: str, holder: str, manifest: Manifest) -> tuple[str, str] | None:
+    homes = [field_of(path) for path in _homes(name, manifest)]
+    if not homes:
         return None
-    homes = [field_of((*manifest.pod_path[len(manifest.base) :], *home)) for home in _HOMES[name]]
     message = f"{name} stands in the {holder}, where it is unknown; it belongs in {listing(homes, 'or')}"
     return message, f"Move {name} to {homes[0] if len(homes) == 1 else 'one of them'}."
 
 
 def _known_beside_term(name: str, holder: str) -> tuple[str, str] | None:
     is_term_field = name in POD_TERM.fields
-    if is_term_field and holder in (LABEL_SELECTOR.name, EXPRESSION.name):
+    if is_term_field and holder == EXPRESSION.name:
         return f"{name} stands inside the {holder}", f"Dedent {name} to stand beside labelSelector."
     if name in LABEL_SELECTOR.fields and holder in (POD_TERM.name, WEIGHTED_POD_TERM.name, "topology spread constraint"):
         return f"{name} stands directly in the {holder}", f"Put {name} under `labelSelector:`."
