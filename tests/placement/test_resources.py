@@ -238,10 +238,10 @@ class TestFilter:
     def test_a_run_fills_nodes_and_copies_keep_apart(self) -> None:
         cluster = Cluster([having("n1", cpu=1), having("n2", cpu=2)], resources=True)
         run = cluster.schedule([asking(f"p{number}", cpu="600m") for number in range(5)])
-        assert run.placements == {"p0": "n1", "p1": "n2", "p2": "n2", "p3": "n2"}
+        assert run.placements == {"p0": "n2", "p1": "n1", "p2": "n2", "p3": "n2"}
         assert run.unschedulable == {"p4": {"n1": FIT, "n2": FIT}}
         assert cluster.feasible_nodes(asking(cpu=1)) == ["n1", "n2"]
-        run.cluster.unbind(asking("p0"))
+        run.cluster.unbind(asking("p1"))
         assert run.cluster.feasible_nodes(asking(cpu=1)) == ["n1"]
         assert [each.left for each in run.cluster.without(["n1"]).shortages(asking(cpu=1), "n2")] == [200]
 
@@ -393,7 +393,9 @@ def test_a_failure_leaves_those_without_a_place_that_no_node_has_room_for() -> N
 
 def test_a_pending_pod_is_not_taken_for_a_larger_one_like_it() -> None:
     nodes = [having("n1", cpu=3), having("n2", cpu=4)]
-    anchor = maker("anchor", "ReplicaSet", containers=[container(cpu=2)])
+    first = {"matchExpressions": [{"key": HOST, "operator": "In", "values": ["n1"]}]}
+    on_n1 = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "preference": first}]}}
+    anchor = maker("anchor", "ReplicaSet", containers=[container(cpu=2)], affinity=on_n1)
     beside = together(term(HOST, app("anchor")))
     big = maker("big", "ReplicaSet", labels={"app": "x"}, affinity=beside, containers=[container(cpu=4)])
     small = maker("small", "ReplicaSet", 2, labels={"app": "x"}, affinity=beside, containers=[container(cpu=1)])

@@ -127,7 +127,7 @@ def test_a_failed_node_is_no_domain_for_virtual_machines() -> None:
 def test_a_zone_that_fails_altogether_is_evicted_and_still_counts() -> None:
     loss = happens("lose", SIX, spread_web(ZONE), "zone=a")
     assert (moves(loss), outcome(loss)) == (["web-0: waits"], "degraded")
-    assert moves(happens("lose", SIX, spread_web(ZONE, nodeTaintsPolicy="Honor"), "zone=a")) == ["web-0: anew on b1"]
+    assert moves(happens("lose", SIX, spread_web(ZONE, nodeTaintsPolicy="Honor"), "zone=a")) == ["web-0: anew on b2"]
 
 
 # 6 and 7: zone modes
@@ -261,7 +261,7 @@ def test_a_machine_is_started_again_by_its_run_strategy_once_its_pod_is_gone() -
     assert moves(loss.removed) == [
         "virt-launcher-always: anew on n2",
         "virt-launcher-manual: off",
-        "virt-launcher-rerun: anew on n2",
+        "virt-launcher-rerun: anew on n3",
         "virt-launcher-set-0: anew on n2",
     ]
     assert moves(happens("drain", on_n1, machines, "n1"))[1:3] == ["virt-launcher-manual: off", "virt-launcher-rerun: off"]

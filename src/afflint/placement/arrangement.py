@@ -101,7 +101,7 @@ def schedule(cluster: Cluster, pods: Sequence[Pod]) -> Attempt:
         return Attempt({}, {}, {})
     # Under names that no pod can have: a run would name those of one name differently from the others.
     named = {f"replica {number}": (pod.namespace, pod.name) for number, pod in enumerate(pods)}
-    run = cluster.schedule([pod._replace(name=name) for name, pod in zip(named, pods, strict=True)], ties=False)
+    run = cluster.schedule([pod._replace(name=name) for name, pod in zip(named, pods, strict=True)], even=True)
     return Attempt(
         {named[name]: node for name, node in run.settled.placements.items()},
         {named[name]: reasons for name, reasons in run.settled.unschedulable.items()},

@@ -37,6 +37,10 @@ class Classes:
                 stands_for[first] = len(members) - away[number]
         return Picked(sorted(stands_for), stands_for, touched, self)
 
+    def number(self, node: int) -> int:
+        """The number of the class that a node belongs to."""
+        return self._class_of[node]
+
     def members(self, node: int) -> Sequence[int]:
         """The nodes of its class, in their order."""
         return self._members[self._class_of[node]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from heapq import heappop, heappush
 from itertools import chain
 from typing import NamedTuple
 
@@ -15,13 +16,21 @@ from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY
 from afflint.scheduler.namespaces import Directory
 from afflint.scheduler.node_fit import NODE_AFFINITY, SCHEDULER, TAINT_TOLERATION, NodeFit, names_exclude_each_other
 from afflint.scheduler.node_ports import NODE_PORTS
-from afflint.scheduler.node_resources import NODE_RESOURCES_FIT, Shortage
+from afflint.scheduler.node_resources import BALANCED_ALLOCATION, NODE_RESOURCES_FIT, Shortage
 from afflint.scheduler.nodes import ITSELF, Node, NodeTable, read_node
 from afflint.scheduler.occupancy import MatchTables, Occupancy, Tally
 from afflint.scheduler.pods import NodeRules, Pod, Preference, SpreadConstraint, Term, but_for_the_name, read_pod
+from afflint.scheduler.requests import CPU, MEMORY
 from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
 
-WEIGHTS = {TAINT_TOLERATION: 3, NODE_AFFINITY: 2, POD_TOPOLOGY_SPREAD: 2, INTER_POD_AFFINITY: 2}
+WEIGHTS = {
+    TAINT_TOLERATION: 3,
+    NODE_AFFINITY: 2,
+    POD_TOPOLOGY_SPREAD: 2,
+    INTER_POD_AFFINITY: 2,
+    NODE_RESOURCES_FIT: 1,
+    BALANCED_ALLOCATION: 1,
+}
 """What each plugin's score counts in the total, in the scheduler's default configuration."""
 
 _DYNAMIC_FILTERS = (NODE_PORTS, NODE_RESOURCES_FIT, POD_TOPOLOGY_SPREAD, INTER_POD_AFFINITY)
@@ -275,12 +284,14 @@ class Cluster:
         filtered = self._filter(self._compiled(pod), scoring=False)
         return [self._table.names[node] for node in filtered.picked.all(filtered.feasible)]
 
-    def schedule(self, pods: Iterable[Mapping[str, object] | Pod], *, ties: bool = True) -> Run:
+    def schedule(self, pods: Iterable[Mapping[str, object] | Pod], *, even: bool = False) -> Run:
         """Put pods on nodes in their order, each on the best node (the smallest name if several tie), then retry the pending ones.
 
-        This cluster stays as it is; the run holds the changed copy. Without ``ties`` it does not tell which nodes tied.
+        This cluster stays as it is; the run holds the changed copy. With ``even`` the node with the fewest pods comes first where
+        several tie, as it does in a cluster whose pods request alike, and the run does not tell which tied.
         """
-        return _Schedule(self.copy(), [self._compiled(pod) for pod in pods], ties).run()
+        compiled = [self._compiled(pod) for pod in pods]
+        return (_EvenSchedule if even else _Schedule)(self.copy(), compiled).run()
 
     def shortages(self, pod: Mapping[str, object] | Pod, node: str) -> list[Shortage]:
         """What a node has too little of to take the pod beside those that run there; nothing where resources are left out."""
@@ -354,17 +365,20 @@ class Cluster:
                 touched.update(tally)
         for resource, _ in pod.requests:
             touched.update(occupancy.used(resource))
+        if pod.requests and scoring:
+            touched.update(occupancy.rated(CPU))
         touched |= node_ports.taken(pod.ports, occupancy)
         return self._classes_of(pod, fit, frozenset(keys)).pick(touched)
 
     def _classes_of(self, pod: Pod, fit: NodeFit, keys: frozenset[str]) -> Classes:
-        asked = (pod.rules, pod.preferences, keys, tuple([resource for resource, _ in pod.requests]))
+        resources = dict.fromkeys([resource for resource, _ in pod.requests] + ([CPU, MEMORY] if pod.requests else []))
+        asked = (pod.rules, pod.preferences, keys, tuple(resources))
         classes = self._classes.get(asked)
         if classes is None:
             if len(self._classes) >= _REMEMBERED_FITS:
                 self._classes.clear()
             columns: list[Sequence[object]] = [fit.unpreferred, *[self._table.marks(key)[0] for key in keys]]
-            columns += [self._table.amounts(resource) for resource, _ in pod.requests]
+            columns += [self._table.amounts(resource) for resource in asked[3]]
             if pod.preferences is not None and not isinstance(pod.preferences, Malformed):
                 columns.append(self._preference(pod.preferences))
             classes = self._classes[asked] = Classes(fit.candidates, columns)
@@ -413,6 +427,8 @@ class Cluster:
         drawn = interpod_affinity.scores(feasible, pod, self._table, self._occupancy)
         if drawn is not None:
             scores[INTER_POD_AFFINITY] = drawn
+        if pod.requests:
+            scores |= node_resources.scores(feasible, pod, self._table, self._occupancy)
         total = [0] * len(feasible)
         for plugin, values in scores.items():
             weight = WEIGHTS[plugin]
@@ -443,10 +459,9 @@ def _most_best(raw: list[int]) -> list[int]:
 class _Schedule:
     """One run of the scheduler over pods in their order."""
 
-    def __init__(self, cluster: Cluster, pods: list[Pod], ties: bool) -> None:
+    def __init__(self, cluster: Cluster, pods: list[Pod]) -> None:
         self.cluster = cluster
         self.pods = dict(zip(_run_names(pods), pods, strict=True))
-        self.ties = ties
         self.placements: dict[str, str] = {}
         self.unschedulable: dict[str, dict[str, str]] = {}
         self.best: dict[str, tuple[str, ...]] = {}
@@ -498,14 +513,17 @@ class _Schedule:
         return [node for node, total in zip(feasible, scored.total, strict=False) if total == most], scored.error
 
     def _place(self, name: str, pod: Pod, best: list[int], picked: Picked, error: str | None) -> None:
-        names = self.cluster._table.names
-        # Each of the picked nodes is the first of those it stands for.
-        self.cluster._occupancy.bind(pod, best[0])
+        node = self._chosen(name, best, picked)
+        self.cluster._occupancy.bind(pod, node)
         self.unschedulable.pop(name, None)
-        self.placements[name] = names[best[0]]
-        if self.ties:
-            self.best[name] = tuple([names[node] for node in picked.all(best)])
+        self.placements[name] = self.cluster._table.names[node]
         self._note(name, error)
+
+    def _chosen(self, name: str, best: list[int], picked: Picked) -> int:
+        """Which of the best nodes the pod goes to."""
+        names = self.cluster._table.names
+        self.best[name] = tuple([names[node] for node in picked.all(best)])
+        return best[0]  # Each of the picked nodes is the first of those it stands for.
 
     def _note(self, name: str, error: str | None) -> None:
         self.errors.pop(name, None)
@@ -519,6 +537,42 @@ class _Schedule:
             names = self.cluster._table.names
             self.reasons[asked] = {name: plugin for name, plugin in zip(names, plugins, strict=True) if plugin is not None}
         return self.reasons[asked]
+
+
+class _EvenSchedule(_Schedule):
+    """A run that takes the node with the fewest pods where several tie."""
+
+    def __init__(self, cluster: Cluster, pods: list[Pod]) -> None:
+        super().__init__(cluster, pods)
+        # The members of each class with the pods that they had when last looked at: in a run nodes only get more.
+        self.emptiest: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        self.kept: list[Classes] = []
+
+    def _chosen(self, _name: str, best: list[int], picked: Picked) -> int:
+        load = self.cluster._occupancy.pods()
+        if picked.classes is None:
+            return min(best, key=lambda node: (load.get(node, 0), node))
+        return min([(load.get(node, 0), node) if node in picked.touched else self._emptiest(picked, node, load) for node in best])[1]
+
+    def _emptiest(self, picked: Picked, node: int, load: Tally) -> tuple[int, int]:
+        """Of the nodes that one of the picked stands for, that with the fewest pods, and how many these are."""
+        classes = picked.classes
+        assert classes is not None
+        asked = id(classes), classes.number(node)
+        if asked not in self.emptiest:
+            self.kept.append(classes)  # Nothing else is to have its id.
+            self.emptiest[asked] = sorted([(load.get(other, 0), other) for other in classes.members(node)])
+        heap, aside = self.emptiest[asked], []
+        while heap[0][1] in picked.touched or heap[0][0] != load.get(heap[0][1], 0):
+            count, other = heappop(heap)
+            if other in picked.touched:
+                aside.append((count, other))
+            else:
+                heappush(heap, (load.get(other, 0), other))
+        found = heap[0]
+        for each in aside:
+            heappush(heap, each)
+        return found
 
 
 _NEVER: tuple[int, dict[str, str], str | None] = (-1, {}, None)

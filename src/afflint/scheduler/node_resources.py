@@ -1,4 +1,4 @@
-"""NodeResourcesFit: whether what a node has is enough for what the pods on it ask for and one more pod."""
+"""NodeResourcesFit: whether what a node has is enough for what the pods on it ask for and one more pod; and how nodes rate by it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from typing import NamedTuple
 
 from afflint.scheduler.nodes import NodeTable
 from afflint.scheduler.occupancy import Occupancy
-from afflint.scheduler.requests import Requests
+from afflint.scheduler.pods import Pod
+from afflint.scheduler.requests import CPU, MEMORY, Requests
 
 NODE_RESOURCES_FIT = "NodeResourcesFit"
+BALANCED_ALLOCATION = "NodeResourcesBalancedAllocation"
 
 
 class Shortage(NamedTuple):
@@ -37,3 +39,38 @@ def shortages(node: int, requests: Requests, table: NodeTable, occupancy: Occupa
             if asked > left:
                 found.append(Shortage(resource, asked, left))
     return found
+
+
+def scores(feasible: list[int], pod: Pod, table: NodeTable, occupancy: Occupancy) -> dict[str, list[int]]:
+    """How the feasible nodes rate by what they have left, by plugin: the more of CPU and memory, and the more alike, the better.
+
+    As in the scheduler's default configuration: NodeResourcesFit by least allocated, NodeResourcesBalancedAllocation, which has
+    nothing to say of a pod that requests neither. A node that does not say what it has rates as one that has none.
+    """
+    found = {NODE_RESOURCES_FIT: [_least_allocated(node, pod, table, occupancy) for node in feasible]}
+    requests = dict(pod.requests)
+    asked = requests.get(CPU, 0), requests.get(MEMORY, 0)
+    if any(asked):
+        found[BALANCED_ALLOCATION] = [_balanced(node, asked, table, occupancy) for node in feasible]
+    return found
+
+
+def _least_allocated(node: int, pod: Pod, table: NodeTable, occupancy: Occupancy) -> int:
+    total = count = 0
+    for resource, asked in zip((CPU, MEMORY), pod.rated, strict=True):
+        most = table.amounts(resource)[node]
+        if most:
+            taken = occupancy.rated(resource).get(node, 0) + asked
+            total += (most - taken) * 100 // most if taken <= most else 0
+            count += 1
+    return total // count if count else 0
+
+
+def _balanced(node: int, asked: tuple[int, int], table: NodeTable, occupancy: Occupancy) -> int:
+    fractions = []
+    for resource, amount in zip((CPU, MEMORY), asked, strict=True):
+        most = table.amounts(resource)[node]
+        if most:
+            fractions.append(min((occupancy.used(resource).get(node, 0) + amount) / most, 1.0))
+    deviation = abs(fractions[0] - fractions[1]) / 2 if len(fractions) == 2 else 0.0
+    return int((1 - deviation) * 100)

@@ -11,6 +11,7 @@ from afflint.scheduler.host_ports import ANY_ADDRESS, HostPort
 from afflint.scheduler.matching import Counted, MatchTable, anchors, counts
 from afflint.scheduler.namespaces import Directory
 from afflint.scheduler.pods import Pod, Subject, Term, WeightedTerm, readable
+from afflint.scheduler.requests import CPU, MEMORY
 
 Tally = dict[int, int]
 """How many pods on each node, or how much they take of it; nodes without any are left out."""
@@ -50,13 +51,13 @@ class Bound(NamedTuple):
     drawing: tuple[int, ...]
 
 
-_COUNTED = ("_subjects", "_tallies", "_forbidding", "_drawing", "_used", "_ports")
+_COUNTED = ("_subjects", "_tallies", "_forbidding", "_drawing", "_used", "_rated", "_ports", "_pods")
 
 
 class Occupancy:
     """The pods that run on the nodes of one cluster."""
 
-    __slots__ = ("_drawing", "_forbidding", "_ports", "_subjects", "_tables", "_tallies", "_used", "bound")
+    __slots__ = ("_drawing", "_forbidding", "_pods", "_ports", "_rated", "_subjects", "_tables", "_tallies", "_used", "bound")
 
     def __init__(self, tables: MatchTables) -> None:
         self._tables = tables
@@ -66,6 +67,8 @@ class Occupancy:
         self._forbidding: dict[int, Tally] = {}
         self._drawing: dict[int, Tally] = {}
         self._used: dict[str, Tally] = {}
+        self._rated: dict[str, Tally] = {}
+        self._pods: dict[str, Tally] = {}
         self._ports: dict[HostPort, Tally] = {}
 
     def copy(self) -> Occupancy:
@@ -131,12 +134,25 @@ class Occupancy:
             _add(self._drawing.setdefault(number, {}), node, step)
         for resource, amount in entry.pod.requests:
             _add(self._used.setdefault(resource, {}), node, step * amount)
+        if entry.pod.requests:
+            for resource, amount in zip((CPU, MEMORY), entry.pod.rated, strict=True):
+                if amount:
+                    _add(self._rated.setdefault(resource, {}), node, step * amount)
+        _add(self._pods.setdefault("", {}), node, step)
         for port in entry.pod.ports:
             _add(self._ports.setdefault(port, {}), node, step)
 
     def used(self, resource: str) -> Tally:
         """How much of a resource the pods on each node take, as far as they have been read with what they request."""
         return self._used.get(resource, NO_PODS)
+
+    def rated(self, resource: str) -> Tally:
+        """How much of the CPU or the memory the pods on each node count for where nodes are rated."""
+        return self._rated.get(resource, NO_PODS)
+
+    def pods(self) -> Tally:
+        """How many pods run on each node."""
+        return self._pods.get("", NO_PODS)
 
     def on_port(self, port: HostPort) -> Iterator[Tally]:
         """The pods that hold a port on the same address of their host, or on all."""

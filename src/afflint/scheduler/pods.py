@@ -20,7 +20,7 @@ from afflint.kube.selectors import (
 from afflint.kube.taints import UNREACHABLE, Toleration, outstays, parse_tolerations
 from afflint.scheduler.decoding import InventoryError, about, integer, mapping, refuse, sequence, string, string_map, strings
 from afflint.scheduler.host_ports import HostPort, read_ports
-from afflint.scheduler.requests import Requests, read_requests
+from afflint.scheduler.requests import Rated, Requests, read_rated, read_requests
 
 T = TypeVar("T")
 
@@ -114,6 +114,8 @@ class Pod(NamedTuple):
     """What it takes of the ports of its host."""
     requests: Requests = ()
     """Empty where resources are left out."""
+    rated: Rated = (0, 0)
+    """What it counts for where nodes are rated; nothing where resources are left out."""
     added: frozenset[str] = frozenset()
     """The labels of nodes that its controller asks for, and not its manifest."""
     outstays: bool = False
@@ -154,7 +156,7 @@ def read_pod(data: object, *, resources: bool = False) -> Pod:
 
 
 def _with_requests(pod: Pod, spec: dict[str, Any], status: dict[str, Any]) -> Pod:
-    return pod._replace(requests=read_requests(spec, status))
+    return pod._replace(requests=read_requests(spec, status), rated=read_rated(spec, status))
 
 
 def _read(namespace: str, name: str, meta: dict[str, Any], spec: dict[str, Any], status: dict[str, Any]) -> Pod:

@@ -22,6 +22,9 @@ REPORTED = (PODS, CPU, MEMORY, "ephemeral-storage")
 Requests = tuple[tuple[str, int], ...]
 """What a pod takes of a node, by resource, in the order in which the scheduler looks at them; nothing of what it takes none."""
 
+Rated = tuple[int, int]
+"""The CPU and memory that a pod counts for where nodes are rated: a container that does not say what it requests counts for some."""
+
 Millis = dict[str, int]
 """Amounts by resource in thousandths, the finest that the API server keeps: sums of them are exact."""
 
@@ -31,14 +34,28 @@ def read_requests(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Request
 
     ``status`` matters for a running pod that is being resized.
     """
-    containers = _Containers(status)
-    total = containers.total(spec)
-    _override(total, mapping(spec.get("resources"), "spec.resources"))
-    _add(total, _list(spec.get("overhead"), "spec.overhead"))
+    total = _total(spec, status)
     total[PODS] = 1000
     amounts = {resource: _amount(resource, millis) for resource, millis in total.items() if _is_counted(resource)}
     scalars = sorted(amounts.keys() - set(REPORTED))
     return tuple([(resource, amounts[resource]) for resource in (*REPORTED, *scalars) if amounts.get(resource)])
+
+
+def read_rated(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Rated:
+    """What a pod counts for where nodes are rated (pkg/scheduler/util GetNonzeroRequests). Raises InventoryError."""
+    total = _total(spec, status, _UNSTATED)
+    return _amount(CPU, total.get(CPU, 0)), _amount(MEMORY, total.get(MEMORY, 0))
+
+
+# A tenth of a CPU and 200 MiB, in thousandths.
+_UNSTATED: Millis = {CPU: 100, MEMORY: 200 * 2**20 * 1000}
+
+
+def _total(spec: Mapping[str, Any], status: Mapping[str, Any], unstated: Mapping[str, int] | None = None) -> Millis:
+    total = _Containers(status, unstated or {}).total(spec)
+    _override(total, mapping(spec.get("resources"), "spec.resources"))
+    _add(total, _list(spec.get("overhead"), "spec.overhead"))
+    return total
 
 
 def read_allocatable(status: Mapping[str, Any]) -> dict[str, int] | None:
@@ -81,7 +98,8 @@ def _shown(written: object) -> str:
 class _Containers:
     """The containers of one pod. A container that is being resized counts for the largest of what it asks for, was given and has."""
 
-    def __init__(self, status: Mapping[str, Any]) -> None:
+    def __init__(self, status: Mapping[str, Any], unstated: Mapping[str, int]) -> None:
+        self._unstated = unstated
         self._statuses: dict[str, Mapping[str, Any]] = {}
         for field in ("initContainerStatuses", "containerStatuses"):
             for index, item in enumerate(sequence(status.get(field), f"status.{field}")):
@@ -123,7 +141,7 @@ class _Containers:
             actual = mapping(status.get("resources"), "status.containerStatuses.resources")
             _raise(requests, _list(actual.get("requests"), "status.containerStatuses.resources.requests"))
             _raise(requests, _list(status.get("allocatedResources"), "status.containerStatuses.allocatedResources"))
-        return requests
+        return {**self._unstated, **requests}
 
 
 def _containers(spec: Mapping[str, Any], field: str) -> Iterable[tuple[dict[str, Any], str]]:
