@@ -381,6 +381,41 @@ def test_pods_that_run_already_take_their_room(place: Place, tmp_path: Path) -> 
     assert (done.code, done.nodes_of("Deployment shop/web")) == (1, ["w2", None])
 
 
+MACHINES = """\
+apiVersion: kubevirt.io/v1
+kind: VirtualMachineInstanceReplicaSet
+metadata: {name: till, namespace: shop}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: till}}
+  template:
+    metadata: {labels: {app: till}}
+    spec: {domain: {devices: {}}}
+"""
+
+
+def vmi(name: str, node: str, owner: str) -> dict[str, Any]:
+    owners = [{"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstanceReplicaSet", "name": owner, "controller": True}]
+    return {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachineInstance",
+        "metadata": {"name": name, "namespace": "shop", "labels": {"app": "till"}, "ownerReferences": owners},
+        "spec": {"domain": {"devices": {}}},
+        "status": {"phase": "Running", "nodeName": node},
+    }
+
+
+def test_machines_stay_on_the_nodes_that_their_list_names(place: Place, tmp_path: Path) -> None:
+    """`kubectl get vmi -A -o json`; their names do not tell whose they are, their owners do."""
+    dump = {"apiVersion": "v1", "kind": "List", "items": [vmi("old-abcde", "w2", "till"), vmi("till-xyz", "w1", "other")]}
+    (tmp_path / "vmi.json").write_text(json.dumps(dump), encoding="utf-8")
+    done = place("tills.yaml", "--nodes", "nodes.yaml", "--pods", "vmi.json", "--format", "json", tills=MACHINES)
+    [till] = done.plan["workloads"]
+    assert (done.code, till["replicas"][0]) == (0, {"pod": "virt-launcher-old-abcde", "node": "w2", "why": ""})
+    assert len(till["replicas"]) == 2
+    assert done.plan["notes"][0] == "1 running pod of these workloads stays where it is: --replan places it anew"
+
+
 def test_an_empty_dump_of_pods_is_one(place: Place, tmp_path: Path) -> None:
     (tmp_path / "pods.json").write_text('{"apiVersion": "v1", "kind": "List", "items": []}', encoding="utf-8")
     assert place("web.yaml", "--nodes", "nodes.yaml", "--pods", "pods.json").code == 0

@@ -102,6 +102,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "production.yaml").write_text("replicas: 3\n", encoding="utf-8")
     (folder / "overlays" / "production" / "kustomization.yaml").write_text("resources: [web.yaml]\n", encoding="utf-8")
     (folder / "nodes.yaml").write_text("nodes:\n- {name: elsewhere}\n", encoding="utf-8")
+    (folder / "pods.yaml").write_text("{apiVersion: v1, kind: List, items: []}\n", encoding="utf-8")
     programs = folder / "bin"
     programs.mkdir()
     for name in ("helm", "kustomize"):

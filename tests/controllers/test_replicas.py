@@ -246,8 +246,23 @@ def owned(kind: str, name: str) -> Object:
     ],
 )
 def test_running_pods_of_a_workload_are_known_by_their_owner(kind: str, running: Object, mine: bool) -> None:
-    assert running_pods_of([maker("web", kind)], [running]) == ({0} if mine else set())
-    assert running_pods_of([maker("web", kind, namespace="elsewhere")], [running]) == set()
+    web = maker("web", kind)
+    assert running_pods_of([web], [running]) == ({web.key: [0]} if mine else {})
+    assert running_pods_of([maker("web", kind, namespace="elsewhere")], [running]) == {}
+
+
+def test_an_owner_that_is_named_comes_before_one_whose_name_fits() -> None:
+    """`web-api` owns a pod of a ReplicaSet that could as well be one of `web`, but for the hash of its template."""
+    labels = {"app": "web", "pod-template-hash": "abc12"}
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-api-abc12", "controller": True}
+    of_api = {"kind": "Pod", "metadata": {"name": "p", "namespace": "default", "labels": labels, "ownerReferences": [owner]}}
+    web, api = maker("web"), maker("web-api")
+    assert running_pods_of([web, api], [of_api]) == {api.key: [0]}
+    odd = {**of_api, "metadata": {**of_api["metadata"], "ownerReferences": [{**owner, "name": "web-abc12"}]}}
+    assert running_pods_of([web, api], [odd]) == {web.key: [0]}
+    # A pod of its own is none that has an owner and the same name.
+    alone = maker("p", "Pod")
+    assert running_pods_of([alone, api], [of_api]) == {api.key: [0]}
 
 
 def test_a_pod_maker_travels_between_processes() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 
@@ -196,13 +197,37 @@ def test_two_workloads_of_one_name_do_not_get_in_each_others_way() -> None:
     assert len(set(names)) == 2
 
 
-def test_running_pods_count_but_those_of_a_planned_workload_are_placed_anew() -> None:
-    mine = pod("web-old", {"app": "web"}, on="n1")
-    mine["metadata"]["ownerReferences"] = [{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web", "controller": True}]
+def running_web(name: str, node_name: str, **more: Any) -> Object:
+    found = pod(name, {"app": "web"}, on=node_name, **more)
+    found["metadata"]["ownerReferences"] = [{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web", "controller": True}]
+    return found
+
+
+def test_what_runs_stays_where_it_is_and_only_what_is_missing_is_placed() -> None:
+    web = maker("web", "StatefulSet", replicas=3, affinity=apart_by(HOST, "web"))
+    nodes = zoned(n1="", n2="", n3="")
+    found = plan(nodes, web, pods=[running_web("web-1", "n3")])
+    assert [(replica.pod, replica.node) for replica in only(found).replicas] == [("web-0", "n1"), ("web-1", "n3"), ("web-2", "n2")]
+    assert found.notes[0] == "1 running pod of these workloads stays where it is: --replan places it anew"
+    # Two on one node, as they came there before the manifest kept them apart.
+    found = plan(nodes, web, pods=[running_web("web-0", "n3"), running_web("web-1", "n3")])
+    assert where(only(found)) == ["n3", "n3", "n1"]
+    assert found.notes[0] == "2 running pods of these workloads stay where they are: --replan places them anew"
+
+
+def test_running_pods_may_be_placed_anew() -> None:
     web = maker("web", "StatefulSet", replicas=2, affinity=apart_by(HOST, "web"))
-    found = plan(zoned(n1="", n2=""), web, pods=[mine])
+    found = plan(zoned(n1="", n2=""), web, pods=[running_web("web-0", "n2")], replan=True)
     assert where(only(found)) == ["n1", "n2"]
     assert found.notes[0] == "1 running pod of these workloads left out: they are placed anew from the manifests"
+
+
+def test_pods_beyond_what_is_asked_for_run_on_and_those_that_end_do_not_count() -> None:
+    web = maker("web", "StatefulSet", affinity=apart_by(HOST, "web"))
+    done = {**running_web("web-9", "n1"), "status": {"phase": "Succeeded"}}
+    found = plan(zoned(n1="", n2=""), web, pods=[running_web("web-0", "n2"), running_web("web-1", "n1"), done])
+    assert where(only(found)) == ["n2"]
+    assert found.notes[1] == "1 more of their pods runs than the manifests ask for"
 
 
 def test_a_scheduler_that_fails_on_a_pod_is_an_error() -> None:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("paths", nargs=-1, metavar="[PATHS]...")
 @options.nodes
-@click.option("--pods", "pods", multiple=True, metavar="FILE", help="A dump of the pods that run already. Repeatable.")
+@click.option("--pods", "pods", multiple=True, metavar="FILE", help="A dump of the pods (or VMIs) that run already. Repeatable.")
+@click.option("--replan", is_flag=True, help="Place running pods of the workloads anew; else they stay where they are.")
 @click.option("--resources", is_flag=True, help="Count CPU, memory, pods and other resources: requests against what nodes have.")
 @click.option("--only-running", is_flag=True, help="Leave out virtual machines that wait for somebody to start them.")
 @click.option(
@@ -47,7 +48,7 @@ def place(paths: tuple[str, ...], **given: Any) -> int:
     options.one_of("--format", given["form"], ("text", "json", "html"))
     options.one_of("--color", given["color"], options.COLORS)
     session = Session(options.configuration(given))
-    sources, reading = session.sources(paths or (".",)), {name: given[name] for name in ("resources", "only_running")}
+    sources, reading = session.sources(paths or (".",)), {name: given[name] for name in ("resources", "only_running", "replan")}
     stage, problems, names = session.stage(sources, given["pods"], **reading)
     asked = Asked(given["lose"], given["drain"], given["remove"])
     plan = make_plan(stage.inventory, stage.makers, given["group_by"], asked, names.__getitem__, stage.budgets)

@@ -1,30 +1,78 @@
-"""The pods that run already, from dumps: `kubectl get pods -A -o yaml` or `-o json`."""
+"""The pods that run already, from dumps: `kubectl get pods -A -o yaml` or `-o json`, and those of `kubectl get vmi -A`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+from afflint.controllers.kubevirt_cluster import submap, text
+from afflint.controllers.launcher_pod import launcher_pod
 from afflint.inventory.node_files import NodeFileError, bytes_of, documents_of, refuse_object
 from afflint.kube.manifests import manifests_in
 from afflint.reading.sources import Source
 from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.pods import read_pod
 
+MACHINE = "VirtualMachineInstance"
+_LISTS = ("List", "PodList", f"{MACHINE}List")
 
-def running_pods(source: Source, *, resources: bool = False) -> Iterator[dict[str, Any]]:
-    """The pods in a dump, as parsed. Raises NodeFileError for a file that is none, or with something that can be no pod."""
+
+def running_pods(sources: Iterable[Source], *, resources: bool = False) -> list[dict[str, Any]]:
+    """The pods in dumps, as parsed, and a pod for each running machine whose own is in none of them.
+
+    Raises NodeFileError for a file without pods and machines, or with something that can be neither.
+    """
+    pods: list[dict[str, Any]] = []
+    machines: list[dict[str, Any]] = []
+    for source in sources:
+        for kind, pod in _in_file(source, resources=resources):
+            (machines if kind == MACHINE else pods).append(pod)
+    known = {(text(submap(pod, "metadata"), "namespace") or "default", owner["name"]): pod for pod in pods if (owner := _machine_of(pod))}
+    for machine in machines:
+        metadata = machine["metadata"]
+        own = known.get((metadata["namespace"], metadata["ownerReferences"][0]["name"]))
+        if own is None:
+            pods.append(machine)
+        else:
+            # Whose the machine is, its pod does not say.
+            own["metadata"]["ownerReferences"] = [*own["metadata"]["ownerReferences"], *metadata["ownerReferences"][1:]]
+    return pods
+
+
+def _machine_of(pod: dict[str, Any]) -> dict[str, Any] | None:
+    references = submap(pod, "metadata").get("ownerReferences")
+    found = [each for each in references if isinstance(each, dict)] if isinstance(references, list) else []
+    return next((each for each in found if each.get("kind") == MACHINE and each.get("name")), None)
+
+
+def _in_file(source: Source, *, resources: bool) -> Iterator[tuple[str, dict[str, Any]]]:
     found = False
     for document in documents_of(source.name, bytes_of(source)):
         # A list of objects may well be empty.
-        found = found or (type(document.data) is dict and document.data.get("kind") in ("List", "PodList"))
+        found = found or (type(document.data) is dict and document.data.get("kind") in _LISTS)
         for manifest in manifests_in(document):
-            if manifest.kind.name == "Pod":
+            if manifest.kind.name in ("Pod", MACHINE):
+                found = True
                 try:
-                    read_pod(manifest.data, resources=resources)
+                    pod = manifest.data if manifest.kind.name == "Pod" else _pod_of(manifest.data, resources=resources)
+                    if pod is not None:
+                        read_pod(pod, resources=resources)
+                        yield manifest.kind.name, pod
                 except InventoryError as error:
                     refuse_object(source.name, document, manifest.base, error)
-                found = True
-                yield manifest.data
     if not found:
         raise NodeFileError(f"{source.name}:1:1: no pods in this file: expected what `kubectl get pods -A -o yaml` prints")
+
+
+def _pod_of(machine: dict[str, Any], *, resources: bool) -> dict[str, Any] | None:
+    """The pod of a machine on the node that its status names; None for one that does not run. It names the machine's owners, too."""
+    status, metadata = submap(machine, "status"), submap(machine, "metadata")
+    node = text(status, "nodeName")
+    if not node or text(status, "phase") in ("Succeeded", "Failed") or metadata.get("deletionTimestamp") is not None:
+        return None
+    pod = launcher_pod(machine, None, resources=resources)
+    owners = metadata.get("ownerReferences")
+    above = [{**each, "controller": False} for each in owners if isinstance(each, dict)] if isinstance(owners, list) else []
+    own = {"apiVersion": "kubevirt.io/v1", "kind": MACHINE, "name": text(metadata, "name"), "controller": True}
+    named = {**pod["metadata"], "ownerReferences": [own, *above], "namespace": pod["metadata"].get("namespace") or "default"}
+    return {**pod, "metadata": named, "spec": {**pod["spec"], "nodeName": node}}

@@ -43,11 +43,13 @@ def set_stage(
     version: tuple[int, int] = SCHEDULER,
     name_of: Callable[[FileId], str] = str,
     only_running: bool = False,
+    replan: bool = False,
 ) -> Stage:
     """The stage for some workloads of a fleet, with what else its manifests tell of the cluster.
 
     ``running`` are pods as parsed, ``version`` is that of the cluster, and ``name_of`` tells the names of files.
-    With ``only_running`` virtual machines that wait for somebody to start them have no pods.
+    With ``replan`` running pods of the workloads are placed anew,
+    and with ``only_running`` virtual machines that wait for somebody to start them have no pods.
 
     Of objects that a cluster would take for one and the same only the first counts, for overlays repeat what they change.
     """
@@ -82,7 +84,13 @@ def set_stage(
         for key, maker in makers.items()
     ]
     inventory = Inventory(
-        [fact.node for fact in labelled], running, _namespaces(fleet, noted, running), fleet.services, resources=resources, version=version
+        [fact.node for fact in labelled],
+        running,
+        _namespaces(fleet, noted, running),
+        fleet.services,
+        resources=resources,
+        version=version,
+        replan=replan,
     )
     # Of those of one name only the first counts, as of workloads.
     budgets = tuple({(budget.namespace, budget.name): budget for budget in reversed(fleet.budgets)}.values())[::-1]

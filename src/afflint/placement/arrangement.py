@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
 from afflint.controllers import replicas
@@ -12,7 +12,8 @@ from afflint.controllers.running import running_pods_of
 from afflint.placement.node_classes import NodeClass
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.node_fit import SCHEDULER
-from afflint.scheduler.pods import Pod
+from afflint.scheduler.nodes import Node
+from afflint.scheduler.pods import Pod, read_pod
 
 Identity = tuple[str, str]
 """Namespace and name of a pod."""
@@ -22,6 +23,7 @@ class Inventory(NamedTuple):
     """The objects that a cluster consists of, as parsed. ``pods`` are those that run already, ``classes`` nodes without objects.
 
     With ``resources`` pods go only where there is room for what they request. ``version`` is that of the cluster.
+    With ``replan`` running pods of the workloads are placed anew; else they stay where they are.
     """
 
     nodes: Sequence[object]
@@ -34,15 +36,17 @@ class Inventory(NamedTuple):
     resources: bool = False
     classes: Sequence[NodeClass] = ()
     version: tuple[int, int] = SCHEDULER
+    replan: bool = False
 
-    def cluster(self, makers: Sequence[PodMaker] = ()) -> Cluster:
+    def cluster(self, makers: Sequence[PodMaker] = (), ours: Running | None = None) -> Cluster:
         """The cluster before any workload is placed; it knows the controllers of their pods. Running pods of theirs are left out."""
         owners: dict[str, list[object]] = {"ReplicaSet": [], "StatefulSet": [], "ReplicationController": []}
         for maker in makers:
             owner = replicas.owner(maker)
             if owner is not None:
                 owners[owner["kind"]].append(owner)
-        mine = self.replaced(makers)
+        ours = self.running(makers) if ours is None else ours
+        mine = {*ours.replaced, *[index for kept in ours.kept.values() for index in kept]}
         return Cluster(
             [*self.nodes, *[node for each in self.classes for node in each.nodes()]],
             [pod for index, pod in enumerate(self.pods) if index not in mine],
@@ -55,9 +59,46 @@ class Inventory(NamedTuple):
             version=self.version,
         )
 
-    def replaced(self, makers: Sequence[PodMaker]) -> set[int]:
-        """Which of the running pods belong to these workloads, which are placed anew from their manifests."""
-        return running_pods_of(makers, self.pods) if self.pods else set()
+    def running(self, makers: Sequence[PodMaker]) -> Running:
+        """Which of the running pods belong to these workloads, and what becomes of them in a plan."""
+        if not self.pods:
+            return Running({}, (), 0)
+        made = running_pods_of(makers, self.pods)
+        if self.replan:
+            return Running({}, tuple([index for each in made.values() for index in each]), 0)
+        nodes = {name for node in self.nodes if (name := _name_of(node))}
+        kept: dict[str, list[int]] = {}
+        replaced: list[int] = []
+        over = 0
+        for maker in makers:
+            if maker.daemon:
+                replaced += made.get(maker.key, ())
+                continue
+            stay = [index for index in made.get(maker.key, ()) if _stands(self.pods[index], nodes)]
+            kept[maker.key] = stay[: maker.replicas]
+            over += len(stay) - len(kept[maker.key])
+        return Running(kept, tuple(replaced), over)
+
+
+class Running(NamedTuple):
+    """By workload the running pods that stay, those that are placed anew, by index, and how many more run than are asked for."""
+
+    kept: Mapping[str, Sequence[int]]
+    replaced: Sequence[int]
+    over: int
+
+
+def _name_of(node: object) -> str:
+    if isinstance(node, Node):
+        return node.name
+    metadata = node.get("metadata") if isinstance(node, dict) else None
+    return str(metadata.get("name") or "") if isinstance(metadata, dict) else ""
+
+
+def _stands(pod: object, nodes: Container[str]) -> bool:
+    """Whether a pod runs on one of the nodes, and is not being deleted."""
+    read = read_pod(pod)
+    return read.rules.node_name in nodes and not (read.finished or read.subject.terminating)
 
 
 class Placed(NamedTuple):
@@ -115,12 +156,37 @@ class Start(NamedTuple):
     before: Cluster
     makers: Sequence[PodMaker]
     compiled: Sequence[Compiled]
+    staying: Sequence[Mapping[int, str]] = ()
+    """For each workload the pods that run already, by their place among its pods, each with its node; empty if there are none at all."""
 
 
 def start(inventory: Inventory, makers: Sequence[PodMaker]) -> Start:
     """The workloads ready to be placed, or to be surveyed."""
-    before = inventory.cluster(makers)
-    return Start(before, makers, [replicas.compile_pods(maker, before) for maker in makers])
+    running = inventory.running(makers)
+    before = inventory.cluster(makers, running)
+    compiled = [replicas.compile_pods(maker, before) for maker in makers]
+    kept = running.kept
+    if not any(kept.values()):
+        return Start(before, makers, compiled)
+    staying = [
+        _staying(maker, each, [before.read(inventory.pods[index]) for index in kept.get(maker.key, ())])
+        for maker, each in zip(makers, compiled, strict=True)
+    ]
+    return Start(before, makers, [each for each, _ in staying], [nodes for _, nodes in staying])
+
+
+def _staying(maker: PodMaker, compiled: Compiled, running: Sequence[Pod]) -> tuple[Compiled, dict[int, str]]:
+    """The pods of a workload with those that run in place of those that would be made; a number in the name is kept."""
+    pods, nodes = list(compiled.pods), dict[int, str]()
+    numbers = {pod.name: number for number, pod in enumerate(pods)}
+    free = iter([number for number in range(len(pods)) if pods[number].name not in {pod.name for pod in running}])
+    for pod in running[: len(pods)]:
+        number = numbers[pod.name] if pod.name in numbers else next(free)
+        nodes[number] = pod.rules.node_name
+        # Of a machine without a pod of its own only the node is known for sure.
+        known = pod if not maker.kubevirt else pods[number]._replace(name=pod.name)
+        pods[number] = known._replace(rules=known.rules._replace(node_name=""))
+    return compiled._replace(pods=tuple(pods)), nodes
 
 
 def arrange(inventory: Inventory, makers: Sequence[PodMaker]) -> Arrangement:
@@ -143,7 +209,7 @@ class _Work:
     """The placement as it grows."""
 
     def __init__(self, beginning: Start) -> None:
-        self.before, self.makers, compiled = beginning
+        self.before, self.makers, compiled, self.staying = beginning
         self.cluster = self.before.copy()
         self.compiled = _distinct(compiled, self.makers, set(self.before.pods))
         self.nodes: dict[Identity, str] = {}
@@ -151,11 +217,16 @@ class _Work:
         self.errors: dict[Identity, str] = {}
 
     def pin(self) -> None:
-        """Bind the pods whose spec names a node: nobody asks the scheduler about them."""
+        """Bind the pods that run already, and those whose spec names a node: nobody asks the scheduler about them."""
         known = set(self.before.nodes)
+        for nodes, compiled in zip(self.staying, self.compiled, strict=False):
+            for number, node in nodes.items():
+                self._bind(compiled.pods[number], node)
         for maker, compiled in zip(self.makers, self.compiled, strict=True):
             if maker.node_name and not maker.daemon:
                 for pod in compiled.pods:
+                    if (pod.namespace, pod.name) in self.nodes:
+                        continue
                     if maker.node_name in known:
                         self._bind(pod, maker.node_name)
                     else:

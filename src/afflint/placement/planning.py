@@ -74,10 +74,17 @@ def _happening(arrangement: Arrangement, asked: Asked, budgets: Sequence[Budget]
 
 
 def _inventory_notes(inventory: Inventory, makers: Sequence[PodMaker]) -> list[str]:
-    replaced = len(inventory.replaced(makers))
-    if not replaced:
-        return []
-    return [f"{replaced} running pod{'s' if replaced > 1 else ''} of these workloads left out: they are placed anew from the manifests"]
+    running = inventory.running(makers)
+    replaced, kept = len(running.replaced), sum(map(len, running.kept.values()))
+    notes = []
+    if kept:
+        stay = "stays where it is: --replan places it" if kept == 1 else "stay where they are: --replan places them"
+        notes.append(f"{kept} running pod{'s' * (kept > 1)} of these workloads {stay} anew")
+    if running.over:
+        notes.append(f"{running.over} more of their pods run{'s' * (running.over == 1)} than the manifests ask for")
+    if replaced:
+        notes.append(f"{replaced} running pod{'s' * (replaced > 1)} of these workloads left out: they are placed anew from the manifests")
+    return notes
 
 
 def _resource_notes(arrangement: Arrangement) -> list[str]:

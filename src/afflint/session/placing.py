@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from afflint.engine import FileResult, Settings
 from afflint.fleet.facts import Facts
@@ -36,9 +36,11 @@ def read_stage(
     *,
     resources: bool = False,
     only_running: bool = False,
+    replan: bool = False,
 ) -> Placing:
     """Read the workloads (and nodes) in ``sources``, the nodes in ``node_files`` and the running pods in ``pod_files``.
 
+    With ``replan`` running pods of the workloads are placed anew.
     With ``only_running`` virtual machines that wait to be started have no pods. What ``context`` tells of KubeVirt counts, too.
 
     Nodes among the sources count where no file of nodes is named. With ``resources`` what pods request and what nodes have counts.
@@ -56,7 +58,7 @@ def read_stage(
         nodes = nodes_of(holding, resources=resources)
     if not nodes:
         raise NodeFileError(NO_NODES)
-    running: list[dict[str, Any]] = [pod for source in pod_files for pod in running_pods(source, resources=resources)]
+    running = running_pods(pod_files, resources=resources)
     beside = mapped(files.of(files.context).values(), settings._replace(rules=(), with_nodes=False))
     facts = [Facts(kubevirt=each.facts.kubevirt) for each in beside]
     facts += [result.facts.of_file(file, files.folder(file)) for file, result in results.items()]
@@ -64,7 +66,15 @@ def read_stage(
     version = settings.target.version
     name_of = files.names.__getitem__
     stage = set_stage(
-        nodes, Fleet(facts), workloads, running, name_of=name_of, resources=resources, version=version, only_running=only_running
+        nodes,
+        Fleet(facts),
+        workloads,
+        running,
+        name_of=name_of,
+        resources=resources,
+        version=version,
+        only_running=only_running,
+        replan=replan,
     )
     problems = [problem for file, result in results.items() for problem in _problems(files.names[file], result)]
     return Placing(stage, tuple(problems), files.names)

@@ -128,13 +128,21 @@ class Session:
             options = options._replace(ignored_in=lambda path: ignores(self._relative(path)))
         return run(sources, self.settings(), options, self.context(), self.node_files())
 
-    def stage(self, sources: Sequence[Source], pods: Sequence[str] = (), *, resources: bool = False, only_running: bool = False) -> Placing:
+    def stage(
+        self,
+        sources: Sequence[Source],
+        pods: Sequence[str] = (),
+        *,
+        resources: bool = False,
+        only_running: bool = False,
+        replan: bool = False,
+    ) -> Placing:
         """What a plan is made from: the workloads and nodes in ``sources``, the nodes of the configuration, the running ``pods``."""
         from afflint.session.placing import read_stage
 
         running = self._buffered(named(path) for path in pods)
         given = sources, self.node_files(), running, self.settings()
-        return read_stage(*given, self.context(), resources=resources, only_running=only_running)
+        return read_stage(*given, self.context(), resources=resources, only_running=only_running, replan=replan)
 
 
 def _nothing(_path: str) -> bool:
