@@ -253,6 +253,62 @@ def test_replicas_that_share_no_host_or_may(text: str) -> None:
     assert said("shared-host", ESX, text) == []
 
 
+def control_plane(*hosts: str, role: str = "control-plane") -> str:
+    labels = "{{node-role.kubernetes.io/{}: '', node.cluster.x-k8s.io/esxi-host: {}}}"
+    return "".join(f"- {{name: cp{number}, labels: {labels.format(role, host)}}}\n" for number, host in enumerate(hosts))
+
+
+@pytest.mark.parametrize(
+    ("hosts", "message"),
+    [
+        (["a", "a", "b"], "cp0 and cp1 both run on `a`: without it 1 of 3 is left, and etcd needs 2"),
+        (["a", "a", "a"], "cp0, cp1 and cp2 all run on `a`: without it none is left, and etcd needs 2"),
+        (["a", "b", "b", "b", "c"], "cp1, cp2 and cp3 all run on `b`: without it 2 of 5 are left, and etcd needs 3"),
+    ],
+)
+@pytest.mark.parametrize("role", ["control-plane", "master", "etcd"])
+def test_a_host_that_takes_the_majority_of_the_control_plane(hosts: list[str], message: str, role: str) -> None:
+    (found,) = said("shared-host", control_plane(*hosts, role=role), "")
+    assert found.partition(" ")[2] == f"warning: the control-plane nodes {message}"
+
+
+@pytest.mark.parametrize("hosts", [["a", "b", "c"], ["a"], ["a", "b"], ["a", "a", "b", "c", "d"]])
+def test_a_control_plane_that_survives_each_host_or_has_no_majority_to_lose(hosts: list[str]) -> None:
+    assert said("shared-host", control_plane(*hosts), "") == []
+
+
+def test_workers_on_one_host_are_no_control_plane_and_members_of_etcd_are_counted_where_they_are_labelled() -> None:
+    assert said("shared-host", control_plane("a", "a", "b", role="worker"), "") == []
+    stacked = control_plane("a", "a", "b") + control_plane("a", "b", "c", role="etcd").replace("cp", "etcd")
+    assert said("shared-host", stacked, "") == []
+
+
+ESXI = "node.cluster.x-k8s.io/esxi-host"
+
+
+def test_more_replicas_than_hosts() -> None:
+    assert said("shared-host", ESX, workload(spread(ESXI), replicas=4)) == [
+        "a.yaml:10:61 info: 4 replicas for 3 physical hosts: at least 2 share one, and nothing keeps these on different nodes"
+    ]
+    assert said("shared-host", ESX, workload(spread(ESXI, hard=False), replicas=7)) == [
+        "a.yaml:10:61 info: 7 replicas for 3 physical hosts: at least 3 share one, and nothing keeps these on different nodes"
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(workload(spread(ESXI), replicas=3), id="as many as hosts"),
+        pytest.param(workload(spread(ESXI), replicas=None), id="unknown how many"),
+        pytest.param(workload(f"{apart(HOST, required=False)}\n{spread(ESXI)}", replicas=4), id="on different nodes as well"),
+        pytest.param(workload(apart(ESXI), replicas=4), id="too-few-domains says it"),
+        pytest.param(workload(spread(ZONE), replicas=4), id="over zones"),
+    ],
+)
+def test_replicas_for_which_there_are_hosts_or_that_other_rules_judge(text: str) -> None:
+    assert said("shared-host", ESX, text) == []
+
+
 # unknown-node-label
 
 

@@ -14,7 +14,7 @@ from afflint.inventory.cluster_view import MOST_NAMED, ClusterView, few, is_open
 from afflint.inventory.node_files import NodeFact
 from afflint.kube.constraints import constraints_of
 from afflint.kube.label_places import PREFERRED_NODE_AFFINITY, REQUIRED_NODE_AFFINITY, LabelPlace, label_places
-from afflint.kube.node_labels import DEPRECATED, HOSTNAME, REGION, ZONE, meant
+from afflint.kube.node_labels import CONTROL_PLANE, DEPRECATED, HOSTNAME, MASTER, REGION, ZONE, meant
 from afflint.near_misses import Slips
 from afflint.reading.placeholders import is_placeholder
 from afflint.wording import nearest, quoted
@@ -185,29 +185,79 @@ def _count(nodes: list[NodeFact]) -> str:
 
 
 def shared_host(view: ClusterView) -> Iterator[FleetMatch]:
-    """Replicas kept on different nodes, where nodes share a physical host."""
-    hosts: dict[str, list[str]] = defaultdict(list)
+    """Replicas kept on different nodes, where nodes share a physical host; more replicas than hosts; control planes on one host."""
+    hosts: dict[str, list[NodeFact]] = defaultdict(list)
     for node in view.nodes:
         if view.host_key in node.labels:
-            hosts[node.labels[view.host_key]].append(node.name)
-    if all(len(names) == 1 for names in hosts.values()):
+            hosts[node.labels[view.host_key]].append(node)
+    if not hosts:
         return
+    yield from _control_planes(view, hosts)
+    are_shared = any(len(nodes) > 1 for nodes in hosts.values())
     for reach in view.fleet.reaches:
         pods = view.fleet.owner(reach)
-        if pods is None or reach.topology_key != HOSTNAME or not keeps_apart(reach, pods) or not pods.may_replicate:
+        if pods is None or not pods.may_replicate or not keeps_apart(reach, pods):
             continue
-        apart = {each.topology_key for each in view.fleet.reaches_of(pods) if keeps_apart(each, pods)}
-        if not apart.isdisjoint((view.host_key, ZONE, REGION)):
-            continue  # What is spread over zones loses more with a zone than with a host.
-        usable = {node.name for node in view.usable(pods)}
-        shared = {host: names for host, all_names in hosts.items() if len(names := sorted(usable.intersection(all_names))) > 1}
-        if shared:
-            host, names = min(shared.items())
-            message = f"replicas on different nodes can still share a physical host: {few(names)} run on {quoted(host)}"
-            if len(shared) > 1:
-                message += f", and {len(shared) - 1} more {'hosts carry' if len(shared) > 2 else 'host carries'} several nodes"
-            path = (*reach.path[:-1], "topologyKey")
-            yield FleetMatch(reach.site, reach.ref, Match(path, message, f"Spread over `{view.host_key}` as well."))
+        match = None
+        if reach.topology_key == HOSTNAME and are_shared:
+            match = _on_shared_hosts(view, reach, pods, hosts)
+        elif reach.topology_key == view.host_key:
+            match = _more_than_hosts(view, reach, pods)
+        if match is not None:
+            yield FleetMatch(reach.site, reach.ref, match)
+
+
+def _control_planes(view: ClusterView, hosts: dict[str, list[NodeFact]]) -> Iterator[FleetMatch]:
+    """A host whose loss takes the majority from etcd, which runs on the control-plane nodes or on those that are labelled for it."""
+    members = [node for node in view.nodes if _ETCD in node.labels]
+    members = members or [node for node in view.nodes if CONTROL_PLANE in node.labels or MASTER in node.labels]
+    names = {node.name for node in members}
+    majority = len(members) // 2 + 1
+    for host, nodes in hosts.items():
+        together = [node for node in nodes if node.name in names]
+        left = len(members) - len(together)
+        if len(together) > 1 and left < majority:
+            which = f"{few([node.name for node in together])} {'both' if len(together) == 2 else 'all'} run"
+            rest = f"{left} of {len(members)} {'is' if left == 1 else 'are'} left" if left else "none is left"
+            message = f"the control-plane nodes {which} on {quoted(host)}: without it {rest}, and etcd needs {majority}"
+            related = [_place(node, view.host_key) for node in together[:-1]]
+            yield _at_label(together[-1], view.host_key, message, _APART, *related[:MOST_NAMED])
+
+
+_ETCD = "node-role.kubernetes.io/etcd"
+_APART = "Keep them on different hosts where they run: by an anti-affinity rule of the hypervisor, or by failure domains."
+
+
+def _on_shared_hosts(view: ClusterView, reach: Reach, pods: Pods, hosts: dict[str, list[NodeFact]]) -> Match | None:
+    """Replicas that are kept on different nodes alone, of which some share a host."""
+    apart = {each.topology_key for each in view.fleet.reaches_of(pods) if keeps_apart(each, pods)}
+    if not apart.isdisjoint((view.host_key, ZONE, REGION)):
+        return None  # What is spread over zones loses more with a zone than with a host.
+    usable = {node.name for node in view.usable(pods)}
+    inside = {host: sorted(usable.intersection(node.name for node in nodes)) for host, nodes in hosts.items()}
+    shared = {host: names for host, names in inside.items() if len(names) > 1}
+    if not shared:
+        return None
+    host, names = min(shared.items())
+    message = f"replicas on different nodes can still share a physical host: {few(names)} run on {quoted(host)}"
+    if len(shared) > 1:
+        message += f", and {len(shared) - 1} more {'hosts carry' if len(shared) > 2 else 'host carries'} several nodes"
+    return Match((*reach.path[:-1], "topologyKey"), message, f"Spread over `{view.host_key}` as well.")
+
+
+def _more_than_hosts(view: ClusterView, reach: Reach, pods: Pods) -> Match | None:
+    """Replicas spread over hosts, of which there are fewer: some share a host, and nothing keeps these on different nodes."""
+    apart = {each.topology_key for each in view.fleet.reaches_of(pods) if keeps_apart(each, pods)}
+    if pods.replicas is None or HOSTNAME in apart or reach.what == REQUIRED_ANTI_AFFINITY:
+        return None  # With a required anti-affinity those have no place, which too-few-domains says.
+    hosts = {node.labels[view.host_key] for node in view.usable(pods) if view.host_key in node.labels}
+    if not 0 < len(hosts) < pods.replicas:
+        return None
+    shared = -(-pods.replicas // len(hosts))
+    where = f"{pods.replicas} replicas for {len(hosts)} physical {'host' if len(hosts) == 1 else 'hosts'}"
+    message = f"{where}: at least {shared} share one, and nothing keeps these on different nodes"
+    help_ = f"Run no more replicas than hosts, or spread over `{HOSTNAME}` as well."
+    return Match((*reach.path[:-1], "topologyKey"), message, help_, severity="info")
 
 
 def _place(node: NodeFact, key: str) -> Place:
