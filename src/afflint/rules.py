@@ -36,6 +36,7 @@ WorkloadCheck = Callable[[Workload], Iterator[Match]] | Callable[[Workload, Targ
 FleetCheck = Callable[[Fleet], Iterator[FleetMatch]] | Callable[[Fleet, Target], Iterator[FleetMatch]]
 
 _MANIFEST: dict[str, ManifestCheck] = {
+    "missing-api-version": controllers.missing_api_version,
     "unserved-api-version": controllers.unserved_api_version,
     "invalid-label-key": labels.invalid_label_key,
     "invalid-label-value": labels.invalid_label_value,

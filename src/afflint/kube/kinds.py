@@ -494,3 +494,14 @@ def identify(api_version: object, name: object, custom: dict[tuple[str, str], Ki
             return Identity(ours, False, since)
     # "Pod" in apps/v1 is a slip; "Deployment" in somebody's own group is somebody's own kind.
     return Identity(ours, False) if group in _OUR_GROUPS or group == "extensions" else _NOT_OURS
+
+
+def may_be(api_version: object, name: object) -> tuple[Kind, ...]:
+    """The kinds of workloads that an object may be of whose apiVersion, or kind, is absent; none where both or neither are."""
+    if api_version is None and type(name) is str:
+        ours = _OURS.get(name)
+        return (ours,) if ours is not None and ours.templates else ()
+    if name is None and type(api_version) is str:
+        group, _, version = api_version.rpartition("/")
+        return tuple(kind for kind in KINDS if kind.root and kind.templates and kind.group == group and version in kind.versions)
+    return ()

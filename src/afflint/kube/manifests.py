@@ -5,7 +5,7 @@ from typing import Any
 
 from afflint.findings import ObjectRef, Path, Step
 from afflint.kube.constraints import Constraints, constraints_of
-from afflint.kube.kinds import EACH, HOLDER_NAMES, HOLDERS, Identity, Kind, Template, identify
+from afflint.kube.kinds import EACH, HOLDER_NAMES, HOLDERS, Identity, Kind, Template, identify, may_be
 from afflint.kube.types import Mismatch, prune_nulls
 from afflint.reading.documents import Document
 
@@ -188,7 +188,10 @@ def _held(data: dict[str, Any]) -> tuple[list[Any], Path, str] | None:
 def _manifests_of(document: Document, data: dict[str, Any], base: Path, custom: dict[tuple[str, str], Kind] | None) -> Iterator[Manifest]:
     identity = identify(data.get("apiVersion"), data.get("kind"), custom)
     kind = identity.kind
-    if kind is None or _map(data, "metadata").get("name") == _GENERATED_NAME:
+    if kind is None:
+        yield from _half_named(document, data, base)
+        return
+    if _map(data, "metadata").get("name") == _GENERATED_NAME:
         return
     if kind.kubevirt and kind.root is not None:
         prune_nulls(kind.root, data)
@@ -203,6 +206,19 @@ def _manifests_of(document: Document, data: dict[str, Any], base: Path, custom: 
     if not found:
         declared = kind.templates[0]
         yield Workload(document, data, base, identity, kind, declared, {}, (*base, *declared.path))
+
+
+def _half_named(document: Document, data: dict[str, Any], base: Path) -> Iterator[Manifest]:
+    """A workload that is whole but for its apiVersion or its kind, as one of the first kind that it may be of."""
+    for kind in may_be(data.get("apiVersion"), data.get("kind")):
+        declared, identity = kind.templates[0], Identity(kind, False)
+        if data.get("kind") is None and kind.root is not None and not kind.root.fits(data):
+            continue
+        for template, path in _templates(data, base, declared.path):
+            workload = Workload(document, data, base, identity, kind, declared, template, path)
+            if not workload.partial:
+                yield workload
+                return
 
 
 def _templates(value: Any, path: Path, steps: Path) -> Iterator[tuple[dict[str, Any], Path]]:

@@ -80,7 +80,7 @@ class Triage:
                 if name in self._holders:
                     return self._mentions(piece)
             return False
-        return True if self._mentions(piece) else None
+        return True if self._mentions(piece) or _lacks_kind(piece) else None
 
     def _mentions(self, piece: bytes) -> bool:
         """Whether an object of a kind that matters may stand anywhere in the text."""
@@ -89,6 +89,11 @@ class Triage:
             or (b"\\" in piece and re.search(_ESCAPED_KIND, piece) is not None)
             or (b"\n*" in piece and re.search(_ALIAS_KEY, piece) is not None)
         )
+
+
+def _lacks_kind(piece: bytes) -> bool:
+    """Whether a document without a kind at its top looks like a workload that was to have one."""
+    return (piece.startswith(b"apiVersion:") or b"\napiVersion:" in piece) and b"containers:" in piece
 
 
 def is_node_list(data: bytes) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from workload_texts import pod_term, spread, workload
 
+from edited import edited
 from linting import lint
 
 
@@ -212,3 +213,52 @@ template:
     (finding,) = found(text)
     assert finding.startswith("9:134 label-keys-conflict `app` stands in matchLabelKeys and is asked for by the labelSelector as well")
     assert finding.endswith("(the object is stored, but every pod made from it is refused)")
+
+
+class TestMissingApiVersion:
+    DEPLOYMENT = workload("Deployment", "")
+
+    def test_a_workload_without_api_version_is_read_all_the_same(self) -> None:
+        text = self.DEPLOYMENT.replace("apiVersion: apps/v1\n", "").replace("app: web}}", "app: db}}")
+        assert [each.partition(" ")[2].partition(" ")[0] for each in found(text)] == ["missing-api-version", "selector-template-mismatch"]
+        assert found(text)[0] == "1:1 missing-api-version this Deployment has no apiVersion, and is refused whatever else it says"
+
+    def test_the_fix_writes_it_above_the_kind(self) -> None:
+        text = self.DEPLOYMENT.replace("apiVersion: apps/v1\n", "")
+        (finding,) = lint(text)
+        assert finding.fix is not None
+        assert edited(text, finding.fix.edits) == self.DEPLOYMENT
+
+    @pytest.mark.parametrize(
+        "kind, version",
+        [("Deployment", "apps/v1"), ("Pod", "v1"), ("StatefulSet", "apps/v1"), ("VirtualMachine", "kubevirt.io/v1")],
+    )
+    def test_the_help_names_the_version_that_is_served(self, kind: str, version: str) -> None:
+        text = workload(kind, "").replace(f"apiVersion: {version}\n", "")
+        assert [(each.rule, each.help) for each in lint(text)] == [("missing-api-version", f"Write `apiVersion: {version}`.")]
+
+    def test_a_workload_without_kind(self) -> None:
+        (finding,) = lint(self.DEPLOYMENT.replace("kind: Deployment\n", ""))
+        assert (finding.rule, finding.span.line, finding.span.column) == ("missing-api-version", 1, 1)
+        assert finding.message == "`apps/v1` stands here without a kind, so nobody can tell what this is to be"
+        assert finding.help == "Write `kind: Deployment`, or which other kind it is."
+
+    def test_the_kind_is_guessed_by_the_fields(self) -> None:
+        text = workload("StatefulSet", "").replace("kind: StatefulSet\n", "").replace("spec:\n", "spec:\n  serviceName: web\n", 1)
+        assert [each.help for each in lint(text)] == ["Write `kind: StatefulSet`, or which other kind it is."]
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "kind: Deployment\nmetadata: {name: web}\nspec: {template: {spec: {nodeSelector: {a: b}}}}\n",
+            "kind: Deployment\nspec: {template: {spec: {containers: [{name: a, image: b}]}}}\n",
+            "kind: Pod\nimage: busybox\n",
+            "apiVersion: v1\nmetadata: {name: web}\nspec:\n  containers: [{name: a}]\n",
+            "apiVersion: example.com/v1\nmetadata: {name: web}\nspec:\n  containers: [{name: a, image: b}]\n",
+            "metadata: {name: web}\nspec:\n  containers: [{name: a, image: b}]\n",
+            "kind: Node\nmetadata: {name: web}\n",
+        ],
+        ids=["a patch", "no name", "something else", "no image", "another group", "neither", "no workload"],
+    )
+    def test_fragments_and_what_is_not_ours(self, text: str) -> None:
+        assert lint(text) == []

@@ -7,10 +7,11 @@ from afflint.checks.admission.decoding import is_metadata_malformed
 from afflint.checks.admission.late import late, of_workloads
 from afflint.checks.admission.selectors import map_at
 from afflint.checks.admission.spelling import GATE, LABEL_SELECTOR, has_unknown, lacks, wrong_word
-from afflint.checks.match import Match, Target
+from afflint.checks.match import Match, Target, inserting
 from afflint.findings import Path, field_of
 from afflint.kube.added_labels import JOB, POD_TEMPLATE_HASH
 from afflint.kube.constraints import Item, items
+from afflint.kube.kinds import Kind
 from afflint.kube.label_syntax import is_key, is_subdomain, is_value, key_fault
 from afflint.kube.manifests import Labels, Manifest, Workload, labels_at
 from afflint.kube.selectors import Requirement, holds, parse_expression
@@ -217,20 +218,42 @@ def _counts(workload: Workload) -> tuple[Path, ...]:
     return (field, (*field[:-1], "completions")) if workload.kind.selector == "job" else (field,)
 
 
+def missing_api_version(manifest: Manifest) -> Iterator[Match]:
+    """Whole workloads without an apiVersion or a kind, which nothing can be told to make."""
+    if manifest.identity.served:
+        return
+    if _lacks_kind(manifest):
+        message = f"{quoted(manifest.ref.api_version)} stands here without a kind, so nobody can tell what this is to be"
+        help_ = f"Write `kind: {manifest.kind.name}`, or which other kind it is."
+        yield Match((*manifest.base, "apiVersion"), message, help_, key=True)
+    elif manifest.ref.api_version is None:
+        current = _current(manifest.kind)
+        edits = inserting(manifest.base, "apiVersion", current, before="kind")
+        message = f"this {manifest.kind.name} has no apiVersion, and is refused whatever else it says"
+        yield Match((*manifest.base, "kind"), message, f"Write `apiVersion: {current}`.", key=True, edits=edits)
+
+
+def _lacks_kind(manifest: Manifest) -> bool:
+    return manifest.data.get("kind") is None
+
+
+def _current(kind: Kind) -> str:
+    return f"{kind.group}/{kind.versions[0]}" if kind.group else kind.versions[0]
+
+
 def unserved_api_version(manifest: Manifest, target: Target) -> Iterator[Match]:
     """Group versions that the target cluster does not serve under this kind."""
     identity = manifest.identity
-    if identity.served or is_placeholder(manifest.ref.api_version or ""):
+    if identity.served or manifest.ref.api_version is None or is_placeholder(manifest.ref.api_version) or _lacks_kind(manifest):
         return
     if identity.removed_in and target.version < tuple(int(part) for part in identity.removed_in.split(".")):
         return
     kind = manifest.kind
-    current = f"{kind.group}/{kind.versions[0]}" if kind.group else kind.versions[0]
     removed = f"; it was removed in Kubernetes {identity.removed_in}" if identity.removed_in else ""
     yield Match(
         (*manifest.base, "apiVersion"),
         f"{kind.name} is not served in {quoted(manifest.ref.api_version or '')}{removed}",
-        f"Write `apiVersion: {current}` and check the fields that changed.",
+        f"Write `apiVersion: {_current(kind)}` and check the fields that changed.",
         field=(*manifest.base, "kind"),
     )
 
