@@ -25,13 +25,21 @@ README = ROOT / "README.md"
 AFFLINT = (sys.executable, "-m", "afflint")
 
 
+PAGES = tuple(ROOT / "docs" / f"{name}.md" for name in ("ci", "editors", "rendering", "reference"))
+"""What a user reads besides the README."""
+
+
 def text() -> str:
     return README.read_text(encoding="utf-8")
 
 
+def all_text() -> str:
+    return "\n".join([text(), *(page.read_text(encoding="utf-8") for page in PAGES)])
+
+
 def blocks(language: str) -> list[str]:
-    """The fenced blocks in a language."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", text(), re.MULTILINE | re.DOTALL)
+    """The fenced blocks in a language, of the README and the pages for users."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", all_text(), re.MULTILINE | re.DOTALL)
 
 
 def block(language: str, beginning: str) -> str:
@@ -87,7 +95,7 @@ def commands() -> Iterator[str]:
             yield command
     yield from re.findall(r"^ +- (?:run: )?(afflint check .*)$", "".join(blocks("yaml")), re.MULTILINE)
     yield json.loads(blocks("json")[0])["tasks"][0]["command"]
-    yield from re.findall(r"`(afflint [a-z]+(?: [^`]*)?)`", text().replace("NAME", "wrong-type"))
+    yield from re.findall(r"`(afflint [a-z]+(?: [^`]*)?)`", all_text().replace("NAME", "wrong-type"))
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +154,9 @@ def test_ci_runs_the_commands_of_the_readme() -> None:
 
 def test_the_hooks_are_those_of_the_hook_file() -> None:
     offered = re.findall(r"^- id: (\S+)", (ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"), re.MULTILINE)
-    assert re.findall(r"- id: (\S+)", block("yaml", "repos:")) == offered == ["afflint", "afflint-all"]
+    assert offered == ["afflint", "afflint-all"]
+    assert re.findall(r"- id: (\S+)", block("yaml", "repos:")) == offered[:1], "both together report everything twice"
+    assert "The hook `afflint-all`" in text()
 
 
 def test_the_configuration_is_one(tmp_path: Path) -> None:

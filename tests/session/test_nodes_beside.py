@@ -28,9 +28,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("app/web.yaml").write_text(WEB)
 
 
-def found(*paths: str, force_exclude: bool = False) -> tuple[list[str], str | None]:
+def found(*paths: str) -> tuple[list[str], str | None]:
     session = Session(config.default())
-    outcome = session.check(session.sources(paths, force_exclude=force_exclude))
+    outcome = session.check(session.sources(paths))
     return sorted({finding.rule for finding in outcome.findings}), outcome.unused_nodes
 
 
@@ -51,12 +51,15 @@ def test_node_manifests_count_like_a_list_of_nodes() -> None:
 def test_those_further_below_may_be_an_example_or_of_another_cluster() -> None:
     Path("app/examples/nodes.yaml").write_text(NODES)
     assert found("app") == ([], None)
-    assert found(".") == ([], None)
+    assert found("app/web.yaml", "app/examples/nodes.yaml") == ([], None)
 
 
-def test_a_hook_that_names_what_has_changed_does_not_mean_that_it_belongs_together() -> None:
+def test_below_a_folder_count_those_beside_all_of_the_workloads() -> None:
     Path("app/nodes.yaml").write_text(NODES)
-    assert found("app/web.yaml", "app/nodes.yaml", force_exclude=True) == ([], None)
+    Path("ci.yaml").write_text("on: [push]\n")
+    assert found(".") == (ON_NODES, None)
+    Path("job.yaml").write_text(WEB.replace("name: web", "name: job").replace("ssd", "hdd"))
+    assert found(".") == ([], None), "of which nodes the job is to have, they tell nothing"
 
 
 def test_nodes_of_two_clusters_are_no_inventory() -> None:

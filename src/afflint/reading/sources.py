@@ -47,8 +47,6 @@ class Source(NamedTuple):
     data: bytes | None = None
     fault: str | None = None
     """Why there is nothing to read, if that has shown already: standard input can be read but once."""
-    nested: bool = False
-    """Whether it lies below a folder that was named, not in the folder itself: what is there may be an example, or of another cluster."""
 
 
 class Identities:
@@ -234,8 +232,7 @@ def _walk(top: str, excluded: Callable[[str], bool], included: Callable[[str], b
     # Whoever names a folder wants it read, though it may be passed over on the way through its parent.
     if excluded(os.path.abspath(top) + "/"):
         excluded = _never
-    start = _shown_name(top)
-    stack = [start]
+    stack = [_shown_name(top)]
     while stack:
         folder = stack.pop()
         try:
@@ -255,7 +252,7 @@ def _walk(top: str, excluded: Callable[[str], bool], included: Callable[[str], b
                 if entry.name not in _SKIPPED_FOLDERS and not excluded(whole + "/") and not ignored(whole, folder=True):
                     folders.append(path)
             elif _is_manifest(entry, whole, included) and not excluded(whole) and not ignored(whole, folder=False):
-                yield Source(path, path, nested=folder != start)
+                yield Source(path, path)
         stack.extend(reversed(folders))
 
 

@@ -71,7 +71,7 @@ def run(
     """Check ``sources``; ``context`` are further files that cross-manifest rules may look at, ``node_files`` hold the nodes.
 
     Which of all these files are checked, what they are called, and in which order they are given makes no difference to what is found
-    in one of them. Where no file of nodes is named, nodes that stand in files that are named, or in named folders, count. Raises
+    in one of them. Where no file of nodes is named, those among the files count in whose folder, or below it, all workloads lie. Raises
     NodeFileError for a file of nodes that cannot be used.
     """
     files = Files(sources, context, node_files)
@@ -80,7 +80,7 @@ def run(
     results, beside = _mapped(files, settings, options)
     fault = None
     if not files.nodes:
-        holding = [file for file, result in results.items() if result.facts.holds_nodes and not files.sources[file].nested]
+        holding = _meant_nodes(files, results)
         try:
             nodes = _nodes_of(files.of(holding))
         except UserError as error:
@@ -113,6 +113,15 @@ def run(
         kept, silenced, entries = apply(kept, options.baseline, [files.sources[file].name for file in results])
         suppressed, gone = suppressed + silenced, len(entries)
     return Outcome(kept, _summary(results.values(), kept, suppressed), files.sources, gone, fault)
+
+
+def _meant_nodes(files: "Files", results: Mapping[FileId, FileResult]) -> list[FileId]:
+    """The files with nodes that are plainly those of the workloads: others may be an example, or of another cluster."""
+    holding = [file for file, result in results.items() if result.facts.holds_nodes]
+    if not holding:
+        return []
+    workloads = [files.folder(file) for file, result in results.items() if result.facts.pods]
+    return [file for file in holding if all(each[: len(files.folder(file))] == files.folder(file) for each in workloads)]
 
 
 def _mapped(files: "Files", settings: Settings, options: Options) -> tuple[dict[FileId, FileResult], dict[FileId, FileResult]]:

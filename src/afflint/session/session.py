@@ -49,8 +49,7 @@ class Session:
             # Read also if it does not count then: whoever writes it can end in peace.
             each = standard_input(stdin_name) if source.path == STDIN else source
             if each.path == STDIN or not (force_exclude and excluded and excluded(os.path.abspath(each.path))):
-                # A hook names what has changed, which says nothing about what belongs together.
-                chosen.append(each._replace(nested=True) if force_exclude else each)
+                chosen.append(each)
         besides = [*more]
         if not (besides or self._buffers or STDIN in paths):
             return chosen  # Discovery gives each once already.
