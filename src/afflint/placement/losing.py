@@ -36,7 +36,9 @@ class Losses:
     def __init__(self, situation: Situation) -> None:
         self.situation = situation
         self._removals = Removals(situation)
-        self._zones = Zones(situation.arrangement.cluster.table.nodes)
+        nodes = situation.arrangement.cluster.table.nodes
+        self._planes = {node.name for node in nodes if CONTROL_PLANE in node.labels or MASTER in node.labels}
+        self._zones = Zones(nodes)
 
     def lose(self, failure: Failure) -> Loss:
         """What becomes of the pods of the failed nodes until these are back or removed; ``removed`` is what follows then."""
@@ -62,7 +64,7 @@ class Losses:
     def _failed(self, failure: Failure, displaced: Sequence[Pod]) -> tuple[Cluster, dict[Identity, Pod], dict[Identity, End]]:
         """The cluster with the failed nodes, the pods that are made anew, and those that are not; those of DaemonSets are neither."""
         situation, cluster = self.situation, self.situation.arrangement.cluster
-        where = cluster.pods
+        where = situation.where
         suspended = self._zones.suspended(failure.nodes)
         failed = cluster.changed([unreachable(cluster.table.nodes[cluster.table.numbers[node]]) for node in failure.nodes])
         anew: dict[Identity, Pod] = {}
@@ -90,9 +92,8 @@ class Losses:
         return failed, anew, ended
 
     def _notes(self, failure: Failure) -> tuple[str, ...]:
-        nodes = self.situation.arrangement.cluster.table.nodes
-        planes = {node.name for node in nodes if CONTROL_PLANE in node.labels or MASTER in node.labels}
-        return (NO_QUORUM,) if planes and 2 * len(planes & set(failure.nodes)) >= len(planes) else ()
+        lost = len(self._planes.intersection(failure.nodes))
+        return (NO_QUORUM,) if lost and 2 * lost >= len(self._planes) else ()
 
 
 def unreachable(node: Node) -> Node:

@@ -33,6 +33,11 @@ class Situation:
         self.arrangement = arrangement
         self.owners = arrangement.owners
         self.ranks = {identity: number for number, identity in enumerate(self.owners)}
+        self.where = arrangement.cluster.pods
+        self.by_key = {placed.maker.key: placed for placed in arrangement.workloads}
+        self.daemons = {
+            key: frozenset(placed.nodes.values()) for key, placed in self.by_key.items() if placed.maker.daemon and placed.nodes
+        }
         self.titles = {identity: placed.maker.key for identity, placed in self.owners.items()}
         self.waiting = [
             pod
@@ -156,7 +161,7 @@ class Situation:
         return text
 
     def outcomes(
-        self, moves: Iterable[Move], came: Container[Identity], down: Container[str] = (), gaps: Container[str] | None = None
+        self, moves: Iterable[Move], came: Container[Identity], down: frozenset[str] = frozenset(), gaps: Container[str] | None = None
     ) -> dict[str, Outcome]:
         """For each workload that loses a pod, what is left of it compared with before.
 
@@ -166,13 +171,8 @@ class Situation:
         hit: dict[str, list[Move]] = {}
         for move in moves:
             hit.setdefault(move.workload, []).append(move)
-        found: dict[str, Outcome] = {}
-        for placed in self.arrangement.workloads:
-            key = placed.maker.key
-            if key in hit:
-                found[key] = _outcome(placed, hit[key], came, gaps)
-            elif placed.maker.daemon and placed.nodes and all(node in down for node in placed.nodes.values()):
-                found[key] = "dead"
+        found = {key: _outcome(self.by_key[key], each, came, gaps) for key, each in hit.items()}
+        found.update({key: "dead" for key, nodes in self.daemons.items() if nodes <= down and key not in hit})
         return found
 
 
