@@ -485,3 +485,26 @@ def test_hostile_names_do_not_reach_the_terminal(place: Place) -> None:
     assert "\x1b" not in done.out + done.err
     bad = place("web.yaml", "--nodes", "nodes.yaml", "--lose", "\x1b[31m")
     assert (bad.code, "\x1b" in bad.err) == (2, False)
+
+
+# The page says when and how it was made.
+
+
+def test_the_page_is_dated_and_the_same_bytes_come_out_again_with_a_date_given(tmp_path: Path) -> None:
+    (tmp_path / "my web.yaml").write_text(WEB, encoding="utf-8")
+    (tmp_path / "nodes.yaml").write_text(NODES, encoding="utf-8")
+    words = ["place", "my web.yaml", "--nodes", "nodes.yaml", "--lose", "each:node", "--format", "html", "--exit-zero", "--no-config"]
+
+    def page(epoch: str) -> subprocess.CompletedProcess[str]:
+        environment = clean_environment(SOURCE_DATE_EPOCH=epoch)
+        command = [sys.executable, "-m", "afflint", *words]
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, encoding="utf-8", check=False)
+
+    first = page("1790000000")
+    assert "<title>Placement: 1 workload on 2 nodes in 2 zones, 2026-09-21</title>" in first.stdout
+    told = "afflint place &#x27;my web.yaml&#x27; --nodes nodes.yaml --lose each:node --format html --exit-zero --no-config"
+    assert f'<p class="soft">2026-09-21 14:13 UTC: <code>{told}</code></p>' in first.stdout
+    assert page("1790000000").stdout == first.stdout
+    wrong = page("yesterday")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert "SOURCE_DATE_EPOCH takes a number of seconds, not 'yesterday'" in wrong.stderr

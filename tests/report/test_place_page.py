@@ -13,7 +13,7 @@ from place_sample import BAKERY, TROUBLE, goldens, hostile, large, node, verdict
 
 from afflint.placement.plan import Loss, Move, Plan, Replica
 from afflint.report import place_page
-from afflint.report.place_picture import badges
+from afflint.report.place_scene import badges
 
 VOID = {"meta", "input", "br", "hr", "link", "img"}
 EVIL = (
@@ -51,7 +51,7 @@ class Page(HTMLParser):
         assert self._open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        if self._open and self._open[-1] != "style":
+        if self._open and self._open[-1] not in ("style", "script"):
             self.words.append(data)
 
     @property
@@ -98,20 +98,24 @@ def test_the_page_is_whole_and_the_same_every_time(name: str) -> None:
 def test_the_page_needs_nothing_but_itself(name: str) -> None:
     text = place_page.render(PLANS[name])
     found = Page(text)
-    assert not {tag for tag, _ in found.tags} & {"script", "link", "img", "iframe", "object", "form", "base", "svg"}
+    assert not {tag for tag, _ in found.tags} & {"link", "img", "iframe", "object", "form", "base", "svg"}
+    assert [attributes for tag, attributes in found.tags if tag == "script"] == [{}]
     assert not found.having("src") + found.having("style") + found.having("action")
     assert not [key for _, attributes in found.tags for key in attributes if key.startswith("on")]
     assert all(link.startswith("#") for link in found.having("href"))
     assert not re.search(r"url\(|@import|https?://", text)
 
 
-def test_the_policy_lets_in_the_one_style_and_nothing_else() -> None:
+def test_the_policy_lets_in_the_one_style_and_the_one_script_and_nothing_else() -> None:
     text = place_page.render(TROUBLE)
-    style = re.findall("<style>(.*?)</style>", text, re.DOTALL)
-    assert len(style) == 1
-    digest = base64.b64encode(hashlib.sha256(style[0].encode()).digest()).decode()
+    digests = []
+    for tag in ("style", "script"):
+        found = re.findall(f"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
+        assert len(found) == 1
+        digests.append(base64.b64encode(hashlib.sha256(found[0].encode()).digest()).decode())
     policy = next(attributes["content"] for tag, attributes in page(TROUBLE).tags if "http-equiv" in attributes)
-    assert policy == f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    style, script = digests
+    assert policy == f"default-src 'none'; style-src 'sha256-{style}'; script-src 'sha256-{script}'; base-uri 'none'; form-action 'none'"
 
 
 @pytest.mark.parametrize("name", EVIL)
@@ -243,13 +247,13 @@ def test_a_reader_who_hears_the_page_finds_headings_and_names() -> None:
     assert set(labelled) <= set(found.having("id"))
     # A radio button is named by the label around it; a group of them by a legend.
     text = place_page.render(BAKERY)
-    assert len(re.findall('<label><input type="radio"', text)) == text.count('type="radio"') == 8
+    assert len(re.findall('<label><input type="radio"', text)) == text.count('<input type="radio"') == 8 + 4
     assert "<legend>What is lost</legend>" in text
 
 
 def test_in_a_large_cluster_chips_are_initials_with_the_name_at_hand() -> None:
     text = place_page.render(large(60, 40))
-    assert '<a class="chip c0 s0" href="#w1" title="order-api-0-0"><b>OA</b></a>' in text
+    assert '<a class="chip c0 s0" href="#w1" tabindex="-1" title="order-api-0-0"><b>OA</b></a>' in text
     assert "Show only the nodes that the failure touches" in text
 
 
@@ -283,3 +287,94 @@ def test_a_daemon_that_ends_with_its_node_is_no_harm() -> None:
     found = page(Plan("zone", (node("n1", "a"),), (daemon,), (loss,), ()))
     assert "kube/log survives : log-x ends with its node" in found.text
     assert not found.with_class("tray")
+
+
+def fleet(replicas: int = 4, nodes: int = 60) -> Plan:
+    """Nodes with long names in two zones, the first two tainted; one workload on the first ones that are not."""
+    rows = [
+        node(f"node-{number:02}.zone-{'ab'[number % 2]}.example.internal", "ab"[number % 2], *["gpu:NoSchedule"] * (number < 2))
+        for number in range(nodes)
+    ]
+    standing = [Replica(f"web-{number}", rows[2 + number].name) for number in range(replicas)]
+    web = workload("Deployment shop/web", [verdict(row.name, score=0) for row in rows], standing)
+    mail = workload("Deployment shop/mail", [verdict(row.name, score=0) for row in rows], [Replica("mail-0", rows[2].name)])
+    losses = [Loss(f"node {row.name}", (row.name,), (), {}) for row in rows]
+    moves = tuple(Move(web.key, replica.pod, str(replica.node), None, "no zone is left") for replica in standing)
+    lost = tuple(str(replica.node) for replica in standing)
+    losses.append(Loss("zone=a", lost, moves, {web.key: "dead"}))
+    return Plan("topology.kubernetes.io/zone", tuple(rows), (web, mail), tuple(losses), ())
+
+
+def test_names_of_nodes_are_shown_without_what_they_share_and_whole_when_pointed_at() -> None:
+    text = place_page.render(fleet())
+    assert '<span class="name" title="node-02.zone-a.example.internal">node-02</span>' in text
+    assert '<span class="what" title="node node-02.zone-a.example.internal">node node-02</span>' in text
+    assert "without <code>.example.internal</code> at the end, and the ending that those of one zone share" in text
+    assert "names of nodes are shown without" not in place_page.render(BAKERY)
+
+
+def test_nodes_that_never_have_a_replica_fold_where_they_have_the_same_marks() -> None:
+    text = place_page.render(fleet(nodes=62))
+    boxes = re.findall(r'<li class="node( many)?', text)
+    assert boxes.count("") == 4 + 2, "the four with a replica, and one with a taint in each zone"
+    assert boxes.count(" many") == 2
+    folded = re.search(r'<li class="node many[^"]*"><details>.*?</details>', text)
+    assert folded is not None
+    assert Page(folded[0] + "</li>").text.startswith("28 nodes without a replica node-06.zone-a.example.internal, node-08.zone-a")
+
+
+def test_a_box_of_folded_nodes_comes_out_with_the_failure_of_any_of_them() -> None:
+    plan = fleet()
+    lost = Loss("node x", (plan.nodes[20].name,), (), {})
+    text = place_page.render(plan._replace(losses=(lost,)))
+    assert re.findall(r'<li class="node many([^"]*)"', text) == [" t1", ""]
+
+
+def test_failures_stand_by_kind_with_their_numbers() -> None:
+    text = Page(place_page.render(fleet())).text
+    assert "1 zone : 1 dead zone=a dead 1 workload, 4 replicas" in text
+    assert "60 nodes : 60 survived 60 failures that every workload survives" in text
+
+
+def test_one_workload_can_be_seen_alone_without_a_script() -> None:
+    text = place_page.render(fleet())
+    assert '<label><input type="radio" name="one" id="s1" value="shop/web"> ' in text
+    style = text[: text.index("</style>")]
+    assert '.ones:has(#s1:checked) ~ * [href="#w1"],.ones:has(#s2:checked) ~ * [href="#w2"] { --fade: 1; }' in style
+    assert "shop/web: 4 of 4 replicas placed, 60 of 60 nodes fit. Node by node" in Page(text).text
+
+
+def test_workloads_that_suffer_for_the_same_reason_stand_together() -> None:
+    plan = fleet()
+    move = Move("Deployment shop/mail", "mail-0", plan.nodes[2].name, None, "no zone is left")
+    loss = plan.losses[-1]
+    both = loss._replace(moves=(*loss.moves, move), outcomes={**loss.outcomes, "Deployment shop/mail": "dead"})
+    text = page(plan._replace(losses=(both,))).text
+    assert "2 workloads with replicas without a place (no zone is left): WE shop/web dead , keeps 0 of 4 replicas: web-0 ," in text
+    assert text.count("no zone is left") == 1
+
+
+def test_few_stops_of_the_tab_key() -> None:
+    """One to skip the picture, one for each group of radio buttons and each fold, none for a replica."""
+    found = page(large(300, 300, each="node"))
+    first = next(attributes for tag, attributes in found.tags if tag == "a")
+    assert first == {"class": "skip", "href": "#workloads"}
+    chips = [attributes for tag, attributes in found.tags if tag == "a" and "chip" in (attributes.get("class") or "")]
+    assert len(chips) > 800
+    assert all(attributes["tabindex"] == "-1" for attributes in chips)
+
+
+def test_a_large_page_has_a_search_which_is_not_seen_without_the_script() -> None:
+    found = page(large(60, 40))
+    assert ("div", {"class": "find", "id": "find", "hidden": None}) in found.tags
+    assert "find" not in page(BAKERY).having("id")
+
+
+def test_the_page_says_when_and_how_it_was_made() -> None:
+    text = place_page.render(BAKERY, place_page.Made("2026-11-22 02:40 UTC", "afflint place 'a <b>'"))
+    assert "<title>Placement: 3 workloads on 7 nodes in 3 zones, 2026-11-22</title>" in text
+    assert "2026-11-22 02:40 UTC: afflint place &#x27;a &lt;b&gt;&#x27;" in re.sub("</?code>", "", text)
+
+
+def test_three_hundred_nodes_stay_under_a_megabyte() -> None:
+    assert len(place_page.render(large(300, 100, each="node")).encode()) < 1_000_000

@@ -1,10 +1,14 @@
-"""The plan as one self-contained HTML page: no script, nothing from the network, readable in a browser, on paper and by ear."""
+"""The plan as one self-contained HTML page: nothing from the network, readable in a browser, on paper and by ear.
+
+It is complete without scripts. The one small script that it has adds a search, filters, and an address for what is chosen.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from string import Template
+from typing import NamedTuple
 
 from afflint.kube.node_labels import HOSTNAME, domain_noun
 from afflint.placement.plan import NodeRow, Plan, WorkloadPlan
@@ -26,7 +30,8 @@ from afflint.report.place_digest import (
     why_words,
     worst,
 )
-from afflint.report.place_picture import Scene, badge, is_machine_made, outcomes_by_workload, picture, rules, shown
+from afflint.report.place_picture import outcomes_by_workload, picture, rules
+from afflint.report.place_scene import Scene, badge, is_machine_made, shown
 from afflint.report.wording import counted
 
 _OPEN = 8
@@ -40,15 +45,28 @@ _LABELS_SHOWN = 40
 _COLUMNS = ("Node", "Fits", "Score", "Replicas", "Why not")
 
 
-def render(plan: Plan) -> str:
+class Made(NamedTuple):
+    """When the page was made, as it is to be shown, and the command line that made it."""
+
+    when: str
+    command: str
+
+
+def render(plan: Plan, made: Made | None = None) -> str:
     """The page. The same plan gives the same bytes, and they can be encoded as UTF-8 whatever the manifests hold."""
     scene = Scene(plan)
     style = "\n" + _asset("place_page.css") + rules(scene)
+    script = "\n" + _asset("place_page.js")
     named = _NamedGroups()
     return Template(_asset("place_page.html")).substitute(
         style=style,
         style_hash=_hash(style),
+        script=script,
+        script_hash=_hash(script),
         title=_title(plan),
+        day=f", {shown(made.when[:10])}" if made else "",
+        made=f'<p class="soft">{shown(made.when)}: <code>{shown(made.command)}</code></p>' if made else "",
+        find=_find(scene),
         lead=_lead(plan),
         notes=_notes(plan.notes),
         key=shown(plan.group_by),
@@ -63,18 +81,38 @@ def _asset(name: str) -> str:
         return file.read()
 
 
-def _hash(style: str) -> str:
-    """The only style that the page's policy lets in is its own."""
+def _hash(text: str) -> str:
+    """The only style and the only script that the page's policy lets in are its own."""
     import base64
     import hashlib
 
-    return "sha256-" + base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def _title(plan: Plan) -> str:
     domains = len({node.domain for node in plan.nodes if node.domain is not None})
     where = f" in {counted(domains, shown(domain_noun(plan.group_by)))}" if domains and plan.group_by != HOSTNAME else ""
     return f"{counted(len(plan.workloads), 'workload')} on {counted(len(plan.nodes), 'node')}{where}"
+
+
+def _find(scene: Scene) -> str:
+    """The search and the filters of a page that has much to search; the script that makes them work also brings them to light."""
+    plan = scene.plan
+    if len(plan.nodes) <= _NODES_SHOWN and len(plan.workloads) <= _OPEN:
+        return ""
+    namespaces = sorted({workload.namespace for workload in plan.workloads})
+    states = ["not placed in full", *(outcome for outcome in OUTCOMES if plan.losses)]
+    return (
+        '<div class="find" id="find" hidden>\n'
+        '<label>Find <input type="search" id="words" placeholder="a node, a workload, a failure"></label>\n'
+        f'<label>Namespace <select id="space"><option value="">all</option>{_options(namespaces)}</select></label>\n'
+        f'<label>State <select id="state"><option value="">any</option>{_options(states)}</select></label>\n'
+        '<output id="found"></output>\n</div>'
+    )
+
+
+def _options(words: Iterable[str]) -> str:
+    return "".join(f"<option>{shown(word)}</option>" for word in words)
 
 
 def _lead(plan: Plan) -> str:
@@ -157,7 +195,8 @@ def _workload(
     scene: Scene, workload: WorkloadPlan, harm: Mapping[str, Sequence[str]], named: _NamedGroups, *, opened: bool
 ) -> Iterator[str]:
     number = scene.badges[workload.key].number
-    yield f'<details class="workload"{" open" * opened}>\n<summary>{badge(scene, workload.key)}<h3>{scene.name(workload.key)}</h3>'
+    yield f'<details class="workload"{" open" * opened} data-space="{shown(workload.namespace)}">\n'
+    yield f"<summary>{badge(scene, workload.key)}<h3>{scene.name(workload.key)}</h3>"
     yield f'<span class="soft">{shown(workload.kind)}</span>'
     yield f'<span class="{"short" if is_in_trouble(workload) else "full"}">{placed_words(workload)}</span>'
     yield f"<span>{feasible_count(workload)} of {counted(len(scene.plan.nodes), 'node')} fit</span>"

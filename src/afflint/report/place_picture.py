@@ -7,12 +7,11 @@ the page grows with the number of moves, not with failures times nodes.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from html import escape
-from typing import NamedTuple
 
-from afflint.placement.plan import Action, Loss, NodeRow, Plan, WorkloadPlan
+from afflint.kube.node_labels import domain_noun
+from afflint.placement.plan import Loss, Move, NodeRow, Plan
+from afflint.report import place_choices
 from afflint.report.place_digest import (
     FATES,
     NOUNS,
@@ -24,137 +23,34 @@ from afflint.report.place_digest import (
     domain_words,
     effects,
     is_control_plane,
-    is_harmless,
     marks,
     pending,
-    racks,
-    ranked,
-    short_names,
-    standing,
     stranded,
     worst,
 )
+from afflint.report.place_scene import DOING, DONE, Scene, badge, ending, shown, state
 from afflint.report.wording import counted
-from afflint.wording import visible
 
-DOING: dict[Action, str] = {"lose": "losing", "drain": "draining", "remove": "removing"}
-_DONE: dict[Action, str] = {"lose": "lost", "drain": "drained", "remove": "removed"}
 _ENDED = FATES.keys() - {"waits"}
-_HUES, _SHAPES = 7, 4
-_DENSE_NODES, _DENSE_PODS = 40, 8
-"""With more nodes, or more replicas per node, chips are initials only."""
-_LOSSES_SHOWN = 14
-"""With more failures than this, those that every workload survives are folded."""
 _EFFECTS_SHOWN = 12
 """Of more workloads than this that a failure harms, the others are folded; of more that survive it, all."""
 _CHIPS_SHOWN = 12
 """More replicas than this that wait for the same reason are folded."""
 _LABELS_SHOWN = 3
-
-
-def shown(text: str) -> str:
-    """``text`` out of a manifest, fit to stand in HTML: in an element or in a quoted attribute."""
-    return escape(visible(text), quote=True)
-
-
-class Badge(NamedTuple):
-    """How a workload is marked: the number of its section, unique initials, and the classes that colour it."""
-
-    number: int
-    initials: str
-    classes: str
+_WIDE = {" w4": 40, " w2": 12}
+"""The class of a node's box with more replicas than this, in a large cluster."""
 
 
 Waiting = dict[str, list[tuple[str, str]]]
 """By the reason why, replicas without a node: the keys of their workloads, and their pods."""
 
 
-class Arrival(NamedTuple):
-    """A replica that failure number ``loss`` brings to a node."""
-
-    loss: int
-    workload: str
-    pod: str
-    source: str
-
-
-class Scene:
-    """The plan, prepared for drawing: everything by node, failures numbered from 1, the worst first."""
-
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
-        self.racks = racks(plan)
-        self.losses = ranked(plan.losses)
-        self.workloads = {workload.key: workload for workload in plan.workloads}
-        self.effects = [effects(loss, self.workloads) for loss in self.losses]
-        self.names = short_names(plan.workloads)
-        self.badges = badges(plan.workloads)
-        replicas = sum(len(workload.replicas) for workload in plan.workloads)
-        self.dense = len(plan.nodes) > _DENSE_NODES or replicas > _DENSE_PODS * max(1, len(plan.nodes))
-        self.pods: dict[str, list[tuple[str, str]]] = {}
-        for workload in plan.workloads:
-            for node, pods in standing(workload).items():
-                self.pods.setdefault(node, []).extend((workload.key, pod) for pod in pods)
-        self.takes: dict[str, list[int]] = {}
-        self.arrivals: dict[str, list[Arrival]] = {}
-        self.departures: dict[tuple[str, str], list[tuple[int, str | None]]] = {}
-        for number, loss in enumerate(self.losses, 1):
-            self._add(number, loss)
-        self.labels = _telling_labels(plan)
-        self.actions = list(by_action(plan.losses))
-
-    def _add(self, number: int, loss: Loss) -> None:
-        for node in loss.nodes:
-            self.takes.setdefault(node, []).append(number)
-        for move in loss.moves:
-            self.departures.setdefault((move.workload, move.pod), []).append((number, move.target))
-            if move.target is not None:
-                self.arrivals.setdefault(move.target, []).append(Arrival(number, move.workload, move.pod, move.source))
-
-    def name(self, key: str) -> str:
-        """How the workload is called, fit to be shown."""
-        return shown(self.names.get(key, key))
-
-
-def badges(workloads: Sequence[WorkloadPlan]) -> dict[str, Badge]:
-    """By key, a badge for each workload: colours in turn, then the next shape."""
-    found: dict[str, Badge] = {}
-    taken: set[str] = set()
-    for number, workload in enumerate(workloads):
-        words = re.findall("[A-Za-z0-9]+", workload.name) or ["?"]
-        initials = (words[0][0] + words[1][0] if len(words) > 1 else words[0][:2]).upper()
-        choices = (initials if again < 2 else f"{initials}{again}" for again in range(1, len(workloads) + 2))
-        initials = next(choice for choice in choices if choice not in taken)
-        taken.add(initials)
-        found[workload.key] = Badge(number + 1, initials, f"c{number % _HUES} s{number // _HUES % _SHAPES}")
-    return found
-
-
-def _telling_labels(plan: Plan) -> dict[str, list[str]]:
-    """By node, the labels that people gave it and that not all nodes have: those that constraints are likely to name."""
-    pairs: dict[tuple[str, str], int] = {}
-    for node in plan.nodes:
-        for pair in node.labels.items():
-            pairs[pair] = pairs.get(pair, 0) + 1
-    telling = {
-        (key, value)
-        for (key, value), count in pairs.items()
-        if count < len(plan.nodes) and key != plan.group_by and not is_machine_made(key)
-    }
-    return {node.name: [f"{key}={value}" for key, value in sorted(node.labels.items()) if (key, value) in telling] for node in plan.nodes}
-
-
-def is_machine_made(key: str) -> bool:
-    """Whether a label is of a domain whose labels are set by Kubernetes, KubeVirt or a cloud rather than by the cluster's owner."""
-    domain = key.partition("/")[0] if "/" in key else ""
-    return domain.endswith(("kubernetes.io", "k8s.io", "kubevirt.io", "x-k8s.io", "amazonaws.com", "azure.com", "cloud.google.com"))
-
-
 def rules(scene: Scene) -> str:
-    """The CSS that brings out the failure whose radio button is on. It holds numbers only, nothing out of a manifest."""
+    """The CSS that brings out the failure and the workload whose radio buttons are on. It holds numbers only, nothing out of a manifest."""
+    single = place_choices.rules(scene)
     losses = len(scene.losses)
     if not losses:
-        return ""
+        return single
     # Every rule ends in a class that few elements have, and :has() looks no further than the buttons:
     # so a click stays quick with a thousand failures.
     chosen = [f".losses:has(#f{number}:checked) ~ .scene" for number in range(losses + 1)]
@@ -164,7 +60,7 @@ def rules(scene: Scene) -> str:
     return (
         f"{lost} {{ --node: var(--lost); --strike: line-through; --lost-word: inline; --ghost: 0.65; --ghost-edge: dashed; }}\n"
         f"{lost},{touched} {{ display: block; }}\n"
-        f"{seen} {{ display: var(--shown, block); }}\n"
+        f"{seen} {{ display: var(--shown, block); }}\n{single}"
     )
 
 
@@ -172,72 +68,34 @@ def picture(scene: Scene) -> Iterator[str]:
     """The racks with the failures to choose from, what the chosen one does, and the replicas without a node."""
     classes = "stage" + " asked" * bool(scene.losses) + " dense" * scene.dense
     yield f'<div class="{classes}">\n'
-    yield from _choices(scene)
-    yield '<div class="scene">\n<div aria-live="polite">\n'
+    yield from place_choices.losses(scene)
+    yield '<div class="scene">\n<div id="after" aria-live="polite">\n'
     yield from _afterwards(scene)
     yield "</div>\n"
-    if scene.dense:
-        yield from _tray(scene)
-        if scene.losses:
-            yield '<label class="only"><input type="checkbox" id="only" checked> Show only the nodes that the failure touches</label>\n'
+    yield from _tray(scene)
+    yield from place_choices.workloads(scene)
+    if scene.dense and scene.losses:
+        yield '<label class="only"><input type="checkbox" id="only" checked> Show only the nodes that the failure touches</label>\n'
     yield '<div class="racks">\n'
     for rack in scene.racks:
         yield from _rack(scene, rack)
     yield "</div>\n"
-    if not scene.dense:
-        yield from _tray(scene)
     yield from _key(scene)
     yield "</div>\n</div>\n"
-
-
-def _choices(scene: Scene) -> Iterator[str]:
-    if not scene.losses:
-        return
-    done = " or ".join(_DONE[action] for action in scene.actions)
-    yield f'<fieldset class="losses">\n<legend>What is {done}</legend>\n'
-    yield '<label><input type="radio" name="loss" id="f0" checked> <span>nothing</span></label>\n'
-    numbered = list(enumerate(scene.losses, 1))
-    fold = len(numbered) > _LOSSES_SHOWN
-    harmless = [entry for entry in numbered if fold and is_harmless(entry[1])]
-    for number, loss in numbered[: len(numbered) - len(harmless)]:
-        yield _choice(scene, number, loss)
-    if harmless:
-        noun = NOUNS[scene.actions[0]] if len(scene.actions) == 1 else "event"
-        yield f"<details>\n<summary>{counted(len(harmless), noun)} that every workload survives</summary>\n"
-        for number, loss in harmless:
-            yield _choice(scene, number, loss)
-        yield "</details>\n"
-    yield "</fieldset>\n"
-
-
-def _choice(scene: Scene, number: int, loss: Loss) -> str:
-    button = f'<input type="radio" name="loss" id="f{number}">'
-    done = f" {_DONE[loss.action]}" * (len(scene.actions) > 1)
-    return f'<label>{button} <span class="what">{shown(loss.what)}{done}</span> {_ending(loss)}</label>\n'
-
-
-def _ending(loss: Loss) -> str:
-    """What comes of it at worst: a drain that does not end is that."""
-    return state(loss.result if loss.result is not None and loss.blocked else worst(loss))
-
-
-def state(outcome: str) -> str:
-    """An outcome as a coloured word."""
-    return f'<span class="state {outcome}">{outcome}</span>'
 
 
 def _afterwards(scene: Scene) -> Iterator[str]:
     """What is to be read about each failure; only the chosen one is seen."""
     if not scene.losses:
         return
-    yield f'<section class="after when a0">\n<h3>Nothing is {" or ".join(_DONE[action] for action in scene.actions)}</h3>\n'
+    yield f'<section class="after when a0">\n<h3>Nothing is {" or ".join(DONE[action] for action in scene.actions)}</h3>\n'
     noun = NOUNS[scene.actions[0]] if len(scene.actions) == 1 else "node"
     means = " ".join(f"{NOUNS[action].capitalize()}: {STATES[action]}." for action in scene.actions)
     yield f'<p class="soft">Choose a {noun} to see what it does. {means}</p>\n</section>\n'
     for number, (loss, found) in enumerate(zip(scene.losses, scene.effects, strict=True), 1):
         nodes = f" <small>{len(loss.nodes)} nodes</small>" if len(loss.nodes) > 1 else ""
         yield f'<section class="after when a{number}">\n'
-        yield f'<h3>After {DOING[loss.action]} <span class="what">{shown(loss.what)}</span>{nodes} {_ending(loss)}</h3>\n'
+        yield f'<h3>After {DOING[loss.action]} <span class="what">{scene.what(loss)}</span>{nodes} {ending(loss)}</h3>\n'
         yield from (f'<p class="soft">{shown(note)}</p>\n' for note in loss.notes)
         yield from _blocked(scene, loss)
         if found:
@@ -257,7 +115,7 @@ def _blocked(scene: Scene, loss: Loss) -> Iterator[str]:
         yield "<ul>\n"
         for each in loss.blocked:
             name = f"{badge(scene, each.workload)} {scene.name(each.workload)}: " if each.workload else ""
-            pod = f"<code>{shown(each.pod)}</code> does not leave {shown(each.node)}"
+            pod = f"<code>{shown(each.pod)}</code> does not leave {scene.node(each.node)}"
             yield f"<li>{name}{pod}: {shown(each.why)}</li>\n"
         yield "</ul>\n"
 
@@ -283,70 +141,144 @@ def _folded(scene: Scene, summary: str, found: Sequence[Effect]) -> Iterator[str
 
 
 def _effect_list(scene: Scene, found: Sequence[Effect]) -> Iterator[str]:
-    if found:
-        yield "<ul>\n"
-        for effect in found:
-            yield f"<li>{badge(scene, effect.workload)} {_effect(scene, effect)}</li>\n"
-        yield "</ul>\n"
+    """One after the other; workloads that suffer for the same reason, which is told once, stand together."""
+    if not found:
+        return
+    yield "<ul>\n"
+    alike: dict[object, list[Effect]] = {}
+    for effect in found:
+        alike.setdefault(_reason(effect) or effect.workload, []).append(effect)
+    for several in alike.values():
+        reason = _reason(several[0])
+        if reason is None or len(several) == 1:
+            for effect in several:
+                yield f"<li>{badge(scene, effect.workload)} {_effect(scene, effect)}</li>\n"
+        else:
+            yield f"<li>{_lacking(len(several), *reason)}:\n<ul>\n"
+            for effect in several:
+                yield f"<li>{badge(scene, effect.workload)} {_kept(scene, effect)}: {_pods(effect.moves)}</li>\n"
+            yield "</ul></li>\n"
+    yield "</ul>\n"
 
 
-def _effect(scene: Scene, effect: Effect) -> str:
+def _reason(effect: Effect) -> tuple[str, str] | None:
+    """What is said of its replicas that do not come up again, where that is all there is to tell, and why it is so."""
+    if effect.outcome in ("survives", "interrupted") or any(move.target is not None for move in effect.moves):
+        return None
+    reasons = {(FATES[move.fate if move.fate in _ENDED else "waits"], move.why) for move in effect.moves}
+    return reasons.pop() if len(reasons) == 1 else None
+
+
+def _lacking(number: int, fate: str, why: str) -> str:
+    return f"{counted(number, 'workload')} with replicas {fate}" + (f" ({shown(why)})" if why else "")
+
+
+def _pods(moves: Iterable[Move]) -> str:
+    return ", ".join(f"<code>{shown(move.pod)}</code>" for move in moves)
+
+
+def _kept(scene: Scene, effect: Effect) -> str:
+    """Its name, what becomes of it, and how many of its replicas are left."""
     head = f"{scene.name(effect.workload)} {state(effect.outcome)}"
     if effect.outcome not in ("survives", "interrupted"):
         head += f", keeps {effect.left} of {counted(effect.asked, 'replica')}"
+    return head
+
+
+def _effect(scene: Scene, effect: Effect) -> str:
+    head = _kept(scene, effect)
     told = []
     for why, moves in stranded(effect).items():
-        pods = ", ".join(f"<code>{shown(move.pod)}</code>" for move in moves)
         place = "has no place" if len(moves) == 1 else "have no place"
-        told.append(f"{pods} {FATES[moves[0].fate] if moves[0].fate in _ENDED else place}" + (f" ({shown(why)})" if why else ""))
+        told.append(f"{_pods(moves)} {FATES[moves[0].fate] if moves[0].fate in _ENDED else place}" + (f" ({shown(why)})" if why else ""))
     for move in effect.moves:
         if move.target is not None:
             verb = "migrates" if move.fate == "migrated" else "moves"
-            told.append(f"<code>{shown(move.pod)}</code> {verb} from {shown(move.source)} to {shown(move.target)}")
+            told.append(f"<code>{shown(move.pod)}</code> {verb} from {scene.node(move.source)} to {scene.node(move.target)}")
         elif effect.outcome == "survives":
             told.append(f"<code>{shown(move.pod)}</code> ends with its node")
     return f"{head}: {'; '.join(told)}" if told else head
 
 
-def badge(scene: Scene, key: str) -> str:
-    """The initials of a workload in its colours, for the eye only: its name stands beside them."""
-    mark = scene.badges.get(key)
-    return "" if mark is None else f'<span class="chip {mark.classes}" aria-hidden="true"><b>{mark.initials}</b></span>'
-
-
 def _chip(scene: Scene, key: str, pod: str, *, short: bool) -> str:
-    """A replica: initials and name, or initials alone where there is no room. It leads to its workload."""
+    """A replica: initials and name, or initials alone where there is no room. It leads to its workload.
+
+    Chips are no stops of the tab key: there may be thousands, and the list of workloads leads to the same places.
+    """
     mark = scene.badges.get(key)
     if mark is None:
         return f'<span class="chip"><span>{shown(pod)}</span></span>'
+    link = f'<a class="chip {mark.classes}" href="#w{mark.number}" tabindex="-1"'
     if short:
-        return f'<a class="chip {mark.classes}" href="#w{mark.number}" title="{shown(pod)}"><b>{mark.initials}</b></a>'
-    return f'<a class="chip {mark.classes}" href="#w{mark.number}"><b aria-hidden="true">{mark.initials}</b><span>{shown(pod)}</span></a>'
+        return f'{link} title="{shown(pod)}"><b>{mark.initials}</b></a>'
+    return f'{link}><b aria-hidden="true">{mark.initials}</b><span>{shown(pod)}</span></a>'
 
 
 def _rack(scene: Scene, rack: Rack) -> Iterator[str]:
     title = shown(domain_words(scene.plan.group_by, rack.domain))
-    yield f'<section class="rack">\n<h3>{title} <small>{counted(len(rack.nodes), "node")}</small></h3>\n<ul class="nodes">\n'
-    for node in rack.nodes:
+    boxes, empty = _folded_nodes(scene, rack)
+    touched = sorted({number for node in rack.nodes for number in _touching(scene, node)}) if scene.dense else ()
+    classes = "".join(f" t{number}" for number in touched)
+    yield f'<section class="rack{classes}">\n<h3>{title} <small>{counted(len(rack.nodes), "node")}</small></h3>\n<ul class="nodes">\n'
+    for node in boxes:
         yield from _node(scene, node)
+    for alike in empty:
+        yield _empty_nodes(scene, alike)
     yield "</ul>\n</section>\n"
+
+
+def _touching(scene: Scene, node: NodeRow) -> set[int]:
+    """The numbers of the failures that take the node or bring a replica to it."""
+    return {*scene.takes.get(node.name, ()), *(arrival.loss for arrival in scene.arrivals.get(node.name, ()))}
+
+
+def _folded_nodes(scene: Scene, rack: Rack) -> tuple[list[NodeRow], list[list[NodeRow]]]:
+    """The nodes to be drawn, and those of a large cluster that never have a replica, together where they have the same marks."""
+    alike: dict[tuple[str, ...], list[NodeRow]] = {}
+    for node in rack.nodes if scene.dense else ():
+        if node.name not in scene.pods and node.name not in scene.arrivals:
+            alike.setdefault((str(is_control_plane(node)), *marks(node)), []).append(node)
+    folded = [nodes for nodes in alike.values() if len(nodes) > 1]
+    hidden = {node.name for nodes in folded for node in nodes}
+    return [node for node in rack.nodes if node.name not in hidden], folded
+
+
+def _empty_nodes(scene: Scene, nodes: Sequence[NodeRow]) -> str:
+    """One box for nodes without a replica that have the same marks. It is lost where all of them are."""
+    taken = [set(scene.takes.get(node.name, ())) for node in nodes]
+    all_lost = set.intersection(*taken)
+    touched = [f" l{number}" for number in sorted(all_lost)] + [f" t{number}" for number in sorted(set.union(*taken) - all_lost)]
+    closed = " closed" * bool(nodes[0].cordoned or nodes[0].taints)
+    names = shown(", ".join(node.name for node in nodes))
+    return (
+        f'<li class="node many{closed}{"".join(touched)}"><details><summary><span class="name">{len(nodes)} nodes</span>'
+        f"{_lost_word(scene) if all_lost else ''} without a replica{_marks(scene, nodes[0])}</summary>{names}</details></li>\n"
+    )
+
+
+def _lost_word(scene: Scene) -> str:
+    return f' <em class="lost">{" or ".join(DONE[action] for action in scene.actions)}</em>'
 
 
 def _node(scene: Scene, node: NodeRow) -> Iterator[str]:
     taken = scene.takes.get(node.name, ())
     closed = " closed" * bool(node.cordoned or node.taints)
-    lost = f' <em class="lost">{" or ".join(_DONE[action] for action in scene.actions)}</em>' if taken else ""
+    lost = _lost_word(scene) if taken else ""
     arrivals = scene.arrivals.get(node.name, ())
-    touched = [f" l{number}" for number in taken] + [f" t{number}" for number in dict.fromkeys(arrival.loss for arrival in arrivals)]
-    yield f'<li class="node{closed}{"".join(touched)}">'
-    yield f'<span class="name">{shown(node.name)}</span>{lost}{_marks(scene, node)}'
     pods = scene.pods.get(node.name, ())
+    wide = next((name for name, least in _WIDE.items() if len(pods) > least), "") if scene.dense else ""
+    touched = [f" l{number}" for number in taken] + [f" t{number}" for number in dict.fromkeys(arrival.loss for arrival in arrivals)]
+    yield f'<li class="node{closed}{wide}{"".join(touched)}">'
+    name = scene.node(node.name)
+    title = f' title="{shown(node.name)}"' * (name != shown(node.name))
+    yield f'<span class="name"{title}>{name}</span>{lost}{_marks(scene, node)}'
     if pods or arrivals:
         yield '<ul class="pods">'
         for key, pod in pods:
             yield f"<li>{_chip(scene, key, pod, short=scene.dense)}{_departures(scene, key, pod)}</li>"
         for loss, key, pod, source in arrivals:
-            yield f'<li class="came when a{loss}">{_chip(scene, key, pod, short=scene.dense)}{_moved(scene, f"from {shown(source)}")}</li>'
+            moved = "" if scene.dense else f' <span class="moved">from {scene.node(source)}</span>'
+            yield f'<li class="came when a{loss}">{_chip(scene, key, pod, short=scene.dense)}{moved}</li>'
         yield "</ul>"
     yield "</li>\n"
 
@@ -367,29 +299,26 @@ def _departures(scene: Scene, key: str, pod: str) -> str:
     if scene.dense:
         return ""
     return "".join(
-        f' <span class="moved when a{loss}">{"no place left" if target is None else f"to {shown(target)}"}</span>'
+        f' <span class="moved when a{loss}">{"no place left" if target is None else f"to {scene.node(target)}"}</span>'
         for loss, target in scene.departures.get((key, pod), ())
     )
-
-
-def _moved(scene: Scene, words: str) -> str:
-    return "" if scene.dense else f' <span class="moved">{words}</span>'
 
 
 def _tray(scene: Scene) -> Iterator[str]:
     """The replicas without a node, by reason: those that never had one, and those of which a failure leaves no place."""
     always = _waiting(scene.plan)
-    after = [_stranded(found) for found in scene.effects]
+    # Why a failure leaves no place stands with what it does, next to this.
+    after = [] if scene.dense else [_stranded(found) for found in scene.effects]
     numbers = [number for number, waiting in enumerate(after, 1) if waiting]
     if not always and not numbers:
         return
     classes = "tray" if always else "tray when" + "".join(f" a{number}" for number in numbers)
-    yield f'<section class="{classes}">\n<h3>Without a node</h3>\n<ul>\n'
+    title = "Without a node, with nothing lost" if always and scene.losses and not numbers else "Without a node"
+    yield f'<section class="{classes}">\n<h3>{title}</h3>\n<ul>\n'
     for why, pods in always.items():
         yield f"<li>{_pods_words(scene, pods, why)}</li>\n"
     for number in numbers:
-        for why, pods in after[number - 1].items():
-            yield f'<li class="when a{number}">{_pods_words(scene, pods, why)}</li>\n'
+        yield f'<li class="when a{number}">{_pods_words(scene, after[number - 1], "")}</li>\n'
     yield "</ul>\n</section>\n"
 
 
@@ -406,12 +335,8 @@ def _waiting(plan: Plan) -> Waiting:
     return found
 
 
-def _stranded(found: Iterable[Effect]) -> Waiting:
-    waiting: Waiting = {}
-    for effect in found:
-        for why, moves in stranded(effect).items():
-            waiting.setdefault(why, []).extend((effect.workload, move.pod) for move in moves)
-    return waiting
+def _stranded(found: Iterable[Effect]) -> list[tuple[str, str]]:
+    return [(effect.workload, move.pod) for effect in found for moves in stranded(effect).values() for move in moves]
 
 
 def _pods_words(scene: Scene, pods: Sequence[tuple[str, str]], why: str) -> str:
@@ -423,13 +348,26 @@ def _pods_words(scene: Scene, pods: Sequence[tuple[str, str]], why: str) -> str:
 
 def _key(scene: Scene) -> Iterator[str]:
     """What the signs of the picture mean, as far as they occur."""
-    signs = {"dashed box: cordoned or tainted": any(node.cordoned or node.taints for node in scene.plan.nodes)}
-    signs[f"grey box: {' or '.join(_DONE[action] for action in scene.actions)}"] = bool(scene.losses)
-    signs["outlined replica: has moved there"] = bool(scene.arrivals)
-    if scene.dense:
-        signs["initials: a replica of the workload with these initials; point at it for its name"] = bool(scene.pods)
+    chip = '<span class="chip c0 s0" aria-hidden="true"><b>AB</b></span>'
+    signs = {
+        f"{chip} a replica: each workload has letters of its own, in one of seven colours and four shapes": bool(scene.pods),
+        "dashed box: cordoned or tainted": any(node.cordoned or node.taints for node in scene.plan.nodes),
+        f"grey box: {' or '.join(DONE[action] for action in scene.actions)}": bool(scene.losses),
+        f'<span class="was">{chip}</span> pale and dashed: was there before': bool(scene.losses and scene.pods),
+        f'<span class="came">{chip}</span> double outline: has come there after it': bool(scene.arrivals),
+        _names_words(scene): bool(scene.node_names.ending or scene.node_names.opening or scene.node_names.by_rack),
+    }
     if any(signs.values()):
-        yield '<p class="key">' + "".join(f"<span>{sign}</span>" for sign, occurs in signs.items() if occurs) + "</p>\n"
+        yield '<ul class="key">' + "".join(f"<li>{sign}</li>" for sign, occurs in signs.items() if occurs) + "</ul>\n"
+
+
+def _names_words(scene: Scene) -> str:
+    """What node names are shown without."""
+    names = scene.node_names
+    parts = [f"<code>{shown(names.opening)}</code> in front"] * bool(names.opening)
+    parts += [f"<code>{shown(names.ending)}</code> at the end"] * bool(names.ending)
+    parts += [f"the ending that those of one {shown(domain_noun(scene.plan.group_by))} share"] * names.by_rack
+    return f"names of nodes are shown without {', and '.join(parts)}; point at one to see it whole, and the tables below have it"
 
 
 def outcomes_by_workload(losses: Iterable[Loss]) -> Mapping[str, Mapping[str, list[str]]]:
