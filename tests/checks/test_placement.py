@@ -309,6 +309,13 @@ def test_a_bare_pod_is_never_made_anew() -> None:
     assert rules(SIX, pod) == []
 
 
+def test_a_machine_that_somebody_has_to_start_waits_for_that_and_not_for_a_node() -> None:
+    machine = "apiVersion: kubevirt.io/v1\nkind: VirtualMachine\nmetadata: {name: till}\nspec:\n  runStrategy: STRATEGY\n"
+    machine += "  template: {metadata: {labels: {app: till}}, spec: {domain: {devices: {}}}}\n"
+    for strategy in ("Always", "RerunOnFailure", "Manual", "Halted"):
+        assert said("not-failure-tolerant", SIX, machine.replace("STRATEGY", strategy)) == []
+
+
 # rollout-deadlock
 
 

@@ -263,10 +263,10 @@ def not_failure_tolerant(survey: Survey, arrangement: Arrangement, failures: Ite
 
 
 def _missing(loss: Loss) -> dict[str, list[Move]]:
-    """By workload the replicas that do not come up again."""
+    """By workload the replicas that find no place; what nobody makes anew does not look for one."""
     missing: dict[str, list[Move]] = {}
     for move in loss.moves:
-        if move.target is None:
+        if move.target is None and move.fate not in ("off", "gone"):
             missing.setdefault(move.workload, []).append(move)
     return missing
 
