@@ -195,6 +195,30 @@ class TestExitCodes:
         assert "Traceback (most recent call last)" in afflint("check").err
 
 
+class TestWhatIsNotRead:
+    def test_documents_of_other_kinds_are_counted_and_named_by_kind(self, project: Path, afflint: Afflint) -> None:
+        (project / "more.yaml").write_text("apiVersion: v1\nkind: ConfigMap\n---\nkind: MachineSet\n---\nkind: ConfigMap\n---\na: 1\n")
+        (project / "pod.yaml").write_text("apiVersion: v1\nkind: Pod\n---\napiVersion: v1\nkind: List\nitems: []\n---\nkind: {a: b}\n")
+        done = afflint("check", "-v", "pod.yaml", "more.yaml")
+        assert done.out.split("\n")[:2] == [
+            "No findings. Read 2 documents in 2 files, passed over 4 of other kinds.",
+            "Passed over: ConfigMap (2), List (1), MachineSet (1).",
+        ]
+
+    def test_a_file_that_is_named_and_holds_nothing_is_said_one_in_a_folder_is_not(self, project: Path, afflint: Afflint) -> None:
+        (project / "pod.yaml").write_text("apiVersion: v1\nkind: Pod\n")
+        (project / "values.yaml").write_text("a: 1\n")
+        assert "holds no manifest" not in afflint("check", ".").out
+        assert afflint("check", "./values.yaml", "pod.yaml").out.split("\n")[1] == "values.yaml holds no manifest."
+
+    @pytest.mark.parametrize(("options", "code"), [("", 0), ("--fail-on-empty", 1), ("--fail-on-empty --exit-zero", 0)])
+    def test_a_run_that_finds_no_manifest_may_fail(self, project: Path, afflint: Afflint, options: str, code: int) -> None:
+        (project / "values.yaml").write_text("a: 1\n")
+        assert afflint("check", *options.split(), "values.yaml").code == code
+        (project / "values.yaml").write_text("apiVersion: v1\nkind: Pod\n")
+        assert afflint("check", *options.split(), "values.yaml").code == 0
+
+
 class TestUsage:
     @pytest.mark.parametrize(
         ("arguments", "message"),

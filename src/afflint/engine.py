@@ -59,6 +59,8 @@ class FileResult(NamedTuple):
     templated: bool = False
     unread: bool = False
     filled: bool = False
+    passed: tuple[str, ...] = ()
+    """The kinds of the documents that were passed over, as often as they occur."""
 
 
 class Checker:
@@ -81,9 +83,10 @@ class Checker:
         facts: list[Fact] = []
         silenced: list[Suppression] = []
         count, broken, filled = 0, False, False
+        passed: list[str] = []
         with_nodes, resources = self._settings.with_nodes, self._settings.resources
         holds_nodes = triage.is_node_list(data)
-        for document in self.triage.documents(data):
+        for document in self.triage.documents(data, passed=passed):
             count += 1
             if document.problem is not None:
                 broken = True
@@ -91,6 +94,10 @@ class Checker:
                 continue
             filled = filled or document.filled
             manifests = list(manifests_in(document, self._custom))
+            other = None if manifests else _other_kind(document)
+            if other is not None:
+                count -= 1
+                passed.append(other)
             if document.rest is not None:
                 broken = True
                 found += self._text_behind(document, manifests)
@@ -105,7 +112,9 @@ class Checker:
         # What was parsed and is not broken is YAML; what was not worth parsing may still be a template, and is counted as one.
         if (broken or not count) and triage.looks_templated(name, data) and (broken or not triage.parses(data)):
             return FileResult(templated=True)
-        return FileResult(tuple(found), collected(facts, holds_nodes=holds_nodes), tuple(silenced), count, filled=filled)
+        return FileResult(
+            tuple(found), collected(facts, holds_nodes=holds_nodes), tuple(silenced), count, filled=filled, passed=tuple(passed)
+        )
 
     def unreadable(self, message: str) -> FileResult:
         """The result for a file whose bytes cannot be had or decoded."""
@@ -182,6 +191,12 @@ class Checker:
         """What the engine finds itself, by the rules that have no check."""
         if rule in self._fixing:
             yield Found(rule, message, remedy, document, span, ref, field_of(path), edits=edits if self._fixing[rule] != "none" else ())
+
+
+def _other_kind(document: Document) -> str | None:
+    """The kind of a document that was parsed for nothing; None if it might have been of ours."""
+    kind = document.data.get("kind") if type(document.data) is dict and document.rest is None else None
+    return kind if type(kind) is str and kind not in NAMES else None
 
 
 def located(rule: str, match: Match, base: Path, ref: ObjectRef, document: Document, *, fixing: bool) -> Found:

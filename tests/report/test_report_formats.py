@@ -99,7 +99,10 @@ def test_the_schema_knows_every_severity() -> None:
 def test_json_has_the_keys_in_the_order_of_the_contract() -> None:
     read = json.loads(rendered("json", report(*FINDINGS)))
     assert list(read) == ["version", "findings", "summary"]
-    assert list(read["summary"]) == ["files", "documents", "errors", "warnings", "info", "suppressed"]
+    assert list(read["summary"]) == [
+        *("files", "documents", "errors", "warnings", "info", "suppressed"),
+        *("templated", "placeholders", "unread", "passed_over", "passed_over_kinds"),
+    ]
     position = ["line", "column", "end_line", "end_column"]
     head = ["rule", "category", "severity", "message", "help", "file", "document"]
     assert list(read["findings"][2]) == [*head, *position, "object", "field", "related", "fix"]

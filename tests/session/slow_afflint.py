@@ -16,12 +16,12 @@ _documents = Triage.documents
 _introduced: list[int] = []
 
 
-def _slow_documents(triage: Triage, data: bytes) -> Iterator[Any]:
+def _slow_documents(triage: Triage, data: bytes, **wanted: Any) -> Iterator[Any]:
     if os.getpid() not in _introduced:
         _introduced.append(os.getpid())
         os.write(1, f"{os.getpid()}\n".encode())
     time.sleep(0.05)
-    return _documents(triage, data)
+    return _documents(triage, data, **wanted)
 
 
 # Also in processes that import this anew, as those started by `spawn` do.

@@ -38,6 +38,7 @@ _FORMATS = ("text", "concise", "json", "sarif", "github", "gitlab", "junit")
     help="Where the report goes, in the order of --format; '-' or none: standard output.",
 )
 @click.option("--fail-on", metavar="SEVERITY", help="The lowest severity that gives exit code 1: error, warning (default) or info.")
+@click.option("--fail-on-empty", is_flag=True, help="Exit with 1 if no manifest was found.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if there are findings.")
 @options.configured
 @click.option(
@@ -80,7 +81,7 @@ def check(paths: tuple[str, ...], **given: Any) -> int:
     if given["statistics"]:
         show(_statistics(outcome))
     else:
-        _report(targets, _report_of(outcome, quiet=given["quiet"], verbose=given["verbose"]), given["color"])
+        _report(targets, _report_of(outcome, paths, quiet=given["quiet"], verbose=given["verbose"]), given["color"])
     if outcome.unused_nodes:
         say(f"afflint: {shown(outcome.unused_nodes)}; so no nodes are taken into account: name those of one cluster with --nodes")
     if outcome.gone:
@@ -88,7 +89,8 @@ def check(paths: tuple[str, ...], **given: Any) -> int:
             "1 entry of the baseline no longer occurs" if outcome.gone == 1 else f"{outcome.gone} entries of the baseline no longer occur"
         )
         say(f"afflint: {entries}; --write-baseline prunes")
-    return 0 if given["exit_zero"] or not _fails(outcome, config.fail_on) else FOUND
+    failed = _fails(outcome, config.fail_on) or (given["fail_on_empty"] and not outcome.summary.documents)
+    return FOUND if failed and not given["exit_zero"] else 0
 
 
 def _sources(session: Session, paths: Sequence[str], given: dict[str, Any]) -> list[Source]:
@@ -165,10 +167,12 @@ def _targets(formats: Sequence[str], outputs: Sequence[str]) -> list[tuple[str, 
     return targets
 
 
-def _report_of(outcome: Outcome, *, quiet: bool, verbose: bool) -> Report:
+def _report_of(outcome: Outcome, paths: Sequence[str], *, quiet: bool, verbose: bool) -> Report:
     from afflint.report import Report
 
-    return Report(outcome.findings, outcome.summary, _rule_infos, outcome.text, __version__, verbose, quiet)
+    named = {os.path.normpath(path) for path in paths if not os.path.isdir(path)}
+    empty = tuple(name for name in (outcome.sources[file].name for file in outcome.empty) if os.path.normpath(name) in named)
+    return Report(outcome.findings, outcome.summary._replace(empty=empty), _rule_infos, outcome.text, __version__, verbose, quiet)
 
 
 def _rule_infos() -> list[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 from afflint.findings import Span
@@ -43,14 +43,21 @@ class Triage:
             rb"kind[\"']?" + _BLANKS + rb":" + _BLANKS + _PROPERTIES + rb"(?:[\"']?(?:" + known + rb")(?:List)?\b|[*|>]|\"[A-Za-z]*\\)"
         )
 
-    def documents(self, data: bytes, *, named: bool = False) -> Iterator[Document]:
+    def documents(self, data: bytes, *, named: bool = False, passed: list[str] | None = None) -> Iterator[Document]:
         """The documents that matter, parsed and numbered. Once one of a file matters, so do those that do not say what they are.
+
+        The kinds of those that do not are added to ``passed``.
 
         Those with an instruction to afflint in a comment matter then, too, even one that is empty otherwise. Of a file that was
         ``named`` for what it holds, as one with a list of nodes that says no kind, all are read if none shows that it matters.
         """
         pieces = list(split(data))
-        wanted = [self._wanted(piece) for piece, _, _ in pieces]
+        kinds = [list(_top_level_kinds(piece)) for piece, _, _ in pieces]
+        wanted = [self._wanted(piece, names) for (piece, _, _), names in zip(pieces, kinds, strict=True)]
+        if passed is not None:
+            passed += [
+                name.decode() for names, matters in zip(kinds, wanted, strict=True) if matters is False for name in names[-1:] if name
+            ]
         if not any(wanted):
             if not named:
                 return
@@ -68,9 +75,8 @@ class Triage:
             if instructed or not document.empty:
                 yield document
 
-    def _wanted(self, piece: bytes) -> bool | None:
-        """True or False by the kind of a document; None when it does not name one in the usual place."""
-        kinds = list(_top_level_kinds(piece))
+    def _wanted(self, piece: bytes, kinds: Sequence[bytes | None]) -> bool | None:
+        """True or False by the kinds of a document; None when it does not name one in the usual place."""
         if kinds:
             for name in kinds:
                 if name is None or name in self._names:

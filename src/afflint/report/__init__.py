@@ -20,7 +20,12 @@ class RuleInfo(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """What a run read and found. ``templated``: Go-templated files skipped; ``unread``: files that could not be read."""
+    """What a run read and found.
+
+    ``templated``: Go-templated files skipped; ``filled``: files read with placeholders of a template in them; ``unread``: files that could
+    not be read; ``passed``: the kinds that were passed over, with the number of documents of each, the most frequent first.
+    ``empty``: the files named one by one that hold no document of any kind.
+    """
 
     files: int
     documents: int
@@ -30,6 +35,14 @@ class Summary(NamedTuple):
     suppressed: int
     templated: int
     unread: int
+    filled: int = 0
+    passed: tuple[tuple[str, int], ...] = ()
+    empty: tuple[str, ...] = ()
+
+    @property
+    def passed_over(self) -> int:
+        """How many documents were passed over."""
+        return sum(number for _, number in self.passed)
 
 
 class Report(NamedTuple):

@@ -22,6 +22,11 @@ def render(report: Report) -> Iterator[str]:
             "warnings": summary.warnings,
             "info": summary.info,
             "suppressed": summary.suppressed,
+            "templated": summary.templated,
+            "placeholders": summary.filled,
+            "unread": summary.unread,
+            "passed_over": summary.passed_over,
+            "passed_over_kinds": dict(summary.passed),
         },
     }
     return document(frame, "findings", map(_finding, report.findings), indent=2)

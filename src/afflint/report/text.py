@@ -43,7 +43,7 @@ def render(report: Report, *, color: bool) -> Iterator[str]:
             yield f"{gap}{_counted(rule, alike, paint)}\n"
             gap = "\n"
     if not report.quiet:
-        yield gap + "".join(f"{line}\n" for line in _summary(report.summary, paint))
+        yield gap + "".join(f"{line}\n" for line in _summary(report.summary, paint, report.verbose))
 
 
 _MANY = 3
@@ -129,8 +129,12 @@ def _edits(fix: Fix) -> Iterator[tuple[str, str]]:
         yield "edit", f': {span.line}:{span.column} to {span.end_line}:{span.end_column} becomes "{replacement}"'
 
 
-def _summary(summary: Summary, paint: Paint) -> Iterator[str]:
-    read = f"{counted(summary.documents, 'document')} in {counted(summary.files, 'file')}"
+_MOST_NAMED = 3
+
+
+def _summary(summary: Summary, paint: Paint, verbose: bool) -> Iterator[str]:
+    over = f", passed over {summary.passed_over} of other kinds" if summary.passed else ""
+    read = f"{counted(summary.documents, 'document')} in {counted(summary.files, 'file')}{over}"
     suppressed = f" {counted(summary.suppressed, 'finding')} suppressed." if summary.suppressed else ""
     counts = ((summary.errors, "error"), (summary.warnings, "warning"), (summary.info, "info"))
     found = [paint(noun, counted(number, noun)) for number, noun in counts if number]
@@ -138,8 +142,22 @@ def _summary(summary: Summary, paint: Paint) -> Iterator[str]:
         yield f"Found {', '.join(found)}. Read {read}.{suppressed}"
     elif summary.documents:
         yield f"{paint('good', 'No findings.')} Read {read}.{suppressed}"
-    if not summary.documents:
-        yield f"No manifest was found in the {counted(summary.files, 'file')} read." if summary.files else "No file was read."
+    elif summary.files > summary.unread:
+        others = f"; passed over {counted(summary.passed_over, 'document')} of other kinds" if over else ""
+        yield f"No manifest was found in the {counted(summary.files - summary.unread, 'file')} read{others}."
+    elif not summary.files:
+        yield "No file was read."
+    if verbose and summary.passed:
+        yield f"Passed over: {', '.join(f'{visible(kind)} ({number})' for kind, number in summary.passed)}."
+    if not (summary.documents or summary.passed):
+        pass  # All of them are empty.
+    elif len(summary.empty) > _MOST_NAMED:
+        yield f"{len(summary.empty)} of the named files hold no manifest."
+    else:
+        yield from (f"{visible(name)} holds no manifest." for name in summary.empty)
+    if summary.filled:
+        files = "1 file holds" if summary.filled == 1 else f"{summary.filled} files hold"
+        yield f"{files} placeholders of a template: what depends on them was not judged."
     if summary.unread:
         yield f"{counted(summary.unread, 'file')} could not be read."
     if summary.templated:

@@ -1,6 +1,7 @@
 """A run over many files: map (in this process or in several), reduce, suppressions, summary."""
 
 import os
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
@@ -32,6 +33,8 @@ class Outcome(NamedTuple):
     """Baseline entries that no longer occur."""
     unused_nodes: str | None = None
     """Why nodes that were found among the files are none of one cluster."""
+    empty: tuple[FileId, ...] = ()
+    """The checked files that hold no document of any kind."""
 
     def text(self, file: FileId) -> str | None:
         """The text of a file as it is now, in which spans count their lines and columns; None when it cannot be had."""
@@ -112,7 +115,12 @@ def run(
 
         kept, silenced, entries = apply(kept, options.baseline, [files.sources[file].name for file in results])
         suppressed, gone = suppressed + silenced, len(entries)
-    return Outcome(kept, _summary(results.values(), kept, suppressed), files.sources, gone, fault)
+    empty = tuple([file for file in files.checked if _is_empty(results[file])])
+    return Outcome(kept, _summary(results.values(), kept, suppressed), files.sources, gone, fault, empty)
+
+
+def _is_empty(result: FileResult) -> bool:
+    return not (result.documents or result.passed or result.templated or result.unread)
 
 
 def _meant_nodes(files: "Files", results: Mapping[FileId, FileResult]) -> list[FileId]:
@@ -221,7 +229,14 @@ def _summary(results: Collection[FileResult], findings: Sequence[Finding], suppr
         suppressed=suppressed,
         templated=sum(result.templated for result in results),
         unread=sum(result.unread for result in results),
+        filled=sum(result.filled for result in results),
+        passed=_counted(kind for result in results for kind in result.passed),
     )
+
+
+def _counted(kinds: Iterable[str]) -> tuple[tuple[str, int], ...]:
+    counts = Counter(kinds)
+    return tuple(sorted(counts.items(), key=lambda each: (-each[1], each[0]))) if counts else ()
 
 
 def mapped(sources: Collection[Source], settings: Settings, options: Options = _DEFAULT) -> Iterator[FileResult]:
