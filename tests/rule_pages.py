@@ -7,6 +7,8 @@ the finding begins, and several markers may follow each other::
     topologyKey: ""
     #            ^ finding
 
+What afflint says of a bad example stands under it in a fence ```` ```said ````, made by ``python tests/test_rules.py``.
+
 Where no comment can stand (column 1, block scalars) the fence says it: ```` ```yaml bad line=5 column=1 ````. Marker lines are part of
 the manifest, so that ``line=`` counts them and afflint sees what the reader sees.
 """
@@ -14,11 +16,13 @@ the manifest, so that ``line=`` counts them and afflint sees what the reader see
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 FOLDER = Path(__file__).parents[1] / "rules"
 
+SAID = "said"
 _MARKER = re.compile(r" *# *\^ finding")
 _NEARLY_A_MARKER = re.compile(r" *#[ ^]*\^|.*# *\^* *finding", re.IGNORECASE)
 _FENCE = re.compile(r"^```(?P<info>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -99,9 +103,22 @@ def parse(name: str, text: str) -> Page:
     examples = [
         Example(name, before + body.count("\n", 0, fence.start()) + 1, fence["info"].strip(), fence["text"])
         for fence in _FENCE.finditer(body)
+        if fence["info"].strip() != SAID
     ]
     front = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in matter.splitlines())}
     return Page(name, front, [line for line in prose if line.startswith("#")], prose, examples)
+
+
+def with_messages(name: str, text: str, said: Callable[[Example], str]) -> str:
+    """The text of a page with what afflint says of each bad example under it."""
+    text = re.sub(rf"\n```{SAID}\n(?:.*\n)*?```\n", "", text)
+    for example in reversed(parse(name, text).examples):
+        if example.bad:
+            lines = text.splitlines(keepends=True)
+            end = example.line + example.text.count("\n") + 1
+            lines.insert(end, f"\n```{SAID}\n{said(example)}```\n")
+            text = "".join(lines)
+    return text
 
 
 def examples() -> list[Example]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 import pytest
@@ -53,6 +54,18 @@ def test_an_example_gives_exactly_the_findings_that_it_marks(example: Example) -
     assert described == wanted, [f"{each.span.line}:{each.span.column} {each.message}" for each in found]
 
 
+def said_of(example: Example) -> str:
+    """The findings that an example marks, a line each."""
+    found = findings_in(example.text, example.rule)
+    return "".join(f"{each.span.line}:{each.span.column}: {each.severity} {each.message}\n" for each in found if each.rule == example.rule)
+
+
+@each_page
+def test_a_page_shows_what_is_said_of_its_bad_examples(name: str) -> None:
+    text = (rule_pages.FOLDER / f"{name}.md").read_text(encoding="utf-8")
+    assert text == rule_pages.with_messages(name, text, said_of), "python tests/test_rules.py rewrites it"
+
+
 @each_page
 def test_a_page_shows_the_mistake_and_its_mending(name: str) -> None:
     verdicts = [example.bad for example in rule_pages.page(name).examples]
@@ -101,7 +114,17 @@ def test_front_matter_has_the_known_keys(name: str) -> None:
 @each_page
 def test_sections_stand_in_order_under_the_name_of_the_rule(name: str) -> None:
     page = rule_pages.page(name)
-    assert page.headings == [f"# {name}", "## Why it matters", "## How to fix it", "## Examples"]
+    own = rules.rules()[name].category == "afflint"
+    sources = [] if own else ["## Sources"]
+    assert page.headings == [f"# {name}", "## Why it matters", "## How to fix it", "## Examples", *sources]
+
+
+@each_page
+def test_a_page_names_what_it_is_drawn_from(name: str) -> None:
+    """Links to the documentation or the code of those who decide: what afflint says of its own comments needs none."""
+    _, found, sources = (rule_pages.FOLDER / f"{name}.md").read_text(encoding="utf-8").partition("\n## Sources\n\n")
+    assert bool(found) == (rules.rules()[name].category != "afflint")
+    assert all(re.fullmatch(r"- \[[^]]+\]\(https://[^ )]+\)", line) for line in sources.splitlines())
 
 
 @each_page
@@ -125,7 +148,7 @@ def test_the_prose_says_something_and_can_be_printed_line_by_line(name: str) -> 
     """A terminal shows the lines as they are, code spans coloured: a span that goes on in the next line would colour the rest."""
     for line in rule_pages.page(name).prose:
         assert "TODO" not in line
-        assert len(line) <= 120
+        assert len(line) <= 120 or line.startswith("- ["), "only a link may be longer"
         assert line.count("`") % 2 == 0, line
 
 
@@ -193,3 +216,8 @@ def test_checks_of_constraints_say_nothing_about_workloads_without_any() -> None
                     found = [match for check, asking in asked for match in (check(manifest, Target()) if asking else check(manifest))]
                     assert found == [], example
     assert unconstrained > 20
+
+
+if __name__ == "__main__":
+    for page in rule_pages.FOLDER.glob("*.md"):
+        page.write_text(rule_pages.with_messages(page.stem, page.read_text(encoding="utf-8"), said_of), encoding="utf-8")

@@ -10,6 +10,10 @@ from afflint.rules import Rule
 _BOLD, _DIM, _CYAN, _PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[36m", "\x1b[0m"
 
 
+_LABELS = {"bad": "wrong:", "good": "right:", "said": "reported as:"}
+"""What stands before a fence, by what it says of itself."""
+
+
 def page(rule: Rule, *, color: bool) -> str:
     """The page of a rule for a terminal: headings stand out, examples are indented, markup is gone."""
     bold, dim, cyan, plain = (_BOLD, _DIM, _CYAN, _PLAIN) if color else ("", "", "", "")
@@ -22,11 +26,13 @@ def page(rule: Rule, *, color: bool) -> str:
             fenced = not fenced
             if fenced:
                 kind = line[3:].split()
-                lines.append(f"  {dim}{'wrong:' if 'bad' in kind else 'right:' if 'good' in kind else ''}{plain}".rstrip())
+                lines.append(f"  {dim}{_LABELS.get(kind[-1] if kind[:1] != ['yaml'] else kind[1], '')}{plain}".rstrip())
         elif fenced:
             lines.append(f"    {line}" if line else "")
         elif line.startswith("## "):
             lines.append(f"{bold}{line[3:]}{plain}")
+        elif link := re.fullmatch(r"- \[([^]]+)\]\(([^)]+)\)", line):
+            lines.append(f"- {link[1]}: {link[2]}")
         else:
             lines.append(re.sub(r"`([^`]+)`", rf"{cyan}\1{plain}", line) if color else line)
     return "\n".join(lines).rstrip() + "\n"
