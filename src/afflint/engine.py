@@ -109,6 +109,9 @@ class Checker:
                 self._suppressions(document, manifests, found, silenced)
         if with_nodes and not count and _MARKER in data:
             self._suppressions_beside_nodes(data, found, silenced)
+        if broken:
+            # What stands behind a fault may have lost its beginning to it.
+            found = [each for each in found if each.rule != "missing-api-version"]
         # What was parsed and is not broken is YAML; what was not worth parsing may still be a template, and is counted as one.
         if (broken or not count) and triage.looks_templated(name, data) and (broken or not triage.parses(data)):
             return FileResult(templated=True)

@@ -204,7 +204,7 @@ per-file-ignores: {'legacy\**': [all]}
     ),
     "an unclosed list": (
         "select: [all\ncomplete: true\n",
-        ".afflint.yaml:2:9: cannot be read: a `[` that is not closed: expected `,` or `]`",
+        ".afflint.yaml:1:9: cannot be read: a `[` that is not closed: expected `,` or `]`",
     ),
     "a control character": (
         "# é\nselect: [\x07]\n",
