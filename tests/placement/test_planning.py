@@ -118,6 +118,24 @@ def test_the_best_sum_of_weighted_preferences_wins_and_a_node_without_any_is_sti
     ranking = sorted(found.verdicts, key=lambda verdict: -(verdict.score or 0))
     assert [verdict.node for verdict in ranking] == ["medium-north", "large-north", "medium-south", "small-south"]
     assert where(only(plan(nodes[3:], maker("web", affinity=wanted)))) == ["small-south"]
+    assert {verdict.node: verdict.weights for verdict in found.verdicts} == {
+        "large-north": (13, 18),
+        "medium-north": (15, 18),
+        "medium-south": (5, 18),
+        "small-south": (0, 18),
+    }
+    assert all(sum(value for _, value in verdict.parts) == verdict.score for verdict in found.verdicts)
+
+
+def test_a_preference_for_company_is_met_where_it_is_and_one_against_it_where_it_is_not() -> None:
+    nodes = [node("n1", {ZONE: "a"}), node("n2", {ZONE: "a"}), node("n3", {ZONE: "b"}), node("n4")]
+    runs = (("x", "cache", "n1"), ("y", "cache", "n1"), ("z", "batch", "n3"))
+    running = [pod(name, {"app": what}, on=on, namespace="default") for name, what, on in runs]
+    liked = {"weight": 40, "podAffinityTerm": term(ZONE, app("cache"))}
+    shunned = {"weight": 2, "podAffinityTerm": term(ZONE, app("batch"))}
+    affinity = {"podAffinity": {PREFERRED: [liked]}, "podAntiAffinity": {PREFERRED: [shunned]}}
+    found = only(plan(nodes, maker("web", affinity=affinity), pods=running))
+    assert {verdict.node: verdict.weights for verdict in found.verdicts} == {"n1": (42, 42), "n2": (42, 42), "n3": (0, 42), "n4": (2, 42)}
 
 
 # --- words -------------------------------------------------------------------------------------------------------------

@@ -232,8 +232,8 @@ def hostile(name: str) -> Plan:
     )
 
 
-def table(plan: Plan, *, color: bool = False, width: int = 100) -> str:
-    return "".join(place_table.render(plan, color=color, width=width))
+def table(plan: Plan, *, color: bool = False, width: int = 100, verbose: bool = False) -> str:
+    return "".join(place_table.render(plan, color=color, width=width, verbose=verbose))
 
 
 def goldens() -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from place_sample import BAKERY, LEDGER, TROUBLE, goldens, hostile, large
+from place_sample import BAKERY, LEDGER, TROUBLE, goldens, hostile, large, node, verdict, workload
 
 from afflint.placement.plan import Plan
 from afflint.report import place_json
@@ -92,8 +92,11 @@ def test_what_stands_in_the_plan_stands_in_the_document() -> None:
         "reason": "TaintToleration",
         "why": "has the taint node-role.kubernetes.io/control-plane:NoSchedule, which is not tolerated",
         "score": None,
+        "weights": None,
+        "parts": {},
     }
-    assert ledger["verdicts"][1] == {"node": "fast-1", "feasible": True, "reason": None, "why": "", "score": 200}
+    fast = {"node": "fast-1", "feasible": True, "reason": None, "why": "", "score": 200, "weights": None, "parts": {}}
+    assert ledger["verdicts"][1] == fast
     assert [replica["node"] for replica in ledger["replicas"]] == ["fast-1", "fast-2", "fast-3", None]
     assert (loss["what"], loss["worst"], loss["nodes"]) == ("zone=yard", "degraded", ["fast-3", "plain-3"])
     assert loss["moves"][1]["target"] == "plain-2"
@@ -117,4 +120,13 @@ def test_strings_are_exact_and_the_file_is_ascii() -> None:
 def test_a_verdict_takes_a_line() -> None:
     """So that two documents can be compared line by line, and 90,000 verdicts do not take half a million lines."""
     lines = "".join(place_json.render(BAKERY)).split("\n")
-    assert '        {"node": "plain-1", "feasible": false, "reason": "NodeAffinity", "why": "lacks disk=nvme", "score": null},' in lines
+    line = '{"node": "plain-1", "feasible": false, "reason": "NodeAffinity", "why": "lacks disk=nvme", "score": null, "weights": null'
+    assert f'        {line}, "parts": {{}}}},' in lines
+
+
+def test_the_weights_met_and_the_parts_of_a_score() -> None:
+    rated = verdict("n1", score=400)._replace(weights=(15, 18), parts=(("TaintToleration", 300), ("NodeAffinity", 100)))
+    document = read(Plan("zone", (node("n1", "a"),), (workload("Job a/b", [rated], []),), (), ()))
+    VALIDATOR.validate(document)
+    [found] = document["workloads"][0]["verdicts"]
+    assert (found["weights"], found["parts"]) == ({"met": 15, "possible": 18}, {"TaintToleration": 300, "NodeAffinity": 100})

@@ -309,7 +309,7 @@ def test_names_of_nodes_are_shown_without_what_they_share_and_whole_when_pointed
     text = place_page.render(fleet())
     assert '<span class="name" title="node-02.zone-a.example.internal">node-02</span>' in text
     assert '<span class="what" title="node node-02.zone-a.example.internal">node node-02</span>' in text
-    assert "without <code>.example.internal</code> at the end, and the ending that those of one zone share" in text
+    assert "without what they share: <code>node-00</code> is <code>node-00.zone-a.example.internal</code>" in text
     assert "names of nodes are shown without" not in place_page.render(BAKERY)
 
 

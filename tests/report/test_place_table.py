@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from place_sample import BAKERY, FULL, LEDGER, TROUBLE, goldens, hostile, large, node, table, verdict, workload
 
-from afflint.placement.plan import Loss, Move, Plan, Replica
+from afflint.placement.plan import Loss, Move, NodeVerdict, Plan, Replica
 from afflint.report.place_table import columns
 
 GOLDEN = Path(__file__).parent / "golden" / "place"
@@ -134,7 +134,7 @@ def test_two_kinds_of_one_name_are_told_apart() -> None:
 
 
 def test_lines_are_as_wide_as_asked_where_the_words_allow_it() -> None:
-    for width in (60, 80, 132):
+    for width in (80, 100, 132):
         wide = [line for line in table(BAKERY, width=width).split("\n") if columns(line) > width and line.startswith(" ")]
         assert all("control-plane:NoSchedule" in line for line in wide)
     moves = next(line for line in table(BAKERY, width=60).split("\n") if line.startswith("  node plain-1"))
@@ -142,13 +142,38 @@ def test_lines_are_as_wide_as_asked_where_the_words_allow_it() -> None:
     assert table(BAKERY, width=0), "a terminal that does not know its width"
 
 
-def test_in_a_narrow_terminal_the_reason_comes_below() -> None:
+def test_in_a_narrow_terminal_the_table_stays_as_it_is() -> None:
+    """The last column is wrapped, but never to less than 24 columns; what is wider than the terminal is wrapped by that."""
     assert block(table(plan("lacks disk=ssd and a good deal more"), width=40), "Deployment")[2:] == [
-        "          NODE  FITS  SCORE  REPLICAS",
-        "      WHY NOT",
-        "  zone a  n1    no",
-        "      lacks disk=ssd and a good deal",
-        "      more",
+        "          NODE  FITS  SCORE  REPLICAS  WHY NOT",
+        "  zone a  n1    no                     lacks disk=ssd and a",
+        "                                       good deal more",
+    ]
+
+
+def test_the_widest_of_the_other_columns_is_wrapped_where_it_leaves_the_last_no_room() -> None:
+    one = workload(
+        "Job a/b", [verdict("n1", "lacks disk=ssd and a good deal more")], [Replica(f"replica-{n}-of-b", "n1") for n in range(3)]
+    )
+    lines = block(table(Plan("zone", (node("n1", "a"),), (one,), (), ()), width=80), "Job a/b")[2:]
+    assert lines == [
+        "          NODE  FITS  SCORE  REPLICAS                   WHY NOT",
+        "  zone a  n1    no           replica-0-of-b,            lacks disk=ssd and a",
+        "                             replica-1-of-b,            good deal more",
+        "                             replica-2-of-b",
+    ]
+
+
+def test_the_weights_that_a_node_meets_stand_beside_its_score_and_the_parts_with_verbose() -> None:
+    fits = NodeVerdict("n1", True, None, "", 400, (15, 18), (("TaintToleration", 300), ("NodeAffinity", 100), ("InterPodAffinity", 0)))
+    one = Plan("zone", (node("n1", "a"),), (workload("Job a/b", [fits], [Replica("b-0", "n1")]),), (), ())
+    assert block(table(one), "Job a/b")[2:] == [
+        "          NODE  FITS   WEIGHTS  SCORE  REPLICAS  WHY NOT",
+        "  zone a  n1    yes   15 of 18    400  b-0",
+    ]
+    assert block(table(one, verbose=True), "Job a/b")[2:] == [
+        "          NODE  FITS   WEIGHTS  SCORE  REPLICAS  SCORE OF, OR WHY NOT",
+        "  zone a  n1    yes   15 of 18    400  b-0       TaintToleration 300 + NodeAffinity 100",
     ]
 
 

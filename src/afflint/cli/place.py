@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 @click.option("--remove", multiple=True, metavar="WHAT", help="What is deleted from the cluster: likewise. Repeatable.")
 @click.option("--format", "form", default="text", metavar="FORMAT", help="text (default), json or html.")
 @click.option("--output", metavar="FILE", help="Where the plan goes. Default: standard output.")
+@click.option("-v", "--verbose", is_flag=True, help="What each score is made of, too.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if a replica has no place.")
 @options.configured
 @options.color
@@ -54,7 +55,7 @@ def place(paths: tuple[str, ...], **given: Any) -> int:
     plan = make_plan(stage.inventory, stage.makers, given["group_by"], asked, names.__getitem__, stage.budgets)
     for problem in problems:
         say(f"afflint: {shown(problem)}")
-    chunks = _chunks(plan, given["form"], given["color"], to_file=given["output"] is not None)
+    chunks = _chunks(plan, given, to_file=given["output"] is not None)
     if given["output"] is None:
         show(chunks)
     else:
@@ -64,7 +65,8 @@ def place(paths: tuple[str, ...], **given: Any) -> int:
     return FOUND if (unplaced or hurt or problems) and not given["exit_zero"] else 0
 
 
-def _chunks(plan: Plan, form: str, color: str, *, to_file: bool) -> Iterator[str]:
+def _chunks(plan: Plan, given: dict[str, Any], *, to_file: bool) -> Iterator[str]:
+    form = given["form"]
     if form == "json":
         from afflint.report import place_json
 
@@ -77,7 +79,8 @@ def _chunks(plan: Plan, form: str, color: str, *, to_file: bool) -> Iterator[str
 
     from afflint.report import place_table
 
-    return place_table.render(plan, color=not to_file and colored(color), width=shutil.get_terminal_size((100, 24)).columns)
+    color, width = not to_file and colored(given["color"]), shutil.get_terminal_size((100, 24)).columns
+    return place_table.render(plan, color=color, width=width, verbose=given["verbose"])
 
 
 def _now() -> str:

@@ -34,7 +34,8 @@ class NodeRow(NamedTuple):
 class NodeVerdict(NamedTuple):
     """One node in the eyes of one workload's next replica. ``reason`` is the plugin that rejected it first, ``why`` says it in words.
 
-    ``score`` is the scheduler's weighted sum, None for a node that is out of the question.
+    ``score`` is the scheduler's weighted sum, None for a node that is out of the question; ``parts`` is what each plugin puts into it.
+    ``weights`` are those of the workload's own preferences that the node meets, and the sum of all; None where it prefers nothing.
     """
 
     node: str
@@ -42,6 +43,8 @@ class NodeVerdict(NamedTuple):
     reason: str | None
     why: str
     score: int | None
+    weights: tuple[int, int] | None = None
+    parts: tuple[tuple[str, int], ...] = ()
 
 
 class Judgement(NamedTuple):
@@ -51,6 +54,8 @@ class Judgement(NamedTuple):
     reason: str | None
     why: str
     score: int | None
+    weights: tuple[int, int] | None = None
+    parts: tuple[tuple[str, int], ...] = ()
 
 
 class Verdicts(Sequence[NodeVerdict]):

@@ -18,7 +18,7 @@ from afflint.placement.plan import Judgement, Loss, NodeRow, Plan, Replica, Verd
 from afflint.placement.rejections import Phrase, Rejections, standing_pods, summary
 from afflint.placement.removing import Removals
 from afflint.placement.situation import Situation
-from afflint.scheduler.cluster import Judged
+from afflint.scheduler.cluster import Judged, Rating
 from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import NodeRules, Pod
 from afflint.scheduler.requests import REPORTED
@@ -120,6 +120,13 @@ def _row(node: Node, key: str) -> NodeRow:
     return NodeRow(node.name, node.labels.get(key), node.unschedulable, taints, node.labels)
 
 
+def _fitting(rating: Rating | None, possible: int) -> Judgement:
+    """What is said of a node that fits. There is no rating where the scheduler fails in scoring."""
+    if rating is None:
+        return Judgement(True, None, "", None)
+    return Judgement(True, None, "", rating.total, (rating.met, possible) if possible else None, rating.parts)
+
+
 class _Workloads:
     """The plans of the workloads of one arrangement, which share what is looked up about its pods."""
 
@@ -130,7 +137,7 @@ class _Workloads:
         # A copy, from which the pods of one workload at a time are taken away.
         self._cluster = arrangement.cluster.copy()
         self._standing = standing_pods(arrangement.cluster)
-        self._fitting: dict[int | None, Judgement] = {}
+        self._fitting: dict[tuple[Rating | None, int], Judgement] = {}
         self._known: dict[tuple[str, str], Judgement] = {}
         self._told: dict[NodeRules, dict[int, Judgement]] = {}
 
@@ -174,11 +181,11 @@ class _Workloads:
         # What rejects a node whatever runs there is told once for all workloads that demand the same of nodes.
         as_such, told = self._cluster.rejected_as_such(template), self._told.setdefault(template.rules, {})
         found, names = [], self._cluster.table.names
-        for node, (plugin, total) in enumerate(zip(judged.rejections, judged.total, strict=True)):
+        for node, (plugin, rating) in enumerate(zip(judged.rejections, judged.ratings, strict=True)):
             if plugin is None:
-                judgement = self._fitting.get(total)
+                judgement = self._fitting.get((rating, judged.possible))
                 if judgement is None:
-                    judgement = self._fitting[total] = Judgement(True, None, "", total)
+                    judgement = self._fitting[rating, judged.possible] = _fitting(rating, judged.possible)
             elif plugin == as_such[node]:
                 judgement = told.get(node)
                 if judgement is None:

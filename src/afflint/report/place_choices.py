@@ -12,6 +12,8 @@ from afflint.report.wording import counted
 
 _LOSSES_SHOWN = 14
 """With more failures than this, those that every workload survives are folded."""
+_HARMFUL_SHOWN = 20
+"""Of one kind, more failures than this are folded though they do harm: the worst stand in the open."""
 _ALONE = 400
 """Of more workloads than this none can be seen alone."""
 _FEW = 8
@@ -52,18 +54,24 @@ def losses(scene: Scene) -> Iterator[str]:
         if len(kinds) > 1:
             yield f'<details class="kind" open>\n<summary>{_kind_words(scene, kind, [loss for _, loss in members])}</summary>\n'
         harmless = [entry for entry in members if fold and is_harmless(entry[1])]
-        for number, loss in members[: len(members) - len(harmless)]:
+        harmful = members[: len(members) - len(harmless)]
+        for number, loss in harmful[:_HARMFUL_SHOWN]:
             yield _loss(scene, number, loss)
-        if harmless:
-            noun = NOUNS[scene.actions[0]] if len(scene.actions) == 1 else "event"
-            yield f"<details>\n<summary>{counted(len(harmless), noun)} that every workload survives</summary>\n"
-            for number, loss in harmless:
-                yield _loss(scene, number, loss)
-            yield "</details>\n"
+        noun = NOUNS[scene.actions[0]] if len(scene.actions) == 1 else "event"
+        yield from _folded(scene, harmful[_HARMFUL_SHOWN:], f"more {noun}", " that do harm")
+        yield from _folded(scene, harmless, noun, " that every workload survives")
         if len(kinds) > 1:
             yield "</details>\n"
     # On a narrow screen what a failure does stands below the list.
     yield '<a class="tosee" href="#after">See what it does</a>\n</fieldset>\n'
+
+
+def _folded(scene: Scene, members: Sequence[Numbered], noun: str, more: str) -> Iterator[str]:
+    if members:
+        yield f"<details>\n<summary>{counted(len(members), noun)}{more}</summary>\n"
+        for number, loss in members:
+            yield _loss(scene, number, loss)
+        yield "</details>\n"
 
 
 def _kind(loss: Loss) -> Kind:

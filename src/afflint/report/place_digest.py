@@ -146,6 +146,16 @@ def _best_first(group: Group) -> tuple[bool, int, int]:
     return not verdict.feasible, -(verdict.score or 0), -len(group.nodes)
 
 
+def weights_words(verdict: NodeVerdict) -> str:
+    """``15 of 18``: the weights of the workload's preferences that the node meets, of all; empty where it prefers nothing."""
+    return "" if verdict.weights is None else f"{verdict.weights[0]} of {verdict.weights[1]}"
+
+
+def parts_words(verdict: NodeVerdict) -> str:
+    """What each plugin of the scheduler puts into the score, the most first: ``TaintToleration 300 + NodeAffinity 200``."""
+    return " + ".join(f"{plugin} {value}" for plugin, value in sorted(verdict.parts, key=lambda part: -part[1]) if value)
+
+
 def why_words(why: str, number: int) -> str:
     """``why`` as it is said of ``number`` nodes: ``lacks disk=ssd`` of one, ``lack disk=ssd`` of several."""
     verb, space, rest = why.partition(" ")

@@ -53,9 +53,14 @@ class _VerdictLines:
             if node not in nodes:
                 nodes[node] = f'{{"node": {_flat(node)}, '
         for judgement in set(verdicts.judgements).difference(judgements):
-            judgements[judgement] = _flat(judgement._asdict())[1:]
+            judgements[judgement] = _flat(_judgement(judgement))[1:]
         lines = [nodes[node] + judgements[judgement] for node, judgement in zip(verdicts.nodes, verdicts.judgements, strict=True)]
         return "[\n        " + ",\n        ".join(lines) + "\n      ]"
+
+
+def _judgement(judgement: Judgement) -> dict[str, object]:
+    weights = None if judgement.weights is None else dict(zip(("met", "possible"), judgement.weights, strict=True))
+    return {**judgement._asdict(), "weights": weights, "parts": dict(judgement.parts)}
 
 
 def _loss(loss: Loss) -> Iterator[str]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 from afflint.report.place_digest import Rack
 
@@ -11,20 +10,11 @@ _LONG = 12
 """A beginning that all names share is left out when it is at least as long as this: ``worker-`` stays."""
 
 
-class NodeNames(NamedTuple):
-    """``short`` by full name, no two alike. ``ending`` and ``opening`` are what all names were shortened by, if anything.
+def node_names(racks: Sequence[Rack]) -> dict[str, str]:
+    """By full name, a short one, no two alike: ``node-000`` for ``node-000.fra-a.prod.example.internal`` among its like.
 
-    ``by_rack``: in some rack more of the ending was left out, which the nodes there have in common.
+    What the nodes of a rack share is left out where the names can still be told apart.
     """
-
-    short: Mapping[str, str]
-    ending: str
-    opening: str
-    by_rack: bool
-
-
-def node_names(racks: Sequence[Rack]) -> NodeNames:
-    """``node-000`` for ``node-000.fra-a.prod.example.internal`` among its like."""
     names = [node.name for rack in racks for node in rack.nodes]
     ending = _ending(names)
     short = {name: name[: len(name) - len(ending)] for name in names}
@@ -33,13 +23,10 @@ def node_names(racks: Sequence[Rack]) -> NodeNames:
         # What is peculiar to a single node is its name.
         shared = _ending([node.name for node in rack.nodes]) if len(rack.nodes) > 1 else ending
         racked.update((node.name, node.name[: len(node.name) - len(shared)]) for node in rack.nodes)
-    by_rack = racked != short and len(set(racked.values())) == len(racked)
-    if by_rack:
+    if len(set(racked.values())) == len(racked):
         short = racked
     opening = _opening(list(short.values()))
-    if opening:
-        short = {name: f"…{text[len(opening) :]}" for name, text in short.items()}
-    return NodeNames(short, ending, opening, by_rack)
+    return {name: f"…{text[len(opening) :]}" for name, text in short.items()} if opening else short
 
 
 def _ending(names: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from string import Template
 from typing import NamedTuple
 
 from afflint.kube.node_labels import HOSTNAME, domain_noun
-from afflint.placement.plan import NodeRow, Plan, WorkloadPlan
+from afflint.placement.plan import NodeRow, NodeVerdict, Plan, WorkloadPlan
 from afflint.report.place_digest import (
     NOUNS,
     OUTCOMES,
@@ -22,11 +22,13 @@ from afflint.report.place_digest import (
     groups,
     is_in_trouble,
     marks,
+    parts_words,
     pending,
     placed_words,
     some,
     standing,
     tally,
+    weights_words,
     why_words,
     worst,
 )
@@ -57,7 +59,7 @@ def render(plan: Plan, made: Made | None = None) -> str:
     scene = Scene(plan)
     style = "\n" + _asset("place_page.css") + rules(scene)
     script = "\n" + _asset("place_page.js")
-    named = _NamedGroups()
+    named = _NamedGroups(scene.node_names)
     return Template(_asset("place_page.html")).substitute(
         style=style,
         style_hash=_hash(style),
@@ -146,7 +148,8 @@ def _notes(notes: Iterable[str], classes: str = "notes") -> str:
 class _NamedGroups:
     """Groups of nodes that tables give as a number only; listed by name once, at the end of the page."""
 
-    def __init__(self) -> None:
+    def __init__(self, short: Mapping[str, str]) -> None:
+        self._short = short
         self._numbers: dict[tuple[str, ...], int] = {}
         self._names = 0
 
@@ -166,7 +169,8 @@ class _NamedGroups:
             return
         yield f'<details class="fold">\n<summary>{counted(len(self._numbers), "group")} of nodes that the tables count</summary>\n<ul>\n'
         for names, number in self._numbers.items():
-            yield f'<li class="names" id="g{number}"><p><b>{len(names)} nodes</b> <code>{shown(", ".join(names))}</code></p></li>\n'
+            listed = shown(", ".join(self._short[name] for name in names))
+            yield f'<li class="names" id="g{number}"><p><b>{len(names)} nodes</b> <code>{listed}</code></p></li>\n'
         yield "</ul>\n</details>\n"
 
 
@@ -240,22 +244,30 @@ def _verdicts(scene: Scene, workload: WorkloadPlan, named: _NamedGroups) -> Iter
         title = shown(domain_words(scene.plan.group_by, rack.domain))
         yield f'<tbody>\n<tr><th colspan="5" scope="rowgroup">{title}</th></tr>\n'
         for group in groups(rack, verdicts, pods, fold=len(scene.plan.nodes) > _NODES_SHOWN):
-            yield _row(group, named)
+            yield _row(scene, group, named)
         yield "</tbody>\n"
     yield "</table></div>\n"
 
 
-def _row(group: Group, named: _NamedGroups) -> str:
+def _row(scene: Scene, group: Group, named: _NamedGroups) -> str:
     verdict = group.verdict
-    name = shown(", ".join(node.name for node in group.nodes)) if len(group.nodes) <= 2 else named.link(group.nodes)
+    name = ", ".join(scene.node(node.name) for node in group.nodes) if len(group.nodes) <= 2 else named.link(group.nodes)
     fits, score, why = "?", "", ""
     if verdict is not None:
         fits = "yes" if verdict.feasible else "no"
-        score = "" if verdict.score is None else str(verdict.score)
+        score = _score(verdict)
         why = "" if verdict.feasible else why_words(verdict.why or verdict.reason or "", len(group.nodes))
     pods = shown(some(group.pods, 5))
     cells = "".join(f"<td>{text}</td>" for text in (name, fits, score, pods, shown(why)))
     return f"<tr>{cells}</tr>\n" if verdict is not None and verdict.feasible else f'<tr class="no">{cells}</tr>\n'
+
+
+def _score(verdict: NodeVerdict) -> str:
+    """The weights met of those possible, and the scheduler's sum, with what it is made of to be pointed at."""
+    if verdict.score is None:
+        return ""
+    met = f"<small>{weights_words(verdict)}</small> " * (verdict.weights is not None)
+    return f'{met}<span title="{shown(parts_words(verdict))}">{verdict.score}</span>' if len(verdict.parts) > 1 else f"{met}{verdict.score}"
 
 
 def _nodes(plan: Plan) -> Iterator[str]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from afflint.kube.node_labels import domain_noun
 from afflint.placement.plan import Loss, Move, NodeRow, Plan
 from afflint.report import place_choices
 from afflint.report.place_digest import (
@@ -355,7 +354,7 @@ def _key(scene: Scene) -> Iterator[str]:
         f"grey box: {' or '.join(DONE[action] for action in scene.actions)}": bool(scene.losses),
         f'<span class="was">{chip}</span> pale and dashed: was there before': bool(scene.losses and scene.pods),
         f'<span class="came">{chip}</span> double outline: has come there after it': bool(scene.arrivals),
-        _names_words(scene): bool(scene.node_names.ending or scene.node_names.opening or scene.node_names.by_rack),
+        _names_words(scene): any(whole != short for whole, short in scene.node_names.items()),
     }
     if any(signs.values()):
         yield '<ul class="key">' + "".join(f"<li>{sign}</li>" for sign, occurs in signs.items() if occurs) + "</ul>\n"
@@ -363,11 +362,8 @@ def _key(scene: Scene) -> Iterator[str]:
 
 def _names_words(scene: Scene) -> str:
     """What node names are shown without."""
-    names = scene.node_names
-    parts = [f"<code>{shown(names.opening)}</code> in front"] * bool(names.opening)
-    parts += [f"<code>{shown(names.ending)}</code> at the end"] * bool(names.ending)
-    parts += [f"the ending that those of one {shown(domain_noun(scene.plan.group_by))} share"] * names.by_rack
-    return f"names of nodes are shown without {', and '.join(parts)}; point at one to see it whole, and the tables below have it"
+    whole, short = next(((whole, short) for whole, short in scene.node_names.items() if whole != short), ("", ""))
+    return f"names of nodes are shown without what they share: <code>{shown(short)}</code> is <code>{shown(whole)}</code>"
 
 
 def outcomes_by_workload(losses: Iterable[Loss]) -> Mapping[str, Mapping[str, list[str]]]:

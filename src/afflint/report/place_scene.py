@@ -81,7 +81,7 @@ class Scene:
 
     def node(self, name: str) -> str:
         """The short name of a node, fit to be shown."""
-        return shown(self.node_names.short.get(name, name))
+        return shown(self.node_names.get(name, name))
 
     def what(self, loss: Loss) -> str:
         """What is lost, fit to be shown: a single node by its short name."""

@@ -23,6 +23,7 @@ from afflint.report.place_digest import (
     is_harmless,
     is_in_trouble,
     marks,
+    parts_words,
     pending,
     placed_words,
     racks,
@@ -32,6 +33,7 @@ from afflint.report.place_digest import (
     standing,
     stranded,
     tally,
+    weights_words,
     why_words,
     worst,
 )
@@ -52,6 +54,8 @@ _LISTED = 8
 """How many workloads or moves of one failure are listed."""
 _NARROWEST = 24
 """The last column of a table is never wrapped to less than this."""
+_NARROW = 12
+"""No other column is wrapped to less than this."""
 _GLUE = "\0"
 """A space at which no line is broken; nothing that is fit to be shown has this character."""
 
@@ -79,11 +83,14 @@ Paint = Callable[[Cell], str]
 Row = tuple[Cell, ...]
 
 
-def render(plan: Plan, *, color: bool, width: int) -> Iterator[str]:
-    """Chunks that joined are the whole text, ``width`` columns wide where the names allow it. Colours repeat what words say."""
+def render(plan: Plan, *, color: bool, width: int, verbose: bool = False) -> Iterator[str]:
+    """Chunks that joined are the whole text, ``width`` columns wide where the names allow it. Colours repeat what words say.
+
+    With ``verbose`` it tells what each score is made of.
+    """
     paint = _ansi if color else _plain
     gap = ""
-    for block in _blocks(plan, paint, width):
+    for block in _blocks(plan, paint, width, verbose=verbose):
         yield gap + "".join(f"{line.rstrip()}\n" for line in block)
         gap = "\n"
 
@@ -96,7 +103,7 @@ def _ansi(cell: Cell) -> str:
     return f"\x1b[{_STYLES[cell.style]}m{cell.text}\x1b[0m" if cell.text and cell.style else cell.text
 
 
-def _blocks(plan: Plan, paint: Paint, width: int) -> Iterator[Iterable[str]]:
+def _blocks(plan: Plan, paint: Paint, width: int, *, verbose: bool) -> Iterator[Iterable[str]]:
     yield _inventory(plan, paint, width)
     known = racks(plan)
     brief = []
@@ -104,7 +111,7 @@ def _blocks(plan: Plan, paint: Paint, width: int) -> Iterator[Iterable[str]]:
         if len(plan.workloads) > _WORKLOADS_SHOWN and not is_in_trouble(workload):
             brief.append(workload)
         else:
-            yield _workload(workload, plan, known, paint, width)
+            yield _workload(workload, plan, known, paint, width, verbose=verbose)
     if brief:
         yield _briefly(brief, len(plan.nodes), paint, width)
     for losses in by_action(plan.losses).values():
@@ -142,7 +149,7 @@ def _nodes_words(nodes: Sequence[NodeRow], tags: str) -> str:
     return (names if len(nodes) == 1 or (len(nodes) == 2 and columns(names) <= _NAMES) else f"{len(nodes)} nodes") + tags
 
 
-def _workload(workload: WorkloadPlan, plan: Plan, known: Sequence[Rack], paint: Paint, width: int) -> Iterator[str]:
+def _workload(workload: WorkloadPlan, plan: Plan, known: Sequence[Rack], paint: Paint, width: int, *, verbose: bool) -> Iterator[str]:
     """Its headline, how many replicas have a place and why the others have none, then the nodes as it sees them."""
     place = f" ({visible(workload.file)}:{workload.line})" if workload.file else ""
     yield paint(Cell(visible(workload.key), "strong")) + place
@@ -156,13 +163,16 @@ def _workload(workload: WorkloadPlan, plan: Plan, known: Sequence[Rack], paint: 
         known = [Rack("", tuple(node for rack in known for node in rack.nodes))]
     verdicts = {verdict.node: verdict for verdict in workload.verdicts}
     pods = standing(workload)
-    rows = [tuple(Cell(text, "dim") for text in ("", "NODE", "FITS", "SCORE", "REPLICAS", "WHY NOT"))]
+    why = "SCORE OF, OR WHY NOT" if verbose else "WHY NOT"
+    weighed = any(verdict.weights is not None for verdict in verdicts.values())
+    heads = ("", "NODE", "FITS", "WEIGHTS" if weighed else "", "SCORE", "REPLICAS", why)
+    rows = [tuple(Cell(text, "dim") for text in heads)]
     for rack in known:
         title = visible(domain_words(plan.group_by, rack.domain)) if rack.domain != "" or len(known) > 1 else ""
         for group in groups(rack, verdicts, pods, fold=fold):
-            rows.append((Cell(title, "strong"), *_group(group)))
+            rows.append((Cell(title, "strong"), *_group(group, verbose=verbose)))
             title = ""
-    yield from _table(rows, paint, width, right=(3,))
+    yield from _table(rows, paint, width, right=(3, 4))
 
 
 def _verdict(workload: WorkloadPlan, paint: Paint, width: int) -> Iterator[str]:
@@ -176,16 +186,17 @@ def _verdict(workload: WorkloadPlan, paint: Paint, width: int) -> Iterator[str]:
         yield from _wrapped("  ", f"{text}: {visible(why)}" if why else text, width)
 
 
-def _group(group: Group) -> Row:
+def _group(group: Group, *, verbose: bool) -> Row:
     """The columns from NODE to WHY NOT."""
     verdict = group.verdict
     name = Cell(_nodes_words(group.nodes, _tags(group)))
     pods = Cell(some([visible(pod) for pod in group.pods], 3), "strong")
     if verdict is None:
-        return name, Cell("?", "no"), Cell(""), pods, Cell("")
+        return name, Cell("?", "no"), Cell(""), Cell(""), pods, Cell("")
     if verdict.feasible:
-        return name, Cell("yes", "survives"), Cell("" if verdict.score is None else str(verdict.score)), pods, Cell("")
-    return name, Cell("no", "no"), Cell(""), pods, Cell(visible(why_words(verdict.why or verdict.reason or "", len(group.nodes))))
+        score = "" if verdict.score is None else str(verdict.score)
+        return name, Cell("yes", "survives"), Cell(weights_words(verdict)), Cell(score), pods, Cell(parts_words(verdict) if verbose else "")
+    return name, Cell("no", "no"), Cell(""), Cell(""), pods, Cell(visible(why_words(verdict.why or verdict.reason or "", len(group.nodes))))
 
 
 def _tags(group: Group) -> str:
@@ -341,27 +352,35 @@ _TALLIED: dict[Outcome, tuple[str, str]] = {
 def _table(rows: Sequence[Row], paint: Paint, width: int, *, right: Sequence[int] = ()) -> Iterator[str]:
     """``rows`` aligned, indented by two; the last column is wrapped, those numbered in ``right`` are flush right.
 
-    Where the others leave the last column no room, its cells come below their rows.
+    Where the others leave the last column no room, they are wrapped as well, the widest first, as far as their words allow it.
     """
     if not rows:
         return
     sizes = [max(columns(cell.text) for cell in column) for column in zip(*rows, strict=True)]
-    indent = 2 + sum(size + 2 for size in sizes[:-1] if size)
-    below = width - indent < min(_NARROWEST, sizes[-1])
-    if below:
-        indent = 6
-    for *cells, last in rows:
-        line = "  "
-        for number, (cell, size) in enumerate(zip(cells, sizes, strict=False)):
-            if size:
-                space = " " * (size - columns(cell.text))
-                line += (space + paint(cell) if number in right else paint(cell) + space) + "  "
-        texts = _lines(last.text, max(_NARROWEST, width - indent)) if last.text else []
-        if not below:
-            line += paint(Cell(texts.pop(0), last.style)) if texts else ""
-        yield line
-        for text in texts:
-            yield " " * indent + paint(Cell(text, last.style))
+    taken = 2 + sum(size + 2 for size in sizes[:-1] if size)
+    missing = min(_NARROWEST, sizes[-1]) - (width - taken)
+    for number in sorted(range(len(sizes) - 1), key=lambda number: -sizes[number]):
+        if missing <= 0:
+            break
+        longest = max(columns(word) for row in rows for word in row[number].text.split(" "))
+        less = max(0, min(missing, sizes[number] - max(longest, _NARROW)))
+        sizes[number] -= less
+        taken -= less
+        missing -= less
+    sizes[-1] = max(_NARROWEST, width - taken)
+    for row in rows:
+        texts = [
+            _lines(cell.text, size) if columns(cell.text) > size else [cell.text.replace(_GLUE, " ")]
+            for cell, size in zip(row, sizes, strict=True)
+        ]
+        for place in range(max(map(len, texts))):
+            line = "  "
+            for number, (cell, size) in enumerate(zip(row, sizes, strict=True)):
+                text = Cell(texts[number][place] if place < len(texts[number]) else "", cell.style)
+                space = " " * (size - columns(text.text)) if number + 1 < len(sizes) else ""
+                if size:
+                    line += (space + paint(text) if number in right else paint(text) + space) + "  "
+            yield line
 
 
 def _wrapped(lead: str, text: str, width: int) -> Iterator[str]:

@@ -58,15 +58,24 @@ class Verdict(NamedTuple):
     error: str | None = None
 
 
+class Rating(NamedTuple):
+    """How a feasible node rates: the weighted sum of scores, what each plugin puts into it, the weights of the preferences it meets."""
+
+    total: int
+    parts: tuple[tuple[str, int], ...]
+    met: int
+
+
 class Judged(NamedTuple):
     """A verdict by the numbers of nodes: the plugin that rejects each, or its weighted sum of scores.
 
-    Both are empty after a failure in PreFilter.
+    Both are empty after a failure in PreFilter. ``possible`` is the sum of the weights of what the pod prefers.
     """
 
     rejections: list[str | None]
-    total: list[int | None]
+    ratings: list[Rating | None]
     error: str | None
+    possible: int = 0
 
 
 class Settled(NamedTuple):
@@ -268,12 +277,25 @@ class Cluster:
         if filtered.error is not None:
             return Judged([], [], filtered.error)
         rejections = self._reasons(filtered)
-        totals: list[int | None] = [None] * len(rejections)
+        ratings: list[Rating | None] = [None] * len(rejections)
         scored = self._score(pod, filtered) if filtered.feasible else _Scored({}, [])
-        for node, total in zip(filtered.feasible, scored.total, strict=False):
+        possible, met = self._wishes(pod, filtered.feasible)
+        for place, (node, total) in enumerate(zip(filtered.feasible, scored.total, strict=False)):
+            parts = tuple([(plugin, WEIGHTS[plugin] * values[place]) for plugin, values in scored.scores.items()])
+            rating = Rating(total, parts, met[place])
             for other in filtered.picked.alike(node):
-                totals[other] = total
-        return Judged(rejections, totals, scored.error)
+                ratings[other] = rating
+        return Judged(rejections, ratings, scored.error, possible)
+
+    def _wishes(self, pod: Pod, feasible: list[int]) -> tuple[int, list[int]]:
+        """The sum of the weights of all that the pod prefers, and for each feasible node those of the terms that it meets."""
+        possible, met = interpod_affinity.wishes(feasible, pod, self._table, self._occupancy)
+        if pod.preferences is None or isinstance(pod.preferences, Malformed):
+            return possible, met
+        weights = self._preference(pod.preferences)
+        return possible + sum(each.weight for each in pod.preferences), [
+            sofar + weights[node] for sofar, node in zip(met, feasible, strict=True)
+        ]
 
     def rejected_as_such(self, pod: Pod) -> list[str | None]:
         """For each node the plugin that rejects it, whatever runs there."""

@@ -106,6 +106,22 @@ def scores(feasible: list[int], pod: Pod, table: NodeTable, occupancy: Occupancy
     return [int(100.0 * ((score - least) / (most - least))) for score in raw]
 
 
+def wishes(feasible: list[int], pod: Pod, table: NodeTable, occupancy: Occupancy) -> tuple[int, list[int]]:
+    """The sum of the weights of the pod's own preferred terms, and for each feasible node those of the terms that it meets.
+
+    A term of affinity is met where a pod that matches runs in the same domain, one of anti-affinity where none does. That is for people
+    to read: the scheduler counts a weight once for each such pod.
+    """
+    possible, met = 0, [0] * len(feasible)
+    for sign, terms in ((1, pod.preferred_affinity), (-1, pod.preferred_anti_affinity)):
+        for weight, term in readable(terms):
+            possible += abs(weight)
+            column = table.column(term.key)
+            taken = {column[node] for node, count in occupancy.matching_terms(term).items() if count} - {None}
+            met = [sofar + abs(weight) * ((column[node] in taken) == (sign > 0)) for sofar, node in zip(met, feasible, strict=True)]
+    return possible, met
+
+
 def _pull(pull: Pull, table: NodeTable, key: str, weight: int, tally: Tally) -> None:
     column = table.column(key)
     for node, count in tally.items():
