@@ -134,6 +134,8 @@ class Checker:
                 yield from self._duplicates(document, manifests[0])
         for manifest in manifests:
             for rule, match in self._dispatch.matches(manifest):
+                if document.has_directives and _is_directed(document, match):
+                    continue
                 yield located(rule, match, manifest.base, manifest.ref, document, fixing=self._fixing[rule] != "none")
 
     def _suppressions(self, document: Document, manifests: Sequence[Manifest], found: list[Found], silenced: list["Suppression"]) -> None:
@@ -194,6 +196,12 @@ class Checker:
         """What the engine finds itself, by the rules that have no check."""
         if rule in self._fixing:
             yield Found(rule, message, remedy, document, span, ref, field_of(path), edits=edits if self._fixing[rule] != "none" else ())
+
+
+def _is_directed(document: Document, match: Match) -> bool:
+    from afflint.reading.patches import is_directed
+
+    return is_directed(document.data, match.path)
 
 
 def _other_kind(document: Document) -> str | None:

@@ -1,4 +1,4 @@
-"""Which manifests a kustomization makes whole, so that nothing is said about what they lack."""
+"""What kustomizations, wherever they lie in a repository, make of a manifest; and what patches hold besides fields."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from afflint.engine import Checker, default_settings
 from afflint.reading import kustomizations as module
-from afflint.reading.kustomizations import Kustomizations
+from afflint.reading.kustomizations import Kustomizations, Use
+from afflint.reading.patches import is_directed
+from afflint.reading.sources import discover
+from afflint.session.run import run
 
 
 def write(path: Path, text: str = "") -> str:
@@ -16,49 +20,175 @@ def write(path: Path, text: str = "") -> str:
     return str(path)
 
 
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    write(tmp_path / "repo" / ".git", "gitdir: elsewhere")
+    return tmp_path / "repo"
+
+
+def use_of(path: Path) -> Use | None:
+    return Kustomizations().use_of(str(path))
+
+
 @pytest.mark.parametrize(
     "text",
     [
-        "resources: [ns.yaml, web/dep.yaml]",
-        "resources: [./web/../web/dep.yaml]",
-        "patchesStrategicMerge: [web/dep.yaml]",
-        "patches: [{path: web/dep.yaml}]",
+        "resources: [ns.yaml, ../web/dep.yaml]",
+        "resources: [./../web/../web/dep.yaml]",
+        "bases: [../web/dep.yaml]",
+        "patchesStrategicMerge: [../web/dep.yaml]",
+        "patches: [{path: ../web/dep.yaml}]",
+        "patches: [../web/dep.yaml]",
+        "kind: Component\npatches: [{path: ../web/dep.yaml}]",
+        "replacements: [{path: ../web/dep.yaml}]",
+        "transformers: [../web/dep.yaml]",
     ],
 )
-def test_a_file_that_is_listed_in_a_folder_above_is_made_whole(text: str, tmp_path: Path) -> None:
-    write(tmp_path / "kustomization.yaml", text)
-    assert Kustomizations().made_whole(write(tmp_path / "web" / "dep.yaml"))
-    assert not Kustomizations().made_whole(write(tmp_path / "web" / "other.yaml"))
-    assert not Kustomizations().made_whole(write(tmp_path / "dep.yaml"))
-    assert not Kustomizations().made_whole(write(tmp_path / "deep" / "web" / "dep.yaml"))
+@pytest.mark.parametrize("name", ["kustomization.yaml", "kustomization.yml", "Kustomization"])
+def test_a_file_is_used_by_a_kustomization_in_any_folder_of_its_repository(text: str, name: str, repo: Path) -> None:
+    write(repo / "overlay" / name, text)
+    assert use_of(repo / "web" / "dep.yaml") == Use()
+    assert use_of(repo / "dep.yaml") is None
+    assert use_of(repo / "deep" / "web" / "dep.yaml") is None
 
 
-def test_one_beside_it_that_does_not_list_it_does_not_hide_the_one_above(tmp_path: Path) -> None:
-    write(tmp_path / "kustomization.yaml", "resources: [web/dep.yaml]")
-    write(tmp_path / "web" / "kustomization.yaml", "resources: [svc.yaml]")
-    assert Kustomizations().made_whole(write(tmp_path / "web" / "dep.yaml"))
-    assert Kustomizations().made_whole(write(tmp_path / "web" / "svc.yaml"))
+@pytest.mark.parametrize("field", ["patches", "patchesJson6902"])
+@pytest.mark.parametrize(
+    ("target", "use"),
+    [
+        ("{kind: StatefulSet, name: db}", Use(True, frozenset(("StatefulSet",)))),
+        ("{kind: Deployment|StatefulSet}", Use(True)),
+        ("{labelSelector: app=web}", Use(True)),
+    ],
+)
+def test_a_target_says_what_a_patch_is_for(field: str, target: str, use: Use, repo: Path) -> None:
+    write(
+        repo / "overlay" / "kustomization.yaml", f"{field}: [{{path: ../web/dep.yaml, target: {target}}}, {{patch: 'a: b', target: {{}}}}]"
+    )
+    assert use_of(repo / "web" / "dep.yaml") == use
 
 
-def test_what_lies_above_the_repository_says_nothing_about_it(tmp_path: Path) -> None:
-    write(tmp_path / "kustomization.yaml", "resources: [repo/web/dep.yaml, repo/dep.yaml]")
-    write(tmp_path / "repo" / ".git", "gitdir: elsewhere")
-    write(tmp_path / "repo" / "kustomization.yaml", "resources: [dep.yaml]")
-    assert not Kustomizations().made_whole(write(tmp_path / "repo" / "web" / "dep.yaml"))
-    assert Kustomizations().made_whole(write(tmp_path / "repo" / "dep.yaml"))
+def test_uses_by_several_kustomizations_add_up(repo: Path) -> None:
+    write(repo / "a" / "kustomization.yaml", "patches: [{path: ../p.yaml, target: {kind: Job}}, {path: ../p.yaml, target: {kind: Pod}}]")
+    write(repo / "b" / "c" / "kustomization.yaml", "patches: [{path: ../../p.yaml}]")
+    assert use_of(repo / "p.yaml") == Use(True, frozenset(("Job", "Pod")))
 
 
-def test_each_kustomization_is_read_once_in_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(tmp_path / ".git")
-    write(tmp_path / "kustomization.yaml", "resources: [a/b/web0.yaml]")
-    read: list[str] = []
-    regular = module.read_regular
+def test_what_lies_outside_the_repository_says_nothing_about_it(repo: Path) -> None:
+    write(repo.parent / "kustomization.yaml", "resources: [repo/web/dep.yaml]")
+    write(repo / "kustomization.yaml", "resources: [dep.yaml]")
+    assert use_of(repo / "web" / "dep.yaml") is None
+    assert use_of(repo / "dep.yaml") == Use()
 
-    def counted(path: str, most: int) -> bytes:
-        read.append(path)
-        return regular(path, most)
 
-    monkeypatch.setattr(module, "read_regular", counted)
-    run = Kustomizations()
-    assert [run.made_whole(str(tmp_path / "a" / "b" / f"web{number}.yaml")) for number in range(20)] == [True] + 19 * [False]
-    assert len(read) == len(set(read)) == 7
+def test_without_a_repository_the_highest_folder_with_a_kustomization_counts(tmp_path: Path) -> None:
+    write(tmp_path / "kustomization.yaml", "resources: [a]")
+    write(tmp_path / "a" / "b" / "kustomization.yaml", "resources: [../../c/d/dep.yaml]")
+    assert use_of(tmp_path / "c" / "d" / "dep.yaml") == Use()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "- dep.yaml", "resources: dep.yaml", "resources: [{dep.yaml: 1}, 5]", "patches: [{path: [dep.yaml]}]", "dep.yaml: ["]
+)
+def test_what_is_no_kustomization_lists_nothing(text: str, repo: Path) -> None:
+    write(repo / "kustomization.yaml", text)
+    assert use_of(repo / "dep.yaml") is None
+
+
+def test_each_kustomization_is_read_once_in_a_run_and_parsed_if_it_mentions_the_file(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(5):
+        write(repo / "a" / f"o{number}" / "kustomization.yaml", f"resources: [../b/web{number}.yaml]")
+    counts = {"read_regular": 0, "read": 0}
+
+    def counted(name: str) -> None:
+        function = getattr(module, name)
+
+        def count(*arguments: object) -> object:
+            counts[name] += 1
+            return function(*arguments)
+
+        monkeypatch.setattr(module, name, count)
+
+    counted("read_regular")
+    counted("read")
+    kustomizations = Kustomizations()
+    used = [kustomizations.use_of(str(repo / "a" / "b" / f"web{number}.yaml")) for number in (0, 1, 1, 7, 8, 9)]
+    assert used == [Use(), Use(), Use(), None, None, None]
+    assert counts == {"read_regular": 5, "read": 2}
+
+
+# A run over a repository.
+
+PATCH = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n"
+TEMPLATE = "  template: {metadata: {labels: {app: web}}, spec: {containers: [{name: a, image: b}]}}\n"
+
+
+def rules_in(repo: Path, patch: str, use: str) -> list[str]:
+    write(repo / "patches" / "p.yaml", patch)
+    write(repo / "overlays" / "prod" / "kustomization.yaml", use)
+    return [each.rule for each in run(list(discover([str(repo / "patches")])), default_settings()).findings]
+
+
+def test_nothing_is_said_about_what_a_patch_in_another_folder_lacks(repo: Path) -> None:
+    assert rules_in(repo, PATCH + TEMPLATE, "patches: []") == ["selector-missing"]
+    assert rules_in(repo, PATCH + TEMPLATE, "patches: [{path: ../../patches/p.yaml}]") == []
+
+
+def test_version_and_kind_of_a_patch_with_a_target_are_placeholders(repo: Path) -> None:
+    patch = PATCH.replace("apps/v1", "apps/v1beta1") + "  serviceName: db\n  template: {spec: {nodeSelector: {ssd: true}}}\n"
+    plain, targeted = "patches: [{path: ../../patches/p.yaml}]", "patches: [{path: ../../patches/p.yaml, target: {kind: %s}}]"
+    assert rules_in(repo, patch, plain) == ["unserved-api-version", "unknown-field", "wrong-type"]
+    assert rules_in(repo, patch, targeted % "Deployment") == ["unknown-field", "wrong-type"]
+    assert rules_in(repo, patch, targeted % "StatefulSet") == []
+
+
+def test_a_run_that_has_nothing_to_excuse_looks_for_no_kustomization(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Kustomizations, "use_of", None)
+    assert rules_in(repo, PATCH + "  template: {spec: {tolerations: [{operator: Is}]}}\n", "patches: []") == ["unknown-operator"]
+
+
+# Directives and nulls.
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "  $patch: delete\n",
+        "  $retainKeys: [template]\n  template: {spec: {nodeSelector: {a: b}}}\n",
+        "  template: {spec: {$setElementOrder/containers: [{name: a}], containers: [{name: a}]}}\n",
+        "  template: {spec: {nodeSelector: {$patch: replace, a: b}}}\n",
+        "  template: {metadata: {labels: {$patch: replace, a: b}}}\n",
+        "  template: {spec: {affinity: {$patch: delete}}}\n",
+        "  template: {spec: {tolerations: [{$patch: replace}, {key: a, operator: Exists}]}}\n",
+        "  template: {spec: {tolerations: [{$patch: delete, key: a}]}}\n",
+        "  template: {spec: {topologySpreadConstraints: [{$patch: delete, topologyKey: zone}]}}\n",
+        "  template: {spec: {affinity: null, nodeSelector: {a: null}, tolerations: null}}\n",
+        "  replicas: null\n",
+    ],
+)
+def test_directives_and_nulls_of_a_patch_are_no_faults(spec: str) -> None:
+    assert Checker(default_settings()).check("p.yaml", (PATCH + spec).encode()).found == ()
+
+
+def test_a_null_in_the_patch_of_a_virtual_machine_deletes() -> None:
+    head = "apiVersion: kubevirt.io/v1\nkind: VirtualMachine\nmetadata: {name: vm}\nspec: "
+    text = head + "{template: {metadata: {labels: {a: null}}, spec: %s}}"
+    check = Checker(default_settings()).check
+    assert check("vm.yaml", (text % "{nodeSelector: {b: null}}").encode()).found == ()
+    assert [each.rule for each in check("vm.yaml", (text % "{domain: {devices: {}}}").encode()).found] == ["wrong-type"]
+
+
+def test_beside_a_directive_the_rest_is_judged() -> None:
+    text = (
+        PATCH
+        + "  template: {spec: {$setElementOrder/containers: [], nodeSelector: {a: 1}, tolerations: [{$patch: replace}, {operator: Is}]}}\n"
+    )
+    found = Checker(default_settings()).check("p.yaml", text.encode()).found
+    assert [each.rule for each in found] == ["unknown-operator", "wrong-type"]
+
+
+def test_what_is_directed() -> None:
+    data = {"a": {"$patch": "replace", "b": [{}]}, "c": [{"$patch": "delete", "d": 1}, {"d": 1}], "$setElementOrder/c": []}
+    directed = [("a",), ("a", "b", 0), ("c", 0, "d"), ("c", 0), ("$setElementOrder/c",), ("a", "no", "such")]
+    assert all(is_directed(data, path) for path in directed)
+    assert not any(is_directed(data, path) for path in [(), ("c",), ("c", 1, "d"), ("c", 2), ("x", "y")])

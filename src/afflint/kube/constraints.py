@@ -102,11 +102,14 @@ def constraints_of(pod_spec: Data, path: Path) -> Constraints:
 
 
 def items(data: Data, field: str, path: Path) -> Iterator[Item]:
-    """The maps in the list ``data[field]``; a null element counts as an empty map, as the API server reads it."""
+    """The maps in the list ``data[field]``; a null element counts as an empty map, as the API server reads it.
+
+    What a patch replaces or deletes is no element.
+    """
     values = data.get(field)
     if type(values) is list:
         for index, value in enumerate(values):
-            if type(value) is dict or value is None:
+            if value is None or (type(value) is dict and "$patch" not in value):
                 yield Item((*path, field, index), value or {})
 
 

@@ -123,7 +123,7 @@ class Workload(Manifest):
         containers = pod.get("containers")
         if type(containers) is not list or not containers:
             return True
-        return any(type(each) is dict and not each.get("image") for each in containers) or "$patch" in self.data
+        return any(type(each) is dict and not each.get("image") for each in containers) or self.document.has_directives
 
     def at(self, path: Path | None) -> Any:
         """What stands at a path of the kind, bound to the items that this template lies in; None where nothing does."""

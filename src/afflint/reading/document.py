@@ -38,6 +38,7 @@ class Document:
         "_aliased",
         "_breaks",
         "_column",
+        "_directed",
         "_merged",
         "_pairs",
         "_root",
@@ -68,6 +69,7 @@ class Document:
         self._text: str | None = None
         self._breaks: Sequence[int] | None = None
         self._aliased: bool | None = None
+        self._directed: bool | None = None
 
     @property
     def empty(self) -> bool:
@@ -78,6 +80,13 @@ class Document:
     def has_merge_keys(self) -> bool:
         """True where a map takes over the entries of another by ``<<``."""
         return bool(self._merged)
+
+    @property
+    def has_directives(self) -> bool:
+        """True where directives of a strategic merge patch may stand."""
+        if self._directed is None:
+            self._directed = b"$" in self.raw_bytes and _holds_directives(self.raw_bytes)
+        return self._directed
 
     def locate(self, path: Path, *, key: bool = False) -> Span:
         """The span of the value at ``path``: the scalar, or for a collection its key (or first scalar as a list item).
@@ -256,6 +265,12 @@ class Document:
 _LINE_BREAK = re.compile(r"\r\n|\n|\r")
 _PROPERTIES = re.compile(r"(?:[&!]\S*(?:\s+|#.*)*)*")
 _ALIAS_OR_COMMENT = re.compile(r"(\*[^\s,\[\]{}]+)|#[^\r\n]*")
+
+
+def _holds_directives(raw_bytes: bytes) -> bool:
+    from afflint.reading.patches import holds_directives
+
+    return holds_directives(raw_bytes)
 
 
 def _first_scalar(node: Any) -> Any:

@@ -29,7 +29,7 @@ _LARGEST_GITIGNORE = 1 << 20
 _LONG_PATH = 500
 """Folders with longer names are not taken apart."""
 _WILDCARDS = "*?["
-_SKIPPED_FOLDERS = frozenset((".git", ".hg", ".svn", ".tox", ".nox", ".venv", "node_modules", "__pycache__", ".terraform"))
+SKIPPED_FOLDERS = frozenset((".git", ".hg", ".svn", ".tox", ".nox", ".venv", "node_modules", "__pycache__", ".terraform"))
 
 
 class SourceError(UserError):
@@ -249,7 +249,7 @@ def _walk(top: str, excluded: Callable[[str], bool], included: Callable[[str], b
             path = entry.name if folder == "." else os.path.join(folder, entry.name)
             whole = os.path.join(absolute, entry.name)
             if entry.is_dir(follow_symlinks=False):
-                if entry.name not in _SKIPPED_FOLDERS and not excluded(whole + "/") and not ignored(whole, folder=True):
+                if entry.name not in SKIPPED_FOLDERS and not excluded(whole + "/") and not ignored(whole, folder=True):
                     folders.append(path)
             elif _is_manifest(entry, whole, included) and not excluded(whole) and not ignored(whole, folder=False):
                 yield Source(path, path)

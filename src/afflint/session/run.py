@@ -10,7 +10,7 @@ from afflint.engine import Checker, FileResult, Settings
 from afflint.errors import UserError
 from afflint.findings import FileId, Finding, Folder, sort_key
 from afflint.reading.kustomizations import Kustomizations
-from afflint.reading.sources import Source, each_once, keep, read_bytes
+from afflint.reading.sources import SKIPPED_FOLDERS, Source, each_once, keep, read_bytes
 from afflint.reduction import Reduction
 from afflint.report import Summary
 
@@ -193,11 +193,11 @@ def _silenced(
     """The findings that neither a kustomization nor the configuration nor a suppression silences, and how many suppressions did."""
     from afflint.config import covers
 
-    kustomizations = Kustomizations()
+    kustomizations = Kustomizations(SKIPPED_FOLDERS)
     kept: list[Finding] = []
     suppressed = 0
     for file, result in results.items():
-        remaining = _without_lacks(findings[file], sources[file], kustomizations)
+        remaining = _in_kustomizations(findings[file], sources[file], kustomizations)
         if options.ignored_in is not None and remaining:
             names = options.ignored_in(sources[file].name)
             remaining = [finding for finding in remaining if not covers(names, finding.rule, finding.category)] if names else remaining
@@ -208,14 +208,28 @@ def _silenced(
     return kept, suppressed
 
 
-# What a kustomization beside the manifest may add to it.
+# What a kustomization may add to a manifest, or to what it patches.
 _LACKS = frozenset(("selector-missing", "selector-template-mismatch"))
+# What depends on apiVersion and kind, which are placeholders in a patch that has a target.
+_OF_VERSIONS = frozenset(("unserved-api-version", "deprecated-kubevirt-api"))
+_OF_KINDS = frozenset(("unknown-field", "misplaced-constraint", "wrong-type", "invalid-scheduling-field", "invalid-replicas"))
+_EXCUSED = _LACKS | _OF_VERSIONS | _OF_KINDS
 
 
-def _without_lacks(findings: list[Finding], source: Source, kustomizations: Kustomizations) -> list[Finding]:
-    if not any(finding.rule in _LACKS for finding in findings) or not kustomizations.made_whole(source.path):
+def _in_kustomizations(findings: list[Finding], source: Source, kustomizations: Kustomizations) -> list[Finding]:
+    """The findings that hold whatever the kustomizations of the repository make of the file. They are asked only if that matters."""
+    if not any(finding.rule in _EXCUSED for finding in findings):
         return findings
-    return [finding for finding in findings if finding.rule not in _LACKS]
+    use = kustomizations.use_of(source.path)
+    if use is None:
+        return findings
+    excused = _LACKS | _OF_VERSIONS if use.targeted else _LACKS
+
+    def is_excused(finding: Finding) -> bool:
+        other_kind = use.kinds and finding.object.kind not in use.kinds
+        return finding.rule in excused or (bool(other_kind) and finding.rule in _OF_KINDS)
+
+    return [finding for finding in findings if not is_excused(finding)]
 
 
 def _summary(results: Collection[FileResult], findings: Sequence[Finding], suppressed: int) -> Summary:

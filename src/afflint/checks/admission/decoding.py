@@ -14,12 +14,14 @@ from afflint.reading.placeholders import is_placeholder
 
 
 def mismatches_of(manifest: Manifest, target: Target) -> tuple[Mismatch, ...]:
-    """Every mismatch of an object with what the target cluster knows, without placeholders: of these nobody can say what they will be."""
+    """Every mismatch of an object with what the target cluster knows, but for what is to be filled in or deleted."""
     mismatches = _mismatches(manifest, target)
-    return tuple([each for each in mismatches if not _is_open(each)]) if mismatches else mismatches
+    return tuple([each for each in mismatches if not _is_open(each, manifest)]) if mismatches else mismatches
 
 
-def _is_open(mismatch: Mismatch) -> bool:
+def _is_open(mismatch: Mismatch, manifest: Manifest) -> bool:
+    if mismatch.what == "type" and mismatch.value is None and isinstance(manifest, Workload) and manifest.partial:
+        return True  # In a patch it deletes the field.
     text = mismatch.value if mismatch.what == "type" else mismatch.path[-1]
     return type(text) is str and is_placeholder(text)
 
