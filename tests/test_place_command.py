@@ -165,6 +165,7 @@ NO_NODES: list[str] = []
         pytest.param(["--lose", "w11"], {}, "no node is called 'w11'; did you mean 'w1'?", id="a node that is not there"),
         pytest.param(["--lose", "zone=c"], {}, "no node has zone=c; its values are a, b", id="a zone that is not there"),
         pytest.param(["--lose", "each:row"], {}, "no node carries the label row", id="a key that is not there"),
+        pytest.param(["--by", "rak"], {}, "no node carries the label rak; did you mean 'rack'?", id="no such key to group by"),
         pytest.param([], {"nodes": NODES + "  - {labels: {a: b}}\n"}, "nodes.yaml:4:6: a Node has no name", id="a node without a name"),
         pytest.param([], {"nodes": NODES + "  - {name: w1}\n"}, "nodes.yaml:4:12: node 'w1' is there twice", id="a node twice"),
         pytest.param([], {"nodes": NODES + "  - {name: w3, labels: {a: 1}}\n"}, "nodes.yaml:4:28: the label 'a' of a node", id="a number"),
@@ -190,6 +191,24 @@ def test_a_manifest_that_cannot_be_a_pod_is_a_problem_at_its_place_and_the_other
     assert done.code == 1
     assert done.err == "afflint: broken.yaml:9:5: Pod 'shop/till': spec.tolerations is no list of tolerations\n"
     assert "2 of 2 replicas placed" in done.out
+    assert "2 of 4 replicas of 2 workloads placed" in done.out, "those that nobody can make were asked for"
+
+
+def test_all_manifests_that_are_refused_take_one_line_in_the_report_and_one_beside_it(place: Place) -> None:
+    broken = "---\n".join(WEB.replace("name: web, ", f"name: till-{number}, ") + "      tolerations: all\n" for number in range(5))
+    done = place("web.yaml", "broken.yaml", "--nodes", "nodes.yaml", "--format", "json", broken=broken)
+    first = "broken.yaml:9:5: Pod 'shop/till-0': spec.tolerations is no list of tolerations"
+    assert done.err == f"afflint: {first} (and 4 more: `afflint check` tells them all)\n"
+    [note] = [note for note in done.plan["notes"] if "refused" in note]
+    assert note.startswith(f"5 manifests cannot be read or would be refused, and `afflint check` says more: {first}; ")
+    assert note.endswith("; and 2 more")
+
+
+def test_a_pod_that_is_passed_over_is_named_with_the_reason(place: Place) -> None:
+    pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: handler, namespace: kubevirt}\nspec: {nodeSelector: {disk: ssd}}\n"
+    done = place("web.yaml", "handler.yaml", "--nodes", "nodes.yaml", "--format", "json", handler=pod)
+    [note] = [note for note in done.plan["notes"] if "passed over" in note]
+    assert (done.code, note) == (0, "passed over: Pod handler in handler.yaml (it lacks a name or containers with images)")
 
 
 # What happens to nodes.

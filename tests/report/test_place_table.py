@@ -209,7 +209,7 @@ def test_what_is_not_known_is_not_made_up() -> None:
     text = table(TROUBLE)
     assert "  no zone    spare (tainted)      ?\n" in text
     assert block(text, "Deployment bakery/broken")[1:] == [
-        "the scheduler fails on its pods",
+        "its pods cannot be scheduled",
         "  a spread constraint has an empty topologyKey",
         "0 of 1 replica placed",
         "  broken-0 has no place",

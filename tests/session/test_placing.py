@@ -16,7 +16,7 @@ from afflint.session.placing import read_stage
 
 def stage_of(manifests: Sequence[Source], nodes: Sequence[Source], pods: Sequence[Source] = (), *, resources: bool = False) -> Stage:
     """The stage that some files give, none of which has a problem."""
-    stage, problems, _ = read_stage(manifests, nodes, pods, default_settings(), resources=resources)
+    stage, problems, *_ = read_stage(manifests, nodes, pods, default_settings(), resources=resources)
     assert problems == ()
     return stage
 

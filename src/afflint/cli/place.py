@@ -50,11 +50,13 @@ def place(paths: tuple[str, ...], **given: Any) -> int:
     options.one_of("--color", given["color"], options.COLORS)
     session = Session(options.configuration(given))
     sources, reading = session.sources(paths or (".",)), {name: given[name] for name in ("resources", "only_running", "replan")}
-    stage, problems, names = session.stage(sources, given["pods"], **reading)
+    stage, problems, names, notes = session.stage(sources, given["pods"], **reading)
     asked = Asked(given["lose"], given["drain"], given["remove"])
     plan = make_plan(stage.inventory, stage.makers, given["group_by"], asked, names.__getitem__, stage.budgets)
-    for problem in problems:
-        say(f"afflint: {shown(problem)}")
+    plan = plan._replace(notes=(*notes, *plan.notes))
+    if problems:
+        more = f" (and {len(problems) - 1} more: `afflint check` tells them all)" if len(problems) > 1 else ""
+        say(f"afflint: {shown(problems[0])}{more}")
     chunks = _chunks(plan, given, to_file=given["output"] is not None)
     if given["output"] is None:
         show(chunks)

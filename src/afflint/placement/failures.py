@@ -52,10 +52,16 @@ def label_key(cluster: Cluster, word: str) -> str:
     return word if cluster.label(word) or word not in SHORT_KEYS else SHORT_KEYS[word]
 
 
+def no_such_label(cluster: Cluster, key: str) -> str:
+    """That no node carries a label, with the one that may be meant."""
+    close = nearest(key, {label for node in cluster.table.nodes for label in node.labels})
+    return f"no node carries the label {key}{f'; did you mean {close!r}?' if close else ''}"
+
+
 def _domains(cluster: Cluster, word: str) -> list[Failure]:
     nodes_of: dict[str, list[str]] = {}
     for node, value in cluster.label(label_key(cluster, word)).items():
         nodes_of.setdefault(value, []).append(node)
     if not nodes_of:
-        raise UnknownLossError(f"no node carries the label {label_key(cluster, word)}")
+        raise UnknownLossError(no_such_label(cluster, label_key(cluster, word)))
     return [Failure(f"{word}={value}", tuple(nodes_of[value])) for value in sorted(nodes_of)]

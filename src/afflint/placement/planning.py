@@ -12,7 +12,7 @@ from afflint.findings import FileId
 from afflint.kube.node_labels import ZONE
 from afflint.placement.arrangement import Arrangement, Identity, Inventory, Placed, arrange
 from afflint.placement.draining import Drains
-from afflint.placement.failures import Failure, failures, label_key
+from afflint.placement.failures import SHORT_KEYS, Failure, UnknownLossError, failures, label_key, no_such_label
 from afflint.placement.losing import Losses
 from afflint.placement.plan import Judgement, Loss, NodeRow, Plan, Replica, Verdicts, WorkloadPlan
 from afflint.placement.rejections import Phrase, Rejections, standing_pods, summary
@@ -51,10 +51,13 @@ def make_plan(
     """Place all workloads and tell what each node is to each of them. ``name_of`` tells the names of files.
 
     ``asked`` is what happens to nodes then, ``budgets`` what a drain has to obey. Raises InventoryError for an inventory that is not one,
-    UnknownLossError for nodes that there are none.
+    UnknownLossError for nodes that there are none, and for a key to group by that no node carries.
     """
     arrangement = arrange(inventory, makers)
     key = label_key(arrangement.before, group_by)
+    # Nodes may all lack a well-known one; any other key is mistaken then.
+    if key not in SHORT_KEYS.values() and arrangement.before.nodes and not arrangement.before.label(key):
+        raise UnknownLossError(no_such_label(arrangement.before, key))
     rows = tuple([_row(node, key) for node in arrangement.before.table.nodes])
     happening = list(_happening(arrangement, asked, budgets))
     workloads = tuple(_Workloads(arrangement, name_of).plans())
@@ -202,6 +205,10 @@ class _Workloads:
         return judgement
 
     def _replicas(self, placed: Placed) -> tuple[Replica, ...]:
+        if placed.template is None and not placed.maker.daemon:
+            # Nobody can make these pods, but they were asked for.
+            count = min(placed.maker.replicas, replicas.MOST_REPLICAS)
+            return tuple([Replica(replicas.pod_name(placed.maker, index), None) for index in range(count)])
         found = []
         # Replicas without a place mostly have none for the same reasons.
         said: dict[tuple[object, int], str] = {}

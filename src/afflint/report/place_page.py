@@ -224,7 +224,7 @@ def _told(workload: WorkloadPlan, harm: Mapping[str, Sequence[str]]) -> Iterator
     if workload.file:
         yield f'<p class="soft"><code>{shown(workload.file)}:{workload.line}</code></p>\n'
     if workload.error is not None:
-        yield f'<p class="short">The scheduler fails on its pods: {shown(workload.error)}</p>\n'
+        yield f'<p class="short">Its pods cannot be scheduled: {shown(workload.error)}</p>\n'
     for why, replicas in pending(workload).items():
         pods = shown(some([replica.pod for replica in replicas], 5))
         yield f"<p>{pods} {'has' if len(replicas) == 1 else 'have'} no place{f': {shown(why)}' if why else ''}</p>\n"

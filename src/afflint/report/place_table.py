@@ -177,7 +177,7 @@ def _workload(workload: WorkloadPlan, plan: Plan, known: Sequence[Rack], paint: 
 
 def _verdict(workload: WorkloadPlan, paint: Paint, width: int) -> Iterator[str]:
     if workload.error is not None:
-        yield paint(Cell("the scheduler fails on its pods", "dead"))
+        yield paint(Cell("its pods cannot be scheduled", "dead"))
         yield from _wrapped("  ", visible(workload.error), width)
     yield paint(Cell(placed_words(workload), "dead" if is_in_trouble(workload) else "survives"))
     for why, replicas in pending(workload).items():

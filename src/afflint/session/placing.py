@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from afflint.engine import FileResult, Settings
-from afflint.fleet.facts import Facts
+from afflint.findings import FileId
+from afflint.fleet.facts import Facts, Pods
 from afflint.fleet.index import Fleet
 from afflint.inventory.node_files import NodeFileError, nodes_of
 from afflint.inventory.pod_files import running_pods
@@ -20,11 +21,15 @@ NO_NODES = "no nodes: name a dump of the nodes with --nodes FILE (`kubectl get n
 
 
 class Placing(NamedTuple):
-    """The stage, the documents that could not be read (``file:line:column: message``), and the names of the files by their numbers."""
+    """The stage, the documents that could not be read (``file:line:column: message``), and the names of the files by their numbers.
+
+    ``notes`` says what was passed over, and why.
+    """
 
     stage: Stage
     problems: tuple[str, ...]
     names: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
 
 def read_stage(
@@ -77,7 +82,34 @@ def read_stage(
         replan=replan,
     )
     problems = [problem for file, result in results.items() for problem in _problems(files.names[file], result)]
-    return Placing(stage, tuple(problems), files.names)
+    return Placing(stage, tuple(problems), files.names, (*_passed_over(workloads, name_of), *_refused(problems)))
+
+
+def _passed_over(workloads: Iterable[Pods], name_of: Callable[[FileId], str]) -> Iterator[str]:
+    """The manifests with a pod that are no whole ones, in one line."""
+    passed = []
+    for pods in workloads:
+        if pods.maker is None:
+            whole = "a domain" if pods.kubevirt else "containers with images"
+            reason = f"it lacks a name or {whole}" if pods.partial else "it makes no pods"
+            passed.append(f"{pods.title} in {name_of(pods.site.file)} ({reason})")
+    if passed:
+        yield f"passed over: {_first(passed)}"
+
+
+def _refused(problems: Sequence[str]) -> Iterator[str]:
+    """The manifests that cannot be used, in one line."""
+    if problems:
+        number = f"{len(problems)} manifest{'s' if len(problems) > 1 else ''}"
+        yield f"{number} cannot be read or would be refused, and `afflint check` says more: {_first(problems)}"
+
+
+def _first(words: Sequence[str]) -> str:
+    more = f"; and {len(words) - _MOST_NAMED} more" if len(words) > _MOST_NAMED else ""
+    return "; ".join(words[:_MOST_NAMED]) + more
+
+
+_MOST_NAMED = 3
 
 
 def _problems(name: str, result: FileResult) -> Iterator[str]:
