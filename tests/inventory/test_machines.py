@@ -51,7 +51,7 @@ def place(*manifests: str, nodes: str = NODES, context: str = "", only_running: 
         return Source(name, name, text.encode())
 
     given = [source("a.yaml", "---\n".join(manifests))], [source("n", f"nodes:{nodes}")], [], default_settings(), [source("c", context)]
-    stage, problems, names = read_stage(*given, only_running=only_running)
+    stage, problems, names, *_ = read_stage(*given, only_running=only_running)
     assert problems == ()
     return make_plan(stage.inventory, stage.makers, name_of=names.__getitem__)
 

@@ -84,7 +84,7 @@ def test_nodes_are_read_once_however_many_files_there_are() -> None:
     """Each file was compared with all nodes before it."""
     files = [Source(f"{number}.yaml", f"{number}.yaml", f"nodes: [{{name: w{number}}}]".encode()) for number in range(50)]
     web = Source("web.yaml", "web.yaml", workload().encode())
-    stage, problems, _ = read_stage([web, *files], [], [], default_settings())
+    stage, problems, *_ = read_stage([web, *files], [], [], default_settings())
     assert ([fact.name for fact in stage.nodes], problems) == ([f"w{number}" for number in range(50)], ())
 
 
