@@ -39,9 +39,14 @@ class Running:
     def __init__(self, method: str, folder: Path) -> None:
         script = Path(__file__).with_name("slow_afflint.py")
         command = [sys.executable, str(script), method, "check", "--no-config", "--jobs", str(JOBS), str(folder)]
-        self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0, start_new_session=True, env=clean_environment()
-        )
+        # A run of the tests that outlives its terminal (nohup) ignores this signal, and children inherit that.
+        ours = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        try:
+            self.process = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0, start_new_session=True, env=clean_environment()
+            )
+        finally:
+            signal.signal(signal.SIGHUP, ours)
         assert self.process.stdout is not None
         self.workers: set[int] = set()
         while len(self.workers) < JOBS - 1:
