@@ -40,18 +40,16 @@ class Reduction:
 
     # Across manifests.
 
-    def across(
-        self, facts: Iterable[Facts], wanted: Callable[[FileId], bool], nodes: Sequence[NodeFact] = ()
-    ) -> Iterator[tuple[FileId, Found]]:
-        """What rules across manifests, and those about nodes, find in files that are ``wanted``; the others are only context."""
+    def fleet(self, facts: Iterable[Facts], nodes: Sequence[NodeFact] = ()) -> Fleet | None:
+        """All facts indexed; None where no rule across manifests, nor one about nodes, would ask for them."""
         subjects = {each.subject for each in self._settings.rules}
         if "fleet" not in subjects and not (nodes and "nodes" in subjects):
-            return
-        matches = [
-            (rule, match)
-            for rule, match in self._matches(Fleet(facts, complete=self._settings.target.complete), nodes)
-            if wanted(match.site.file)
-        ]
+            return None
+        return Fleet(facts, complete=self._settings.target.complete)
+
+    def across(self, fleet: Fleet, wanted: Callable[[FileId], bool], nodes: Sequence[NodeFact] = ()) -> Iterator[tuple[FileId, Found]]:
+        """What rules across manifests, and those about nodes, find in files that are ``wanted``; the others are only context."""
+        matches = [(rule, match) for rule, match in self._matches(fleet, nodes) if wanted(match.site.file)]
         for (_, match), found in zip(matches, self._located(matches), strict=True):
             yield match.site.file, found
 

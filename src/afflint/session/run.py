@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from afflint.engine import Checker, FileResult, Settings
 from afflint.errors import UserError
-from afflint.findings import FileId, Finding, Folder, sort_key
+from afflint.findings import FileId, Finding, Folder, Found, sort_key
 from afflint.reading.kustomizations import Kustomizations
 from afflint.reading.sources import SKIPPED_FOLDERS, Source, each_once, keep, read_bytes
 from afflint.reduction import Reduction
@@ -16,6 +16,7 @@ from afflint.report import Summary
 
 if TYPE_CHECKING:
     from afflint.baseline import Baseline
+    from afflint.fleet.index import Fleet
     from afflint.inventory.node_files import NodeFact
 
 _CHUNK = 64
@@ -59,6 +60,8 @@ class Options(NamedTuple):
     ignored_in: Callable[[str], frozenset[str]] | None = None
     progress: Callable[[int], None] | None = None
     baseline: "Baseline | None" = None
+    mapper: Callable[[Collection[Source], Settings], Iterable[FileResult]] | None = None
+    """What gives the results of the map step, in place of reading and checking each file: for whoever remembers some."""
 
 
 _DEFAULT = Options()
@@ -77,7 +80,28 @@ def run(
     in one of them. Where no file of nodes is named, those among the files count in whose folder, or below it, all workloads lie. Raises
     NodeFileError for a file of nodes that cannot be used.
     """
-    files = Files(sources, context, node_files)
+    return outcome(gathered(Files(sources, context, node_files), settings, options), options)
+
+
+class Gathered(NamedTuple):
+    """What the files of a run tell, alone and together, with nothing silenced yet.
+
+    ``results`` are those of the files that findings may stand in, ``told`` those of all. ``fleet`` is None where no rule asks for it.
+    """
+
+    files: "Files"
+    results: dict[FileId, FileResult]
+    told: dict[FileId, FileResult]
+    fleet: "Fleet | None"
+    nodes: "list[NodeFact]"
+    across: dict[FileId, list[Found]]
+    """What rules across manifests find, by the file that it stands in."""
+    silencer: "Silencer"
+    unused_nodes: str | None
+
+
+def gathered(files: "Files", settings: Settings, options: Options = _DEFAULT) -> Gathered:
+    """Map and reduce the files of a run. Raises NodeFileError."""
     nodes = _nodes_of(files.of(files.nodes))
     settings = settings._replace(with_nodes=bool(nodes))
     results, beside = _mapped(files, settings, options)
@@ -92,10 +116,10 @@ def run(
         if nodes:
             settings = settings._replace(with_nodes=True)
             results, beside = _mapped(files, settings, options)
-    facts_only = settings._replace(rules=())
     told = {**beside, **results}
     # What is wrong with the nodes is said where they are written.
     only_nodes = files.of(file for file in files.nodes if file not in results)
+    facts_only = settings._replace(rules=())
     for file, result in zip(only_nodes, mapped(only_nodes.values(), facts_only, options), strict=True):
         results[file] = FileResult(suppressions=result.suppressions)
 
@@ -103,11 +127,23 @@ def run(
         return read_bytes(files.sources[file])
 
     reduction = Reduction(settings, Checker(settings).triage, files.names, read)
-    findings = {file: reduction.findings(file, result.found) for file, result in results.items()}
-    facts = (told[file].facts.of_file(file, files.folder(file)) for file in sorted(told))
-    for file, found in reduction.across(facts, findings.__contains__, nodes):
-        findings[file] += reduction.findings(file, (found,))
-    kept, suppressed = _silenced(reduction, results, findings, files.sources, options)
+    fleet = reduction.fleet((told[file].facts.of_file(file, files.folder(file)) for file in sorted(told)), nodes)
+    across: dict[FileId, list[Found]] = {}
+    if fleet is not None:
+        for file, found in reduction.across(fleet, results.__contains__, nodes):
+            across.setdefault(file, []).append(found)
+    return Gathered(files, results, told, fleet, nodes, across, Silencer(reduction, options), fault)
+
+
+def outcome(gathered: Gathered, options: Options = _DEFAULT) -> Outcome:
+    """The findings of a run that nothing silences, sorted, and its numbers."""
+    files, results = gathered.files, gathered.results
+    kept: list[Finding] = []
+    suppressed = 0
+    for file, result in results.items():
+        remaining, count = gathered.silencer.remaining(file, files.sources[file], result, gathered.across.get(file, ()))
+        kept += remaining
+        suppressed += count
     kept.sort(key=sort_key)
     gone = 0
     if options.baseline is not None:
@@ -116,7 +152,7 @@ def run(
         kept, silenced, entries = apply(kept, options.baseline, [files.sources[file].name for file in results])
         suppressed, gone = suppressed + silenced, len(entries)
     empty = tuple([file for file in files.checked if _is_empty(results[file])])
-    return Outcome(kept, _summary(results.values(), kept, suppressed), files.sources, gone, fault, empty)
+    return Outcome(kept, _summary(results.values(), kept, suppressed), files.sources, gone, gathered.unused_nodes, empty)
 
 
 def _is_empty(result: FileResult) -> bool:
@@ -183,29 +219,29 @@ def _nodes_of(files: Mapping[FileId, Source]) -> "list[NodeFact]":
     return nodes_of(files)
 
 
-def _silenced(
-    reduction: Reduction,
-    results: dict[FileId, FileResult],
-    findings: dict[FileId, list[Finding]],
-    sources: Sequence[Source],
-    options: Options,
-) -> tuple[list[Finding], int]:
-    """The findings that neither a kustomization nor the configuration nor a suppression silences, and how many suppressions did."""
-    from afflint.config import covers
+class Silencer:
+    """Turns what was found in a file into findings that neither a kustomization nor the configuration nor a suppression silences.
 
-    kustomizations = Kustomizations(SKIPPED_FOLDERS)
-    kept: list[Finding] = []
-    suppressed = 0
-    for file, result in results.items():
-        remaining = _in_kustomizations(findings[file], sources[file], kustomizations)
-        if options.ignored_in is not None and remaining:
-            names = options.ignored_in(sources[file].name)
+    Made for one run: what it has read of kustomizations, it keeps.
+    """
+
+    def __init__(self, reduction: Reduction, options: Options) -> None:
+        self._reduction = reduction
+        self._options = options
+        self._kustomizations = Kustomizations(SKIPPED_FOLDERS)
+
+    def remaining(self, file: FileId, source: Source, result: FileResult, across: Iterable[Found] = ()) -> tuple[list[Finding], int]:
+        """The findings of a file that remain, those ``across`` manifests included, and how many its suppressions silenced."""
+        from afflint.config import covers
+
+        findings = self._reduction.findings(file, (*result.found, *across))
+        remaining = _in_kustomizations(findings, source, self._kustomizations)
+        if self._options.ignored_in is not None and remaining:
+            names = self._options.ignored_in(source.name)
             remaining = [finding for finding in remaining if not covers(names, finding.rule, finding.category)] if names else remaining
-        if options.inline:
-            remaining, count = reduction.silence(file, result.suppressions, remaining)
-            suppressed += count
-        kept += remaining
-    return kept, suppressed
+        if not self._options.inline:
+            return remaining, 0
+        return self._reduction.silence(file, result.suppressions, remaining)
 
 
 # What a kustomization may add to a manifest, or to what it patches.
@@ -255,6 +291,9 @@ def _counted(kinds: Iterable[str]) -> tuple[tuple[str, int], ...]:
 
 def mapped(sources: Collection[Source], settings: Settings, options: Options = _DEFAULT) -> Iterator[FileResult]:
     """The results of the map step in the order of the sources, whatever the number of processes."""
+    if options.mapper is not None:
+        yield from options.mapper(sources, settings)
+        return
     if options.jobs > 1 and len(sources) >= _WORTH_PROCESSES:
         yield from _in_processes(list(sources), settings, options)
         return

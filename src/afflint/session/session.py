@@ -16,7 +16,7 @@ from afflint.reading.sources import STDIN, Source, discover, each_once, named, r
 if TYPE_CHECKING:
     from afflint.engine import Settings
     from afflint.session.placing import Placing
-    from afflint.session.run import Options, Outcome
+    from afflint.session.run import Gathered, Options, Outcome
 
 # A cluster with this plugin refuses what this rule, otherwise off, finds.
 _HARD_TOPOLOGY_PLUGIN, _HARD_TOPOLOGY_RULE = "LimitPodHardAntiAffinityTopology", "hard-anti-affinity-topology"
@@ -119,13 +119,25 @@ class Session:
 
     def check(self, sources: Sequence[Source], options: Options | None = None) -> Outcome:
         """Lint ``sources`` with the context and the nodes that the configuration names."""
-        from afflint.session.run import Options, run
+        from afflint.session.run import run
+
+        return run(sources, self.settings(), self._options(options), self.context(), self.node_files())
+
+    def gathered(self, sources: Sequence[Source], options: Options | None = None) -> Gathered:
+        """The same run with what it knows, for whoever asks more of it than for a report."""
+        from afflint.session.run import Files, gathered
+
+        return gathered(Files(sources, self.context(), self.node_files()), self.settings(), self._options(options))
+
+    def _options(self, options: Options | None) -> Options:
+        """How to run, with what the configuration ignores in files."""
+        from afflint.session.run import Options
 
         options = options or Options()
         if self.config.per_file_ignores:
             ignores = configuration.ignores(self.config)
             options = options._replace(ignored_in=lambda path: ignores(self._relative(path)))
-        return run(sources, self.settings(), options, self.context(), self.node_files())
+        return options
 
     def stage(
         self,
