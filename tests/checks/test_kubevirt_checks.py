@@ -181,6 +181,32 @@ spec:
 {lines}"""
         return said(text, "migration-impossible")
 
+    def test_the_kubevirt_resource_asks_for_those_that_say_nothing(self) -> None:
+        machine = virtual_machine("scan", "nodeSelector: {kubernetes.io/hostname: w1}")
+        assert said(machine, "migration-impossible") == []
+        resource = "apiVersion: kubevirt.io/v1\nkind: KubeVirt\nmetadata: {name: kubevirt}\n"
+        resource += "spec: {configuration: {evictionStrategy: LiveMigrate}}\n---\n"
+        (message,) = said(resource + machine, "migration-impossible")
+        assert message.partition(" ")[2] == (
+            "evictionStrategy LiveMigrate of the KubeVirt resource asks for live migration, and the VM is required to run on `w1`:"
+            " draining that node blocks for good"
+        )
+        its_own = machine.replace("nodeSelector", "evictionStrategy: None\n      nodeSelector")
+        assert said(resource + its_own, "migration-impossible") == []
+
+    def test_a_claim_in_another_document_tells_whether_its_disk_can_be_shared(self) -> None:
+        machine = virtual_machine(
+            "scan",
+            "evictionStrategy: LiveMigrate",
+            "networks: [{name: n, multus: {networkName: lan}}]",
+            "volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]",
+        )
+        claim = "---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {accessModes: [%s]}\n"
+        assert said(machine, "migration-impossible") == []
+        assert said(machine + claim % "ReadWriteMany", "migration-impossible") == []
+        (message,) = said(machine + claim % "ReadWriteOnce", "migration-impossible")
+        assert "asks for live migration, and the disk data lacks the access mode ReadWriteMany: draining its node blocks" in message
+
     def test_a_bridge_on_the_network_of_pods(self) -> None:
         on_pods, elsewhere = "networks: [{name: n, pod: {}}]", "networks: [{name: n, multus: {networkName: lan}}]"
         for devices in ("{interfaces: [{name: n, bridge: {}}]}", "{interfaces: [{name: n, bridge: {}, model: virtio}]}"):

@@ -19,7 +19,8 @@ from workload_objects import apart_by, inventory, maker
 
 SIX = zoned(a1="a", a2="a", b1="b", b2="b", c1="c", c2="c")
 THREE = zoned(n1="", n2="", n3="")
-LIVE = {"evictionStrategy": "LiveMigrate"}
+ABLE = {"networks": [{"name": "default", "pod": {}}], "domain": {"devices": {"interfaces": [{"name": "default", "masquerade": {}}]}}}
+LIVE = {"evictionStrategy": "LiveMigrate", **ABLE}
 VM_SET = "VirtualMachineInstanceReplicaSet"
 
 
@@ -224,8 +225,45 @@ def test_a_machine_that_runs_keeps_its_successor_out_of_its_zone() -> None:
 
 def test_the_cluster_may_ask_for_live_migration_of_all_machines() -> None:
     migrating = Virtualization({"spec": {"configuration": {"evictionStrategy": "LiveMigrate"}}})
-    loss = happens("drain", THREE, maker("web", VM_SET, virtualization=migrating), "n1")
+    loss = happens("drain", THREE, maker("web", VM_SET, virtualization=migrating, **ABLE), "n1")
     assert moves(loss) == ["virt-launcher-web-0: migrated on n2"]
+    its_own = happens("drain", THREE, maker("web", VM_SET, virtualization=migrating, evictionStrategy="None", **ABLE), "n1")
+    assert moves(its_own) == ["virt-launcher-web-0: anew on n2"]
+
+
+BRIDGE = {**ABLE, "domain": {"devices": {"interfaces": [{"name": "default", "bridge": {}}]}}}
+
+
+def test_a_machine_that_must_migrate_and_cannot_blocks_the_drain_for_ever() -> None:
+    loss = happens("drain", THREE, maker("web", VM_SET, evictionStrategy="LiveMigrate", **BRIDGE), "n1")
+    assert (loss.result, loss.moves) == ("blocked", ())
+    why = "evictionStrategy LiveMigrate asks for live migration, and a bridge on the pod network does not migrate"
+    assert loss.blocked[0].why == why
+
+
+def test_the_cluster_may_ask_for_what_a_machine_cannot_do() -> None:
+    migrating = Virtualization({"spec": {"configuration": {"evictionStrategy": "LiveMigrate"}}})
+    loss = happens("drain", THREE, maker("web", VM_SET, virtualization=migrating, **BRIDGE), "n1")
+    assert loss.blocked[0].why.startswith("evictionStrategy LiveMigrate of the KubeVirt resource asks for live migration, and a bridge")
+
+
+def test_a_machine_that_migrates_if_possible_is_shut_down_where_it_is_not() -> None:
+    unable = {"evictionStrategy": "LiveMigrateIfPossible", **BRIDGE}
+    loss = happens("drain", THREE, maker("web", "VirtualMachine", **unable), "n1")
+    assert (loss.result, moves(loss), set(loss.outcomes.values())) == ("ends", ["virt-launcher-web: anew on n2"], {"interrupted"})
+    # Then its run strategy decides, and a budget may hold it.
+    off = happens("drain", THREE, maker("web", "VirtualMachine", upkeep=NEVER, **unable), "n1")
+    assert moves(off) == ["virt-launcher-web: off"]
+    held = happens("drain", THREE, maker("web", "VirtualMachine", **unable), "n1", budget(minAvailable=1))
+    assert held.result == "blocked"
+    able = happens("drain", THREE, maker("web", "VirtualMachine", evictionStrategy="LiveMigrateIfPossible", **ABLE), "n1")
+    assert moves(able) == ["virt-launcher-web: migrated on n2"]
+
+
+def test_who_leaves_its_eviction_to_others_is_not_migrated() -> None:
+    loss = happens("drain", THREE, maker("web", VM_SET, evictionStrategy="External", **ABLE), "n1")
+    assert (loss.result, loss.moves) == ("blocked", ())
+    assert loss.blocked[0].why == "evictionStrategy External leaves it to another controller, and the drain waits until that has moved it"
 
 
 def test_a_spread_is_judged_with_the_machine_that_still_runs() -> None:

@@ -13,7 +13,6 @@ from afflint.fleet.facts import (
     PREFERRED_ANTI_AFFINITY,
     REQUIRED_AFFINITY,
     REQUIRED_ANTI_AFFINITY,
-    Migration,
     Pods,
     PodsKey,
     Reach,
@@ -399,12 +398,16 @@ def migration_impossible(fleet: Fleet) -> Iterator[FleetMatch]:
     for pods in fleet.pods:
         if pods.migration is None:
             continue
-        asks = "evictionStrategy LiveMigrate asks for live migration, and"
+        from afflint.controllers.kubevirt_cluster import LIVE_MIGRATE, asking, eviction_strategy
+
+        if eviction_strategy(pods.migration.strategy, fleet.kubevirt_resource) != LIVE_MIGRATE:
+            continue
+        asks = f"{asking(pods.migration.strategy, fleet.kubevirt_resource)}, and"
         if pods.migration.pin is not None:
             path, host = pods.migration.pin
             message = f"{asks} the VM is required to run on {quoted(host)}: draining that node blocks for good"
             yield FleetMatch(pods.site, pods.ref, Match(path, message))
-        obstacle = _obstacle(fleet, pods.migration)
+        obstacle = _obstacle(fleet, pods)
         if obstacle is not None:
             remedy = _OTHER_BINDING if obstacle.reason.startswith("Interface") else _IF_POSSIBLE
             message = f"{asks} {obstacle.words}: draining its node blocks until someone stops the VM"
@@ -422,10 +425,17 @@ _IF_POSSIBLE = "Use `evictionStrategy: LiveMigrateIfPossible`, and the VM is shu
 _OTHER_BINDING = "Give the VM an interface with `masquerade: {}`, or use `evictionStrategy: LiveMigrateIfPossible`."
 
 
-def _obstacle(fleet: Fleet, migration: Migration) -> "Obstacle | None":
+def _obstacle(fleet: Fleet, pods: Pods) -> "Obstacle | None":
     """The first that keeps a VM from migrating at all. What it lacks is not worth a word beside the host that it is tied to."""
-    for each in migration.obstacles:
-        if not each.by_default or not (migration.pin or _has_other_default(fleet)):
+    if pods.migration is None:
+        return None
+    for each in pods.migration.obstacles:
+        if each.by_default:
+            known = not (pods.migration.pin or _has_other_default(fleet))
+        else:
+            modes = fleet.access_modes(pods.namespace).get(each.claim, ())
+            known = each.certain or (bool(modes) and "ReadWriteMany" not in modes)
+        if known:
             return each
     return None
 
@@ -434,7 +444,7 @@ def _has_other_default(fleet: Fleet) -> bool:
     """Whether the KubeVirt resource of the run gives machines without an interface one that migrates."""
     from afflint.controllers.kubevirt_cluster import KubeVirtCluster
 
-    return any(each.kind == "KubeVirt" and KubeVirtCluster(each.data).default_interface != "bridge" for each in fleet.kubevirt)
+    return KubeVirtCluster(fleet.kubevirt_resource).default_interface != "bridge"
 
 
 def _only_target(fleet: Fleet, reach: Reach, pods: Pods) -> Pods | None:

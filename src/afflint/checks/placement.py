@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from afflint.checks.match import FleetMatch, Match, Place, Target
+from afflint.controllers.evictions import eviction_of
 from afflint.controllers.pod_maker import PodMaker
 from afflint.findings import Path, Severity
 from afflint.fleet.facts import BUDGET_SELECTOR, REQUIRED_ANTI_AFFINITY, Pods, Reach
@@ -12,7 +13,6 @@ from afflint.inventory.cluster_view import MOST_NAMED, ClusterView, Part, few, i
 from afflint.kube.node_labels import HOSTNAME, REGION, ZONE, domain_word
 from afflint.placement import orders, proofs
 from afflint.placement.disruption import Covered
-from afflint.placement.draining import MIGRATING, evicted_by
 from afflint.placement.proofs import FailedReplica, TooFewDomains
 from afflint.placement.rejections import port_words
 from afflint.scheduler.nodes import ITSELF
@@ -165,7 +165,7 @@ def drain_blocked(view: ClusterView) -> Iterator[FleetMatch]:
     for number, covered in enumerate(view.disruptions.covered):
         budget = covered.budget
         owners = [maker for maker in view.makers if number in view.budgets_over(maker) and not maker.daemon and maker.kind not in _FINITE]
-        owners = [maker for maker in owners if not (maker.kubevirt and evicted_by(maker) in MIGRATING)]
+        owners = [maker for maker in owners if eviction_of(maker).what == "allowed"]
         # An autoscaler may ask for more where the manifest says nothing.
         told = all(view.pods_of(maker).replicas is not None for maker in owners) or bool(covered.unscaled)
         reach = sites.get((budget.name, budget.namespace))
@@ -213,7 +213,7 @@ def rollout_deadlock(view: ClusterView) -> Iterator[FleetMatch]:
 def migration_blocked(view: ClusterView) -> Iterator[FleetMatch]:
     """Virtual machines that have no other node to migrate to."""
     for found in proofs.migration_blocked(view.survey, view.arrangement):
-        if found.maker.eviction_strategy not in ("LiveMigrate", "LiveMigrateIfPossible"):
+        if eviction_of(found.maker).what not in ("migrates", "held"):
             continue
         some = f"{found.blocked} of the {found.placed} VMs have no node"
         which = (

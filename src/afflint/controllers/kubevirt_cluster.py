@@ -60,6 +60,11 @@ class KubeVirtCluster:
         return text(self._configuration, "defaultRuntimeClass")
 
     @property
+    def eviction_strategy(self) -> str:
+        """What happens to machines that do not say what an eviction does to them; empty where nobody does."""
+        return text(self._configuration, "evictionStrategy")
+
+    @property
     def minimum_tsc_frequency(self) -> int | None:
         """What machines that need a stable clock ask for, in place of the lowest frequency of the nodes."""
         given = self._developer.get("minimumClusterTSCFrequency")
@@ -85,6 +90,23 @@ class KubeVirtCluster:
             for field in ("pciHostDevices", "mediatedDevices", "usb")
         }
 
+
+# --- eviction strategies -----------------------------------------------------------------------------------------------
+
+LIVE_MIGRATE, IF_POSSIBLE, EXTERNAL = "LiveMigrate", "LiveMigrateIfPossible", "External"
+
+
+def eviction_strategy(own: str | None, kubevirt: Mapping[str, Any]) -> str:
+    """The eviction strategy of a machine: its own, else that of the KubeVirt resource, else None."""
+    return own or KubeVirtCluster(kubevirt).eviction_strategy or "None"
+
+
+def asking(own: str | None, kubevirt: Mapping[str, Any]) -> str:
+    """Who asks for the migration of a machine: ``evictionStrategy LiveMigrate asks for live migration``."""
+    return f"evictionStrategy {eviction_strategy(own, kubevirt)}{'' if own else ' of the KubeVirt resource'} asks for live migration"
+
+
+# --- labels of nodes ---------------------------------------------------------------------------------------------------
 
 SCHEDULABLE = "kubevirt.io/schedulable"
 _TSC_FREQUENCY = "cpu-timer.node.kubevirt.io/tsc-frequency"

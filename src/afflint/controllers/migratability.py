@@ -39,7 +39,8 @@ Claims = Iterable[Mapping[str, Any]] | Mapping[str, Iterable[str]]
 class Obstacle(NamedTuple):
     """Something that keeps a machine from migrating: the reason of the condition, the field below the spec, and what is wrong.
 
-    ``certain`` when that holds whatever else the cluster has. ``by_default`` when a KubeVirt resource could say otherwise.
+    ``certain`` when that holds whatever else the cluster has. ``by_default`` when a KubeVirt resource could say otherwise. ``claim`` is
+    the one behind a disk.
     """
 
     reason: str
@@ -47,6 +48,7 @@ class Obstacle(NamedTuple):
     words: str
     certain: bool = True
     by_default: bool = False
+    claim: str = ""
 
 
 def live_migratable(
@@ -98,7 +100,8 @@ def _interface(spec: Spec, annotations: Mapping[str, Any], cluster: KubeVirtClus
             yield Obstacle(INTERFACE, ("evictionStrategy",), words, by_default=True)
         return
     on_pods = {text(network, "name") for network in networks if type(network.get("pod")) is dict}
-    for index, interface in enumerate(devices.get("interfaces") or ()):
+    listed = devices.get("interfaces")
+    for index, interface in enumerate(listed if type(listed) is list else ()):
         if type(interface) is not dict or text(interface, "name") not in on_pods:
             continue
         plugin, bridged = text(submap(interface, "binding"), "name"), type(interface.get("bridge")) is dict
@@ -157,7 +160,7 @@ def _disks(spec: Spec, status: Mapping[str, Any], modes: Mapping[str, frozenset[
         claim, disk = claim_of(volume), volume.get("hostDisk")
         if claim and "ReadWriteMany" not in modes.get(claim, ()):
             words = f"the disk {claim} lacks the access mode ReadWriteMany"
-            yield Obstacle(DISKS, ("volumes", index), words, certain=claim in modes)
+            yield Obstacle(DISKS, ("volumes", index), words, certain=claim in modes, claim=claim)
         elif type(disk) is dict and disk.get("shared") is not True:
             yield Obstacle(DISKS, ("volumes", index, "hostDisk"), "a disk of the host that is not shared does not migrate")
 

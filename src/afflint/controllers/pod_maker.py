@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from afflint.controllers.claims import claims_made
 from afflint.controllers.counts import pod_count, waits
 from afflint.controllers.labels import added_labels, part_of
 from afflint.controllers.upkeep import AT_ONCE, Upkeep, upkeep_of
@@ -31,7 +32,8 @@ CONTAINER_FIELDS = ("initContainers", "containers")
 RESOURCE_FIELDS = ("containers", "initContainers", "overhead", "resources", "domain")
 """Those that decide how much room the pods take."""
 # The name of a virtual machine is not always that of its guest, and what it runs on is virtual hardware that not every node has.
-_MACHINE_FIELDS = ("hostname", "domain")
+# Its networks and annotations decide whether it can migrate.
+_MACHINE_FIELDS = ("hostname", "domain", "networks")
 _BARE = ("Pod", "VirtualMachineInstance")
 # Others have kinds of these names, too.
 _OF_APPS = ("StatefulSet", "DaemonSet")
@@ -51,6 +53,8 @@ class Virtualization:
     kubevirt: Mapping[str, Any] = field(default_factory=dict)
     instancetype: Mapping[str, Any] | None = None
     preference: Mapping[str, Any] | None = None
+    claims: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The access modes of the claims of its namespace, as far as manifests tell them."""
 
 
 NOWHERE = Site(NO_FILE, 0, ())
@@ -96,6 +100,8 @@ class PodMaker:
     """Found among the manifests of a run by these references."""
     upkeep: Upkeep = AT_ONCE
     """What its controller does when a pod goes."""
+    claims: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The access modes of the claims that its machines make for themselves, as far as it tells them."""
 
     def of_site(self, site: Site) -> PodMaker:
         """The same, read at that place."""
@@ -167,7 +173,7 @@ def pod_maker(workload: Workload, site: Site, *, resources: bool = False) -> Pod
         replicas=count.planned,
         labels=workload.template_labels,
         annotations=_map(_map(workload.template, "metadata"), "annotations"),
-        pod={**_host_ports(workload), **_claims(workload), **{field: workload.pod[field] for field in fields if field in workload.pod}},
+        pod={**_host_ports(workload), **_volumes(workload), **{field: workload.pod[field] for field in fields if field in workload.pod}},
         selector=spec.get("selector"),
         strategy=strategy if type(strategy) is dict else {},
         part=part_of(workload),
@@ -182,6 +188,7 @@ def pod_maker(workload: Workload, site: Site, *, resources: bool = False) -> Pod
         instancetype=_reference(workload, "instancetype"),
         preference=_reference(workload, "preference"),
         upkeep=upkeep_of(workload),
+        claims=claims_made(workload),
     )
 
 
@@ -242,15 +249,16 @@ def _reference(workload: Workload, field: str) -> Reference | None:
     return Reference(str(found.get("kind") or ""), str(found.get("name") or ""))
 
 
-def _claims(workload: Workload) -> dict[str, Any]:
-    """The claims of a VM, as far as a reservation on one may keep it apart from others."""
-    disks = _map(_map(workload.pod, "domain"), "devices").get("disks") if workload.kind.kubevirt else None
-    if type(disks) is not list or not any(type(disk) is dict and _map(disk, "lun").get("reservation") is True for disk in disks):
-        return {}
-    volumes = workload.pod.get("volumes")
-    kept = ("name", "persistentVolumeClaim", "dataVolume")
+def _volumes(workload: Workload) -> dict[str, Any]:
+    """The disks of a VM that may keep it from migrating, or apart from others, for what holds them."""
+    volumes = workload.pod.get("volumes") if workload.kind.kubevirt else None
     found = [each for each in volumes if type(each) is dict] if type(volumes) is list else []
-    return {"volumes": [{field: each[field] for field in kept if field in each} for each in found]}
+    kept = [{field: each[field] for field in _DISK_FIELDS if field in each} for each in found if not _HELD.isdisjoint(each)]
+    return {"volumes": kept} if kept else {}
+
+
+_HELD = frozenset(("persistentVolumeClaim", "dataVolume", "hostDisk"))
+_DISK_FIELDS = ("name", *sorted(_HELD))
 
 
 def _resource_notes(workload: Workload) -> tuple[str, ...]:

@@ -35,11 +35,13 @@ PodsKey = tuple[Site, Path]
 class Migration(NamedTuple):
     """Of a VM that asks for live migration when its node is drained: the one host that it is required to run on, if any.
 
-    ``obstacles`` are those for which it surely cannot migrate, unless the KubeVirt resource says otherwise.
+    ``obstacles`` are those for which it cannot migrate, unless the KubeVirt resource or its claims say otherwise. ``strategy`` is None
+    for a VM that leaves it to the cluster whether it asks.
     """
 
     pin: tuple[Path, str] | None
     obstacles: "tuple[Obstacle, ...]" = ()
+    strategy: str | None = None
 
 
 class Pods(NamedTuple):
@@ -134,7 +136,7 @@ class Facts(NamedTuple):
     reaches: tuple[Reach, ...] = ()
     namespaces: tuple["Namespace", ...] = ()
     kubevirt: tuple["KubeVirtObject", ...] = ()
-    """KubeVirt's own resource, instance types and preferences."""
+    """KubeVirt's own resource, instance types and preferences, and the claims behind disks."""
     services: tuple["Service", ...] = ()
     """Only in runs that have nodes, as are all that follow."""
     budgets: tuple["Budget", ...] = ()
@@ -287,41 +289,21 @@ def _application(manifest: Manifest) -> str | None:
 
 
 def _migration(workload: Workload) -> Migration | None:
-    if not workload.kind.kubevirt or workload.pod.get("evictionStrategy") != "LiveMigrate":
+    strategy = workload.pod.get("evictionStrategy")
+    if not workload.kind.kubevirt or strategy not in (None, "LiveMigrate"):
         return None
-    return Migration(pinned_host(workload.constraints), () if workload.partial else _obstacles(workload))
+    return Migration(pinned_host(workload.constraints), () if workload.partial else _obstacles(workload), strategy)
 
 
 def _obstacles(workload: Workload) -> "tuple[Obstacle, ...]":
+    from afflint.controllers.claims import claims_made
     from afflint.controllers.migratability import obstacles
 
     machine = workload.above(1) if workload.has_own_template else {}
     vmi = {"metadata": workload.template.get("metadata"), "spec": workload.pod}
     # A preference may choose the network binding.
-    known = [
-        each for each in obstacles(vmi, None, _claims_made(machine)) if each.certain and not (each.by_default and machine.get("preference"))
-    ]
-    return tuple([each._replace(path=(*workload.pod_path, *each.path)) for each in known])
-
-
-def _claims_made(machine: dict[str, Any]) -> dict[str, list[str]]:
-    """The access modes of the claims that a VM makes for itself, where it says which."""
-    made: dict[str, list[str]] = {}
-    templates = machine.get("dataVolumeTemplates")
-    for template in templates if type(templates) is list else ():
-        if type(template) is not dict or type(template.get("metadata")) is not dict or type(template.get("spec")) is not dict:
-            continue
-        name, spec = template["metadata"].get("name"), template["spec"]
-        for field in ("pvc", "storage"):
-            modes = spec[field].get("accessModes") if type(spec.get(field)) is dict else None
-            if (
-                type(name) is str
-                and type(modes) is list
-                and modes
-                and all(type(each) is str and not is_placeholder(each) for each in modes)
-            ):
-                made[name] = modes
-    return made
+    found = [each for each in obstacles(vmi, None, claims_made(workload)) if not (each.by_default and machine.get("preference"))]
+    return tuple([each._replace(path=(*workload.pod_path, *each.path)) for each in found if each.certain or each.claim])
 
 
 def _workload_reaches(workload: Workload, site: Site) -> Iterator[Reach]:
@@ -400,7 +382,7 @@ def _namespaces(term: PodTerm) -> tuple[tuple[str, ...], Selector | None]:
 _OF_KUBEVIRT = frozenset(
     (
         "KubeVirt", "VirtualMachineInstancetype", "VirtualMachineClusterInstancetype", "VirtualMachinePreference",
-        "VirtualMachineClusterPreference",
+        "VirtualMachineClusterPreference", "PersistentVolumeClaim", "DataVolume",
     )
 )  # fmt: skip
 _SERVICE = "Service selector"

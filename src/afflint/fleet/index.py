@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from afflint.controllers.labels import PodLabels
 from afflint.findings import Site
@@ -75,6 +75,28 @@ class Fleet:
         self._near_misses: dict[tuple[object, ...], NearMiss | None] = {}
         self._nearly_selected: dict[tuple[object, ...], bool] = {}
         self._reaches_of: dict[PodsKey, list[Reach]] | None = None
+        self._access_modes: dict[str, dict[str, tuple[str, ...]]] | None = None
+
+    # KubeVirt.
+
+    @property
+    def kubevirt_resource(self) -> Mapping[str, Any]:
+        """The KubeVirt resource, of which a cluster has one; empty where there is none."""
+        return next((each.data for each in self.kubevirt if each.kind == "KubeVirt"), {})
+
+    def access_modes(self, namespace: str | None) -> Mapping[str, tuple[str, ...]]:
+        """Those of the claims of a namespace by their names, as far as they are known."""
+        if self._access_modes is None:
+            from afflint.controllers.claims import CLAIM, VOLUME, modes_of
+
+            self._access_modes = {}
+            for each in self.kubevirt:
+                if each.kind in (CLAIM, VOLUME):
+                    claims = self._access_modes.setdefault(each.namespace or "default", {})
+                    # A claim and the DataVolume that makes it have one name; where both tell, the claim does.
+                    if each.kind == CLAIM or each.name not in claims:
+                        claims[each.name] = modes_of(each.kind, each.data)
+        return self._access_modes.get(namespace or "default", {})
 
     # Namespaces.
 

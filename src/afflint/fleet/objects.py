@@ -25,7 +25,7 @@ class Unusable(NamedTuple):
 
 
 class KubeVirtObject(NamedTuple):
-    """The KubeVirt resource, an instance type or a preference: what decides on the pods of virtual machines besides these."""
+    """The KubeVirt resource, an instance type, a preference or a claim: what decides on virtual machines besides these."""
 
     kind: str
     namespace: str | None

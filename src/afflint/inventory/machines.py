@@ -37,13 +37,9 @@ def with_virtualization(maker: PodMaker, fleet: Fleet, *, only_running: bool = F
         notes.append(f"{maker.waits}: it does not start by itself, so it has no pod")
     elif maker.waits:
         notes.append(f"{maker.waits}: it does not start by itself, and is planned as if it ran")
-    found = Virtualization(_cluster(fleet), specs.get(_INSTANCETYPE), specs.get(_PREFERENCE))
+    claims = fleet.access_modes(maker.namespace)
+    found = Virtualization(fleet.kubevirt_resource, specs.get(_INSTANCETYPE), specs.get(_PREFERENCE), claims)
     return replace(maker, notes=tuple(notes), replicas=replicas, virtualization=found)
-
-
-def _cluster(fleet: Fleet) -> Mapping[str, Any]:
-    """The KubeVirt resource: a cluster has one."""
-    return next((each.data for each in fleet.kubevirt if each.kind == "KubeVirt"), {})
 
 
 def _spec(fleet: Fleet, namespace: str, what: str, reference: Reference) -> Mapping[str, Any] | None:

@@ -402,6 +402,9 @@ KINDS: tuple[Kind, ...] = (
     Kind("VirtualMachineClusterInstancetype", "instancetype.kubevirt.io", (), (), None),
     Kind("VirtualMachinePreference", "instancetype.kubevirt.io", (), (), None),
     Kind("VirtualMachineClusterPreference", "instancetype.kubevirt.io", (), (), None),
+    # What holds the disks of virtual machines.
+    Kind("PersistentVolumeClaim", "", ("v1",), (), None),
+    Kind("DataVolume", "cdi.kubevirt.io", (), (), None),
     # Custom resources that embed a pod template.
     Kind("Rollout", "argoproj.io", (), _template(added_labels.ROLLOUT), None),
     Kind("DeploymentConfig", "apps.openshift.io", (), _template(added_labels.DEPLOYMENT_CONFIG), None),

@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from afflint.controllers.budgets import Budget
-from afflint.controllers.kubevirt_cluster import submap, text
+from afflint.controllers.evictions import ALLOWED, Eviction, eviction_of
 from afflint.controllers.launcher_pod import OBSOLETE_HOST_MODEL, target_labels, told
-from afflint.controllers.pod_maker import PodMaker
 from afflint.kube.added_labels import CREATED_BY
 from afflint.kube.node_labels import HOSTNAME
 from afflint.kube.selectors import Requirement, Selector
@@ -27,8 +26,6 @@ from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import Pod, Term, readable
 
-MIGRATING = ("LiveMigrate", "LiveMigrateIfPossible", "External")
-"""The eviction strategies by which a machine is migrated rather than shut down. Whether it can be is taken for granted."""
 UNMANAGED = "it has no controller: the drain is refused without --force, which ends it for good"
 TWO_BUDGETS = "the eviction fails, as more than one PodDisruptionBudget covers it: "
 
@@ -39,17 +36,23 @@ class Drains:
     def __init__(self, situation: Situation, budgets: Iterable[Budget] = ()) -> None:
         self.situation = situation
         self.disruptions = Disruptions(situation.arrangement, budgets)
+        self._evictions: dict[str, Eviction] = {}
+
+    def eviction(self, pod: Pod) -> Eviction:
+        """What the eviction of a pod comes to, budgets aside."""
+        placed = self.situation.owners.get(identity_of(pod))
+        if placed is None:
+            return ALLOWED
+        known = self._evictions.get(placed.maker.key)
+        if known is None:
+            known = self._evictions[placed.maker.key] = eviction_of(placed.maker)
+        return known
 
     def drain(self, failure: Failure) -> Loss:
         """Whether the drain ends, and what becomes of the pods there, which are two questions."""
         if not self.situation.arrangement.cluster.evicted(failure.nodes):
             return Loss(failure.what, failure.nodes, (), {}, "drain")
-        return _Drain(self.situation, self.disruptions, failure).loss()
-
-
-def evicted_by(maker: PodMaker) -> str:
-    """The eviction strategy of a machine: its own, else that of the KubeVirt resource, whose default is none."""
-    return maker.eviction_strategy or text(submap(maker.virtualization.kubevirt, "spec", "configuration"), "evictionStrategy")
+        return _Drain(self, failure).loss()
 
 
 def cordoned(node: Node) -> Node:
@@ -82,9 +85,10 @@ def migration_target(pod: Pod, cluster: Cluster, node: str) -> Pod:
 class _Drain:
     """One drain as it goes on."""
 
-    def __init__(self, situation: Situation, disruptions: Disruptions, failure: Failure) -> None:
-        self.situation = situation
-        self.disruptions = disruptions
+    def __init__(self, drains: Drains, failure: Failure) -> None:
+        self.drains = drains
+        self.situation = situation = drains.situation
+        self.disruptions = drains.disruptions
         self.failure = failure
         table = situation.arrangement.cluster.table
         self.cluster = situation.arrangement.cluster.changed([cordoned(table.nodes[table.numbers[node]]) for node in failure.nodes])
@@ -138,17 +142,14 @@ class _Drain:
 
     def _goes(self, pod: Pod, node: str) -> bool:
         """Evict a pod, or migrate it, if that is possible now."""
-        if self._migrates(pod):
-            return self._migrate(pod, node)
+        eviction = self.drains.eviction(pod)
+        if eviction.what != "allowed":
+            return eviction.what == "migrates" and self._migrate(pod, node)
         budgets = self.disruptions.of(pod)
         if len(budgets) > 1 or any(self._allowed(each) <= 0 for each in budgets):
             return False
         self._evict(pod)
         return True
-
-    def _migrates(self, pod: Pod) -> bool:
-        placed = self.situation.owners.get(identity_of(pod))
-        return placed is not None and placed.maker.kubevirt and evicted_by(placed.maker) in MIGRATING
 
     def _migrate(self, pod: Pod, node: str) -> bool:
         target = next(iter(schedule(self.cluster, [migration_target(pod, self.cluster, node)]).nodes.values()), None)
@@ -206,7 +207,10 @@ class _Drain:
 
     def _stuck(self, pod: Pod, node: str) -> Blocked:
         """Why a pod does not leave its node."""
-        if self._migrates(pod):
+        eviction = self.drains.eviction(pod)
+        if eviction.why:
+            return self._blocked(pod, node, eviction.why)
+        if eviction.what == "migrates":
             target = migration_target(pod, self.cluster, node)
             reasons = next(iter(schedule(self.cluster, [target]).pending.values()), {})
             why = self.situation.why(self.cluster, target, self._key(pod), reasons, failed=self.failure.nodes)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from afflint.controllers import replicas
 from afflint.controllers.budgets import Budget
+from afflint.controllers.evictions import eviction_of, migration_note
 from afflint.controllers.pod_maker import PodMaker
 from afflint.findings import FileId
 from afflint.kube.node_labels import ZONE
@@ -60,7 +61,7 @@ def make_plan(
         raise UnknownLossError(no_such_label(arrangement.before, key))
     rows = tuple([_row(node, key) for node in arrangement.before.table.nodes])
     happening = list(_happening(arrangement, asked, budgets))
-    workloads = tuple(_Workloads(arrangement, name_of).plans())
+    workloads = tuple(_Workloads(arrangement, name_of, drained=bool(asked.drain)).plans())
     losses = tuple([happens(failure) for happens, failure in happening])
     return Plan(key, rows, workloads, losses, (*_inventory_notes(inventory, makers), *_resource_notes(arrangement)))
 
@@ -133,9 +134,10 @@ def _fitting(rating: Rating | None, possible: int) -> Judgement:
 class _Workloads:
     """The plans of the workloads of one arrangement, which share what is looked up about its pods."""
 
-    def __init__(self, arrangement: Arrangement, name_of: Callable[[FileId], str]) -> None:
+    def __init__(self, arrangement: Arrangement, name_of: Callable[[FileId], str], *, drained: bool) -> None:
         self._arrangement = arrangement
         self._name_of = name_of
+        self._drained = drained
         self._titles = {identity: placed.maker.key for identity, placed in arrangement.owners.items()}
         # A copy, from which the pods of one workload at a time are taken away.
         self._cluster = arrangement.cluster.copy()
@@ -150,6 +152,7 @@ class _Workloads:
     def _plan(self, placed: Placed) -> WorkloadPlan:
         maker = placed.maker
         notes = replicas.notes(maker, self._arrangement.before)
+        assumed = migration_note(eviction_of(maker)) if self._drained else ""
         verdicts, error = self._verdicts(placed)
         return WorkloadPlan(
             key=maker.key,
@@ -161,7 +164,7 @@ class _Workloads:
             verdicts=verdicts,
             replicas=self._replicas(placed),
             error=placed.error or error,
-            notes=notes,
+            notes=(*notes, assumed) if assumed else notes,
         )
 
     def _verdicts(self, placed: Placed) -> tuple[Verdicts, str | None]:

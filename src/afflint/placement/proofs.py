@@ -354,7 +354,7 @@ def _excluded(arrangement: Arrangement, cluster: Cluster, pod: Pod, reasons: Map
 def migration_blocked(survey: Survey, arrangement: Arrangement) -> Iterator[MigrationBlocked]:
     """Workloads of virtual machines of which some have no node to migrate to while they still run on their own.
 
-    Judged for all VMs; whether their manifests ask for migration is for the caller to weigh (``maker.eviction_strategy``).
+    Judged for all VMs; whether their manifests ask for migration is for the caller to weigh (``eviction_of``).
     """
     for index, maker in _judged(survey):
         placed = arrangement.workloads[index]

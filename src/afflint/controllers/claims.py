@@ -1,0 +1,31 @@
+"""The access modes of the claims behind the disks of virtual machines, as far as manifests tell them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from afflint.controllers.kubevirt_cluster import submap, submaps, text
+from afflint.kube.manifests import Workload
+from afflint.reading.placeholders import is_placeholder
+
+CLAIM, VOLUME = "PersistentVolumeClaim", "DataVolume"
+
+
+def claims_made(workload: Workload) -> dict[str, tuple[str, ...]]:
+    """By name those that a VM makes for itself, where it says which modes they have."""
+    machine = workload.above(1) if workload.kind.kubevirt and workload.has_own_template else {}
+    made = {text(submap(each, "metadata"), "name"): modes_of(VOLUME, each) for each in submaps(machine, "dataVolumeTemplates")}
+    return {name: modes for name, modes in made.items() if name and modes}
+
+
+def modes_of(kind: str, data: Mapping[str, Any]) -> tuple[str, ...]:
+    """Those that a claim asks for, or a DataVolume for the claim that it makes; empty where it does not tell them for sure."""
+    spec = submap(data, "spec")
+    return _of_claim(submap(spec, "pvc")) or _of_claim(submap(spec, "storage")) if kind == VOLUME else _of_claim(spec)
+
+
+def _of_claim(spec: Mapping[str, Any]) -> tuple[str, ...]:
+    modes = spec.get("accessModes")
+    sure = type(modes) is list and all(type(each) is str and not is_placeholder(each) for each in modes)
+    return tuple(modes) if sure and modes else ()

@@ -1,0 +1,75 @@
+"""What the eviction of a virtual machine's pod comes to: the machine migrates, is shut down, or stays where it is.
+
+After KubeVirt's admitter of pod evictions (pod-eviction-admitter.go in pkg/virt-api/webhooks/validating-webhook/admitters). A budget is
+asked only where that one lets an eviction through.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from afflint.controllers.kubevirt_cluster import EXTERNAL, IF_POSSIBLE, LIVE_MIGRATE, asking, eviction_strategy
+from afflint.controllers.migratability import DISKS, HOST_DEVICE, INTERFACE, Obstacle, obstacles
+from afflint.controllers.pod_maker import PodMaker
+from afflint.controllers.virtual_machine import expanded
+from afflint.scheduler.decoding import InventoryError
+from afflint.wording import listing
+
+
+class Eviction(NamedTuple):
+    """``allowed``: as that of any pod, and a machine is shut down. ``migrates``: it goes on elsewhere. ``held``: it is refused for good,
+    for what ``why`` says. ``external``: somebody else has to move the machine, until which it is refused.
+
+    ``claims`` are the disks of one that migrates of which nothing tells whether they can be shared, as they are taken to be.
+    """
+
+    what: Literal["allowed", "migrates", "held", "external"]
+    why: str = ""
+    claims: tuple[str, ...] = ()
+
+
+ALLOWED = Eviction("allowed")
+
+
+def eviction_of(maker: PodMaker) -> Eviction:
+    """What the eviction of a pod of a workload comes to, as far as manifests tell whether machines can migrate."""
+    if not maker.kubevirt:
+        return ALLOWED
+    kubevirt, own = maker.virtualization.kubevirt, maker.eviction_strategy
+    strategy = eviction_strategy(own, kubevirt)
+    if strategy == EXTERNAL:
+        return Eviction(
+            "external", "evictionStrategy External leaves it to another controller, and the drain waits until that has moved it"
+        )
+    if strategy not in (LIVE_MIGRATE, IF_POSSIBLE):
+        return ALLOWED
+    found = _obstacles(maker)
+    known = next((each for each in found if _is_known(each, maker)), None)
+    if known is None:
+        return Eviction("migrates", claims=tuple(each.claim for each in found if each.reason == DISKS and each.claim))
+    return ALLOWED if strategy == IF_POSSIBLE else Eviction("held", f"{asking(own, kubevirt)}, and {known.words}")
+
+
+def migration_note(eviction: Eviction) -> str:
+    """What has been assumed of the disks of a machine that migrates; empty if nothing has."""
+    if not eviction.claims:
+        return ""
+    has = "has" if len(eviction.claims) == 1 else "have"
+    return f"it is taken to migrate: no manifest tells whether {listing(eviction.claims)} {has} the access mode ReadWriteMany"
+
+
+def _obstacles(maker: PodMaker) -> list[Obstacle]:
+    given = maker.virtualization
+    try:
+        spec = expanded(maker.pod, given.instancetype, given.preference)
+    except InventoryError:
+        return []  # KubeVirt makes no pod, which is said where the pods are made.
+    vmi = {"metadata": {"annotations": dict(maker.annotations)}, "spec": spec}
+    return list(obstacles(vmi, given.kubevirt, {**given.claims, **maker.claims}))
+
+
+def _is_known(obstacle: Obstacle, maker: PodMaker) -> bool:
+    """Whether an obstacle is there for all that the manifests tell; a preference may choose the network binding."""
+    if obstacle.by_default:
+        return maker.preference is None
+    return obstacle.certain or (bool(maker.virtualization.kubevirt) and obstacle.reason in (HOST_DEVICE, INTERFACE))

@@ -1,0 +1,124 @@
+"""What the eviction of a virtual machine's pod comes to, by what the manifests tell."""
+
+from __future__ import annotations
+
+import pytest
+
+from afflint.controllers.evictions import eviction_of, migration_note
+from afflint.controllers.pod_maker import PodMaker
+from afflint.engine import default_settings
+from afflint.reading.sources import Source
+from afflint.session.placing import read_stage
+
+MASQUERADE = "networks: [{name: default, pod: {}}], domain: {devices: {interfaces: [{name: default, masquerade: {}}]%s}}"
+KUBEVIRT = """
+---
+apiVersion: kubevirt.io/v1
+kind: KubeVirt
+metadata: {name: kubevirt, namespace: kubevirt}
+spec: {configuration: %s}
+"""
+
+
+def machine(spec: str, vm: str = "", metadata: str = "") -> str:
+    return f"""\
+apiVersion: kubevirt.io/v1
+kind: VirtualMachine
+metadata: {{name: db}}
+spec:
+  runStrategy: Always
+  {vm}
+  template: {{metadata: {{{metadata}}}, spec: {{{spec}}}}}
+"""
+
+
+def migrating(devices: str = "", more: str = "", vm: str = "") -> str:
+    return machine(f"evictionStrategy: LiveMigrate, {MASQUERADE % devices}{more}", vm)
+
+
+def read(text: str) -> PodMaker:
+    given = [Source("a.yaml", "a.yaml", text.encode())], [Source("n", "n", b"nodes: [{name: n1}]")], []
+    stage = read_stage(*given, default_settings()).stage
+    return next(maker for maker in stage.makers if maker.kubevirt)
+
+
+def what(text: str) -> str:
+    return eviction_of(read(text)).what
+
+
+def why(text: str) -> str:
+    return eviction_of(read(text)).why.partition(", and ")[2]
+
+
+@pytest.mark.parametrize(
+    ("own", "cluster", "expected"),
+    [
+        ("", "{}", "allowed"),
+        ("", "{evictionStrategy: LiveMigrate}", "migrates"),
+        ("None", "{evictionStrategy: LiveMigrate}", "allowed"),
+        ("LiveMigrate", "{evictionStrategy: None}", "migrates"),
+        ("", "{evictionStrategy: LiveMigrateIfPossible}", "migrates"),
+        ("", "{evictionStrategy: External}", "external"),
+    ],
+)
+def test_a_machine_obeys_the_cluster_where_it_says_nothing(own: str, cluster: str, expected: str) -> None:
+    spec = f"{own and f'evictionStrategy: {own}, '}{MASQUERADE % ''}"
+    assert what(machine(spec) + KUBEVIRT % cluster) == expected
+
+
+def test_what_asks_for_a_migration_that_cannot_be_is_held_by_what_is_in_the_way() -> None:
+    assert why(migrating(", hostDevices: [{name: a, deviceName: a.example/x}]")) == "host devices do not migrate"
+    no_interface = machine("evictionStrategy: LiveMigrate, domain: {devices: {}}")
+    assert why(no_interface) == "the VM lists no interface and gets a bridge on the pod network, which does not migrate"
+    assert what(no_interface + KUBEVIRT % "{network: {defaultNetworkInterface: masquerade}}") == "migrates"
+
+
+def test_what_the_kubevirt_resource_would_tell_is_not_taken_for_an_obstacle_without_it() -> None:
+    one_gpu = migrating(", gpus: [{name: a, deviceName: a.example/x}]")
+    assert what(one_gpu) == "migrates"
+    assert why(one_gpu + KUBEVIRT % "{developerConfiguration: {}}") == "the GPU does not migrate"
+
+
+def test_devices_of_the_instance_type_count() -> None:
+    big = """
+---
+apiVersion: instancetype.kubevirt.io/v1beta1
+kind: VirtualMachineClusterInstancetype
+metadata: {name: big}
+spec: {cpu: {guest: 2}, memory: {guest: 1Gi}, hostDevices: [{name: a, deviceName: a.example/x}]}
+"""
+    assert why(migrating(vm="instancetype: {name: big}") + big) == "host devices do not migrate"
+
+
+CLAIM = """
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data%s}
+spec: {accessModes: [%s]}
+"""
+DISK = ", volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]"
+
+
+def test_disks_migrate_as_far_as_their_claims_can_be_shared() -> None:
+    assert why(migrating(more=DISK) + CLAIM % ("", "ReadWriteOnce")) == "the disk data lacks the access mode ReadWriteMany"
+    assert what(migrating(more=DISK) + CLAIM % ("", "ReadWriteMany")) == "migrates"
+    volume = CLAIM.replace("v1\n", "cdi.kubevirt.io/v1beta1\n").replace("PersistentVolumeClaim", "DataVolume")
+    by_cdi = volume.replace("{accessModes: [%s]}", "{storage: {accessModes: [%s]}}") % ("", "ReadWriteOnce")
+    assert why(migrating(more=DISK) + by_cdi) == "the disk data lacks the access mode ReadWriteMany"
+    made = "dataVolumeTemplates: [{metadata: {name: data}, spec: {pvc: {accessModes: [ReadWriteOnce]}}}]"
+    assert why(migrating(more=DISK, vm=made)) == "the disk data lacks the access mode ReadWriteMany"
+
+
+def test_a_disk_of_which_nothing_is_known_is_taken_to_be_shared_and_that_is_said() -> None:
+    known = eviction_of(read(migrating(more=DISK) + CLAIM % (", namespace: other", "ReadWriteOnce")))
+    assert known.what == "migrates"
+    assert migration_note(known) == "it is taken to migrate: no manifest tells whether data has the access mode ReadWriteMany"
+
+
+@pytest.mark.parametrize("devices", ["interfaces: 5", "interfaces: x", "interfaces: {}", "gpus: 3, hostDevices: x"])
+def test_what_is_malformed_is_for_others_to_refuse(devices: str) -> None:
+    text = machine(
+        f"evictionStrategy: LiveMigrate, networks: [{{name: default, pod: {{}}}}], domain: {{devices: {{{devices}}}}}, volumes: x"
+    )
+    assert what(text) in ("migrates", "held")
