@@ -18,7 +18,7 @@ class Upkeep(NamedTuple):
 
     ``after_shutdown``: whether another is made after an eviction, too, which a virtual machine takes for an orderly shutdown.
     ``scaled``: whether a PodDisruptionBudget can find out how many pods there should be (the controller of the pods has a scale).
-    ``by_node``: the pods belong to their nodes, and go and come with these.
+    ``by_node``: the pods belong to their nodes, and go and come with these. ``ordinals``: they are told apart by names that stay the same.
     """
 
     replaced: Replaced = "deleted"
@@ -26,6 +26,7 @@ class Upkeep(NamedTuple):
     after_shutdown: bool = True
     scaled: bool = True
     by_node: bool = False
+    ordinals: bool = False
 
 
 AT_ONCE = Upkeep()
@@ -37,7 +38,7 @@ _JOB = Upkeep(scaled=False)
 _MACHINE = Upkeep("gone", scaled=False)
 
 _BY_OWNER: Mapping[str, Upkeep] = {
-    "StatefulSet": Upkeep("gone", ordered=True),
+    "StatefulSet": Upkeep("gone", ordered=True, ordinals=True),
     "DaemonSet": BY_NODE,
     "Node": BY_NODE,
     "Job": _JOB,
@@ -58,9 +59,9 @@ def upkeep_of(workload: Workload) -> Upkeep:
     if kind == "DaemonSet":
         return BY_NODE
     if kind == "StatefulSet":
-        return Upkeep("gone", ordered=spec.get("podManagementPolicy") != "Parallel")
+        return Upkeep("gone", ordered=spec.get("podManagementPolicy") != "Parallel", ordinals=True)
     if kind == "LeaderWorkerSet":
-        return Upkeep("gone")
+        return Upkeep("gone", ordinals=True)
     if kind in ("Job", "CronJob", "JobSet"):
         return _of_job(workload.above(1))
     if workload.kind.kubevirt:

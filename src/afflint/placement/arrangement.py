@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from afflint.controllers import replicas
@@ -62,30 +62,49 @@ class Inventory(NamedTuple):
     def running(self, makers: Sequence[PodMaker]) -> Running:
         """Which of the running pods belong to these workloads, and what becomes of them in a plan."""
         if not self.pods:
-            return Running({}, (), 0)
+            return Running({}, (), 0, {}, 0)
         made = running_pods_of(makers, self.pods)
         if self.replan:
-            return Running({}, tuple([index for each in made.values() for index in each]), 0)
+            return Running({}, tuple([index for each in made.values() for index in each]), 0, {}, 0)
         nodes = {name for node in self.nodes if (name := _name_of(node))}
         kept: dict[str, list[int]] = {}
         replaced: list[int] = []
-        over = 0
+        held: dict[str, list[int]] = {}
+        over = ending = 0
         for maker in makers:
             if maker.daemon:
                 replaced += made.get(maker.key, ())
                 continue
-            stay = [index for index in made.get(maker.key, ()) if _stands(self.pods[index], nodes)]
+            pods = [(index, pod) for index in made.get(maker.key, ()) if (pod := read_pod(self.pods[index])).rules.node_name in nodes]
+            stay = [index for index, pod in pods if not (pod.finished or pod.subject.terminating)]
+            ends = [(index, pod) for index, pod in pods if pod.subject.terminating]
+            ending += len([index for index, pod in ends if not pod.finished])
             kept[maker.key] = stay[: maker.replicas]
             over += len(stay) - len(kept[maker.key])
-        return Running(kept, tuple(replaced), over)
+            if maker.upkeep.replaced == "gone":
+                # The name of a pod is free again when its object is gone, even if all that ran in it has ended.
+                held[maker.key] = [index for index, pod in ends if maker.upkeep.ordinals or not pod.finished]
+        return Running(kept, tuple(replaced), over, held, ending)
 
 
 class Running(NamedTuple):
-    """By workload the running pods that stay, those that are placed anew, by index, and how many more run than are asked for."""
+    """By workload the running pods that stay, those that are placed anew, by index, and how many more run than are asked for.
+
+    ``held`` are by workload those of which no other is made while they are being deleted, ``ending`` is how many are deleted in all.
+    """
 
     kept: Mapping[str, Sequence[int]]
     replaced: Sequence[int]
     over: int
+    held: Mapping[str, Sequence[int]]
+    ending: int
+
+
+class Held(NamedTuple):
+    """Why a pod is not made for now. ``node``: where the one is deleted whose place it is to take; empty if it waits for another one."""
+
+    why: str
+    node: str = ""
 
 
 def _name_of(node: object) -> str:
@@ -95,16 +114,13 @@ def _name_of(node: object) -> str:
     return str(metadata.get("name") or "") if isinstance(metadata, dict) else ""
 
 
-def _stands(pod: object, nodes: Container[str]) -> bool:
-    """Whether a pod runs on one of the nodes, and is not being deleted."""
-    read = read_pod(pod)
-    return read.rules.node_name in nodes and not (read.finished or read.subject.terminating)
+_NOTHING: Mapping[Identity, Held] = {}
 
 
 class Placed(NamedTuple):
     """One workload with its pods, the node of each that has one, and the plugins that rejected the nodes for each that has none.
 
-    ``error`` says why its pods cannot be read or why the scheduler fails on them.
+    ``error`` says why its pods cannot be read or why the scheduler fails on them. ``held`` are the pods that are not made for now.
     """
 
     maker: PodMaker
@@ -113,6 +129,7 @@ class Placed(NamedTuple):
     nodes: Mapping[Identity, str]
     pending: Mapping[Identity, Mapping[str, str]]
     error: str | None
+    held: Mapping[Identity, Held] = _NOTHING
 
 
 class Arrangement(NamedTuple):
@@ -158,6 +175,8 @@ class Start(NamedTuple):
     compiled: Sequence[Compiled]
     staying: Sequence[Mapping[int, str]] = ()
     """For each workload the pods that run already, by their place among its pods, each with its node; empty if there are none at all."""
+    held: Sequence[Mapping[int, Held]] = ()
+    """For each workload the pods that are not made for now, likewise."""
 
 
 def start(inventory: Inventory, makers: Sequence[PodMaker]) -> Start:
@@ -165,14 +184,18 @@ def start(inventory: Inventory, makers: Sequence[PodMaker]) -> Start:
     running = inventory.running(makers)
     before = inventory.cluster(makers, running)
     compiled = [replicas.compile_pods(maker, before) for maker in makers]
-    kept = running.kept
-    if not any(kept.values()):
+    kept, held = running.kept, running.held
+    if not any(kept.values()) and not any(held.values()):
         return Start(before, makers, compiled)
     staying = [
         _staying(maker, each, [before.read(inventory.pods[index]) for index in kept.get(maker.key, ())])
         for maker, each in zip(makers, compiled, strict=True)
     ]
-    return Start(before, makers, [each for each, _ in staying], [nodes for _, nodes in staying])
+    not_made = [
+        _held(maker, each, nodes, [before.read(inventory.pods[index]) for index in held.get(maker.key, ())])
+        for maker, (each, nodes) in zip(makers, staying, strict=True)
+    ]
+    return Start(before, makers, [each for each, _ in staying], [nodes for _, nodes in staying], not_made)
 
 
 def _staying(maker: PodMaker, compiled: Compiled, running: Sequence[Pod]) -> tuple[Compiled, dict[int, str]]:
@@ -187,6 +210,25 @@ def _staying(maker: PodMaker, compiled: Compiled, running: Sequence[Pod]) -> tup
         known = pod if not maker.kubevirt else pods[number]._replace(name=pod.name)
         pods[number] = known._replace(rules=known.rules._replace(node_name=""))
     return compiled._replace(pods=tuple(pods)), nodes
+
+
+def _held(maker: PodMaker, compiled: Compiled, staying: Mapping[int, str], ending: Sequence[Pod]) -> dict[int, Held]:
+    """The pods of a workload that are not made while those are being deleted: in their place, and where order is kept those behind."""
+    numbers = {pod.name: number for number, pod in enumerate(compiled.pods)}
+    free = iter([number for number in range(len(compiled.pods)) if number not in staying])
+    found: dict[int, Held] = {}
+    for pod in ending:
+        number = numbers.get(pod.name) if maker.upkeep.ordinals else next(free, None)
+        if number is not None:
+            found[number] = Held(
+                f"{pod.name} is still being deleted on {pod.rules.node_name}: until it is gone no other is made", pod.rules.node_name
+            )
+    if found and maker.upkeep.ordered:
+        first = compiled.pods[min(found)].name
+        for number in range(min(found), len(compiled.pods)):
+            if number not in staying:
+                found.setdefault(number, Held(f"frozen: it is not made before {first} is ready"))
+    return found
 
 
 def arrange(inventory: Inventory, makers: Sequence[PodMaker]) -> Arrangement:
@@ -209,9 +251,15 @@ class _Work:
     """The placement as it grows."""
 
     def __init__(self, beginning: Start) -> None:
-        self.before, self.makers, compiled, self.staying = beginning
+        self.before, self.makers, compiled, self.staying, held = beginning
         self.cluster = self.before.copy()
-        self.compiled = _distinct(compiled, self.makers, set(self.before.pods))
+        self.held = {
+            (pod.namespace, pod.name): why
+            for each, whys in zip(compiled, held, strict=False)
+            for number, why in whys.items()
+            for pod in (each.pods[number],)
+        }
+        self.compiled = _distinct(compiled, self.makers, self.before.pods.keys() - self.held.keys())
         self.nodes: dict[Identity, str] = {}
         self.pending: dict[Identity, Mapping[str, str]] = {}
         self.errors: dict[Identity, str] = {}
@@ -225,7 +273,7 @@ class _Work:
         for maker, compiled in zip(self.makers, self.compiled, strict=True):
             if maker.node_name and not maker.daemon:
                 for pod in compiled.pods:
-                    if (pod.namespace, pod.name) in self.nodes:
+                    if (pod.namespace, pod.name) in self.nodes or (pod.namespace, pod.name) in self.held:
                         continue
                     if maker.node_name in known:
                         self._bind(pod, maker.node_name)
@@ -240,6 +288,7 @@ class _Work:
             for maker, compiled in zip(self.makers, self.compiled, strict=True)
             if not (maker.daemon or maker.node_name)
             for pod in compiled.pods
+            if (pod.namespace, pod.name) not in self.held
         ]
         progress = True
         while progress:
@@ -291,7 +340,8 @@ class _Work:
             nodes = {identity: self.nodes[identity] for identity in identities if identity in self.nodes}
             pending = {identity: self.pending[identity] for identity in identities if identity in self.pending}
             error = compiled.error or next((self.errors[identity] for identity in identities if identity in self.errors), None)
-            workloads.append(Placed(maker, compiled.pods, compiled.template, nodes, pending, error))
+            held = {identity: self.held[identity] for identity in identities if identity in self.held} if self.held else _NOTHING
+            workloads.append(Placed(maker, compiled.pods, compiled.template, nodes, pending, error, held))
         return Arrangement(self.before, self.cluster, tuple(workloads))
 
 

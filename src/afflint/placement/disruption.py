@@ -10,6 +10,7 @@ from afflint.controllers.upkeep import upkeep_of_owner
 from afflint.kube.taints import NOT_READY, UNREACHABLE
 from afflint.placement.arrangement import Arrangement
 from afflint.scheduler.cluster import Cluster
+from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import Pod, Subject
 
 
@@ -112,8 +113,13 @@ def _controller(pod: Pod, kind: str) -> str:
     return pod.controller[1] if pod.controller is not None else kind
 
 
+def is_silent(node: Node) -> bool:
+    """Whether nothing is heard of a node, or nothing good."""
+    return any(taint.key in (UNREACHABLE.key, NOT_READY) for taint in node.taints)
+
+
 def _running(cluster: Cluster) -> list[tuple[Pod, bool]]:
     """The pods that are not being deleted, each with whether its node is heard of."""
     where = cluster.pods
-    silent = {node.name for node in cluster.table.nodes if any(taint.key in (UNREACHABLE.key, NOT_READY) for taint in node.taints)}
+    silent = {node.name for node in cluster.table.nodes if is_silent(node)}
     return [(pod, where[pod.namespace, pod.name] not in silent) for pod in cluster.evicted(cluster.nodes)]

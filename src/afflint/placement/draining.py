@@ -18,7 +18,7 @@ from afflint.kube.node_labels import HOSTNAME
 from afflint.kube.selectors import Requirement, Selector
 from afflint.kube.taints import CORDON
 from afflint.placement.arrangement import Attempt, Identity, schedule
-from afflint.placement.disruption import Disruptions
+from afflint.placement.disruption import Disruptions, is_silent
 from afflint.placement.failures import Failure
 from afflint.placement.plan import Blocked, Loss
 from afflint.placement.situation import End, Situation, identity_of
@@ -50,7 +50,8 @@ class Drains:
 
     def drain(self, failure: Failure) -> Loss:
         """Whether the drain ends, and what becomes of the pods there, which are two questions."""
-        if not self.situation.arrangement.cluster.evicted(failure.nodes):
+        cluster = self.situation.arrangement.cluster
+        if not (cluster.evicted(failure.nodes) or cluster.ending(failure.nodes)):
             return Loss(failure.what, failure.nodes, (), {}, "drain")
         return _Drain(self, failure).loss()
 
@@ -128,6 +129,7 @@ class _Drain:
         if alone:
             self.blocked += [self._blocked(pod, node, UNMANAGED, refused=True) for pod in alone]
             return True
+        self._wait_for_the_deleted(node)
         progress = True
         while progress and there:
             before, placed = len(there), len(self.placed)
@@ -137,6 +139,15 @@ class _Drain:
         stuck = [self._stuck(pod, node) for pod in there]
         self.blocked += stuck
         return all(each.refused for each in stuck)
+
+    def _wait_for_the_deleted(self, node: str) -> None:
+        """Let the pods go that are being deleted on a node, which nobody has to allow; those of which another was not made are made."""
+        if is_silent(self.cluster.table.nodes[self.cluster.table.numbers[node]]):
+            return
+        for pod in self.cluster.ending((node,)):
+            self.cluster.unbind(pod)
+        self.anew.update(self.situation.released((node,)))
+        self._replace_missing()
 
     # --- one pod -------------------------------------------------------------------------------------------------------
 

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Sequence
 
 from afflint.controllers.kubevirt_cluster import SCHEDULABLE
 from afflint.kube.node_labels import CONTROL_PLANE, DEPRECATED, MASTER, REGION, ZONE
-from afflint.kube.taints import NOT_READY, SHUT, UNREACHABLE
+from afflint.kube.taints import SHUT, UNREACHABLE
 from afflint.placement.arrangement import Attempt, Identity
+from afflint.placement.disruption import is_silent
 from afflint.placement.failures import Failure
 from afflint.placement.plan import Loss
 from afflint.placement.removing import Removals
@@ -125,7 +126,7 @@ class Zones:
         self._members: dict[tuple[str, str], list[str]] = {}
         for name, zone in self._zone_of.items():
             self._members.setdefault(zone, []).append(name)
-        self._silent = {node.name for node in nodes if any(taint.key in (UNREACHABLE.key, NOT_READY) for taint in node.taints)}
+        self._silent = {node.name for node in nodes if is_silent(node)}
 
     def suspended(self, failing: Iterable[str]) -> dict[str, str]:
         """Of the nodes that fail together, those of which no pod is ever evicted, each with the reason."""

@@ -84,6 +84,10 @@ def _inventory_notes(inventory: Inventory, makers: Sequence[PodMaker]) -> list[s
     if kept:
         stay = "stays where it is: --replan places it" if kept == 1 else "stay where they are: --replan places them"
         notes.append(f"{kept} running pod{'s' * (kept > 1)} of these workloads {stay} anew")
+    if running.ending:
+        one = running.ending == 1
+        are = "pod of these workloads is" if one else "pods of these workloads are"
+        notes.append(f"{running.ending} {are} being deleted, and take{'s' * one} up room until {'it is' if one else 'they are'} gone")
     if running.over:
         notes.append(f"{running.over} more of their pods run{'s' * (running.over == 1)} than the manifests ask for")
     if replaced:
@@ -222,9 +226,12 @@ class _Workloads:
             if node is None:
                 reasons = placed.pending.get(identity, {})
                 asked = (pod.subject, id(reasons))
-                if asked not in said:
-                    said[asked] = self._why(placed, identity, reasons)
-                why = said[asked]
+                if identity in placed.held:
+                    why = placed.held[identity].why
+                else:
+                    if asked not in said:
+                        said[asked] = self._why(placed, identity, reasons)
+                    why = said[asked]
             found.append(Replica(pod.name, node, why))
         return tuple(found)
 

@@ -25,10 +25,11 @@ class Removals:
         had no place before are tried after them.
         """
         situation, cluster = self.situation, self.situation.arrangement.cluster
-        displaced = cluster.evicted(failure.nodes)
-        if not displaced:
+        displaced, released = cluster.evicted(failure.nodes), situation.released(failure.nodes)
+        if not (displaced or released):
             return Loss(failure.what, failure.nodes, (), {}, "remove")
         anew, ended = self._sorted(displaced)
+        anew.update(released)
         frozen: dict[Identity, str] = {}
         remaining = cluster.without(failure.nodes)
         attempt = situation.again(remaining, anew, frozen)

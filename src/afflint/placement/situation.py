@@ -46,6 +46,9 @@ class Situation:
             for pod in placed.pods
             if identity_of(pod) in placed.pending
         ]
+        self.held = [
+            (placed, pod) for placed in arrangement.workloads if placed.held for pod in placed.pods if identity_of(pod) in placed.held
+        ]
         # Of pods that differ by name alone the others have no place where the first has none.
         self.first_waiting = list({_but_for_the_name(pod): pod for pod in reversed(self.waiting)}.values())[::-1]
 
@@ -65,6 +68,16 @@ class Situation:
         """The node that the pod's own spec names."""
         placed = self.owners.get(identity_of(pod))
         return placed.maker.node_name if placed is not None else ""
+
+    def released(self, nodes: Container[str]) -> dict[Identity, Pod]:
+        """The pods that can be made once those are gone that are being deleted on some nodes, and those that wait for these."""
+        found: dict[Identity, Pod] = {}
+        free = {placed.maker.key for placed, pod in self.held if placed.held[identity_of(pod)].node in nodes}
+        for placed, pod in self.held:
+            node = placed.held[identity_of(pod)].node
+            if node in nodes or (not node and placed.maker.key in free):
+                found[identity_of(pod)] = pod
+        return found
 
     # --- coming up again -----------------------------------------------------------------------------------------------
 
@@ -128,7 +141,11 @@ class Situation:
         for identity in sorted(self.ranks.keys() & (anew.keys() | ended.keys() | migrated.keys()), key=self.ranks.__getitem__):
             placed = self.owners[identity]
             key, pod, source = placed.maker.key, identity[1], placed.nodes.get(identity, "")
-            if identity in ended:
+            if identity in placed.held:
+                # It did not run before: that it comes is told where another one has gone for it.
+                source = placed.held[identity].node
+                moves += [Move(key, pod, source, attempt.nodes[identity])] if source and identity in attempt.nodes else []
+            elif identity in ended:
                 moves.append(Move(key, pod, source, None, ended[identity].why, ended[identity].fate))
             elif identity in migrated:
                 moves.append(Move(key, pod, source, migrated[identity], "", "migrated"))
@@ -178,11 +195,13 @@ class Situation:
 
 def _outcome(placed: Placed, moves: Sequence[Move], came: Container[Identity], gaps: Container[str] | None) -> Outcome:
     before = len(placed.nodes)
+    names = {name for _, name in placed.nodes}
+    moves = [move for move in moves if move.pod in names]
     gained = sum(identity not in placed.nodes and identity in came for identity in map(identity_of, placed.pods))
     after = before + gained - sum(move.target is None for move in moves)
     if after < before:
         return "degraded" if after else "dead"
-    return "interrupted" if (len(moves) == before if gaps is None else placed.maker.key in gaps) else "survives"
+    return "interrupted" if (0 < before == len(moves) if gaps is None else placed.maker.key in gaps) else "survives"
 
 
 def identity_of(pod: Pod) -> Identity:

@@ -206,6 +206,11 @@ class Cluster:
         lost = [entry.pod for entry in self._occupancy.bound.values() if entry.node in numbers and not entry.pod.subject.terminating]
         return [pod._replace(rules=pod.rules._replace(node_name="")) for pod in lost]
 
+    def ending(self, nodes: Iterable[str]) -> list[Pod]:
+        """The pods on these nodes that are being deleted."""
+        numbers = {self._number(name) for name in nodes}
+        return [entry.pod for entry in self._occupancy.bound.values() if entry.node in numbers and entry.pod.subject.terminating]
+
     # --- what could be there -------------------------------------------------------------------------------------------
 
     def copy(self) -> Cluster:
