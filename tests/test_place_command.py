@@ -208,7 +208,7 @@ def test_a_pod_that_is_passed_over_is_named_with_the_reason(place: Place) -> Non
     pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: handler, namespace: kubevirt}\nspec: {nodeSelector: {disk: ssd}}\n"
     done = place("web.yaml", "handler.yaml", "--nodes", "nodes.yaml", "--format", "json", handler=pod)
     [note] = [note for note in done.plan["notes"] if "passed over" in note]
-    assert (done.code, note) == (0, "passed over: Pod handler in handler.yaml (it lacks a name or containers with images)")
+    assert (done.code, note) == (0, "passed over: Pod handler in handler.yaml (it is a patch, or lacks a name or containers with images)")
 
 
 # What happens to nodes.

@@ -11,6 +11,7 @@ from afflint.reading import kustomizations as module
 from afflint.reading.kustomizations import Kustomizations, Use
 from afflint.reading.patches import is_directed
 from afflint.reading.sources import discover
+from afflint.session.placing import read_stage
 from afflint.session.run import run
 
 
@@ -36,12 +37,12 @@ def use_of(path: Path) -> Use | None:
         "resources: [ns.yaml, ../web/dep.yaml]",
         "resources: [./../web/../web/dep.yaml]",
         "bases: [../web/dep.yaml]",
-        "patchesStrategicMerge: [../web/dep.yaml]",
-        "patches: [{path: ../web/dep.yaml}]",
-        "patches: [../web/dep.yaml]",
-        "kind: Component\npatches: [{path: ../web/dep.yaml}]",
         "replacements: [{path: ../web/dep.yaml}]",
         "transformers: [../web/dep.yaml]",
+        "---\nresources: [../web/dep.yaml]\n---\n",
+        "# Ours.\n--- # First\nresources: [../web/dep.yaml]\n",
+        "\ufeffresources: [../web/dep.yaml]",
+        "resources: [../web/dep.yaml]\npatches: [{path: ../web/dep.yaml}]",
     ],
 )
 @pytest.mark.parametrize("name", ["kustomization.yaml", "kustomization.yml", "Kustomization"])
@@ -52,13 +53,59 @@ def test_a_file_is_used_by_a_kustomization_in_any_folder_of_its_repository(text:
     assert use_of(repo / "deep" / "web" / "dep.yaml") is None
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "patchesStrategicMerge: [../web/dep.yaml]",
+        "patches: [{path: ../web/dep.yaml}]",
+        "patches: [../web/dep.yaml]",
+        "kind: Component\npatches: [{path: ../web/dep.yaml}]",
+    ],
+)
+def test_a_patch_is_no_object_of_its_own(text: str, repo: Path) -> None:
+    write(repo / "overlay" / "kustomization.yaml", text)
+    assert use_of(repo / "web" / "dep.yaml") == Use(patches=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{- if .x }}\npatches:\n- path: ../web/dep.yaml\n{{- end }}",
+        "patches: [{path: '../web/dep.yaml'}\nbroken: ]",
+        "patches:\n- path: ../web/dep.yaml\n\tx: y\n",
+    ],
+)
+def test_what_a_kustomization_mentions_that_cannot_be_read_may_be_anything(text: str, repo: Path) -> None:
+    write(repo / "overlay" / "kustomization.yaml", text)
+    assert use_of(repo / "web" / "dep.yaml") == Use(targeted=True)
+    assert use_of(repo / "dep.yaml") is None
+
+
+@pytest.mark.parametrize("name", ["my dep.yaml", "dép.yaml", "a@b=c.yaml"])
+def test_a_file_may_have_an_odd_name(name: str, repo: Path) -> None:
+    write(repo / "overlay" / "kustomization.yaml", f"resources: ['../{name}', \"a\\0b\"]")
+    assert use_of(repo / name) == Use()
+
+
+def test_links_are_followed_on_both_sides(repo: Path) -> None:
+    write(repo / "shared" / "dep.yaml")
+    (repo / "link").symlink_to("shared")
+    (repo / "web").mkdir()
+    (repo / "web" / "dep.yaml").symlink_to("../shared/dep.yaml")
+    used = {"shared/dep.yaml", "link/dep.yaml"}
+    for listed in ("../link/dep.yaml", "../shared/dep.yaml", "../web/dep.yaml"):
+        write(repo / "overlay" / "kustomization.yaml", f"resources: [{listed}]")
+        assert {each for each in used if use_of(repo / each) == Use()} == used, listed
+        assert use_of(repo / "web" / "dep.yaml") == Use(), listed
+
+
 @pytest.mark.parametrize("field", ["patches", "patchesJson6902"])
 @pytest.mark.parametrize(
     ("target", "use"),
     [
-        ("{kind: StatefulSet, name: db}", Use(True, frozenset(("StatefulSet",)))),
-        ("{kind: Deployment|StatefulSet}", Use(True)),
-        ("{labelSelector: app=web}", Use(True)),
+        ("{kind: StatefulSet, name: db}", Use(True, frozenset(("StatefulSet",)), patches=True)),
+        ("{kind: Deployment|StatefulSet}", Use(True, patches=True)),
+        ("{labelSelector: app=web}", Use(True, patches=True)),
     ],
 )
 def test_a_target_says_what_a_patch_is_for(field: str, target: str, use: Use, repo: Path) -> None:
@@ -71,7 +118,7 @@ def test_a_target_says_what_a_patch_is_for(field: str, target: str, use: Use, re
 def test_uses_by_several_kustomizations_add_up(repo: Path) -> None:
     write(repo / "a" / "kustomization.yaml", "patches: [{path: ../p.yaml, target: {kind: Job}}, {path: ../p.yaml, target: {kind: Pod}}]")
     write(repo / "b" / "c" / "kustomization.yaml", "patches: [{path: ../../p.yaml}]")
-    assert use_of(repo / "p.yaml") == Use(True, frozenset(("Job", "Pod")))
+    assert use_of(repo / "p.yaml") == Use(True, frozenset(("Job", "Pod")), patches=True)
 
 
 def test_what_lies_outside_the_repository_says_nothing_about_it(repo: Path) -> None:
@@ -87,8 +134,33 @@ def test_without_a_repository_the_highest_folder_with_a_kustomization_counts(tmp
     assert use_of(tmp_path / "c" / "d" / "dep.yaml") == Use()
 
 
+def test_without_a_repository_the_folder_of_all_files_of_the_run_is_one(tmp_path: Path) -> None:
+    files = [write(tmp_path / "base" / "dep.yaml"), write(tmp_path / "overlay" / "kustomization.yaml", "patches: [../base/dep.yaml]")]
+    assert Kustomizations().use_of(files[0]) is None
+    assert Kustomizations(files=files).use_of(files[0]) == Use(patches=True)
+
+
+def test_labels_come_from_all_kustomizations_above(repo: Path) -> None:
+    write(repo / "base" / "kustomization.yaml", "resources: [dep.yaml]\ncommonLabels: {a: x}")
+    write(repo / "base" / "overlay" / "kustomization.yaml", "resources: [..]\nlabels: [{pairs: {b: x}, includeTemplates: true}]")
+    write(repo / "top" / "kustomization.yaml", "components: [../base/overlay]\nlabels: [{pairs: {c: x}, includeSelectors: true}]")
+    write(repo / "other" / "kustomization.yaml", "labels: [{pairs: {d: x}, includeTemplates: true}]\npatches: [../base/dep.yaml]")
+    write(repo / "loose" / "kustomization.yaml", "resources: [../base]\nlabels: [{pairs: {e: x}}]\nbases: [../loose]")
+    assert Kustomizations().labels_added(str(repo / "base" / "dep.yaml")) == {"a", "b", "c"}
+
+
+def test_so_many_kustomizations_are_kept(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MOST_BYTES", 40)
+    for name in "abc":
+        write(repo / name / "deep" / "kustomization.yaml", "resources: [dep.yaml]\n")
+        write(repo / name / "deep" / "deeper" / "kustomization.yaml", "resources: [dep.yaml]\n")
+    used = [use_of(repo / name / "deep" / "dep.yaml") for name in "abc"]
+    assert used == [Use(), Use(), Use()]
+    assert use_of(repo / "a" / "deep" / "deeper" / "dep.yaml") is None
+
+
 @pytest.mark.parametrize(
-    "text", ["", "- dep.yaml", "resources: dep.yaml", "resources: [{dep.yaml: 1}, 5]", "patches: [{path: [dep.yaml]}]", "dep.yaml: ["]
+    "text", ["", "- dep.yaml", "resources: dep.yaml", "resources: [{dep.yaml: 1}, 5]", "patches: [{path: [dep.yaml]}]", "dep.yam: ["]
 )
 def test_what_is_no_kustomization_lists_nothing(text: str, repo: Path) -> None:
     write(repo / "kustomization.yaml", text)
@@ -147,6 +219,50 @@ def test_a_run_that_has_nothing_to_excuse_looks_for_no_kustomization(repo: Path,
     assert rules_in(repo, PATCH + "  template: {spec: {tolerations: [{operator: Is}]}}\n", "patches: []") == ["unknown-operator"]
 
 
+LABELLED = """\
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db, labels: {app: db}}
+spec:
+  serviceName: db
+  selector: {matchLabels: {x: z}}
+  template:
+    metadata: {labels: {x: z}}
+    spec:
+      containers: [{name: a, image: b}]
+      affinity:
+        podAntiAffinity:
+          requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: zone, labelSelector: {matchLabels: {app: db}}}]
+"""
+
+
+def test_labels_that_a_kustomization_adds_are_on_the_template(repo: Path) -> None:
+    assert rules_in(repo, LABELLED, "resources: [../../patches/p.yaml]") == ["label-not-on-template"]
+    assert rules_in(repo, LABELLED, "resources: [../../patches/p.yaml]\ncommonLabels: {other: db}") == ["label-not-on-template"]
+    assert rules_in(repo, LABELLED, "resources: [../../patches/p.yaml]\ncommonLabels: {app: db}") == []
+
+
+NODES = "nodes: [{name: n1, labels: {zone: a}}]\n"
+
+
+def test_a_patch_is_not_placed(repo: Path) -> None:
+    patch = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: any}\nspec:\n" + TEMPLATE.replace(
+        "containers", "nodeSelector: {zone: b}, containers"
+    )
+    write(repo / "base" / "p.yaml", patch)
+    nodes = write(repo / "nodes.yaml", NODES)
+
+    def placed() -> list[str]:
+        sources = list(discover([str(repo / "base")]))
+        stage = read_stage(sources, list(discover([nodes])), [], default_settings())
+        return [*stage.notes]
+
+    assert placed() == []
+    write(repo / "overlay" / "kustomization.yaml", "patches: [{path: ../base/p.yaml, target: {kind: Job}}]")
+    name = str(repo / "base" / "p.yaml")
+    assert placed() == [f"passed over: Job any in {name} (it is a patch, or lacks a name or containers with images)"]
+
+
 # Directives and nulls.
 
 
@@ -164,6 +280,7 @@ def test_a_run_that_has_nothing_to_excuse_looks_for_no_kustomization(repo: Path,
         "  template: {spec: {topologySpreadConstraints: [{$patch: delete, topologyKey: zone}]}}\n",
         "  template: {spec: {affinity: null, nodeSelector: {a: null}, tolerations: null}}\n",
         "  replicas: null\n",
+        "  template: {spec: {containers: [{name: a, image: b}], topologySpreadConstraints: [{topologyKey: zone, maxSkew: 2}]}}\n",
     ],
 )
 def test_directives_and_nulls_of_a_patch_are_no_faults(spec: str) -> None:
@@ -192,3 +309,10 @@ def test_what_is_directed() -> None:
     directed = [("a",), ("a", "b", 0), ("c", 0, "d"), ("c", 0), ("$setElementOrder/c",), ("a", "no", "such")]
     assert all(is_directed(data, path) for path in directed)
     assert not any(is_directed(data, path) for path in [(), ("c",), ("c", 1, "d"), ("c", 2), ("x", "y")])
+
+
+def test_a_directive_is_no_label_of_nodes(tmp_path: Path) -> None:
+    text = PATCH + "  template: {spec: {containers: [{name: a}], nodeSelector: {$patch: replace, zone: b}}}\n"
+    sources = list(discover([write(tmp_path / "p.yaml", text)]))
+    nodes = list(discover([write(tmp_path / "nodes" / "n.yaml", NODES)]))
+    assert run(sources, default_settings(), node_files=nodes).findings == []

@@ -10,7 +10,7 @@ from afflint.controllers.counts import pod_count
 from afflint.controllers.labels import NOTHING, Added, PodLabels, added_to, pod_labels
 from afflint.findings import NO_FILE, FileId, Folder, ObjectRef, Path, Site
 from afflint.kube.constraints import PodTerm
-from afflint.kube.manifests import Labels, Manifest, Workload
+from afflint.kube.manifests import LABELLED, Labels, Manifest, Workload
 from afflint.kube.pinning import pinned_host
 from afflint.kube.selectors import EVERYTHING, NAMESPACE_NAME, Malformed, Parsed, Selector, merge_label_keys, parse_label_selector
 from afflint.reading.placeholders import is_placeholder
@@ -158,6 +158,12 @@ class Facts(NamedTuple):
             reaches=tuple([reach._replace(site=stamped(reach.site)) for reach in self.reaches]),
         )
 
+    def of_patches(self) -> "Facts":
+        """The same where all that the file holds are patches of objects that stand elsewhere: it makes no pods."""
+        return self._replace(
+            pods=tuple([each._replace(maker=None, partial=True, labels_known=False) for each in self.pods]), budgets=(), unusable=()
+        )
+
 
 def _of_site(maker: "PodMaker | None", site: Site) -> "PodMaker | None":
     return maker and maker.of_site(site)
@@ -260,24 +266,15 @@ def _pods(workload: Workload, site: Site) -> Pods:
 def labels_known(workload: Workload, partial: bool) -> bool:
     """Whether the labels of the pods are those in the manifest: not in a patch or base, and not while a value is to be filled in."""
     labels = workload.template_labels
-    if partial or (not labels and workload.kind.name in _LABELLED):
+    if partial or (not labels and workload.kind.name in LABELLED):
         return False
     return not any(is_placeholder(key) or is_placeholder(value) for key, value in labels.items())
-
-
-# Controllers that find their pods by labels: without any the manifest is completed elsewhere.
-_LABELLED = frozenset(
-    (
-        "ReplicationController", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "VirtualMachineInstanceReplicaSet", "Rollout",
-        "CloneSet",
-    )
-)  # fmt: skip
 
 
 def _selected_labels(workload: Workload) -> Labels:
     """The labels that a controller's selector asks of its own pods, so that they must get them, wherever that is written."""
     selector = workload.spec.get("selector")
-    if workload.kind.name not in _LABELLED or type(selector) is not dict:
+    if workload.kind.name not in LABELLED or type(selector) is not dict:
         return {}
     labels = selector if workload.kind.selector == "map" else selector.get("matchLabels")
     return {key: value for key, value in labels.items() if type(value) is str} if type(labels) is dict else {}

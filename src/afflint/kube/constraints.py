@@ -82,14 +82,14 @@ def constraints_of(pod_spec: Data, path: Path) -> Constraints:
     if not (affinity or tolerations or spread):
         if not selector:
             return NONE
-        return NONE._replace(node_selector=_item(pod_spec, "nodeSelector", path))
+        return NONE._replace(node_selector=_node_selector(pod_spec, path))
     affinity = affinity if type(affinity) is dict else {}
     at = (*path, "affinity")
     node_required, node_terms, node_preferred = _node_affinity(affinity, at)
     pod_terms, pod_preferred = _pod_affinity(affinity, at)
     spreads = tuple(items(pod_spec, "topologySpreadConstraints", path))
     return Constraints(
-        node_selector=_item(pod_spec, "nodeSelector", path),
+        node_selector=_node_selector(pod_spec, path),
         node_required=node_required,
         node_terms=node_terms,
         node_preferred=node_preferred,
@@ -99,6 +99,12 @@ def constraints_of(pod_spec: Data, path: Path) -> Constraints:
         tolerations=tuple(items(pod_spec, "tolerations", path)),
         selectors=tuple(_selectors(pod_terms, spreads)),
     )
+
+
+def _node_selector(pod_spec: Data, path: Path) -> Item | None:
+    """The nodeSelector; None for one that a patch replaces or deletes."""
+    item = _item(pod_spec, "nodeSelector", path)
+    return item if item is None or "$patch" not in item.data else None
 
 
 def items(data: Data, field: str, path: Path) -> Iterator[Item]:

@@ -58,6 +58,15 @@ class Manifest:
         return f"{self.kind.name} {name}" if name else self.kind.name
 
 
+# Controllers that find their pods by labels: without any the manifest is completed elsewhere.
+LABELLED = frozenset(
+    (
+        "ReplicationController", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "VirtualMachineInstanceReplicaSet", "Rollout",
+        "CloneSet",
+    )
+)  # fmt: skip
+
+
 class Workload(Manifest):
     """An object that makes pods, seen through one pod template.
 
@@ -117,6 +126,8 @@ class Workload(Manifest):
         """
         pod = self.pod
         if not pod or (self.ref.name is None and "generateName" not in _map(self.data, "metadata")):
+            return True
+        if self.kind.name in LABELLED and "selector" not in self.spec and "labels" not in _map(self.template, "metadata"):
             return True
         if self.kind.kubevirt:
             return "domain" not in pod

@@ -6,6 +6,8 @@ Nothing may be said then about what the manifest lacks; and where a patch has a 
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from afflint.reading.documents import read
@@ -13,57 +15,87 @@ from afflint.reading.files import read_regular
 
 _LARGEST = 1 << 20
 _NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+_REPOSITORIES = (".git", ".hg", ".svn", ".jj")
 _MOST_FOLDERS = 20_000
 """So many folders of a repository are searched for kustomizations, the higher ones first."""
+_MOST_BYTES = 1 << 24
+"""So much text of kustomizations is kept."""
 
 
 class Use(NamedTuple):
-    """What kustomizations do with a file. ``kinds`` are those of the targets that it patches, where such are named."""
+    """What kustomizations do with a file.
+
+    ``patches``: it is a patch everywhere, and no object of its own. ``kinds`` are those of the targets that it patches, where such are
+    named. ``labels``: the keys of the labels that the kustomizations which list it put on all pods.
+    """
 
     targeted: bool = False
     kinds: frozenset[str] = frozenset()
+    patches: bool = False
+    labels: frozenset[str] = frozenset()
+
+    def both(self, other: Use | None) -> Use:
+        """What two kustomizations do with one file."""
+        if other is None:
+            return self
+        patches = self.patches and other.patches
+        return Use(self.targeted or other.targeted, self.kinds | other.kinds, patches, self.labels | other.labels)
 
 
 class Kustomizations:
     """The kustomizations of the repositories that a run looks at. Made for one run, in which each is read once, and only if asked for.
 
-    ``skipped`` are the names of folders in which none is looked for.
+    ``skipped`` are the names of folders in which none is looked for. ``files`` are those of the run: where there is no repository, the
+    folder that holds them all is taken for one.
     """
 
-    def __init__(self, skipped: frozenset[str] = frozenset()) -> None:
+    def __init__(self, skipped: frozenset[str] = frozenset(), files: Iterable[str] = ()) -> None:
         self._skipped = skipped
+        self._files = files
+        self._shared: str | None = None
         self._tops: dict[str, str] = {}
-        self._texts: dict[str, list[_Text]] = {}
-        self._used: dict[str, dict[str, Use]] = {}
+        self._repositories: dict[str, _Repository] = {}
 
     def use_of(self, path: str) -> Use | None:
         """What the kustomizations of its repository do with a file; None where none of them lists it."""
-        folder, name = os.path.split(os.path.realpath(os.path.abspath(path)) if os.path.islink(path) else os.path.abspath(path))
-        path = os.path.join(folder, name)
-        top = self._top(folder)
-        if top not in self._texts:
-            self._texts[top] = _kustomizations(top, self._skipped)
         found: Use | None = None
-        mention = os.fsencode(name)
-        for text in self._texts[top]:
-            if mention not in text.data:
-                continue
-            if text.folder not in self._used:
-                self._used[text.folder] = _files_used(text)
-            use = self._used[text.folder].get(path)
-            if use is not None:
-                found = use if found is None else Use(found.targeted or use.targeted, found.kinds | use.kinds)
+        for here in _places(path):
+            use = self._around(here).use_of(here)
+            found = use.both(found) if use is not None else found
         return found
 
+    def labels_added(self, path: str) -> frozenset[str]:
+        """The keys of the labels that kustomizations put on the pods of a file, those that list its folder, and theirs, included."""
+        keys: frozenset[str] = frozenset()
+        waiting = _places(path)
+        seen = {*waiting}
+        while waiting:
+            here = waiting.pop()
+            for folder, labels in self._around(here).listing(here):
+                keys |= labels
+                if folder not in seen:
+                    seen.add(folder)
+                    waiting.append(folder)
+        return keys
+
+    def _around(self, path: str) -> _Repository:
+        top = self._top(os.path.dirname(path))
+        if top not in self._repositories:
+            self._repositories[top] = _Repository(_kustomizations(top, self._skipped))
+        return self._repositories[top]
+
     def _top(self, folder: str) -> str:
-        """The top of the repository that a folder lies in; without one the highest folder on the way up that has a kustomization."""
+        """The top of the repository that a folder lies in.
+
+        Without one the highest folder on the way up that has a kustomization or holds all files of the run.
+        """
         if folder not in self._tops:
             top, here = folder, folder
             while True:
-                if os.path.lexists(os.path.join(here, ".git")):
+                if any(os.path.lexists(os.path.join(here, name)) for name in _REPOSITORIES):
                     top = here
                     break
-                if any(os.path.isfile(os.path.join(here, name)) for name in _NAMES):
+                if any(os.path.isfile(os.path.join(here, name)) for name in _NAMES) or here == self._holding_all():
                     top = here
                 above = os.path.dirname(here)
                 if above == here:
@@ -71,6 +103,16 @@ class Kustomizations:
                 here = above
             self._tops[folder] = top
         return self._tops[folder]
+
+    def _holding_all(self) -> str:
+        """The deepest folder that holds all files of the run, "" where there is none."""
+        if self._shared is None:
+            folders = {os.path.dirname(os.path.abspath(each)) for each in self._files}
+            try:
+                self._shared = os.path.realpath(os.path.commonpath(folders)) if folders else ""
+            except ValueError:  # On several drives.
+                self._shared = ""
+        return self._shared
 
 
 class _Text(NamedTuple):
@@ -80,11 +122,57 @@ class _Text(NamedTuple):
     data: bytes
 
 
+class _Repository:
+    """The kustomizations of a repository. They are parsed when a file is asked for that they mention."""
+
+    def __init__(self, texts: list[_Text]) -> None:
+        self._by_word: dict[bytes, list[_Text]] = {}
+        self._waiting = {text.folder: text for text in texts}
+        self._uses: dict[str, Use] = {}
+        self._listing: dict[str, list[tuple[str, frozenset[str]]]] = {}
+        for text in texts:
+            for word in set(re.findall(_WORD, text.data)):
+                self._by_word.setdefault(word, []).append(text)
+
+    def use_of(self, path: str) -> Use | None:
+        """What they do with a file."""
+        mention = os.fsencode(os.path.basename(path))
+        if re.fullmatch(_WORD, mention):
+            self._parse(self._by_word.pop(mention, []))
+        else:
+            self._parse([text for text in self._waiting.values() if mention in text.data])
+        return self._uses.get(path)
+
+    def listing(self, path: str) -> list[tuple[str, frozenset[str]]]:
+        """The folders of those that list a file or a folder as one of their objects, and the labels that they add."""
+        self._parse(list(self._waiting.values()))
+        return self._listing.get(path, [])
+
+    def _parse(self, texts: list[_Text]) -> None:
+        for text in texts:
+            if self._waiting.pop(text.folder, None) is None:
+                continue
+            for path, use in _files_used(text).items():
+                self._uses[path] = use.both(self._uses.get(path))
+                if not use.patches:
+                    self._listing.setdefault(path, []).append((text.folder, use.labels))
+
+
+_WORD = rb"[\w.+-]+"
+
+
+def _places(path: str) -> list[str]:
+    """Where a file lies, links on the way resolved; and what it is a link to."""
+    folder, name = os.path.split(os.path.abspath(path))
+    here = os.path.join(os.path.realpath(folder), name)
+    return [here, os.path.realpath(here)] if os.path.islink(here) else [here]
+
+
 def _kustomizations(top: str, skipped: frozenset[str]) -> list[_Text]:
     """The kustomizations in a folder and below it, without following links."""
     found: list[_Text] = []
-    level, count = [top], 0
-    while level and count < _MOST_FOLDERS:
+    level, count, room = [top], 0, _MOST_BYTES
+    while level and count < _MOST_FOLDERS and room > 0:
         below: list[str] = []
         for folder in level[: _MOST_FOLDERS - count]:
             names: set[str] = set()
@@ -97,7 +185,9 @@ def _kustomizations(top: str, skipped: frozenset[str]) -> list[_Text]:
                             below.append(entry.path)
             except OSError:
                 continue
-            found += _read_first(folder, names)
+            read_here = _read_first(folder, names)
+            room -= sum(len(each.data) for each in read_here)
+            found += read_here
         count += len(level)
         level = below
     return found
@@ -114,29 +204,64 @@ def _read_first(folder: str, names: set[str]) -> list[_Text]:
 
 
 def _files_used(text: _Text) -> dict[str, Use]:
-    """The files that a kustomization lists, by their paths."""
-    data = read(text.data, 0, 0).data
+    """The files and folders that a kustomization lists, by their paths."""
+    document = read(_after_separator(text.data), 0, 0)
+    data = document.data
+    if document.problem is not None:
+        return _files_mentioned(text)
     if type(data) is not dict:
         return {}
+    labels = _labels_added(data)
     uses = [
-        (each, Use())
-        for field in ("resources", "bases", "components", "crds", "patchesStrategicMerge", "transformers", "generators")
+        (each, Use(labels=labels))
+        for field in ("resources", "bases", "components", "crds", "transformers", "generators")
         for each in _list(data, field)
     ]
+    uses += [(each, Use(patches=True)) for each in _list(data, "patchesStrategicMerge")]
     for patch in (*_list(data, "patches"), *_list(data, "patchesJson6902")):
         target = patch.get("target") if type(patch) is dict else None
         kind = target.get("kind") if type(target) is dict else None
         # A pattern may mean any kind.
         kinds = frozenset((kind,)) if type(kind) is str and kind.isalpha() else frozenset()
-        uses.append((patch.get("path") if type(patch) is dict else patch, Use(type(target) is dict, kinds)))
+        uses.append((patch.get("path") if type(patch) is dict else patch, Use(type(target) is dict, kinds, patches=True)))
     uses += [(each.get("path"), Use()) for each in _list(data, "replacements") if type(each) is dict]
+    return _by_path(text.folder, uses)
+
+
+def _after_separator(data: bytes) -> bytes:
+    """The text of the first document, without the line of dashes that may begin it."""
+    lines = data.splitlines(keepends=True)
+    for number, line in enumerate(lines):
+        if line.startswith(b"---"):
+            return b"".join(lines[number + 1 :])
+        if line.strip() and not line.lstrip().startswith(b"#"):
+            break
+    return data
+
+
+def _files_mentioned(text: _Text) -> dict[str, Use]:
+    """What a kustomization may list that cannot be read, a template say: every word of it, as a patch of anything."""
+    words = re.findall(r"[^\s'\",\[\]{}]+", text.data.decode("utf-8", "replace"))
+    return _by_path(text.folder, ((word, Use(targeted=True)) for word in words if "." in word))
+
+
+def _by_path(folder: str, uses: Iterable[tuple[Any, Use]]) -> dict[str, Use]:
     found: dict[str, Use] = {}
     for name, use in uses:
-        if type(name) is str and name:
-            path = os.path.normpath(os.path.join(text.folder, name))
-            before = found.get(path)
-            found[path] = use if before is None else Use(before.targeted or use.targeted, before.kinds | use.kinds)
+        if type(name) is str and name and "\0" not in name:
+            listed = os.path.normpath(os.path.join(folder, name))
+            for path in {listed, os.path.realpath(listed)}:
+                found[path] = use.both(found.get(path))
     return found
+
+
+def _labels_added(data: dict[str, Any]) -> frozenset[str]:
+    """The keys of the labels that a kustomization puts on the pods of all its resources."""
+    maps = [data.get("commonLabels")]
+    for each in _list(data, "labels"):
+        if type(each) is dict and (each.get("includeSelectors") is True or each.get("includeTemplates") is True):
+            maps.append(each.get("pairs"))
+    return frozenset(key for each in maps if type(each) is dict for key in each)
 
 
 def _list(data: dict[str, Any], field: str) -> list[Any]:

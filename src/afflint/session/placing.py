@@ -14,7 +14,7 @@ from afflint.inventory.pod_files import running_pods
 from afflint.inventory.stage import Stage, set_stage
 from afflint.reading.sources import Source, each_once
 from afflint.rules import bound
-from afflint.session.run import Files, mapped
+from afflint.session.run import Files, located_facts, mapped
 
 UNREADABLE = ("unreadable-manifest", "text-after-document")
 NO_NODES = "no nodes: name a dump of the nodes with --nodes FILE (`kubectl get nodes -o yaml`), or put it beside the manifests"
@@ -66,7 +66,8 @@ def read_stage(
     running = running_pods(pod_files, resources=resources)
     beside = mapped(files.of(files.context).values(), settings._replace(rules=(), with_nodes=False))
     facts = [Facts(kubevirt=each.facts.kubevirt) for each in beside]
-    facts += [result.facts.of_file(file, files.folder(file)) for file, result in results.items()]
+    kustomizations = files.kustomizations()
+    facts += [located_facts(files, file, result, kustomizations) for file, result in results.items()]
     workloads = [pods for told in facts for pods in told.pods]
     version = settings.target.version
     name_of = files.names.__getitem__
@@ -91,7 +92,7 @@ def _passed_over(workloads: Iterable[Pods], name_of: Callable[[FileId], str]) ->
     for pods in workloads:
         if pods.maker is None:
             whole = "a domain" if pods.kubevirt else "containers with images"
-            reason = f"it lacks a name or {whole}" if pods.partial else "it makes no pods"
+            reason = f"it is a patch, or lacks a name or {whole}" if pods.partial else "it makes no pods"
             passed.append(f"{pods.title} in {name_of(pods.site.file)} ({reason})")
     if passed:
         yield f"passed over: {_first(passed)}"

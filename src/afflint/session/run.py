@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from afflint.engine import Checker, FileResult, Settings
 from afflint.errors import UserError
 from afflint.findings import FileId, Finding, Folder, Found, sort_key
+from afflint.fleet.facts import Facts
 from afflint.reading.kustomizations import Kustomizations
-from afflint.reading.sources import SKIPPED_FOLDERS, Source, each_once, keep, read_bytes
+from afflint.reading.sources import SKIPPED_FOLDERS, STDIN, Source, each_once, keep, read_bytes
 from afflint.reduction import Reduction
 from afflint.report import Summary
 
@@ -127,12 +128,13 @@ def gathered(files: "Files", settings: Settings, options: Options = _DEFAULT) ->
         return read_bytes(files.sources[file])
 
     reduction = Reduction(settings, Checker(settings).triage, files.names, read)
-    fleet = reduction.fleet((told[file].facts.of_file(file, files.folder(file)) for file in sorted(told)), nodes)
+    kustomizations = files.kustomizations()
+    fleet = reduction.fleet((located_facts(files, file, told[file], kustomizations) for file in sorted(told)), nodes)
     across: dict[FileId, list[Found]] = {}
     if fleet is not None:
         for file, found in reduction.across(fleet, results.__contains__, nodes):
             across.setdefault(file, []).append(found)
-    return Gathered(files, results, told, fleet, nodes, across, Silencer(reduction, options), fault)
+    return Gathered(files, results, told, fleet, nodes, across, Silencer(reduction, options, kustomizations), fault)
 
 
 def outcome(gathered: Gathered, options: Options = _DEFAULT) -> Outcome:
@@ -210,6 +212,20 @@ class Files:
         folder = os.path.dirname(self._identities[number]) or os.getcwd()
         return tuple(folder.replace("\\", "/").split("/"))
 
+    def kustomizations(self) -> Kustomizations:
+        """The kustomizations of the repositories that the files lie in."""
+        return Kustomizations(SKIPPED_FOLDERS, [source.path for source in self.sources if source.path != STDIN])
+
+
+def located_facts(files: Files, file: FileId, result: FileResult, kustomizations: Kustomizations) -> Facts:
+    """The facts of a file, with the file in every site. What kustomizations use as patches makes no pods."""
+    facts = result.facts
+    if any(pods.maker is not None for pods in facts.pods):
+        use = kustomizations.use_of(files.sources[file].path)
+        if use is not None and use.patches:
+            facts = facts.of_patches()
+    return facts.of_file(file, files.folder(file))
+
 
 def _nodes_of(files: Mapping[FileId, Source]) -> "list[NodeFact]":
     if not files:
@@ -225,10 +241,10 @@ class Silencer:
     Made for one run: what it has read of kustomizations, it keeps.
     """
 
-    def __init__(self, reduction: Reduction, options: Options) -> None:
+    def __init__(self, reduction: Reduction, options: Options, kustomizations: Kustomizations) -> None:
         self._reduction = reduction
         self._options = options
-        self._kustomizations = Kustomizations(SKIPPED_FOLDERS)
+        self._kustomizations = kustomizations
 
     def remaining(self, file: FileId, source: Source, result: FileResult, across: Iterable[Found] = ()) -> tuple[list[Finding], int]:
         """The findings of a file that remain, those ``across`` manifests included, and how many its suppressions silenced."""
@@ -246,10 +262,12 @@ class Silencer:
 
 # What a kustomization may add to a manifest, or to what it patches.
 _LACKS = frozenset(("selector-missing", "selector-template-mismatch"))
+# What depends on labels of pods, which a kustomization may add.
+_OF_LABELS = frozenset(("label-not-on-template", "spread-misses-itself"))
 # What depends on apiVersion and kind, which are placeholders in a patch that has a target.
-_OF_VERSIONS = frozenset(("unserved-api-version", "deprecated-kubevirt-api"))
+_OF_VERSIONS = frozenset(("unserved-api-version", "deprecated-kubevirt-api", "missing-api-version"))
 _OF_KINDS = frozenset(("unknown-field", "misplaced-constraint", "wrong-type", "invalid-scheduling-field", "invalid-replicas"))
-_EXCUSED = _LACKS | _OF_VERSIONS | _OF_KINDS
+_EXCUSED = _LACKS | _OF_LABELS | _OF_VERSIONS | _OF_KINDS
 
 
 def _in_kustomizations(findings: list[Finding], source: Source, kustomizations: Kustomizations) -> list[Finding]:
@@ -260,8 +278,12 @@ def _in_kustomizations(findings: list[Finding], source: Source, kustomizations: 
     if use is None:
         return findings
     excused = _LACKS | _OF_VERSIONS if use.targeted else _LACKS
+    of_labels = any(finding.rule in _OF_LABELS for finding in findings)
+    added = kustomizations.labels_added(source.path) if of_labels else frozenset()
 
     def is_excused(finding: Finding) -> bool:
+        if finding.rule in _OF_LABELS:
+            return any(finding.field.endswith((f".{key}", f"[{key}]")) for key in added)
         other_kind = use.kinds and finding.object.kind not in use.kinds
         return finding.rule in excused or (bool(other_kind) and finding.rule in _OF_KINDS)
 

@@ -53,9 +53,8 @@ def _neither_selector_nor_labels(workload: Workload) -> Iterator[Match]:
     """A ReplicationController takes the labels of its template for its selector when it has none. That takes labels."""
     if workload.spec.get("selector") or workload.template_labels or not _is_whole(workload):
         return
-    if "selector" in workload.spec or "labels" in map_at(workload.template, "metadata"):  # Else both are filled in elsewhere.
-        message = f"a {workload.kind.name} without a selector, and without labels on its template to take for one"
-        yield Match((*workload.base, "spec", "selector"), message, f"Add {_labels_field(workload)}.")
+    message = f"a {workload.kind.name} without a selector, and without labels on its template to take for one"
+    yield Match((*workload.base, "spec", "selector"), message, f"Add {_labels_field(workload)}.")
 
 
 def _lacks_selector(workload: Workload) -> bool:
