@@ -37,6 +37,35 @@ def test_a_field_below_node_selector(field: str, message: str) -> None:
     assert said(text, "wrong-type") == []
 
 
+def test_fields_that_one_indentation_moved_below_node_selector_are_one_finding() -> None:
+    fields = "nodeSelector:\n  disk: ssd\n  tolerations: []\n  affinity: {}\n  hostNetwork: true\n  terminationGracePeriodSeconds: 30"
+    text = workload("Deployment", fields)
+    there = "where they are taken for keys of their own; they belong in spec.template.spec"
+    names = "tolerations, affinity, hostNetwork and terminationGracePeriodSeconds"
+    assert said(text, "misplaced-constraint") == [f"12:9 {names} stand in the nodeSelector, {there}"]
+    assert said(text, "wrong-type") == []
+    (finding,) = lint(text)
+    assert finding.help == "Move them to spec.template.spec."
+    many = text.replace("hostNetwork: true", "hostNetwork: true\n        hostPID: true\n        volumes: []")
+    assert said(many, "misplaced-constraint") == [
+        f"12:9 tolerations, affinity, hostNetwork, hostPID and 2 more stand in the nodeSelector, {there}"
+    ]
+
+
+def test_a_label_of_nodes_that_misses_its_quotes_is_no_field() -> None:
+    text = workload("Deployment", "nodeSelector:\n  affinity: {}\n  volumes: []\n  matchExpressions: []\n  ssd: true")
+    assert [each.split(" stand")[0] for each in said(text, "misplaced-constraint")] == [
+        "11:9 affinity and volumes",
+        "13:9 matchExpressions",
+    ]
+    assert said(text, "wrong-type") == ["14:14 the value of `ssd` must be a string, and unquoted `true` is a boolean"]
+    text = workload("Deployment", "nodeSelector: {hostNetwork: 1, priority: true}")
+    assert [each.split(" must")[0] for each in said(text, "wrong-type")] == [
+        "10:35 the value of `hostNetwork`",
+        "10:48 the value of `priority`",
+    ]
+
+
 def test_the_domain_of_a_virtual_machine_below_node_selector() -> None:
     text = workload("VirtualMachine", "nodeSelector:\n  domain: {devices: {}}")
     (finding,) = lint(text)

@@ -61,7 +61,9 @@ def _of_rule(rule: str, manifest: Manifest, target: Target) -> Iterator[Match]:
 
 def _faults(rule: str, manifest: Manifest, target: Target, mismatches: tuple[Mismatch, ...]) -> Iterator[Match]:
     from afflint.checks.admission.belonging import moved
+    from afflint.checks.admission.misplaced import swallowed_together
 
+    swallowed = swallowed_together(mismatches, manifest)
     elsewhere = moved(mismatches, manifest, target)
     unknown: dict[Path, list[str]] = {}
     for mismatch in mismatches:
@@ -70,7 +72,7 @@ def _faults(rule: str, manifest: Manifest, target: Target, mismatches: tuple[Mis
     told: set[tuple[Path, str]] = set()
     for mismatch in mismatches:
         if mismatch.struct is None:
-            match = _type_fault(rule, mismatch, manifest)
+            match = _type_fault(rule, mismatch, manifest, swallowed.get(mismatch.path, []))
         else:
             beside = unknown[mismatch.path[:-1]]
             match = _unknown_fault(rule, mismatch, manifest, target, elsewhere.get(mismatch.path), beside)
@@ -103,12 +105,12 @@ def _unknown_fault(
     return match if rule == best else None
 
 
-def _type_fault(rule: str, mismatch: Mismatch, manifest: Manifest) -> Match | None:
+def _type_fault(rule: str, mismatch: Mismatch, manifest: Manifest, swallowed: list[Mismatch]) -> Match | None:
     """The match for a value of the wrong type, if ``rule`` is the one that names it best."""
     from afflint.checks.admission.misplaced import swallowed_fault
     from afflint.checks.admission.mistyped import is_annotation, mistyped
 
-    match = swallowed_fault(mismatch, manifest)
+    match = swallowed_fault(mismatch, manifest, swallowed)
     best = "misplaced-constraint" if match else "annotation-not-string" if is_annotation(mismatch) else "wrong-type"
     if rule != best:
         return None

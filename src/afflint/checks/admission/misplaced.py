@@ -199,24 +199,60 @@ def _labels_outside_metadata(name: str, holder: str, manifest: Manifest) -> tupl
 # Fields that are indented into a map of strings, where any key is known.
 
 
-def swallowed_fault(mismatch: Mismatch, manifest: Manifest) -> Match | None:
-    """The match for a list or map that stands in ``nodeSelector``, ``matchLabels``, labels or annotations, and is a field of its own."""
+def swallowed_fault(mismatch: Mismatch, manifest: Manifest, together: Sequence[Mismatch]) -> Match | None:
+    """The match for a list or map that stands in ``nodeSelector``, ``matchLabels``, labels or annotations, and is a field of its own.
+
+    ``together`` are those that one indentation put there, as ``swallowed_together`` has them: they have one match, at the first.
+    """
     path = mismatch.path
-    if not isinstance(mismatch.value, (dict, list)) or mismatch.expected != "a string" or len(path) < 3:
+    if not _may_be_swallowed(mismatch):
         return None
     name, holder = str(path[-1]), str(path[-2])
+    home = _home_of_swallowed(name, holder, path, manifest)
+    if len(together) > 1:
+        names = [str(each.path[-1]) for each in together]
+        shown = [*names[:_MOST_NAMED], *([f"{len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else [])]
+        message = f"{_stand(shown)} in the {holder}, where they are taken for keys of their own; they belong in {home}"
+        return Match(together[0].path, message, f"Move them to {home}.", key=True)
     if holder == "nodeSelector":
         found = _in_node_selector_map(name)
     elif holder == "matchLabels":
         found = _in_match_labels(name)
-    elif holder in ("labels", "annotations"):
-        found = None
     else:
-        return None
-    home = _home_of_swallowed(name, holder, path, manifest)
+        found = None
     if found is None and home:
         found = f"{name} stands in the {holder}, where it is taken for a key of its own; it belongs in {home}", f"Move {name} to {home}."
     return Match(path, *found, key=True) if found else None
+
+
+_MOST_NAMED = 4
+
+
+def swallowed_together(mismatches: Sequence[Mismatch], manifest: Manifest) -> dict[Path, list[Mismatch]]:
+    """For each field that is indented into a map of strings those of the map that belong at the same place, itself included."""
+    found: dict[tuple[Path, str], list[Mismatch]] = {}
+    for mismatch in mismatches:
+        if mismatch.struct is None and _may_be_swallowed(mismatch):
+            name, holder = str(mismatch.path[-1]), str(mismatch.path[-2])
+            home = (
+                None
+                if holder == "nodeSelector" and _in_node_selector_map(name)
+                else _home_of_swallowed(name, holder, mismatch.path, manifest)
+            )
+            if home:
+                found.setdefault((mismatch.path[:-1], home), []).append(mismatch)
+    return {each.path: together for together in found.values() for each in together}
+
+
+def _may_be_swallowed(mismatch: Mismatch) -> bool:
+    """Whether it stands in a map of strings, and is no string that misses its quotes: a list, a map, or what a field of that name takes."""
+    path = mismatch.path
+    if mismatch.expected != "a string" or len(path) < 3 or path[-2] not in ("nodeSelector", "matchLabels", "labels", "annotations"):
+        return False
+    if isinstance(mismatch.value, (dict, list)):
+        return True
+    field = POD_SPEC.fields.get(str(path[-1])) if path[-2] == "nodeSelector" else None
+    return field is not None and mismatch.value is not None and field.fits(mismatch.value)
 
 
 def _in_node_selector_map(name: str) -> tuple[str, str] | None:
