@@ -500,11 +500,13 @@ def identify(api_version: object, name: object, custom: dict[tuple[str, str], Ki
 
 
 def may_be(api_version: object, name: object) -> tuple[Kind, ...]:
-    """The kinds of workloads that an object may be of whose apiVersion, or kind, is absent; none where both or neither are."""
+    """The kinds of workloads that an object may be of whose apiVersion, or kind, is absent, or both; none where neither is."""
     if api_version is None and type(name) is str:
         ours = _OURS.get(name)
         return (ours,) if ours is not None and ours.templates else ()
     if name is None and type(api_version) is str:
         group, _, version = api_version.rpartition("/")
         return tuple(kind for kind in KINDS if kind.root and kind.templates and kind.group == group and version in kind.versions)
+    if name is None and api_version is None:
+        return tuple(kind for kind in KINDS if kind.root and kind.group in ("apps", "kubevirt.io") and kind.templates)
     return ()

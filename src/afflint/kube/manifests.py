@@ -1,6 +1,7 @@
 """A typed view of the objects in a document: identity, pod template, labels, constraints. It knows when it is partial."""
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from afflint.findings import ObjectRef, Path, Step
@@ -220,16 +221,36 @@ def _manifests_of(document: Document, data: dict[str, Any], base: Path, custom: 
 
 
 def _half_named(document: Document, data: dict[str, Any], base: Path) -> Iterator[Manifest]:
-    """A workload that is whole but for its apiVersion or its kind, as one of the first kind that it may be of."""
+    """A workload that is whole but for its apiVersion or its kind, as one of the kind that fits best of those that it may be of."""
+    found: list[tuple[int, Workload]] = []
     for kind in may_be(data.get("apiVersion"), data.get("kind")):
         declared, identity = kind.templates[0], Identity(kind, False)
-        if data.get("kind") is None and kind.root is not None and not kind.root.fits(data):
+        if data.get("apiVersion") is None and data.get("kind") is None and not _is_unmistakable(data, kind):
             continue
         for template, path in _templates(data, base, declared.path):
             workload = Workload(document, data, base, identity, kind, declared, template, path)
             if not workload.partial:
-                yield workload
-                return
+                found.append((_mismatches(kind, data), workload))
+                break
+    if found:
+        yield min(found, key=lambda each: each[0])[1]
+
+
+def _mismatches(kind: Kind, data: dict[str, Any]) -> int:
+    return sum(1 for _ in islice(kind.root.mismatches(data, ()), _MOST_COUNTED)) if kind.root is not None else 0
+
+
+_MOST_COUNTED = 20
+
+
+def _is_unmistakable(data: dict[str, Any], kind: Kind) -> bool:
+    """Whether an object that does not say at all what it is has the shape of a controller: nothing but its parts, and those that tell."""
+    spec = _map(data, "spec")
+    if data.keys() - {"metadata", "spec", "status"} or kind.templates[0].path[:1] != ("spec",):
+        return False
+    if kind.selector is None:
+        return "running" in spec or "runStrategy" in spec
+    return kind.name in LABELLED and "matchLabels" in _map(spec, "selector") and bool(labels_at(_map(spec, "template")))
 
 
 def _templates(value: Any, path: Path, steps: Path) -> Iterator[tuple[dict[str, Any], Path]]:

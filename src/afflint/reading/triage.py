@@ -99,7 +99,11 @@ class Triage:
 
 def _lacks_kind(piece: bytes) -> bool:
     """Whether a document without a kind at its top looks like a workload that was to have one."""
-    return (piece.startswith(b"apiVersion:") or b"\napiVersion:" in piece) and b"containers:" in piece
+    if (b"containers" not in piece and b"domain" not in piece) or re.search(rb"\b(?:containers|domain)[\"']?[ \t]*:", piece) is None:
+        return False
+    in_json = piece.lstrip()[:1] == b"{"
+    heads = (b'"apiVersion"', b'"metadata"') if in_json else (b"\napiVersion:", b"\nmetadata:")
+    return any(head in piece or piece.startswith(head[1:]) for head in heads)
 
 
 def is_node_list(data: bytes) -> bool:

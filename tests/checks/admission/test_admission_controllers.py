@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
+from ruamel.yaml import YAML
 from workload_texts import pod_term, spread, workload
 
 from edited import edited
@@ -247,6 +250,30 @@ class TestMissingApiVersion:
         text = workload("StatefulSet", "").replace("kind: StatefulSet\n", "").replace("spec:\n", "spec:\n  serviceName: web\n", 1)
         assert [each.help for each in lint(text)] == ["Write `kind: StatefulSet`, or which other kind it is."]
 
+    def test_a_mistake_elsewhere_does_not_hide_it(self) -> None:
+        text = workload("StatefulSet", "nodeSelector: {ssd: true}").replace("kind: StatefulSet\n", "")
+        text = text.replace("spec:\n", "spec:\n  serviceName: web\n", 1)
+        assert [(each.rule, each.help.split(",")[0]) for each in lint(text)] == [
+            ("missing-api-version", "Write `kind: StatefulSet`"),
+            ("wrong-type", 'Quote it: `"true"`.'),
+        ]
+
+    def test_a_virtual_machine_without_kind(self) -> None:
+        (finding,) = lint(workload("VirtualMachine", "").replace("kind: VirtualMachine\n", ""))
+        assert finding.message == "`kubevirt.io/v1` stands here without a kind, so nobody can tell what this is to be"
+        assert finding.help == "Write `kind: VirtualMachine`, or which other kind it is."
+
+    @pytest.mark.parametrize(("kind", "version"), [("Deployment", "apps/v1"), ("VirtualMachine", "kubevirt.io/v1")])
+    def test_neither_apiversion_nor_kind(self, kind: str, version: str) -> None:
+        text = workload(kind, "").replace(f"kind: {kind}\n", "").replace(f"apiVersion: {version}\n", "")
+        text = text if kind == "Deployment" or "runStrategy" in text else text.replace("spec:\n", "spec:\n  runStrategy: Always\n", 1)
+        as_json = json.dumps(YAML(typ="safe").load(text))
+        for each, column in ((text, 1), (as_json, 2)):
+            (finding,) = lint(each)
+            assert (finding.rule, finding.span.line, finding.span.column) == ("missing-api-version", 1, column)
+            assert finding.message == f"this looks like a {kind}, and has neither apiVersion nor kind"
+            assert finding.help == f"Write `apiVersion: {version}` and `kind: {kind}`, or what else it is."
+
     @pytest.mark.parametrize(
         "text",
         [
@@ -257,8 +284,24 @@ class TestMissingApiVersion:
             "apiVersion: example.com/v1\nmetadata: {name: web}\nspec:\n  containers: [{name: a, image: b}]\n",
             "metadata: {name: web}\nspec:\n  containers: [{name: a, image: b}]\n",
             "kind: Node\nmetadata: {name: web}\n",
+            "metadata: {name: web}\nspec: {template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: b}]}}}\n",
+            "metadata: {name: web}\nspec: {template: {spec: {domain: {}}}}\n",
+            "metadata: {name: web}\ninfo: 1\nspec: {runStrategy: Always, template: {spec: {domain: {}}}}\n",
+            "metadata: {}\nspec: {runStrategy: Always, template: {spec: {domain: {}}}}\n",
         ],
-        ids=["a patch", "no name", "something else", "no image", "another group", "neither", "no workload"],
+        ids=[
+            "a patch",
+            "no name",
+            "something else",
+            "no image",
+            "another group",
+            "neither",
+            "no workload",
+            "no selector",
+            "no strategy",
+            "more beside",
+            "no name of a machine",
+        ],
     )
     def test_fragments_and_what_is_not_ours(self, text: str) -> None:
         assert lint(text) == []

@@ -221,7 +221,11 @@ def missing_api_version(manifest: Manifest) -> Iterator[Match]:
     """Whole workloads without an apiVersion or a kind, which nothing can be told to make."""
     if manifest.identity.served:
         return
-    if _lacks_kind(manifest):
+    if _lacks_kind(manifest) and manifest.ref.api_version is None:
+        message = f"this looks like a {manifest.kind.name}, and has neither apiVersion nor kind"
+        help_ = f"Write `apiVersion: {_current(manifest.kind)}` and `kind: {manifest.kind.name}`, or what else it is."
+        yield Match((*manifest.base, "metadata"), message, help_, key=True, field=manifest.base)
+    elif _lacks_kind(manifest):
         message = f"{quoted(manifest.ref.api_version)} stands here without a kind, so nobody can tell what this is to be"
         help_ = f"Write `kind: {manifest.kind.name}`, or which other kind it is."
         yield Match((*manifest.base, "apiVersion"), message, help_, key=True)
