@@ -115,6 +115,9 @@ class Checker:
         # What was parsed and is not broken is YAML; what was not worth parsing may still be a template, and is counted as one.
         if (broken or not count) and triage.looks_templated(name, data) and (broken or not triage.parses(data)):
             return FileResult(templated=True)
+        if any(each.edits for each in found) and triage.looks_templated(name, data):
+            # What it renders to may be another text altogether.
+            found = [each._replace(edits=(), meant=()) for each in found]
         return FileResult(
             tuple(found), collected(facts, holds_nodes=holds_nodes), tuple(silenced), count, filled=filled, passed=tuple(passed)
         )
@@ -215,10 +218,14 @@ def located(rule: str, match: Match, base: Path, ref: ObjectRef, document: Docum
     span = document.locate(match.path, key=match.key)
     field = match.path if match.field is None else match.field
     edits: tuple[Edit, ...] = ()
-    if fixing and match.edits:
+    # What stands for a placeholder may not even be YAML.
+    if fixing and match.edits and not document.filled:
         from afflint.reading.editing import resolve
 
         edits = resolve(document, match.edits) or ()
     below = field[len(base) :]
     item = named_field(document.data, field, len(base)) if any(type(step) is int for step in below) else ""
-    return Found(rule, match.message, match.help, document.index, span, ref, field_of(below), match.severity, edits=edits, item=item)
+    meant = match.edits if edits else ()
+    return Found(
+        rule, match.message, match.help, document.index, span, ref, field_of(below), match.severity, edits=edits, item=item, meant=meant
+    )

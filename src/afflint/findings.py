@@ -31,10 +31,14 @@ class Edit(NamedTuple):
 
 
 class Fix(NamedTuple):
-    """The edits that mend a finding. ``safe`` when they cannot change what the manifest already means."""
+    """The edits that mend a finding. ``safe`` when they cannot change what the manifest already means.
+
+    ``meant`` are the edits of the document's data that they are the text of (``edits.SymbolicEdit``); none where they change no data.
+    """
 
     safe: bool
     edits: tuple[Edit, ...]
+    meant: tuple[Any, ...] = ()
 
 
 FileId = int
@@ -80,7 +84,7 @@ class Found(NamedTuple):
     """What a check found in a file, located: everything about a finding that the file alone decides.
 
     ``help`` is empty where that of the rule's page holds, ``severity`` None where that of the rule does. ``related`` are places by the
-    number of their file, ``edits`` the text of a fix.
+    number of their file, ``edits`` the text of a fix, ``meant`` the edits of the document's data that it is the text of.
     """
 
     rule: str
@@ -95,6 +99,7 @@ class Found(NamedTuple):
     edits: tuple[Edit, ...] = ()
     item: str = ""
     """``field`` with list items named by what they hold, where it leads through lists: see ``named_field``."""
+    meant: tuple[Any, ...] = ()
 
 
 class FoundPlace(NamedTuple):

@@ -126,7 +126,7 @@ class Reduction:
             found.object,
             found.field,
             tuple([Related(self._names[place.file], place.span, place.message, place.file) for place in found.related]),
-            Fix(rule.fix == "safe", found.edits) if found.edits else None,
+            Fix(rule.fix == "safe", found.edits, found.meant) if found.edits else None,
             file,
             found.item,
         )

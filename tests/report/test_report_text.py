@@ -79,7 +79,7 @@ def test_verbose_shows_the_edits_of_a_fix_and_where_to_read_more() -> None:
     edits = (Edit(Span(1, 3, 1, 5), '"a\n"'), Edit(Span(2, 1, 2, 1), "x" * 200))
     fixed = finding(help="Quote it.")._replace(fix=Fix(True, edits))
     assert rendered("text", report(fixed, verbose=True, quiet=True)) == (
-        "error[empty-topology-key]: topologyKey is empty\n"
+        "error[empty-topology-key]: [*] topologyKey is empty\n"
         " --> a.yaml:1:1\n"
         "  = help: Quote it.\n"
         "  = fix available (safe)\n"
@@ -124,7 +124,7 @@ def test_warnings_are_never_counted_together() -> None:
 def test_colors_change_nothing_but_colors() -> None:
     colored = rendered("text", report(*FINDINGS), color=True)
     assert re.sub(r"\x1b\[[\d;]*m", "", colored) == rendered("text", report(*FINDINGS))
-    assert "\x1b[1;31merror[empty-topology-key]\x1b[0m\x1b[1m: topologyKey is empty" in colored
+    assert "\x1b[1;31merror[empty-topology-key]\x1b[0m\x1b[1m: [*] topologyKey is empty" in colored
     assert "\x1b[1;34m15 |\x1b[0m               topologyKey" in colored
     assert re.findall(r"\x1b(?!\[[\d;]+m)", colored) == []
 
@@ -135,6 +135,6 @@ def test_only_text_is_ever_colored() -> None:
 
 
 def test_summary_numbers_are_those_of_the_run() -> None:
-    assert rendered("text", report(*FINDINGS, summary=SUMMARY)).split("\n")[-3] == (
+    assert rendered("text", report(*FINDINGS, summary=SUMMARY)).split("\n")[-4] == (
         "Found 2 errors, 2 warnings, 1 info. Read 6 documents in 5 files, passed over 4 of other kinds. 3 findings suppressed."
     )

@@ -10,13 +10,14 @@ import click
 
 from afflint import __version__
 from afflint.cli import options
-from afflint.cli.output import FOUND, Progress, colored, say, show, shown, write
+from afflint.cli.output import FOUND, USAGE, Progress, colored, say, show, shown, write
 from afflint.findings import SEVERITIES
 
 if TYPE_CHECKING:
     from afflint.config import Config
     from afflint.reading.sources import Source
     from afflint.report import Report
+    from afflint.session.fixes import Fixed
     from afflint.session.run import Options, Outcome
     from afflint.session.session import Session
 
@@ -37,6 +38,9 @@ _FORMATS = ("text", "concise", "json", "sarif", "github", "gitlab", "junit")
     metavar="FILE",
     help="Where the report goes, in the order of --format; '-' or none: standard output.",
 )
+@click.option("--fix", is_flag=True, help="Mend what can be mended without changing what a manifest means, and report what is left.")
+@click.option("--unsafe-fixes", is_flag=True, help="With --fix and --diff also what may change that; otherwise count it as fixable.")
+@click.option("--diff", is_flag=True, help="Show what --fix would change, write nothing, and exit with 1 if it is anything.")
 @click.option("--fail-on", metavar="SEVERITY", help="The lowest severity that gives exit code 1: error, warning (default) or info.")
 @click.option("--fail-on-empty", is_flag=True, help="Exit with 1 if no manifest was found.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if there are findings.")
@@ -67,6 +71,8 @@ def check(paths: tuple[str, ...], **given: Any) -> int:
     _targets(given["formats"], given["outputs"])
     if given["statistics"] and (given["formats"] or given["outputs"]):
         raise click.UsageError("--statistics is a report of its own and goes without --format and --output")
+    if given["diff"] and any(given[each] for each in ("formats", "outputs", "statistics", "write_baseline")):
+        raise click.UsageError("--diff is all that is shown, and goes without --format, --output, --statistics and --write-baseline")
     options.one_of("--color", given["color"], options.COLORS)
     config = options.configuration(given)
     targets = _targets(config.format, config.output)
@@ -75,13 +81,23 @@ def check(paths: tuple[str, ...], **given: Any) -> int:
     if given["show_files"]:
         show(f"{shown(source.name)}\n" for source in sources)
         return 0
-    outcome = _outcome(session, sources, given)
-    if given["write_baseline"]:
-        return _write_baseline(config.baseline, outcome)
-    if given["statistics"]:
-        show(_statistics(outcome))
+    if given["fix"] or given["diff"]:
+        fixed = _fixed(session, sources, paths, given)
+        if given["diff"]:
+            return _differences(fixed, given)
+        outcome, unwritten = _made(session, sources, fixed, given)
     else:
-        _report(targets, _report_of(outcome, paths, quiet=given["quiet"], verbose=given["verbose"]), given["color"])
+        outcome, unwritten = _outcome(session, sources, given), False
+    # What is mended of standard input goes to standard output, as editors expect it.
+    beside = given["fix"] and session.stdin is not None
+    if given["write_baseline"]:
+        written = _write_baseline(config.baseline, outcome, beside=beside)
+        return USAGE if unwritten else written
+    if given["statistics"]:
+        show(_statistics(outcome), beside=beside)
+    else:
+        report = _report_of(outcome, paths, quiet=given["quiet"], verbose=given["verbose"], unsafe=given["unsafe_fixes"])
+        _report(targets, report, given["color"], beside=beside)
     if outcome.unused_nodes:
         say(f"afflint: {shown(outcome.unused_nodes)}; so no nodes are taken into account: name those of one cluster with --nodes")
     if outcome.gone:
@@ -89,6 +105,8 @@ def check(paths: tuple[str, ...], **given: Any) -> int:
             "1 entry of the baseline no longer occurs" if outcome.gone == 1 else f"{outcome.gone} entries of the baseline no longer occur"
         )
         say(f"afflint: {entries}; --write-baseline prunes")
+    if unwritten:
+        return USAGE
     failed = _fails(outcome, config.fail_on) or (given["fail_on_empty"] and not outcome.summary.documents)
     return FOUND if failed and not given["exit_zero"] else 0
 
@@ -112,6 +130,46 @@ def _outcome(session: Session, sources: Sequence[Source], given: dict[str, Any])
         progress.clear()
 
 
+def _fixed(session: Session, sources: Sequence[Source], paths: Sequence[str], given: dict[str, Any]) -> Fixed:
+    from afflint.session.fixes import fixed
+
+    progress = Progress(len(sources))
+    try:
+        options = _run_options(session.config, given, progress)
+        return fixed(session, sources, options, unsafe=given["unsafe_fixes"], tops=paths or (".",))
+    finally:
+        progress.clear()
+
+
+def _differences(fixed: Fixed, given: dict[str, Any]) -> int:
+    """Show what would be changed, and say on standard error how much that is."""
+    from afflint.cli.fixes import diff, would_fix
+
+    show(diff(fixed, colored(given["color"])))
+    _say_left_alone(fixed)
+    if not given["quiet"]:
+        say(would_fix(fixed, unsafe=given["unsafe_fixes"]))
+    return FOUND if fixed.changes and not given["exit_zero"] else 0
+
+
+def _made(session: Session, sources: Sequence[Source], fixed: Fixed, given: dict[str, Any]) -> tuple[Outcome, bool]:
+    """What is found once the fixes are written; and whether some could not be, which is said."""
+    from afflint.cli.fixes import write_fixes
+
+    _say_left_alone(fixed)
+    count, problems = write_fixes(fixed, session.stdin)
+    for problem in problems:
+        say(f"afflint: {shown(problem)}")
+    # Then the files are partly as they were.
+    outcome = _outcome(session, sources, given) if problems else fixed.outcome
+    return outcome._replace(summary=outcome.summary._replace(fixed=count)), bool(problems)
+
+
+def _say_left_alone(fixed: Fixed) -> None:
+    for name, reason in fixed.left_alone:
+        say(f"afflint: {shown(name)} is left as it is: {reason}")
+
+
 def _run_options(config: Config, given: dict[str, Any], progress: Progress) -> Options:
     from afflint.session.run import Options
 
@@ -123,7 +181,7 @@ def _run_options(config: Config, given: dict[str, Any], progress: Progress) -> O
     return Options(options.jobs(config.jobs), inline=not given["no_ignore"], progress=progress, baseline=known)
 
 
-def _write_baseline(path: str | None, outcome: Outcome) -> int:
+def _write_baseline(path: str | None, outcome: Outcome, *, beside: bool = False) -> int:
     from afflint.baseline import DEFAULT_FILE, dump
 
     target = path or DEFAULT_FILE
@@ -131,7 +189,7 @@ def _write_baseline(path: str | None, outcome: Outcome) -> int:
         raise click.UsageError(f"{target!r} is a link; name the file to write with --baseline FILE")
     write(target, [dump(outcome.findings, os.path.dirname(target))])
     count, name = len(outcome.findings), shown(target)
-    show([f"Wrote {count} {'finding' if count == 1 else 'findings'} to {name}; `--baseline {name}` keeps them silent.\n"])
+    show([f"Wrote {count} {'finding' if count == 1 else 'findings'} to {name}; `--baseline {name}` keeps them silent.\n"], beside=beside)
     return 0
 
 
@@ -167,12 +225,13 @@ def _targets(formats: Sequence[str], outputs: Sequence[str]) -> list[tuple[str, 
     return targets
 
 
-def _report_of(outcome: Outcome, paths: Sequence[str], *, quiet: bool, verbose: bool) -> Report:
+def _report_of(outcome: Outcome, paths: Sequence[str], *, quiet: bool, verbose: bool, unsafe: bool) -> Report:
     from afflint.report import Report
 
     named = {os.path.normpath(path) for path in paths if not os.path.isdir(path)}
     empty = tuple(name for name in (outcome.sources[file].name for file in outcome.empty) if os.path.normpath(name) in named)
-    return Report(outcome.findings, outcome.summary._replace(empty=empty), _rule_infos, outcome.text, __version__, verbose, quiet)
+    summary = outcome.summary._replace(empty=empty)
+    return Report(outcome.findings, summary, _rule_infos, outcome.text, __version__, verbose, quiet, unsafe)
 
 
 def _rule_infos() -> list[Any]:
@@ -182,11 +241,11 @@ def _rule_infos() -> list[Any]:
     return [RuleInfo(each.name, each.category, each.severity, each.summary(), each.remedy(), each.page()) for each in rules().values()]
 
 
-def _report(targets: list[tuple[str, str]], report: Report, color: str) -> None:
+def _report(targets: list[tuple[str, str]], report: Report, color: str, *, beside: bool) -> None:
     from afflint.report import render
 
     for name, target in targets:
         if target == "-":
-            show(render(name, report, color=colored(color)))
+            show(render(name, report, color=colored(color)), beside=beside)
         else:
             write(target, render(name, report))

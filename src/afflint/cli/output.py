@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
+from typing import IO, Any, BinaryIO
 
 import click
 
@@ -14,49 +15,42 @@ FOUND, USAGE, FAULT = 1, 2, 3
 
 def write(target: str, chunks: Iterable[str]) -> None:
     """A whole file or none: written beside its place and then moved there. Devices and pipes are written as they are."""
-    # What /dev/stdout leads to may have no path of its own.
-    regular = os.path.isfile(target) or not os.path.exists(target)
-    place = os.path.realpath(target) if regular else target
-    written = f"{place}.{os.urandom(8).hex()}.tmp" if regular else place
-    # In a folder that others may write to, nobody can have put anything in the way of a new file.
-    new = os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) if regular else 0
-    ours = False
+    from afflint.session.replacing import written_beside
+
+    def encoded(file: BinaryIO) -> None:
+        file.writelines(chunk.encode() for chunk in chunks)
+
     try:
-        number = os.open(written, os.O_WRONLY | new, 0o666)
-        ours = regular
-        with open(number, "w", encoding="utf-8", newline="\n") as file:
-            if regular and os.path.exists(place):
-                _take_over(file.fileno(), os.stat(place))
-            file.writelines(chunks)
-        if regular:
-            os.replace(written, place)
-            ours = False
+        # What /dev/stdout leads to may have no path of its own.
+        if os.path.isfile(target) or not os.path.exists(target):
+            written_beside(os.path.realpath(target), encoded)
+        else:
+            with open(target, "wb", buffering=1 << 16, opener=lambda path, _: os.open(path, os.O_WRONLY)) as file:
+                encoded(file)
     except OSError as error:
         raise click.UsageError(f"cannot write {target!r}: {error.strerror}") from None
-    finally:
-        if ours:
-            os.unlink(written)
 
 
-def _take_over(file: int, status: os.stat_result) -> None:
-    """Give a new file the owner, as far as that is allowed, and the mode of the one that it replaces."""
-    if not hasattr(os, "fchown"):
-        return
-    import contextlib
-
-    with contextlib.suppress(OSError):
-        os.fchown(file, status.st_uid, status.st_gid)
-    os.fchmod(file, status.st_mode & 0o7777)
-
-
-def show(chunks: Iterable[str]) -> None:
-    """Print to standard output, whatever its encoding; a reader that has gone ends it quietly."""
-    stream = sys.stdout
+def show(chunks: Iterable[str], *, beside: bool = False) -> None:
+    """Print to standard output (``beside``: error), whatever its encoding; a reader that has gone ends it quietly."""
+    stream = sys.stderr if beside else sys.stdout
     if stream is None:
-        raise click.UsageError("standard output is closed; --output FILE takes the report")
+        raise click.UsageError(f"standard {'error' if beside else 'output'} is closed; --output FILE takes the report")
     if hasattr(stream, "reconfigure"):
         # A name from a manifest must not end the run because the terminal cannot show it.
         stream.reconfigure(errors="backslashreplace")
+    _put(stream, chunks)
+
+
+def show_bytes(data: bytes) -> None:
+    """Print bytes to standard output just as they are."""
+    if sys.stdout is None:
+        raise click.UsageError("standard output is closed, where the fixed text is to go")
+    sys.stdout.flush()
+    _put(sys.stdout.buffer, [data])
+
+
+def _put(stream: IO[Any], chunks: Iterable[Any]) -> None:
     try:
         stream.writelines(chunks)
         stream.flush()

@@ -140,15 +140,23 @@ def to_utf8(data: bytes) -> bytes:
 
     UTF-16 is recognised by its byte order mark, or by NUL bytes around the first ASCII character as JSON does it.
     """
+    mark, encoding = encoding_of(data)
+    if encoding == "utf-8":
+        return data[len(mark) :] if mark else data
+    return data[len(mark) :].decode(encoding).encode("utf-8")
+
+
+def encoding_of(data: bytes) -> tuple[bytes, str]:
+    """The byte order mark of a file, empty without one, and the encoding of what follows."""
     if data.startswith(_BOM):
-        return data[3:]
+        return _BOM, "utf-8"
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return data.decode("utf-16").encode("utf-8")
+        return data[:2], "utf-16-le" if data[:1] == b"\xff" else "utf-16-be"
     if data[:1] == b"\0" and data[1:2] not in (b"", b"\0"):
-        return data.decode("utf-16-be").encode("utf-8")
+        return b"", "utf-16-be"
     if data[1:2] == b"\0" and data[:1] != b"\0":
-        return data.decode("utf-16-le").encode("utf-8")
-    return data
+        return b"", "utf-16-le"
+    return b"", "utf-8"
 
 
 _NO_UTF_8 = "bytes that are no UTF-8"

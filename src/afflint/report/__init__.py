@@ -24,7 +24,7 @@ class Summary(NamedTuple):
 
     ``templated``: Go-templated files skipped; ``filled``: files read with placeholders of a template in them; ``unread``: files that could
     not be read; ``passed``: the kinds that were passed over, with the number of documents of each, the most frequent first.
-    ``empty``: the files named one by one that hold no document of any kind.
+    ``empty``: the files named one by one that hold no document of any kind. ``fixed``: findings that were mended, and are none any more.
     """
 
     files: int
@@ -38,6 +38,7 @@ class Summary(NamedTuple):
     filled: int = 0
     passed: tuple[tuple[str, int], ...] = ()
     empty: tuple[str, ...] = ()
+    fixed: int = 0
 
     @property
     def passed_over(self) -> int:
@@ -59,6 +60,12 @@ class Report(NamedTuple):
     version: str
     verbose: bool
     quiet: bool
+    unsafe: bool = False
+    """Whether unsafe fixes count as fixes."""
+
+    def fixable(self, finding: Finding) -> bool:
+        """Whether `--fix` (with `--unsafe-fixes` where that was asked for) would mend a finding."""
+        return finding.fix is not None and (finding.fix.safe or self.unsafe)
 
 
 def render(format: str, report: Report, *, color: bool = False) -> Iterator[str]:  # noqa: A002 (the name of the option)

@@ -23,8 +23,10 @@ def render(report: Report) -> Iterator[str]:
 
 def _issue(finding: Finding, fingerprint: str) -> dict[str, object]:
     span = finding.span
+    # GitLab has no field for a fix.
+    mends = "" if finding.fix is None else f" (`afflint check --fix{'' if finding.fix.safe else ' --unsafe-fixes'}` mends it)"
     return {
-        "description": visible(finding.message),
+        "description": visible(finding.message) + mends,
         "check_name": finding.rule,
         "fingerprint": fingerprint,
         "severity": _SEVERITIES[finding.severity],

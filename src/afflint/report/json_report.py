@@ -27,6 +27,7 @@ def render(report: Report) -> Iterator[str]:
             "unread": summary.unread,
             "passed_over": summary.passed_over,
             "passed_over_kinds": dict(summary.passed),
+            "fixed": summary.fixed,
         },
     }
     return document(frame, "findings", map(_finding, report.findings), indent=2)

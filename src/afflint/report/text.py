@@ -37,13 +37,15 @@ def render(report: Report, *, color: bool) -> Iterator[str]:
         often = {} if report.verbose else _often(report.findings)
         for finding in report.findings:
             if not (finding.severity == "info" and finding.rule in often):
-                yield gap + "".join(f"{line}\n" for line in _finding(finding, sources, paint, report.verbose))
+                mark = "[*] " if report.fixable(finding) else ""
+                yield gap + "".join(f"{line}\n" for line in _finding(finding, sources, paint, report.verbose, mark))
                 gap = "\n"
         for rule, alike in often.items():
             yield f"{gap}{_counted(rule, alike, paint)}\n"
             gap = "\n"
     if not report.quiet:
-        yield gap + "".join(f"{line}\n" for line in _summary(report.summary, paint, report.verbose))
+        lines = [*_summary(report.summary, paint, report.verbose), *_fixes(report)]
+        yield gap + "".join(f"{line}\n" for line in lines)
 
 
 _MANY = 3
@@ -74,7 +76,7 @@ def _ansi(style: str, text: str) -> str:
     return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if text else ""
 
 
-def _finding(finding: Finding, sources: Sources, paint: Paint, verbose: bool) -> Iterator[str]:
+def _finding(finding: Finding, sources: Sources, paint: Paint, verbose: bool, mark: str) -> Iterator[str]:
     from afflint.report.snippet import snippet
 
     shown = [(related, snippet(sources.lines(related.source), related.span)) for related in finding.related]
@@ -82,7 +84,8 @@ def _finding(finding: Finding, sources: Sources, paint: Paint, verbose: bool) ->
     numbers = [row.number or 0 for row in (*rows, *(row for _, others in shown for row in others))]
     gutter = len(str(max(numbers, default=0)))
 
-    yield paint(finding.severity, f"{finding.severity}[{visible(finding.rule)}]") + paint("strong", f": {visible(finding.message)}")
+    title = paint(finding.severity, f"{finding.severity}[{visible(finding.rule)}]")
+    yield title + paint("strong", f": {mark}{visible(finding.message)}")
     yield from _place(finding.file, finding.span, rows, gutter, finding.severity, paint)
     notes = list(_notes(finding, verbose))
     if rows and notes:
@@ -138,7 +141,11 @@ def _summary(summary: Summary, paint: Paint, verbose: bool) -> Iterator[str]:
     suppressed = f" {counted(summary.suppressed, 'finding')} suppressed." if summary.suppressed else ""
     counts = ((summary.errors, "error"), (summary.warnings, "warning"), (summary.info, "info"))
     found = [paint(noun, counted(number, noun)) for number, noun in counts if number]
-    if found:
+    if summary.fixed:
+        total = counted(summary.fixed + summary.errors + summary.warnings + summary.info, "finding")
+        left = f"fixed {summary.fixed}; what is left: {', '.join(found)}" if found else "fixed" if summary.fixed == 1 else "all fixed"
+        yield f"Found {total}: {left}. Read {read}.{suppressed}"
+    elif found:
         yield f"Found {', '.join(found)}. Read {read}.{suppressed}"
     elif summary.documents:
         yield f"{paint('good', 'No findings.')} Read {read}.{suppressed}"
@@ -165,3 +172,15 @@ def _summary(summary: Summary, paint: Paint, verbose: bool) -> Iterator[str]:
             f"{counted(summary.templated, 'Go-templated file')} skipped. To check what they render to, pipe it in: "
             "`helm template CHART | afflint check -` or `kustomize build DIR | afflint check -`."
         )
+
+
+def _fixes(report: Report) -> Iterator[str]:
+    """How many of the findings can be mended, and by which options."""
+    safe = sum(finding.fix is not None and finding.fix.safe for finding in report.findings)
+    unsafe = sum(finding.fix is not None for finding in report.findings) - safe
+    if report.unsafe and unsafe:
+        yield f"[*] {safe + unsafe} fixable with --fix --unsafe-fixes."
+    elif safe:
+        yield f"[*] {safe} fixable with --fix{f' ({unsafe} more with --unsafe-fixes)' if unsafe else ''}."
+    elif unsafe:
+        yield f"{unsafe} fixable with --fix --unsafe-fixes, which may change what the manifests mean."

@@ -15,6 +15,7 @@ from afflint.reading.sources import STDIN, Source, discover, each_once, named, r
 
 if TYPE_CHECKING:
     from afflint.engine import Settings
+    from afflint.findings import Finding
     from afflint.session.placing import Placing
     from afflint.session.run import Gathered, Options, Outcome
 
@@ -30,6 +31,9 @@ class Session:
 
     def __init__(self, config: Config, buffers: Mapping[str, bytes] | None = None) -> None:
         self.config = config
+        self.stdin: Source | None = None
+        """Standard input, once it has been read as a source."""
+        self._rendered: frozenset[str] = frozenset()
         self._buffers = buffers if buffers is not None else {}
 
     # What is read.
@@ -47,7 +51,9 @@ class Session:
         chosen: list[Source] = []
         for source in found:
             # Read also if it does not count then: whoever writes it can end in peace.
-            each = standard_input(stdin_name) if source.path == STDIN else source
+            each = source
+            if source.path == STDIN:
+                each = self.stdin = standard_input(stdin_name)
             if each.path == STDIN or not (force_exclude and excluded and excluded(os.path.abspath(each.path))):
                 chosen.append(each)
         besides = [*more]
@@ -72,7 +78,9 @@ class Session:
         """What kustomize and helm make of folders and charts. Raises RenderError."""
         from afflint.reading.rendering import helm, kustomize
 
-        return [kustomize(folder) for folder in kustomizations] + [helm(chart, values) for chart in charts]
+        made = [kustomize(folder) for folder in kustomizations] + [helm(chart, values) for chart in charts]
+        self._rendered = frozenset(source.path for source in made)
+        return made
 
     def _buffered(self, sources: Iterable[Source]) -> list[Source]:
         """The sources, each once; an editor's buffer takes the place of the file that it stands for."""
@@ -121,7 +129,12 @@ class Session:
         """Lint ``sources`` with the context and the nodes that the configuration names."""
         from afflint.session.run import run
 
-        return run(sources, self.settings(), self._options(options), self.context(), self.node_files())
+        outcome = run(sources, self.settings(), self._options(options), self.context(), self.node_files())
+        return outcome._replace(findings=[self._as_rendered(each, outcome) for each in outcome.findings]) if self._rendered else outcome
+
+    def _as_rendered(self, finding: Finding, outcome: Outcome) -> Finding:
+        """The finding, without a fix for what another program made: nobody keeps that text."""
+        return finding._replace(fix=None) if outcome.sources[finding.source].path in self._rendered else finding
 
     def gathered(self, sources: Sequence[Source], options: Options | None = None) -> Gathered:
         """The same run with what it knows, for whoever asks more of it than for a report."""

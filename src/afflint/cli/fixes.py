@@ -1,0 +1,59 @@
+"""What becomes of fixes: files are written, or shown as a diff."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from afflint.cli.output import show_bytes, shown
+from afflint.report.wording import counted
+from afflint.session.fixes import lines_of
+from afflint.session.replacing import ReplaceError, replaced
+
+if TYPE_CHECKING:
+    from afflint.reading.sources import Source
+    from afflint.session.fixes import Fixed
+
+
+def write_fixes(fixed: Fixed, stdin: Source | None) -> tuple[int, list[str]]:
+    """Write the files with their fixes, and standard input to standard output, mended or not: how many findings that mends, and what
+    could not be written. Files are written one by one; each is either mended or as it was.
+    """
+    count, problems = 0, []
+    text = stdin.data if stdin else None
+    for change in fixed.changes:
+        if stdin is not None and change.source.path == stdin.path:
+            text = change.after
+        else:
+            try:
+                replaced(change.source.path, change.before, change.after)
+            except ReplaceError as error:
+                problems.append(str(error))
+                continue
+        count += change.mended
+    if text is not None:
+        show_bytes(text)
+    return count, problems
+
+
+def diff(fixed: Fixed, color: bool) -> Iterator[str]:
+    """All changes as one unified diff: exact, unless it goes to a terminal, which no text out of a manifest is to move."""
+    for change in fixed.changes:
+        for line in lines_of(change):
+            if sys.stdout is not None and sys.stdout.isatty():
+                line = shown(line.rstrip("\r\n").replace("\t", "    ")) + "\n"
+            style = next((style for lead, style in _STYLES if line.startswith(lead)), "") if color else ""
+            yield f"\x1b[{style}m{line[:-1]}\x1b[0m\n" if style else line
+
+
+_STYLES = (("---", "1"), ("+++", "1"), ("@@", "36"), ("-", "31"), ("+", "32"))
+
+
+def would_fix(fixed: Fixed, *, unsafe: bool) -> str:
+    """How much a diff would mend, and how much more could be."""
+    more = 0 if unsafe else sum(each.fix is not None and not each.fix.safe for each in fixed.outcome.findings)
+    hint = f" ({more} more with --unsafe-fixes)" if more else ""
+    if not fixed.changes:
+        return f"Nothing to fix{hint}."
+    return f"Would fix {counted(fixed.number, 'finding')} in {counted(len(fixed.changes), 'file')}{hint}."
