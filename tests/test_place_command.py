@@ -261,6 +261,60 @@ def test_all_replicas_at_once_interrupt_and_all_have_a_place_again(place: Place)
     assert done.out.endswith("1 drain: 1 interrupts a workload.\n")
 
 
+def test_how_long_a_failure_interrupts_is_told_by_the_tolerations_of_the_pods(place: Place) -> None:
+    one = WEB.replace("replicas: 2", "replicas: 1")
+    done = place("web.yaml", "--nodes", "nodes.yaml", "--lose", "w1", web=one)
+    assert "  node w1  interrupted  shop/web has no replica for about 6 min, until another is up; web-0 -> w2\n" in done.out
+    soon = "{key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 30}"
+    impatient = one.replace("      affinity:", f"      tolerations: [{soon}]\n      affinity:")
+    done = place("web.yaml", "--nodes", "nodes.yaml", "--lose", "w1", "--format", "json", web=impatient)
+    assert [move["after"] for move in done.plan["losses"][0]["moves"]] == [80]
+
+
+# Preferences.
+
+PREFERRING = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: shop}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers: [{name: c, image: x}]
+      affinity:
+        nodeAffinity:
+          preferredDuringSchedulingIgnoredDuringExecution:
+            - weight: 75
+              preference: {matchExpressions: [{key: zone, operator: In, values: [east]}]}
+            - weight: 20
+              preference: {matchExpressions: [{key: zone, operator: In, values: [west]}]}
+            - weight: 5
+              preference: {matchExpressions: [{key: disk, operator: Exists}]}
+"""
+ZONES = """\
+nodes:
+- {name: n1, labels: {zone: west}}
+- {name: n2, labels: {zone: west}}
+- {name: n3, labels: {zone: north, disk: ssd}, taints: [{key: a, value: b, effect: NoSchedule}]}
+"""
+
+
+def test_preferences_that_weigh_nothing_are_said_and_those_that_are_met_with_verbose_alone(place: Place) -> None:
+    unmet = [
+        "note: no node meets its preference zone In [east] (weight 75)",
+        "note: 1 node meets its preference disk Exists (weight 5), and none that it may use",
+    ]
+    met = "note: 2 of 3 nodes meet its preference zone In [west] (weight 20)"
+    done = place("web.yaml", "--nodes", "zones.yaml", web=PREFERRING, zones=ZONES)
+    assert [line for line in done.out.splitlines() if "preference" in line] == unmet
+    done = place("web.yaml", "--nodes", "zones.yaml", "-v", web=PREFERRING, zones=ZONES)
+    assert [line for line in done.out.splitlines() if "preference" in line] == [unmet[0], met, unmet[1]]
+    done = place("web.yaml", "--nodes", "zones.yaml", "--format", "json", web=PREFERRING, zones=ZONES)
+    assert done.plan["workloads"][0]["preferences"][1] == {"asks": "zone In [west]", "weight": 20, "nodes": 2, "usable": 2}
+
+
 # What nodes are read from.
 
 DUMP = {

@@ -12,7 +12,6 @@ from afflint.checks.constraint_selectors import (
     node_selections,
     node_selector,
     requirement_places,
-    says,
 )
 from afflint.checks.match import Match, renaming, replacing
 from afflint.controllers.counts import pod_count
@@ -23,7 +22,7 @@ from afflint.kube.label_places import PREFERRED_NODE_AFFINITY, REQUIRED_NODE_AFF
 from afflint.kube.label_syntax import is_value
 from afflint.kube.manifests import Workload
 from afflint.kube.pinning import pinned_host
-from afflint.kube.selectors import Requirement, Selector, both, conflict, implies, parse_int64, parse_label_selector
+from afflint.kube.selectors import Requirement, Selector, both, conflict, implies, parse_int64, parse_label_selector, says
 from afflint.reading.placeholders import is_placeholder
 from afflint.wording import listing, quoted
 

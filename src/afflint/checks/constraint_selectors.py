@@ -10,7 +10,6 @@ from afflint.kube.manifests import Workload
 from afflint.kube.selectors import (
     Malformed,
     Parsed,
-    Requirement,
     Selector,
     from_labels,
     parse_node_term,
@@ -55,14 +54,6 @@ def requirement_places(data: object, parsed: Selector) -> list[Path]:
         else:
             places.append((*path, "values" if requirement.values else "operator"))
     return places
-
-
-def says(requirement: Requirement) -> str:
-    """A requirement in the words of the manifest: ``zone In [east]``, ``gpu Exists``."""
-    if requirement.operator in ("Exists", "DoesNotExist"):
-        return f"{requirement.key} {requirement.operator}"
-    values = ", ".join(requirement.values[:4]) + (", …" if len(requirement.values) > 4 else "")
-    return f"{requirement.key} {requirement.operator} [{values}]"
 
 
 def has_placeholder(selector: Selector) -> bool:

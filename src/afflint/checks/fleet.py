@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from afflint.checks.constraint_selectors import says
 from afflint.checks.match import FleetMatch, Match, Place, Target
 from afflint.controllers.labels import PodLabels
 from afflint.findings import Path, field_of
@@ -19,7 +18,7 @@ from afflint.fleet.facts import (
 )
 from afflint.fleet.index import IDENTITY, Fleet, NearMiss, close, own_near_miss
 from afflint.kube.node_labels import HOSTNAME, at_least_as_wide
-from afflint.kube.selectors import Selector, implies, matches
+from afflint.kube.selectors import Selector, implies, matches, says
 from afflint.reading.placeholders import is_placeholder
 from afflint.wording import listing, quoted
 

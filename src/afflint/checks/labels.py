@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
-from afflint.checks.constraint_selectors import requirement_places, says
+from afflint.checks.constraint_selectors import requirement_places
 from afflint.checks.match import FleetMatch, Match, Place, inserting
 from afflint.findings import Path, Severity, Site, field_of
 from afflint.fleet.facts import SPREAD, Pods, Reach
 from afflint.fleet.index import Fleet, may_mean
 from afflint.kube.manifests import Workload
-from afflint.kube.selectors import Selector, conflict, parse_label_selector
+from afflint.kube.selectors import Selector, conflict, parse_label_selector, says
 from afflint.reading.placeholders import is_placeholder
 from afflint.wording import listing, quoted
 

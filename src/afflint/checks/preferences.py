@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from afflint.checks.constraint_selectors import has_placeholder, says
+from afflint.checks.constraint_selectors import has_placeholder
 from afflint.checks.match import FleetMatch, Match
 from afflint.checks.nodes import ADDED_LATER, is_well_known, none_of
 from afflint.findings import Path, Severity
@@ -26,6 +26,7 @@ from afflint.kube.selectors import (
     from_labels,
     parse_node_term,
     requirement_paths,
+    says,
 )
 from afflint.near_misses import is_slip
 from afflint.wording import did_you_mean, quoted

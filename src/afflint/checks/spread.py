@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from afflint.checks.constraint_selectors import requirement_places, says
+from afflint.checks.constraint_selectors import requirement_places
 from afflint.checks.match import Match
 from afflint.controllers.labels import PodLabels, added_to
 from afflint.findings import Path
 from afflint.fleet.facts import labels_known, pod_selector
 from afflint.kube.constraints import Item
 from afflint.kube.manifests import Workload
-from afflint.kube.selectors import Requirement, Selector
+from afflint.kube.selectors import Requirement, Selector, says
 from afflint.reading.placeholders import is_placeholder
 from afflint.wording import nearest, quoted
 

@@ -295,6 +295,14 @@ Sample = str | None
 Box = dict[Key, frozenset[Sample]]
 
 
+def says(requirement: Requirement) -> str:
+    """A requirement in the words of the manifest: ``zone In [east]``, ``gpu Exists``."""
+    if requirement.operator in ("Exists", "DoesNotExist"):
+        return f"{requirement.key} {requirement.operator}"
+    values = ", ".join(requirement.values[:4]) + (", …" if len(requirement.values) > 4 else "")
+    return f"{requirement.key} {requirement.operator} [{values}]"
+
+
 def both(first: Selector, second: Selector) -> Selector:
     """The selector that matches what both match."""
     return Selector(first.requirements + second.requirements)

@@ -62,8 +62,8 @@ def first_untolerated(taints: Iterable[Taint], tolerations: Sequence[Toleration]
     return None
 
 
-def outstays(tolerations: Iterable[object], taint: Taint) -> bool:
-    """Whether a pod with these tolerations, as parsed from its manifest, stays for ever on a node that gets this NoExecute taint.
+def patience(tolerations: Iterable[object], taint: Taint) -> int | None:
+    """For how many seconds a pod with these tolerations, as parsed, stays on a node that gets this NoExecute taint; None for ever.
 
     The first that matches decides, and stands for ever unless it has ``tolerationSeconds``: GetMatchingTolerations, getMinTolerationTime.
     """
@@ -71,8 +71,9 @@ def outstays(tolerations: Iterable[object], taint: Taint) -> bool:
         if isinstance(each, dict):
             key, operator, value, effect = (each.get(field) or "" for field in ("key", "operator", "value", "effect"))
             if key in ("", taint.key) and tolerates(Toleration(key, operator, value, effect), taint):
-                return each.get("tolerationSeconds") is None
-    return False
+                seconds = each.get("tolerationSeconds")
+                return None if seconds is None else max(seconds, 0) if type(seconds) is int else 0
+    return 0
 
 
 def admits_cordoned(tolerations: Iterable[Toleration]) -> bool:

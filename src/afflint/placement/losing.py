@@ -26,6 +26,8 @@ HELD = "its pod stays with the node, and no other is made until the node is back
 OUTSTAYS = "it is not evicted: it tolerates for ever that its node cannot be reached"
 NO_QUORUM = "the control plane loses its majority: until it works again, nothing is replaced"
 _EXCLUDED = "node.kubernetes.io/exclude-disruption"
+# So many seconds nothing is heard of a node before its pods' tolerations count.
+_SILENCE = 50
 _LARGE_ZONE = 50
 _MOST_OF_ZONE = 0.55
 _ENOUGH = 3
@@ -59,6 +61,8 @@ class Losses:
         _bind_new(failed, [*anew.values(), *situation.waiting], attempt)
         down = frozenset(failure.nodes)
         moves = situation.moves(failed, anew, ended, attempt, frozen, down)
+        due = {(situation.titles.get(identity), identity[1]): _SILENCE + (pod.patience or 0) for identity, pod in anew.items()}
+        moves = [move._replace(after=due.get((move.workload, move.pod), 0)) for move in moves]
         outcomes = situation.outcomes(moves, attempt.nodes, down)
         return Loss(failure.what, failure.nodes, tuple(moves), outcomes, notes=notes)
 
@@ -78,7 +82,7 @@ class Losses:
             if zone is not None:
                 ended[identity] = End("stays", zone)
                 continue
-            if pod.outstays:
+            if pod.patience is None:
                 ended[identity] = End("stays", OUTSTAYS)
                 continue
             _delete(failed, pod, where[identity])

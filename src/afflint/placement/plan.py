@@ -98,6 +98,16 @@ class Replica(NamedTuple):
     """For a replica without a node: how many nodes each constraint excludes."""
 
 
+class Preferred(NamedTuple):
+    """A preferred node affinity term: what it asks for, and how many nodes meet it; how many of those that the pods may use, if
+    there are any."""
+
+    asks: str
+    weight: int
+    nodes: int
+    usable: int
+
+
 class WorkloadPlan(NamedTuple):
     """One workload. ``key`` identifies it (``Deployment shop/web``).
 
@@ -116,6 +126,8 @@ class WorkloadPlan(NamedTuple):
     """Why the scheduler itself fails on its pods; None mostly."""
     notes: tuple[str, ...]
     """What the plan had to assume or leave out for this workload."""
+    preferences: tuple[Preferred, ...] = ()
+    """What it prefers of its nodes, in the order of the manifest."""
 
 
 class Move(NamedTuple):
@@ -127,6 +139,8 @@ class Move(NamedTuple):
     target: str | None
     why: str = ""
     fate: Fate = "anew"
+    after: int = 0
+    """Of a failure: after how many seconds another is made, at the earliest."""
 
 
 class Blocked(NamedTuple):

@@ -11,11 +11,12 @@ from afflint.controllers.evictions import eviction_of, migration_note
 from afflint.controllers.pod_maker import PodMaker
 from afflint.findings import FileId
 from afflint.kube.node_labels import ZONE
+from afflint.kube.selectors import AnyOf, Malformed, says
 from afflint.placement.arrangement import Arrangement, Identity, Inventory, Placed, arrange
 from afflint.placement.draining import Drains
 from afflint.placement.failures import SHORT_KEYS, Failure, UnknownLossError, failures, label_key, no_such_label
 from afflint.placement.losing import Losses
-from afflint.placement.plan import Judgement, Loss, NodeRow, Plan, Replica, Verdicts, WorkloadPlan
+from afflint.placement.plan import Judgement, Loss, NodeRow, Plan, Preferred, Replica, Verdicts, WorkloadPlan
 from afflint.placement.rejections import Phrase, Rejections, standing_pods, summary
 from afflint.placement.removing import Removals
 from afflint.placement.situation import Situation
@@ -169,7 +170,22 @@ class _Workloads:
             replicas=self._replicas(placed),
             error=placed.error or error,
             notes=(*notes, assumed) if assumed else notes,
+            preferences=self._preferences(placed.template),
         )
+
+    def _preferences(self, template: Pod | None) -> tuple[Preferred, ...]:
+        """How many nodes meet each of the preferred node affinity terms."""
+        if template is None or not template.preferences or isinstance(template.preferences, Malformed):
+            return ()
+        usable = [reason is None for reason in self._cluster.rejected_as_such(template)]
+        usable = usable if any(usable) else [True] * len(usable)
+        told = []
+        for preference in template.preferences:
+            met = self._cluster.table.matching(AnyOf((preference.term,)))
+            both = sum(is_met and may_go for is_met, may_go in zip(met, usable, strict=True))
+            asks = " and ".join(map(says, preference.term.requirements))
+            told.append(Preferred(asks, preference.weight, sum(met), both))
+        return tuple(told)
 
     def _verdicts(self, placed: Placed) -> tuple[Verdicts, str | None]:
         """What each node is to the workload when all others are in their places and none of its own pods is."""

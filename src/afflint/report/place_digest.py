@@ -151,6 +151,21 @@ def weights_words(verdict: NodeVerdict) -> str:
     return "" if verdict.weights is None else f"{verdict.weights[0]} of {verdict.weights[1]}"
 
 
+def preferences_words(workload: WorkloadPlan, nodes: int, *, verbose: bool = False) -> list[str]:
+    """The preferences for nodes that weigh nothing, as no node meets them; with ``verbose`` how many of the ``nodes`` meet each."""
+    found = []
+    for each in workload.preferences:
+        what = f"its preference {each.asks} (weight {each.weight})"
+        if not each.nodes:
+            found.append(f"no node meets {what}")
+        elif not each.usable:
+            meet = "1 node meets" if each.nodes == 1 else f"{each.nodes} nodes meet"
+            found.append(f"{meet} {what}, and none that it may use")
+        elif verbose:
+            found.append(f"{each.nodes} of {counted(nodes, 'node')} {'meets' if each.nodes == 1 else 'meet'} {what}")
+    return found
+
+
 def parts_words(verdict: NodeVerdict) -> str:
     """What each plugin of the scheduler puts into the score, the most first: ``TaintToleration 300 + NodeAffinity 200``."""
     return " + ".join(f"{plugin} {value}" for plugin, value in sorted(verdict.parts, key=lambda part: -part[1]) if value)
@@ -228,6 +243,12 @@ def stranded(effect: Effect) -> dict[str, list[Move]]:
         if move.target is None and effect.outcome != "survives":
             found.setdefault(move.why, []).append(move)
     return found
+
+
+def gap_words(effect: Effect) -> str:
+    """How long a workload without a replica waits for the first of those that come up: ``about 6 min``; empty where nothing tells."""
+    seconds = [move.after for move in effect.moves if move.target is not None and move.after]
+    return f"about {max(round(min(seconds) / 60), 1)} min" if seconds else ""
 
 
 def some(words: Sequence[str], limit: int) -> str:

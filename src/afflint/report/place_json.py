@@ -30,6 +30,7 @@ def _workload(workload: WorkloadPlan, lines: _VerdictLines) -> Iterator[str]:
     yield "{"
     for key in ("key", "kind", "namespace", "name", "file", "line", "error", "notes"):
         yield f'\n      "{key}": {_flat(getattr(workload, key))},'
+    yield f'\n      "preferences": {_flat([each._asdict() for each in workload.preferences])},'
     yield '\n      "verdicts": '
     yield lines.array(workload.verdicts)
     yield ',\n      "replicas": '

@@ -25,6 +25,7 @@ from afflint.report.place_digest import (
     parts_words,
     pending,
     placed_words,
+    preferences_words,
     some,
     standing,
     tally,
@@ -205,7 +206,7 @@ def _workload(
     yield f'<span class="{"short" if is_in_trouble(workload) else "full"}">{placed_words(workload)}</span>'
     yield f"<span>{feasible_count(workload)} of {counted(len(scene.plan.nodes), 'node')} fit</span>"
     yield f'<span>{_harm(workload, harm, len(scene.losses))}</span></summary>\n<div class="body" id="w{number}">\n'
-    yield from _told(workload, harm)
+    yield from _told(workload, harm, len(scene.plan.nodes))
     if workload.verdicts:
         yield from _verdicts(scene, workload, named)
     yield "</div>\n</details>\n"
@@ -219,7 +220,7 @@ def _harm(workload: WorkloadPlan, harm: Mapping[str, Sequence[str]], losses: int
     return f"{', '.join(parts)} of {losses}" if parts else '<span class="state survives">survives</span>'
 
 
-def _told(workload: WorkloadPlan, harm: Mapping[str, Sequence[str]]) -> Iterator[str]:
+def _told(workload: WorkloadPlan, harm: Mapping[str, Sequence[str]], nodes: int) -> Iterator[str]:
     """The sentences before the table."""
     if workload.file:
         yield f'<p class="soft"><code>{shown(workload.file)}:{workload.line}</code></p>\n'
@@ -231,7 +232,7 @@ def _told(workload: WorkloadPlan, harm: Mapping[str, Sequence[str]]) -> Iterator
     for outcome in OUTCOMES:
         if outcome in harm:
             yield f"<p>{outcome.capitalize()} after {shown(some(harm[outcome], 8))}.</p>\n"
-    yield _notes(workload.notes)
+    yield _notes((*workload.notes, *preferences_words(workload, nodes)))
 
 
 def _verdicts(scene: Scene, workload: WorkloadPlan, named: _NamedGroups) -> Iterator[str]:

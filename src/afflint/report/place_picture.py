@@ -21,6 +21,7 @@ from afflint.report.place_digest import (
     differs,
     domain_words,
     effects,
+    gap_words,
     is_control_plane,
     marks,
     pending,
@@ -181,6 +182,8 @@ def _kept(scene: Scene, effect: Effect) -> str:
     head = f"{scene.name(effect.workload)} {state(effect.outcome)}"
     if effect.outcome not in ("survives", "interrupted"):
         head += f", keeps {effect.left} of {counted(effect.asked, 'replica')}"
+    elif effect.outcome == "interrupted" and (gap := gap_words(effect)):
+        head += f" for {gap}"
     return head
 
 

@@ -19,6 +19,7 @@ from afflint.report.place_digest import (
     domain_words,
     effects,
     feasible_count,
+    gap_words,
     groups,
     is_harmless,
     is_in_trouble,
@@ -26,6 +27,7 @@ from afflint.report.place_digest import (
     parts_words,
     pending,
     placed_words,
+    preferences_words,
     racks,
     ranked,
     short_names,
@@ -154,7 +156,7 @@ def _workload(workload: WorkloadPlan, plan: Plan, known: Sequence[Rack], paint: 
     place = f" ({visible(workload.file)}:{workload.line})" if workload.file else ""
     yield paint(Cell(visible(workload.key), "strong")) + place
     yield from _verdict(workload, paint, width)
-    for note in workload.notes:
+    for note in (*workload.notes, *preferences_words(workload, len(plan.nodes), verbose=verbose)):
         yield from _wrapped("note: ", visible(note), width)
     if not workload.verdicts:
         return
@@ -210,7 +212,7 @@ def _briefly(workloads: Sequence[WorkloadPlan], nodes: int, paint: Paint, width:
     rows = [tuple(Cell(text, "dim") for text in ("WORKLOAD", "PLACED", "FIT", "ON"))]
     for workload in workloads:
         where = some([visible(node) for node in standing(workload)], 3)
-        notes = "".join(f"; {visible(note)}" for note in workload.notes)
+        notes = "".join(f"; {visible(note)}" for note in (*workload.notes, *preferences_words(workload, nodes)))
         counts = f"{len(workload.replicas)} of {len(workload.replicas)}", f"{feasible_count(workload)} of {nodes}"
         rows.append((Cell(visible(workload.key)), Cell(counts[0], "survives"), Cell(counts[1]), Cell(where + notes)))
     yield from _table(rows, paint, width, right=(1, 2))
@@ -284,7 +286,8 @@ def _suffered(loss: Loss, told: _Told) -> Iterator[tuple[Cell, Cell]]:
 def _suffering(effect: Effect, names: Mapping[str, str]) -> str:
     name = visible(names.get(effect.workload, effect.workload))
     if effect.outcome == "interrupted":
-        parts = [f"{name} has no replica until {'another is' if len(effect.moves) == 1 else 'others are'} up"]
+        gap = gap_words(effect)
+        parts = [f"{name} has no replica{f' for {gap},' * bool(gap)} until {'another is' if len(effect.moves) == 1 else 'others are'} up"]
     else:
         parts = [f"{name} keeps {effect.left} of {counted(effect.asked, 'replica')}"]
     for why, moves in stranded(effect).items():

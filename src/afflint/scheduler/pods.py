@@ -17,7 +17,7 @@ from afflint.kube.selectors import (
     parse_label_selector,
     parse_node_term,
 )
-from afflint.kube.taints import UNREACHABLE, Toleration, outstays, parse_tolerations
+from afflint.kube.taints import UNREACHABLE, Toleration, parse_tolerations, patience
 from afflint.scheduler.decoding import InventoryError, about, integer, mapping, refuse, sequence, string, string_map, strings
 from afflint.scheduler.host_ports import HostPort, read_ports
 from afflint.scheduler.requests import Rated, Requests, read_rated, read_requests
@@ -118,8 +118,8 @@ class Pod(NamedTuple):
     """What it counts for where nodes are rated; nothing where resources are left out."""
     added: frozenset[str] = frozenset()
     """The labels of nodes that its controller asks for, and not its manifest."""
-    outstays: bool = False
-    """Whether it tolerates for ever that its node cannot be reached, so that nothing evicts it from there."""
+    patience: int | None = 0
+    """For how many seconds it tolerates that its node cannot be reached; None for ever, so that nothing evicts it from there."""
 
     @property
     def malformed_terms(self) -> bool:
@@ -185,7 +185,7 @@ def _read(namespace: str, name: str, meta: dict[str, Any], spec: dict[str, Any],
         preferred_affinity=preferred_affinity,
         preferred_anti_affinity=preferred_anti_affinity,
         ports=read_ports(spec) if spec.get("containers") or spec.get("initContainers") else (),
-        outstays=outstays(spec.get("tolerations") or (), UNREACHABLE),
+        patience=patience(spec.get("tolerations") or (), UNREACHABLE),
     )
 
 
