@@ -16,7 +16,7 @@ from afflint.config.mistakes import schema
 from checkout import ROOT
 
 REFERENCE = ROOT / "docs" / "reference.md"
-COMMANDS = ("check", "place", "rule", "config")
+COMMANDS = ("check", "place", "rule", "config", "lsp")
 
 
 def _cell(text: str) -> str:

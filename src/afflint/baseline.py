@@ -99,6 +99,12 @@ def apply(findings: Sequence[Finding], baseline: Baseline, checked: Collection[s
     return Applied(new, len(findings) - len(new), gone)
 
 
+def of_file(baseline: Baseline, file: str) -> Counter[Entry]:
+    """The entries of a baseline that are about one file."""
+    name = _from(baseline.folder, file)
+    return Counter({entry: count for entry, count in baseline.known.items() if entry.file == name})
+
+
 def _moved(entries: Iterable[Entry], folder: str) -> dict[Entry, list[Entry]]:
     """The entries that hold for an object wherever it is, by what they say of it."""
     there: dict[str, bool] = {"": False}

@@ -61,6 +61,8 @@ class FileResult(NamedTuple):
     filled: bool = False
     passed: tuple[str, ...] = ()
     """The kinds of the documents that were passed over, as often as they occur."""
+    broken: tuple[int, ...] = ()
+    """The numbers of the documents that could not be read to their end; all of them for a template."""
 
 
 class Checker:
@@ -82,14 +84,15 @@ class Checker:
         found: list[Found] = []
         facts: list[Fact] = []
         silenced: list[Suppression] = []
-        count, broken, filled = 0, False, False
+        count, filled = 0, False
+        broken: list[int] = []
         passed: list[str] = []
         with_nodes, resources = self._settings.with_nodes, self._settings.resources
         holds_nodes = triage.is_node_list(data)
         for document in self.triage.documents(data, passed=passed):
             count += 1
             if document.problem is not None:
-                broken = True
+                broken.append(document.index)
                 found += self._unreadable(document.index, document.problem)
                 continue
             filled = filled or document.filled
@@ -99,7 +102,7 @@ class Checker:
                 count -= 1
                 passed.append(other)
             if document.rest is not None:
-                broken = True
+                broken.append(document.index)
                 found += self._text_behind(document, manifests)
             found += self._check_document(document, manifests)
             for manifest in manifests:
@@ -114,18 +117,17 @@ class Checker:
             found = [each for each in found if each.rule != "missing-api-version"]
         # What was parsed and is not broken is YAML; what was not worth parsing may still be a template, and is counted as one.
         if (broken or not count) and triage.looks_templated(name, data) and (broken or not triage.parses(data)):
-            return FileResult(templated=True)
+            return FileResult(templated=True, broken=tuple(range(max(count, 1))))
         if any(each.edits for each in found) and triage.looks_templated(name, data):
             # What it renders to may be another text altogether.
             found = [each._replace(edits=(), meant=()) for each in found]
-        return FileResult(
-            tuple(found), collected(facts, holds_nodes=holds_nodes), tuple(silenced), count, filled=filled, passed=tuple(passed)
-        )
+        facts_found = collected(facts, holds_nodes=holds_nodes)
+        return FileResult(tuple(found), facts_found, tuple(silenced), count, filled=filled, passed=tuple(passed), broken=tuple(broken))
 
     def unreadable(self, message: str) -> FileResult:
         """The result for a file whose bytes cannot be had or decoded."""
         problem = documents.Problem(message, Span(1, 1, 1, 1))
-        return FileResult(tuple(self._unreadable(0, problem)), unread=True)
+        return FileResult(tuple(self._unreadable(0, problem)), unread=True, broken=(0,))
 
     def _check_document(self, document: Document, manifests: Sequence[Manifest]) -> Iterator[Found]:
         if document.duplicates:

@@ -25,6 +25,7 @@ _COMMANDS = {
     "place": "afflint.cli.place:place",
     "rule": "afflint.cli.pages:rule_command",
     "config": "afflint.cli.pages:config_command",
+    "lsp": "afflint.cli.lsp:lsp",
 }
 
 

@@ -98,6 +98,8 @@ class Gathered(NamedTuple):
     across: dict[FileId, list[Found]]
     """What rules across manifests find, by the file that it stands in."""
     silencer: "Silencer"
+    settings: Settings
+    """Those that the run had in the end, nodes found among the files included."""
     unused_nodes: str | None
 
 
@@ -134,7 +136,7 @@ def gathered(files: "Files", settings: Settings, options: Options = _DEFAULT) ->
     if fleet is not None:
         for file, found in reduction.across(fleet, results.__contains__, nodes):
             across.setdefault(file, []).append(found)
-    return Gathered(files, results, told, fleet, nodes, across, Silencer(reduction, options, kustomizations), fault)
+    return Gathered(files, results, told, fleet, nodes, across, Silencer(reduction, options, kustomizations), settings, fault)
 
 
 def outcome(gathered: Gathered, options: Options = _DEFAULT) -> Outcome:
@@ -192,6 +194,8 @@ class Files:
                 keep(found, identity, source)
         ordered = sorted(found)
         numbers: dict[str, FileId] = {identity: number for number, identity in enumerate(ordered)}
+        self.numbers = numbers
+        """The numbers by the identities of the files, see ``Identities``."""
         self._identities = ordered
         self.sources = tuple([found[identity] for identity in ordered])
         self.given, context_given, self.nodes = ([numbers[identity] for identity in role] for role in roles)

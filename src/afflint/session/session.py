@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from afflint import config as configuration
 from afflint.config import Config
-from afflint.reading.sources import STDIN, Source, discover, each_once, named, relative, standard_input
+from afflint.reading.sources import STDIN, SUFFIXES, Source, discover, each_once, named, relative, standard_input
 
 if TYPE_CHECKING:
     from afflint.engine import Settings
@@ -60,6 +60,19 @@ class Session:
         if not (besides or self._buffers or STDIN in paths):
             return chosen  # Discovery gives each once already.
         return self._buffered([*chosen, *besides])
+
+    def excludes(self, path: str) -> bool:
+        """Whether the configuration excludes a file at this absolute path, there or not."""
+        excluded = self._excluded()
+        return excluded is not None and excluded(path)
+
+    def covers(self, path: str) -> bool:
+        """Whether a file at this absolute path, there or not, is one that the configuration wants checked where its folder is."""
+        if self.config.include:
+            wanted = configuration.matcher(self.config.include)(self._relative(path))
+        else:
+            wanted = path.lower().endswith(SUFFIXES)
+        return wanted and not self.excludes(path)
 
     def context(self) -> list[Source]:
         """The files that the configuration names as context: rules across manifests may look at them."""
@@ -129,7 +142,7 @@ class Session:
         """Lint ``sources`` with the context and the nodes that the configuration names."""
         from afflint.session.run import run
 
-        outcome = run(sources, self.settings(), self._options(options), self.context(), self.node_files())
+        outcome = run(sources, self.settings(), self.options(options), self.context(), self.node_files())
         return outcome._replace(findings=[self._as_rendered(each, outcome) for each in outcome.findings]) if self._rendered else outcome
 
     def _as_rendered(self, finding: Finding, outcome: Outcome) -> Finding:
@@ -140,9 +153,9 @@ class Session:
         """The same run with what it knows, for whoever asks more of it than for a report."""
         from afflint.session.run import Files, gathered
 
-        return gathered(Files(sources, self.context(), self.node_files()), self.settings(), self._options(options))
+        return gathered(Files(sources, self.context(), self.node_files()), self.settings(), self.options(options))
 
-    def _options(self, options: Options | None) -> Options:
+    def options(self, options: Options | None = None) -> Options:
         """How to run, with what the configuration ignores in files."""
         from afflint.session.run import Options
 

@@ -1,0 +1,41 @@
+"""``afflint lsp``: the language server, for editors."""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import partial
+from typing import Any
+
+import click
+
+from afflint.cli import options
+
+
+@click.command("lsp")
+@options.nodes
+@options.configured
+@click.option("--stdio", is_flag=True, help="Talk over standard input and output. There is no other way, so it may be left out.")
+@click.option("--clientProcessId", "client", type=int, metavar="PID", help="The editor, whose end is the server's: as editors give it.")
+def lsp(**given: Any) -> int:
+    """The language server: findings while you type, fixes, hover, completion.
+
+    Editors start it and talk to it over standard input and output; docs/editors.md says how to set them up. It finds in the folders of the
+    workspace what `afflint check` finds there, under their configuration.
+    """
+    from afflint.lsp.project import Chosen
+    from afflint.lsp.server import Server
+
+    options.configuration(given)  # What is wrong with the options is said before the editor waits for an answer.
+    if sys.stdin is None or sys.stdout is None:
+        raise click.UsageError("standard input and output are closed; an editor starts `afflint lsp` with both")
+    # Nothing but messages may reach the client, whoever prints.
+    outgoing = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    sys.stdout = sys.stderr
+    sys.setswitchinterval(0.001)  # A keystroke must not wait long for a run over the workspace.
+    nodes = tuple(map(os.path.abspath, given["nodes"]))
+    incoming = partial(os.read, sys.stdin.fileno())
+    server = Server(incoming, outgoing, Chosen(given["config_file"], given["no_config"], nodes))
+    if given["client"] is not None:
+        server.end_with(given["client"])
+    return server.serve()

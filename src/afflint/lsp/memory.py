@@ -1,0 +1,103 @@
+"""What the map step gave for each file, kept for as long as what it was made from stays the same."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import NamedTuple
+
+from afflint.engine import Checker, FileResult, Settings
+from afflint.reading.sources import Source, read_bytes, relative
+
+Stamp = tuple[int, int, int] | bytes
+"""What is the same while a file has not changed: when it was written, its size and its number on disk; of a buffer, its bytes."""
+
+
+class Buffer(NamedTuple):
+    """A document as the editor has it. ``result`` is what the map step gives for it under ``settings``, where that is known already."""
+
+    path: str
+    version: int
+    data: bytes
+    settings: Settings | None = None
+    result: FileResult | None = None
+
+
+class _Kept(NamedTuple):
+    stamp: Stamp
+    result: FileResult
+
+
+class Memory:
+    """Results by file. ``root`` is the folder by which names are told, as they would be to a run that was started there."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._settings: dict[tuple[bool, bool], Settings] = {}
+        self._kept: dict[tuple[bool, bool], dict[str, _Kept]] = {}
+        self.checked = 0
+        """How many files were looked at and not remembered, so far."""
+
+    def mapper(
+        self, buffers: Mapping[str, Buffer], between: Callable[[int, int], None]
+    ) -> Callable[[Collection[Source], Settings], Iterator[FileResult]]:
+        """A mapper for a run. ``buffers`` are the open documents by the paths of their sources; ``between`` is told how far it is."""
+
+        def mapped(sources: Collection[Source], settings: Settings) -> Iterator[FileResult]:
+            kept, slot = self._shelf(settings)
+            checker: Checker | None = None
+            fresh: dict[str, _Kept] = {}
+            for number, source in enumerate(sources):
+                between(number, len(sources))
+                before = kept.get(source.path)
+                stamp = _stamp(source)
+                if before is not None and stamp is not None and before.stamp == stamp:
+                    found = before
+                else:
+                    checker = checker or Checker(settings)
+                    result = self._result(checker, settings, source, buffers)
+                    if source.data is not None and result.broken and before is not None:
+                        # What others find must not depend on a line that is half written.
+                        result = result._replace(facts=before.result.facts)
+                    found = _Kept(stamp or b"", result)
+                fresh[source.path] = found
+                yield found.result
+            self._kept[slot] = {**kept, **fresh} if len(fresh) < len(kept) // 2 else fresh
+
+        return mapped
+
+    def _shelf(self, settings: Settings) -> tuple[dict[str, _Kept], tuple[bool, bool]]:
+        """The results that were made with these settings. A run makes some without rules, and some without nodes."""
+        slot = bool(settings.rules), settings.with_nodes
+        if self._settings.get(slot) != settings:
+            self._settings[slot] = settings
+            self._kept[slot] = {}
+        return self._kept[slot], slot
+
+    def _result(self, checker: Checker, settings: Settings, source: Source, buffers: Mapping[str, Buffer]) -> FileResult:
+        buffer = buffers.get(source.path)
+        if buffer is not None and buffer.result is not None and buffer.settings == settings:
+            return buffer.result
+        self.checked += 1
+        return checked(checker, source, self._root)
+
+
+def checked(checker: Checker, source: Source, root: str) -> FileResult:
+    """What the map step gives for one file, whatever becomes of it."""
+    try:
+        return checker.check(relative(source.path, root), read_bytes(source))
+    except OSError as error:
+        return checker.unreadable(f"cannot be read: {error.strerror or error}")
+    except MemoryError:
+        return checker.unreadable("reading it takes more memory than there is")
+
+
+def _stamp(source: Source) -> Stamp | None:
+    """None for a file that is not there: nothing is remembered of it."""
+    if source.data is not None:
+        return source.data
+    try:
+        status = os.stat(source.path)
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino

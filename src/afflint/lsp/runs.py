@@ -1,0 +1,84 @@
+"""Runs over projects, one after the other in a thread of their own, so that a keystroke never waits for one."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import traceback
+from collections.abc import Callable, Mapping
+from queue import SimpleQueue
+from typing import NamedTuple
+
+from afflint.errors import UserError
+from afflint.lsp.memory import Buffer
+from afflint.lsp.project import Project, State
+
+_PATIENCE = 0.05
+"""Seconds that a run waits at most before each file while the other thread has something to do."""
+
+
+class Ran(NamedTuple):
+    """A run that has ended. Without a ``state`` it failed: ``fault`` says why, and what was found before holds."""
+
+    project: Project
+    state: State | None
+    fault: str = ""
+
+
+class Progress(NamedTuple):
+    """How far a run is."""
+
+    project: Project
+    done: int
+    total: int
+
+
+class Runs:
+    """``tell`` is called, from the other thread, with what comes of them."""
+
+    def __init__(self, tell: Callable[[Ran | Progress], None]) -> None:
+        self._tell = tell
+        self._jobs: SimpleQueue[tuple[Project, Mapping[str, Buffer]]] = SimpleQueue()
+        self._idle = threading.Event()
+        self._idle.set()
+        self._thread: threading.Thread | None = None
+
+    def start(self, project: Project, buffers: Mapping[str, Buffer]) -> None:
+        """Run over a project with these documents open, by their paths."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="runs", daemon=True)
+            self._thread.start()
+        self._jobs.put((project, buffers))
+
+    def busy(self, is_busy: bool) -> None:
+        """Say whether the server is answering somebody: a run steps back meanwhile."""
+        if is_busy:
+            self._idle.clear()
+        else:
+            self._idle.set()
+
+    def _work(self) -> None:
+        while True:
+            self._tell(self._run(*self._jobs.get()))
+            # Whoever runs for days must not keep what nothing refers to; what it does keep need not be looked through again.
+            gc.collect()
+            gc.freeze()
+
+    def _run(self, project: Project, buffers: Mapping[str, Buffer]) -> Ran:
+        def between(done: int, total: int) -> None:
+            self._idle.wait(_PATIENCE)
+            if total >= _LONG and done % _STEP == 0:
+                self._tell(Progress(project, done, total))
+
+        try:
+            project.reread()
+            state, faults = project.run(buffers, between)
+        except UserError as error:
+            return Ran(project, None, str(error))
+        except Exception:
+            return Ran(project, None, traceback.format_exc())
+        return Ran(project, state, "; ".join(faults))
+
+
+_LONG, _STEP = 500, 100
+"""How many files are worth showing how far a run is, and after how many it is shown."""

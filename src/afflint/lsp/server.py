@@ -1,0 +1,546 @@
+"""The server: takes messages, keeps the open documents, and answers. One thread reads, one answers, one runs over whole projects."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from queue import Empty, SimpleQueue
+from typing import Any, BinaryIO, NamedTuple
+
+from afflint import __version__
+from afflint.errors import UserError
+from afflint.findings import Finding
+from afflint.lsp import settings as client_settings
+from afflint.lsp import transport
+from afflint.lsp.capabilities import Client, capabilities, watchers
+from afflint.lsp.diagnostics import diagnostics, of_configuration
+from afflint.lsp.opened import Opened, Texts
+from afflint.lsp.project import Chosen, Project
+from afflint.lsp.runs import Progress, Ran, Runs
+from afflint.lsp.text import Text
+from afflint.lsp.transport import Fault, Message, Reader, ResponseError, Writer
+from afflint.lsp.uris import of_path, to_path
+
+SKIPPED_LANGUAGES = frozenset(("helm", "gotmpl", "go-template", "helm-template", "jinja", "jinja-yaml"))
+"""What is no manifest before something else is made of it."""
+
+_PAUSE, _LONGEST_PAUSE = 0.25, 2.0
+"""Seconds without a change after which all manifests are taken together again; after so many seconds that is done in any case."""
+_QUICK, _LONGEST_WAIT = 0.04, 0.3
+"""What takes more seconds to check than this is checked only when nothing was typed for twice as long, or for so many seconds."""
+_ERROR, _WARNING, _INFO = 1, 2, 3
+_WAITS = 3600.0
+
+
+class _End(NamedTuple):
+    """The end of the input, or of the editor."""
+
+
+class Server:
+    """One client, from its first message to its last."""
+
+    def __init__(self, incoming: Callable[[int], bytes], outgoing: BinaryIO, chosen: Chosen) -> None:
+        self._inbox: SimpleQueue[Message | Fault | Ran | Progress | _End] = SimpleQueue()
+        self._reader = Reader(incoming)
+        self._writer = Writer(outgoing, lambda: self._inbox.put(_End()))
+        self._chosen = chosen
+        self._runs = Runs(self._inbox.put)
+        self._client = Client()
+        self._settings = client_settings.Settings()
+        self._initialized = self._shut_down = False
+        self._exit: int | None = None
+        self._projects: dict[str, Project] = {}
+        self._documents: dict[str, Opened] = {}
+        self._cancelled: set[Any] = set()
+        self._shown: dict[str, Any] = {}
+        """What was last published for each file, by its URI."""
+        self._due: dict[str, float] = {}
+        self._wanted: dict[Project, tuple[float, float]] = {}
+        """The projects that are to be run over: when at the earliest, and since when."""
+        self._running: Project | None = None
+        self._said: set[str] = set()
+        self._asked: dict[str, Callable[[Any], None]] = {}
+        self._number = 0
+        self._progress: str | None = None
+        self._requests = self._request_handlers()
+        self._notifications = self._notification_handlers()
+
+    # The loop.
+
+    def serve(self) -> int:
+        """Answer until the client says that it is enough. Returns the exit code: 0 after a shutdown, else 1."""
+        threading.Thread(target=self._read, name="reader", daemon=True).start()
+        while self._exit is None:
+            try:
+                message = self._inbox.get(timeout=self._wait())
+            except Empty:
+                pass
+            else:
+                self._runs.busy(True)
+                self._take(message)
+            if self._exit is None and self._inbox.empty():
+                self._catch_up()
+                if self._inbox.empty():
+                    self._runs.busy(False)
+        return self._exit
+
+    def end_with(self, process: int) -> None:
+        """Stop serving when that process is gone."""
+        transport.end_with(process, lambda: self._inbox.put(_End()))
+
+    def _read(self) -> None:
+        while (message := self._reader.read()) is not None:
+            if isinstance(message, dict) and message.get("method") == "$/cancelRequest":
+                # At once: what it cancels may be waiting already.
+                given = message.get("params")
+                if isinstance(given, dict) and isinstance(given.get("id"), int | str):
+                    self._cancelled.add(given["id"])
+                continue
+            self._inbox.put(message)
+        self._inbox.put(_End())
+
+    def _wait(self) -> float:
+        times = [*self._due.values()]
+        if self._running is None:
+            times += [when for when, _ in self._wanted.values()]
+        return max(min(times) - time.monotonic(), 0) if times else _WAITS
+
+    def _take(self, message: Message | Fault | Ran | Progress | _End) -> None:
+        try:
+            if isinstance(message, _End):
+                self._exit = 1
+            elif isinstance(message, Fault):
+                self._writer.write({"id": None, "error": {"code": message.code, "message": message.reason}})
+            elif isinstance(message, Ran):
+                self._ran(message)
+            elif isinstance(message, Progress):
+                self._show_progress(message)
+            elif "method" not in message:
+                self._answered(message)
+            elif "id" in message:
+                self._request(message)
+            else:
+                self._notification(message)
+        except Exception:
+            self._fault(traceback.format_exc())
+
+    def _request(self, message: Message) -> None:
+        identity, method = message["id"], message["method"]
+        try:
+            if identity in self._cancelled:
+                self._cancelled.discard(identity)
+                raise ResponseError(transport.REQUEST_CANCELLED, "cancelled")
+            if self._shut_down:
+                raise ResponseError(transport.INVALID_REQUEST, "the server has been shut down")
+            if not self._initialized and method != "initialize":
+                raise ResponseError(transport.NOT_INITIALIZED, "the server has not been initialized")
+            handler = self._requests.get(method)
+            if handler is None:
+                raise ResponseError(transport.METHOD_NOT_FOUND, f"there is no method {method!r}")
+            result = handler(message.get("params") or {})
+        except ResponseError as error:
+            self._writer.write({"id": identity, "error": {"code": error.code, "message": str(error)}})
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            code, what = self._blame(message.get("params"))
+            self._fault(traceback.format_exc())
+            self._writer.write({"id": identity, "error": {"code": code, "message": f"{what}: {type(error).__name__}: {error}"}})
+        except Exception as error:
+            self._fault(traceback.format_exc())
+            self._writer.write({"id": identity, "error": {"code": transport.INTERNAL_ERROR, "message": f"{type(error).__name__}: {error}"}})
+        else:
+            self._writer.write({"id": identity, "result": result})
+
+    def _blame(self, params: Any) -> tuple[int, str]:
+        """Whether the parameters of a request that failed are what the protocol says, as far as all requests have them in common."""
+        if isinstance(params, dict):
+            document, position = params.get("textDocument", {"uri": ""}), params.get("position", {"line": 0, "character": 0})
+            if isinstance(document, dict) and isinstance(document.get("uri"), str) and isinstance(position, dict):
+                numbers = [position.get("line"), position.get("character")]
+                if all(type(each) is int and each >= 0 for each in numbers):
+                    return transport.INTERNAL_ERROR, "a fault of afflint"
+        return transport.INVALID_PARAMS, "the parameters are not what the protocol says"
+
+    def _notification(self, message: Message) -> None:
+        method = message["method"]
+        if method == "exit":
+            self._exit = 0 if self._shut_down else 1
+        elif self._initialized and not self._shut_down and method in self._notifications:
+            try:
+                self._notifications[method](message.get("params") or {})
+            except (KeyError, TypeError, AttributeError, ValueError):
+                self._fault(traceback.format_exc())
+
+    def _answered(self, message: Message) -> None:
+        then = self._asked.pop(str(message.get("id")), None)
+        if then is not None and "error" not in message:
+            then(message.get("result"))
+
+    def _ask(self, method: str, params: Any, then: Callable[[Any], None] = lambda _: None) -> None:
+        self._number += 1
+        identity = f"afflint-{self._number}"
+        self._asked[identity] = then
+        self._writer.write({"id": identity, "method": method, "params": params})
+
+    def _tell(self, method: str, params: Any) -> None:
+        self._writer.write({"method": method, "params": params})
+
+    def _fault(self, text: str) -> None:
+        print(f"afflint: a fault of afflint:\n{text}", file=sys.stderr, flush=True)
+        self._tell("window/logMessage", {"type": _ERROR, "message": f"afflint: a fault of afflint: {text.strip().splitlines()[-1]}"})
+
+    def _say(self, text: str, kind: int = _WARNING) -> None:
+        """Show something to the user, once as long as it stays the same."""
+        if text not in self._said:
+            self._said.add(text)
+            self._tell("window/showMessage", {"type": kind, "message": f"afflint: {text}"})
+
+    # From initialize to exit.
+
+    def _notification_handlers(self) -> dict[str, Callable[[Any], None]]:
+        return {
+            "initialized": self._on_initialized,
+            "textDocument/didOpen": self._on_open,
+            "textDocument/didChange": self._on_change,
+            "textDocument/didSave": self._on_save,
+            "textDocument/didClose": self._on_close,
+            "workspace/didChangeWatchedFiles": self._on_watched,
+            "workspace/didChangeWorkspaceFolders": self._on_folders,
+            "workspace/didChangeConfiguration": self._on_settings,
+        }
+
+    def _request_handlers(self) -> dict[str, Callable[[Any], Any]]:
+        return {
+            "initialize": self._initialize,
+            "shutdown": self._shutdown,
+            "textDocument/diagnostic": self._pull,
+            "workspace/diagnostic": self._pull_all,
+        }
+
+    def _initialize(self, params: Any) -> Any:
+        if self._initialized:
+            raise ResponseError(transport.INVALID_REQUEST, "the server has been initialized already")
+        self._initialized = True
+        self._client = Client.of(params.get("capabilities"))
+        self._read_settings(params.get("initializationOptions"))
+        if type(params.get("processId")) is int:
+            self.end_with(params["processId"])
+        folders = params.get("workspaceFolders")
+        uris = [each["uri"] for each in folders] if isinstance(folders, list) else [params.get("rootUri")]
+        for uri in uris:
+            self._add_folder(uri)
+        return {"capabilities": capabilities(self._client, self._settings), "serverInfo": {"name": "afflint", "version": __version__}}
+
+    def _read_settings(self, given: Any) -> None:
+        faults: list[str] = []
+        self._settings = client_settings.read(given, faults)
+        for fault in faults:
+            self._say(fault)
+
+    def _on_initialized(self, _params: Any) -> None:
+        if self._client.watches:
+            named = [path for project in self._projects.values() for path in project.named_files()]
+            self._ask("client/registerCapability", {"registrations": watchers(named)})
+        if self._client.configures:
+            self._ask("workspace/configuration", {"items": [{"section": "afflint"}]}, self._configured)
+        for project in self._projects.values():
+            self._want(project, pause=0)
+
+    def _configured(self, result: Any) -> None:
+        if isinstance(result, list) and result and isinstance(result[0], dict):
+            self._change_settings(result[0])
+
+    def _on_settings(self, params: Any) -> None:
+        if self._client.configures:
+            self._ask("workspace/configuration", {"items": [{"section": "afflint"}]}, self._configured)
+        elif isinstance(params.get("settings"), dict) and "afflint" in params["settings"]:
+            self._change_settings(params["settings"])
+
+    def _change_settings(self, given: Any) -> None:
+        before = self._settings
+        self._read_settings(given)
+        if self._settings != before:
+            self._show_all()
+
+    def _shutdown(self, _params: Any) -> None:
+        self._shut_down = True
+
+    # Folders and their projects.
+
+    def _add_folder(self, uri: Any) -> None:
+        path = to_path(uri) if isinstance(uri, str) else None
+        if path is not None and os.path.isdir(path) and not (path in self._projects and self._projects[path].whole):
+            self._projects[path] = self._project(path, whole=True)
+
+    def _project(self, folder: str, *, whole: bool) -> Project:
+        try:
+            return Project(folder, self._chosen, whole=whole)
+        except UserError as error:
+            self._say(str(error), _ERROR)
+            return Project(folder, Chosen(no_config=True), whole=whole)
+
+    def _project_of(self, path: str) -> Project:
+        """The project of the innermost folder that a file lies in; what lies in none is a project with its neighbours that are open."""
+        above = [project for folder, project in self._projects.items() if project.whole and _lies_in(path, folder)]
+        if above:
+            return max(above, key=lambda project: len(project.folder))
+        folder = os.path.dirname(path)
+        if folder not in self._projects:
+            self._projects[folder] = self._project(folder, whole=False)
+        return self._projects[folder]
+
+    def _on_folders(self, params: Any) -> None:
+        for each in params["event"]["removed"]:
+            path = to_path(each["uri"])
+            project = self._projects.pop(path, None) if path is not None else None
+            if project is not None:
+                self._wanted.pop(project, None)
+        for each in params["event"]["added"]:
+            self._add_folder(each["uri"])
+        for document in self._documents.values():
+            project = self._project_of(document.path)
+            if project is not document.project:
+                document.project = project
+                document.adopt()
+        for project in self._projects.values():
+            self._want(project, pause=0)
+        self._show_all()
+
+    def _on_watched(self, params: Any) -> None:
+        changed = [path for each in params["changes"] if (path := to_path(each["uri"])) is not None]
+        for project in self._projects.values():
+            named = project.named_files()
+            if any(path in named or _lies_in(path, project.folder) or _is_configuration(path) for path in changed):
+                project.forget_files()
+                self._want(project)
+
+    # Open documents.
+
+    def _on_open(self, params: Any) -> None:
+        given = params["textDocument"]
+        uri, version, text = given["uri"], given["version"], given["text"]
+        path = self._path(uri)
+        if path is None or given.get("languageId") in SKIPPED_LANGUAGES or type(text) is not str:
+            return
+        document = Opened(uri, path, version, Text(text, self._client.encoding), self._project_of(path))
+        self._documents[uri] = document
+        if document.file is None:
+            document.project.forget_files()
+        self._changed(document)
+
+    def _path(self, uri: Any) -> str | None:
+        """Where a document lies, or would: what has never been saved, where the first folder is."""
+        if not isinstance(uri, str):
+            return None
+        if uri.startswith("untitled:"):
+            folder = next((each.folder for each in self._projects.values() if each.whole), os.getcwd())
+            name = "".join(char if char.isalnum() or char in "-_." else "-" for char in uri.removeprefix("untitled:"))
+            return os.path.join(folder, name if name.endswith((".yaml", ".yml", ".json")) else f"{name}.yaml")
+        return to_path(uri)
+
+    def _on_change(self, params: Any) -> None:
+        document = self._documents.get(params["textDocument"]["uri"])
+        if document is not None:
+            document.change(params["textDocument"]["version"], params["contentChanges"])
+            self._changed(document)
+
+    def _changed(self, document: Opened) -> None:
+        wait = min(2 * document.cost, _LONGEST_WAIT) if document.cost > _QUICK else 0.0
+        self._due[document.uri] = time.monotonic() + wait
+        self._want(document.project)
+
+    def _on_save(self, params: Any) -> None:
+        document = self._documents.get(params["textDocument"]["uri"])
+        path = self._path(params["textDocument"]["uri"])
+        if document is not None:
+            self._due[document.uri] = time.monotonic()
+            if document.file is None:
+                document.project.forget_files()
+            self._want(document.project, pause=0)
+        if path is not None and _is_configuration(path):
+            for project in self._projects.values():
+                self._want(project, pause=0)
+
+    def _on_close(self, params: Any) -> None:
+        uri = params["textDocument"]["uri"]
+        document = self._documents.pop(uri, None)
+        self._due.pop(uri, None)
+        if document is None:
+            return
+        self._want(document.project)
+        if not self._client.pulls and self._settings.diagnostics == "open":
+            self._publish(uri, [], None)
+            self._shown.pop(uri, None)
+        others = any(each.project is document.project for each in self._documents.values())
+        if not document.project.whole and not others:
+            self._projects.pop(document.project.folder, None)
+            self._wanted.pop(document.project, None)
+
+    # Runs over projects.
+
+    def _want(self, project: Project, pause: float = _PAUSE) -> None:
+        now = time.monotonic()
+        since = self._wanted.get(project, (now, now))[1]
+        self._wanted[project] = min(now + pause, max(since + _LONGEST_PAUSE, now)), since
+
+    def _catch_up(self) -> None:
+        """What is due when nobody waits for an answer."""
+        now = time.monotonic()
+        for uri in [uri for uri, when in self._due.items() if when <= now]:
+            del self._due[uri]
+            document = self._documents.get(uri)
+            if document is not None and not self._client.pulls:
+                self._show(document)
+            if not self._inbox.empty():
+                return
+        if self._running is None:
+            ready = [project for project, (when, _) in self._wanted.items() if when <= now]
+            if ready:
+                del self._wanted[ready[0]]
+                self._start(ready[0])
+
+    def _start(self, project: Project) -> None:
+        self._running = project
+        buffers = {each.path: each.raw_buffer for each in self._documents.values() if each.project is project}
+        self._runs.start(project, buffers)
+
+    def _ran(self, ran: Ran) -> None:
+        self._running = None
+        self._end_progress()
+        project = ran.project
+        if ran.fault and ran.state is None:
+            self._fault(ran.fault)
+        elif ran.fault:
+            self._say(ran.fault, _ERROR)
+        for problem in project.setup.problems[:1]:
+            self._say(str(problem), _ERROR)
+        if ran.state is None or self._projects.get(project.folder) is not project:
+            return
+        project.state = ran.state
+        if ran.state.gathered.unused_nodes and not ran.fault:
+            self._say(f"{ran.state.gathered.unused_nodes}; so no nodes are taken into account", _WARNING)
+        for document in self._documents.values():
+            if document.project is project:
+                document.adopt()
+        self._show_all()
+        if self._client.refreshes_hints and self._settings.hints:
+            self._ask("workspace/inlayHint/refresh", None)
+
+    def _show_progress(self, progress: Progress) -> None:
+        if not self._client.progresses:
+            return
+        value: dict[str, Any] = {
+            "percentage": 100 * progress.done // max(progress.total, 1),
+            "message": f"{progress.done} of {progress.total} files",
+        }
+        if self._progress is None:
+            self._number += 1
+            self._progress = f"afflint-progress-{self._number}"
+            self._ask("window/workDoneProgress/create", {"token": self._progress})
+            value = {"kind": "begin", "title": "afflint reads the manifests", "cancellable": False, **value}
+        else:
+            value = {"kind": "report", **value}
+        self._tell("$/progress", {"token": self._progress, "value": value})
+
+    def _end_progress(self) -> None:
+        if self._progress is not None:
+            self._tell("$/progress", {"token": self._progress, "value": {"kind": "end"}})
+            self._progress = None
+
+    # Diagnostics.
+
+    @property
+    def _texts(self) -> Texts:
+        return Texts(self._documents, self._client.encoding)
+
+    def _show_all(self) -> None:
+        """Show what is found now wherever that may have changed."""
+        if self._client.pulls:
+            if self._client.refreshes_diagnostics:
+                self._ask("workspace/diagnostic/refresh", None)
+            return
+        for document in self._documents.values():
+            self._due.setdefault(document.uri, time.monotonic())
+        if self._settings.diagnostics == "workspace":
+            found = dict(self._unopened())
+            for uri, items in found.items():
+                self._publish(uri, items, None)
+            for uri in [uri for uri in self._shown if uri not in found and uri not in self._documents]:
+                self._publish(uri, [], None)
+
+    def _show(self, document: Opened) -> None:
+        started = time.monotonic()
+        items = self._of_document(document)
+        document.cost = time.monotonic() - started
+        self._publish(document.uri, items, document.version)
+
+    def _publish(self, uri: str, items: list[dict[str, Any]], version: int | None) -> None:
+        shown = (items, version)
+        if self._shown.get(uri, ([], None) if version is None else None) != shown:
+            self._shown[uri] = shown
+            self._tell(
+                "textDocument/publishDiagnostics", {"uri": uri, "diagnostics": items} | ({} if version is None else {"version": version})
+            )
+
+    def _of_document(self, document: Opened) -> list[dict[str, Any]]:
+        problems = [each for each in document.project.setup.problems if os.path.abspath(each.file) == document.path]
+        found = diagnostics(self._wished(document.findings()), document.text, self._texts, document.project.state)
+        return of_configuration(problems, document.text) + found
+
+    def _wished(self, findings: list[Finding]) -> list[Finding]:
+        """Without what is left to another server."""
+        left_out = client_settings.left_out(self._settings)
+        return [each for each in findings if each.rule not in left_out] if left_out else findings
+
+    def _unopened(self) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+        """The diagnostics of the files with findings that are not open."""
+        texts = self._texts
+        opened = {each.identity for each in self._documents.values()}
+        for project in self._projects.values():
+            state = project.state
+            if state is None or not project.whole:
+                continue
+            known = {number for identity, number in state.gathered.files.numbers.items() if identity in opened}
+            for file, found in state.findings.items():
+                if file not in known:
+                    path = state.path(file)
+                    yield of_path(path), diagnostics(self._wished(list(found)), texts.of(path), texts, state)
+
+    def _pull(self, params: Any) -> Any:
+        document = self._documents.get(params["textDocument"]["uri"])
+        items = [] if document is None else self._of_document(document)
+        return _report(items, params.get("previousResultId"))
+
+    def _pull_all(self, params: Any) -> Any:
+        before = {each["uri"]: each["value"] for each in params.get("previousResultIds") or ()}
+        reports = []
+        found: dict[str, tuple[list[dict[str, Any]], int | None]] = {
+            each.uri: (self._of_document(each), each.version) for each in self._documents.values()
+        }
+        if self._settings.diagnostics == "workspace":
+            found |= {uri: (items, None) for uri, items in self._unopened()}
+        for uri in dict.fromkeys((*found, *before)):
+            items, version = found.get(uri, ([], None))
+            if items or uri in before or version is not None:
+                reports.append({"uri": uri, "version": version, **_report(items, before.get(uri))})
+        return {"items": reports}
+
+
+def _report(items: list[dict[str, Any]], before: Any) -> dict[str, Any]:
+    """The answer to one who pulls: that nothing has changed, if it has not."""
+    import json
+    from zlib import crc32
+
+    number = f"{crc32(json.dumps(items, sort_keys=True).encode()):08x}"
+    return {"kind": "unchanged", "resultId": number} if number == before else {"kind": "full", "resultId": number, "items": items}
+
+
+def _lies_in(path: str, folder: str) -> bool:
+    return path.startswith(os.path.join(folder, ""))
+
+
+def _is_configuration(path: str) -> bool:
+    return os.path.basename(path) in (".afflint.yaml", ".afflint.yml", "pyproject.toml")

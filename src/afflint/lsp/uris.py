@@ -1,0 +1,37 @@
+"""Files as editors name them: ``file:`` URIs, and the paths that they stand for."""
+
+from __future__ import annotations
+
+import os
+import re
+from urllib.parse import quote, unquote, urlsplit
+
+_DRIVE = re.compile(r"/?([A-Za-z]):")
+
+
+def to_path(uri: str) -> str | None:
+    """The absolute path of a ``file:`` URI; None for what is no file."""
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return None
+    if parts.scheme != "file":
+        return None
+    path = unquote(parts.path, errors="surrogateescape")
+    if os.name == "nt":
+        if parts.netloc:
+            path = f"//{parts.netloc}{path}"
+        elif _DRIVE.match(path):
+            path = path.lstrip("/")
+    if not path or "\0" in path:
+        return None
+    return os.path.normpath(path)
+
+
+def of_path(path: str) -> str:
+    """The URI of an absolute path."""
+    path = path.replace(os.sep, "/")
+    if path.startswith("//"):
+        return "file:" + quote(path, errors="surrogateescape")
+    prefix = "file://" if path.startswith("/") else "file:///"
+    return prefix + quote(path, errors="surrogateescape")
