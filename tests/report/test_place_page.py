@@ -344,6 +344,24 @@ def test_one_workload_can_be_seen_alone_without_a_script() -> None:
     assert "shop/web: 4 of 4 replicas placed, 60 of 60 nodes fit. Node by node" in Page(text).text
 
 
+def test_where_nodes_are_hidden_that_a_failure_does_not_touch_those_of_the_chosen_workload_are_not() -> None:
+    plan = fleet()
+    text = place_page.render(plan)
+    assert ".ones:has(#s1:checked) ~ .racks .h1,.ones:has(#s2:checked) ~ .racks .h2 { display: block; }" in text
+    homes = [
+        attributes["class"].split() for tag, attributes in page(plan).tags if tag == "li" and "h1" in attributes.get("class", "").split()
+    ]
+    assert len(homes) == len({replica.node for replica in plan.workloads[0].replicas})
+    # Where nothing can be hidden nothing needs to be brought back.
+    assert ".racks .h1" not in place_page.render(BAKERY)
+
+
+def test_tables_say_that_they_do_not_follow_what_is_chosen() -> None:
+    still = "The tables show the cluster before what is chosen above."
+    assert still in place_page.render(BAKERY)
+    assert still not in place_page.render(BAKERY._replace(losses=()))
+
+
 def test_workloads_that_suffer_for_the_same_reason_stand_together() -> None:
     plan = fleet()
     move = Move("Deployment shop/mail", "mail-0", plan.nodes[2].name, None, "no zone is left")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from afflint.kube.node_labels import domain_noun
-from afflint.placement.plan import Action, Loss
+from afflint.placement.plan import Action, Loss, NodeRow
 from afflint.report.place_digest import NOUNS, OUTCOMES, Effect, feasible_count, is_harmless, placed_words, tally, worst
 from afflint.report.place_scene import DONE, Scene, badge, ending, shown
 from afflint.report.wording import counted
@@ -36,7 +36,25 @@ def rules(scene: Scene) -> str:
     numbers = [mark.number for mark in scene.badges.values()]
     chips = ",".join(f'.ones:has(#s{number}:checked) ~ * [href="#w{number}"]' for number in numbers)
     words = ",".join(f".ones:has(#s{number}:checked) ~ .told .o{number}" for number in numbers)
-    return f"{chips} {{ --fade: 1; }}\n{words} {{ display: block; }}\n"
+    text = f"{chips} {{ --fade: 1; }}\n{words} {{ display: block; }}\n"
+    if not hides(scene):
+        return text
+    # Where only what a failure touches is shown, so are the nodes of the workload that is seen alone.
+    homes = ",".join(f".ones:has(#s{number}:checked) ~ .racks .h{number}" for number in numbers)
+    return f"{text}{homes} {{ display: block; }}\n"
+
+
+def hides(scene: Scene) -> bool:
+    """Whether nodes can be hidden that a failure does not touch."""
+    return scene.dense and bool(scene.losses)
+
+
+def homes(scene: Scene, nodes: Iterable[NodeRow]) -> str:
+    """The classes of an element that holds some nodes, for the workloads that have a replica there, where it could be hidden."""
+    if not (hides(scene) and alone(scene)):
+        return ""
+    there = {key for node in nodes for key, _ in scene.pods.get(node.name, ())}
+    return "".join(f" h{number}" for number in sorted(scene.badges[key].number for key in there))
 
 
 def losses(scene: Scene) -> Iterator[str]:

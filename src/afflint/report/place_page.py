@@ -73,6 +73,7 @@ def render(plan: Plan, made: Made | None = None) -> str:
         lead=_lead(plan),
         notes=_notes(plan.notes),
         key=shown(plan.group_by),
+        still='<p class="still">The tables show the cluster before what is chosen above.</p>\n' if plan.losses else "",
         picture="".join(picture(scene)),
         workloads="".join(_workloads(scene, named)),
         nodes="".join(_nodes(plan)) + "".join(named.listing()),

@@ -74,8 +74,9 @@ def picture(scene: Scene) -> Iterator[str]:
     yield "</div>\n"
     yield from _tray(scene)
     yield from place_choices.workloads(scene)
-    if scene.dense and scene.losses:
-        yield '<label class="only"><input type="checkbox" id="only" checked> Show only the nodes that the failure touches</label>\n'
+    if place_choices.hides(scene):
+        more = ", and those of a workload that is seen alone" * place_choices.alone(scene)
+        yield f'<label class="only"><input type="checkbox" id="only" checked> Show only the nodes that the failure touches{more}</label>\n'
     yield '<div class="racks">\n'
     for rack in scene.racks:
         yield from _rack(scene, rack)
@@ -220,7 +221,7 @@ def _rack(scene: Scene, rack: Rack) -> Iterator[str]:
     title = shown(domain_words(scene.plan.group_by, rack.domain))
     boxes, empty = _folded_nodes(scene, rack)
     touched = sorted({number for node in rack.nodes for number in _touching(scene, node)}) if scene.dense else ()
-    classes = "".join(f" t{number}" for number in touched)
+    classes = "".join(f" t{number}" for number in touched) + place_choices.homes(scene, rack.nodes)
     yield f'<section class="rack{classes}">\n<h3>{title} <small>{counted(len(rack.nodes), "node")}</small></h3>\n<ul class="nodes">\n'
     for node in boxes:
         yield from _node(scene, node)
@@ -270,7 +271,7 @@ def _node(scene: Scene, node: NodeRow) -> Iterator[str]:
     pods = scene.pods.get(node.name, ())
     wide = next((name for name, least in _WIDE.items() if len(pods) > least), "") if scene.dense else ""
     touched = [f" l{number}" for number in taken] + [f" t{number}" for number in dict.fromkeys(arrival.loss for arrival in arrivals)]
-    yield f'<li class="node{closed}{wide}{"".join(touched)}">'
+    yield f'<li class="node{closed}{wide}{"".join(touched)}{place_choices.homes(scene, (node,))}">'
     name = scene.node(node.name)
     title = f' title="{shown(node.name)}"' * (name != shown(node.name))
     yield f'<span class="name"{title}>{name}</span>{lost}{_marks(scene, node)}'
