@@ -50,8 +50,13 @@ def eviction_of(maker: PodMaker) -> Eviction:
     return ALLOWED if strategy == IF_POSSIBLE else Eviction("held", f"{asking(own, kubevirt)}, and {known.words}")
 
 
-def migration_note(eviction: Eviction) -> str:
-    """What has been assumed of the disks of a machine that migrates; empty if nothing has."""
+def drain_note(maker: PodMaker) -> str:
+    """What has been assumed of the machines of a workload, for want of manifests, when they are evicted; empty if nothing has."""
+    if not maker.kubevirt:
+        return ""
+    if not maker.eviction_strategy and not maker.virtualization.kubevirt:
+        return "it names no evictionStrategy, and no KubeVirt resource is among the manifests: a drain is taken to shut it down"
+    eviction = eviction_of(maker)
     if not eviction.claims:
         return ""
     has = "has" if len(eviction.claims) == 1 else "have"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from afflint.controllers import replicas
 from afflint.controllers.budgets import Budget
-from afflint.controllers.evictions import eviction_of, migration_note
+from afflint.controllers.evictions import drain_note
 from afflint.controllers.pod_maker import PodMaker
 from afflint.findings import FileId
 from afflint.kube.node_labels import ZONE
@@ -157,7 +157,7 @@ class _Workloads:
     def _plan(self, placed: Placed) -> WorkloadPlan:
         maker = placed.maker
         notes = replicas.notes(maker, self._arrangement.before)
-        assumed = migration_note(eviction_of(maker)) if self._drained else ""
+        assumed = drain_note(maker) if self._drained else ""
         verdicts, error = self._verdicts(placed)
         return WorkloadPlan(
             key=maker.key,
