@@ -18,14 +18,14 @@ def copy_to(target: Path) -> Path:
 
 
 def clean_environment(**more: str) -> dict[str, str]:
-    """The environment without what would lead Python back to the checkout, and without any git, colour or tool settings."""
+    """The environment without what would lead Python back to the checkout, and without any git, colour or tool settings or a cache."""
     names = ("PYTHONPATH", "PYTHONHOME", "NO_COLOR", "FORCE_COLOR", "SKIP")
     prefixes = ("GIT_", "PRE_COMMIT", "AFFLINT")
     kept = {name: value for name, value in os.environ.items() if name not in names and not name.startswith(prefixes)}
     git = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
     for role in ("AUTHOR", "COMMITTER"):
         git |= {f"GIT_{role}_NAME": "A Tester", f"GIT_{role}_EMAIL": "tester@example.com"}
-    return {**kept, **git, **more}
+    return {**kept, "AFFLINT_NO_CACHE": "1", **git, **more}
 
 
 def run(command: Sequence[str | Path], folder: Path, *, environment: dict[str, str] | None = None, expect: int | None = 0) -> str:

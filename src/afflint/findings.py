@@ -4,7 +4,10 @@ A file is known by its number in the run, never by its name: two sources may hav
 must not depend on how the file is called. Names are put in at the end, for reports.
 """
 
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from afflint.edits import SymbolicEdit
 
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
@@ -38,7 +41,7 @@ class Fix(NamedTuple):
 
     safe: bool
     edits: tuple[Edit, ...]
-    meant: tuple[Any, ...] = ()
+    meant: "tuple[SymbolicEdit, ...]" = ()
 
 
 FileId = int
@@ -99,7 +102,7 @@ class Found(NamedTuple):
     edits: tuple[Edit, ...] = ()
     item: str = ""
     """``field`` with list items named by what they hold, where it leads through lists: see ``named_field``."""
-    meant: tuple[Any, ...] = ()
+    meant: "tuple[SymbolicEdit, ...]" = ()
 
 
 class FoundPlace(NamedTuple):

@@ -60,6 +60,10 @@ _FORMATS = ("text", "concise", "json", "sarif", "github", "gitlab", "junit")
 @click.option("--statistics", is_flag=True, help="Count findings by rule instead of listing them.")
 @click.option("--no-ignore", is_flag=True, help="Report what inline suppressions silence.")
 @click.option("--jobs", type=int, metavar="N", help="Processes. Default: one for each core when there are many files.")
+@click.option("--no-cache", is_flag=True, envvar="AFFLINT_NO_CACHE", help="Neither use nor keep results of earlier runs.")
+@click.option(
+    "--cache-dir", metavar="DIR", envvar="AFFLINT_CACHE_DIR", help="Where results are kept. Default: in the platform's folder for caches."
+)
 @click.option("--show-files", is_flag=True, help="List the files that would be read, and stop.")
 @options.color
 @click.option("-q", "--quiet", is_flag=True, help="Only findings, no summary.")
@@ -171,14 +175,15 @@ def _say_left_alone(fixed: Fixed) -> None:
 
 
 def _run_options(config: Config, given: dict[str, Any], progress: Progress) -> Options:
-    from afflint.session.run import Options
+    from afflint.session.run import DEFAULT_CACHE, Options
 
     known = None
     if config.baseline and not given["write_baseline"]:
         from afflint.baseline import load
 
         known = load(config.baseline)
-    return Options(options.jobs(config.jobs), inline=not given["no_ignore"], progress=progress, baseline=known)
+    cache = None if given["no_cache"] else given["cache_dir"] or DEFAULT_CACHE
+    return Options(options.jobs(config.jobs), inline=not given["no_ignore"], progress=progress, baseline=known, cache=cache)
 
 
 def _write_baseline(path: str | None, outcome: Outcome, *, beside: bool = False) -> int:

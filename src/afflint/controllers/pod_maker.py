@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -53,7 +53,7 @@ class Virtualization:
     kubevirt: Mapping[str, Any] = field(default_factory=dict)
     instancetype: Mapping[str, Any] | None = None
     preference: Mapping[str, Any] | None = None
-    claims: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    claims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The access modes of the claims of its namespace, as far as manifests tell them."""
 
 
@@ -100,7 +100,7 @@ class PodMaker:
     """Found among the manifests of a run by these references."""
     upkeep: Upkeep = AT_ONCE
     """What its controller does when a pod goes."""
-    claims: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    claims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The access modes of the claims that its machines make for themselves, as far as it tells them."""
 
     def of_site(self, site: Site) -> PodMaker:

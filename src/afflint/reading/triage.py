@@ -137,7 +137,12 @@ def looks_templated(name: str, data: bytes) -> bool:
         return False
     from afflint.reading.placeholders import holds_control
 
-    return holds_control(data) or re.search(_TEMPLATE_FOLDER, name) is not None
+    return holds_control(data) or in_template_folder(name)
+
+
+def in_template_folder(name: str) -> bool:
+    """Whether a file lies where Helm keeps the templates of a chart. Nothing else of its name matters to what is found in it."""
+    return re.search(_TEMPLATE_FOLDER, name) is not None
 
 
 def parses(data: bytes) -> bool:

@@ -14,7 +14,8 @@ from afflint.inventory.pod_files import running_pods
 from afflint.inventory.stage import Stage, set_stage
 from afflint.reading.sources import Source, each_once
 from afflint.rules import bound
-from afflint.session.run import Files, located_facts, mapped
+from afflint.session.mapping import mapped
+from afflint.session.run import Files, located_facts
 
 UNREADABLE = ("unreadable-manifest", "text-after-document")
 NO_NODES = "no nodes: name a dump of the nodes with --nodes FILE (`kubectl get nodes -o yaml`), or put it beside the manifests"

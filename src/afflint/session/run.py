@@ -3,7 +3,6 @@
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from afflint.engine import Checker, FileResult, Settings
@@ -14,15 +13,13 @@ from afflint.reading.kustomizations import Kustomizations
 from afflint.reading.sources import SKIPPED_FOLDERS, STDIN, Source, each_once, keep, read_bytes
 from afflint.reduction import Reduction
 from afflint.report import Summary
+from afflint.session.mapping import DEFAULT_CACHE as DEFAULT_CACHE
+from afflint.session.mapping import mapped
 
 if TYPE_CHECKING:
     from afflint.baseline import Baseline
     from afflint.fleet.index import Fleet
     from afflint.inventory.node_files import NodeFact
-
-_CHUNK = 64
-# Starting processes costs about as much as checking this many files.
-_WORTH_PROCESSES = 300
 
 
 class Outcome(NamedTuple):
@@ -63,6 +60,8 @@ class Options(NamedTuple):
     baseline: "Baseline | None" = None
     mapper: Callable[[Collection[Source], Settings], Iterable[FileResult]] | None = None
     """What gives the results of the map step, in place of reading and checking each file: for whoever remembers some."""
+    cache: str | None = None
+    """The folder in which results are kept from one run to the next, or DEFAULT_CACHE."""
 
 
 _DEFAULT = Options()
@@ -123,7 +122,7 @@ def gathered(files: "Files", settings: Settings, options: Options = _DEFAULT) ->
     # What is wrong with the nodes is said where they are written.
     only_nodes = files.of(file for file in files.nodes if file not in results)
     facts_only = settings._replace(rules=())
-    for file, result in zip(only_nodes, mapped(only_nodes.values(), facts_only, options), strict=True):
+    for file, result in zip(only_nodes, _told(only_nodes.values(), facts_only, options), strict=True):
         results[file] = FileResult(suppressions=result.suppressions)
 
     def read(file: FileId) -> bytes:
@@ -174,9 +173,15 @@ def _meant_nodes(files: "Files", results: Mapping[FileId, FileResult]) -> list[F
 
 def _mapped(files: "Files", settings: Settings, options: Options) -> tuple[dict[FileId, FileResult], dict[FileId, FileResult]]:
     """What the files tell that are checked, and those that are only context."""
-    results = dict(zip(files.checked, mapped(files.of(files.checked).values(), settings, options), strict=True))
+    results = dict(zip(files.checked, _told(files.of(files.checked).values(), settings, options), strict=True))
     facts_only = settings._replace(rules=())
-    return results, dict(zip(files.context, mapped(files.of(files.context).values(), facts_only, options), strict=True))
+    return results, dict(zip(files.context, _told(files.of(files.context).values(), facts_only, options), strict=True))
+
+
+def _told(sources: Collection[Source], settings: Settings, options: Options) -> Iterator[FileResult]:
+    if options.mapper is not None:
+        return iter(options.mapper(sources, settings))
+    return mapped(sources, settings, options.jobs, options.progress, options.cache)
 
 
 class Files:
@@ -313,45 +318,3 @@ def _summary(results: Collection[FileResult], findings: Sequence[Finding], suppr
 def _counted(kinds: Iterable[str]) -> tuple[tuple[str, int], ...]:
     counts = Counter(kinds)
     return tuple(sorted(counts.items(), key=lambda each: (-each[1], each[0]))) if counts else ()
-
-
-def mapped(sources: Collection[Source], settings: Settings, options: Options = _DEFAULT) -> Iterator[FileResult]:
-    """The results of the map step in the order of the sources, whatever the number of processes."""
-    if options.mapper is not None:
-        yield from options.mapper(sources, settings)
-        return
-    if options.jobs > 1 and len(sources) >= _WORTH_PROCESSES:
-        yield from _in_processes(list(sources), settings, options)
-        return
-    checker = Checker(settings)
-    for done, source in enumerate(sources):
-        yield _check_source(checker, source)
-        if options.progress is not None and done % _CHUNK == 0:
-            options.progress(done)
-
-
-def _check_source(checker: Checker, source: Source) -> FileResult:
-    try:
-        data: bytes | None = read_bytes(source)
-    except OSError as error:
-        return checker.unreadable(f"cannot be read: {error.strerror or error}")
-    except MemoryError:
-        data = None
-    if data is not None:
-        with suppress(MemoryError):
-            return checker.check(source.name, data)
-    return checker.unreadable("reading it takes more memory than there is")
-
-
-def _in_processes(sources: Sequence[Source], settings: Settings, options: Options) -> Iterator[FileResult]:
-    """The same in several processes, this one among them."""
-    from functools import partial
-
-    from afflint.session.processes import mapped
-
-    yield from mapped(partial(_source_checker, settings), sources, options.jobs, options.progress)
-
-
-def _source_checker(settings: Settings) -> Callable[[Source], FileResult]:
-    checker = Checker(settings)
-    return lambda source: _check_source(checker, source)

@@ -1,0 +1,144 @@
+"""The map step over many files: what each of them tells alone, in this process or in several, from the cache where it is known."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import partial
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from afflint.engine import Checker, FileResult, Settings
+from afflint.reading.sources import Source, read_bytes
+
+if TYPE_CHECKING:
+    from afflint.session.cache import Cache, Entry
+
+Told = TypeVar("Told")
+
+Progress = Callable[[int], None]
+"""Is told now and then how many files are done."""
+
+DEFAULT_CACHE = ""
+"""The folder in which this platform keeps caches."""
+
+_CHUNK = 64
+# Starting processes costs about as much as checking this many files, or finding ten times as many in the cache.
+_WORTH_PROCESSES = 300
+_WORTH_PROCESSES_KNOWN = 3000
+# Opening the cache costs about as much as checking this many files.
+_WORTH_CACHE = 64
+_SAMPLE = 32
+
+
+def mapped(
+    sources: Collection[Source], settings: Settings, jobs: int = 1, progress: Progress | None = None, cache: str | None = None
+) -> Iterator[FileResult]:
+    """The results of the map step in the order of the sources, whatever the number of processes.
+
+    ``cache`` is the folder where results are kept from one run to the next, or DEFAULT_CACHE.
+    """
+    if cache is not None and len(sources) >= _WORTH_CACHE and find_spec("_sqlite3") is not None:
+        yield from _through_cache(list(sources), settings, jobs, progress, cache)
+    elif jobs > 1 and len(sources) >= _WORTH_PROCESSES:
+        yield from _in_processes(partial(_checking, settings), list(sources), jobs, progress)
+    else:
+        yield from _here(_checking(settings), sources, progress)
+
+
+def _here(told: Callable[[Source], Told], sources: Iterable[Source], progress: Progress | None) -> Iterator[Told]:
+    for done, source in enumerate(sources):
+        yield told(source)
+        if progress is not None and done % _CHUNK == 0:
+            progress(done)
+
+
+def _in_processes(
+    make: Callable[[], Callable[[Source], Told]], sources: Sequence[Source], jobs: int, progress: Progress | None
+) -> list[Told]:
+    """The same in several processes, this one among them. Each makes its own function."""
+    from afflint.session.processes import mapped
+
+    return mapped(make, sources, jobs, progress)
+
+
+def _checking(settings: Settings) -> Callable[[Source], FileResult]:
+    checker = Checker(settings)
+
+    def told(source: Source) -> FileResult:
+        data = _bytes_of(source)
+        return _unreadable(checker, data) if isinstance(data, Exception) else _checked(checker, source, data)
+
+    return told
+
+
+def _bytes_of(source: Source) -> bytes | OSError | MemoryError:
+    try:
+        return read_bytes(source)
+    except (OSError, MemoryError) as error:
+        return error
+
+
+def _checked(checker: Checker, source: Source, data: bytes) -> FileResult:
+    try:
+        return checker.check(source.name, data)
+    except MemoryError as error:
+        return _unreadable(checker, error)
+
+
+def _unreadable(checker: Checker, error: OSError | MemoryError) -> FileResult:
+    if isinstance(error, OSError):
+        return checker.unreadable(f"cannot be read: {error.strerror or error}")
+    return checker.unreadable("reading it takes more memory than there is")
+
+
+# With a cache.
+
+
+class _Known(NamedTuple):
+    """What a file told, and what of it is to be kept."""
+
+    result: FileResult
+    entry: "Entry | None" = None
+    found: bool = False
+
+
+def _through_cache(
+    sources: Sequence[Source], settings: Settings, jobs: int, progress: Progress | None, folder: str
+) -> Iterator[FileResult]:
+    from afflint.session.cache import Cache
+
+    cache = Cache(folder or None, settings)
+    # Whether the rest is worth processes depends on how much of it is known: the first files tell.
+    told = _knowing(Checker(settings), cache)
+    known = list(_here(told, sources[:_SAMPLE], progress))
+    worth = _WORTH_PROCESSES_KNOWN if sum(each.found for each in known) > len(known) // 2 else _WORTH_PROCESSES
+    rest = sources[_SAMPLE:]
+    make = partial(_also_knowing, settings, folder)
+    known += _in_processes(make, rest, jobs, progress) if jobs > 1 and len(rest) >= worth else _here(told, rest, progress)
+    cache.keep([each.entry for each in known if each.entry is not None])
+    return (each.result for each in known)
+
+
+def _also_knowing(settings: Settings, folder: str) -> Callable[[Source], _Known]:
+    from afflint.session.cache import Cache
+
+    return _knowing(Checker(settings), Cache(folder or None, settings))
+
+
+def _knowing(checker: Checker, cache: "Cache") -> Callable[[Source], _Known]:
+    from afflint.plain import PlainError
+    from afflint.session.cache import RESULTS, Entry
+
+    def told(source: Source) -> _Known:
+        data = _bytes_of(source)
+        if isinstance(data, Exception):
+            return _Known(_unreadable(checker, data))
+        key = cache.key(source.name, data)
+        kept = cache.find(key)
+        if kept is not None:
+            return _Known(kept.result, None if kept.noted else Entry(key, None), found=True)
+        result = _checked(checker, source, data)
+        try:
+            return _Known(result, None if result.unread else Entry(key, RESULTS.encode(result)))
+        except PlainError:
+            return _Known(result)
+
+    return told

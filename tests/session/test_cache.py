@@ -1,0 +1,366 @@
+"""Results that are kept from one run to the next: what is found is the same with them and without, whatever becomes of them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from afflint import config
+from afflint.engine import Checker, FileResult, default_settings
+from afflint.session import cache as keeping
+from afflint.session import mapping
+from afflint.session.cache import RESULTS, Cache, Entry
+from afflint.session.run import Options, Outcome
+from afflint.session.session import Session
+from checkout import clean_environment
+
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: NAME, labels: {app: NAME}}
+spec:
+  containers: [{name: main, image: "nginx:1.27"}]
+  affinity:
+    podAffinity:
+      requiredDuringSchedulingIgnoredDuringExecution:
+      - {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: MEANT}}}
+"""
+TEXTS = [
+    POD.replace("NAME", "a").replace("MEANT", "b"),
+    POD.replace("NAME", "b").replace("MEANT", "bb"),
+    POD.replace("NAME", "bb").replace("MEANT", "bb"),
+    POD.replace("NAME", "c").replace("MEANT", "{{ x }}"),
+    "kind: Namespace\napiVersion: v1\nmetadata: {name: shop}\n",
+    "nothing: of ours\n",
+    "kind: Pod\napiVersion: v1\nspec: {nodeSelector: {disk: 5}, [}\n",
+    "",
+]
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with more files than it takes to be worth a cache; the platform's folder for caches is an empty one."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
+    folder = tmp_path / "tree"
+    folder.mkdir()
+    for number in range(80):
+        (folder / f"{number}.yaml").write_text(TEXTS[number % len(TEXTS)] + f"# {number}\n")
+    return folder
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Path:
+    return tmp_path / "kept"
+
+
+@pytest.fixture
+def checked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the files that were really looked into."""
+    names: list[str] = []
+    check = Checker.check
+
+    def noted(self: Checker, name: str, data: bytes) -> FileResult:
+        names.append(os.path.basename(name))
+        return check(self, name, data)
+
+    monkeypatch.setattr(Checker, "check", noted)
+    return names
+
+
+def run(tree: Path, cache: Path | str | None, **options: Any) -> Outcome:
+    session = Session(config.default())
+    return session.check(session.sources([str(tree)]), Options(cache=None if cache is None else str(cache), **options))
+
+
+def told(outcome: Outcome) -> tuple[object, ...]:
+    return outcome.findings, outcome.summary, outcome.empty
+
+
+def test_a_file_is_looked_into_again_only_when_it_has_changed(tree: Path, kept: Path, checked: list[str]) -> None:
+    first = run(tree, kept)
+    assert len(checked) == 80
+    assert first.findings
+    checked.clear()
+    assert told(run(tree, kept)) == told(first)
+    assert checked == []
+    (tree / "8.yaml").write_text(TEXTS[2])
+    assert told(run(tree, kept)) == told(run(tree, None))
+    assert checked[:1] == ["8.yaml"]
+    assert len(checked) == 1 + 80
+
+
+def test_what_is_found_across_files_is_right_when_only_the_other_file_has_changed(tree: Path, kept: Path) -> None:
+    run(tree, kept)
+    (tree / "1.yaml").unlink()
+    (tree / "new.yaml").write_text(TEXTS[0].replace("name: a", "name: other"))
+    assert told(run(tree, kept)) == told(run(tree, None))
+
+
+def test_few_files_are_not_worth_a_cache(tree: Path, kept: Path) -> None:
+    for number in range(20, 80):
+        (tree / f"{number}.yaml").unlink()
+    run(tree, kept)
+    assert not kept.exists()
+
+
+def test_other_rules_another_target_and_another_version_have_results_of_their_own(
+    tree: Path, kept: Path, checked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = Session(config.default())
+    sources = session.sources([str(tree)])
+    some = session.settings()
+    list(mapping.mapped(sources, some, cache=str(kept)))
+    for other in (
+        some._replace(rules=some.rules[1:]),
+        some._replace(target=some.target._replace(version=(1, 20))),
+        some._replace(with_nodes=True),
+        some._replace(with_nodes=True, resources=True),
+    ):
+        checked.clear()
+        list(mapping.mapped(sources, other, cache=str(kept)))
+        assert len(checked) == 80
+    checked.clear()
+    list(mapping.mapped(sources, some, cache=str(kept)))
+    assert checked == []
+    monkeypatch.setattr(keeping, "__version__", "99")
+    list(mapping.mapped(sources, some, cache=str(kept)))
+    assert len(checked) == 80
+
+
+def test_where_a_file_lies_matters_as_far_as_it_does_without_a_cache(kept: Path) -> None:
+    templated = b"kind: Pod\nspec: {{ include }}\n  {{- x }}\n"
+    cache = Cache(str(kept), default_settings())
+    assert cache.key("chart/templates/a.yaml", templated) != cache.key("a.yaml", templated)
+    assert cache.key("b/c.yaml", templated) == cache.key("a.yaml", templated)
+
+
+def test_several_processes_keep_and_find_the_same(tree: Path, kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mapping, "_WORTH_PROCESSES", 10)
+    monkeypatch.setattr(mapping, "_WORTH_PROCESSES_KNOWN", 20)
+    alone = told(run(tree, None))
+    assert told(run(tree, kept, jobs=3)) == alone
+    assert entries(kept) > 20
+    assert told(run(tree, kept, jobs=3)) == alone
+    assert told(run(tree, kept)) == alone
+
+
+def entries(kept: Path) -> int:
+    with sqlite3.connect(file(kept)) as connection:
+        (count,) = connection.execute("SELECT count(*) FROM results").fetchone()
+    return int(count)
+
+
+def file(kept: Path) -> Path:
+    return kept / "afflint-results.sqlite"
+
+
+def altered(kept: Path, statement: str, *values: object) -> None:
+    with sqlite3.connect(file(kept)) as connection:
+        connection.execute(statement, values)
+
+
+def of_another(kept: Path) -> None:
+    """Every result stands under the key of another."""
+    with sqlite3.connect(file(kept)) as connection:
+        rows = connection.execute("SELECT key, value FROM results ORDER BY key").fetchall()
+        for (key, _), (_, value) in zip(rows, rows[1:] + rows[:1], strict=True):
+            connection.execute("UPDATE results SET value = ? WHERE key = ?", (value, key))
+
+
+def made_up(text: bytes) -> Callable[[Path], None]:
+    """Every result is this text, with a checksum as it must be."""
+
+    def write(kept: Path) -> None:
+        with sqlite3.connect(file(kept)) as connection:
+            for (key,) in connection.execute("SELECT key FROM results").fetchall():
+                value = keeping._checksum(key, text) + text
+                connection.execute("UPDATE results SET value = ? WHERE key = ?", (value, key))
+
+    return write
+
+
+def in_the_middle(kept: Path) -> None:
+    data = bytearray(file(kept).read_bytes())
+    data[len(data) // 2 : len(data) // 2 + 5000] = b"\xff" * 5000
+    file(kept).write_bytes(data)
+
+
+def another_table(kept: Path) -> None:
+    altered(kept, "DROP TABLE results")
+    altered(
+        kept,
+        "CREATE VIEW results AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i FROM n) SELECT i AS key, i AS used, i AS value FROM n",
+    )
+
+
+def a_folder(kept: Path) -> None:
+    file(kept).unlink()
+    file(kept).mkdir()
+
+
+def a_pipe(kept: Path) -> None:
+    file(kept).unlink()
+    os.mkfifo(file(kept))
+
+
+def a_file_for_the_folder(kept: Path) -> None:
+    shutil.rmtree(kept)
+    kept.write_text("")
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "empty": lambda kept: file(kept).write_bytes(b""),
+    "no database": lambda kept: file(kept).write_bytes(b"hello" * 1000),
+    "cut off": lambda kept: file(kept).write_bytes(file(kept).read_bytes()[:9000]),
+    "overwritten in the middle": in_the_middle,
+    "an endless view": another_table,
+    "results under other keys": of_another,
+    "a letter changed": lambda kept: altered(kept, "UPDATE results SET value = CAST(replace(value, 'app', 'apq') AS BLOB)"),
+    "text for bytes": lambda kept: altered(kept, "UPDATE results SET value = 'text', used = 'now'"),
+    "no JSON": made_up(b"\x80\x04cos\nsystem\n"),
+    "deep": made_up(b"[" * 100_000),
+    "another shape": made_up(b'[[["rule","message"]],{"a":1}]'),
+    "a great number": made_up(b"[[],[],[]," + b"9" * 10_000 + b"]"),
+    "a folder": a_folder,
+    "a file for the folder": a_file_for_the_folder,
+}
+if hasattr(os, "mkfifo"):
+    DAMAGES["a pipe"] = a_pipe
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damage_costs_time_only(damage: str, tree: Path, kept: Path, checked: list[str]) -> None:
+    alone = told(run(tree, kept))
+    DAMAGES[damage](kept)
+    checked.clear()
+    assert told(run(tree, kept)) == alone
+    assert checked
+    assert told(run(tree, kept)) == alone
+
+
+@pytest.mark.parametrize("damage", ["no database", "cut off", "an endless view", "results under other keys", "empty"])
+def test_a_damaged_cache_is_made_anew(damage: str, tree: Path, kept: Path, checked: list[str]) -> None:
+    run(tree, kept)
+    DAMAGES[damage](kept)
+    run(tree, kept)
+    checked.clear()
+    run(tree, kept)
+    assert checked == []
+
+
+def test_while_another_process_writes_nothing_is_kept_and_nothing_fails(
+    tree: Path, kept: Path, checked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = told(run(tree, kept))
+    monkeypatch.setattr(keeping, "_PATIENCE", 0.0)
+    before = (tree / "8.yaml").read_text()
+    (tree / "8.yaml").write_text(TEXTS[1])
+    other = sqlite3.connect(file(kept), isolation_level=None)
+    try:
+        other.execute("BEGIN EXCLUSIVE")
+        assert told(run(tree, kept)) == told(run(tree, None))
+        assert len(checked) == 3 * 80
+    finally:
+        other.close()
+    (tree / "8.yaml").write_text(before)
+    assert told(run(tree, kept)) == alone
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits of a process are those of POSIX")
+def test_a_full_disk_keeps_nothing_and_says_nothing(tree: Path, kept: Path) -> None:
+    script = "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)); from afflint.__main__ import main; main()"
+    command = [sys.executable, "-c", script, "check", str(tree), "--no-config", "--format", "concise", "--cache-dir", str(kept)]
+    environment = clean_environment(AFFLINT_NO_CACHE="0")
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", env=environment, check=False)
+    assert done.returncode == 1
+    assert len(done.stdout.splitlines()) == len(run(tree, None).findings)
+    assert told(run(tree, kept)) == told(run(tree, None))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are those of POSIX")
+def test_the_platforms_folder_is_not_used_where_others_can_write(tree: Path, tmp_path: Path, checked: list[str]) -> None:
+    run(tree, mapping.DEFAULT_CACHE)
+    folder = tmp_path / "caches" / "afflint"
+    assert (folder / "CACHEDIR.TAG").is_file()
+    assert folder.stat().st_mode & 0o777 == 0o700
+    checked.clear()
+    run(tree, mapping.DEFAULT_CACHE)
+    assert checked == []
+    folder.chmod(0o777)
+    run(tree, mapping.DEFAULT_CACHE)
+    assert len(checked) == 80
+
+
+def test_it_does_not_grow_beyond_its_bound(kept: Path) -> None:
+    some = default_settings()
+    for batch in range(4):
+        Cache(str(kept), some, most=300_000).keep([Entry(b"%d.%d" % (batch, number), b"x" * 1000) for number in range(200)])
+        assert file(kept).stat().st_size <= 300_000
+    assert entries(kept) >= 100
+
+
+def test_what_was_not_used_for_longest_goes_first(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    some = default_settings()
+    text = RESULTS.encode(FileResult(documents=1))
+    day = 100
+    monkeypatch.setattr(keeping, "_today", lambda: day)
+    old, used = ([Entry(b"%s%d" % (name, number), text) for number in range(50)] for name in (b"old", b"used"))
+    Cache(str(kept), some).keep([*old, *used])
+    day = 101
+    cache = Cache(str(kept), some)
+    found = [cache.find(entry.key) for entry in used]
+    assert [each and each.noted for each in found] == [False] * 50
+    cache.keep([Entry(entry.key, None) for entry in used])
+    size = file(kept).stat().st_size
+    Cache(str(kept), some, most=size - 1).keep([Entry(b"new", text)])
+    cache = Cache(str(kept), some)
+    assert [entry.key for entry in old if cache.find(entry.key)] == []
+    assert all(cache.find(entry.key) for entry in used)
+
+
+def test_the_command_line_keeps_results_unless_told_not_to(tree: Path, tmp_path: Path) -> None:
+    def check(*options: str, no_cache: str = "0", **environment: str) -> bytes:
+        command = [sys.executable, "-m", "afflint", "check", str(tree), "--no-config", "--format", "json", *options]
+        return subprocess.run(
+            command, capture_output=True, env=clean_environment(AFFLINT_NO_CACHE=no_cache, **environment), check=False
+        ).stdout
+
+    home = {"XDG_CACHE_HOME": str(tmp_path / "caches")}
+    report = check("--no-cache", **home)
+    assert check(no_cache="1", **home) == report
+    assert not (tmp_path / "caches").exists()
+    assert [check(**home), check(**home)] == [report, report]
+    assert check("--cache-dir", str(tmp_path / "one")) == report
+    assert check(AFFLINT_CACHE_DIR=str(tmp_path / "two")) == report
+    assert {path.name for path in tmp_path.iterdir()} == {"tree", "one", "two", *(["caches"] if sys.platform == "linux" else [])}
+
+
+@pytest.fixture
+def playground(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setattr(mapping, "_WORTH_CACHE", 1)
+    return tmp_path_factory.mktemp("playground")
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(edits=st.lists(st.tuples(st.integers(0, 5), st.integers(0, len(TEXTS))), min_size=1, max_size=12))
+def test_after_any_edits_the_same_is_found_as_without(edits: list[tuple[int, int]], playground: Path) -> None:
+    tree, kept = playground / "tree", playground / "kept"
+    shutil.rmtree(tree, ignore_errors=True)
+    tree.mkdir()
+    for number, text in edits:
+        path = tree / f"{number}.yaml"
+        if text < len(TEXTS):
+            path.write_text(TEXTS[text])
+        else:
+            path.unlink(missing_ok=True)
+        assert told(run(tree, kept)) == told(run(tree, None))
