@@ -13,7 +13,7 @@ from afflint.checks.constraint_selectors import (
     node_selector,
     requirement_places,
 )
-from afflint.checks.match import Match, renaming, replacing
+from afflint.checks.match import Match, removing, renaming, replacing
 from afflint.controllers.counts import pod_count
 from afflint.findings import Path
 from afflint.kube import node_labels
@@ -134,7 +134,7 @@ def redundant_term(manifest: Workload) -> Iterator[Match]:
             wider = index != other_index and implies(parsed, other)
             if wider and (index > other_index or not implies(other, parsed)):
                 message = f"this term adds nothing: term {other_index + 1} of the ORed terms already lets in every node that it lets in"
-                yield Match(term.path, message, "Remove the term, or narrow the other one.")
+                yield Match(term.path, message, "Remove the term, or narrow the other one.", edits=removing(term.path))
                 break
     preferred = [(term, parsed) for term, parsed in selections if not term.required][:_MOST_COMPARED]
     yield from _preferences(manifest, preferred, [parsed for _, parsed in required])
@@ -156,7 +156,8 @@ def _preferences(workload: Workload, preferred: list[tuple[NodeTerm, Selector]],
         if not any(requirement.key in keys for requirement in parsed.requirements):
             continue  # What is required says nothing about it.
         if all(implies(each, parsed) for each in demanded):
-            yield Match(term.path, "this preference is required anyway: every node that the pod may use has it", "Remove the preference.")
+            message = "this preference is required anyway: every node that the pod may use has it"
+            yield Match(term.path, message, "Remove the preference.", edits=removing(term.path[:-1], prune=True))
         elif all(conflict(both(each, parsed).requirements) for each in demanded):
             yield Match(
                 term.path,
@@ -175,7 +176,8 @@ def _repeated_pod_terms(workload: Workload) -> Iterator[Match]:
             position = int(term.path[-1]) + 1
             first = seen.setdefault(f"{term.anti} {sorted(term.data.items(), key=str)}", position)
             if first != position:
-                yield Match(term.path, f"this term is the same as term {first} of the list", "Remove it, or say what it was to be.")
+                message = f"this term is the same as term {first} of the list"
+                yield Match(term.path, message, "Remove it, or say what it was to be.", edits=removing(term.path))
 
 
 def deprecated_node_label(manifest: Workload) -> Iterator[Match]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from afflint.checks.match import Match, replacing
+from afflint.checks.match import Match, moving, removing, replacing
 from afflint.controllers.labels import added_labels, pod_labels
 from afflint.findings import Path, field_of
 from afflint.kube.manifests import Manifest, Workload
@@ -43,12 +43,13 @@ def misplaced_descheduler_annotation(manifest: Workload) -> Iterator[Match]:
         for name in _DESCHEDULER:
             if name in above and name not in on_template:
                 message = f"{quoted(name)} stands on the {manifest.kind.name}, where the descheduler never looks: it looks at the pod"
-                yield Match((*path, name), message, f"Move it to {field_of(home[len(manifest.base) :])}.", key=True)
+                edits = moving((*path, name), home, prune=True, before="spec")
+                yield Match((*path, name), message, f"Move it to {field_of(home[len(manifest.base) :])}.", key=True, edits=edits)
     for name in _DESCHEDULER:
         value = on_template.get(name)
         if type(value) is str and value.lower() in ("false", "no", "off", "0"):
             message = f"{quoted(value)} does not switch {quoted(name)} off: the descheduler looks only whether the annotation is there"
-            yield Match((*home, name), message, "Remove the annotation to switch it off.")
+            yield Match((*home, name), message, "Remove the annotation to switch it off.", edits=removing((*home, name), prune=True))
 
 
 def _annotations_above(workload: Workload) -> Iterator[tuple[Path, dict[str, Any]]]:

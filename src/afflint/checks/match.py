@@ -84,3 +84,24 @@ def inserting(path: Path, at: Step, value: Any, *, before: str | None = None) ->
     from afflint.edits import Insert
 
     return (Insert(path, at, value, before=before),)
+
+
+def moving(path: Path, to: Path, *, merge: bool = False, prune: bool = False, before: str | None = None) -> tuple["SymbolicEdit", ...]:
+    """Takes the entry at ``path`` away and adds it to the map at ``to``; ``merge``, ``prune`` and ``before`` as for ``edits.Move``."""
+    from afflint.edits import Move
+
+    return (Move(path, to, merge=merge, prune=prune, before=before),)
+
+
+def unwrapping(path: Path, data: object) -> tuple["SymbolicEdit", ...]:
+    """Takes the map at ``path``, which is ``data``, away and adds its entries to the map around it."""
+    if not isinstance(data, dict):
+        return ()
+    return tuple(edit for key in data for edit in moving((*path, key), path[:-1], prune=True))
+
+
+def removing(path: Path, *, prune: bool = False) -> tuple["SymbolicEdit", ...]:
+    """Takes what stands at ``path`` away, with ``prune`` also what this leaves empty."""
+    from afflint.edits import Remove
+
+    return (Remove(path, prune),)

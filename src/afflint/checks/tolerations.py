@@ -7,7 +7,7 @@ from typing import Any
 
 from afflint.checks.admission.labels import LEGACY_TOLERATIONS
 from afflint.checks.admission.selectors import map_at
-from afflint.checks.match import Match, Target, inserting
+from afflint.checks.match import Match, Target, inserting, removing
 from afflint.findings import Path, field_of
 from afflint.kube.constraints import Item
 from afflint.kube.manifests import Workload
@@ -122,7 +122,9 @@ def shadowed_toleration(manifest: Workload) -> Iterator[Match]:
                 continue
             if implies(other, toleration) and (other_index < index or not implies(toleration, other)):
                 which = f"toleration {other_index + 1} of this list"
-                yield Match(item.path, f"this adds nothing: {which} already tolerates what it tolerates", "Remove it.")
+                yield Match(
+                    item.path, f"this adds nothing: {which} already tolerates what it tolerates", "Remove it.", edits=removing(item.path)
+                )
                 break
 
 

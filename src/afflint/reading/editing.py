@@ -34,10 +34,12 @@ from afflint.edits import (
     whole,
 )
 from afflint.findings import Edit, Path, Span
+from afflint.reading.composing import nodes_below
 from afflint.reading.documents import Document, read
 from afflint.reading.emitting import UnwritableError, Verbatim, block, entry, flow, key, scalar
 from afflint.reading.lists import ListDocument, item_from, item_of
 from afflint.reading.pages import Entry, Page, UnclearError, colon_at, quote_at
+from afflint.reading.scalars import resolve_plain
 
 # An anchor or a tag stands directly before its node; names longer than this are nobody's.
 _NEAR = 200
@@ -384,7 +386,10 @@ def _verbatim(page: Page, move: Move, step: Insert) -> Insert:
     source = move.path if not move.merge or step.path == move.to else (*move.path, step.at)
     found, above = _entry_at(page, source), page.node(source[:-1])
     if above.flow_style:
+        _keep_words(found.value)
         return step
+    if _is_in_flow(page, move.to):
+        _keep_words(found.value)
     column = page.column(found.start)
     start, previous = found.start, _end_before(page, source)
     first = page.with_comments_above(found, previous) if page.is_first(found.start) and previous else page.line_start(start)
@@ -398,6 +403,23 @@ def _verbatim(page: Page, move: Move, step: Insert) -> Insert:
             raise UnclearError
         name = f"{renamed}{name[found.key.end_mark.index - start :]}"
     return step._replace(value=Verbatim((*comments, name, *(line[column:] for line in lines)), step.value))
+
+
+def _is_in_flow(page: Page, path: Path) -> bool:
+    """Whether what is put into the map at ``path``, or into one that is made there, stands between braces."""
+    while path and page.document.node_at(path) is None:
+        path = path[:-1]
+    node = page.document.node_at(path)
+    return type(node) is not ScalarNode and bool(node.flow_style)
+
+
+def _keep_words(node: Any) -> None:
+    """Raises UnclearError where a word below a node would be written in another way than it is: `y` would become `true`."""
+    for each in nodes_below(node):
+        if type(each) is ScalarNode and each.style not in ("'", '"', "|", ">"):
+            value = resolve_plain(each.value)
+            if not isinstance(value, str) and scalar(value) != each.value:
+                raise UnclearError
 
 
 def _end_before(page: Page, path: Path) -> int:

@@ -71,7 +71,8 @@ def entry(lead: str, value: Any, style: Style) -> list[str]:
         return [f"{lead} {flow(value) if isinstance(value, (dict, list)) else _written(scalar(value))}"]
     below = block(value, style)
     if lead == "-":
-        return [f"- {below[0]}", *(f"  {line}" if line else "" for line in below[1:])]
+        comments = next(number for number, line in enumerate(below) if not line.startswith("#"))
+        return [*below[:comments], f"- {below[comments]}", *(f"  {line}" if line else "" for line in below[comments + 1 :])]
     pad = " " * (style.dash if isinstance(value, list) else style.step)
     return [lead, *(pad + line if line else "" for line in below)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from afflint.checks.admission.misplaced import home_in_pod_spec
+from afflint.checks.admission.misplaced import home_in_pod_spec, moved_home
 from afflint.checks.match import Match, Target
 from afflint.findings import Path, field_of
 from afflint.kube.manifests import Manifest, Workload
@@ -72,7 +72,8 @@ def belongs_elsewhere(group: Moved, manifest: Manifest) -> Match:
     else:
         fields = listing([*map(quoted, names[:_MOST_NAMED]), *shown[_MOST_NAMED:]])
         message = f"unknown fields {fields} in this {holder}; they belong in {home.words}"
-    return Match(path, message, _remedy(names, home, manifest), key=True)
+    edits = () if home.path is None else tuple(edit for each in group.fields for edit in moved_home(each.path, home.path, manifest))
+    return Match(path, message, _remedy(names, home, manifest), key=True, edits=edits)
 
 
 _MOST_NAMED = 4

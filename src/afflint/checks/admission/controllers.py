@@ -7,7 +7,7 @@ from afflint.checks.admission.decoding import is_metadata_malformed
 from afflint.checks.admission.late import late, of_workloads
 from afflint.checks.admission.selectors import map_at
 from afflint.checks.admission.spelling import GATE, LABEL_SELECTOR, has_unknown, lacks, wrong_word
-from afflint.checks.match import Match, Target, inserting
+from afflint.checks.match import Match, Target, inserting, replacing
 from afflint.findings import Path, field_of
 from afflint.kube.added_labels import JOB, POD_TEMPLATE_HASH
 from afflint.kube.constraints import Item, items
@@ -258,7 +258,15 @@ def unserved_api_version(manifest: Manifest, target: Target) -> Iterator[Match]:
         f"{kind.name} is not served in {quoted(manifest.ref.api_version or '')}{removed}",
         f"Write `apiVersion: {_current(kind)}` and check the fields that changed.",
         field=(*manifest.base, "kind"),
+        edits=replacing((*manifest.base, "apiVersion"), _current(kind)) if _is_drop_in(manifest) else (),
     )
+
+
+def _is_drop_in(manifest: Manifest) -> bool:
+    """Whether the current version takes the object as it is, with the same defaults: only a selector is none of them any more."""
+    if manifest.ref.api_version == "batch/v1beta1":
+        return manifest.kind.name == "CronJob"
+    return manifest.ref.api_version == "apps/v1beta2" and bool(map_at(manifest.data, "spec", "selector"))
 
 
 @of_workloads

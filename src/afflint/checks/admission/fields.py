@@ -89,7 +89,7 @@ def _unknown_fault(
         return None  # A directive of a strategic merge patch; no cluster ever sees it.
     from afflint.checks.admission.belonging import belongs_elsewhere
     from afflint.checks.admission.misplaced import misplaced_fault, wrapper_fault
-    from afflint.checks.admission.unknown import of_another_version, unknown
+    from afflint.checks.admission.unknown import map_around, of_another_version, unknown
 
     match = of_another_version(mismatch, target)
     if match is not None:
@@ -97,7 +97,7 @@ def _unknown_fault(
     if elsewhere is not None and (len(elsewhere.fields) > 1 or not elsewhere.of_placement):
         best = "misplaced-constraint" if elsewhere.of_placement else "unknown-field"
         return belongs_elsewhere(elsewhere, manifest) if rule == best else None
-    match, best = wrapper_fault(mismatch, beside), "missing-term-wrapper"
+    match, best = wrapper_fault(mismatch, beside, map_around(mismatch, manifest)), "missing-term-wrapper"
     if match is None:
         match, best = misplaced_fault(mismatch, manifest, beside), "misplaced-constraint"
     if match is None and rule == "unknown-field":  # The costly search for near names comes last.

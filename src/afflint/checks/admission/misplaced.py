@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from afflint.checks.admission.spelling import (
     EXPRESSION,
@@ -14,13 +15,25 @@ from afflint.checks.admission.spelling import (
     WEIGHTED_POD_TERM,
     meant_in,
 )
-from afflint.checks.match import Match
+from afflint.checks.match import Match, moving, unwrapping
 from afflint.findings import Path, field_of
 from afflint.kube.constraints import PREFERRED, REQUIRED
 from afflint.kube.kinds import METADATA, POD_SPEC, VMI_SPEC
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.types import Mismatch
 from afflint.wording import listing, quoted
+
+if TYPE_CHECKING:
+    from afflint.edits import SymbolicEdit
+
+
+class _Fault(NamedTuple):
+    """What is wrong, what to do, and the edits that do it where nothing else can have been meant."""
+
+    message: str
+    help: str
+    edits: tuple[SymbolicEdit, ...] = ()
+
 
 # Where a placement field belongs, below the pod spec. Fields of terms are told apart by the struct that they ended up in.
 _HOMES: dict[str, tuple[Path, ...]] = {
@@ -42,39 +55,46 @@ _HOMES: dict[str, tuple[Path, ...]] = {
 # Terms without their wrapper, or with one too many.
 
 
-def wrapper_fault(mismatch: Mismatch, beside: Sequence[str]) -> Match | None:
+def wrapper_fault(mismatch: Mismatch, beside: Sequence[str], holder: Mapping[str, Any]) -> Match | None:
     """The match for an unknown field of an affinity term that lacks a wrapper, or has one where none belongs.
 
-    ``beside`` are all unknown fields of the same map. Those that lack the same wrapper have one match, which stands at the first.
+    ``beside`` are all unknown fields of the same map, which is ``holder``. Those that lack the same wrapper have one match, at the first.
     """
     name, path, struct = str(mismatch.path[-1]), mismatch.path, mismatch.struct
     if struct is not None and struct.name == WEIGHTED_POD_TERM.name and name in POD_TERM.fields:
         unwrapped = [each for each in beside if each in POD_TERM.fields]
         message = f"{_stand(unwrapped)} directly in a preferred term; {_belong(unwrapped)} under podAffinityTerm"
-        return Match((*path[:-1], unwrapped[0]), message, _WRAP, key=True)
+        edits = tuple(edit for each in unwrapped for edit in moving((*path[:-1], each), (*path[:-1], "podAffinityTerm")))
+        return Match((*path[:-1], unwrapped[0]), message, _WRAP, key=True, edits=edits)
     in_struct = _IN_STRUCT.get(struct.name) if struct else None
-    found = in_struct(name, path) if in_struct else None
-    return Match(path, *found, key=True) if found else None
+    found = in_struct(name, path, holder) if in_struct else None
+    return _at(path, found) if found else None
 
 
-def _in_pod_term(name: str, path: Path) -> tuple[str, str] | None:
+def _at(path: Path, fault: _Fault) -> Match:
+    return Match(path, fault.message, fault.help, key=True, edits=fault.edits)
+
+
+def _in_pod_term(name: str, path: Path, holder: Mapping[str, Any]) -> _Fault | None:
     wrapped = path[-2] == "podAffinityTerm"
     if name == "podAffinityTerm" and not wrapped:
         message = "a required term has no podAffinityTerm wrapper; only preferred terms do"
-        return message, "Move its fields up into the list item and remove `podAffinityTerm:`."
+        # With a weight it may as well have been meant as a preference.
+        edits = () if "weight" in holder else unwrapping(path, holder[name])
+        return _Fault(message, "Move its fields up into the list item and remove `podAffinityTerm:`.", edits)
     if name == "weight" and wrapped:
-        return "weight stands inside podAffinityTerm", "Move weight one level up, beside podAffinityTerm."
+        return _Fault("weight stands inside podAffinityTerm", "Move weight one level up, beside podAffinityTerm.", moving(path, path[:-2]))
     if name == "weight":
-        return "a required term has no weight; only preferred terms do", f"Remove weight, or move the term to {PREFERRED}."
+        return _Fault("a required term has no weight; only preferred terms do", f"Remove weight, or move the term to {PREFERRED}.")
     return None
 
 
-def _in_weighted_pod_term(name: str, _path: Path) -> tuple[str, str] | None:
+def _in_weighted_pod_term(name: str, _path: Path, _holder: Mapping[str, Any]) -> _Fault | None:
     field = meant_in(name, POD_TERM, WEIGHTED_POD_TERM)
     if field is None:
         return None
     message = f"{_shown(name)} stands directly in a preferred term; it belongs under podAffinityTerm{_as(field, name)}"
-    return message, _WRAP
+    return _Fault(message, _WRAP)
 
 
 _WRAP = "Indent labelSelector and topologyKey under `podAffinityTerm:`, beside weight."
@@ -88,32 +108,35 @@ def _belong(names: Sequence[str]) -> str:
     return "it belongs" if len(names) == 1 else "they belong"
 
 
-def _in_weighted_node_term(name: str, _path: Path) -> tuple[str, str] | None:
+def _in_weighted_node_term(name: str, path: Path, _holder: Mapping[str, Any]) -> _Fault | None:
     field = meant_in(name, NODE_TERM, WEIGHTED_NODE_TERM)
     if field is None:
         return None
     message = f"{_shown(name)} stands beside weight; it belongs under preference{_as(field, name)}"
-    return message, f"Put {field} under `preference:`, beside weight."
+    edits = moving(path, (*path[:-1], "preference")) if field == name else ()
+    return _Fault(message, f"Put {field} under `preference:`, beside weight.", edits)
 
 
-def _in_node_selector(name: str, _path: Path) -> tuple[str, str] | None:
+def _in_node_selector(name: str, path: Path, holder: Mapping[str, Any]) -> _Fault | None:
     field = meant_in(name, NODE_TERM, NODE_SELECTOR)
     if field is None:
         return None
     message = f"{_shown(name)} stands directly under {REQUIRED}; a required node affinity is a list of nodeSelectorTerms"
-    return message, f"Put it into a list item of nodeSelectorTerms: `nodeSelectorTerms: [{{{field}: …}}]`."
+    edits = moving(path, (*path[:-1], "nodeSelectorTerms", 0)) if field == name and len(holder) == 1 else ()
+    return _Fault(message, f"Put it into a list item of nodeSelectorTerms: `nodeSelectorTerms: [{{{field}: …}}]`.", edits)
 
 
-def _in_node_term(name: str, path: Path) -> tuple[str, str] | None:
+def _in_node_term(name: str, path: Path, _holder: Mapping[str, Any]) -> _Fault | None:
     preferred = PREFERRED in path
     if name == "nodeSelectorTerms":
         message = "a preference is one term and has no nodeSelectorTerms" if preferred else "nodeSelectorTerms inside a term"
-        return message, "Put matchExpressions directly here; write several preferences as several list items."
+        return _Fault(message, "Put matchExpressions directly here; write several preferences as several list items.")
     if name not in ("preference", "weight"):
         return None
     if preferred:
-        return f"{name} stands inside preference", f"Move {name} one level up, into the list item."
-    return f"a required node term has no {name}; only preferred terms do", f"Remove {name}, or move the term to {PREFERRED}."
+        edits = moving(path, path[:-2]) if name == "weight" else ()
+        return _Fault(f"{name} stands inside preference", f"Move {name} one level up, into the list item.", edits)
+    return _Fault(f"a required node term has no {name}; only preferred terms do", f"Remove {name}, or move the term to {PREFERRED}.")
 
 
 def _shown(name: str) -> str:
@@ -144,11 +167,12 @@ def misplaced_fault(mismatch: Mismatch, manifest: Manifest, beside: Sequence[str
     if holder == LABEL_SELECTOR.name and name in POD_TERM.fields:
         swallowed = [each for each in beside if each in POD_TERM.fields]
         help_ = f"Dedent {listing(swallowed)} to stand beside labelSelector."
-        return Match((*path[:-1], swallowed[0]), f"{_stand(swallowed)} inside the {holder}", help_, key=True)
-    found = _known_in_pod_spec(name, holder, manifest) or _known_beside_term(name, holder)
+        edits = tuple(edit for each in swallowed for edit in moving((*path[:-1], each), path[:-2]))
+        return Match((*path[:-1], swallowed[0]), f"{_stand(swallowed)} inside the {holder}", help_, key=True, edits=edits)
+    found = _known_in_pod_spec(path, holder, manifest) or _known_beside_term(path, holder)
     if found is None and name in ("labels", "label", "annotations"):
-        found = _labels_outside_metadata(name, holder, manifest)
-    return Match(path, *found, key=True) if found else None
+        found = _labels_outside_metadata(path, holder, manifest)
+    return _at(path, found) if found else None
 
 
 def home_in_pod_spec(name: str, manifest: Manifest) -> Path | None:
@@ -163,37 +187,58 @@ def _homes(name: str, manifest: Manifest) -> list[Path]:
     return [(*manifest.pod_path[len(manifest.base) :], *home) for home in _HOMES[name]]
 
 
-def _known_in_pod_spec(name: str, holder: str, manifest: Manifest) -> tuple[str, str] | None:
-    homes = [field_of(path) for path in _homes(name, manifest)]
-    if not homes:
+def moved_home(path: Path, home: Path, manifest: Manifest) -> tuple[SymbolicEdit, ...]:
+    """The edits that move a field into a map of the object, at ``home`` in it, as far as the pod spec or template is there to hold it.
+
+    What is there already is merged with it where both are maps and agree.
+    """
+    if not isinstance(manifest, Workload) or not manifest.pod:
+        return ()
+    return moving(path, (*manifest.base, *home), merge=True)
+
+
+def _known_in_pod_spec(path: Path, holder: str, manifest: Manifest) -> _Fault | None:
+    name = str(path[-1])
+    paths = _homes(name, manifest)
+    if not paths:
         return None
+    homes = [field_of(each) for each in paths]
     message = f"{name} stands in the {holder}, where it is unknown; it belongs in {listing(homes, 'or')}"
-    return message, f"Move {name} to {homes[0] if len(homes) == 1 else 'one of them'}."
+    edits = moved_home(path, paths[0], manifest) if len(paths) == 1 else ()
+    return _Fault(message, f"Move {name} to {homes[0] if len(homes) == 1 else 'one of them'}.", edits)
 
 
-def _known_beside_term(name: str, holder: str) -> tuple[str, str] | None:
+def _known_beside_term(path: Path, holder: str) -> _Fault | None:
+    name = str(path[-1])
     is_term_field = name in POD_TERM.fields
     if is_term_field and holder == EXPRESSION.name:
-        return f"{name} stands inside the {holder}", f"Dedent {name} to stand beside labelSelector."
+        edits = moving(path, path[:-4]) if path[-4:-2] == ("labelSelector", "matchExpressions") else ()
+        return _Fault(f"{name} stands inside the {holder}", f"Dedent {name} to stand beside labelSelector.", edits)
     if name in LABEL_SELECTOR.fields and holder in (POD_TERM.name, WEIGHTED_POD_TERM.name, "topology spread constraint"):
-        return f"{name} stands directly in the {holder}", f"Put {name} under `labelSelector:`."
+        edits = moving(path, (*path[:-1], "labelSelector")) if holder != WEIGHTED_POD_TERM.name else ()
+        return _Fault(f"{name} stands directly in the {holder}", f"Put {name} under `labelSelector:`.", edits)
     if name in EXPRESSION.fields and holder in (LABEL_SELECTOR.name, NODE_TERM.name, POD_TERM.name):
-        return f"{name} stands beside the match expressions, not in one", f"Indent {name} into its item of matchExpressions."
+        return _Fault(f"{name} stands beside the match expressions, not in one", f"Indent {name} into its item of matchExpressions.")
     if holder in (NODE_TERM.name, WEIGHTED_NODE_TERM.name) and (is_term_field or name in ("matchLabels", "podAffinityTerm")):
         message = f"{name} stands in a {holder}; it belongs to terms about pods"
-        return message, "Write matchExpressions about node labels here, or move the term to podAffinity or podAntiAffinity."
+        return _Fault(message, "Write matchExpressions about node labels here, or move the term to podAffinity or podAntiAffinity.")
     if holder in (POD_TERM.name, WEIGHTED_POD_TERM.name) and name in ("preference", "nodeSelectorTerms", "matchFields"):
         message = f"{name} stands in a {holder}; it belongs to terms about nodes"
-        return message, "Write labelSelector and topologyKey here, or move the term to nodeAffinity."
+        return _Fault(message, "Write labelSelector and topologyKey here, or move the term to nodeAffinity.")
     return None
 
 
-def _labels_outside_metadata(name: str, holder: str, manifest: Manifest) -> tuple[str, str] | None:
+def _labels_outside_metadata(path: Path, holder: str, manifest: Manifest) -> _Fault | None:
     if not isinstance(manifest, Workload) or holder.endswith("metadata"):
         return None  # "label" beside "labels" is a slip of the pen, not of the level.
+    name = str(path[-1])
     plural = "annotations" if name == "annotations" else "labels"
     home = field_of((*manifest.template_path[len(manifest.base) :], "metadata", plural))
-    return f"{name} stands in the {holder}, where it is unknown; the pods get theirs from {home}", f"Move it to {home}."
+    message = f"{name} stands in the {holder}, where it is unknown; the pods get theirs from {home}"
+    # What stands beside the metadata of the template can be meant for nothing else.
+    beside = name == plural and path[:-1] == manifest.template_path
+    edits = moving(path, (*manifest.template_path, "metadata"), merge=True, before="spec") if beside else ()
+    return _Fault(message, f"Move it to {home}.", edits)
 
 
 # Fields that are indented into a map of strings, where any key is known.
@@ -212,17 +257,21 @@ def swallowed_fault(mismatch: Mismatch, manifest: Manifest, together: Sequence[M
     if len(together) > 1:
         names = [str(each.path[-1]) for each in together]
         shown = [*names[:_MOST_NAMED], *([f"{len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else [])]
-        message = f"{_stand(shown)} in the {holder}, where they are taken for keys of their own; they belong in {home}"
-        return Match(together[0].path, message, f"Move them to {home}.", key=True)
+        where = field_of(home or ())
+        message = f"{_stand(shown)} in the {holder}, where they are taken for keys of their own; they belong in {where}"
+        edits = tuple(edit for each in together for edit in moving(each.path, (*manifest.base, *(home or ())), merge=True, prune=True))
+        return Match(together[0].path, message, f"Move them to {where}.", key=True, edits=edits)
     if holder == "nodeSelector":
-        found = _in_node_selector_map(name)
+        found = _in_node_selector_map(path, mismatch.value)
     elif holder == "matchLabels":
-        found = _in_match_labels(name)
+        found = _in_match_labels(path)
     else:
         found = None
     if found is None and home:
-        found = f"{name} stands in the {holder}, where it is taken for a key of its own; it belongs in {home}", f"Move {name} to {home}."
-    return Match(path, *found, key=True) if found else None
+        where = field_of(home)
+        message = f"{name} stands in the {holder}, where it is taken for a key of its own; it belongs in {where}"
+        found = _Fault(message, f"Move {name} to {where}.", moving(path, (*manifest.base, *home), merge=True, prune=True))
+    return _at(path, found) if found else None
 
 
 _MOST_NAMED = 4
@@ -230,13 +279,13 @@ _MOST_NAMED = 4
 
 def swallowed_together(mismatches: Sequence[Mismatch], manifest: Manifest) -> dict[Path, list[Mismatch]]:
     """For each field that is indented into a map of strings those of the map that belong at the same place, itself included."""
-    found: dict[tuple[Path, str], list[Mismatch]] = {}
+    found: dict[tuple[Path, Path], list[Mismatch]] = {}
     for mismatch in mismatches:
         if mismatch.struct is None and _may_be_swallowed(mismatch):
             name, holder = str(mismatch.path[-1]), str(mismatch.path[-2])
             home = (
                 None
-                if holder == "nodeSelector" and _in_node_selector_map(name)
+                if holder == "nodeSelector" and _in_node_selector_map(mismatch.path, mismatch.value)
                 else _home_of_swallowed(name, holder, mismatch.path, manifest)
             )
             if home:
@@ -255,28 +304,35 @@ def _may_be_swallowed(mismatch: Mismatch) -> bool:
     return field is not None and mismatch.value is not None and field.fits(mismatch.value)
 
 
-def _in_node_selector_map(name: str) -> tuple[str, str] | None:
+def _in_node_selector_map(path: Path, value: object) -> _Fault | None:
+    name = str(path[-1])
     if name == "matchLabels":
-        return "matchLabels stands in the nodeSelector, which is itself the map of labels", "Put the labels directly under nodeSelector."
+        message = "matchLabels stands in the nodeSelector, which is itself the map of labels"
+        return _Fault(message, "Put the labels directly under nodeSelector.", unwrapping(path, value))
     if name in NODE_TERM.fields:
         message = f"{name} stands in the nodeSelector, which is a plain map of labels"
-        return message, f"Put it into a term of nodeAffinity: `nodeSelectorTerms: [{{{name}: …}}]`."
+        return _Fault(message, f"Put it into a term of nodeAffinity: `nodeSelectorTerms: [{{{name}: …}}]`.")
     return None
 
 
-def _in_match_labels(name: str) -> tuple[str, str] | None:
+def _in_match_labels(path: Path) -> _Fault | None:
+    name = str(path[-1])
     if name == "matchExpressions":
-        return "matchExpressions stands in matchLabels, where it is taken for a label", "Dedent it to stand beside matchLabels."
+        message = "matchExpressions stands in matchLabels, where it is taken for a label"
+        return _Fault(message, "Dedent it to stand beside matchLabels.", moving(path, path[:-2]))
     if name in POD_TERM.fields:
-        return f"{name} stands in matchLabels, where it is taken for a label", f"Dedent {name} to stand beside labelSelector."
+        edits = moving(path, path[:-3]) if path[-3] == "labelSelector" else ()
+        return _Fault(
+            f"{name} stands in matchLabels, where it is taken for a label", f"Dedent {name} to stand beside labelSelector.", edits
+        )
     return None
 
 
-def _home_of_swallowed(name: str, holder: str, path: Path, manifest: Manifest) -> str | None:
-    """Where a field belongs that is indented into nodeSelector or under the labels and annotations of metadata."""
+def _home_of_swallowed(name: str, holder: str, path: Path, manifest: Manifest) -> Path | None:
+    """Where in the object a field belongs that is indented into nodeSelector or under the labels and annotations of metadata."""
     depth = len(manifest.base)
     if isinstance(manifest, Workload) and name in _HOMES and len(_HOMES[name]) == 1:
-        return field_of((*manifest.pod_path[depth:], *_HOMES[name][0]))
+        return (*manifest.pod_path[depth:], *_HOMES[name][0])
     if holder == "nodeSelector":
-        return field_of(path[depth:-2]) if name in (VMI_SPEC if manifest.kind.kubevirt else POD_SPEC).fields else None
-    return field_of(path[depth:-2]) if holder in ("labels", "annotations") and name in METADATA.fields else None
+        return path[depth:-2] if name in (VMI_SPEC if manifest.kind.kubevirt else POD_SPEC).fields else None
+    return path[depth:-2] if holder in ("labels", "annotations") and name in METADATA.fields else None

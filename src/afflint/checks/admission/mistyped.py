@@ -7,6 +7,7 @@ from typing import Any
 from afflint.checks.admission.numerals import is_whole_number
 from afflint.checks.match import Match, replacing
 from afflint.findings import Path
+from afflint.kube.label_syntax import is_value
 from afflint.kube.manifests import Manifest
 from afflint.kube.types import EXACT_FLOAT, INT32, INT64, Mismatch
 from afflint.wording import plain, quoted, type_name
@@ -61,7 +62,21 @@ def _unquoted(path: Path, value: Any, manifest: Manifest) -> Match:
         )
     reading = "" if raw.lower() in (plain(value), str(value)) else f" ({plain(value)})"
     message = f"{name} must be a string, and unquoted {quoted(raw)} is {type_name(value)}{reading}"
-    return Match(path, message, f'Quote it: `"{raw}"`.', edits=replacing(path, raw))
+    return Match(path, message, f'Quote it: `"{raw}"`.', edits=replacing(path, raw) if _may_be_quoted(path, raw) else ())
+
+
+def _may_be_quoted(path: Path, raw: str) -> bool:
+    """Whether a word with quotes around it is what its field may hold: no label value begins with a sign, no operator is a number."""
+    if path[-1] in _OF_FEW_WORDS:
+        return False
+    return is_value(raw) or path[-2] not in ("labels", "matchLabels", "nodeSelector", "values")
+
+
+_OF_FEW_WORDS = frozenset(
+    (
+        "operator", "effect", "whenUnsatisfiable", "nodeAffinityPolicy", "nodeTaintsPolicy", "evictionStrategy", "preemptionPolicy",
+    )
+)  # fmt: skip
 
 
 def _whole_number(path: Path, value: Any, fitting: str) -> Match | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from afflint.checks.admission.spelling import meant
 from afflint.checks.match import Match, Target, renaming
 from afflint.kube.constraints import PREFERRED, REQUIRED
@@ -108,7 +110,7 @@ def _misspelt(mismatch: Mismatch, manifest: Manifest, name: str, struct: Struct,
         remedy = f"Known here: {listing(sorted(struct.fields))}." if is_short else "Remove it, or move it to where it belongs."
         return Match(path, message, remedy, key=True)
     message += did_you_mean(close)
-    if close in _siblings(mismatch, manifest):
+    if close in map_around(mismatch, manifest):
         return Match(path, message, f"{quoted(close)} stands beside it already: merge the two, or remove one.", key=True)
     field = struct.fields[close]
     if not field.fits(mismatch.value):
@@ -116,7 +118,8 @@ def _misspelt(mismatch: Mismatch, manifest: Manifest, name: str, struct: Struct,
     return Match(path, message, f"Write {quoted(close)}.", key=True, edits=renaming(path, close))
 
 
-def _siblings(mismatch: Mismatch, manifest: Manifest) -> dict[str, object]:
+def map_around(mismatch: Mismatch, manifest: Manifest) -> dict[str, Any]:
+    """The map that the field of a mismatch stands in."""
     value = manifest.document.data
     for step in mismatch.path[:-1]:
         value = value[step]
