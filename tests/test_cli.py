@@ -916,7 +916,7 @@ class TestRule:
 
     def test_a_page(self, afflint: Afflint) -> None:
         done = afflint("rule", "empty-topology-key")
-        assert done.out.startswith("empty-topology-key  admission, error\n")
+        assert done.out.startswith("empty-topology-key  admission, error, since afflint 0.1.0\n")
         assert "How to fix it\n" in done.out
         assert "```" not in done.out
         assert "\x1b" not in done.out

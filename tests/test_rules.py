@@ -107,7 +107,7 @@ def test_a_fix_mends_what_it_is_offered_for(example: Example) -> None:
 @each_page
 def test_front_matter_has_the_known_keys(name: str) -> None:
     front = rule_pages.page(name).front
-    assert {"category", "severity", "fix", "check"} <= front.keys() <= {"category", "severity", "default", "fix", "check", "params"}
+    assert {"category", "severity", "fix", "check", "since"} <= front.keys() <= {"category", "severity", "default", "fix", "check", "since"}
     assert front["severity"] == "error" or front["category"] != "admission", "whatever the cluster refuses is an error"
 
 
@@ -116,7 +116,37 @@ def test_sections_stand_in_order_under_the_name_of_the_rule(name: str) -> None:
     page = rule_pages.page(name)
     own = rules.rules()[name].category == "afflint"
     sources = [] if own else ["## Sources"]
-    assert page.headings == [f"# {name}", "## Why it matters", "## How to fix it", "## Examples", *sources]
+    assert page.headings == [f"# {name}", "## Why it matters", "## How to fix it", "## When it is silent", "## Examples", *sources]
+
+
+@each_page
+def test_a_page_says_since_when_there_is_the_rule(name: str) -> None:
+    """A version of the changelog, or the one that is being made: a rule that is new says the version of pyproject.toml."""
+    root = rule_pages.FOLDER.parent
+    version = re.search(r'(?m)^version = "(.+)"$', (root / "pyproject.toml").read_text(encoding="utf-8"))
+    released = re.findall(r"(?m)^## v?(\d\S*)", (root / "CHANGELOG.md").read_text(encoding="utf-8"))
+    assert version is not None
+    assert rule_pages.page(name).front["since"] in (*released, version[1])
+
+
+@each_page
+def test_a_page_says_when_the_rule_is_silent(name: str) -> None:
+    """A list of what one could take for this mistake and the rule does not: which other rules speak there stands in backticks."""
+    text = (rule_pages.FOLDER / f"{name}.md").read_text(encoding="utf-8")
+    silent = text.partition("\n## When it is silent\n\n")[2].partition("\n\n## ")[0]
+    items = re.findall(r"(?m)^- (.+(?:\n  .+)*)", silent)
+    assert silent == "\n".join(f"- {item}" for item in items)
+    assert len(items) >= 2
+    assert all(item.endswith(".") for item in items)
+    told = re.findall(r"(?:that is|these are|see|says?) ((?:`[a-z-]+`(?:, | or | and )?)+)", " ".join(silent.split()))
+    named = {each for words in told for each in re.findall(r"`([a-z-]+)`", words)}
+    assert named <= set(rule_pages.names()) - {name}
+
+
+@each_page
+def test_a_rule_about_nodes_says_that_it_needs_some(name: str) -> None:
+    subjects = {each.subject for each in rules.bound([name])}
+    assert ("\n- No nodes are known:" in (rule_pages.FOLDER / f"{name}.md").read_text(encoding="utf-8")) == (subjects == {"nodes"})
 
 
 @each_page

@@ -19,7 +19,7 @@ def page(rule: Rule, *, color: bool) -> str:
     bold, dim, cyan, plain = (_BOLD, _DIM, _CYAN, _PLAIN) if color else ("", "", "", "")
     default = "" if rule.default else ", off by default"
     fix = "" if rule.fix == "none" else f", {rule.fix} fix"
-    lines = [f"{bold}{rule.name}{plain}  {dim}{rule.category}, {rule.severity}{default}{fix}{plain}"]
+    lines = [f"{bold}{rule.name}{plain}  {dim}{rule.category}, {rule.severity}{default}{fix}, since afflint {rule.since}{plain}"]
     fenced = False
     for line in rule.page().splitlines()[1:]:
         if line.startswith("```"):
@@ -60,7 +60,7 @@ def _rows(rules: Sequence[Rule], width: int) -> Iterator[str]:
 
 
 def as_json(rules: Sequence[Rule], *, single: bool) -> str:
-    """The same as data: name, category, severity, default, fix, summary, help and the page in Markdown."""
+    """The same as data: name, category, severity, default, fix, since, summary, help and the page in Markdown."""
     import json
 
     entries = [
@@ -70,6 +70,7 @@ def as_json(rules: Sequence[Rule], *, single: bool) -> str:
             "severity": rule.severity,
             "default": rule.default,
             "fix": rule.fix,
+            "since": rule.since,
             "summary": rule.summary(),
             "help": rule.remedy(),
             "page": rule.page(),

@@ -161,7 +161,7 @@ class RuleError(Exception):
 
 
 class Rule(NamedTuple):
-    """A rule as its page describes it. ``default`` is False for rules that are off until selected."""
+    """A rule as its page describes it. ``default`` is False for rules that are off until selected; ``since`` is a version of afflint."""
 
     name: str
     category: str
@@ -169,6 +169,7 @@ class Rule(NamedTuple):
     default: bool
     fix: Literal["none", "safe", "unsafe"]
     check: str
+    since: str
     path: str
 
     def page(self) -> str:
@@ -288,7 +289,7 @@ def rules() -> dict[str, Rule]:
     return found
 
 
-_REQUIRED = {"category", "severity", "fix", "check"}
+_REQUIRED = {"category", "severity", "fix", "check", "since"}
 
 
 def _read(name: str, path: str) -> Rule:
@@ -305,7 +306,7 @@ def _read(name: str, path: str) -> Rule:
     fix: Any = values["fix"]
     if severity not in SEVERITIES or values["category"] not in CATEGORIES or fix not in ("none", "safe", "unsafe"):
         raise ValueError("front matter with an unknown category, severity or fix")
-    return Rule(name, values["category"], severity, values.get("default", "on") != "off", fix, values["check"], path)
+    return Rule(name, values["category"], severity, values.get("default", "on") != "off", fix, values["check"], values["since"], path)
 
 
 def _head(path: str) -> str:
