@@ -205,6 +205,22 @@ class TestWhatIsNotRead:
             "Passed over: ConfigMap (2), List (1), MachineSet (1).",
         ]
 
+    def test_what_has_no_kind_is_no_manifest_even_if_it_mentions_kinds(self, project: Path, afflint: Afflint) -> None:
+        """A baseline or a report of afflint's own, settings of a tool."""
+        (project / "pod.yaml").write_text("apiVersion: v1\nkind: Pod\n")
+        (project / "report.json").write_text('{"findings": [{"kind": "Deployment", "name": "web"}]}')
+        done = afflint("check", "-v", "pod.yaml", "report.json")
+        assert done.out.split("\n")[:2] == [
+            "No findings. Read 1 document in 2 files, passed over 1 of other kinds.",
+            "Passed over: no kind (1).",
+        ]
+
+    def test_a_file_that_cannot_be_had_is_not_to_be_mended_as_yaml(self, project: Path, afflint: Afflint) -> None:
+        (project / "gone.yaml").symlink_to("nowhere.yaml")
+        out = afflint("check", "gone.yaml").out
+        assert "cannot be read: No such file or directory" in out
+        assert "= help: See that the file is there and may be read: it may be a link that leads nowhere." in out
+
     def test_a_file_that_is_named_and_holds_nothing_is_said_one_in_a_folder_is_not(self, project: Path, afflint: Afflint) -> None:
         (project / "pod.yaml").write_text("apiVersion: v1\nkind: Pod\n")
         (project / "values.yaml").write_text("a: 1\n")
@@ -264,6 +280,7 @@ class TestUsage:
         done = afflint("chek")
         assert (done.code, done.out) == (2, "")
         assert done.err.strip() == "afflint: No such command 'chek'. Did you mean 'check'?"
+        assert afflint("version").err.strip() == "afflint: No such command 'version'. Did you mean '--version'?"
 
     def test_a_word_is_never_shown_raw(self, afflint: Afflint) -> None:
         done = afflint("check", "--select", "\x1b[31mred")

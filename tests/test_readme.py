@@ -25,7 +25,7 @@ README = ROOT / "README.md"
 AFFLINT = (sys.executable, "-m", "afflint")
 
 
-PAGES = tuple(ROOT / "docs" / f"{name}.md" for name in ("ci", "editors", "rendering", "reference"))
+PAGES = tuple(ROOT / "docs" / f"{name}.md" for name in ("ci", "editors", "nodes", "rendering", "reference"))
 """What a user reads besides the README."""
 
 

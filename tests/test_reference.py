@@ -9,6 +9,8 @@ import inspect
 from collections.abc import Iterator
 
 import click
+import pytest
+from click.testing import CliRunner
 
 from afflint.cli import cli
 from afflint.config import Config
@@ -69,6 +71,16 @@ def test_every_option_explains_itself() -> None:
             if isinstance(option, click.Option):
                 assert option.help
                 assert option.help.endswith("."), option.opts
+
+
+@pytest.mark.parametrize("name", ["", *COMMANDS])
+def test_the_help_of_a_command_fits_on_a_screen(name: str) -> None:
+    done = CliRunner(env={"COLUMNS": "80"}).invoke(cli, [name, "--help"] if name else ["--help"], prog_name="afflint")
+    assert done.exit_code == 0
+    lines = done.output.splitlines()
+    assert len(lines) <= 50
+    assert all(len(line) <= 80 for line in lines)
+    assert [line for line in lines if line.endswith("...") and not line.startswith("Usage:")] == [], "nothing is cut short"
 
 
 if __name__ == "__main__":

@@ -80,7 +80,7 @@ class Checker:
         try:
             data = documents.to_utf8(data)
         except UnicodeDecodeError as error:
-            return self.unreadable(f"broken UTF-16: {error.reason}")
+            return self.unreadable(f"broken UTF-16: {error.reason}", "Save the file as UTF-8.")
         found: list[Found] = []
         facts: list[Fact] = []
         silenced: list[Suppression] = []
@@ -124,10 +124,9 @@ class Checker:
         facts_found = collected(facts, holds_nodes=holds_nodes)
         return FileResult(tuple(found), facts_found, tuple(silenced), count, filled=filled, passed=tuple(passed), broken=tuple(broken))
 
-    def unreadable(self, message: str) -> FileResult:
-        """The result for a file whose bytes cannot be had or decoded."""
-        problem = documents.Problem(message, Span(1, 1, 1, 1))
-        return FileResult(tuple(self._unreadable(0, problem)), unread=True, broken=(0,))
+    def unreadable(self, message: str, remedy: str) -> FileResult:
+        """The result for a file whose bytes cannot be had or decoded, with what to do."""
+        return FileResult(tuple(self._own("unreadable-manifest", 0, Span(1, 1, 1, 1), message, remedy)), unread=True, broken=(0,))
 
     def _check_document(self, document: Document, manifests: Sequence[Manifest]) -> Iterator[Found]:
         if document.duplicates:
@@ -211,7 +210,11 @@ def _is_directed(document: Document, match: Match) -> bool:
 
 def _other_kind(document: Document) -> str | None:
     """The kind of a document that was parsed for nothing; None if it might have been of ours."""
-    kind = document.data.get("kind") if type(document.data) is dict and document.rest is None else None
+    if type(document.data) is not dict or document.rest is not None:
+        return None
+    kind = document.data.get("kind")
+    if kind is None and document.data.keys().isdisjoint(("apiVersion", "nodes")):
+        return "no kind"  # Settings of a tool, or a report, whose text mentions kinds.
     return kind if type(kind) is str and kind not in NAMES else None
 
 

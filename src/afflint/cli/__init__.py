@@ -39,7 +39,7 @@ class _Commands(click.Group):
         if name not in _COMMANDS:
             if name.startswith("-"):
                 return None
-            close = nearest(name, _COMMANDS)
+            close = "--version" if name == "version" else nearest(name, _COMMANDS)
             raise click.UsageError(f"No such command {name!r}." + (f" Did you mean {close!r}?" if close else ""))
         from importlib import import_module
 

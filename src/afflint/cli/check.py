@@ -53,13 +53,13 @@ _FORMATS = ("text", "concise", "json", "sarif", "github", "gitlab", "junit")
 @click.option("--kustomize", "kustomizations", multiple=True, metavar="DIR", help="Check what `kustomize build DIR` gives. Repeatable.")
 @click.option("--helm", "charts", multiple=True, metavar="CHART", help="Check what `helm template CHART` gives. Repeatable.")
 @click.option("--values", "values", multiple=True, metavar="FILE", help="A values file for --helm. Repeatable.")
-@click.option("--baseline", metavar="FILE", help="Report only what is not in this baseline.")
+@click.option("--baseline", metavar="FILE", help="Report only what is not in this file, which --write-baseline made.")
 @click.option(
     "--write-baseline", is_flag=True, help="Write what is found to the baseline (default .afflint-baseline.json), and exit with 0."
 )
 @click.option("--statistics", is_flag=True, help="Count findings by rule instead of listing them.")
-@click.option("--no-ignore", is_flag=True, help="Report what inline suppressions silence.")
-@click.option("--jobs", type=int, metavar="N", help="Processes. Default: one for each core when there are many files.")
+@click.option("--no-ignore", is_flag=True, help="Report what comments and annotations silence, too.")
+@click.option("--jobs", type=int, metavar="N", help="How many processes. Default: one for each core when there are many files.")
 @click.option("--no-cache", is_flag=True, envvar="AFFLINT_NO_CACHE", help="Neither use nor keep results of earlier runs.")
 @click.option(
     "--cache-dir", metavar="DIR", envvar="AFFLINT_CACHE_DIR", help="Where results are kept. Default: in the platform's folder for caches."
@@ -67,7 +67,7 @@ _FORMATS = ("text", "concise", "json", "sarif", "github", "gitlab", "junit")
 @click.option("--show-files", is_flag=True, help="List the files that would be read, and stop.")
 @options.color
 @click.option("-q", "--quiet", is_flag=True, help="Only findings, no summary.")
-@click.option("-v", "--verbose", is_flag=True, help="More about each finding.")
+@click.option("-v", "--verbose", is_flag=True, help="More about each finding and what was passed over.")
 def check(paths: tuple[str, ...], **given: Any) -> int:
     """Lint manifests: files, folders, globs, or '-' for standard input. Default: the current folder."""
     from afflint.session.session import Session

@@ -8,7 +8,7 @@ from afflint.cli import options
 from afflint.cli.output import colored, show
 
 
-@click.command("rule")
+@click.command("rule", short_help="The page of a rule, or a list of rules.")
 @click.argument("name", required=False, metavar="[NAME]")
 @click.option("--format", "form", default="text", metavar="FORMAT", help="text (default) or json.")
 def rule_command(name: str | None, form: str) -> None:

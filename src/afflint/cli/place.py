@@ -14,10 +14,16 @@ if TYPE_CHECKING:
     from afflint.placement.plan import Plan
 
 
-@click.command()
+@click.command(short_help="Where each replica can go, and what failures and drains do.")
 @click.argument("paths", nargs=-1, metavar="[PATHS]...")
 @options.nodes
-@click.option("--pods", "pods", multiple=True, metavar="FILE", help="A dump of the pods (or VMIs) that run already. Repeatable.")
+@click.option(
+    "--pods",
+    "pods",
+    multiple=True,
+    metavar="FILE",
+    help="A dump of the pods (or VMIs) that run already: `kubectl get pods -A -o yaml`. Repeatable.",
+)
 @click.option("--replan", is_flag=True, help="Place running pods of the workloads anew; else they stay where they are.")
 @click.option("--resources", is_flag=True, help="Count CPU, memory, pods and other resources: requests against what nodes have.")
 @click.option("--only-running", is_flag=True, help="Leave out virtual machines that wait for somebody to start them.")
@@ -28,18 +34,26 @@ if TYPE_CHECKING:
     "--lose",
     multiple=True,
     metavar="WHAT",
-    help="What fails, and stays out of reach: a node, KEY=VALUE, or each:node, each:zone, each:KEY. Repeatable.",
+    help="Nodes that fail, and stay out of reach: the name of one, KEY=VALUE for those with a label, or each:node, each:zone, each:KEY "
+    "for one after the other. Repeatable.",
 )
-@click.option("--drain", multiple=True, metavar="WHAT", help="What is drained with kubectl, as budgets allow: likewise. Repeatable.")
-@click.option("--remove", multiple=True, metavar="WHAT", help="What is deleted from the cluster: likewise. Repeatable.")
+@click.option(
+    "--drain",
+    multiple=True,
+    metavar="WHAT",
+    help="Nodes that `kubectl drain` empties as far as disruption budgets allow; WHAT as for --lose. Repeatable.",
+)
+@click.option("--remove", multiple=True, metavar="WHAT", help="Nodes that are deleted from the cluster; WHAT as for --lose. Repeatable.")
 @click.option("--format", "form", default="text", metavar="FORMAT", help="text (default), json or html.")
 @click.option("--output", metavar="FILE", help="Where the plan goes. Default: standard output.")
-@click.option("-v", "--verbose", is_flag=True, help="What each score is made of, too.")
+@click.option("-v", "--verbose", is_flag=True, help="Show what each score is made of, too.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if a replica has no place.")
 @options.configured
 @options.color
 def place(paths: tuple[str, ...], **given: Any) -> int:
     """Where each replica can go on the given nodes, and what a failure, a drain or a removal does.
+
+    PATHS are manifests: files, folders, globs. Default: the current folder, where the nodes may lie as well.
 
     Exit code 1 when a replica has no place, now or after what was asked for, or a drain does not end.
     """

@@ -85,8 +85,10 @@ def _checked(checker: Checker, source: Source, data: bytes) -> FileResult:
 
 def _unreadable(checker: Checker, error: OSError | MemoryError) -> FileResult:
     if isinstance(error, OSError):
-        return checker.unreadable(f"cannot be read: {error.strerror or error}")
-    return checker.unreadable("reading it takes more memory than there is")
+        remedy = "See that the file is there and may be read: it may be a link that leads nowhere."
+        return checker.unreadable(f"cannot be read: {error.strerror or error}", remedy)
+    remedy = "Check fewer files at a time, or with fewer processes (`--jobs`)."
+    return checker.unreadable("reading it takes more memory than there is", remedy)
 
 
 # With a cache.
