@@ -261,7 +261,7 @@ def spread_blocked_by_taints(view: ClusterView) -> Iterator[FleetMatch]:
         names, one = few(list(map(quoted, found.blocked))), len(found.blocked) == 1
         counts = f"{names} of {quoted(found.key)} {'counts as empty domain' if one else 'count as empty domains'}"
         means = "taints or a cordon" if not found.helps else "taints"
-        room = "" if found.most is None else f", so that at most {found.most} pod{'' if found.most == 1 else 's'} find room elsewhere"
+        room = "" if found.most is None else f", so that at most {found.most} pod{' finds' if found.most == 1 else 's find'} room elsewhere"
         message = f"{counts}, and {means} keep the pods out of {'it' if one else 'them'}{room}"
         remedy = "Add `nodeTaintsPolicy: Honor` to the constraint, and such domains no longer count." if found.helps else ""
         yield _match(view, found.maker, found.path, message, remedy=remedy)
