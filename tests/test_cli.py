@@ -6,6 +6,7 @@ import gc
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -233,6 +234,21 @@ class TestWhatIsNotRead:
         assert afflint("check", *options.split(), "values.yaml").code == code
         (project / "values.yaml").write_text("apiVersion: v1\nkind: Pod\n")
         assert afflint("check", *options.split(), "values.yaml").code == 0
+
+
+class TestWhatIsAskedForAndCannotBe:
+    @pytest.mark.parametrize(("version", "known"), [("1.99", "newest Kubernetes that is known here is 1.37"), ("1.5", "oldest Kubernetes")])
+    def test_a_version_that_is_not_known_is_said(self, afflint: Afflint, version: str, known: str) -> None:
+        err = afflint("check", "--kubernetes-version", version).err
+        assert known in err
+        assert err.endswith(f": {version} is taken to be like it\n")
+        assert afflint("check", "--kubernetes-version", "1.10").err == ""
+
+    def test_a_run_without_rules_is_said_not_to_find_anything(self, project: Path, afflint: Afflint) -> None:
+        (project / ".afflint.yaml").write_text("select: []\n")
+        done = afflint("check")
+        assert (done.code, done.err.partition(":")[2].partition(",")[0]) == (0, " no rule is selected")
+        assert "no rule is selected" in afflint("check", "--no-config", "--ignore", "all").err
 
 
 class TestUsage:
@@ -937,6 +953,18 @@ class TestRule:
         assert "How to fix it\n" in done.out
         assert "```" not in done.out
         assert "\x1b" not in done.out
+
+    def test_a_page_fits_a_narrow_terminal(self) -> None:
+        from afflint import rulebook
+        from afflint.rules import rules
+
+        for rule in rules().values():
+            whole, narrow = rulebook.page(rule, color=False), rulebook.page(rule, color=False, width=60)
+            assert whole.split() == narrow.split(), "the same words"
+            fenced = [line for line in whole.splitlines() if line.startswith("    ")]
+            assert [line for line in narrow.splitlines() if line.startswith("    ")] == fenced, "examples are left as they are"
+            prose = narrow.partition("Examples\n")[0].splitlines()[1:]
+            assert all(len(line) <= 60 or " " not in re.sub(r"`[^`]+`", "", line.strip().removeprefix("- ")).strip() for line in prose)
 
     def test_a_page_in_colour(self, afflint: Afflint, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("FORCE_COLOR", "1")

@@ -124,8 +124,8 @@ class Checker:
         facts_found = collected(facts, holds_nodes=holds_nodes)
         return FileResult(tuple(found), facts_found, tuple(silenced), count, filled=filled, passed=tuple(passed), broken=tuple(broken))
 
-    def unreadable(self, message: str, remedy: str) -> FileResult:
-        """The result for a file whose bytes cannot be had or decoded, with what to do."""
+    def unreadable(self, message: str, remedy: str = "") -> FileResult:
+        """The result for a file whose bytes cannot be had or decoded, with what to do where that is not to mend its YAML."""
         return FileResult(tuple(self._own("unreadable-manifest", 0, Span(1, 1, 1, 1), message, remedy)), unread=True, broken=(0,))
 
     def _check_document(self, document: Document, manifests: Sequence[Manifest]) -> Iterator[Found]:

@@ -14,14 +14,15 @@ _LABELS = {"bad": "wrong:", "good": "right:", "said": "reported as:"}
 """What stands before a fence, by what it says of itself."""
 
 
-def page(rule: Rule, *, color: bool) -> str:
-    """The page of a rule for a terminal: headings stand out, examples are indented, markup is gone."""
+def page(rule: Rule, *, color: bool, width: int | None = None) -> str:
+    """The page of a rule for a terminal: headings stand out, examples are indented, markup is gone; prose is at most ``width`` wide."""
     bold, dim, cyan, plain = (_BOLD, _DIM, _CYAN, _PLAIN) if color else ("", "", "", "")
     default = "" if rule.default else ", off by default"
     fix = "" if rule.fix == "none" else f", {rule.fix} fix"
     lines = [f"{bold}{rule.name}{plain}  {dim}{rule.category}, {rule.severity}{default}{fix}, since afflint {rule.since}{plain}"]
     fenced = False
-    for line in rule.page().splitlines()[1:]:
+    text = rule.page() if width is None else _narrowed(rule.page(), width)
+    for line in text.splitlines()[1:]:
         if line.startswith("```"):
             fenced = not fenced
             if fenced:
@@ -36,6 +37,25 @@ def page(rule: Rule, *, color: bool) -> str:
         else:
             lines.append(re.sub(r"`([^`]+)`", rf"{cyan}\1{plain}", line) if color else line)
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _narrowed(text: str, width: int) -> str:
+    """A page with its paragraphs and items of lists broken anew, never within a code span; headings, links and examples as they are."""
+    return re.sub(_PROSE, lambda prose: _broken(prose[0], width), text)
+
+
+_PROSE = re.compile(r"^```(?:.*\n)*?```$|^(?:- (?!\[)|[^\s#`-]|`[^`]).*(?:\n(?!- )(?:  )?[^\s#].*)*", re.MULTILINE)
+
+
+def _broken(prose: str, width: int) -> str:
+    if prose.startswith("```"):
+        return prose
+    import textwrap
+
+    held = re.sub(r"`[^`]+`", lambda span: span[0].replace(" ", "\0"), " ".join(prose.split()))
+    indent = "  " if prose.startswith("- ") else ""
+    lines = textwrap.wrap(held, max(width, 40), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines).replace("\0", " ")
 
 
 def table(rules: Sequence[Rule]) -> str:

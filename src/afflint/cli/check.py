@@ -27,7 +27,7 @@ _FORMATS = ("text", "concise", "json", "sarif", "github", "gitlab", "junit")
 @click.command()
 @click.argument("paths", nargs=-1, metavar="[PATHS]...")
 @options.nodes
-@click.option("--select", multiple=True, metavar="NAMES", help="Only these rules or categories ('all' for every rule); comma-separated.")
+@click.option("--select", multiple=True, metavar="NAMES", help="Only these rules or categories; comma-separated.")
 @click.option("--extend-select", multiple=True, metavar="NAMES", help="These rules or categories as well.")
 @click.option("--ignore", multiple=True, metavar="NAMES", help="Not these rules or categories.")
 @click.option("--format", "formats", multiple=True, metavar="FORMAT", help=f"One of {', '.join(_FORMATS)}. Default: text. Repeatable.")
@@ -45,25 +45,21 @@ _FORMATS = ("text", "concise", "json", "sarif", "github", "gitlab", "junit")
 @click.option("--fail-on-empty", is_flag=True, help="Exit with 1 if no manifest was found.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if there are findings.")
 @options.configured
-@click.option(
-    "--kubernetes-version", metavar="1.N", help="The version of the cluster that the manifests are for. Default: the newest known."
-)
-@click.option("--stdin-filename", metavar="NAME", help="How reports call standard input ('-'), which stands in for a file of that name.")
-@click.option("--force-exclude", is_flag=True, help="Let `exclude` hold for files that are named, too: for hooks.")
-@click.option("--kustomize", "kustomizations", multiple=True, metavar="DIR", help="Check what `kustomize build DIR` gives. Repeatable.")
-@click.option("--helm", "charts", multiple=True, metavar="CHART", help="Check what `helm template CHART` gives. Repeatable.")
+@click.option("--kubernetes-version", metavar="1.N", help="The cluster's version. Default: the newest known.")
+@click.option("--stdin-filename", metavar="NAME", help="The file that standard input ('-') stands in for.")
+@click.option("--force-exclude", is_flag=True, help="Let `exclude` hold for files that are named, too.")
+@click.option("--kustomize", "kustomizations", multiple=True, metavar="DIR", help="Check a kustomization as it is built. Repeatable.")
+@click.option("--helm", "charts", multiple=True, metavar="CHART", help="Check a chart as it is rendered. Repeatable.")
 @click.option("--values", "values", multiple=True, metavar="FILE", help="A values file for --helm. Repeatable.")
-@click.option("--baseline", metavar="FILE", help="Report only what is not in this file, which --write-baseline made.")
+@click.option("--baseline", metavar="FILE", help="Report only what --write-baseline has not recorded.")
 @click.option(
     "--write-baseline", is_flag=True, help="Write what is found to the baseline (default .afflint-baseline.json), and exit with 0."
 )
 @click.option("--statistics", is_flag=True, help="Count findings by rule instead of listing them.")
 @click.option("--no-ignore", is_flag=True, help="Report what comments and annotations silence, too.")
-@click.option("--jobs", type=int, metavar="N", help="How many processes. Default: one for each core when there are many files.")
+@click.option("--jobs", type=int, metavar="N", help="How many processes. Default: as many as cores.")
 @click.option("--no-cache", is_flag=True, envvar="AFFLINT_NO_CACHE", help="Neither use nor keep results of earlier runs.")
-@click.option(
-    "--cache-dir", metavar="DIR", envvar="AFFLINT_CACHE_DIR", help="Where results are kept. Default: in the platform's folder for caches."
-)
+@click.option("--cache-dir", metavar="DIR", envvar="AFFLINT_CACHE_DIR", help="Where results are kept, not the platform's folder.")
 @click.option("--show-files", is_flag=True, help="List the files that would be read, and stop.")
 @options.color
 @click.option("-q", "--quiet", is_flag=True, help="Only findings, no summary.")
@@ -85,6 +81,8 @@ def check(paths: tuple[str, ...], **given: Any) -> int:
     if given["show_files"]:
         show(f"{shown(source.name)}\n" for source in sources)
         return 0
+    for note in _notes(session):
+        say(f"afflint: {note}")
     if given["fix"] or given["diff"]:
         fixed = _fixed(session, sources, paths, given)
         if given["diff"]:
@@ -113,6 +111,20 @@ def check(paths: tuple[str, ...], **given: Any) -> int:
         return USAGE
     failed = _fails(outcome, config.fail_on) or (given["fail_on_empty"] and not outcome.summary.documents)
     return FOUND if failed and not given["exit_zero"] else 0
+
+
+def _notes(session: Session) -> Iterator[str]:
+    """What the configuration asks for and does not get."""
+    from afflint.kube import NEWEST, OLDEST
+
+    config = session.config
+    if (config.select is not None or config.ignore) and not session.settings().rules:
+        yield "no rule is selected, so nothing can be found: `afflint config` shows what `select` and `ignore` say"
+    version = tuple(map(int, config.kubernetes_version.split(".")))
+    known = min(max(version, OLDEST), NEWEST)
+    if version != known:
+        which = "newest" if version > NEWEST else "oldest"
+        yield f"the {which} Kubernetes that is known here is 1.{known[1]}: 1.{version[1]} is taken to be like it"
 
 
 def _sources(session: Session, paths: Sequence[str], given: dict[str, Any]) -> list[Source]:

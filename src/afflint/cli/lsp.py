@@ -12,7 +12,7 @@ import click
 from afflint.cli import options
 
 
-@click.command("lsp")
+@click.command("lsp", short_help="The language server, for editors.")
 @options.nodes
 @options.configured
 @click.option("--stdio", is_flag=True, help="Talk over standard input and output. There is no other way, so it may be left out.")

@@ -24,7 +24,7 @@ nodes = click.option(
     "nodes",
     multiple=True,
     metavar="FILE",
-    help="Nodes of the cluster: a dump (`kubectl get nodes -o yaml`), Node manifests, or a list under `nodes:`. Repeatable.",
+    help="Nodes of the cluster: `kubectl get nodes -o yaml`, Node manifests, or a list under `nodes:`. Repeatable.",
 )
 color = click.option(
     "--color", default="auto", metavar="WHEN", help="auto (default), always or never. NO_COLOR and FORCE_COLOR are honoured."

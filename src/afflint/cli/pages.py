@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from afflint.cli import options
@@ -24,7 +26,16 @@ def rule_command(name: str | None, form: str) -> None:
     if form == "json":
         show([rulebook.as_json(chosen, single=single)])
     else:
-        show([rulebook.page(chosen[0], color=colored("auto")) if single else rulebook.table(chosen)])
+        show([rulebook.page(chosen[0], color=colored("auto"), width=_terminal_width()) if single else rulebook.table(chosen)])
+
+
+def _terminal_width() -> int | None:
+    """How wide the terminal is; None where the output goes elsewhere, and lines are left as they are."""
+    if not sys.stdout.isatty():
+        return None
+    import shutil
+
+    return min(shutil.get_terminal_size().columns, 120)
 
 
 @click.command("config")

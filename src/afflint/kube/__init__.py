@@ -2,3 +2,6 @@
 
 NEWEST = (1, 37)
 """The newest Kubernetes version whose API is known here."""
+
+OLDEST = (1, 10)
+"""The oldest one."""
