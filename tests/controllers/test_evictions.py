@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from afflint.controllers.evictions import drain_note, eviction_of
+from afflint.controllers.evictions import eviction_of, migration_note, unsaid
 from afflint.controllers.pod_maker import PodMaker
 from afflint.engine import default_settings
 from afflint.reading.sources import Source
@@ -113,15 +113,18 @@ def test_disks_migrate_as_far_as_their_claims_can_be_shared() -> None:
 def test_a_disk_of_which_nothing_is_known_is_taken_to_be_shared_and_that_is_said() -> None:
     text = migrating(more=DISK) + CLAIM % (", namespace: other", "ReadWriteOnce")
     assert what(text) == "migrates"
-    assert drain_note(read(text)) == "it is taken to migrate: no manifest tells whether data has the access mode ReadWriteMany"
+    assert (
+        migration_note(eviction_of(read(text)))
+        == "it is taken to migrate: no manifest tells whether data has the access mode ReadWriteMany"
+    )
 
 
 def test_a_machine_of_which_nobody_says_how_it_is_evicted_is_taken_to_be_shut_down_and_that_is_said() -> None:
     silent = machine(MASQUERADE % "")
-    note = "it names no evictionStrategy, and no KubeVirt resource is among the manifests: a drain is taken to shut it down"
-    assert drain_note(read(silent)) == note
-    assert drain_note(read(silent + KUBEVIRT % "{}")) == ""
-    assert drain_note(read(migrating())) == ""
+    note = "no evictionStrategy, and no KubeVirt resource is among the manifests: drains are taken to shut"
+    assert unsaid([read(silent)]) == f"1 workload of VMs names {note} it down"
+    assert unsaid([read(silent), read(silent)]) == f"2 workloads of VMs name {note} them down"
+    assert unsaid([read(silent + KUBEVIRT % "{}"), read(migrating())]) == ""
 
 
 @pytest.mark.parametrize("devices", ["interfaces: 5", "interfaces: x", "interfaces: {}", "gpus: 3, hostDevices: x"])

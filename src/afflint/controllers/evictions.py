@@ -6,6 +6,7 @@ asked only where that one lets an eviction through.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 from afflint.controllers.kubevirt_cluster import EXTERNAL, IF_POSSIBLE, LIVE_MIGRATE, asking, eviction_strategy
@@ -50,13 +51,17 @@ def eviction_of(maker: PodMaker) -> Eviction:
     return ALLOWED if strategy == IF_POSSIBLE else Eviction("held", f"{asking(own, kubevirt)}, and {known.words}")
 
 
-def drain_note(maker: PodMaker) -> str:
-    """What has been assumed of the machines of a workload, for want of manifests, when they are evicted; empty if nothing has."""
-    if not maker.kubevirt:
+def unsaid(makers: Iterable[PodMaker]) -> str:
+    """That nothing tells what the eviction of some workloads' machines comes to, and what is assumed; empty if all is told."""
+    silent = sum(maker.kubevirt and not maker.eviction_strategy and not maker.virtualization.kubevirt for maker in makers)
+    if not silent:
         return ""
-    if not maker.eviction_strategy and not maker.virtualization.kubevirt:
-        return "it names no evictionStrategy, and no KubeVirt resource is among the manifests: a drain is taken to shut it down"
-    eviction = eviction_of(maker)
+    who, them = ("1 workload of VMs names", "it") if silent == 1 else (f"{silent} workloads of VMs name", "them")
+    return f"{who} no evictionStrategy, and no KubeVirt resource is among the manifests: drains are taken to shut {them} down"
+
+
+def migration_note(eviction: Eviction) -> str:
+    """What has been assumed of the disks of a machine that migrates; empty if nothing has."""
     if not eviction.claims:
         return ""
     has = "has" if len(eviction.claims) == 1 else "have"

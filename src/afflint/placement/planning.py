@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from afflint.controllers import replicas
 from afflint.controllers.budgets import Budget
-from afflint.controllers.evictions import drain_note
+from afflint.controllers.evictions import eviction_of, migration_note, unsaid
 from afflint.controllers.pod_maker import PodMaker
 from afflint.findings import FileId
 from afflint.kube.node_labels import ZONE
@@ -64,7 +64,9 @@ def make_plan(
     happening = list(_happening(arrangement, asked, budgets))
     workloads = tuple(_Workloads(arrangement, name_of, drained=bool(asked.drain)).plans())
     losses = tuple([happens(failure) for happens, failure in happening])
-    return Plan(key, rows, workloads, losses, (*_inventory_notes(inventory, makers), *_resource_notes(arrangement)))
+    shut_down = unsaid(makers) if asked.drain else ""
+    notes = (*_inventory_notes(inventory, makers), *([shut_down] if shut_down else []), *_resource_notes(arrangement))
+    return Plan(key, rows, workloads, losses, notes)
 
 
 def _happening(arrangement: Arrangement, asked: Asked, budgets: Sequence[Budget]) -> Iterator[tuple[Callable[[Failure], Loss], Failure]]:
@@ -157,7 +159,7 @@ class _Workloads:
     def _plan(self, placed: Placed) -> WorkloadPlan:
         maker = placed.maker
         notes = replicas.notes(maker, self._arrangement.before)
-        assumed = drain_note(maker) if self._drained else ""
+        assumed = migration_note(eviction_of(maker)) if self._drained else ""
         verdicts, error = self._verdicts(placed)
         return WorkloadPlan(
             key=maker.key,
