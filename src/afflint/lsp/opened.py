@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from afflint.lsp.project import Project
 from afflint.lsp.text import Shift, Text, shifted
 from afflint.reading import documents
 from afflint.reading.documents import Document
-from afflint.reading.sources import Identities, Source
+from afflint.reading.sources import Identities, Source, relative
 
 
 class Opened:
@@ -48,6 +48,11 @@ class Opened:
         self._across = [_moved(each, shifts, self.text) for each in self._across]
 
     # What is found.
+
+    @property
+    def name(self) -> str:
+        """How a run that was started in its project would call it."""
+        return relative(self.path, self.project.folder)
 
     @property
     def file(self) -> FileId | None:
@@ -147,7 +152,7 @@ class Parsed:
 class Texts(NamedTuple):
     """The texts of files, as the editor has them or as they are on disk."""
 
-    opened: dict[str, Opened]
+    opened: Mapping[str, Opened]
     encoding: str
 
     def of(self, path: str) -> Text:

@@ -71,6 +71,7 @@ class Project:
         self._stale = True
         self._kustomizations: Kustomizations | None = None
         self._checkers: tuple[Settings, Checker] | None = None
+        self._menders: tuple[Settings, Checker] | None = None
 
     # The configuration.
 
@@ -138,6 +139,19 @@ class Project:
             self._checkers = settings, Checker(settings)
         source = Source(buffer.path, buffer.path, buffer.data)
         return buffer._replace(settings=settings, result=checked(self._checkers[1], source, self.folder))
+
+    @property
+    def mender(self) -> Checker:
+        """What fixes are tried with: what the cluster refuses counts, whichever rules are asked for."""
+        from afflint.rules import bound, rules
+
+        settings = self.settings
+        if self._menders is None or self._menders[0] != settings:
+            besides = {name for name, rule in rules().items() if rule.category == "admission"}.difference(
+                each.name for each in settings.rules
+            )
+            self._menders = settings, Checker(settings._replace(rules=(*settings.rules, *bound(besides))))
+        return self._menders[1]
 
     def remaining(self, buffer: Buffer, result: FileResult, file: FileId | None, across: Sequence[Found]) -> list[Finding]:
         """The findings of a document that nothing silences. ``file`` is its number in the last run, None if it had none."""

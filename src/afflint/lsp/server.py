@@ -18,6 +18,7 @@ from afflint.lsp import settings as client_settings
 from afflint.lsp import transport
 from afflint.lsp.capabilities import Client, capabilities, watchers
 from afflint.lsp.diagnostics import diagnostics, of_configuration
+from afflint.lsp.features import Features
 from afflint.lsp.opened import Opened, Texts
 from afflint.lsp.project import Chosen, Project
 from afflint.lsp.runs import Progress, Ran, Runs
@@ -66,7 +67,8 @@ class Server:
         self._asked: dict[str, Callable[[Any], None]] = {}
         self._number = 0
         self._progress: str | None = None
-        self._requests = self._request_handlers()
+        features = Features(self._documents, lambda document: self._wished(document.findings()), lambda: self._client)
+        self._requests = {**self._request_handlers(), **features.handlers}
         self._notifications = self._notification_handlers()
 
     # The loop.

@@ -57,6 +57,11 @@ class Text:
         return str(self).encode("utf-8", "surrogatepass")
 
     @property
+    def whole_lines(self) -> list[str]:
+        """The lines with their breaks."""
+        return self._lines
+
+    @property
     def marked(self) -> bool:
         """Whether it begins with a byte order mark, as a file may."""
         return bool(self._lines) and self._lines[0].startswith(_BOM)

@@ -1,0 +1,217 @@
+"""What can be done about findings: their fixes, one or many at a time, and the comment that silences one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Any
+
+from afflint.findings import Finding
+from afflint.fixing import key_of, mended
+from afflint.lsp.capabilities import FIX_ALL, Client
+from afflint.lsp.memory import Buffer
+from afflint.lsp.opened import Opened
+from afflint.lsp.text import Place, Text
+from afflint.suppressions import Suppression
+from afflint.wording import quoted
+
+QUICK_FIX = "quickfix"
+_MOST_ROUNDS = 20
+_LONGEST_TITLE = 100
+_IGNORE = re.compile(r"(#[ \t]*afflint:[ \t]*ignore[ \t]*\[[^\]]*[^\],\s])[ \t]*\]")
+_REASON = "TODO: say why"
+
+
+class Actions:
+    """The actions for one document as it is now. ``findings`` are those that are shown."""
+
+    def __init__(self, document: Opened, findings: Sequence[Finding], client: Client) -> None:
+        self._document = document
+        self._findings = findings
+        self._client = client
+
+    def at(self, start: Place, end: Place, only: Collection[str]) -> list[dict[str, Any]]:
+        """The actions for what lies between two places, of the kinds that are asked for; of all kinds if none is."""
+        found: list[dict[str, Any]] = []
+        here = [each for each in self._findings if self._overlaps(each, start, end)]
+        if _is_wanted(QUICK_FIX, only):
+            for finding in here:
+                found += self._fix(finding)
+            for rule in dict.fromkeys(finding.rule for finding in here if finding.fix):
+                found += self._fix_rule(rule)
+            for finding in here:
+                found += self._ignore(finding)
+        safe = [each for each in self._findings if _is_safe(each)]
+        # Whoever asks for nothing in particular shows a menu: what changes the whole file is on it only where there is something to mend.
+        if _is_wanted(FIX_ALL, only) and (safe or only):
+            found.append(self._many(f"Fix all that is safe: {len(safe)} of afflint's findings", FIX_ALL, None))
+        return found
+
+    def _overlaps(self, finding: Finding, start: Place, end: Place) -> bool:
+        text = self._document.text
+        first, last = text.inside((finding.span.line, finding.span.column)), text.inside((finding.span.end_line, finding.span.end_column))
+        return first <= end and start <= last
+
+    # Fixes.
+
+    def _fix(self, finding: Finding) -> Iterator[dict[str, Any]]:
+        if finding.fix is None:
+            return
+        document = self._document
+        done = mended(document.name, document.buffer.data, [finding], document.project.mender)
+        if not done.made:
+            return
+        title = finding.help if len(finding.help) <= _LONGEST_TITLE else f"Fix {quoted(finding.rule)}"
+        unsafe = "" if finding.fix.safe else "; it may change what the manifest means"
+        yield {
+            **self._action(f"{title.rstrip('.')} ({finding.rule}{unsafe})", QUICK_FIX),
+            "diagnostics": [self._diagnostic(finding)],
+            "isPreferred": finding.fix.safe,
+            "edit": self._edit(edits(document.text, done.data)),
+        }
+
+    def _fix_rule(self, rule: str) -> Iterator[dict[str, Any]]:
+        number = sum(each.rule == rule and each.fix is not None for each in self._findings)
+        if number > 1:
+            yield self._many(f"Fix all {number} of {quoted(rule)} in this file", QUICK_FIX, rule)
+
+    def _many(self, title: str, kind: str, rule: str | None) -> dict[str, Any]:
+        """An action over the whole document, with its edit at once unless the client asks for that later."""
+        action = self._action(title, kind) | {"data": {"uri": self._document.uri, "rule": rule}}
+        return action if self._client.resolves_edits else self.resolved(action)
+
+    def resolved(self, action: dict[str, Any]) -> dict[str, Any]:
+        """An action with its edit: all safe fixes of the document, or all of one rule."""
+        rule = action["data"]["rule"]
+        wanted: Callable[[Finding], bool] = _is_safe if rule is None else lambda finding: finding.rule == rule
+        return action | {"edit": self._edit(edits(self._document.text, self._mended(wanted)))}
+
+    def _mended(self, wanted: Callable[[Finding], bool]) -> bytes:
+        """The document with the wanted fixes, in rounds: what one could not do beside others, or brought forth, the next does."""
+        document = self._document
+        project, data = document.project, document.buffer.data
+        findings: Sequence[Finding] = self._findings
+        refused: set[tuple[object, ...]] = set()
+        for _ in range(_MOST_ROUNDS):
+            chosen = [each for each in findings if each.fix is not None and wanted(each) and key_of(each) not in refused]
+            done = mended(document.name, data, chosen, project.mender) if chosen else None
+            if done is None or done.data == data:
+                break
+            refused |= {key_of(each) for each in done.refused}
+            data = done.data
+            buffer = project.checked(Buffer(document.path, document.version, data))
+            assert buffer.result is not None
+            findings = project.remaining(buffer, buffer.result, document.file, ())
+        return data
+
+    # Suppressions.
+
+    def _ignore(self, finding: Finding) -> Iterator[dict[str, Any]]:
+        """The comment that silences a finding, where one can stand and does just that."""
+        document = self._document
+        if str(document.text).lstrip("\ufeff \t\r\n").startswith(("{", "[")):
+            return  # JSON has no comments.
+        for line, start, end, text, below in _comments(document.text, finding):
+            changed = Text(str(document.text), self._client.encoding)
+            changed.replace((line, start), (line, end), text)
+            buffer = document.project.checked(Buffer(document.path, document.version, changed.bytes))
+            result, before = buffer.result, document.result
+            assert result is not None
+            place = finding.span.line + below, finding.span.column
+            invalid = [sum(each.rule == "invalid-suppression" for each in one.found) for one in (before, result)]
+            if (
+                result.broken == before.broken
+                and invalid[0] == invalid[1]
+                and any(_covers(each, finding.rule, place) for each in result.suppressions)
+            ):
+                change = {
+                    "range": {"start": document.text.position((line, start)), "end": document.text.position((line, end))},
+                    "newText": text,
+                }
+                title = f"Ignore {quoted(finding.rule)} here, with a reason"
+                yield {**self._action(title, QUICK_FIX), "diagnostics": [self._diagnostic(finding)], "edit": self._edit([change])}
+                return
+
+    # As the protocol has them.
+
+    def _action(self, title: str, kind: str) -> dict[str, Any]:
+        return {"title": title, "kind": kind}
+
+    def _diagnostic(self, finding: Finding) -> dict[str, Any]:
+        severity = ("error", "warning", "info").index(finding.severity) + 1
+        span = self._document.text.of_span(finding.span)
+        return {"range": span, "severity": severity, "code": finding.rule, "source": "afflint", "message": finding.message}
+
+    def _edit(self, changes: list[dict[str, Any]]) -> dict[str, Any]:
+        document = self._document
+        if not self._client.versions_edits:
+            return {"changes": {document.uri: changes}}
+        return {"documentChanges": [{"textDocument": {"uri": document.uri, "version": document.version}, "edits": changes}]}
+
+
+def edits(text: Text, after: bytes) -> list[dict[str, Any]]:
+    """The edits that make of a text what it is to be: whole lines, or what differs of one."""
+    import difflib
+
+    new = Text(after.decode("utf-8", "surrogatepass"), "utf-32")
+    old_lines, new_lines = text.whole_lines, new.whole_lines
+    first = 0
+    while first < min(len(old_lines), len(new_lines)) and old_lines[first] == new_lines[first]:
+        first += 1
+    behind = 0
+    while behind < min(len(old_lines), len(new_lines)) - first and old_lines[-1 - behind] == new_lines[-1 - behind]:
+        behind += 1
+    old, fresh = old_lines[first : len(old_lines) - behind], new_lines[first : len(new_lines) - behind]
+    found = []
+    for tag, start, end, new_start, new_end in difflib.SequenceMatcher(None, old, fresh, autojunk=False).get_opcodes():
+        if tag != "equal":
+            found.append(_changed(text, first + start, old[start:end], fresh[new_start:new_end]))
+    return found
+
+
+def _changed(text: Text, line: int, old: Sequence[str], new: Sequence[str]) -> dict[str, Any]:
+    """One edit. Of a single line only what differs, so that a cursor in it stays where it is."""
+    before, after = "".join(old), "".join(new)
+    start, end = (line, 0), (line + len(old), 0)
+    if len(old) == len(new) == 1:
+        head = 0
+        while head < min(len(before), len(after)) and before[head] == after[head]:
+            head += 1
+        tail = 0
+        while tail < min(len(before), len(after)) - head and before[-1 - tail] == after[-1 - tail]:
+            tail += 1
+        start, end = (line, head), (line, len(before) - tail)
+        after = after[head : len(after) - tail]
+    elif line + len(old) >= text.lines:
+        # The last line has no break: its end is no beginning of another.
+        end = (line + len(old) - 1, len(old[-1])) if old else start
+    return {"range": {"start": text.position(start), "end": text.position(end)}, "newText": after}
+
+
+def _comments(text: Text, finding: Finding) -> Iterator[tuple[int, int, int, str, int]]:
+    """Where a suppression of a finding may be written: line, stretch of columns, text, and how many lines that adds above the finding."""
+    line = text.inside((finding.span.line, 1))[0]
+    for number in (line, line - 1):
+        match = _IGNORE.search(text.line(number)) if number >= 0 else None
+        if match is not None:
+            yield number, match.end(1), match.end(1), f", {finding.rule}", 0
+    written = text.line(line)
+    comment = f"# afflint: ignore[{finding.rule}] -- {_REASON}"
+    indent = written[: len(written) - len(written.lstrip())]
+    begin = 1 if line == 0 and text.marked else 0
+    yield line, begin, begin, f"{indent.lstrip(chr(0xFEFF))}{comment}{text.line_break}", 1
+    yield line, len(written), len(written), f"  {comment}", 0
+
+
+def _covers(suppression: Suppression, rule: str, place: tuple[int, int]) -> bool:
+    return rule in suppression.rules and suppression.start <= place < suppression.end
+
+
+def _is_safe(finding: Finding) -> bool:
+    return finding.fix is not None and finding.fix.safe
+
+
+def _is_wanted(kind: str, only: Iterable[str]) -> bool:
+    """Whether a kind is asked for: itself, or one of which it is a part."""
+    wanted = list(only)
+    return not wanted or any(kind == each or kind.startswith(f"{each}.") for each in wanted)

@@ -1,0 +1,259 @@
+"""Values that are known to fit where one types: operators and effects, topology keys, labels of nodes and of pods.
+
+What is being typed is seldom YAML yet, so the place is told by indentation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from afflint.fleet.index import Fleet
+from afflint.inventory.node_files import NodeFact
+from afflint.kube.node_labels import HOSTNAME, REGION, ZONE, domain_word, unlikely_domain
+from afflint.kube.selectors import LABEL_OPERATORS, NODE_OPERATORS
+from afflint.lsp.text import Place, Text
+
+_MOST = 500
+_INDENT = re.compile(r" *(?:- +)*(?:-$)?")
+_ENTRY = re.compile(r"(?P<quote>[\"']?)(?P<key>[^\s\"'#:][^\"'#]*?)(?P=quote) *:(?:\s+(?P<value>.*)|$)")
+_VALUE, _PROPERTY = 12, 10
+
+
+class Item(NamedTuple):
+    """A proposal: what is shown, what it is, and what is put in."""
+
+    label: str
+    detail: str
+    text: str
+
+
+class _Line(NamedTuple):
+    """A line of YAML in block style: the column in which its key or value begins, and both."""
+
+    column: int
+    dashed: bool
+    key: str
+    value: str
+    colon: bool
+
+
+class _Spot(NamedTuple):
+    """Where something is typed: what stands around it, and what was typed so far, from ``start`` on."""
+
+    keys: tuple[str, ...]
+    """The keys of the maps around it, the outermost first."""
+    key: str | None
+    """The key whose value is typed; None where a key or an item of a list is."""
+    siblings: dict[str, str]
+    """The values beside it in its map, or in the map of the list that it is an item of."""
+    start: int
+
+
+_FIXED: dict[str, tuple[tuple[str, str], ...]] = {
+    "whenUnsatisfiable": (("DoNotSchedule", "a hard constraint: the pod stays pending"), ("ScheduleAnyway", "a preference")),
+    "nodeAffinityPolicy": (("Honor", "only nodes that the pod's node affinity admits count"), ("Ignore", "all nodes count")),
+    "nodeTaintsPolicy": (("Honor", "only nodes whose taints are tolerated count"), ("Ignore", "all nodes count")),
+    "effect": (
+        ("NoSchedule", "new pods stay away"),
+        ("PreferNoSchedule", "new pods stay away if they can"),
+        ("NoExecute", "running pods have to leave, too"),
+    ),
+    "unhealthyPodEvictionPolicy": (("AlwaysAllow", "unready pods may always be evicted"), ("IfHealthyBudget", "the default")),
+}
+_MEANT = {
+    "In": "has one of the values",
+    "NotIn": "has none of the values, or no such label",
+    "Exists": "has the label",
+    "DoesNotExist": "has no such label",
+    "Gt": "has a number above the value",
+    "Lt": "has a number below the value",
+}
+
+
+def completions(text: Text, place: Place, fleet: Fleet | None, nodes: Iterable[NodeFact]) -> tuple[int, list[tuple[Item, int]]]:
+    """What may stand at a place: from which column on, and the proposals with their kinds."""
+    spot = _spot(text, place)
+    found = [] if spot is None else list(_proposals(spot, fleet, list(nodes)))
+    return (place[1] if spot is None else spot.start), list(dict.fromkeys(found))[:_MOST]
+
+
+def _proposals(spot: _Spot, fleet: Fleet | None, nodes: list[NodeFact]) -> Iterator[tuple[Item, int]]:
+    key, around = spot.key, spot.keys
+    if key in _FIXED:
+        yield from ((Item(value, detail, value), _VALUE) for value, detail in _FIXED[key])
+    elif key == "operator" and "tolerations" in around[-1:]:
+        yield from (
+            (Item(value, detail, value), _VALUE)
+            for value, detail in (("Equal", "the value must be the same"), ("Exists", "any value will do"))
+        )
+    elif key == "operator":
+        operators = NODE_OPERATORS if _is_of_nodes(around) else LABEL_OPERATORS
+        yield from ((Item(value, _MEANT[value], value), _VALUE) for value in operators)
+    elif key == "topologyKey":
+        yield from _topology_keys(nodes)
+    elif "tolerations" in around[-1:]:
+        yield from _taints(spot, nodes)
+    else:
+        yield from _labels(
+            spot, _node_labels(nodes) if _is_of_nodes(around) else _pod_labels(fleet), "nodes" if _is_of_nodes(around) else "pods"
+        )
+
+
+def _is_of_nodes(keys: tuple[str, ...]) -> bool:
+    """Whether labels that stand below these keys are those of nodes."""
+    return "nodeSelector" in keys[-1:] or (
+        "nodeAffinity" in keys and not {"podAffinity", "podAntiAffinity"} & {*keys[keys.index("nodeAffinity") :]}
+    )
+
+
+def _topology_keys(nodes: list[NodeFact]) -> Iterator[tuple[Item, int]]:
+    counts: dict[str, set[str]] = {}
+    for node in nodes:
+        for key, value in node.labels.items():
+            if unlikely_domain(key) is None:
+                counts.setdefault(key, set()).add(value)
+    usual = (HOSTNAME, ZONE, REGION)
+    for key in (*usual, *sorted(counts.keys() - {*usual})):
+        number = f", {len(counts[key])} on these nodes" if key in counts else ""
+        yield Item(key, f"{domain_word(key) or 'label of nodes'}{number}", key), _VALUE
+
+
+def _taints(spot: _Spot, nodes: list[NodeFact]) -> Iterator[tuple[Item, int]]:
+    for taint in dict.fromkeys(taint for node in nodes for taint in node.node.taints):
+        if spot.key == "key":
+            yield Item(taint.key, f"a taint of these nodes: {taint.effect}", taint.key), _VALUE
+        elif spot.key == "value" and spot.siblings.get("key") == taint.key and taint.value:
+            yield Item(taint.value, f"a taint of these nodes: {taint.effect}", _quoted(taint.value)), _VALUE
+
+
+_MAPS_OF_LABELS = ("matchLabels", "nodeSelector", "labels", "selector")
+
+
+def _labels(spot: _Spot, labels: dict[str, dict[str, int]], whose: str) -> Iterator[tuple[Item, int]]:
+    around, key = spot.keys, spot.key
+    if "matchExpressions" in around[-1:] and key == "key":
+        yield from ((Item(name, _values(values, whose), name), _VALUE) for name, values in labels.items())
+    elif around[-2:] == ("matchExpressions", "values") and key is None:
+        yield from _listed(labels.get(spot.siblings.get("key", ""), {}), whose)
+    elif around and around[-1] in _MAPS_OF_LABELS and key is None:
+        yield from ((Item(name, _values(values, whose), f"{name}: "), _PROPERTY) for name, values in labels.items())
+    elif around and around[-1] in _MAPS_OF_LABELS:
+        yield from _listed(labels.get(key or "", {}), whose)
+
+
+def _listed(values: dict[str, int], whose: str) -> Iterator[tuple[Item, int]]:
+    for value, number in values.items():
+        yield Item(value, f"{number} of these {whose}", _quoted(value)), _VALUE
+
+
+def _values(values: dict[str, int], whose: str) -> str:
+    shown = ", ".join(list(values)[:4])
+    return f"on {whose}: {shown}{', …' if len(values) > 4 else ''}"
+
+
+def _node_labels(nodes: Iterable[NodeFact]) -> dict[str, dict[str, int]]:
+    return _counted(each.labels for each in nodes)
+
+
+def _pod_labels(fleet: Fleet | None) -> dict[str, dict[str, int]]:
+    return {} if fleet is None else _counted(each.template_labels for each in fleet.pods)
+
+
+def _counted(labels: Iterable[dict[str, str]]) -> dict[str, dict[str, int]]:
+    """How often each value of each label occurs, in the order of the keys, the most frequent value first."""
+    counts: dict[str, dict[str, int]] = {}
+    for each in labels:
+        for key, value in each.items():
+            values = counts.setdefault(key, {})
+            values[value] = values.get(value, 0) + 1
+    return {key: dict(sorted(counts[key].items(), key=lambda item: (-item[1], item[0]))) for key in sorted(counts)}
+
+
+def _quoted(value: str) -> str:
+    """A value as YAML has to have it to stay a string."""
+    from afflint.reading.emitting import scalar
+
+    return scalar(value, "", flow=False) or value
+
+
+# Where something is typed.
+
+
+def _line(text: str) -> _Line | None:
+    """A line that holds an entry of a map or an item of a list; None for others."""
+    if not text.strip() or text.lstrip().startswith("#"):
+        return None
+    indent = _INDENT.match(text)
+    column = indent.end() if indent else 0
+    dashed = "-" in text[:column]
+    match = _ENTRY.match(text, column)
+    if match is None:
+        return _Line(column, dashed, "", text[column:].strip(), False)
+    return _Line(column, dashed, match["key"], (match["value"] or "").strip(), True)
+
+
+def _spot(text: Text, place: Place) -> _Spot | None:
+    """What is typed at a place; None in a comment, in flow style and the like."""
+    number, column = place
+    typed = text.line(number)[:column]
+    if "#" in typed or "{" in typed or "[" in typed:
+        return None
+    line = _line(typed)
+    if line is None:
+        line = _Line(len(typed), False, "", "", False)
+    start = column - len(line.value) if line.value else column
+    if line.value[:1] in ("'", '"'):
+        start += 1
+    keys, siblings = _above(text, number, line)
+    return _Spot(keys, line.key if line.colon else None, siblings, start)
+
+
+def _above(text: Text, number: int, line: _Line) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The keys around a line, the outermost first, and the entries of the innermost map around it that stand above or below it."""
+    keys: list[str] = []
+    column, in_list = line.column, line.dashed
+    for above in range(number - 1, -1, -1):
+        written = text.line(above)
+        if written.startswith("---"):
+            break
+        each = _line(written)
+        if each is None or not each.colon or each.value:
+            if each is not None and each.column < column and each.dashed:
+                column = each.column
+            continue
+        # A list may stand as far left as the key that holds it.
+        dash = len(written) - len(written.lstrip())
+        outer = each.column < column - (2 if in_list and not keys else 0) or (in_list and each.column <= column - 2) or each.column < column
+        if outer:
+            keys.append(each.key)
+            column, in_list = dash if each.dashed else each.column, each.dashed
+    return tuple(reversed(keys)), _siblings(text, number, line, keys)
+
+
+def _siblings(text: Text, number: int, line: _Line, keys: list[str]) -> dict[str, str]:
+    """The scalars of the map that a line lies in; of an item of a list those of the map that holds the list."""
+    column = line.column
+    if line.dashed and not line.colon and keys:
+        # Up to the key that holds the list.
+        for above in range(number - 1, -1, -1):
+            each = _line(text.line(above))
+            if each is not None and each.colon and each.key == keys[0]:
+                number, column = above, each.column
+                break
+    found: dict[str, str] = {}
+    for step in (-1, 1):
+        at = number
+        while 0 <= at < text.lines:
+            each = _line(text.line(at))
+            if each is not None and at != number and each.column < column:
+                break
+            if each is not None and each.column == column and each.colon:
+                if step == 1 and each.dashed and at != number:
+                    break
+                found.setdefault(each.key, each.value.split(" #")[0].strip("\"' "))
+                if step == -1 and each.dashed:
+                    break
+            at += step
+    return found

@@ -1,0 +1,98 @@
+"""What is shown of the place that is pointed at: the findings there with the pages of their rules, and what a constraint means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from afflint.findings import Finding, Path
+from afflint.fleet.facts import Pods, Reach
+from afflint.kube.manifests import Manifest, Workload
+from afflint.lsp.diagnostics import page_uri
+from afflint.lsp.meaning import Around, meaning
+from afflint.lsp.opened import Opened, Texts
+from afflint.lsp.text import Place
+from afflint.reading.cursor import cursor_at
+from afflint.wording import visible
+
+
+def hover(document: Opened, place: Place, findings: Iterable[Finding], texts: Texts, *, markdown: bool) -> Any:
+    """The contents for a place of a document; None where there is nothing to say."""
+    line, column = document.text.outside(place)
+    parts, span = [], None
+    for finding in findings:
+        start, end = (finding.span.line, finding.span.column), (finding.span.end_line, finding.span.end_column)
+        if start <= (line, column) <= end:
+            span = span or finding.span
+            parts.append(_of_finding(finding))
+    said = _of_constraint(document, line, column, texts)
+    if said is not None:
+        parts.insert(0, said)
+    if not parts:
+        return None
+    text = "\n\n---\n\n".join(parts)
+    contents = {"kind": "markdown", "value": text} if markdown else {"kind": "plaintext", "value": _plain(text)}
+    return {"contents": contents} | ({"range": document.text.of_span(span)} if span is not None else {})
+
+
+def _of_finding(finding: Finding) -> str:
+    from afflint.rules import rules
+
+    page = rules()[finding.rule].page().split("\n", 1)[1].partition("\n## Examples")[0].strip()
+    # Headings as large as those of a document overwhelm the little window.
+    page = re.sub(r"(?m)^#+ (.*)$", r"**\1**", page)
+    return f"{finding.severity}: {finding.message}\n\n{finding.help}\n\n[{finding.rule}]({page_uri(finding.rule)}): {page}"
+
+
+def _of_constraint(document: Opened, line: int, column: int, texts: Texts) -> str | None:
+    found = at(document, line, column)
+    if found is None:
+        return None
+    manifest, path = found
+    state = document.project.state
+    fleet = None if state is None else state.gathered.fleet
+
+    def place(pods: Pods) -> str:
+        title = visible(pods.title)
+        if state is None:
+            return title
+        name = state.path(pods.site.file)
+        return f"[{title}]({texts.uri(name)})"
+
+    said = meaning(manifest, path, reaches_of(document, manifest), Around(fleet, [] if state is None else state.gathered.nodes, place))
+    return None if said is None else f"{visible(manifest.title())} {said[1]}"
+
+
+def at(document: Opened, line: int, column: int) -> tuple[Manifest, Path] | None:
+    """The manifest at a place, counted from 1, and the path of what lies there."""
+    parsed = document.parsed.document(line)
+    if parsed is None:
+        return None
+    path = cursor_at(parsed, line, column).path
+    return next(_holding(document.parsed.manifests(parsed), path), None)
+
+
+def _holding(manifests: Iterable[Manifest], path: Path) -> Iterator[tuple[Manifest, Path]]:
+    """The manifests that a path lies in, those first in whose own pods it lies."""
+    inside = [each for each in manifests if path[: len(each.base)] == each.base]
+    inside.sort(key=lambda each: not (isinstance(each, Workload) and path[: len(each.template_path)] == each.template_path))
+    for each in inside:
+        yield each, path
+
+
+def reaches_of(document: Opened, manifest: Manifest) -> list[Reach]:
+    """The selectors in a manifest as it is now, as a run would have them."""
+    from afflint.fleet.facts import facts_of
+
+    found = [each for each in facts_of(manifest) if isinstance(each, Reach)]
+    state, file = document.project.state, document.file
+    if state is None or file is None:
+        return found
+    folder = state.gathered.files.folder(file)
+    return [each._replace(site=each.site._replace(file=file, folder=folder)) for each in found]
+
+
+def _plain(text: str) -> str:
+    text = re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", text)
+    return re.sub(r"\*\*([^*]+)\*\*", r"\1", text)

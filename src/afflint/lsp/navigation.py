@@ -1,0 +1,99 @@
+"""From selectors to the manifests that they select, and back; and what stands behind a selector: how much that is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from afflint.findings import FileId, Path, Span
+from afflint.fleet.facts import Pods, Reach
+from afflint.lsp.hover import at, reaches_of
+from afflint.lsp.meaning import how_many
+from afflint.lsp.opened import Opened, Parsed, Texts
+from afflint.lsp.project import State
+from afflint.lsp.text import Place
+
+_MOST = 200
+"""So many places are named at most."""
+
+
+def related(document: Opened, place: Place, texts: Texts) -> list[dict[str, Any]]:
+    """What belongs to the place that is pointed at: of a selector the labels of the pods that it selects, of labels their selectors."""
+    line, column = document.text.outside(place)
+    found, state = at(document, line, column), document.project.state
+    if found is None or state is None or state.gathered.fleet is None:
+        return []
+    manifest, path = found
+    fleet = state.gathered.fleet
+    for reach in reaches_of(document, manifest):
+        # A selector, or anything else in the term that it stands in.
+        whole = reach.path[:-1] if reach.template_path is not None else reach.path
+        if path[: len(whole)] == whole:
+            return _locations(((_site(each), _labels_of(each)) for each in islice(fleet.selected(reach), _MOST)), document, texts, state)
+    pods = [each for each in fleet.pods if _is_at(each, document, manifest.document.index, path)]
+    selecting = (reach for each in pods[:1] for reach in fleet.reaches if any(one.key == each.key for one in fleet.selected(reach)))
+    return _locations(((_site(each), each.path) for each in islice(selecting, _MOST)), document, texts, state)
+
+
+def _site(each: Pods | Reach) -> tuple[FileId, int]:
+    return each.site.file, each.site.document
+
+
+def _labels_of(pods: Pods) -> Path:
+    return (*pods.template_path, "metadata", "labels")
+
+
+def _is_at(pods: Pods, document: Opened, index: int, path: Path) -> bool:
+    """Whether a path lies in what is said of some pods: in the metadata of their template, or of their object."""
+    if pods.site.file != document.file or pods.site.document != index:
+        return False
+    places = ((*pods.template_path, "metadata"), (*pods.site.base, "metadata"), (*pods.site.base, "kind"))
+    return any(path[: len(each)] == each for each in places)
+
+
+def _locations(places: Iterable[tuple[tuple[FileId, int], Path]], document: Opened, texts: Texts, state: State) -> list[dict[str, Any]]:
+    """Places in documents of files as the protocol has them; each file is read once."""
+    parsed: dict[FileId, Parsed] = {}
+    found = []
+    for (file, index), path in dict.fromkeys(places):
+        where = state.path(file)
+        text = texts.of(where)
+        if file not in parsed:
+            parsed[file] = document.parsed if file == document.file else Parsed(text.bytes, document.project)
+        one = parsed[file].numbered(index)
+        if one is not None:
+            found.append({"uri": texts.uri(where), "range": text.of_span(one.locate(path, key=True))})
+    return found
+
+
+def hints(document: Opened, first: int, last: int) -> Iterator[tuple[Span, str]]:
+    """The selectors between two lines, counted from 1, each with how much it selects."""
+    state = document.project.state
+    if state is None or state.gathered.fleet is None:
+        return
+    for parsed in document.parsed.documents:
+        for manifest in document.parsed.manifests(parsed):
+            for reach in reaches_of(document, manifest):
+                span = parsed.locate(reach.path, key=True)
+                if first <= span.line <= last:
+                    yield span, how_many(reach, state.gathered.fleet)
+
+
+_SUPPRESSION = re.compile(r"#[ \t]*afflint:[ \t]*ignore[a-z-]*[ \t]*\[([^\]]*)\]")
+_WORD = re.compile(r"[^\s,]+")
+
+
+def links(document: Opened, known: Iterable[str]) -> Iterator[tuple[Span, str]]:
+    """The names of rules in suppressions."""
+    names = frozenset(known)
+    for number in range(document.text.lines):
+        line = document.text.line(number)
+        if "afflint:" not in line:
+            continue
+        for match in _SUPPRESSION.finditer(line):
+            for word in _WORD.finditer(match[1]):
+                if word[0] in names:
+                    start, end = match.start(1) + word.start(), match.start(1) + word.end()
+                    yield Span(*document.text.outside((number, start)), *document.text.outside((number, end))), word[0]

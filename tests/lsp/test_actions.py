@@ -1,0 +1,140 @@
+"""What can be done about a finding with one key: the text that comes of it is what is expected, in every unit of columns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from afflint.lsp.text import Text
+from lsp_client import Client
+
+DEPLOYMENT = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: fox}  # 🦊
+spec:
+  selector: {matchLabels: {app: fox}}
+  template:
+    metadata: {labels: {app: fox}}
+    spec:
+      nodeSelector:
+        ssd: true
+        "🦊": {nothing: here}
+        "🦊🦊": true
+      tolerations:
+        - {key: 🦊, operator: exists}
+      containers: [{name: fox, image: fox}]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path
+
+
+def actions(client: Client, name: str, line: int, *only: str) -> list[Any]:
+    at = {"line": line, "character": 0}, {"line": line, "character": 1000}
+    context = {"diagnostics": [], **({"only": list(only)} if only else {})}
+    params = {"textDocument": {"uri": client.uri(name)}, "range": {"start": at[0], "end": at[1]}, "context": context}
+    found = client.request("textDocument/codeAction", params)
+    assert isinstance(found, list), found
+    return found
+
+
+def applied(text: str, client: Client, name: str, edit: Any) -> str:
+    """The text with an edit, as the editor would make it: all places are those of the text before."""
+    changes = edit["changes"][client.uri(name)] if "changes" in edit else edit["documentChanges"][0]["edits"]
+    result = Text(text, client.capabilities["positionEncoding"])
+    for each in sorted(changes, key=lambda each: (each["range"]["start"]["line"], each["range"]["start"]["character"]), reverse=True):
+        result.replace(result.place(each["range"]["start"]), result.place(each["range"]["end"]), each["newText"])
+    return str(result)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
+@pytest.mark.parametrize("line_break", ["\n", "\r\n"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_a_fix_gives_the_expected_text_whatever_the_units(folder: Path, encoding: str, line_break: str, mark: str) -> None:
+    text = mark + DEPLOYMENT.replace("\n", line_break)
+    with Client(folder, capabilities={"general": {"positionEncodings": [encoding]}}) as client:
+        client.open("fox.yaml", text)
+        first, *_ = actions(client, "fox.yaml", 9)
+        assert first["kind"] == "quickfix"
+        assert first["isPreferred"] is True
+        assert "wrong-type" in first["title"]
+        assert applied(text, client, "fox.yaml", first["edit"]) == text.replace("ssd: true", 'ssd: "true"')
+        second = next(each for each in actions(client, "fox.yaml", 13) if "unknown-operator" in each["title"])
+        assert applied(text, client, "fox.yaml", second["edit"]) == text.replace("operator: exists", "operator: Exists")
+
+
+def test_all_of_one_rule_and_all_that_is_safe(folder: Path) -> None:
+    text = DEPLOYMENT.replace('        "🦊": {nothing: here}\n', "").replace('"🦊🦊"', "hdd")
+    quoted = text.replace("ssd: true", 'ssd: "true"').replace("hdd: true", 'hdd: "true"')
+    with Client(folder, capabilities={"workspace": {"workspaceEdit": {"documentChanges": True}}}) as client:
+        client.open("fox.yaml", text)
+        all_of_rule = next(each for each in actions(client, "fox.yaml", 9) if each["title"] == "Fix all 2 of `wrong-type` in this file")
+        assert applied(text, client, "fox.yaml", all_of_rule["edit"]) == quoted
+        assert all_of_rule["edit"]["documentChanges"][0]["textDocument"] == {"uri": client.uri("fox.yaml"), "version": 1}
+        (fix_all,) = actions(client, "fox.yaml", 0, "source.fixAll")
+        assert fix_all["kind"] == "source.fixAll.afflint"
+        assert applied(text, client, "fox.yaml", fix_all["edit"]) == quoted
+        assert actions(client, "fox.yaml", 9, "refactor") == []
+
+
+def test_a_client_that_can_wait_gets_the_edit_when_it_asks_for_it(folder: Path) -> None:
+    resolving = {"textDocument": {"codeAction": {"resolveSupport": {"properties": ["edit"]}}}}
+    with Client(folder, capabilities=resolving) as client:
+        client.open("fox.yaml", DEPLOYMENT)
+        (fix_all,) = actions(client, "fox.yaml", 0, "source.fixAll.afflint")
+        assert "edit" not in fix_all
+        resolved = client.request("codeAction/resolve", fix_all)
+        assert 'ssd: "true"' in applied(DEPLOYMENT, client, "fox.yaml", resolved["edit"])
+
+
+def test_where_nothing_is_to_be_mended_a_save_changes_nothing(folder: Path) -> None:
+    with Client(folder) as client:
+        client.open("fox.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: fox}\n")
+        assert actions(client, "fox.yaml", 0) == []
+        (fix_all,) = actions(client, "fox.yaml", 0, "source.fixAll.afflint")
+        assert fix_all["edit"] == {"changes": {client.uri("fox.yaml"): []}}
+
+
+def ignored(client: Client, name: str, text: str, line: int, rule: str) -> str:
+    found = next(each for each in actions(client, name, line) if each["title"] == f"Ignore `{rule}` here, with a reason")
+    return applied(text, client, name, found["edit"])
+
+
+class TestIgnore:
+    """The comment stands where it silences the finding."""
+
+    def test_above_the_line_with_its_indentation(self, folder: Path) -> None:
+        with Client(folder) as client:
+            client.open("fox.yaml", DEPLOYMENT)
+            comment = "        # afflint: ignore[wrong-type] -- TODO: say why\n"
+            changed = ignored(client, "fox.yaml", DEPLOYMENT, 9, "wrong-type")
+            assert changed == DEPLOYMENT.replace("        ssd: true\n", f"{comment}        ssd: true\n")
+            client.change("fox.yaml", changed)
+            client.until(lambda: "fox.yaml" in client.published and not any(each.startswith("10:") for each in client.rules("fox.yaml")))
+
+    def test_in_a_list_of_rules_that_is_there(self, folder: Path) -> None:
+        text = DEPLOYMENT.replace("ssd: true", "ssd: true  # afflint: ignore[unknown-node-label] -- new")
+        with Client(folder) as client:
+            client.open("fox.yaml", text)
+            changed = ignored(client, "fox.yaml", text, 9, "wrong-type")
+            assert "# afflint: ignore[unknown-node-label, wrong-type] -- new" in changed
+
+    def test_behind_the_line_where_one_above_would_mean_something_else(self, folder: Path) -> None:
+        text = DEPLOYMENT.replace("ssd: true", "ssd:\n          true")
+        with Client(folder) as client:
+            client.open("fox.yaml", text)
+            changed = ignored(client, "fox.yaml", text, 10, "wrong-type")
+            assert "          true  # afflint: ignore[wrong-type] -- TODO: say why\n" in changed
+
+    def test_json_has_no_comments(self, folder: Path) -> None:
+        text = '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "fox"},\n "spec": {"tolerations": [{"operator": "exists"}]}}\n'
+        with Client(folder) as client:
+            client.open("fox.json", text, language="json")
+            titles = [each["title"] for each in actions(client, "fox.json", 1)]
+            assert any("unknown-operator" in each for each in titles)
+            assert not any(each.startswith("Ignore") for each in titles)
