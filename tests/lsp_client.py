@@ -29,6 +29,7 @@ class Client:
         )
         self.published: dict[str, list[Any]] = {}
         self.versions: dict[str, int | None] = {}
+        self.versions_seen: list[int | None] = []
         self.told: list[Any] = []
         self.asked: list[Any] = []
         self.settings: Any = {}
@@ -141,6 +142,7 @@ class Client:
             name = self.name(message["params"]["uri"])
             self.published[name] = message["params"]["diagnostics"]
             self.versions[name] = message["params"].get("version")
+            self.versions_seen.append(self.versions[name])
         else:
             self.told.append(message)
 

@@ -127,7 +127,8 @@ class Features:
         if document is None:
             return []
         start, end = document.text.place(params["range"]["start"]), document.text.place(params["range"]["end"])
-        only = params["context"].get("only") or ()
+        context = params.get("context")
+        only = (context.get("only") if isinstance(context, dict) else None) or ()
         return Actions(document, self._shown(document), self._client()).at(start, end, [each for each in only if isinstance(each, str)])
 
     def _resolved(self, params: Any) -> Any:

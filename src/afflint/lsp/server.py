@@ -143,28 +143,16 @@ class Server:
             handler = self._requests.get(method)
             if handler is None:
                 raise ResponseError(transport.METHOD_NOT_FOUND, f"there is no method {method!r}")
-            result = handler(message.get("params") or {})
+            params = message.get("params") or {}
+            _validate(method, params)
+            result = handler(params)
         except ResponseError as error:
             self._writer.write({"id": identity, "error": {"code": error.code, "message": str(error)}})
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            code, what = self._blame(message.get("params"))
-            self._fault(traceback.format_exc())
-            self._writer.write({"id": identity, "error": {"code": code, "message": f"{what}: {type(error).__name__}: {error}"}})
         except Exception as error:
             self._fault(traceback.format_exc())
             self._writer.write({"id": identity, "error": {"code": transport.INTERNAL_ERROR, "message": f"{type(error).__name__}: {error}"}})
         else:
             self._writer.write({"id": identity, "result": result})
-
-    def _blame(self, params: Any) -> tuple[int, str]:
-        """Whether the parameters of a request that failed are what the protocol says, as far as all requests have them in common."""
-        if isinstance(params, dict):
-            document, position = params.get("textDocument", {"uri": ""}), params.get("position", {"line": 0, "character": 0})
-            if isinstance(document, dict) and isinstance(document.get("uri"), str) and isinstance(position, dict):
-                numbers = [position.get("line"), position.get("character")]
-                if all(type(each) is int and each >= 0 for each in numbers):
-                    return transport.INTERNAL_ERROR, "a fault of afflint"
-        return transport.INVALID_PARAMS, "the parameters are not what the protocol says"
 
     def _notification(self, message: Message) -> None:
         method = message["method"]
@@ -538,6 +526,27 @@ def _report(items: list[dict[str, Any]], before: Any) -> dict[str, Any]:
 
     number = f"{crc32(json.dumps(items, sort_keys=True).encode()):08x}"
     return {"kind": "unchanged", "resultId": number} if number == before else {"kind": "full", "resultId": number, "items": items}
+
+
+_AT_A_PLACE = ("hover", "definition", "references", "completion")
+
+
+def _validate(method: str, params: Any) -> None:
+    """Refuse parameters that name no document, or no place in it, where the request is about one. Raises ResponseError."""
+    area, _, name = str(method).partition("/")
+    if area != "textDocument":
+        return
+    document = params.get("textDocument") if isinstance(params, dict) else None
+    if not isinstance(document, dict) or not isinstance(document.get("uri"), str):
+        raise ResponseError(transport.INVALID_PARAMS, "`textDocument` has no `uri`")
+    places = [params.get("position")] if name in _AT_A_PLACE else []
+    if name in ("codeAction", "inlayHint"):
+        span = params.get("range")
+        places = [span.get("start"), span.get("end")] if isinstance(span, dict) else [None]
+    for place in places:
+        numbers = [place.get("line"), place.get("character")] if isinstance(place, dict) else []
+        if not numbers or any(type(each) is not int or each < 0 for each in numbers):
+            raise ResponseError(transport.INVALID_PARAMS, "a position is two numbers from 0: `line` and `character`")
 
 
 def _lies_in(path: str, folder: str) -> bool:

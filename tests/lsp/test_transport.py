@@ -1,0 +1,165 @@
+"""Messages come in pieces, too long, broken and out of turn; none of that ends the server or lets a request wait for ever."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from afflint.lsp.transport import INVALID_REQUEST, PARSE_ERROR, Fault, Message, Reader, Writer
+from checkout import clean_environment
+from lsp_client import PATIENCE, Client
+
+
+def messages(data: bytes, longest: int = 1000, piece: int = 1 << 20) -> list[Message | Fault]:
+    """What a reader makes of a stream that comes in pieces."""
+    stream = io.BytesIO(data)
+    reader = Reader(lambda size: stream.read(min(size, piece)), longest)
+    found = []
+    while (message := reader.read()) is not None:
+        found.append(message)
+    return found
+
+
+ONE = b'Content-Length: 7\r\n\r\n{"a":1}'
+
+
+@pytest.mark.parametrize("piece", [1, 3, 1000])
+def test_messages_may_come_in_pieces(piece: int) -> None:
+    assert messages(ONE + ONE, piece=piece) == [{"a": 1}, {"a": 1}]
+
+
+@pytest.mark.parametrize(
+    "before, expected",
+    [
+        (b"Content-Type: application/vscode-jsonrpc; charset=utf-8\r\n", []),
+        (b"content-length: 3\r\n", []),  # the last one counts
+        (b"\r\n\r\n", []),
+        (b"nonsense\r\n" * 10, []),
+        (b"x" * 20_000 + b"\r\n", []),
+        (b"Content-Length: 2000\r\n\r\n" + b"x" * 2000, [INVALID_REQUEST]),
+        (b"Content-Length: 3\r\n\r\n{a:", [PARSE_ERROR]),
+        (b"Content-Length: 2\r\n\r\n[]", [INVALID_REQUEST]),
+        (b"Content-Length: 400\r\n\r\n" + b"[" * 400, [PARSE_ERROR]),
+        (b"Content-Length: 99999999999999999999999\r\n", []),
+        (b"Content-Length: -1\r\n", []),
+    ],
+)
+def test_after_what_is_no_message_comes_the_next(before: bytes, expected: list[int]) -> None:
+    *faults, last = messages(before + ONE)
+    assert [each.code for each in faults if isinstance(each, Fault)] == expected
+    assert last == {"a": 1}
+
+
+def test_half_a_message_is_the_end() -> None:
+    assert messages(ONE + ONE[:-1]) == [{"a": 1}]
+
+
+def test_anything_can_be_written_and_a_reader_that_has_gone_is_told_once() -> None:
+    lost: list[int] = []
+    stream = io.BytesIO()
+    writer = Writer(stream, lambda: lost.append(1))
+    writer.write({"params": "\ud800 🦊"})
+    assert messages(stream.getvalue()) == [{"jsonrpc": "2.0", "params": "\ud800 🦊"}]
+    stream.close()
+    writer.write({})
+    writer.write({})
+    assert lost == [1]
+
+
+class TestSession:
+    def test_before_it_is_initialized_only_that_can_be_asked(self, tmp_path: Path) -> None:
+        with Client(tmp_path, initialize=False) as client:
+            assert client.request("textDocument/hover", {})["error"]["code"] == -32002
+            client.notify("textDocument/didOpen", {})
+            assert "capabilities" in client.request("initialize", {"capabilities": {}})
+            assert client.request("initialize", {"capabilities": {}})["error"]["code"] == -32600
+
+    def test_what_is_broken_is_answered_and_the_next_is_served(self, tmp_path: Path) -> None:
+        with Client(tmp_path) as client:
+            client.raw(b"{no json")
+            client.raw(b"[]")
+            client.notify("$/unknown", None)
+            assert client.request("no/such", {})["error"] == {"code": -32601, "message": "there is no method 'no/such'"}
+            assert client.request("textDocument/definition", client.at("none.yaml", 0, 0)) == []
+
+    @pytest.mark.parametrize("params", [None, [], {}, {"textDocument": 1}, {"textDocument": {"uri": 7}, "position": {"line": -1}}])
+    def test_parameters_that_are_none_are_the_fault_of_the_client(self, tmp_path: Path, params: object) -> None:
+        client = Client(tmp_path)
+        client.open("a.yaml", "a: b\n")
+        assert client.request("textDocument/hover", params)["error"]["code"] == -32602
+        client.notify("textDocument/didChange", params)
+        client.notify("textDocument/didOpen", params)
+        assert client.request("textDocument/hover", client.at("a.yaml", 0, 0)) is None
+        client.end()
+
+    def test_a_request_that_is_cancelled_in_time_is_not_answered(self, tmp_path: Path) -> None:
+        with Client(tmp_path) as client:
+            client.open("a.yaml", "a: b\n" * 1000)
+            body = b""
+            for number in (901, 902):
+                request = b'{"jsonrpc":"2.0","id":%d,"method":"textDocument/codeLens","params":{"textDocument":{"uri":"x"}}}' % number
+                body += b"Content-Length: %d\r\n\r\n%b" % (len(request), request)
+            cancel = b'{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":902}}'
+            client.bytes(b"Content-Length: %d\r\n\r\n%b" % (len(cancel), cancel) + body)
+            assert "result" in client.wait(901)
+            assert client.wait(902)["error"]["code"] == -32800
+
+    def test_after_a_shutdown_nothing_is_answered_but_the_exit(self, tmp_path: Path) -> None:
+        with Client(tmp_path) as client:
+            assert client.request("shutdown", None) is None
+            assert client.request("textDocument/hover", {})["error"]["code"] == -32600
+            client.notify("exit", None)
+            assert client.process.wait(PATIENCE) == 0
+
+    def test_an_exit_or_an_end_without_a_shutdown_is_a_failure(self, tmp_path: Path) -> None:
+        for end in (lambda client: client.notify("exit", None), lambda client: client.process.stdin.close()):
+            client = Client(tmp_path)
+            end(client)
+            assert client.process.wait(PATIENCE) == 1
+            client.end()
+
+    @pytest.mark.skipif(os.name != "posix", reason="only there the end of a process can be seen")
+    def test_it_ends_with_its_editor(self, tmp_path: Path) -> None:
+        editor = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+        client = Client(tmp_path, "--stdio", f"--clientProcessId={editor.pid}")
+        assert editor.stdin is not None
+        editor.stdin.close()
+        editor.wait()
+        assert client.process.wait(PATIENCE) == 1
+        client.end()
+
+    def test_wrong_usage_is_said_before_anybody_waits(self, tmp_path: Path) -> None:
+        command = [sys.executable, "-m", "afflint", "lsp", "--config", "none.yaml"]
+        done = subprocess.run(command, cwd=tmp_path, env=clean_environment(), input=b"", capture_output=True, check=False)
+        assert done.returncode == 2
+        assert done.stderr == b"afflint: no such configuration file: 'none.yaml'\n"
+
+
+def test_a_plain_check_brings_none_of_it(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("kind: Pod\n")
+    told = "import sys; from afflint import cli; cli._guarded(); print([each for each in sys.modules if 'lsp' in each])"
+    command = [sys.executable, "-c", told, "check", "a.yaml"]
+    done = subprocess.run(command, cwd=tmp_path, env=clean_environment(), capture_output=True, encoding="utf-8", check=False)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_typing_fast_costs_one_check_for_what_has_come_meanwhile(tmp_path: Path) -> None:
+    """What waits is put together: a hundred keystrokes at once are far from a hundred checks."""
+    with Client(tmp_path) as client:
+        client.open("a.yaml", "kind: Pod\n" + "# a\n" * 2000)
+        body = b""
+        for version in range(2, 102):
+            change = b'{"range":{"start":{"line":5,"character":1},"end":{"line":5,"character":1}},"text":"x"}'
+            document = b'{"uri":"%b","version":%d}' % (client.uri("a.yaml").encode(), version)
+            params = b'{"textDocument":%b,"contentChanges":[%b]}' % (document, change)
+            note = b'{"jsonrpc":"2.0","method":"textDocument/didChange","params":%b}' % params
+            body += b"Content-Length: %d\r\n\r\n%b" % (len(note), note)
+        before = len(client.versions_seen)
+        client.bytes(body)
+        client.until(lambda: client.versions.get("a.yaml") == 101)
+        assert len(client.versions_seen) - before < 50
