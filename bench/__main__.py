@@ -18,12 +18,15 @@ from bench.imports import Import, foundation, imports_of, unneeded
 from bench.peers import Peers, peers
 from bench.processes import BenchError, Command, Usage, afflint, afflint_place, in_turns, interpreter, output_of, references, run
 from bench.trees import Tree
+from bench.typing_speed import keystrokes, many_documents, one_document
 
 ONE_JOB, TWO_JOBS, NOTHING = "afflint --jobs 1", "afflint --jobs 2", "python -c pass"
 _GROWTH = 4
 # One small file takes little time and that little varies much: so many times more rounds.
 _SINGLE_ROUNDS = 8
 _MEGABYTE = 1_000_000
+_PAUSE = 0.4
+"""Seconds between two keystrokes: long enough for a run over all manifests to begin, too short for it to end before the next one."""
 _NOT_MET, _FAILED = 1, 2
 
 
@@ -140,6 +143,21 @@ def place(settings: Settings) -> Result:
     return Result(table_rows, bars, tuple(notes))
 
 
+def typing(settings: Settings) -> Result:
+    """A file of 1,000 lines in a folder of 10,000 manifests: from a keystroke to its diagnostics, while runs over the folder go on."""
+    tree = trees.fleet(settings.data, settings.files)
+    with open(trees.path_of_single(trees.single(settings.data)), encoding="utf-8") as file:
+        manifest = file.read()
+    count, pause = 24 * settings.rounds, _PAUSE if settings.judged else 0.0
+    bars, notes = [], []
+    for name, text in (("20 documents", many_documents(manifest, 1000)), ("one document", one_document(manifest, 1000))):
+        delays = keystrokes(tree.folder, text, count, pause)
+        bars.append(Bar(f"keystroke to diagnostics, {name}, 95th percentile, in ms", 1000 * delays.at(0.95), 50, settings.judged))
+        figures = f"median {1000 * delays.at(0.5):.1f} ms, slowest {1000 * delays.seconds[-1]:.1f} ms"
+        notes.append(f"typing, {name}: {count} keystrokes, {figures}; the folder was read in {delays.ready:.1f} s")
+    return Result([], bars, tuple(notes))
+
+
 PARTS: dict[str, Callable[[Settings], Result]] = {
     "fleet": fleet,
     "mixed": mixed,
@@ -147,6 +165,7 @@ PARTS: dict[str, Callable[[Settings], Result]] = {
     "single": single,
     "nodes": nodes,
     "place": place,
+    "typing": typing,
 }
 
 

@@ -1,0 +1,126 @@
+"""How long an editor waits: from a keystroke in a document to what is found in it, through the pipes of a language server."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any, NamedTuple
+
+from bench.processes import BenchError
+
+_PATIENCE = 300.0
+_TOPOLOGY_KEY = "topologyKey: topology.kubernetes.io/zone"
+
+
+class Delays(NamedTuple):
+    """Seconds from each keystroke to its diagnostics, in order, and the seconds that the server took to read the folder."""
+
+    seconds: list[float]
+    ready: float
+
+    def at(self, share: float) -> float:
+        """The delay that so large a share of the keystrokes does not exceed."""
+        return self.seconds[min(int(share * len(self.seconds)), len(self.seconds) - 1)]
+
+
+def many_documents(manifest: str, lines: int) -> str:
+    """A file of about so many lines, each document of it a manifest like the given one under a name of its own."""
+    number = lines // (manifest.count("\n") + 1) + 1
+    return "---\n".join(manifest.replace("name: web\n", f"name: web-{each}\n", 1) for each in range(number))
+
+
+def one_document(manifest: str, lines: int) -> str:
+    """The same as one document: a List."""
+    items = many_documents(manifest, lines).split("---\n")
+    indented = ("  - " + each.rstrip("\n").replace("\n", "\n    ") for each in items)
+    return "apiVersion: v1\nkind: List\nitems:\n" + "\n".join(indented) + "\n"
+
+
+def keystrokes(folder: str, text: str, count: int, pause: float) -> Delays:
+    """Type in a document of a folder that is no file there: a topology key is emptied and written again, which is a finding and none.
+
+    ``pause`` are the seconds between an answer and the next keystroke. Raises BenchError.
+    """
+    command = [sys.executable, "-m", "afflint", "lsp", "--no-config"]
+    process = subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        editor = _Editor(process)
+        started = time.perf_counter()
+        capabilities = {"window": {"workDoneProgress": True}, "workspace": {"inlayHint": {"refreshSupport": True}}}
+        editor.ask("initialize", {"rootUri": Path(folder).as_uri(), "capabilities": capabilities})
+        editor.tell("initialized", {})
+        uri = Path(folder, "typed.yaml").as_uri()
+        editor.tell("textDocument/didOpen", {"textDocument": {"uri": uri, "languageId": "yaml", "version": 1, "text": text}})
+        # What a run over the folder found is taken over before the clock runs.
+        editor.wait(lambda message: message.get("method") == "workspace/inlayHint/refresh")
+        ready = time.perf_counter() - started
+        row = text[: text.index(_TOPOLOGY_KEY, len(text) // 2)].count("\n")
+        line = text.split("\n")[row]
+        full, empty = line.index(_TOPOLOGY_KEY) + len("topologyKey: "), len(line)
+        seconds = []
+        for number in range(count):
+            time.sleep(pause)
+            end, new = (full + 2, line[full:]) if number % 2 else (empty, '""')
+            change = {"range": {"start": {"line": row, "character": full}, "end": {"line": row, "character": end}}, "text": new}
+            version = number + 2
+            sent = time.perf_counter()
+            editor.tell("textDocument/didChange", {"textDocument": {"uri": uri, "version": version}, "contentChanges": [change]})
+            shown = editor.wait(lambda message, version=version: (message.get("params") or {}).get("version") == version)  # type: ignore[misc]
+            seconds.append(time.perf_counter() - sent)
+            if (len(shown["params"]["diagnostics"]) > 0) == bool(number % 2):
+                raise BenchError(f"{folder}: keystroke {number} gave {shown['params']['diagnostics'][:1]}")
+        return Delays(sorted(seconds), ready)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+class _Editor:
+    """The other end of a language server."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdin is not None
+        self._input = process.stdin.fileno()
+        self._process = process
+        self._inbox: SimpleQueue[dict[str, Any]] = SimpleQueue()
+        Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        stream = self._process.stdout
+        assert stream is not None
+        while line := stream.readline():
+            length = int(line.split(b":")[1])
+            stream.readline()
+            self._inbox.put(json.loads(stream.read(length)))
+
+    def ask(self, method: str, params: Any) -> None:
+        self._send({"id": method, "method": method, "params": params})
+        self.wait(lambda message: message.get("id") == method and "method" not in message)
+
+    def tell(self, method: str, params: Any) -> None:
+        self._send({"method": method, "params": params})
+
+    def _send(self, message: dict[str, Any]) -> None:
+        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+        data = b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+        while data:
+            data = data[os.write(self._input, data) :]
+
+    def wait(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """The next message of a kind; what the server asks for meanwhile is granted."""
+        while True:
+            try:
+                message = self._inbox.get(timeout=_PATIENCE)
+            except Empty:
+                raise BenchError("the language server does not answer") from None
+            if "method" in message and "id" in message:
+                self._send({"id": message["id"], "result": None})
+            if wanted(message):
+                return message
