@@ -207,6 +207,22 @@ spec:
         (message,) = said(machine + claim % "ReadWriteOnce", "migration-impossible")
         assert "asks for live migration, and the disk data lacks the access mode ReadWriteMany: draining its node blocks" in message
 
+    def test_an_instance_type_may_bring_devices(self) -> None:
+        machine = virtual_machine("scan", "evictionStrategy: LiveMigrate", "networks: [{name: n, multus: {networkName: lan}}]")
+        head = "---\napiVersion: instancetype.kubevirt.io/v1beta1\nkind: VirtualMachineClusterInstancetype\nmetadata: {name: big}\n"
+        devices, gpus = "spec: {hostDevices: [{name: d, deviceName: a/b}]}\n", "spec: {gpus: [{name: g, deviceName: a/b}]}\n"
+        refers = machine.replace("spec:\n", "spec:\n  instancetype: {name: big}\n", 1)
+        (message,) = said(refers + head + devices, "migration-impossible")
+        assert message == (
+            "5:3 evictionStrategy LiveMigrate asks for live migration, and host devices do not migrate"
+            " (from its instancetype `big`): draining its node blocks until someone stops the VM"
+        )
+        for other in (refers, machine + head + devices, refers + head + gpus, refers + head.replace("big", "small") + devices):
+            assert said(other, "migration-impossible") == []
+        resource = "---\napiVersion: kubevirt.io/v1\nkind: KubeVirt\nmetadata: {name: kubevirt}\nspec: {}\n"
+        (message,) = said(refers + head + gpus + resource, "migration-impossible")
+        assert "the GPU does not migrate (from its instancetype `big`)" in message
+
     def test_a_bridge_on_the_network_of_pods(self) -> None:
         on_pods, elsewhere = "networks: [{name: n, pod: {}}]", "networks: [{name: n, multus: {networkName: lan}}]"
         for devices in ("{interfaces: [{name: n, bridge: {}}]}", "{interfaces: [{name: n, bridge: {}, model: virtio}]}"):

@@ -412,6 +412,10 @@ def test_workloads_that_do_not_mind_or_did_not_forget_the_zone(text: str) -> Non
     assert said("single-domain-possible", SIX.replace("zone: b", "zone: a"), text) == []
 
 
+def test_replicas_kept_apart_over_nothing_are_refused_before_they_land_anywhere() -> None:
+    assert said("single-domain-possible", SIX.replace("zone: b", "zone: a"), workload(apart("''"))) == []
+
+
 # min-domains-unreachable
 
 

@@ -436,6 +436,21 @@ def _obstacle(fleet: Fleet, pods: Pods) -> "Obstacle | None":
             known = each.certain or (bool(modes) and "ReadWriteMany" not in modes)
         if known:
             return each
+    return _brought_by_instancetype(fleet, pods, *pods.migration.instancetype) if pods.migration.instancetype else None
+
+
+def _brought_by_instancetype(fleet: Fleet, pods: Pods, kind: str, name: str) -> "Obstacle | None":
+    """What keeps a VM from migrating that its instance type brings: devices, and protection of its memory."""
+    from afflint.controllers.migratability import HOST_DEVICE, SEV, TDX, obstacles
+    from afflint.controllers.pod_maker import Reference
+    from afflint.controllers.virtual_machine import expanded
+    from afflint.inventory.machines import instancetype_of
+
+    instancetype = instancetype_of(fleet, pods.namespace or "default", Reference(kind, name))
+    for each in obstacles({"spec": expanded({}, instancetype, None)}, fleet.kubevirt_resource) if instancetype else ():
+        if each.reason in (HOST_DEVICE, SEV, TDX) and (each.certain or fleet.kubevirt_resource):
+            words = f"{each.words} (from its instancetype {quoted(name)})"
+            return each._replace(path=(*pods.template_path[:-1], "instancetype"), words=words)
     return None
 
 

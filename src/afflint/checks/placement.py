@@ -236,7 +236,7 @@ def single_domain_possible(view: ClusterView) -> Iterator[FleetMatch]:
         apart = [reach for reach in view.fleet.reaches_of(pods) if keeps_apart(reach, pods)]
         keys = dict.fromkeys(reach.topology_key for reach in apart if _is_required(reach))
         # Who asks for nothing does not mind, and who names the zone in a preference has weighed it.
-        if keys and not any(reach.topology_key in (ZONE, REGION) for reach in apart):
+        if keys and "" not in keys and not any(reach.topology_key in (ZONE, REGION) for reach in apart):
             apart_over = few(list(map(quoted, keys)))
             message = f"all {found.replicas} replicas may land in zone {quoted(found.domain)}: they are kept apart over {apart_over} only"
             yield _match(view, found.maker, (), message)

@@ -36,12 +36,13 @@ class Migration(NamedTuple):
     """Of a VM that asks for live migration when its node is drained: the one host that it is required to run on, if any.
 
     ``obstacles`` are those for which it cannot migrate, unless the KubeVirt resource or its claims say otherwise. ``strategy`` is None
-    for a VM that leaves it to the cluster whether it asks.
+    for a VM that leaves it to the cluster whether it asks. ``instancetype`` is the kind and the name of the one that it refers to.
     """
 
     pin: tuple[Path, str] | None
     obstacles: "tuple[Obstacle, ...]" = ()
     strategy: str | None = None
+    instancetype: tuple[str, str] | None = None
 
 
 class Pods(NamedTuple):
@@ -289,7 +290,9 @@ def _migration(workload: Workload) -> Migration | None:
     strategy = workload.pod.get("evictionStrategy")
     if not workload.kind.kubevirt or strategy not in (None, "LiveMigrate"):
         return None
-    return Migration(pinned_host(workload.constraints), () if workload.partial else _obstacles(workload), strategy)
+    referred = workload.above(1).get("instancetype") if workload.has_own_template else None
+    instancetype = (str(referred.get("kind") or ""), str(referred.get("name") or "")) if type(referred) is dict else None
+    return Migration(pinned_host(workload.constraints), () if workload.partial else _obstacles(workload), strategy, instancetype)
 
 
 def _obstacles(workload: Workload) -> "tuple[Obstacle, ...]":

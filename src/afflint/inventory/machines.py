@@ -42,6 +42,11 @@ def with_virtualization(maker: PodMaker, fleet: Fleet, *, only_running: bool = F
     return replace(maker, notes=tuple(notes), replicas=replicas, virtualization=found)
 
 
+def instancetype_of(fleet: Fleet, namespace: str, reference: Reference) -> Mapping[str, Any] | None:
+    """The spec of the instance type that a machine refers to; None where it is not among the manifests."""
+    return _spec(fleet, namespace, _INSTANCETYPE, reference)
+
+
 def _spec(fleet: Fleet, namespace: str, what: str, reference: Reference) -> Mapping[str, Any] | None:
     """The spec of what is referred to: of the cluster's unless the kind says otherwise."""
     named = reference.kind.lower().removesuffix("s")
