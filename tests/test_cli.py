@@ -412,7 +412,7 @@ class TestInput:
             path = Path(name)
             path.parent.mkdir(exist_ok=True)
             path.write_text(NUMBER, encoding="utf-8")
-        assert afflint("check", "--show-files") == (0, ".afflint.yaml\na.yaml\nb.json\ndeep/d.yml\n", "")
+        assert afflint("check", "--show-files") == (0, "a.yaml\nb.json\ndeep/d.yml\n", "")
         assert afflint("check", "--show-files", "vendor/f.yaml", "c.txt") == (0, "vendor/f.yaml\nc.txt\n", "")
 
     def test_a_folder_that_is_named_is_read_though_it_is_passed_over_elsewhere(self, afflint: Afflint) -> None:
@@ -422,8 +422,32 @@ class TestInput:
         for name in ("generated", "vendor"):
             Path(name).mkdir()
             Path(name, "a.yaml").write_text(POD, encoding="utf-8")
-        assert afflint("check", "--show-files").out == ".afflint.yaml\n"
+        assert afflint("check", "--show-files").out == ""
         assert afflint("check", "--show-files", "generated", "vendor").out == "generated/a.yaml\nvendor/a.yaml\n"
+
+    def test_what_afflint_is_told_and_has_written_is_no_manifest(self, afflint: Afflint) -> None:
+        write(pod=NUMBER)
+        afflint("check", "--format", "gitlab", "--output", "quality.json")
+        assert afflint("check", "--write-baseline").code == 0
+        configure("format: [json, text]\noutput: [report.json, '-']\n")
+        assert "\nFound 1 error. Read 1 document in 2 files.\n" in afflint("check").out
+        assert (
+            afflint("check", "--show-files").out == "pod.yaml\nquality.json\n"
+        )  # The report of another run quotes an object, and is none.
+        assert Path("report.json").exists()
+        named = afflint("check", "quality.json", "pod.yaml", "--format", "text").out
+        assert "\nFound 1 error. Read 1 document in 2 files.\nquality.json holds no manifest.\n" in named
+
+    def test_a_file_that_cannot_be_read_is_not_counted_as_read(self, afflint: Afflint) -> None:
+        Path("gone.yaml").symlink_to("nowhere")
+        done = afflint("check", "gone.yaml")
+        assert done.out.endswith("Found 1 error.\n1 file could not be read.\n")
+
+    def test_a_file_of_nodes_that_is_not_there_is_the_fault_of_the_configuration(self, afflint: Afflint) -> None:
+        write(pod=POD)
+        configure("complete: true\nnodes: [nodes.yaml]\n")
+        done = afflint("check")
+        assert (done.code, done.err) == (2, "afflint: .afflint.yaml:2:1: `nodes` names a file that is not there: `nodes.yaml`\n")
 
     def test_show_files_never_shows_a_name_raw(self, afflint: Afflint) -> None:
         Path("a\x1b[2J\n.yaml").write_text(POD, encoding="utf-8")

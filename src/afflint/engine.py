@@ -99,8 +99,9 @@ class Checker:
             manifests = list(manifests_in(document, self._custom))
             other = None if manifests else _other_kind(document)
             if other is not None:
-                count -= 1
                 passed.append(other)
+            if not manifests and (other is not None or not _says_kind(document)):
+                count -= 1
             if document.rest is not None:
                 broken.append(document.index)
                 found += self._text_behind(document, manifests)
@@ -206,6 +207,11 @@ def _is_directed(document: Document, match: Match) -> bool:
     from afflint.reading.patches import is_directed
 
     return is_directed(document.data, match.path)
+
+
+def _says_kind(document: Document) -> bool:
+    """Whether a document may be an object, of whatever kind; reports, say, quote some and are none."""
+    return document.rest is not None or (type(document.data) is dict and "kind" in document.data)
 
 
 def _other_kind(document: Document) -> str | None:

@@ -99,3 +99,19 @@ def test_a_path_that_is_not_there(render: object, complaint: str, tmp_path: Path
     assert callable(render)
     with pytest.raises(RenderError, match=complaint):
         render(os.path.join(tmp_path, "nowhere"))
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ('E1121 19:52:54.083092 17819 run.go:72] "command failed" err="no such \\"base\\": x"', 'no such "base": x'),
+        ("warning: old\nError: no such base\n  line 2", "Error: no such base line 2"),
+        ("a" * 400, "a" * 300 + "…"),
+    ],
+)
+def test_the_noise_of_a_log_is_left_out(said: str, reason: str, programs: Path, tmp_path: Path) -> None:
+    (tmp_path / "said").write_text(said)
+    program(programs, "kustomize", f"/bin/cat {tmp_path / 'said'} >&2; exit 1")
+    with pytest.raises(RenderError) as error:
+        rendering.kustomize(str(tmp_path))
+    assert str(error.value).endswith(f">: {reason}")

@@ -88,6 +88,8 @@ def _names(option: str, values: Sequence[str]) -> tuple[str, ...]:
     from afflint.rules import CATEGORIES, rules
 
     listed = tuple(name.strip() for value in values for name in value.split(",") if name.strip())
+    if option == "--select" and values and not listed:
+        raise click.UsageError(f"{option} names no rule and no category")
     for name in listed:
         one_of(option, name, (*rules(), *CATEGORIES, "all"), "afflint rule")
     return listed

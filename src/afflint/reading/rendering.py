@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Sequence
 from shutil import which
@@ -56,6 +57,18 @@ def _rendered(name: str, command: list[str], time_limit: float) -> Source:
     except OSError as error:
         raise RenderError(f"{tool} could not be started: {error.strerror}") from None
     if done.returncode != 0:
-        reason = " ".join(done.stderr.decode("utf-8", "replace").split())[-_LONGEST_REASON:]
-        raise RenderError(f"{tool} failed with exit code {done.returncode} for {name}: {reason or 'it did not say why'}")
+        raise RenderError(f"{tool} failed with exit code {done.returncode} for {name}: {_reason(done.stderr) or 'it did not say why'}")
     return Source(name, name, done.stdout)
+
+
+def _reason(said: bytes) -> str:
+    """Why a program failed, by its own words, from where it says so, without what its log puts around it."""
+    text = said.decode("utf-8", "replace")
+    logged = re.search(r"\berr=\"((?:[^\"\\]|\\.)*)", text)
+    if logged:
+        text = re.sub(r"\\(.)", r"\1", logged[1])
+    else:
+        start = re.search(r"(?m)^Error\b", text)
+        text = text[start.start() :] if start else text
+    reason = " ".join(text.split())
+    return reason if len(reason) <= _LONGEST_REASON else f"{reason[:_LONGEST_REASON]}…"

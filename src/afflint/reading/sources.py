@@ -260,7 +260,13 @@ def _never(_path: str) -> bool:
     return False
 
 
+# What afflint is told, and what it has noted; there are no manifests in it.
+_OUR_OWN = frozenset((".afflint.yaml", ".afflint.yml", ".afflint-baseline.json"))
+
+
 def _is_manifest(entry: os.DirEntry[str], path: str, included: Callable[[str], bool] | None) -> bool:
+    if entry.name in _OUR_OWN:
+        return False
     if included is None:
         wanted = entry.name.lower().endswith(SUFFIXES)
     else:

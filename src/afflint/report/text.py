@@ -137,7 +137,7 @@ _MOST_NAMED = 3
 
 def _summary(summary: Summary, paint: Paint, verbose: bool) -> Iterator[str]:
     over = f", passed over {summary.passed_over} of other kinds" if summary.passed else ""
-    read = f"{counted(summary.documents, 'document')} in {counted(summary.files, 'file')}{over}"
+    read = f"{counted(summary.documents, 'document')} in {counted(summary.files - summary.unread, 'file')}{over}"
     suppressed = f" {counted(summary.suppressed, 'finding')} suppressed." if summary.suppressed else ""
     counts = ((summary.errors, "error"), (summary.warnings, "warning"), (summary.info, "info"))
     found = [paint(noun, counted(number, noun)) for number, noun in counts if number]
@@ -146,7 +146,7 @@ def _summary(summary: Summary, paint: Paint, verbose: bool) -> Iterator[str]:
         left = f"fixed {summary.fixed}; what is left: {', '.join(found)}" if found else "fixed" if summary.fixed == 1 else "all fixed"
         yield f"Found {total}: {left}. Read {read}.{suppressed}"
     elif found:
-        yield f"Found {', '.join(found)}. Read {read}.{suppressed}"
+        yield f"Found {', '.join(found)}." + (f" Read {read}." if summary.files > summary.unread else "") + suppressed
     elif summary.documents:
         yield f"{paint('good', 'No findings.')} Read {read}.{suppressed}"
     elif summary.files > summary.unread:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from afflint import config as configuration
 from afflint.config import Config
+from afflint.errors import UserError
 from afflint.reading.sources import STDIN, SUFFIXES, Source, discover, each_once, named, relative, standard_input
 
 if TYPE_CHECKING:
@@ -85,6 +86,9 @@ class Session:
     def node_files(self) -> list[Source]:
         """The files of nodes that the command line or the configuration names; only the command line may name a pipe."""
         asked = self.config.origins["nodes"] == configuration.COMMAND_LINE
+        missing = next((path for path in self.config.nodes if not (asked or os.path.lexists(path))), None)
+        if missing is not None:
+            raise UserError(f"{self.config.origins['nodes']}: `nodes` names a file that is not there: `{missing}`")
         return self._buffered(named(path) if asked else Source(os.path.normpath(path), path) for path in self.config.nodes)
 
     def rendered(self, kustomizations: Sequence[str], charts: Sequence[str], values: Sequence[str] = ()) -> list[Source]:
@@ -104,14 +108,18 @@ class Session:
         return list(found.values())
 
     def _excluded(self) -> Callable[[str], bool] | None:
-        """Whether the configuration excludes an absolute path; what lies outside its root it says nothing about."""
+        """Whether the configuration excludes an absolute path; what lies outside its root it says nothing about.
+
+        What afflint itself writes and reads is no manifest: its configuration, a baseline, the reports of this run.
+        """
+        outputs = frozenset(os.path.abspath(path) for path in (*self.config.output, self.config.baseline or "") if path not in ("", "-"))
         if not self.config.exclude:
-            return None
+            return outputs.__contains__ if outputs else None
         matches = configuration.matcher(self.config.exclude)
 
         def excluded(path: str) -> bool:
             name = self._relative(path)
-            return not os.path.isabs(name) and name.partition("/")[0] not in (".", "..") and matches(name)
+            return path in outputs or (not os.path.isabs(name) and name.partition("/")[0] not in (".", "..") and matches(name))
 
         return excluded
 
