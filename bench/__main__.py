@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import platform
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
@@ -16,7 +17,19 @@ from bench.clusters import CONSTRAINTS, FREE
 from bench.figures import Bar, Row, bar_line, cpu, over_rounds, ratio, rows, table, wall
 from bench.imports import Import, foundation, imports_of, unneeded
 from bench.peers import Peers, peers
-from bench.processes import BenchError, Command, Usage, afflint, afflint_place, in_turns, interpreter, output_of, references, run
+from bench.processes import (
+    BenchError,
+    Command,
+    Usage,
+    afflint,
+    afflint_place,
+    after_a_change,
+    in_turns,
+    interpreter,
+    output_of,
+    references,
+    run,
+)
 from bench.trees import Tree
 from bench.typing_speed import keystrokes, many_documents, one_document
 
@@ -70,6 +83,41 @@ def mixed(settings: Settings) -> Result:
     usages = _measured(tree, settings, {ONE_JOB: 1}, bare | others.commands)
     bars = _bars_of_references("mixed tree, one job", usages[ONE_JOB], bare, usages, 0.5, settings)
     return Result(rows("mixed", usages, next(iter(bare))), bars, (_described("mixed", tree), *others.skipped))
+
+
+def cache(settings: Settings) -> Result:
+    """The fleet again, unchanged and with one file changed since the run before."""
+    tree = trees.fleet(settings.data, settings.files)
+    _assert_quiet(tree)
+    kept = os.path.join(settings.data, "kept")
+    usages: dict[str, list[Usage]] = {}
+    bars = []
+    for jobs in (1, 2):
+        with tempfile.TemporaryDirectory() as beside:
+            shutil.rmtree(kept, ignore_errors=True)
+            # Not in the tree, which is kept as it was made.
+            changed = os.path.join(beside, "changed.yaml")
+            shutil.copy(trees.path_of_single(trees.single(settings.data)), changed)
+            everything = (tree.folder, changed)
+            again = afflint(*everything, jobs=jobs, cache=kept)
+            names = [f"{name}, --jobs {jobs}" for name in ("without a cache", "unchanged", "one file changed")]
+            without, unchanged, one = names
+            first = run(again)
+            commands = {without: afflint(*everything, jobs=jobs), unchanged: again, one: after_a_change(changed, again)}
+            usages |= in_turns(commands, settings.rounds)
+            bars += [
+                Bar(
+                    f"the run that fills the cache, in times without one, --jobs {jobs}",
+                    cpu(first) / cpu(usages[without][0]),
+                    1.15,
+                    judged=False,
+                ),
+                _bar(
+                    f"unchanged fleet, in times without a cache, --jobs {jobs}", usages[unchanged], usages[without], 0.25, settings.judged
+                ),
+                _bar(f"one file changed, in times without a cache, --jobs {jobs}", usages[one], usages[without], 0.3, settings.judged),
+            ]
+    return Result(rows("cache", usages, "without a cache, --jobs 1"), bars, (_described("cache", tree),))
 
 
 def growth(settings: Settings) -> Result:
@@ -161,6 +209,7 @@ def typing(settings: Settings) -> Result:
 PARTS: dict[str, Callable[[Settings], Result]] = {
     "fleet": fleet,
     "mixed": mixed,
+    "cache": cache,
     "growth": growth,
     "single": single,
     "nodes": nodes,

@@ -93,9 +93,19 @@ def interpreter(*arguments: str) -> Command:
     return Command((sys.executable, *arguments))
 
 
-def afflint(*paths: str, jobs: int = 1, options: Sequence[str] = ()) -> Command:
-    """``afflint check`` without a configuration; any finding at all, even an information, is a failure."""
-    return interpreter("-m", "afflint", "check", *paths, "--no-config", "--jobs", str(jobs), "--fail-on", "info", *options)
+def afflint(*paths: str, jobs: int = 1, options: Sequence[str] = (), cache: str | None = None) -> Command:
+    """``afflint check`` without a configuration; any finding at all, even an information, is a failure.
+
+    ``cache`` is the folder where results are kept from one run to the next; None for neither using nor keeping any.
+    """
+    kept = ("--no-cache",) if cache is None else ("--cache-dir", cache)
+    return interpreter("-m", "afflint", "check", *paths, "--no-config", "--jobs", str(jobs), "--fail-on", "info", *kept, *options)
+
+
+def after_a_change(file: str, command: Command) -> Command:
+    """The command, just after a line was added to a file."""
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "changing.py")
+    return command._replace(arguments=(sys.executable, script, file, *command.arguments))
 
 
 def afflint_place(manifests: str, nodes: str) -> Command:
