@@ -181,10 +181,13 @@ class TestFix:
         )
         assert done.out == "Found 2 findings: all fixed. Read 2 documents in 2 files.\n"
 
-    def test_with_several_processes(self, afflint: Afflint) -> None:
+    @pytest.mark.parametrize("known", [False, True])
+    def test_with_several_processes_and_what_is_known_from_an_earlier_run(self, afflint: Afflint, known: bool) -> None:
         for number in range(320):
             write(f"many/{number}.yaml", POD.replace("name: web\nspec", f"name: web-{number}\nspec"))
-        done = afflint("--fix", "--jobs", "2")
+        if known:
+            afflint("--cache-dir", "cache")
+        done = afflint("--fix", "--jobs", "2", "--cache-dir", "cache")
         assert done.out == "Found 320 findings: all fixed. Read 320 documents in 320 files.\n"
         assert all('disktype: "1"  # of the rack' in path.read_text() for path in Path("many").iterdir())
 

@@ -1,4 +1,4 @@
-"""Both hooks as users have them: the real pre-commit installs them from the real hook file into a git repository of its own.
+"""The hooks as users have them: the real pre-commit installs them from the real hook file into a git repository of its own.
 
 The first test waits for pre-commit to build the hooks' environment, which needs the package index.
 """
@@ -153,3 +153,23 @@ def test_args_of_a_configuration_replace_the_format(repository: Callable[[str], 
     project.stage(web=BAD)
 
     assert "::error file=web.yaml,line=9,col=15," in project.pre_commit("run", expect=1)
+
+
+def test_the_mending_hook_mends_and_ends_the_commit(repository: Callable[[str], Repository]) -> None:
+    project = repository("{id: afflint-fix}")
+    project.pre_commit("install")
+    project.stage(web=BAD, values=VALUES)
+    report = project.git("commit", "--message", "web", expect=1)
+    assert "files were modified by this hook" in report
+    assert (project.folder / "web.yaml").read_text(encoding="utf-8") == BAD.replace("disktype: 1", 'disktype: "1"')
+    assert (project.folder / "values.yaml").read_text(encoding="utf-8") == VALUES
+
+    project.git("add", "--all")
+    project.git("commit", "--message", "web")
+    assert project.git("log", "--format=%s") == "web\n"
+
+
+def test_what_the_mending_hook_cannot_mend_it_reports(repository: Callable[[str], Repository]) -> None:
+    project = repository("{id: afflint-fix, args: [--format, concise, --ignore, labels]}")
+    project.stage(web=GOOD.replace("disktype: ssd", "-a-: ssd"))
+    assert "web.yaml:9:5: error" in project.pre_commit("run", "afflint-fix", expect=1)

@@ -128,6 +128,9 @@ def test_a_command_is_no_wrong_usage(project: Path, command: str) -> None:
     words = shlex.split(command)[1:]
     done = subprocess.run([*AFFLINT, *words], cwd=project, env=environment, input=manifest, capture_output=True, check=False)
     assert done.returncode in (0, 1), done.stderr.decode()
+    if "--diff" in words:
+        assert done.stderr.startswith(b"Would fix "), "beside the diff"
+        return
     # Placing the whole folder, the mistakes of examples/shop included, tells what could not be read.
     told = done.stderr.decode().splitlines() if words == ["place"] else []
     assert all(line.startswith("afflint: examples/shop/") for line in told)
@@ -154,7 +157,7 @@ def test_ci_runs_the_commands_of_the_readme() -> None:
 
 def test_the_hooks_are_those_of_the_hook_file() -> None:
     offered = re.findall(r"^- id: (\S+)", (ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"), re.MULTILINE)
-    assert offered == ["afflint", "afflint-all"]
+    assert offered == ["afflint", "afflint-all", "afflint-fix"]
     assert re.findall(r"- id: (\S+)", block("yaml", "repos:")) == offered[:1], "both together report everything twice"
     assert "The hook `afflint-all`" in text()
 

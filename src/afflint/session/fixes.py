@@ -10,11 +10,12 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from afflint.engine import Checker
+from afflint.engine import Checker, FileResult, Settings
 from afflint.findings import FileId, Finding
 from afflint.fixing import key_of, mended
 from afflint.reading.sources import STDIN, Source, read_bytes
 from afflint.rules import bound, rules
+from afflint.session.mapping import mapped
 from afflint.session.run import Options, Outcome
 
 if TYPE_CHECKING:
@@ -77,7 +78,8 @@ class _Rounds:
     def __init__(
         self, session: Session, sources: Sequence[Source], options: Options, unsafe: bool, reachable: _Reachable, only: Collection[str]
     ) -> None:
-        self._session, self._options, self._unsafe = session, options, unsafe
+        self._session, self._unsafe = session, unsafe
+        self._options = options._replace(mapper=_Remembered(options))
         self._reachable, self._only = reachable, only
         self._sources = list(sources)
         self._given = {source.path: source for source in sources}
@@ -168,6 +170,22 @@ class _Rounds:
                 draft.count -= len(mending.findings)
                 self._put(place, draft.source.path, mending.before)
         return undone
+
+
+class _Remembered:
+    """The map step of all rounds: only what has changed is read again, so that all of them see a file as it was at first."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._known: dict[tuple[object, ...], FileResult] = {}
+
+    def __call__(self, sources: Collection[Source], settings: Settings) -> Iterator[FileResult]:
+        # Of the settings nothing else differs from one call to another.
+        keys = [(source.path, source.data, settings.with_nodes, bool(settings.rules)) for source in sources]
+        new = {key: source for key, source in zip(keys, sources, strict=True) if key not in self._known}
+        asked = self._options
+        self._known.update(zip(new, mapped(new.values(), settings, asked.jobs, asked.progress, asked.cache), strict=True))
+        return (self._known[key] for key in keys)
 
 
 def _numbers(sources: Sequence[Source]) -> dict[str, list[int]]:
