@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from afflint.engine import Checker, FileResult, default_settings
 from afflint.plain import Codec, PlainError, _Names, _Types
-from afflint.session.cache import ELSEWHERE, RESULTS
+from afflint.session.results import ELSEWHERE, RESULTS
 from checkout import ROOT
 from shared_material import shared
 

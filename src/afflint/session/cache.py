@@ -24,24 +24,8 @@ from platformdirs import user_cache_dir
 
 from afflint import __version__
 from afflint.engine import FileResult, Settings
-from afflint.plain import Codec, PlainError
-from afflint.reading.triage import in_template_folder
-
-ELSEWHERE = {
-    "Budget": "afflint.controllers.budgets",
-    "KubeVirtObject": "afflint.fleet.objects",
-    "Namespace": "afflint.scheduler.namespaces",
-    "Obstacle": "afflint.controllers.migratability",
-    "PodMaker": "afflint.controllers.pod_maker",
-    "Service": "afflint.scheduler.namespaces",
-    "SymbolicEdit": "afflint.edits",
-    "Suppression": "afflint.suppressions",
-    "Unusable": "afflint.fleet.objects",
-}
-"""Where the types are that others name only for the type checker."""
-
-RESULTS = Codec(FileResult, ELSEWHERE)
-"""Results as plain data."""
+from afflint.plain import PlainError
+from afflint.session.results import RESULTS, Keys
 
 _FILE = "afflint-results.sqlite"
 _TABLE = "CREATE TABLE results (key BLOB PRIMARY KEY, used INTEGER NOT NULL, value BLOB NOT NULL)"
@@ -80,7 +64,8 @@ class Cache:
         self._folder = folder if folder is not None else user_cache_dir("afflint", appauthor=False)
         self._path = os.path.join(self._folder, _FILE)
         self._most = most
-        self._settings = _fingerprint(settings)
+        self.key = Keys(settings, *_this_afflint()).key
+        """What a result is known by: that of a file with this name and these bytes."""
         self._today = _today()
         self._reading = self._opened()
 
@@ -92,13 +77,6 @@ class Cache:
                 connection.execute("BEGIN")  # One lock for all that is looked up.
                 return connection
         return None
-
-    def key(self, name: str, data: bytes) -> bytes:
-        """What a result is known by: that of a file with this name and these bytes."""
-        # Of the name, only this can matter: see `Checker.check`.
-        digest = blake2b(b"t" if in_template_folder(name) else b"f", digest_size=20, key=self._settings)
-        digest.update(data)
-        return digest.digest()
 
     def find(self, key: bytes) -> Kept | None:
         """The result that is kept under a key, if any."""
@@ -220,16 +198,11 @@ def _checksum(key: bytes, text: bytes) -> bytes:
     return blake2b(text, digest_size=_CHECKSUM, key=key).digest()
 
 
-def _fingerprint(settings: Settings) -> bytes:
-    """A checksum of all that decides, besides the bytes, what is found in a file."""
+def _this_afflint() -> list[object]:
+    """What tells this afflint, with what it stands on, from every other: the cache may be used by several."""
     from ruamel.yaml import __version__ as parser
 
-    target = settings.target
-    parts: list[object] = [__version__, parser, sys.version_info[:3], sys.platform, *_modules()]
-    parts += [(each.name, each.rule.fix) for each in settings.rules]
-    parts += [target.version, sorted(target.feature_gates), sorted(target.admission_plugins), target.complete]
-    parts += [*settings.custom, settings.with_nodes, settings.resources, settings.host_key]
-    return blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=32).digest()
+    return [__version__, parser, sys.version_info[:3], sys.platform, *_modules()]
 
 
 @functools.cache

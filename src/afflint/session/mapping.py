@@ -127,7 +127,8 @@ def _also_knowing(settings: Settings, folder: str) -> Callable[[Source], _Known]
 
 def _knowing(checker: Checker, cache: "Cache") -> Callable[[Source], _Known]:
     from afflint.plain import PlainError
-    from afflint.session.cache import RESULTS, Entry
+    from afflint.session.cache import Entry
+    from afflint.session.results import RESULTS
 
     def told(source: Source) -> _Known:
         data = _bytes_of(source)

@@ -1,0 +1,55 @@
+"""What the map step told of a file as plain data, and the key by which it is found again: for whoever keeps results or sends them."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+
+from afflint.engine import FileResult, Settings
+from afflint.plain import Codec
+from afflint.reading.triage import in_template_folder
+
+ELSEWHERE = {
+    "Budget": "afflint.controllers.budgets",
+    "KubeVirtObject": "afflint.fleet.objects",
+    "Namespace": "afflint.scheduler.namespaces",
+    "Obstacle": "afflint.controllers.migratability",
+    "PodMaker": "afflint.controllers.pod_maker",
+    "Service": "afflint.scheduler.namespaces",
+    "SymbolicEdit": "afflint.edits",
+    "Suppression": "afflint.suppressions",
+    "Unusable": "afflint.fleet.objects",
+}
+"""Where the types are that others name only for the type checker."""
+
+RESULTS = Codec(FileResult, ELSEWHERE)
+"""Results as plain data."""
+
+
+class Keys:
+    """The keys of results that were made with these settings by one afflint: checksums of all that decides what is found in a file.
+
+    ``made_by`` says which afflint that is. The same goes in on every machine, unless ``made_by`` says otherwise.
+    """
+
+    def __init__(self, settings: Settings, *made_by: object) -> None:
+        self._settings = blake2b(repr([*made_by, *_deciding(settings)]).encode("utf-8", "surrogatepass"), digest_size=32).digest()
+
+    def key(self, name: str, data: bytes) -> bytes:
+        """What a result is known by: that of a file with this name and these bytes."""
+        # Of the name, only this can matter: see `Checker.check`.
+        digest = blake2b(b"t" if in_template_folder(name) else b"f", digest_size=20, key=self._settings)
+        digest.update(data)
+        return digest.digest()
+
+    @property
+    def settings(self) -> str:
+        """The settings as a checksum: the same for the same."""
+        return self._settings.hex()
+
+
+def _deciding(settings: Settings) -> list[object]:
+    """All that decides, besides the bytes and afflint itself, what is found in a file."""
+    target = settings.target
+    parts: list[object] = [(each.name, each.rule.fix, each.params) for each in settings.rules]
+    parts += [target.version, sorted(target.feature_gates), sorted(target.admission_plugins), target.complete]
+    return [*parts, *settings.custom, settings.with_nodes, settings.resources, settings.host_key]
