@@ -95,7 +95,8 @@ def commands() -> Iterator[str]:
             yield command
     yield from re.findall(r"^ +- (?:run: )?(afflint check .*)$", "".join(blocks("yaml")), re.MULTILINE)
     yield json.loads(blocks("json")[0])["tasks"][0]["command"]
-    yield from re.findall(r"`(afflint [a-z]+(?: [^`]*)?)`", all_text().replace("NAME", "wrong-type"))
+    named = all_text().replace("NAME", "wrong-type").replace("`afflint merge`", "`afflint merge shard.jsonl`")
+    yield from re.findall(r"`(afflint [a-z]+(?: [^`]*)?)`", named)
 
 
 @pytest.fixture(scope="module")
@@ -116,6 +117,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("helm", "kustomize"):
         (programs / name).write_text(f"#!/bin/sh\ncat {shlex.quote(str(folder / 'deploy' / 'web.yaml'))}\n", encoding="utf-8")
         (programs / name).chmod(0o755)
+    run((*AFFLINT, "check", "deploy", "--shard", "1/1", "--output", "shard.jsonl"), folder)
     run((*AFFLINT, "check", "--write-baseline"), folder)
     return folder
 

@@ -18,7 +18,7 @@ from afflint.config.mistakes import schema
 from checkout import ROOT
 
 REFERENCE = ROOT / "docs" / "reference.md"
-COMMANDS = ("check", "place", "rule", "config", "lsp")
+COMMANDS = ("check", "merge", "place", "rule", "config", "lsp")
 
 
 def _cell(text: str) -> str:

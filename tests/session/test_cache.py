@@ -19,8 +19,8 @@ from afflint import config
 from afflint.engine import Checker, FileResult, default_settings
 from afflint.session import cache as keeping
 from afflint.session import mapping
-from afflint.session.cache import Cache, Entry
-from afflint.session.results import RESULTS
+from afflint.session.cache import Cache
+from afflint.session.results import RESULTS, Entry
 from afflint.session.run import Options, Outcome
 from afflint.session.session import Session
 from checkout import clean_environment

@@ -22,6 +22,7 @@ Set AFFLINT_TRACEBACK=1 to see where it happened."""
 
 _COMMANDS = {
     "check": "afflint.cli.check:check",
+    "merge": "afflint.cli.shards:merge",
     "place": "afflint.cli.place:place",
     "rule": "afflint.cli.pages:rule_command",
     "config": "afflint.cli.pages:config_command",

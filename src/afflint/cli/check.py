@@ -40,7 +40,7 @@ _FORMATS = ("text", "concise", "json", "sarif", "github", "gitlab", "junit")
 )
 @click.option("--fix", is_flag=True, help="Mend what can be mended without changing what a manifest means, and report what is left.")
 @click.option("--unsafe-fixes", is_flag=True, help="With --fix and --diff also what may change that; otherwise count it as fixable.")
-@click.option("--diff", is_flag=True, help="Show what --fix would change, write nothing, and exit with 1 if it is anything.")
+@click.option("--diff", is_flag=True, help="Show what --fix would change; exit with 1 if any.")
 @click.option("--fail-on", metavar="SEVERITY", help="The lowest severity that gives exit code 1: error, warning (default) or info.")
 @click.option("--fail-on-empty", is_flag=True, help="Exit with 1 if no manifest was found.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if there are findings.")
@@ -51,7 +51,7 @@ _FORMATS = ("text", "concise", "json", "sarif", "github", "gitlab", "junit")
 @click.option("--kustomize", "kustomizations", multiple=True, metavar="DIR", help="Check a kustomization as it is built. Repeatable.")
 @click.option("--helm", "charts", multiple=True, metavar="CHART", help="Check a chart as it is rendered. Repeatable.")
 @click.option("--values", "values", multiple=True, metavar="FILE", help="A values file for --helm. Repeatable.")
-@click.option("--baseline", metavar="FILE", help="Report only what --write-baseline has not recorded.")
+@click.option("--baseline", metavar="FILE", help="Leave out what --write-baseline has recorded.")
 @click.option(
     "--write-baseline", is_flag=True, help="Write what is found to the baseline (default .afflint-baseline.json), and exit with 0."
 )
@@ -60,28 +60,34 @@ _FORMATS = ("text", "concise", "json", "sarif", "github", "gitlab", "junit")
 @click.option("--jobs", type=int, metavar="N", help="How many processes. Default: as many as cores.")
 @click.option("--no-cache", is_flag=True, envvar="AFFLINT_NO_CACHE", help="Neither use nor keep results of earlier runs.")
 @click.option("--cache-dir", metavar="DIR", envvar="AFFLINT_CACHE_DIR", help="Where results are kept, not the platform's folder.")
+@click.option("--shard", metavar="I/N", help="Only this share of the files, for `afflint merge`.")
 @click.option("--show-files", is_flag=True, help="List the files that would be read, and stop.")
 @options.color
 @click.option("-q", "--quiet", is_flag=True, help="Only findings, no summary.")
 @click.option("-v", "--verbose", is_flag=True, help="More about each finding and what was passed over.")
 def check(paths: tuple[str, ...], **given: Any) -> int:
-    """Lint manifests: files, folders, globs, or '-' for standard input. Default: the current folder."""
+    """Lint manifests: files, folders, globs or '-'. Default: the current folder."""
+    if given["shard"] is not None:
+        from afflint.cli.shards import write_share
+
+        return write_share(paths, given)
+    return _checked(paths, given)
+
+
+def _checked(paths: tuple[str, ...], given: dict[str, Any]) -> int:
     from afflint.session.session import Session
 
-    _targets(given["formats"], given["outputs"])
-    if given["statistics"] and (given["formats"] or given["outputs"]):
-        raise click.UsageError("--statistics is a report of its own and goes without --format and --output")
+    see_that_reports_go_together(given)
     if given["diff"] and any(given[each] for each in ("formats", "outputs", "statistics", "write_baseline")):
         raise click.UsageError("--diff is all that is shown, and goes without --format, --output, --statistics and --write-baseline")
-    options.one_of("--color", given["color"], options.COLORS)
     config = options.configuration(given)
-    targets = _targets(config.format, config.output)
+    targets = targets_of(config.format, config.output)
     session = Session(config)
     sources = _sources(session, paths, given)
     if given["show_files"]:
         show(f"{shown(source.name)}\n" for source in sources)
         return 0
-    for note in _notes(session):
+    for note in notes(session):
         say(f"afflint: {note}")
     if given["fix"] or given["diff"]:
         fixed = _fixed(session, sources, paths, given)
@@ -92,9 +98,24 @@ def check(paths: tuple[str, ...], **given: Any) -> int:
         outcome, unwritten = _outcome(session, sources, given), False
     # What is mended of standard input goes to standard output, as editors expect it.
     beside = given["fix"] and session.stdin is not None
+    code = reported(outcome, config, targets, paths, given, beside=beside)
+    return USAGE if unwritten else code
+
+
+def see_that_reports_go_together(given: dict[str, Any]) -> None:
+    """Refuse what is wrong with the options of reports, before anything is read."""
+    targets_of(given["formats"], given["outputs"])
+    if given["statistics"] and (given["formats"] or given["outputs"]):
+        raise click.UsageError("--statistics is a report of its own and goes without --format and --output")
+    options.one_of("--color", given["color"], options.COLORS)
+
+
+def reported(
+    outcome: Outcome, config: Config, targets: list[tuple[str, str]], paths: Sequence[str], given: dict[str, Any], *, beside: bool = False
+) -> int:
+    """Report what was found in whichever way is asked for; the exit code. ``beside``: standard output is taken."""
     if given["write_baseline"]:
-        written = _write_baseline(config.baseline, outcome, beside=beside)
-        return USAGE if unwritten else written
+        return _write_baseline(config.baseline, outcome, beside=beside)
     if given["statistics"]:
         show(_statistics(outcome), beside=beside)
     else:
@@ -107,13 +128,11 @@ def check(paths: tuple[str, ...], **given: Any) -> int:
             "1 entry of the baseline no longer occurs" if outcome.gone == 1 else f"{outcome.gone} entries of the baseline no longer occur"
         )
         say(f"afflint: {entries}; --write-baseline prunes")
-    if unwritten:
-        return USAGE
     failed = _fails(outcome, config.fail_on) or (given["fail_on_empty"] and not outcome.summary.documents)
     return FOUND if failed and not given["exit_zero"] else 0
 
 
-def _notes(session: Session) -> Iterator[str]:
+def notes(session: Session) -> Iterator[str]:
     """What the configuration asks for and does not get."""
     from afflint.kube import NEWEST, OLDEST
 
@@ -141,7 +160,7 @@ def _sources(session: Session, paths: Sequence[str], given: dict[str, Any]) -> l
 def _outcome(session: Session, sources: Sequence[Source], given: dict[str, Any]) -> Outcome:
     progress = Progress(len(sources))
     try:
-        return session.check(sources, _run_options(session.config, given, progress))
+        return session.check(sources, run_options(session.config, given, progress))
     finally:
         progress.clear()
 
@@ -151,7 +170,7 @@ def _fixed(session: Session, sources: Sequence[Source], paths: Sequence[str], gi
 
     progress = Progress(len(sources))
     try:
-        options = _run_options(session.config, given, progress)
+        options = run_options(session.config, given, progress)
         return fixed(session, sources, options, unsafe=given["unsafe_fixes"], tops=paths or (".",))
     finally:
         progress.clear()
@@ -186,7 +205,8 @@ def _say_left_alone(fixed: Fixed) -> None:
         say(f"afflint: {shown(name)} is left as it is: {reason}")
 
 
-def _run_options(config: Config, given: dict[str, Any], progress: Progress) -> Options:
+def run_options(config: Config, given: dict[str, Any], progress: Progress) -> Options:
+    """How to run. ``given["mapper"]``, if any, takes the place of the map step."""
     from afflint.session.run import DEFAULT_CACHE, Options
 
     known = None
@@ -195,7 +215,8 @@ def _run_options(config: Config, given: dict[str, Any], progress: Progress) -> O
 
         known = load(config.baseline)
     cache = None if given["no_cache"] else given["cache_dir"] or DEFAULT_CACHE
-    return Options(options.jobs(config.jobs), inline=not given["no_ignore"], progress=progress, baseline=known, cache=cache)
+    jobs, mapper = options.jobs(config.jobs), given.get("mapper")
+    return Options(jobs, inline=not given["no_ignore"], progress=progress, baseline=known, mapper=mapper, cache=cache)
 
 
 def _write_baseline(path: str | None, outcome: Outcome, *, beside: bool = False) -> int:
@@ -229,7 +250,7 @@ def _fails(outcome: Outcome, fail_on: str) -> bool:
     return any(counts[: SEVERITIES.index(fail_on) + 1])
 
 
-def _targets(formats: Sequence[str], outputs: Sequence[str]) -> list[tuple[str, str]]:
+def targets_of(formats: Sequence[str], outputs: Sequence[str]) -> list[tuple[str, str]]:
     """Each report format with where it goes. Only one may go to standard output."""
     for name in formats:
         options.one_of("--format", name, _FORMATS)

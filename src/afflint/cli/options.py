@@ -48,18 +48,24 @@ def one_of(option: str, value: str, known: Collection[str], listing: str = "") -
     raise click.UsageError(f"{option}: there is no {value!r}{hint}")
 
 
-def configuration(options: Mapping[str, Any]) -> Config:
-    """The settings that the options of a command ask for: a configuration file with what the command line says on top."""
-    from afflint import config as settings
-    from afflint.rules import CATEGORIES, rules
+def configuration_file(options: Mapping[str, Any]) -> str | None:
+    """The configuration file that the options of a command ask for: the one that is named, or found; None for none."""
+    from afflint.config import find
 
     path = options.get("config_file")
     if path is not None and options.get("no_config"):
         raise click.UsageError("--config and --no-config exclude each other")
     if path is not None and not os.path.isfile(path):
         raise click.UsageError(f"no such configuration file: {path!r}")
-    if path is None and not options.get("no_config"):
-        path = settings.find(os.getcwd())
+    return find(os.getcwd()) if path is None and not options.get("no_config") else path
+
+
+def configuration(options: Mapping[str, Any]) -> Config:
+    """The settings that the options of a command ask for: a configuration file with what the command line says on top."""
+    from afflint import config as settings
+    from afflint.rules import CATEGORIES, rules
+
+    path = configuration_file(options)
     known = tuple(rules())
     config = settings.default() if path is None else settings.load(path, rule_names=known, categories=CATEGORIES)
     chosen = {key: _names(f"--{key.replace('_', '-')}", options.get(key) or ()) for key in ("select", "ignore", "extend_select")}

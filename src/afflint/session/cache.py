@@ -25,7 +25,7 @@ from platformdirs import user_cache_dir
 from afflint import __version__
 from afflint.engine import FileResult, Settings
 from afflint.plain import PlainError
-from afflint.session.results import RESULTS, Keys
+from afflint.session.results import RESULTS, Entry, Keys
 
 _FILE = "afflint-results.sqlite"
 _TABLE = "CREATE TABLE results (key BLOB PRIMARY KEY, used INTEGER NOT NULL, value BLOB NOT NULL)"
@@ -46,13 +46,6 @@ class Kept(NamedTuple):
 
     result: FileResult
     noted: bool
-
-
-class Entry(NamedTuple):
-    """A result to keep by its key, encoded; without text, one that is kept and was used."""
-
-    key: bytes
-    text: bytes | None
 
 
 class Cache:

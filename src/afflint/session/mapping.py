@@ -9,7 +9,8 @@ from afflint.engine import Checker, FileResult, Settings
 from afflint.reading.sources import Source, read_bytes
 
 if TYPE_CHECKING:
-    from afflint.session.cache import Cache, Entry
+    from afflint.session.cache import Cache
+    from afflint.session.results import Entry, Keys
 
 Told = TypeVar("Told")
 
@@ -63,13 +64,14 @@ def _checking(settings: Settings) -> Callable[[Source], FileResult]:
     checker = Checker(settings)
 
     def told(source: Source) -> FileResult:
-        data = _bytes_of(source)
+        data = bytes_of(source)
         return _unreadable(checker, data) if isinstance(data, Exception) else _checked(checker, source, data)
 
     return told
 
 
-def _bytes_of(source: Source) -> bytes | OSError | MemoryError:
+def bytes_of(source: Source) -> bytes | OSError | MemoryError:
+    """The bytes of a file, or why they cannot be had."""
     try:
         return read_bytes(source)
     except (OSError, MemoryError) as error:
@@ -89,6 +91,37 @@ def _unreadable(checker: Checker, error: OSError | MemoryError) -> FileResult:
         return checker.unreadable(f"cannot be read: {error.strerror or error}", remedy)
     remedy = "Check fewer files at a time, or with fewer processes (`--jobs`)."
     return checker.unreadable("reading it takes more memory than there is", remedy)
+
+
+# By keys, for whoever puts the results together elsewhere.
+
+
+def told_by_key(
+    sources: Sequence[Source], settings: Settings, keys: "Keys", jobs: int = 1, progress: Progress | None = None
+) -> Iterator["Entry | None"]:
+    """The results as plain data with their keys, in the order of the sources; None where there are no bytes or JSON cannot hold it."""
+    if jobs > 1 and len(sources) >= _WORTH_PROCESSES:
+        yield from _in_processes(partial(_telling_by_key, settings, keys), sources, jobs, progress)
+    else:
+        yield from _here(_telling_by_key(settings, keys), sources, progress)
+
+
+def _telling_by_key(settings: Settings, keys: "Keys") -> "Callable[[Source], Entry | None]":
+    from afflint.plain import PlainError
+    from afflint.session.results import RESULTS, Entry
+
+    checker = Checker(settings)
+
+    def told(source: Source) -> "Entry | None":
+        data = bytes_of(source)
+        if isinstance(data, Exception):
+            return None
+        try:
+            return Entry(keys.key(source.name, data), RESULTS.encode(checker.check(source.name, data)))
+        except (PlainError, MemoryError):
+            return None
+
+    return told
 
 
 # With a cache.
@@ -127,11 +160,10 @@ def _also_knowing(settings: Settings, folder: str) -> Callable[[Source], _Known]
 
 def _knowing(checker: Checker, cache: "Cache") -> Callable[[Source], _Known]:
     from afflint.plain import PlainError
-    from afflint.session.cache import Entry
-    from afflint.session.results import RESULTS
+    from afflint.session.results import RESULTS, Entry
 
     def told(source: Source) -> _Known:
-        data = _bytes_of(source)
+        data = bytes_of(source)
         if isinstance(data, Exception):
             return _Known(_unreadable(checker, data))
         key = cache.key(source.name, data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hashlib import blake2b
+from typing import NamedTuple
 
 from afflint.engine import FileResult, Settings
 from afflint.plain import Codec
@@ -21,8 +22,17 @@ ELSEWHERE = {
 }
 """Where the types are that others name only for the type checker."""
 
+KEY_SIZE = 20
+
 RESULTS = Codec(FileResult, ELSEWHERE)
 """Results as plain data."""
+
+
+class Entry(NamedTuple):
+    """A result by its key, as plain data; without text, one that is kept and was used."""
+
+    key: bytes
+    text: bytes | None
 
 
 class Keys:
@@ -37,7 +47,7 @@ class Keys:
     def key(self, name: str, data: bytes) -> bytes:
         """What a result is known by: that of a file with this name and these bytes."""
         # Of the name, only this can matter: see `Checker.check`.
-        digest = blake2b(b"t" if in_template_folder(name) else b"f", digest_size=20, key=self._settings)
+        digest = blake2b(b"t" if in_template_folder(name) else b"f", digest_size=KEY_SIZE, key=self._settings)
         digest.update(data)
         return digest.digest()
 

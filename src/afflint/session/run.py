@@ -104,8 +104,7 @@ class Gathered(NamedTuple):
 
 def gathered(files: "Files", settings: Settings, options: Options = _DEFAULT) -> Gathered:
     """Map and reduce the files of a run. Raises NodeFileError."""
-    nodes = _nodes_of(files.of(files.nodes))
-    settings = settings._replace(with_nodes=bool(nodes))
+    settings, nodes = with_nodes(files, settings)
     results, beside = _mapped(files, settings, options)
     fault = None
     if not files.nodes:
@@ -156,6 +155,12 @@ def outcome(gathered: Gathered, options: Options = _DEFAULT) -> Outcome:
         suppressed, gone = suppressed + silenced, len(entries)
     empty = tuple([file for file in files.checked if _is_empty(results[file])])
     return Outcome(kept, _summary(results.values(), kept, suppressed), files.sources, gone, gathered.unused_nodes, empty)
+
+
+def with_nodes(files: "Files", settings: Settings) -> "tuple[Settings, list[NodeFact]]":
+    """The settings for files of which some are named as those of the nodes, and these. Raises NodeFileError."""
+    nodes = _nodes_of(files.of(files.nodes))
+    return settings._replace(with_nodes=bool(nodes)), nodes
 
 
 def _is_empty(result: FileResult) -> bool:
