@@ -184,7 +184,14 @@ class Checker:
         for duplicate in document.duplicates:
             first = f"first on line {duplicate.first.line}"
             message = f"the key `{duplicate.path[-1]}` stands here again ({first}); the last one silently wins"
-            yield from self._own("duplicate-key", document.index, duplicate.span, message, ref=manifest.ref, path=duplicate.path)
+            edits: tuple[Edit, ...] = ()
+            if self._fixing.get("duplicate-key", "none") != "none" and not document.filled:
+                from afflint.reading.editing import without_repetition
+
+                edits = without_repetition(document, duplicate.path)
+            yield from self._own(
+                "duplicate-key", document.index, duplicate.span, message, ref=manifest.ref, path=duplicate.path, edits=edits
+            )
 
     def _own(
         self,

@@ -22,6 +22,8 @@ from afflint.rules import rules
 
 _SEPARATOR = "missing-separator"
 """The one rule whose fix makes several documents of one; what the first of them said was not read before."""
+_REPETITION = "duplicate-key"
+"""The rule whose fix changes no data, and leaves fewer keys that come twice."""
 _MOST_TRIALS = 64
 """So often a file is read again at a time to find the one fix that does harm among many. What is left then has to wait."""
 
@@ -308,7 +310,9 @@ class _Trial:
                 {key: value for each in after for key, value in each.data.items()}, before.data
             )
         intended = applied(before.data, [edit for offer in inside for edit in offer.meant])
-        return same(after[0].data, intended) and len(after[0].duplicates) == len(before.duplicates) and after[0].filled == before.filled
+        gone = sum(finding.rule == _REPETITION for offer in inside for finding in offer.findings)
+        as_often = len(after[0].duplicates) == len(before.duplicates) - gone
+        return same(after[0].data, intended) and as_often and after[0].filled == before.filled
 
     def _is_better(self, data: bytes, offers: Sequence[_Offer]) -> bool:
         """Whether the findings are gone, and no safe fix brings an error, none more that the cluster would refuse than there were."""

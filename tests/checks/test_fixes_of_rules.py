@@ -203,3 +203,19 @@ def test_a_number_is_quoted_where_its_field_takes_the_string() -> None:
     assert stays("wrong-type", pod("nodeSelector: {a: -1}\n"))
     assert stays("wrong-type", pod("tolerations: [{key: a, operator: 1}]\n"))
     assert mended_by("wrong-type", pod("tolerations: [{key: a, value: 5}]\n")).endswith('value: "5"}]\n')
+
+
+class TestDuplicateKey:
+    def test_what_is_said_twice_is_said_once(self) -> None:
+        selector = "nodeSelector:\n  disk: ssd\n  zone: a\n"
+        assert becomes(
+            "duplicate-key", pod(f"{selector}priority: 1\n{selector}tolerations: []\n"), pod(f"{selector}priority: 1\ntolerations: []\n")
+        )
+        assert becomes("duplicate-key", pod("nodeSelector: {a: b, c: d, a: b}\n"), pod("nodeSelector: {a: b, c: d}\n"))
+
+    def test_but_nothing_goes_that_says_something(self) -> None:
+        assert stays("duplicate-key", pod("nodeSelector:\n  disk: ssd\nnodeSelector:\n  disk: hdd\n"))
+        assert stays("duplicate-key", pod('nodeSelector:\n  a: "1"\n  a: 1\n'))
+        assert stays("duplicate-key", pod("nodeSelector:\n  a: b\n  a: b  # really\n"))
+        assert stays("duplicate-key", pod("nodeSelector:\n  a: b\n  a: b\n  a: b\n"))
+        assert stays("duplicate-key", pod("nodeSelector: &s\n  a: b\n  a: b\n"))

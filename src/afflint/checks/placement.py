@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from afflint.checks.match import FleetMatch, Match, Place, Target
+from afflint.checks.match import FleetMatch, Match, Place, Target, inserting
 from afflint.controllers.evictions import eviction_of
 from afflint.controllers.pod_maker import PodMaker
 from afflint.findings import Path, Severity
@@ -264,7 +264,10 @@ def spread_blocked_by_taints(view: ClusterView) -> Iterator[FleetMatch]:
         room = "" if found.most is None else f", so that at most {found.most} pod{' finds' if found.most == 1 else 's find'} room elsewhere"
         message = f"{counts}, and {means} keep the pods out of {'it' if one else 'them'}{room}"
         remedy = "Add `nodeTaintsPolicy: Honor` to the constraint, and such domains no longer count." if found.helps else ""
-        yield _match(view, found.maker, found.path, message, remedy=remedy)
+        match = _match(view, found.maker, found.path, message, remedy=remedy)
+        if found.helps:
+            match = match._replace(match=match.match._replace(edits=inserting(found.path, "nodeTaintsPolicy", "Honor")))
+        yield match
 
 
 def _match(

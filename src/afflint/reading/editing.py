@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from ruamel.yaml.nodes import ScalarNode
+from ruamel.yaml.nodes import MappingNode, ScalarNode
 
 from afflint.edits import (
     MISSING,
@@ -332,12 +332,50 @@ def _on_lines(page: Page, path: Path, added: Any, beside: Entry, line_break: str
     return lead + json.dumps(value, ensure_ascii=False, indent=step).replace("\n", line_break)
 
 
+# One of two entries with one key.
+
+
+def without_repetition(document: Document, path: Path) -> tuple[Edit, ...]:
+    """The edits that take away the second of two entries with the key at ``path``, where both say the same; () where they do not."""
+    if isinstance(document, ListDocument):
+        return ()
+    try:
+        page = Page(document)
+        above = page.node(path[:-1])
+        entries = page.entries(above)
+        found = [number for number, entry in enumerate(entries) if entry.key is not None and entry.key.value == path[-1]]
+        if len(found) != 2 or not _is_alike(*(entries[number].value for number in found)):
+            return ()
+        changes = _taken(page, path, above, entries, found[1])
+    except UnclearError:
+        return ()
+    if any("#" in page.text[start:end] for start, end, _ in changes):
+        return ()  # A comment may say something.
+    return tuple(Edit(Span(*document.position(start), *document.position(end)), text) for start, end, text in changes)
+
+
+def _is_alike(one: Any, other: Any) -> bool:
+    """Whether two nodes say the same, in the same words."""
+    if type(one) is not type(other) or one.ctag != other.ctag:
+        return False
+    if type(one) is ScalarNode:
+        return bool(one.value == other.value)
+    if len(one.value) != len(other.value):
+        return False
+    pairs = zip(one.value, other.value, strict=True)
+    if type(one) is MappingNode:
+        return all(_is_alike(key, other_key) and _is_alike(value, below) for (key, value), (other_key, below) in pairs)
+    return all(_is_alike(item, below) for item, below in pairs)
+
+
 # Nothing in the place of an entry.
 
 
 def _removed(page: Page, path: Path) -> list[_Change]:
-    above = page.node(path[:-1])
-    entries, position = _entries(page, path[:-1]), _position(page, path)
+    return _taken(page, path, page.node(path[:-1]), _entries(page, path[:-1]), _position(page, path))
+
+
+def _taken(page: Page, path: Path, above: Any, entries: list[Entry], position: int) -> list[_Change]:
     gone = entries[position]
     if len(entries) == 1:
         return _emptied(page, path, above, gone)
