@@ -223,5 +223,7 @@ def _with(data: Any, path: Path, value: Any) -> Any:
         return value
     step = path[0]
     if type(data) is list:
-        return [_with(each, path[1:], value) if index == step else each for index, each in enumerate(data)]
+        copied = list(data)
+        copied[int(step)] = _with(data[int(step)], path[1:], value)
+        return copied
     return {**data, step: _with(data[step], path[1:], value)}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from afflint.cli.output import show_bytes, shown
+from afflint.fixing import text_of
+from afflint.report.diff import unified
 from afflint.report.wording import counted
-from afflint.session.fixes import lines_of
 from afflint.session.replacing import ReplaceError, replaced
 
 if TYPE_CHECKING:
@@ -40,7 +42,8 @@ def write_fixes(fixed: Fixed, stdin: Source | None) -> tuple[int, list[str]]:
 def diff(fixed: Fixed, color: bool) -> Iterator[str]:
     """All changes as one unified diff: exact, unless it goes to a terminal, which no text out of a manifest is to move."""
     for change in fixed.changes:
-        for line in lines_of(change):
+        before, after = (text_of(data) or "" for data in (change.before, change.after))
+        for line in unified(change.source.name.replace(os.sep, "/"), before, after):
             if sys.stdout is not None and sys.stdout.isatty():
                 line = shown(line.rstrip("\r\n").replace("\t", "    ")) + "\n"
             style = next((style for lead, style in _STYLES if line.startswith(lead)), "") if color else ""

@@ -220,20 +220,3 @@ class _Reachable:
         is_named = not os.path.islink(path) or os.path.normpath(path) in self._files
         inside = any(place.startswith(folder) for folder in self._folders)
         return place, "" if is_named or inside else "it is a link that leads out of the folders that were named"
-
-
-def lines_of(change: Change) -> Iterator[str]:
-    """A change as a unified diff, as ``patch`` takes it."""
-    from difflib import unified_diff
-
-    from afflint.fixing import text_of
-
-    before, after = (_lines(text_of(data) or "") for data in (change.before, change.after))
-    name = change.source.name.replace(os.sep, "/")
-    for line in unified_diff(before, after, name, name):
-        yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
-
-
-def _lines(text: str) -> list[str]:
-    """The lines as ``patch`` counts them: only a line feed ends one."""
-    return [f"{line}\n" for line in text.split("\n")[:-1]] + [line for line in text.split("\n")[-1:] if line]

@@ -1,0 +1,80 @@
+"""Unified diffs of texts that differ in places: in time that grows with their length, where difflib's alone grows with its square."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+
+_AGREEING = 6
+"""So many lines that are the same end a stretch that differs."""
+_LONGEST = 600
+"""Longer stretches are not looked for: difflib gets the rest."""
+
+_Change = tuple[str, int, int, int, int]
+"""As difflib has them: what is done, and which lines of the one text become which of the other."""
+
+
+def unified(name: str, before: str, after: str) -> Iterator[str]:
+    """The lines of a diff, as ``patch`` takes it; none where the texts are the same."""
+    if before == after:
+        return
+    one, other = _lines(before), _lines(after)
+    yield f"--- {name}\n"
+    yield f"+++ {name}\n"
+    matcher = SequenceMatcher(None, "", "")
+    matcher.opcodes = _changes(one, other)  # type: ignore[attr-defined]  # It makes them itself where there are none.
+    for group in matcher.get_grouped_opcodes():
+        first, last = group[0], group[-1]
+        yield f"@@ -{_range(first[1], last[2])} +{_range(first[3], last[4])} @@\n"
+        for done, start, end, other_start, other_end in group:
+            if done == "equal":
+                yield from (_shown(" ", line) for line in one[start:end])
+            else:
+                yield from (_shown("-", line) for line in one[start:end])
+                yield from (_shown("+", line) for line in other[other_start:other_end])
+
+
+def _lines(text: str) -> list[str]:
+    """The lines as ``patch`` counts them: only a line feed ends one."""
+    *whole, last = text.split("\n")
+    return [*(f"{line}\n" for line in whole), *([last] if last else [])]
+
+
+def _range(start: int, end: int) -> str:
+    """As in ``diff -u``: lines count from 1, and where there are none that before them is named."""
+    length = end - start
+    return str(start + 1) if length == 1 else f"{start + 1 if length else start},{length}"
+
+
+def _shown(lead: str, line: str) -> str:
+    return lead + line if line.endswith("\n") else f"{lead}{line}\n\\ No newline at end of file\n"
+
+
+def _changes(one: Sequence[str], other: Sequence[str]) -> list[_Change]:
+    found: list[_Change] = []
+    at, other_at = 0, 0
+    while at < len(one) or other_at < len(other):
+        start, other_start = at, other_at
+        while at < len(one) and other_at < len(other) and one[at] == other[other_at]:
+            at, other_at = at + 1, other_at + 1
+        if at > start:
+            found.append(("equal", start, at, other_start, other_at))
+        if at == len(one) and other_at == len(other):
+            break
+        end, other_end = _next_agreeing(one, at, other, other_at)
+        for done, first, last, other_first, other_last in SequenceMatcher(None, one[at:end], other[other_at:other_end]).get_opcodes():
+            found.append((done, at + first, at + last, other_at + other_first, other_at + other_last))
+        at, other_at = end, other_end
+    return found
+
+
+def _next_agreeing(one: Sequence[str], at: int, other: Sequence[str], other_at: int) -> tuple[int, int]:
+    """Where two texts that differ at these lines agree again, as near as possible; their ends where they do not soon."""
+    for distance in range(1, _LONGEST):
+        for ahead in range(distance + 1):
+            start, other_start = at + ahead, other_at + distance - ahead
+            if one[start : start + 1] == other[other_start : other_start + 1] and (
+                one[start : start + _AGREEING] == other[other_start : other_start + _AGREEING]
+            ):
+                return min(start, len(one)), min(other_start, len(other))
+    return len(one), len(other)
