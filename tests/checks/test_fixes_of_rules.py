@@ -219,3 +219,8 @@ class TestDuplicateKey:
         assert stays("duplicate-key", pod("nodeSelector:\n  a: b\n  a: b  # really\n"))
         assert stays("duplicate-key", pod("nodeSelector:\n  a: b\n  a: b\n  a: b\n"))
         assert stays("duplicate-key", pod("nodeSelector: &s\n  a: b\n  a: b\n"))
+
+
+def test_a_separator_comes_above_the_comments_of_the_second_object() -> None:
+    first = pod("tolerations:\n- key: gpu\n# the end of the first\n")
+    assert becomes("missing-separator", first + "# the second\n" + pod(""), first + "---\n# the second\n" + pod(""))

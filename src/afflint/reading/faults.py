@@ -51,7 +51,7 @@ def missing_separators(document: Document) -> list[Fault]:
             "only the last is read",
             "Insert a line `---` above it.",
             keys[0].span,
-            (_separator(document, keys[0].span.line),),
+            (_separator(document, keys[0].span),),
         )
         for keys in _repeated(document)
         if {"apiVersion", "kind"} <= {key.path[0] for key in keys} and _begins_line(document, keys[0].span)
@@ -76,10 +76,16 @@ def _begins_line(document: Document, span: Span) -> bool:
     return not document.text()[_first(document.text()) :].startswith("{") and not _line(document, span.line)[: span.column - 1].strip()
 
 
-def _separator(document: Document, line: int) -> Edit:
-    """The edit that inserts a separator before a line, and before the comments directly above it."""
-    while line - document.line > 1 and _line(document, line - 1).lstrip().startswith("#"):
-        line -= 1
+def _separator(document: Document, span: Span) -> Edit:
+    """The edit that inserts a separator before the line of a key, and before the comments above it from the first that begins there.
+
+    Comments that are indented further, as the end of the object above is, belong to that.
+    """
+    line = above = span.line
+    while above - document.line > 1 and _line(document, above - 1).lstrip().startswith("#"):
+        above -= 1
+        if _line(document, above).startswith(" " * (span.column - 1) + "#"):
+            line = above
     newline = "\r\n" if "\r\n" in document.text() else "\n"
     return Edit(Span(line, 1, line, 1), f"---{newline}")
 

@@ -1,0 +1,261 @@
+"""Whatever fix is offered can be made: the text with it says what was meant, the finding is gone, and nothing else is touched.
+
+Over recorded cases, real manifests, and generated ones in every style of YAML.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import suppress
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from emitter import Emitter
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from afflint import config
+from afflint.edits import Remove, applied, same
+from afflint.engine import Checker
+from afflint.findings import Finding
+from afflint.fixing import key_of, mended
+from afflint.reading import documents
+from afflint.rules import rules
+from afflint.session.fixes import fixed
+from afflint.session.replacing import replaced
+from afflint.session.run import Options
+from afflint.session.session import Session
+from edited import edited
+from linting import findings_of, settings_of
+from shared_material import cases, shared
+
+# What an admission plugin refuses has to be asked for.
+NAMES = [rule.name for rule in rules().values() if rule.name != "hard-anti-affinity-topology"]
+SETTINGS = settings_of(NAMES)
+CHECKER = Checker(SETTINGS)
+
+
+def findings_in(data: bytes) -> list[Finding]:
+    return findings_of({"a.yaml": data}, SETTINGS, inline=True)
+
+
+def all_data(text: str) -> list[Any]:
+    return [documents.read(piece, 0, 0).data for piece, _, _ in documents.split(text.encode())]
+
+
+def is_made(data: bytes, finding: Finding, known: Counter[tuple[object, ...]]) -> bool:
+    """Makes one fix alone, and holds it against its edits, its meaning, and what is found afterwards. False where it is refused."""
+    assert finding.fix is not None
+    result = mended("a.yaml", data, [finding], CHECKER)
+    if not result.made:
+        assert (result.refused, result.data) == ((finding,), data)
+        return False
+    before, after = documents.to_utf8(data).decode(), documents.to_utf8(result.data).decode()
+    assert after == edited(before, finding.fix.edits), "nothing but its edits is made"
+    if finding.rule != "missing-separator":
+        old, new = all_data(before), all_data(after)
+        assert len(old) == len(new)
+        changed = [number for number in range(len(old)) if not same(old[number], new[number])]
+        assert len(changed) == bool(finding.fix.meant)
+        assert all(same(new[number], applied(old[number], finding.fix.meant)) for number in changed)
+    assert Counter(map(key_of, findings_in(result.data)))[key_of(finding)] < known[key_of(finding)]
+    return True
+
+
+def made_and_refused(texts: Iterable[str]) -> tuple[Counter[str], Counter[str]]:
+    """How many of the fixes that these texts are offered can be made, and how many not, by their rules."""
+    made: Counter[str] = Counter()
+    refused: Counter[str] = Counter()
+    for text in texts:
+        data = text.encode("utf-8", "surrogatepass")
+        found = findings_in(data)
+        known = Counter(map(key_of, found))
+        for finding in found:
+            if finding.fix is not None:
+                (made if is_made(data, finding, known) else refused)[finding.rule] += 1
+    return made, refused
+
+
+def test_of_recorded_cases_hardly_any_is_offered_and_then_refused() -> None:
+    """Only where another error shows once the first one is mended."""
+    made, refused = made_and_refused(case["yaml"] for case in cases("validation_cases.jsonl.gz"))
+    print(made, refused)
+    assert {"wrong-type", "unknown-field", "misplaced-constraint", "missing-term-wrapper"} <= made.keys()
+    assert refused.total() * 10 < made.total()
+
+
+def test_of_real_manifests_every_one_is_made_and_a_second_run_finds_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folders = ["plain", "md", "broken"]
+    for folder in folders:
+        shutil.copytree(shared("corpus", folder), tmp_path / folder, copy_function=shutil.copyfile)
+    monkeypatch.chdir(tmp_path)
+    session = Session(config.default())
+    first = fixed(session, session.sources(folders), Options(), unsafe=True, tops=folders)
+    assert first.number > 20
+    assert [each.rule for each in first.outcome.findings if each.fix is not None] == []
+    for change in first.changes:
+        replaced(change.source.path, change.before, change.after)
+    second = fixed(session, session.sources(folders), Options(), unsafe=True, tops=folders)
+    assert second.changes == ()
+    assert second.outcome.findings == first.outcome.findings
+
+
+# Generated manifests, with one mistake or several in them.
+
+
+PREFERRED, REQUIRED = (f"{word}DuringSchedulingIgnoredDuringExecution" for word in ("preferred", "required"))
+ZONE = "topology.kubernetes.io/zone"
+
+
+def _term(app: str) -> dict[str, Any]:
+    return {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": ZONE}
+
+
+POD_SPEC: dict[str, Any] = {
+    "containers": [{"name": "web", "image": "web:1"}],
+    "nodeSelector": {"disk": "ssd", "kubernetes.io/os": "linux"},
+    "tolerations": [{"key": "gpu", "operator": "Exists", "effect": "NoSchedule"}],
+    "affinity": {
+        "podAntiAffinity": {PREFERRED: [{"weight": 5, "podAffinityTerm": _term("web")}], REQUIRED: [_term("cache")]},
+        "nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "In", "values": ["b"]}]}]}},
+    },
+    "topologySpreadConstraints": [
+        {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": {"matchLabels": {"app": "web"}}}
+    ],
+}
+DEPLOYMENT: dict[str, Any] = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "web", "labels": {"app": "web", "tier": "front"}, "annotations": {"a/b": "c"}},
+    "spec": {
+        "replicas": 2,
+        "selector": {"matchLabels": {"app": "web"}},
+        "template": {"metadata": {"labels": {"app": "web"}}, "spec": POD_SPEC},
+    },
+}
+MACHINE: dict[str, Any] = {
+    "apiVersion": "kubevirt.io/v1",
+    "kind": "VirtualMachine",
+    "metadata": {"name": "web", "labels": {"app": "web"}},
+    "spec": {
+        "runStrategy": "Always",
+        "template": {"spec": {"domain": {"devices": {}}, **{key: POD_SPEC[key] for key in ("nodeSelector", "tolerations", "affinity")}}},
+    },
+}
+
+
+def mistakes(pod: dict[str, Any], whole: dict[str, Any]) -> list[Any]:
+    """Each takes no argument and makes one mistake in a manifest."""
+    affinity = pod["affinity"]
+    anti = affinity["podAntiAffinity"]
+    metadata, template = whole["metadata"], whole["spec"]["template"]
+
+    def renamed(holder: dict[str, Any], old: str, new: str) -> None:
+        if old in holder:
+            entries = [(new if key == old else key, value) for key, value in holder.items()]
+            holder.clear()
+            holder.update(entries)
+
+    def moved(holder: dict[str, Any], key: str, to: dict[str, Any]) -> None:
+        if key in holder:
+            to[key] = holder.pop(key)
+
+    def unwrapped() -> None:
+        preferred = anti[PREFERRED][0]
+        preferred.update(preferred.pop("podAffinityTerm", {}))
+
+    return [
+        lambda: pod["nodeSelector"].update(disk=1) if "nodeSelector" in pod else None,
+        lambda: pod["nodeSelector"].update({"gpu": True, "on": 0.5}) if "nodeSelector" in pod else None,
+        lambda: metadata.setdefault("annotations", {}).update({"a/number": 5}),
+        lambda: metadata["labels"].update(version=2),
+        lambda: renamed(pod.get("nodeSelector", {}), "kubernetes.io/os", "beta.kubernetes.io/os"),
+        lambda: anti[REQUIRED][0].update(topologyKey="failure-domain.beta.kubernetes.io/zone"),
+        lambda: renamed(anti[REQUIRED][0], "topologyKey", "topologykey"),
+        lambda: renamed(pod, "tolerations", "toleration"),
+        lambda: affinity["nodeAffinity"][REQUIRED]["nodeSelectorTerms"][0]["matchExpressions"][0].update(operator="in"),
+        lambda: (
+            pod["tolerations"].append({"key": "node-role.kubernetes.io/master", "effect": "NoSchedule"}) if "tolerations" in pod else None
+        ),
+        lambda: pod["tolerations"].append({"key": "gpu", "operator": "Exists", "effect": "NoSchedule"}) if "tolerations" in pod else None,
+        lambda: moved(pod, "tolerations", whole["spec"]),
+        lambda: moved(pod, "nodeSelector", whole["spec"]),
+        lambda: moved(affinity, "podAntiAffinity", pod),
+        lambda: moved(anti[REQUIRED][0], "topologyKey", anti[REQUIRED][0]["labelSelector"]),
+        unwrapped,
+        lambda: anti[REQUIRED].append({"podAffinityTerm": _term("other")}),
+        lambda: anti[REQUIRED].append({"labelSelector": {"matchLabels": {"tier": "front"}}, "topologyKey": ZONE}),
+        lambda: template.pop("metadata", None),
+        lambda: metadata.setdefault("annotations", {}).update({"descheduler.alpha.kubernetes.io/evict": "true"}),
+        lambda: whole.pop("apiVersion"),
+    ]
+
+
+@st.composite
+def manifests(draw: st.DrawFn) -> dict[str, Any]:
+    whole = deepcopy(draw(st.sampled_from([DEPLOYMENT, DEPLOYMENT, MACHINE])))
+    pod = whole["spec"]["template"]["spec"]
+    made = mistakes(pod, whole)
+    for number in draw(st.lists(st.integers(0, len(made) - 1), min_size=1, max_size=3, unique=True)):
+        with suppress(KeyError):  # What another mistake took away.
+            made[number]()
+    return whole
+
+
+def _with_anchors(text: str) -> str:
+    """The text with the first unquoted ``web`` at the end of a line under an anchor, and the others as aliases for it."""
+    words = re.compile(r"(?<=[:-] )web(?=[ \t]*(?:#[^\r\n]*)?[\r\n])")
+    first = words.search(text)
+    if first is None:
+        return text
+    return text[: first.start()] + "&w web" + words.sub("*w", text[first.end() :])
+
+
+@settings(deadline=None, max_examples=900)
+@given(st.lists(manifests(), min_size=1, max_size=2), st.sampled_from(["\n", "\n", "\r\n"]), st.data())
+def test_of_generated_manifests_every_one_holds_in_every_style(generated: list[dict[str, Any]], newline: str, data: st.DataObject) -> None:
+    written = [Emitter(data.draw, newline).document(each) for each in generated]
+    if data.draw(st.booleans()):
+        written = [_with_anchors(each) for each in written]
+    text = f"---{newline}".join(written)
+    if data.draw(st.booleans()):
+        text = text.replace("  # \u00e9", "\t# \u00e9")
+    if data.draw(st.booleans()):
+        text = text.rstrip("\r\n")
+    if data.draw(st.booleans()):
+        text += f"{'' if text.endswith(newline) else newline}# afflint: ignore[wrong-type] -- once"
+    encoding = data.draw(st.sampled_from(["utf-8", "utf-8", "utf-8-sig", "utf-16", "utf-16-be"]))
+    before = text.encode(encoding)
+    found = findings_in(before)
+    known = Counter(map(key_of, found))
+    offered = [each for each in found if each.fix is not None]
+    for finding in offered:
+        event(f"{finding.rule} {'made' if is_made(before, finding, known) else 'refused'}")
+
+    # All of them, until nothing is left.
+    refused: set[object] = set()
+    removals, after = 0, before
+    for _ in range(30):
+        left = [each for each in findings_in(after) if each.fix is not None and key_of(each) not in refused]
+        result = mended("a.yaml", after, left, CHECKER)
+        refused.update(map(key_of, result.refused))
+        removals += sum(
+            each.rule == "unused-suppression" or any(isinstance(edit, Remove) for edit in each.fix.meant)
+            for each in result.made
+            if each.fix
+        )
+        after = result.data
+        if not result.made:
+            break
+    else:
+        pytest.fail("it never ends")
+    again = after.decode(encoding)
+    assert again.encode(encoding) == after
+    assert removals or again.count("#") == text.count("#"), "comments stay"
+    assert newline == "\n" or "\n" not in again.replace("\r\n", ""), "line ends stay"
+    assert removals or again.endswith(("\n", "\r\n")) == text.endswith(("\n", "\r\n"))

@@ -1,0 +1,107 @@
+"""How the fixes of one file are made together: which wait for each other, which do harm, and what cannot be written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from afflint import config
+from afflint.edits import Insert, Rename
+from afflint.engine import Checker
+from afflint.findings import NO_OBJECT, Edit, Finding, Fix, Span
+from afflint.fixing import Mended, mended
+from afflint.rules import rules
+from afflint.session import fixes
+from afflint.session.run import Options
+from afflint.session.session import Session
+from linting import findings_of, settings_of
+
+SETTINGS = settings_of([each.name for each in rules().values()])
+CHECKER = Checker(SETTINGS)
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  containers: [{name: web, image: web}]
+"""
+
+
+def made(text: str, findings: list[Finding] | None = None) -> Mended:
+    data = text.encode()
+    offered = findings_of({"a.yaml": data}, SETTINGS) if findings is None else findings
+    return mended("a.yaml", data, [each for each in offered if each.fix is not None], CHECKER)
+
+
+def offer(edits: tuple[Edit, ...], *meant: Insert | Rename) -> Finding:
+    """A finding that nobody found, with a fix."""
+    return Finding(
+        "label-not-on-template", "labels", "warning", "", "", "a.yaml", 0, edits[0].span, NO_OBJECT, "", fix=Fix(False, edits, meant)
+    )
+
+
+def test_those_that_do_harm_are_refused_and_the_others_made() -> None:
+    text = POD + "  nodeSelector: {a: 1, b: 2}\n  tolerations:\n  - {key: a, operator: Exists, value: 5}\n  - {key: 6}\n"
+    result = made(text)
+    assert result.data.decode() == text.replace("{a: 1, b: 2}", '{a: "1", b: "2"}').replace("key: 6", 'key: "6"')
+    assert [(each.rule, each.field) for each in result.refused] == [("wrong-type", "spec.tolerations[0].value")]
+
+
+def test_of_two_in_one_place_the_second_waits() -> None:
+    text = POD + "  tolerationz:\n  - {key: 5}\n"
+    rename = offer((Edit(Span(6, 3, 6, 14), "tolerations"),), Rename(("spec", "tolerationz"), "tolerations"))
+    again = rename._replace(message="the same once more")
+    result = made(text, [rename, again])
+    assert (result.made, result.refused) == ((rename,), ())
+    assert result.data.decode() == text.replace("tolerationz", "tolerations")
+
+
+def test_a_fix_whose_text_does_not_say_what_it_means_is_refused() -> None:
+    wrong = offer((Edit(Span(3, 17, 3, 20), "wob"),), Rename(("metadata", "name"), "generateName"))
+    nothing = offer((Edit(Span(3, 17, 3, 20), "wob"),))
+    broken = offer((Edit(Span(3, 17, 3, 20), "}"),))
+    nonsense = offer((Edit(Span(3, 17, 3, 20), "wob"),), Rename(("metadata", "labels"), "x"))
+    senseless = offer((Edit(Span(3, 17, 3, 20), "wob"),), Insert(("kind",), "x", 1))
+    for each in (wrong, nothing, broken, nonsense, senseless):
+        assert made(POD, [each]) == Mended(POD.encode(), (), (each,))
+
+
+def test_another_document_is_the_same_byte_for_byte() -> None:
+    beyond = offer((Edit(Span(3, 17, 3, 20), "web"), Edit(Span(8, 12, 8, 15), "Pad")))
+    text = f"{POD}---\nkind: Pod\nmetadata: {{name: b}}\n"
+    assert made(text, [beyond]).refused == (beyond,)
+
+
+@pytest.mark.parametrize("data", [b"\xff\xfea", POD.encode() + b"# \xe9\n", "\ufeff".encode("utf-16-le") + b"\x00\xd8"])
+def test_what_cannot_be_written_again_as_it_is_stays(data: bytes) -> None:
+    finding = offer((Edit(Span(3, 17, 3, 20), "wob"),))
+    assert mended("a.yaml", data, [finding], CHECKER) == Mended(data, (), (finding,))
+
+
+def test_a_fix_that_helps_nothing_across_files_is_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What only all files together show is looked at again with all of them."""
+    monkeypatch.chdir(tmp_path)
+    text = (
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, labels: {tier: a}}\nspec:\n  selector: {matchLabels: {app: web}}\n"
+        "  template:\n    metadata: {labels: {app: web}}\n    spec:\n      containers: [{name: web, image: web}]\n      affinity:\n"
+        "        podAntiAffinity:\n          requiredDuringSchedulingIgnoredDuringExecution:\n"
+        "          - {labelSelector: {matchLabels: {tier: a}}, topologyKey: kubernetes.io/hostname}\n"
+    )
+    Path("web.yaml").write_text(text, encoding="utf-8")
+    calls = []
+
+    def in_vain(name: str, data: bytes, findings: list[Finding], _: Checker) -> Mended:
+        calls.append(name)
+        return Mended(data + b"# mended\n", tuple(findings))
+
+    session = Session(config.default())
+    sources = session.sources(["."])
+    known = session.check(sources, Options()).findings
+    with monkeypatch.context() as patched:
+        patched.setattr(fixes, "mended", in_vain)
+        result = fixes.fixed(session, sources, Options(), unsafe=True, tops=["."])
+    assert (calls, result.changes, result.number) == (["web.yaml"], (), 0)
+    assert [each.rule for each in known] == ["label-not-on-template"]
+    assert [(each.rule, each.fix) for each in result.outcome.findings] == [("label-not-on-template", None)]
+    assert fixes.fixed(session, sources, Options(), unsafe=True, tops=["."]).number == 1
