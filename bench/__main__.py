@@ -38,8 +38,8 @@ _GROWTH = 4
 # One small file takes little time and that little varies much: so many times more rounds.
 _SINGLE_ROUNDS = 8
 _MEGABYTE = 1_000_000
-_PAUSE = 0.4
-"""Seconds between two keystrokes: long enough for a run over all manifests to begin, too short for it to end before the next one."""
+_PAUSE = 0.2
+"""Seconds between two keystrokes of somebody who types."""
 _NOT_MET, _FAILED = 1, 2
 
 

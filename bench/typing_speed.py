@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from bench.processes import BenchError
 
 _PATIENCE = 300.0
+_THINKS = 12
 _TOPOLOGY_KEY = "topologyKey: topology.kubernetes.io/zone"
 
 
@@ -46,7 +47,7 @@ def one_document(manifest: str, lines: int) -> str:
 def keystrokes(folder: str, text: str, count: int, pause: float) -> Delays:
     """Type in a document of a folder that is no file there: a topology key is emptied and written again, which is a finding and none.
 
-    ``pause`` are the seconds between an answer and the next keystroke. Raises BenchError.
+    ``pause`` are the seconds between an answer and the next keystroke, but for a longer one now and then. Raises BenchError.
     """
     command = [sys.executable, "-m", "afflint", "lsp", "--no-config"]
     process = subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -66,7 +67,8 @@ def keystrokes(folder: str, text: str, count: int, pause: float) -> Delays:
         full, empty = line.index(_TOPOLOGY_KEY) + len("topologyKey: "), len(line)
         seconds = []
         for number in range(count):
-            time.sleep(pause)
+            # Now and then whoever types stops to think, and goes on in the middle of a run over the folder.
+            time.sleep(pause * (1 if number % _THINKS else _THINKS))
             end, new = (full + 2, line[full:]) if number % 2 else (empty, '""')
             change = {"range": {"start": {"line": row, "character": full}, "end": {"line": row, "character": end}}, "text": new}
             version = number + 2

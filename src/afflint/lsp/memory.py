@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
 
@@ -37,6 +39,8 @@ class Memory:
         self._kept: dict[tuple[bool, bool], dict[str, _Kept]] = {}
         self.checked = 0
         """How many files were looked at and not remembered, so far."""
+        self.seconds = 0.0
+        """How long that took."""
 
     def mapper(
         self, buffers: Mapping[str, Buffer], between: Callable[[int, int], None]
@@ -78,8 +82,14 @@ class Memory:
         buffer = buffers.get(source.path)
         if buffer is not None and buffer.result is not None and buffer.settings == settings:
             return buffer.result
+        started = time.monotonic()
+        hook = sys.getprofile()
+        sys.setprofile(None)  # A file is checked soon enough without it.
+        result = checked(checker, source, self._root)
+        sys.setprofile(hook)
         self.checked += 1
-        return checked(checker, source, self._root)
+        self.seconds += time.monotonic() - started
+        return result
 
 
 def checked(checker: Checker, source: Source, root: str) -> FileResult:

@@ -64,6 +64,8 @@ class Project:
         self.whole = whole
         self.state: State | None = None
         self.setup = self._read(chosen)
+        self.cost = 0.0
+        """How many seconds the last run took, beside those in which it checked files."""
         self._chosen = chosen
         self._stamps = _stamps(self.setup.files)
         self._memory = Memory(folder)
@@ -174,6 +176,11 @@ class Project:
         return Silencer(reduction, self.setup.session.options(), self._kustomizations)
 
     # All of them.
+
+    @property
+    def checking(self) -> float:
+        """How many seconds went into checking files, so far."""
+        return self._memory.seconds
 
     def takes(self, path: str) -> bool:
         """Whether a file that is open is one to check: what is excluded or ignored is not, though it is open."""

@@ -29,8 +29,10 @@ from afflint.lsp.uris import of_path, to_path
 SKIPPED_LANGUAGES = frozenset(("helm", "gotmpl", "go-template", "helm-template", "jinja", "jinja-yaml"))
 """What is no manifest before something else is made of it."""
 
-_PAUSE, _LONGEST_PAUSE = 0.25, 2.0
-"""Seconds without a change after which all manifests are taken together again; after so many seconds that is done in any case."""
+_PAUSE, _LONGEST_PAUSE = 0.25, 3.0
+"""Seconds without a change after which all manifests are taken together again: in a large folder half as much again as that takes."""
+_AT_LEAST_EVERY = 40
+"""While one goes on typing, it is done all the same after so many times what it takes."""
 _QUICK, _LONGEST_WAIT = 0.04, 0.3
 """What takes more seconds to check than this is checked only when nothing was typed for twice as long, or for so many seconds."""
 _ERROR, _WARNING, _INFO = 1, 2, 3
@@ -371,10 +373,14 @@ class Server:
 
     # Runs over projects.
 
-    def _want(self, project: Project, pause: float = _PAUSE) -> None:
+    def _want(self, project: Project, pause: float | None = None) -> None:
+        """Have a project run over after a pause: what it takes must not go on beside each keystroke."""
         now = time.monotonic()
+        if pause is None:
+            pause = min(max(_PAUSE, 1.5 * project.cost), _LONGEST_PAUSE)
         since = self._wanted.get(project, (now, now))[1]
-        self._wanted[project] = min(now + pause, max(since + _LONGEST_PAUSE, now)), since
+        latest = since + max(_AT_LEAST_EVERY * project.cost, _LONGEST_PAUSE)
+        self._wanted[project] = min(now + pause, max(latest, now)), since
 
     def _catch_up(self) -> None:
         """What is due when nobody waits for an answer."""
