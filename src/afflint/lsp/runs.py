@@ -71,11 +71,14 @@ class Runs:
             self._idle.wait(_PATIENCE)
 
     def _work(self) -> None:
+        runs = 0
         while True:
             self._tell(self._run(*self._jobs.get()))
-            # Whoever runs for days must not keep what nothing refers to; what it does keep need not be looked through again.
-            gc.collect()
-            gc.freeze()
+            if runs % _BETWEEN_COLLECTIONS == 0:
+                # Whoever runs for days must not keep what nothing refers to; what it does keep need not be looked through again.
+                gc.collect()
+                gc.freeze()
+            runs += 1
 
     def _run(self, project: Project, buffers: Mapping[str, Buffer]) -> Ran:
         def between(done: int, total: int) -> None:
@@ -97,6 +100,9 @@ class Runs:
             sys.setprofile(None)
         return Ran(project, state, "; ".join(faults))
 
+
+_BETWEEN_COLLECTIONS = 200
+"""Runs leave no cycles behind as a rule, and looking for some stops everything else meanwhile."""
 
 _LONG, _STEP = 500, 100
 """How many files are worth showing how far a run is, and after how many it is shown."""
