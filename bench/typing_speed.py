@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -21,14 +22,20 @@ _TOPOLOGY_KEY = "topologyKey: topology.kubernetes.io/zone"
 
 
 class Delays(NamedTuple):
-    """Seconds from each keystroke to its diagnostics, in order, and the seconds that the server took to read the folder."""
+    """Seconds from each keystroke to its diagnostics, and the seconds that the server took to read the folder.
+
+    ``processor`` are the seconds of processor time that the server took meanwhile, whatever for; none where the system does not tell.
+    """
 
     seconds: list[float]
+    processor: list[float]
     ready: float
 
-    def at(self, share: float) -> float:
-        """The delay that so large a share of the keystrokes does not exceed."""
-        return self.seconds[min(int(share * len(self.seconds)), len(self.seconds) - 1)]
+
+def at(share: float, values: list[float]) -> float:
+    """What so large a share of some values does not exceed."""
+    ordered = sorted(values)
+    return ordered[min(int(share * len(ordered)), len(ordered) - 1)]
 
 
 def many_documents(manifest: str, lines: int) -> str:
@@ -65,23 +72,35 @@ def keystrokes(folder: str, text: str, count: int, pause: float) -> Delays:
         row = text[: text.index(_TOPOLOGY_KEY, len(text) // 2)].count("\n")
         line = text.split("\n")[row]
         full, empty = line.index(_TOPOLOGY_KEY) + len("topologyKey: "), len(line)
-        seconds = []
+        seconds: list[float] = []
+        processor: list[float] = []
         for number in range(count):
             # Now and then whoever types stops to think, and goes on in the middle of a run over the folder.
             time.sleep(pause * (1 if number % _THINKS else _THINKS))
             end, new = (full + 2, line[full:]) if number % 2 else (empty, '""')
             change = {"range": {"start": {"line": row, "character": full}, "end": {"line": row, "character": end}}, "text": new}
             version = number + 2
-            sent = time.perf_counter()
+            before, sent = _processor_time(process.pid), time.perf_counter()
             editor.tell("textDocument/didChange", {"textDocument": {"uri": uri, "version": version}, "contentChanges": [change]})
             shown = editor.wait(lambda message, version=version: (message.get("params") or {}).get("version") == version)  # type: ignore[misc]
             seconds.append(time.perf_counter() - sent)
+            processor.append(_processor_time(process.pid) - before)
             if (len(shown["params"]["diagnostics"]) > 0) == bool(number % 2):
                 raise BenchError(f"{folder}: keystroke {number} gave {shown['params']['diagnostics'][:1]}")
-        return Delays(sorted(seconds), ready)
+        return Delays(seconds, processor if any(processor) else [], ready)
     finally:
         process.kill()
         process.communicate()
+
+
+def _processor_time(process: int) -> float:
+    """The processor time of all threads of a process so far; 0 where the system does not tell."""
+    folder = f"/proc/{process}/task"
+    nanoseconds = 0
+    for thread in os.listdir(folder) if os.path.isdir(folder) else ():
+        with suppress(OSError), open(f"{folder}/{thread}/schedstat", encoding="ascii") as file:
+            nanoseconds += int(file.read().split()[0])
+    return nanoseconds / 1e9
 
 
 class _Editor:

@@ -307,7 +307,7 @@ class TestUsage:
 
         assert afflint("--version") == (0, f"afflint, version {__version__}\n", "")
 
-    @pytest.mark.parametrize("command", [(), ("check",), ("rule",), ("config",)])
+    @pytest.mark.parametrize("command", [(), ("check",), ("rule",), ("config",), ("lsp",)])
     def test_help(self, afflint: Afflint, command: tuple[str, ...]) -> None:
         done = afflint(*command, "--help")
         assert (done.code, done.err) == (0, "")

@@ -17,6 +17,8 @@ from afflint.wording import quoted
 
 QUICK_FIX = "quickfix"
 _MOST_ROUNDS = 20
+_MOST = 20
+"""Of so many findings in a stretch of text actions are offered: each is tried before it is."""
 _LONGEST_TITLE = 100
 _IGNORE = re.compile(r"(#[ \t]*afflint:[ \t]*ignore[ \t]*\[[^\]]*[^\],\s])[ \t]*\]")
 _REASON = "TODO: say why"
@@ -33,7 +35,7 @@ class Actions:
     def at(self, start: Place, end: Place, only: Collection[str]) -> list[dict[str, Any]]:
         """The actions for what lies between two places, of the kinds that are asked for; of all kinds if none is."""
         found: list[dict[str, Any]] = []
-        here = [each for each in self._findings if self._overlaps(each, start, end)]
+        here = [each for each in self._findings if self._overlaps(each, start, end)][:_MOST]
         if _is_wanted(QUICK_FIX, only):
             for finding in here:
                 found += self._fix(finding)

@@ -85,8 +85,10 @@ class Memory:
         started = time.monotonic()
         hook = sys.getprofile()
         sys.setprofile(None)  # A file is checked soon enough without it.
-        result = checked(checker, source, self._root)
-        sys.setprofile(hook)
+        try:
+            result = checked(checker, source, self._root)
+        finally:
+            sys.setprofile(hook)
         self.checked += 1
         self.seconds += time.monotonic() - started
         return result

@@ -9,6 +9,7 @@ from typing import Any
 
 from afflint.findings import FileId, Path, Span
 from afflint.fleet.facts import Pods, Reach
+from afflint.fleet.index import covers
 from afflint.lsp.hover import at, reaches_of
 from afflint.lsp.meaning import how_many
 from afflint.lsp.opened import Opened, Parsed, Texts
@@ -33,8 +34,13 @@ def related(document: Opened, place: Place, texts: Texts) -> list[dict[str, Any]
         if path[: len(whole)] == whole:
             return _locations(((_site(each), _labels_of(each)) for each in islice(fleet.selected(reach), _MOST)), document, texts, state)
     pods = [each for each in fleet.pods if _is_at(each, document, manifest.document.index, path)]
-    selecting = (reach for each in pods[:1] for reach in fleet.reaches if any(one.key == each.key for one in fleet.selected(reach)))
+    selecting = (reach for each in pods[:1] for reach in fleet.reaches if selects(reach, each))
     return _locations(((_site(each), each.path) for each in islice(selecting, _MOST)), document, texts, state)
+
+
+def selects(reach: Reach, pods: Pods) -> bool:
+    """Whether a selector matches some pods, in a namespace that it covers."""
+    return covers(reach, pods.namespace) and pods.pod_labels.some(reach.selector)
 
 
 def _site(each: Pods | Reach) -> tuple[FileId, int]:

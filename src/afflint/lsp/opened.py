@@ -10,11 +10,20 @@ from afflint.engine import Checker, FileResult
 from afflint.findings import FileId, Finding, Found
 from afflint.kube.manifests import Manifest, manifests_in
 from afflint.lsp.memory import Buffer
-from afflint.lsp.project import Project
+from afflint.lsp.project import Project, Setup, State
 from afflint.lsp.text import Shift, Text, shifted
 from afflint.reading import documents
 from afflint.reading.documents import Document
 from afflint.reading.sources import Identities, Source, relative
+
+
+class _Shown(NamedTuple):
+    """What was found in a version of a document, and what that rests on."""
+
+    version: int
+    state: State | None
+    setup: Setup
+    findings: list[Finding]
 
 
 class Opened:
@@ -32,7 +41,7 @@ class Opened:
         self._log: list[tuple[int, Sequence[Shift]]] = []
         self._buffer: Buffer | None = None
         self._across: list[Found] = []
-        self._findings: tuple[object, list[Finding]] | None = None
+        self._findings: _Shown | None = None
         self._parsed: tuple[int, Parsed] | None = None
         self.adopt()
 
@@ -97,12 +106,13 @@ class Opened:
         """The findings that remain in the document as it is now: its own, and those that the last run made of all manifests."""
         if not self.project.takes(self.path):
             return []
-        key = (self.version, id(self.project.state), id(self.project.setup))
-        if self._findings is None or self._findings[0] != key:
+        shown, state, setup = self._findings, self.project.state, self.project.setup
+        if shown is None or shown.version != self.version or shown.state is not state or shown.setup is not setup:
             result = self.result
             across = [each for each in self._across if each.document not in result.broken]
-            self._findings = key, self.project.remaining(self.buffer, result, self.file, across)
-        return self._findings[1]
+            found = self.project.remaining(self.buffer, result, self.file, across)
+            shown = self._findings = _Shown(self.version, state, setup, found)
+        return shown.findings
 
     # What it says.
 

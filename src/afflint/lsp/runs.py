@@ -20,8 +20,8 @@ from afflint.errors import UserError
 from afflint.lsp.memory import Buffer
 from afflint.lsp.project import Project, State
 
-_PATIENCE = 0.05
-"""Seconds that a run stands still at most, at one call, while somebody is being answered."""
+_PATIENCE, _A_LITTLE = 0.1, 0.001
+"""Seconds that a run stands still at most for one answer, and seconds after which it looks again."""
 
 
 class Ran(NamedTuple):
@@ -46,9 +46,10 @@ class Runs:
     def __init__(self, tell: Callable[[Ran | Progress], None]) -> None:
         self._tell = tell
         self._jobs: SimpleQueue[tuple[Project, Mapping[str, Buffer]]] = SimpleQueue()
-        self._idle = threading.Event()
-        self._idle.set()
-        self._is_busy = False
+        self._answering = 0
+        """The number of the answer that is being given; 0 while nobody waits for one."""
+        self._answers = 0
+        self._given_up = 0
         self._thread: threading.Thread | None = None
 
     def start(self, project: Project, buffers: Mapping[str, Buffer]) -> None:
@@ -59,16 +60,19 @@ class Runs:
         self._jobs.put((project, buffers))
 
     def busy(self, is_busy: bool) -> None:
-        """Say whether the server is answering somebody: a run steps back meanwhile."""
-        self._is_busy = is_busy
-        if is_busy:
-            self._idle.clear()
-        else:
-            self._idle.set()
+        """Say whether the server is answering somebody: a run stands still meanwhile."""
+        self._answers += is_busy
+        self._answering = self._answers if is_busy else 0
 
     def _step_back(self, *_: object) -> None:
-        if self._is_busy:
-            self._idle.wait(_PATIENCE)
+        """Called at each call of a run. It may hold any lock then, so it takes none, and goes on if the answer may be waiting for one."""
+        if self._answering and self._answering != self._given_up:
+            end = time.monotonic() + _PATIENCE
+            while self._answering:
+                if time.monotonic() > end:
+                    self._given_up = self._answering
+                    return
+                time.sleep(_A_LITTLE)
 
     def _work(self) -> None:
         runs = 0
@@ -82,7 +86,6 @@ class Runs:
 
     def _run(self, project: Project, buffers: Mapping[str, Buffer]) -> Ran:
         def between(done: int, total: int) -> None:
-            self._idle.wait(_PATIENCE)
             if total >= _LONG and done % _STEP == 0:
                 self._tell(Progress(project, done, total))
 

@@ -116,7 +116,7 @@ class Server:
     def _take(self, message: Message | Fault | Ran | Progress | _End) -> None:
         try:
             if isinstance(message, _End):
-                self._exit = 1
+                self._exit = 0 if self._shut_down else 1
             elif isinstance(message, Fault):
                 self._writer.write({"id": None, "error": {"code": message.code, "message": message.reason}})
             elif isinstance(message, Ran):
