@@ -124,6 +124,11 @@ class TestHover:
                     " but is not drawn there: 1 of 3 nodes has such a taint."
                 ),
             ),
+            (
+                "vm.yaml",
+                "{labels: {app",
+                "The pods of VirtualMachine node-affinity-vm are selected by required podAffinity of Deployment web.",
+            ),
             ("web.yaml", "{selector: {app", "Service web selects pods that have `app=web`, in this namespace: Deployment web."),
         ],
     )

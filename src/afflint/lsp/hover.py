@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
-from afflint.findings import Finding, Path
-from afflint.fleet.facts import Pods, Reach
-from afflint.kube.manifests import Manifest, Workload
+from afflint.findings import Finding
+from afflint.fleet.facts import Pods
 from afflint.lsp.diagnostics import page_uri
-from afflint.lsp.meaning import Around, meaning
+from afflint.lsp.meaning import Around, meaning, selectors_of
 from afflint.lsp.opened import Opened, Texts
+from afflint.lsp.pointing import at, pods_at, reaches_of, selects
 from afflint.lsp.text import Place
-from afflint.reading.cursor import cursor_at
 from afflint.wording import visible
 
 
@@ -60,37 +59,14 @@ def _of_constraint(document: Opened, line: int, column: int, texts: Texts) -> st
         name = state.path(pods.site.file)
         return f"[{title}]({texts.uri(name)})"
 
-    said = meaning(manifest, path, reaches_of(document, manifest), Around(fleet, [] if state is None else state.gathered.nodes, place))
-    return None if said is None else f"{visible(manifest.title())} {said[1]}"
-
-
-def at(document: Opened, line: int, column: int) -> tuple[Manifest, Path] | None:
-    """The manifest at a place, counted from 1, and the path of what lies there."""
-    parsed = document.parsed.document(line)
-    if parsed is None:
+    nodes = [] if state is None else state.gathered.nodes
+    said = meaning(manifest, path, reaches_of(document, manifest), Around(fleet, nodes, place))
+    if said is not None:
+        return f"{visible(manifest.title())} {said[1]}"
+    pods = pods_at(document, manifest, path)
+    if not pods or fleet is None:
         return None
-    path = cursor_at(parsed, line, column).path
-    return next(_holding(document.parsed.manifests(parsed), path), None)
-
-
-def _holding(manifests: Iterable[Manifest], path: Path) -> Iterator[tuple[Manifest, Path]]:
-    """The manifests that a path lies in, those first in whose own pods it lies."""
-    inside = [each for each in manifests if path[: len(each.base)] == each.base]
-    inside.sort(key=lambda each: not (isinstance(each, Workload) and path[: len(each.template_path)] == each.template_path))
-    for each in inside:
-        yield each, path
-
-
-def reaches_of(document: Opened, manifest: Manifest) -> list[Reach]:
-    """The selectors in a manifest as it is now, as a run would have them."""
-    from afflint.fleet.facts import facts_of
-
-    found = [each for each in facts_of(manifest) if isinstance(each, Reach)]
-    state, file = document.project.state, document.file
-    if state is None or file is None:
-        return found
-    folder = state.gathered.files.folder(file)
-    return [each._replace(site=each.site._replace(file=file, folder=folder)) for each in found]
+    return selectors_of([each for each in fleet.reaches if selects(each, pods[0])], pods[0])
 
 
 def _plain(text: str) -> str:

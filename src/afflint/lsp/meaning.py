@@ -17,7 +17,7 @@ from afflint.kube.node_labels import domain_noun
 from afflint.kube.selectors import Malformed, Requirement, Selector, from_labels, matches, parse_node_term
 from afflint.kube.taints import Toleration, parse_tolerations, tolerates
 from afflint.report.wording import counted
-from afflint.wording import listing, quoted
+from afflint.wording import listing, quoted, visible
 
 _MOST_NAMED = 5
 _MOST_LOOKED_AT = 1000
@@ -167,6 +167,18 @@ def how_many(reach: Reach, fleet: Fleet) -> str:
     if any(each.replicas is None for each in found):
         return f"selects the pods of {manifests}"
     return f"selects {counted(sum(each.replicas or 0 for each in found), 'pod')} in {manifests}"
+
+
+def selectors_of(reaches: Sequence[Reach], pods: Pods) -> str:
+    """Who selects some pods: their objects, and what for."""
+    title = visible(pods.title)
+    if not reaches:
+        return f"No selector here matches the pods of {title}."
+    names = dict.fromkeys(
+        visible(f"{reach.what} of {reach.title}" if reach.template_path is not None else reach.title) for reach in reaches
+    )
+    named = [*list(names)[:_MOST_NAMED], *([f"{len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else [])]
+    return f"The pods of {title} are selected by {listing(named)}."
 
 
 # Nodes.

@@ -9,10 +9,9 @@ from typing import Any
 
 from afflint.findings import FileId, Path, Span
 from afflint.fleet.facts import Pods, Reach
-from afflint.fleet.index import covers
-from afflint.lsp.hover import at, reaches_of
 from afflint.lsp.meaning import how_many
 from afflint.lsp.opened import Opened, Parsed, Texts
+from afflint.lsp.pointing import at, pods_at, reaches_of, selects
 from afflint.lsp.project import State
 from afflint.lsp.text import Place
 
@@ -33,14 +32,8 @@ def related(document: Opened, place: Place, texts: Texts) -> list[dict[str, Any]
         whole = reach.path[:-1] if reach.template_path is not None else reach.path
         if path[: len(whole)] == whole:
             return _locations(((_site(each), _labels_of(each)) for each in islice(fleet.selected(reach), _MOST)), document, texts, state)
-    pods = [each for each in fleet.pods if _is_at(each, document, manifest.document.index, path)]
-    selecting = (reach for each in pods[:1] for reach in fleet.reaches if selects(reach, each))
+    selecting = (reach for each in pods_at(document, manifest, path)[:1] for reach in fleet.reaches if selects(reach, each))
     return _locations(((_site(each), each.path) for each in islice(selecting, _MOST)), document, texts, state)
-
-
-def selects(reach: Reach, pods: Pods) -> bool:
-    """Whether a selector matches some pods, in a namespace that it covers."""
-    return covers(reach, pods.namespace) and pods.pod_labels.some(reach.selector)
 
 
 def _site(each: Pods | Reach) -> tuple[FileId, int]:
@@ -49,14 +42,6 @@ def _site(each: Pods | Reach) -> tuple[FileId, int]:
 
 def _labels_of(pods: Pods) -> Path:
     return (*pods.template_path, "metadata", "labels")
-
-
-def _is_at(pods: Pods, document: Opened, index: int, path: Path) -> bool:
-    """Whether a path lies in what is said of some pods: in the metadata of their template, or of their object."""
-    if pods.site.file != document.file or pods.site.document != index:
-        return False
-    places = ((*pods.template_path, "metadata"), (*pods.site.base, "metadata"), (*pods.site.base, "kind"))
-    return any(path[: len(each)] == each for each in places)
 
 
 def _locations(places: Iterable[tuple[tuple[FileId, int], Path]], document: Opened, texts: Texts, state: State) -> list[dict[str, Any]]:
