@@ -80,14 +80,16 @@ def _whole(term: PodTerm | NodeTerm) -> Path:
 def _pod_term(term: PodTerm, reach: Reach | None, around: Around) -> Iterator[str]:
     key = term.data.get("topologyKey")
     noun = domain_noun(key) if type(key) is str and key else "domain"
-    if term.weighted is None:
-        yield f"must {'not ' if term.anti else ''}share {_a(noun)} with {'any' if term.anti else 'a'} pod"
-    else:
-        yield f"should {'not ' if term.anti else ''}share {_a(noun)} with pods (weight {_weight(term.weighted)})"
+    share = f"{'not ' if term.anti else ''}share {_a(noun)}"
     if reach is None:
-        yield "that nothing can match: there is no labelSelector, or none that can be read."
+        yield "has a term here that asks for no pod at all: its labelSelector is missing, or cannot be read."
         return
-    yield f"that has {said(reach.selector)}, {_namespaces(reach)}: {selected(reach, around)}."
+    if term.weighted is None:
+        yield f"must {share} with {'any' if term.anti else 'a'} pod that has {said(reach.selector)},"
+        yield f"{_namespaces(reach)}: {selected(reach, around)}."
+    else:
+        yield f"should {share} with pods that have {said(reach.selector)},"
+        yield f"{_namespaces(reach)} (weight {_weight(term.weighted)}): {selected(reach, around)}."
     if type(key) is str:
         yield from _keyed(key, around)
 
@@ -117,23 +119,22 @@ def _evidence(reach: Reach, around: Around) -> Iterator[str]:
 def said(selector: Selector) -> str:
     """``app=fedora and a tier``: the labels that a selector asks for."""
     if not selector.requirements:
-        return "any labels, or none"
+        return "any labels or none"
     return listing(_requirement(each) for each in selector.requirements)
 
 
 def _requirement(each: Requirement) -> str:
-    values = [quoted(value) for value in each.values[:_MOST_NAMED]] + (["…"] if len(each.values) > _MOST_NAMED else [])
-    if each.operator == "In" and len(each.values) == 1:
-        return quoted(f"{each.key}={each.values[0]}")
+    labels = [quoted(f"{each.key}={value}") for value in each.values[:_MOST_NAMED]]
+    labels += [f"{len(each.values) - _MOST_NAMED} more"] if len(each.values) > _MOST_NAMED else []
     if each.operator == "In":
-        return f"{quoted(each.key)} of {listing(values, 'or')}"
+        return listing(labels, "or")
     if each.operator == "NotIn":
-        return f"no {quoted(each.key)} of {listing(values, 'or')}"
+        return f"not {listing(labels, 'or')}"
     if each.operator == "Exists":
         return f"a label {quoted(each.key)}"
     if each.operator == "DoesNotExist":
         return f"no label {quoted(each.key)}"
-    return f"{quoted(each.key)} {'above' if each.operator == 'Gt' else 'below'} {listing(values)}" if values else quoted(each.key)
+    return f"{quoted(each.key)} {'above' if each.operator == 'Gt' else 'below'} {listing(map(quoted, each.values))}"
 
 
 def _namespaces(reach: Reach) -> str:
@@ -187,7 +188,7 @@ def selectors_of(reaches: Sequence[Reach], pods: Pods) -> str:
 def _node_term(term: NodeTerm, number: int, around: Around) -> Iterator[str]:
     parsed = parse_node_term(term.data)
     if isinstance(parsed, Malformed) or parsed is None:
-        yield "matches no node: the term is empty, or cannot be read."
+        yield "has a term here that matches no node: it is empty, or cannot be read."
         return
     if term.weighted is not None:
         asks = f"should run on a node that has {said(parsed)} (weight {_weight(term.weighted)})"
@@ -200,7 +201,7 @@ def _node_term(term: NodeTerm, number: int, around: Around) -> Iterator[str]:
 def _node_selector(data: dict[str, Any], around: Around) -> Iterator[str]:
     parsed = from_labels(data)
     if isinstance(parsed, Malformed):
-        yield "cannot be read: a label is a string with a string."
+        yield "has a nodeSelector that cannot be read: labels are strings."
         return
     yield f"must run on a node that has {said(parsed)}" + _counted(around, lambda fact: matches(parsed, fact.labels, fact.name))
 
@@ -208,7 +209,7 @@ def _node_selector(data: dict[str, Any], around: Around) -> Iterator[str]:
 def _toleration(data: dict[str, Any], around: Around) -> Iterator[str]:
     parsed = parse_tolerations([data])
     if isinstance(parsed, Malformed):
-        yield "cannot be read as a toleration."
+        yield "has a toleration here that cannot be read."
         return
     toleration: Toleration = parsed[0]
     key, value, effect = toleration.key, toleration.value, toleration.effect
@@ -219,7 +220,9 @@ def _toleration(data: dict[str, Any], around: Around) -> Iterator[str]:
     fitting = _counted(
         around, lambda fact: any(tolerates(toleration, each) for each in fact.node.taints), "have such a taint", "has such a taint"
     )
-    yield f"may {'stay' if effect == 'NoExecute' else 'run'} on nodes with {what}, but is not drawn there{fitting}"
+    seconds = data.get("tolerationSeconds")
+    stay = f"stay for {counted(seconds, 'second')}" if type(seconds) is int else "stay"
+    yield f"may {stay if effect == 'NoExecute' else 'run'} on nodes with {what}, but is not drawn there{fitting}"
 
 
 def _keyed(key: str, around: Around) -> Iterator[str]:
