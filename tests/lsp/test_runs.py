@@ -67,3 +67,14 @@ def test_facts_of_a_document_that_cannot_be_read_are_those_from_before(project: 
         return len(state.gathered.told[file].facts.pods)
 
     assert [facts(whole), facts(broken), facts(broken + b"\n"), facts(b"")] == [1, 1, 1, 0]
+
+
+def test_a_suppression_is_unused_only_when_all_has_been_read(project: Project) -> None:
+    path = Path(project.folder, "orders.yaml")
+    data = b"# afflint: ignore-file -- a test\n" + path.read_bytes()
+    buffer = project.checked(Buffer(str(path), 1, data))
+    assert buffer.result is not None
+    assert project.remaining(buffer, buffer.result, None, ()) == []
+    project.state = project.run({str(path): buffer}, lambda _done, _total: None)[0]
+    file = next(number for number, source in enumerate(project.state.gathered.files.sources) if source.path == str(path))
+    assert [each.rule for each in project.remaining(buffer, buffer.result, file, ())] == ["unused-suppression"]

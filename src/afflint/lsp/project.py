@@ -159,7 +159,9 @@ class Project:
         """The findings of a document that nothing silences. ``file`` is its number in the last run, None if it had none."""
         source = Source(buffer.path, buffer.path, buffer.data)
         if self.state is None or file is None:
-            return self._alone(source).remaining(0, source, result)[0]
+            found = self._alone(source).remaining(0, source, result)[0]
+            # What a suppression silences may show only when all manifests have been read.
+            return [each for each in found if each.rule != "unused-suppression"]
         kept = self.state.gathered.silencer.remaining(file, source, result, across)[0]
         if self.state.baseline is None:
             return kept
