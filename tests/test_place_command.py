@@ -189,7 +189,7 @@ def test_a_manifest_that_cannot_be_a_pod_is_a_problem_at_its_place_and_the_other
     broken = WEB.replace("name: web, namespace", "name: till, namespace") + "      tolerations: all\n"
     done = place("web.yaml", "broken.yaml", "--nodes", "nodes.yaml", broken=broken)
     assert done.code == 1
-    assert done.err == "afflint: broken.yaml:9:5: Pod 'shop/till': spec.tolerations is no list of tolerations\n"
+    assert done.err == "afflint: broken.yaml:15:20: `tolerations` must be a list, not a string\n"
     assert "2 of 2 replicas placed" in done.out
     assert "2 of 4 replicas of 2 workloads placed" in done.out, "those that nobody can make were asked for"
 
@@ -197,11 +197,39 @@ def test_a_manifest_that_cannot_be_a_pod_is_a_problem_at_its_place_and_the_other
 def test_all_manifests_that_are_refused_take_one_line_in_the_report_and_one_beside_it(place: Place) -> None:
     broken = "---\n".join(WEB.replace("name: web, ", f"name: till-{number}, ") + "      tolerations: all\n" for number in range(5))
     done = place("web.yaml", "broken.yaml", "--nodes", "nodes.yaml", "--format", "json", broken=broken)
-    first = "broken.yaml:9:5: Pod 'shop/till-0': spec.tolerations is no list of tolerations"
+    first = "broken.yaml:15:20: `tolerations` must be a list, not a string"
     assert done.err == f"afflint: {first} (and 4 more: `afflint check` tells them all)\n"
     [note] = [note for note in done.plan["notes"] if "refused" in note]
     assert note.startswith(f"5 manifests cannot be read or would be refused, and `afflint check` says more: {first}; ")
     assert note.endswith("; and 2 more")
+
+
+IS = WEB + "      tolerations: [{key: batch, operator: Is}]\n"
+
+
+def test_what_the_api_server_refuses_has_no_pods_though_the_scheduler_could_read_them(place: Place) -> None:
+    done = place("web.yaml", "--nodes", "nodes.yaml", "--format", "json", web=IS)
+    [web] = done.plan["workloads"]
+    assert web["error"] == "the API server would refuse it: a toleration has no operator `Is` (line 15)"
+    assert done.nodes_of("Deployment shop/web") == [None, None]
+    assert done.code == 1
+    assert done.err == "afflint: web.yaml:15:44: a toleration has no operator `Is`\n"
+
+
+def test_what_somebody_silences_is_not_refused(place: Place) -> None:
+    silenced = IS.replace("Is}]", "Is}]  # afflint: ignore[unknown-operator]")
+    done = place("web.yaml", "--nodes", "nodes.yaml", "--format", "json", web=silenced)
+    assert (done.code, done.err, done.nodes_of("Deployment shop/web")) == (0, "", ["w1", "w2"])
+
+
+def test_a_file_that_is_named_and_holds_nothing_is_said(place: Place) -> None:
+    done = place("web.yaml", "nodes.yaml", "notes.yaml", "--format", "json", notes="hello: x\n")
+    assert done.plan["notes"][0] == "notes.yaml holds no manifest"
+    assert done.code == 0
+
+
+def test_a_file_that_holds_nothing_in_a_folder_that_is_named_is_not_said(place: Place) -> None:
+    assert not [note for note in place(".", "--format", "json", notes="hello: x\n").plan["notes"] if "holds no" in note]
 
 
 def test_a_pod_that_is_passed_over_is_named_with_the_reason(place: Place) -> None:

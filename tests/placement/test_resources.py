@@ -19,7 +19,7 @@ from afflint.placement.arrangement import arrange
 from afflint.placement.failures import failures
 from afflint.placement.orders import decide
 from afflint.placement.plan import Plan
-from afflint.placement.planning import KUBEVIRT_OVERHEAD_LEFT_OUT, RESOURCES_FILTER_ONLY, RESOURCES_LEFT_OUT, make_plan
+from afflint.placement.planning import KUBEVIRT_OVERHEAD_LEFT_OUT, RESOURCES_LEFT_OUT, make_plan
 from afflint.placement.removing import Removals
 from afflint.placement.situation import Situation
 from afflint.placement.survey import Survey
@@ -553,7 +553,6 @@ def test_without_resources_the_plan_says_so() -> None:
 def test_the_plan_says_which_nodes_are_not_checked_for_what() -> None:
     nodes = [having("n1", cpu=1, memory="1Gi", pods=9), having("n2", cpu=1), *[node(f"n{number}") for number in range(3, 8)]]
     assert plan(nodes, maker("web", containers=[container(memory="1Gi")])).notes == (
-        RESOURCES_FILTER_ONLY,
         "5 nodes (n3, n4, n5, …) have no status.allocatable: whether there is room is not checked there",
         "1 node (n2) has no pods in status.allocatable: it is taken to be enough",
         "1 node (n2) has no memory in status.allocatable: it is taken to be enough",
@@ -562,7 +561,7 @@ def test_the_plan_says_which_nodes_are_not_checked_for_what() -> None:
 
 def test_the_plan_says_that_virtual_machines_need_more() -> None:
     full = having("n1", cpu=1, memory="1Gi", pods=9)
-    assert plan([full], maker("vm", "VirtualMachine", domain={})).notes == (RESOURCES_FILTER_ONLY, KUBEVIRT_OVERHEAD_LEFT_OUT)
+    assert plan([full], maker("vm", "VirtualMachine", domain={})).notes == (KUBEVIRT_OVERHEAD_LEFT_OUT,)
 
 
 def test_the_overhead_of_a_runtime_class_is_left_out() -> None:

@@ -10,7 +10,7 @@ import click
 
 from afflint import __version__
 from afflint.cli import options
-from afflint.cli.output import FOUND, USAGE, Progress, colored, say, show, shown, write
+from afflint.cli.output import FOUND, USAGE, Progress, among, colored, say, show, shown, write
 from afflint.findings import SEVERITIES
 
 if TYPE_CHECKING:
@@ -266,9 +266,7 @@ def targets_of(formats: Sequence[str], outputs: Sequence[str]) -> list[tuple[str
 def _report_of(outcome: Outcome, paths: Sequence[str], *, quiet: bool, verbose: bool, unsafe: bool) -> Report:
     from afflint.report import Report
 
-    named = {os.path.normpath(path) for path in paths if not os.path.isdir(path)}
-    empty = tuple(name for name in (outcome.sources[file].name for file in outcome.empty) if os.path.normpath(name) in named)
-    summary = outcome.summary._replace(empty=empty)
+    summary = outcome.summary._replace(empty=among((outcome.sources[file].name for file in outcome.empty), paths))
     return Report(outcome.findings, summary, _rule_infos, outcome.text, __version__, verbose, quiet, unsafe)
 
 

@@ -117,3 +117,9 @@ class Progress:
         if self._shown:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
+
+
+def among(names: Iterable[str], paths: Iterable[str]) -> tuple[str, ...]:
+    """Those of some files' names that are named one by one, and not by the folder that they lie in."""
+    given = {os.path.normpath(path) for path in paths if not os.path.isdir(path)}
+    return tuple([name for name in names if os.path.normpath(name) in given])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from afflint.cli import options
-from afflint.cli.output import FOUND, colored, say, show, shown, write
+from afflint.cli.output import FOUND, among, colored, say, show, shown, write
 
 if TYPE_CHECKING:
     from afflint.placement.plan import Plan
@@ -64,10 +64,10 @@ def place(paths: tuple[str, ...], **given: Any) -> int:
     options.one_of("--color", given["color"], options.COLORS)
     session = Session(options.configuration(given))
     sources, reading = session.sources(paths or (".",)), {name: given[name] for name in ("resources", "only_running", "replan")}
-    stage, problems, names, notes = session.stage(sources, given["pods"], **reading)
+    stage, problems, names, notes, empty = session.stage(sources, given["pods"], **reading)
     asked = Asked(given["lose"], given["drain"], given["remove"])
     plan = make_plan(stage.inventory, stage.makers, given["group_by"], asked, names.__getitem__, stage.budgets)
-    plan = plan._replace(notes=(*notes, *plan.notes))
+    plan = plan._replace(notes=(*_nothing_in(among(empty, paths)), *notes, *plan.notes))
     if problems:
         more = f" (and {len(problems) - 1} more: `afflint check` tells them all)" if len(problems) > 1 else ""
         say(f"afflint: {shown(problems[0])}{more}")
@@ -79,6 +79,13 @@ def place(paths: tuple[str, ...], **given: Any) -> int:
     unplaced = any(replica.node is None for workload in plan.workloads for replica in workload.replicas)
     hurt = any(loss.blocked or not {"dead", "degraded"}.isdisjoint(loss.outcomes.values()) for loss in plan.losses)
     return FOUND if (unplaced or hurt or problems) and not given["exit_zero"] else 0
+
+
+def _nothing_in(files: tuple[str, ...]) -> list[str]:
+    """That files were named in vain, a line for each of a few."""
+    if len(files) > 3:
+        return [f"{len(files)} of the named files hold no manifest"]
+    return [f"{shown(name)} holds no manifest" for name in files]
 
 
 def _chunks(plan: Plan, given: dict[str, Any], *, to_file: bool) -> Iterator[str]:

@@ -102,6 +102,8 @@ class PodMaker:
     """What its controller does when a pod goes."""
     claims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The access modes of the claims that its machines make for themselves, as far as it tells them."""
+    refused: str = ""
+    """Why there are no pods of it: the API server takes no such object, or none of its pods."""
 
     def of_site(self, site: Site) -> PodMaker:
         """The same, read at that place."""

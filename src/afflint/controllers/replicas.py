@@ -291,6 +291,8 @@ class Compiled(NamedTuple):
 
 def compile_pods(maker: PodMaker, cluster: Cluster) -> Compiled:
     """The pods of a workload, ready for the scheduler. Pods that differ in their names alone share all else."""
+    if maker.refused:
+        return Compiled((), None, error=maker.refused)
     try:
         launcher = launcher_of(maker, cluster) if maker.kubevirt else None
         template = read_template(maker, cluster, pod_name(maker, 0), launcher=launcher)

@@ -26,7 +26,6 @@ from afflint.scheduler.pods import NodeRules, Pod
 from afflint.scheduler.requests import REPORTED
 
 RESOURCES_LEFT_OUT = "CPU, memory and other resources are left out: the plan knows constraints only"
-RESOURCES_FILTER_ONLY = "resources decide which nodes have room, not how nodes score: the scheduler also prefers emptier ones"
 KUBEVIRT_OVERHEAD_LEFT_OUT = "the memory and the devices that KubeVirt adds to what a VM asks for are left out"
 _MOST_NAMES = 3
 
@@ -102,7 +101,7 @@ def _resource_notes(arrangement: Arrangement) -> list[str]:
     """What the plan knows of resources, and what not."""
     if not arrangement.before.resources:
         return [RESOURCES_LEFT_OUT]
-    notes = [RESOURCES_FILTER_ONLY]
+    notes = []
     nodes = arrangement.before.table.nodes
     silent = [node.name for node in nodes if node.allocatable is None]
     if silent:

@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
-from afflint.engine import FileResult, Settings
-from afflint.findings import FileId
+from afflint.engine import Checker, FileResult, Settings
+from afflint.findings import NO_OBJECT, FileId, ObjectRef
 from afflint.fleet.facts import Facts, Pods
 from afflint.fleet.index import Fleet
 from afflint.inventory.node_files import NodeFileError, nodes_of
 from afflint.inventory.pod_files import running_pods
 from afflint.inventory.stage import Stage, set_stage
 from afflint.reading.sources import Source, each_once
+from afflint.reduction import Reduction
 from afflint.rules import bound
 from afflint.session.mapping import mapped
-from afflint.session.run import Files, located_facts
+from afflint.session.run import Files, Options, Silencer, is_empty, located_facts
 
 UNREADABLE = ("unreadable-manifest", "text-after-document")
+_ALL = Options()
 NO_NODES = "no nodes: name a dump of the nodes with --nodes FILE (`kubectl get nodes -o yaml`), or put it beside the manifests"
 
 
 class Placing(NamedTuple):
     """The stage, the documents that could not be read (``file:line:column: message``), and the names of the files by their numbers.
 
-    ``notes`` says what was passed over, and why.
+    ``notes`` says what was passed over, and why; ``empty`` names the files that hold no document of any kind.
     """
 
     stage: Stage
     problems: tuple[str, ...]
     names: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    empty: tuple[str, ...] = ()
 
 
 def read_stage(
@@ -39,6 +43,7 @@ def read_stage(
     pod_files: Sequence[Source],
     settings: Settings,
     context: Iterable[Source] = (),
+    options: Options = _ALL,
     *,
     resources: bool = False,
     only_running: bool = False,
@@ -50,13 +55,16 @@ def read_stage(
     With ``only_running`` virtual machines that wait to be started have no pods. What ``context`` tells of KubeVirt counts, too.
 
     Nodes among the sources count where no file of nodes is named. With ``resources`` what pods request and what nodes have counts.
+    Workloads that the API server would refuse have no pods: those in which a rule of the category ``admission`` among the ``settings``
+    finds an error that nothing silences; ``options`` says what the configuration ignores.
 
     Raises NodeFileError when there are no nodes, something that can be none, or pods that can be none.
     """
     running_files = each_once(pod_files)
     files = Files([source for identity, source in each_once(sources).items() if identity not in running_files], context, node_files)
     nodes = nodes_of(files.of(files.nodes), resources=resources)
-    settings = settings._replace(rules=bound(UNREADABLE), with_nodes=True, resources=resources)
+    admission = tuple([rule for rule in settings.rules if rule.category == "admission" and rule.name not in UNREADABLE])
+    settings = settings._replace(rules=(*bound(UNREADABLE), *admission), with_nodes=True, resources=resources)
     read = files.of(files.given)
     results = dict(zip(read, mapped(read.values(), settings), strict=True))
     if not node_files:
@@ -70,6 +78,9 @@ def read_stage(
     kustomizations = files.kustomizations()
     facts += [located_facts(files, file, result, kustomizations) for file, result in results.items()]
     workloads = [pods for told in facts for pods in told.pods]
+    reduction = Reduction(settings, Checker(settings).triage, files.names, lambda _: b"")
+    refusals = _refusals(files, results, workloads, Silencer(reduction, options, kustomizations))
+    workloads = [_as_accepted(pods, refusals) for pods in workloads]
     version = settings.target.version
     name_of = files.names.__getitem__
     stage = set_stage(
@@ -83,8 +94,9 @@ def read_stage(
         only_running=only_running,
         replan=replan,
     )
-    problems = [problem for file, result in results.items() for problem in _problems(files.names[file], result)]
-    return Placing(stage, tuple(problems), files.names, (*_passed_over(workloads, name_of), *_refused(problems)))
+    problems = [problem for file, result in results.items() for problem in _problems(files.names[file], result, refusals.get(file, {}))]
+    empty = tuple([files.names[file] for file, result in results.items() if is_empty(result)])
+    return Placing(stage, tuple(problems), files.names, (*_passed_over(workloads, name_of), *_refused(problems)), empty)
 
 
 def _passed_over(workloads: Iterable[Pods], name_of: Callable[[FileId], str]) -> Iterator[str]:
@@ -114,10 +126,48 @@ def _first(words: Sequence[str]) -> str:
 _MOST_NAMED = 3
 
 
-def _problems(name: str, result: FileResult) -> Iterator[str]:
+class _Refusal(NamedTuple):
+    """What an object is refused for first."""
+
+    line: int
+    column: int
+    message: str
+
+
+_Refusals = Mapping[tuple[int, ObjectRef], _Refusal]
+"""By the number of the document and the object."""
+
+
+def _refusals(files: Files, results: Mapping[FileId, FileResult], workloads: Iterable[Pods], silencer: Silencer) -> dict[FileId, _Refusals]:
+    """By file the objects with pods that the API server would refuse, and documents that hold several objects for one."""
+    suspects = {file: result for file, result in results.items() if any(found.rule not in UNREADABLE for found in result.found)}
+    made = {(pods.site.file, pods.site.document, pods.ref) for pods in workloads if pods.maker is not None} if suspects else set()
+    refusals: dict[FileId, _Refusals] = {}
+    for file, result in suspects.items():
+        known: dict[tuple[int, ObjectRef], _Refusal] = {}
+        findings, _ = silencer.remaining(file, files.sources[file], result)
+        for each in sorted(findings, key=lambda finding: finding.span):
+            counts = each.object == NO_OBJECT or (file, each.document, each.object) in made
+            if each.rule not in UNREADABLE and each.severity == "error" and counts:
+                known.setdefault((each.document, each.object), _Refusal(each.span.line, each.span.column, each.message))
+        refusals[file] = known
+    return refusals
+
+
+def _as_accepted(pods: Pods, refusals: Mapping[FileId, _Refusals]) -> Pods:
+    """The same, with what the API server would refuse its object for."""
+    refusal = refusals.get(pods.site.file, {}).get((pods.site.document, pods.ref))
+    if refusal is None or pods.maker is None:
+        return pods
+    return pods._replace(maker=replace(pods.maker, refused=f"the API server would refuse it: {refusal.message} (line {refusal.line})"))
+
+
+def _problems(name: str, result: FileResult, refusals: _Refusals) -> Iterator[str]:
     if result.templated:
         yield f"{name}:1:1: this is a template, and left out: name what is rendered from it"
-    found = [(each.span, each.message) for each in result.found]
-    found += [(unusable.span, unusable.message) for unusable in result.facts.unusable]
-    for span, message in sorted(found):
-        yield f"{name}:{span.line}:{span.column}: {message}"
+    found = [(each.span.line, each.span.column, each.message) for each in result.found if each.rule in UNREADABLE]
+    # Rules say better what is wrong than whoever failed to read it.
+    told = {document for document, _ in refusals}
+    found += [(each.span.line, each.span.column, each.message) for each in result.facts.unusable if each.document not in told]
+    for line, column, message in sorted([*found, *refusals.values()]):
+        yield f"{name}:{line}:{column}: {message}"

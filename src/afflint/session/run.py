@@ -153,7 +153,7 @@ def outcome(gathered: Gathered, options: Options = _DEFAULT) -> Outcome:
 
         kept, silenced, entries = apply(kept, options.baseline, [files.sources[file].name for file in results])
         suppressed, gone = suppressed + silenced, len(entries)
-    empty = tuple([file for file in files.checked if _is_empty(results[file])])
+    empty = tuple([file for file in files.checked if is_empty(results[file])])
     return Outcome(kept, _summary(results.values(), kept, suppressed), files.sources, gone, gathered.unused_nodes, empty)
 
 
@@ -163,8 +163,9 @@ def with_nodes(files: "Files", settings: Settings) -> "tuple[Settings, list[Node
     return settings._replace(with_nodes=bool(nodes)), nodes
 
 
-def _is_empty(result: FileResult) -> bool:
-    return not (result.documents or result.passed or result.templated or result.unread)
+def is_empty(result: FileResult) -> bool:
+    """Whether a file holds no document of any kind, nor nodes."""
+    return not (result.documents or result.passed or result.templated or result.unread or result.facts.holds_nodes)
 
 
 def _meant_nodes(files: "Files", results: Mapping[FileId, FileResult]) -> list[FileId]:

@@ -187,7 +187,7 @@ class Session:
 
         running = self._buffered(named(path) for path in pods)
         given = sources, self.node_files(), running, self.settings()
-        return read_stage(*given, self.context(), resources=resources, only_running=only_running, replan=replan)
+        return read_stage(*given, self.context(), self.options(), resources=resources, only_running=only_running, replan=replan)
 
 
 def _nothing(_path: str) -> bool:
