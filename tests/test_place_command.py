@@ -222,6 +222,70 @@ def test_what_somebody_silences_is_not_refused(place: Place) -> None:
     assert (done.code, done.err, done.nodes_of("Deployment shop/web")) == (0, "", ["w1", "w2"])
 
 
+PROJECT = """\
+apiVersion: v1
+kind: Namespace
+metadata: {{name: shop, annotations: {{{annotations}}}}}
+---
+"""
+OF_SHOP = "openshift.io/node-selector of namespace shop"
+
+
+@pytest.mark.parametrize(
+    ("annotations", "selector", "nodes", "said"),
+    [
+        pytest.param(
+            "openshift.io/node-selector: rack=r1", "", ["w1", "w2"], f"{OF_SHOP} adds rack=r1 to its nodeSelector", id="all have it"
+        ),
+        pytest.param(
+            "openshift.io/node-selector: 'topology.kubernetes.io/zone=b,rack=r1'",
+            "",
+            ["w2", None],
+            f"{OF_SHOP} adds topology.kubernetes.io/zone=b, rack=r1 to its nodeSelector",
+            id="one has it",
+        ),
+        pytest.param("openshift.io/node-selector: rack=r1", "rack: r1", ["w1", "w2"], "", id="the workload asks for it, too"),
+        pytest.param("openshift.io/node-selector: ''", "rack: r1", ["w1", "w2"], "", id="empty"),
+        pytest.param(
+            "openshift.io/node-selector: rack=r2, scheduler.alpha.kubernetes.io/node-selector: ''",
+            "rack: r1",
+            ["w1", "w2"],
+            "",
+            id="left to the plugin of Kubernetes",
+        ),
+        pytest.param(
+            "openshift.io/node-selector: rack=r2",
+            "rack: r1",
+            [None, None],
+            f"OpenShift would refuse its pods: {OF_SHOP} says rack=r2, and its nodeSelector rack=r1",
+            id="another value",
+        ),
+        pytest.param(
+            "openshift.io/node-selector: rack",
+            "",
+            [None, None],
+            f"OpenShift would refuse its pods: {OF_SHOP} is rack, which is no list of key=value",
+            id="no value",
+        ),
+    ],
+)
+def test_a_namespace_gives_its_pods_a_node_selector_on_openshift(
+    place: Place, annotations: str, selector: str, nodes: list[str | None], said: str
+) -> None:
+    web = PROJECT.format(annotations=annotations) + WEB + (f"      nodeSelector: {{{selector}}}\n" if selector else "")
+    done = place("web.yaml", "--nodes", "nodes.yaml", "--format", "json", web=web)
+    [found] = done.plan["workloads"]
+    assert done.nodes_of("Deployment shop/web") == nodes
+    assert [*found["notes"], *([found["error"]] if found["error"] else [])] == ([said] if said else [])
+
+
+def test_a_toleration_that_misses_by_a_slip_is_named(place: Place) -> None:
+    nodes = NODES + "  - {name: w3, taints: [{key: dedicated, value: databases, effect: NoSchedule}]}\n"
+    web = WEB + "      tolerations: [{key: dedicated, value: database, effect: NoSchedule}]\n"
+    out = place("web.yaml", "nodes.yaml", web=web, nodes=nodes).out
+    assert "tainted dedicated=databases:NoSchedule, not tolerated (the toleration says dedicated=database)" in " ".join(out.split())
+
+
 def test_a_file_that_is_named_and_holds_nothing_is_said(place: Place) -> None:
     done = place("web.yaml", "nodes.yaml", "notes.yaml", "--format", "json", notes="hello: x\n")
     assert done.plan["notes"][0] == "notes.yaml holds no manifest"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -281,3 +282,11 @@ def test_five_hundred_nodes_and_sixty_workloads_take_no_time_to_speak_of() -> No
     found = make_plan(inventory(nodes), makers, asked=Asked(lose=["each:zone"]))
     assert all(None not in where(workload) for workload in found.workloads)
     assert time.process_time() - start < 5
+
+
+def test_what_would_be_refused_leaves_those_that_run_where_they_are() -> None:
+    refused = replace(maker("web", "StatefulSet"), refused="the API server would refuse it")
+    shy = maker("shy", affinity=apart_by(HOST, "web"))
+    found = plan(zoned(n1="", n2=""), refused, shy, pods=[running_web("web-0", "n1")])
+    assert [where(workload) for workload in found.workloads] == [[None], ["n2"]]
+    assert found.workloads[0].error == "the API server would refuse it"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from afflint.controllers.budgets import Budget
     from afflint.controllers.migratability import Obstacle
     from afflint.controllers.pod_maker import PodMaker
-    from afflint.fleet.objects import KubeVirtObject, Unusable
+    from afflint.fleet.objects import KubeVirtObject, ProjectSelector, Unusable
     from afflint.scheduler.namespaces import Namespace, Service
 
 REQUIRED_ANTI_AFFINITY, PREFERRED_ANTI_AFFINITY = "required podAntiAffinity", "preferred podAntiAffinity"
@@ -142,6 +142,7 @@ class Facts(NamedTuple):
     """Only in runs that have nodes, as are all that follow."""
     budgets: tuple["Budget", ...] = ()
     unusable: tuple["Unusable", ...] = ()
+    project_selectors: tuple["ProjectSelector", ...] = ()
     holds_nodes: bool = False
     """Whether nodes stand in the file, in every run."""
 
@@ -170,7 +171,7 @@ def _of_site(maker: "PodMaker | None", site: Site) -> "PodMaker | None":
     return maker and maker.of_site(site)
 
 
-Fact: TypeAlias = "Pods | Reach | Namespace | Service | Budget | KubeVirtObject | Unusable"
+Fact: TypeAlias = "Pods | Reach | Namespace | Service | Budget | KubeVirtObject | ProjectSelector | Unusable"
 
 
 def collected(facts: Sequence[Fact], *, holds_nodes: bool) -> Facts:
@@ -182,7 +183,7 @@ def collected(facts: Sequence[Fact], *, holds_nodes: bool) -> Facts:
     if not others:
         return found
     from afflint.controllers.budgets import Budget
-    from afflint.fleet.objects import KubeVirtObject, Unusable
+    from afflint.fleet.objects import KubeVirtObject, ProjectSelector, Unusable
     from afflint.scheduler.namespaces import Namespace, Service
 
     return found._replace(
@@ -191,6 +192,7 @@ def collected(facts: Sequence[Fact], *, holds_nodes: bool) -> Facts:
         services=tuple(each for each in others if isinstance(each, Service)),
         budgets=tuple(each for each in others if isinstance(each, Budget)),
         unusable=tuple(each for each in others if isinstance(each, Unusable)),
+        project_selectors=tuple(each for each in others if isinstance(each, ProjectSelector)),
     )
 
 
@@ -215,6 +217,10 @@ def facts_of(manifest: Manifest, *, with_spec: bool = False, resources: bool = F
             from afflint.fleet.objects import object_of
 
             yield object_of(manifest)
+            if with_spec and manifest.kind.name == "Namespace":
+                from afflint.fleet.objects import project_selectors
+
+                yield from project_selectors(manifest)
         elif manifest.ref.name is not None and manifest.kind.name in _OF_KUBEVIRT:
             from afflint.fleet.objects import kubevirt_object
 

@@ -59,6 +59,12 @@ class Fleet:
         self.ambiguous = {
             each.name for facts in each_file for each in facts.namespaces if self.namespaces.setdefault(each.name, each) != each
         }
+        self.project_selectors: dict[str, str] = {}
+        """By namespace the node selector that OpenShift gives to its pods; where objects contradict each other nobody knows."""
+        selectors = [each for facts in each_file for each in facts.project_selectors]
+        for each in selectors:
+            if self.project_selectors.setdefault(each.namespace, each.selector) != each.selector:
+                self.project_selectors[each.namespace] = ""
         if complete and self.namespaces:
             names = dict.fromkeys([*self.namespaces, *(pods.namespace for pods in self.pods if pods.namespace is not None)])
             chosen: dict[Selector, tuple[str, ...] | None] = {}

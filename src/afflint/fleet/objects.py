@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from afflint.controllers.budgets import Budget, read_budget
 from afflint.findings import Path, Span
 from afflint.kube.manifests import Manifest
+from afflint.kube.node_labels import NAMESPACE_SELECTOR, PROJECT_SELECTOR
 from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.namespaces import Namespace, Service, read_namespace, read_service
 from afflint.scheduler.pods import read_pod
@@ -31,6 +32,24 @@ class KubeVirtObject(NamedTuple):
     namespace: str | None
     name: str
     data: dict[str, Any]
+
+
+class ProjectSelector(NamedTuple):
+    """The node selector that a Namespace's annotation gives to all its pods, as OpenShift reads it."""
+
+    namespace: str
+    selector: str
+
+
+def project_selectors(manifest: Manifest) -> Iterator[ProjectSelector]:
+    """That of a Namespace, if OpenShift heeds it: it leaves those with the annotation of Kubernetes' own plugin to that one."""
+    metadata = manifest.data.get("metadata")
+    annotations = metadata.get("annotations") if type(metadata) is dict else None
+    if type(annotations) is not dict or NAMESPACE_SELECTOR in annotations:
+        return
+    selector = annotations.get(PROJECT_SELECTOR)
+    if type(selector) is str:
+        yield ProjectSelector(manifest.ref.name or "", selector)
 
 
 def kubevirt_object(manifest: Manifest) -> KubeVirtObject:

@@ -13,6 +13,7 @@ from afflint.fleet.facts import Pods
 from afflint.fleet.index import Fleet
 from afflint.inventory.machines import with_virtualization
 from afflint.inventory.node_files import KUBELET_LABELS, NodeFact, texts, with_kubelet_labels
+from afflint.inventory.project_selectors import in_project
 from afflint.inventory.unsettled import unsettled
 from afflint.placement.arrangement import Inventory
 from afflint.scheduler.namespaces import Namespace, named_only
@@ -76,7 +77,7 @@ def set_stage(
     assumed = labelled[0].labels.keys() - nodes[0].labels.keys() if nodes else frozenset()
     noted = [
         _with_notes(
-            with_virtualization(maker, fleet, only_running=only_running),
+            in_project(with_virtualization(maker, fleet, only_running=only_running), fleet.project_selectors),
             *_repeated(again.get(key, ()), name_of),
             *[f"no node carries {each}, so all are taken to have {each}={KUBELET_LABELS[each]}" for each in sorted(assumed & asked[key])],
             *[reason for reason in (unknown.get(sources[key].key),) if reason],

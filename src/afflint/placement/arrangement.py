@@ -63,6 +63,8 @@ class Inventory(NamedTuple):
         """Which of the running pods belong to these workloads, and what becomes of them in a plan."""
         if not self.pods:
             return Running({}, (), 0, {}, 0)
+        # What the API server refuses changes nothing of what runs.
+        makers = [maker for maker in makers if not maker.refused]
         made = running_pods_of(makers, self.pods)
         if self.replan:
             return Running({}, tuple([index for each in made.values() for index in each]), 0, {}, 0)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from afflint.kube.node_labels import HOSTNAME, domain_word
 from afflint.kube.selectors import NODE_NAME, Malformed, Requirement, Selector, holds, matches
-from afflint.kube.taints import first_untolerated
+from afflint.kube.taints import first_untolerated, near_miss
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.host_ports import HostPort, clash
 from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY
@@ -189,7 +189,9 @@ class Rejections:
         if said is None:
             taint = first_untolerated(node.taints, self._pod.rules.tolerations)
             text = f"{taint.key}{'=' if taint.value else ''}{taint.value}:{taint.effect}" if taint else ""
-            said = Phrase(f"tainted {text}, not tolerated", f"is tainted {text}", f"are tainted {text}")
+            meant = near_miss(taint, self._pod.rules.tolerations) if taint else None
+            but = f" (the toleration says {meant.key}{'=' if meant.value else ''}{meant.value})" if meant else ""
+            said = Phrase(f"tainted {text}, not tolerated{but}", f"is tainted {text}{but}", f"are tainted {text}{but}")
             self._said[node.taints] = said
         return said
 
