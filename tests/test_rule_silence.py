@@ -89,7 +89,6 @@ SILENT: list[tuple[str, str, str | None]] = [
     ),
     ("empty-node-selector-terms", pod(f"affinity: {{nodeAffinity: {{{REQUIRED}: {{nodeSelectorTerm: []}}}}}}"), "unknown-field"),
     ("empty-node-selector-terms", pod(node_terms("{}")), "empty-term"),
-    ("empty-term", pod(f"affinity: {{nodeAffinity: {{{PREFERRED}: [{{weight: 1}}]}}}}"), None),
     ("empty-term", machine(f"affinity: {{nodeAffinity: {{{PREFERRED}: [{{weight: 1}}]}}}}"), "missing-preference"),
     ("missing-preference", pod(f"affinity: {{nodeAffinity: {{{PREFERRED}: [{{weight: 1}}]}}}}"), None),
     ("empty-topology-key", pod(anti(f"{{podAffinityTerm: {{{SELECTOR}, topologyKey: {HOST}}}}}")), "missing-term-wrapper"),

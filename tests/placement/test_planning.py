@@ -290,3 +290,18 @@ def test_what_would_be_refused_leaves_those_that_run_where_they_are() -> None:
     found = plan(zoned(n1="", n2=""), refused, shy, pods=[running_web("web-0", "n1")])
     assert [where(workload) for workload in found.workloads] == [[None], ["n2"]]
     assert found.workloads[0].error == "the API server would refuse it"
+
+
+def test_pods_that_run_where_their_manifest_would_not_let_them_come_are_named() -> None:
+    web = maker("web", "StatefulSet", replicas=2, nodeSelector={"disk": "ssd"})
+    nodes = [node("n1", {"disk": "ssd"}), node("n2")]
+    found = only(plan(nodes, web, pods=[running_web("web-0", "n2")]))
+    assert where(found) == ["n2", "n1"]
+    said = "web-0 on n2 (lacks disk=ssd) stays, though the manifest would not let it come there now: only new pods are held to it"
+    assert found.notes == (said,)
+
+
+def test_pods_that_run_on_a_cordoned_or_tainted_node_need_no_word() -> None:
+    nodes = [node("n1", {HOST: "n1"}, taints=["a:NoSchedule"]), node("n2", {HOST: "n2"})]
+    found = only(plan(nodes, maker("web", "StatefulSet"), pods=[running_web("web-0", "n1")]))
+    assert (where(found), found.notes) == (["n1"], ())

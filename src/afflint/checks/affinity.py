@@ -112,12 +112,19 @@ def empty_term(manifest: Workload) -> Iterator[Match]:
         if each.parsed is not None or each.term.data.keys() - {"matchExpressions", "matchFields"}:
             continue
         if not each.term.required:
-            message = "an empty preference matches no node, so its weight is never given"
+            message = _EMPTY_PREFERENCE
         elif all(other.parsed is None for other in required):
             message = "an empty term matches no node, and there is no other: the pod can go nowhere"
         else:
             message = "an empty term matches no node; only the other terms count"
         yield Match(each.term.path, message)
+    # KubeVirt refuses those without any: see missing-preference.
+    for weighted in () if manifest.kind.kubevirt else manifest.constraints.node_preferred:
+        if "weight" in weighted.data and weighted.data.get("preference") is None and not weighted.data.keys() - {"weight", "preference"}:
+            yield Match(weighted.path, _EMPTY_PREFERENCE)
+
+
+_EMPTY_PREFERENCE = "an empty preference matches no node, so its weight is never given"
 
 
 def redundant_term(manifest: Workload) -> Iterator[Match]:

@@ -21,6 +21,7 @@ from afflint.placement.rejections import Phrase, Rejections, standing_pods, summ
 from afflint.placement.removing import Removals
 from afflint.placement.situation import Situation
 from afflint.scheduler.cluster import Judged, Rating
+from afflint.scheduler.node_fit import NODE_AFFINITY
 from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import NodeRules, Pod
 from afflint.scheduler.requests import REPORTED
@@ -170,9 +171,24 @@ class _Workloads:
             verdicts=verdicts,
             replicas=self._replicas(placed),
             error=placed.error or error,
-            notes=(*notes, assumed) if assumed else notes,
+            notes=(*notes, *self._outlived(placed), *([assumed] if assumed else [])),
             preferences=self._preferences(placed.template),
         )
+
+    def _outlived(self, placed: Placed) -> Iterator[str]:
+        """That pods run where required node affinity or the node selector would not let them come today, which no one undoes."""
+        template = placed.template
+        if template is None or placed.maker.daemon or placed.maker.node_name or not placed.nodes:
+            return
+        as_such, numbers = self._cluster.rejected_as_such(template), self._cluster.table.numbers
+        # Nothing is placed on such a node: what is there was there before.
+        there = [(pod, node) for (_, pod), node in placed.nodes.items() if as_such[numbers[node]] == NODE_AFFINITY]
+        if there:
+            rejections = Rejections(self._cluster, template, self._titles, placed.maker.key, self._standing, placed.nodes)
+            said = [f"{pod} on {node} ({rejections.phrase(node, NODE_AFFINITY).one})" for pod, node in there[:_MOST_NAMES]]
+            more = f" and {len(there) - _MOST_NAMES} more" if len(there) > _MOST_NAMES else ""
+            stay, them = ("stays", "it") if len(there) == 1 else ("stay", "them")
+            yield f"{', '.join(said)}{more} {stay}, though the manifest would not let {them} come there now: only new pods are held to it"
 
     def _preferences(self, template: Pod | None) -> tuple[Preferred, ...]:
         """How many nodes meet each of the preferred node affinity terms."""
