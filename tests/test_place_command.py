@@ -581,6 +581,21 @@ def test_machines_stay_on_the_nodes_that_their_list_names(place: Place, tmp_path
     assert done.plan["notes"][0] == "1 running pod of these workloads stays where it is: --replan places it anew"
 
 
+def test_a_drain_heeds_what_running_machines_say_of_their_migration(place: Place, tmp_path: Path) -> None:
+    """One that no manifest makes, and one of a manifest that says nothing of it."""
+    unable = {"type": "LiveMigratable", "status": "False", "message": "claim db is not shared"}
+    machines = [vmi("lone", "w1", "other"), vmi("old-abcde", "w2", "till")]
+    for machine in machines:
+        machine["spec"]["evictionStrategy"] = "LiveMigrate"
+        machine["status"]["conditions"] = [unable]
+    (tmp_path / "vmi.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": machines}), encoding="utf-8")
+    done = place("tills.yaml", "--nodes", "nodes.yaml", "--pods", "vmi.json", "--drain", "each:node", "--format", "json", tills=MACHINES)
+    why = "evictionStrategy LiveMigrate asks for live migration, and it cannot migrate: claim db is not shared"
+    blocked = {(each["pod"], each["node"]): each["why"] for loss in done.plan["losses"] for each in loss["blocked"]}
+    assert blocked == {("virt-launcher-lone", "w1"): why, ("virt-launcher-old-abcde", "w2"): why}
+    assert done.code == 1
+
+
 def test_an_empty_dump_of_pods_is_one(place: Place, tmp_path: Path) -> None:
     (tmp_path / "pods.json").write_text('{"apiVersion": "v1", "kind": "List", "items": []}', encoding="utf-8")
     assert place("web.yaml", "--nodes", "nodes.yaml", "--pods", "pods.json").code == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from afflint.controllers.evictions import eviction_of, migration_note, unsaid
+from afflint.controllers.evictions import eviction_of, eviction_of_machine, migration_note, unsaid
 from afflint.controllers.pod_maker import PodMaker
 from afflint.engine import default_settings
 from afflint.reading.sources import Source
@@ -133,3 +133,32 @@ def test_what_is_malformed_is_for_others_to_refuse(devices: str) -> None:
         f"evictionStrategy: LiveMigrate, networks: [{{name: default, pod: {{}}}}], domain: {{devices: {{{devices}}}}}, volumes: x"
     )
     assert what(text) in ("migrates", "held")
+
+
+# Of machines that run.
+
+UNABLE = {"type": "LiveMigratable", "status": "False", "reason": "DisksNotLiveMigratable", "message": "claim db is not shared"}
+ASKED_BY_ALL = {"spec": {"configuration": {"evictionStrategy": "LiveMigrate"}}}
+
+
+@pytest.mark.parametrize(
+    ("strategy", "conditions", "expected"),
+    [
+        pytest.param("LiveMigrate", [{"type": "LiveMigratable", "status": "True"}], "migrates", id="it can"),
+        pytest.param("LiveMigrate", [{"type": "Ready", "status": "False"}, UNABLE], "held", id="it cannot"),
+        pytest.param("LiveMigrateIfPossible", [UNABLE], "allowed", id="it cannot, and need not"),
+        pytest.param("LiveMigrate", None, "migrates", id="nobody has said yet"),
+        pytest.param("None", [UNABLE], "allowed", id="it is not to"),
+        pytest.param("External", [UNABLE], "external", id="others do it"),
+        pytest.param(None, [UNABLE], "allowed", id="nobody asks"),
+    ],
+)
+def test_the_status_of_a_machine_tells_whether_it_can_migrate(strategy: str | None, conditions: object, expected: str) -> None:
+    assert eviction_of_machine({"spec": {"evictionStrategy": strategy}, "status": {"conditions": conditions}}, {}).what == expected
+
+
+def test_a_machine_that_cannot_migrate_says_why() -> None:
+    held = eviction_of_machine({"spec": {}, "status": {"conditions": [UNABLE]}}, ASKED_BY_ALL)
+    assert held.why == (
+        "evictionStrategy LiveMigrate of the KubeVirt resource asks for live migration, and it cannot migrate: claim db is not shared"
+    )

@@ -66,7 +66,7 @@ def place(paths: tuple[str, ...], **given: Any) -> int:
     sources, reading = session.sources(paths or (".",)), {name: given[name] for name in ("resources", "only_running", "replan")}
     stage, problems, names, notes, empty = session.stage(sources, given["pods"], **reading)
     asked = Asked(given["lose"], given["drain"], given["remove"])
-    plan = make_plan(stage.inventory, stage.makers, given["group_by"], asked, names.__getitem__, stage.budgets)
+    plan = make_plan(stage.inventory, stage.makers, given["group_by"], asked, names.__getitem__, stage.budgets, stage.evictions)
     plan = plan._replace(notes=(*_nothing_in(among(empty, paths)), *notes, *plan.notes))
     if problems:
         more = f" (and {len(problems) - 1} more: `afflint check` tells them all)" if len(problems) > 1 else ""

@@ -6,10 +6,10 @@ asked only where that one lets an eviction through.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, NamedTuple
 
-from afflint.controllers.kubevirt_cluster import EXTERNAL, IF_POSSIBLE, LIVE_MIGRATE, asking, eviction_strategy
+from afflint.controllers.kubevirt_cluster import EXTERNAL, IF_POSSIBLE, LIVE_MIGRATE, asking, eviction_strategy, submap, submaps, text
 from afflint.controllers.migratability import DISKS, HOST_DEVICE, INTERFACE, Obstacle, obstacles
 from afflint.controllers.pod_maker import PodMaker
 from afflint.controllers.virtual_machine import expanded
@@ -30,6 +30,7 @@ class Eviction(NamedTuple):
 
 
 ALLOWED = Eviction("allowed")
+_EXTERNALLY = Eviction("external", "evictionStrategy External leaves it to another controller, and the drain waits until that has moved it")
 
 
 def eviction_of(maker: PodMaker) -> Eviction:
@@ -39,9 +40,7 @@ def eviction_of(maker: PodMaker) -> Eviction:
     kubevirt, own = maker.virtualization.kubevirt, maker.eviction_strategy
     strategy = eviction_strategy(own, kubevirt)
     if strategy == EXTERNAL:
-        return Eviction(
-            "external", "evictionStrategy External leaves it to another controller, and the drain waits until that has moved it"
-        )
+        return _EXTERNALLY
     if strategy not in (LIVE_MIGRATE, IF_POSSIBLE):
         return ALLOWED
     found = _obstacles(maker)
@@ -49,6 +48,23 @@ def eviction_of(maker: PodMaker) -> Eviction:
     if known is None:
         return Eviction("migrates", claims=tuple(each.claim for each in found if each.reason == DISKS and each.claim))
     return ALLOWED if strategy == IF_POSSIBLE else Eviction("held", f"{asking(own, kubevirt)}, and {known.words}")
+
+
+def eviction_of_machine(vmi: Mapping[str, Any], kubevirt: Mapping[str, Any]) -> Eviction:
+    """What the eviction of a machine that runs comes to: virt-handler has said in its status whether it can migrate."""
+    own = text(submap(vmi, "spec"), "evictionStrategy")
+    strategy = eviction_strategy(own, kubevirt)
+    if strategy == EXTERNAL:
+        return _EXTERNALLY
+    if strategy not in (LIVE_MIGRATE, IF_POSSIBLE):
+        return ALLOWED
+    said = next((each for each in submaps(submap(vmi, "status"), "conditions") if each.get("type") == "LiveMigratable"), None)
+    if said is None or said.get("status") == "True":
+        return Eviction("migrates")
+    if strategy == IF_POSSIBLE:
+        return ALLOWED
+    reason = text(said, "message") or text(said, "reason")
+    return Eviction("held", f"{asking(own, kubevirt)}, and it cannot migrate{f': {reason}' if reason else ''}")
 
 
 def unsaid(makers: Iterable[PodMaker]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from afflint.controllers.kubevirt_cluster import submap, text
 from afflint.controllers.launcher_pod import launcher_pod
@@ -17,26 +17,38 @@ MACHINE = "VirtualMachineInstance"
 _LISTS = ("List", "PodList", f"{MACHINE}List")
 
 
-def running_pods(sources: Iterable[Source], *, resources: bool = False) -> list[dict[str, Any]]:
+class RunningPods(NamedTuple):
+    """Pods as parsed, and the machines that run in some of them, by namespace and name of the pod."""
+
+    pods: list[dict[str, Any]]
+    machines: dict[tuple[str, str], dict[str, Any]]
+
+
+def running_pods(sources: Iterable[Source], *, resources: bool = False) -> RunningPods:
     """The pods in dumps, as parsed, and a pod for each running machine whose own is in none of them.
 
     Raises NodeFileError for a file without pods and machines, or with something that can be neither.
     """
     pods: list[dict[str, Any]] = []
-    machines: list[dict[str, Any]] = []
+    machines: list[tuple[dict[str, Any], dict[str, Any]]] = []
     for source in sources:
-        for kind, pod in _in_file(source, resources=resources):
-            (machines if kind == MACHINE else pods).append(pod)
+        for data, pod in _in_file(source, resources=resources):
+            if data is pod:
+                pods.append(pod)
+            else:
+                machines.append((data, pod))
     known = {(text(submap(pod, "metadata"), "namespace") or "default", owner["name"]): pod for pod in pods if (owner := _machine_of(pod))}
-    for machine in machines:
-        metadata = machine["metadata"]
+    inside: dict[tuple[str, str], dict[str, Any]] = {}
+    for machine, made in machines:
+        metadata = made["metadata"]
         own = known.get((metadata["namespace"], metadata["ownerReferences"][0]["name"]))
         if own is None:
-            pods.append(machine)
+            pods.append(own := made)
         else:
             # Whose the machine is, its pod does not say.
             own["metadata"]["ownerReferences"] = [*own["metadata"]["ownerReferences"], *metadata["ownerReferences"][1:]]
-    return pods
+        inside[metadata["namespace"], text(own["metadata"], "name")] = machine
+    return RunningPods(pods, inside)
 
 
 def _machine_of(pod: dict[str, Any]) -> dict[str, Any] | None:
@@ -45,7 +57,8 @@ def _machine_of(pod: dict[str, Any]) -> dict[str, Any] | None:
     return next((each for each in found if each.get("kind") == MACHINE and each.get("name")), None)
 
 
-def _in_file(source: Source, *, resources: bool) -> Iterator[tuple[str, dict[str, Any]]]:
+def _in_file(source: Source, *, resources: bool) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """What runs, and its pod, which is the same for what is one."""
     found = False
     for document in documents_of(source.name, bytes_of(source)):
         # A list of objects may well be empty.
@@ -57,7 +70,7 @@ def _in_file(source: Source, *, resources: bool) -> Iterator[tuple[str, dict[str
                     pod = manifest.data if manifest.kind.name == "Pod" else _pod_of(manifest.data, resources=resources)
                     if pod is not None:
                         read_pod(pod, resources=resources)
-                        yield manifest.kind.name, pod
+                        yield manifest.data, pod
                 except InventoryError as error:
                     refuse_object(source.name, document, manifest.base, error)
     if not found:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from afflint.controllers.budgets import Budget
+from afflint.controllers.evictions import Eviction, eviction_of_machine
 from afflint.controllers.pod_maker import PodMaker
 from afflint.findings import FileId
 from afflint.fleet.facts import Pods
@@ -18,6 +19,8 @@ from afflint.inventory.unsettled import unsettled
 from afflint.placement.arrangement import Inventory
 from afflint.scheduler.namespaces import Namespace, named_only
 from afflint.scheduler.node_fit import SCHEDULER
+
+_NONE: Mapping[tuple[str, str], Any] = {}
 
 
 class Stage(NamedTuple):
@@ -32,6 +35,8 @@ class Stage(NamedTuple):
     inventory: Inventory
     unsettled: frozenset[str]
     budgets: tuple[Budget, ...] = ()
+    evictions: Mapping[tuple[str, str], Eviction] = _NONE
+    """By namespace and name of a running pod what its eviction comes to, where that of the machine in it tells."""
 
 
 def set_stage(
@@ -45,9 +50,11 @@ def set_stage(
     name_of: Callable[[FileId], str] = str,
     only_running: bool = False,
     replan: bool = False,
+    machines: Mapping[tuple[str, str], Mapping[str, Any]] = _NONE,
 ) -> Stage:
     """The stage for some workloads of a fleet, with what else its manifests tell of the cluster.
 
+    ``machines`` are those that run in some of the ``running`` pods, by namespace and name.
     ``running`` are pods as parsed, ``version`` is that of the cluster, and ``name_of`` tells the names of files.
     With ``replan`` running pods of the workloads are placed anew,
     and with ``only_running`` virtual machines that wait for somebody to start them have no pods.
@@ -96,7 +103,8 @@ def set_stage(
     # Of those of one name only the first counts, as of workloads.
     budgets = tuple({(budget.namespace, budget.name): budget for budget in reversed(fleet.budgets)}.values())[::-1]
     left_open = frozenset(key for key, pods in sources.items() if pods.key in unknown)
-    return Stage(tuple(labelled), tuple(noted), tuple(sources.values()), inventory, left_open, budgets)
+    evictions = {identity: eviction_of_machine(machine, fleet.kubevirt_resource) for identity, machine in machines.items()}
+    return Stage(tuple(labelled), tuple(noted), tuple(sources.values()), inventory, left_open, budgets, evictions)
 
 
 def _namespaces(fleet: Fleet, makers: Iterable[PodMaker], running: Iterable[Mapping[str, object]]) -> list[Namespace]:

@@ -29,17 +29,24 @@ from afflint.scheduler.pods import Pod, Term, readable
 UNMANAGED = "it has no controller: the drain is refused without --force, which ends it for good"
 TWO_BUDGETS = "the eviction fails, as more than one PodDisruptionBudget covers it: "
 
+_NOTHING_KNOWN: Mapping[Identity, Eviction] = {}
+
 
 class Drains:
     """The drains that may happen to one arrangement."""
 
-    def __init__(self, situation: Situation, budgets: Iterable[Budget] = ()) -> None:
+    def __init__(self, situation: Situation, budgets: Iterable[Budget] = (), running: Mapping[Identity, Eviction] = _NOTHING_KNOWN) -> None:
+        """``running``: what the evictions of running pods come to where their machines tell, which is more than manifests do."""
         self.situation = situation
         self.disruptions = Disruptions(situation.arrangement, budgets)
+        self._running = running
         self._evictions: dict[str, Eviction] = {}
 
     def eviction(self, pod: Pod) -> Eviction:
         """What the eviction of a pod comes to, budgets aside."""
+        told = self._running.get(identity_of(pod))
+        if told is not None:
+            return told
         placed = self.situation.owners.get(identity_of(pod))
         if placed is None:
             return ALLOWED

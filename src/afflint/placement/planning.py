@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from afflint.controllers import replicas
 from afflint.controllers.budgets import Budget
-from afflint.controllers.evictions import eviction_of, migration_note, unsaid
+from afflint.controllers.evictions import Eviction, eviction_of, migration_note, unsaid
 from afflint.controllers.pod_maker import PodMaker
 from afflint.findings import FileId
 from afflint.kube.node_labels import ZONE
@@ -40,6 +40,7 @@ class Asked(NamedTuple):
 
 
 NOTHING = Asked()
+_NONE: Mapping[Identity, Eviction] = {}
 
 
 def make_plan(
@@ -49,10 +50,12 @@ def make_plan(
     asked: Asked = NOTHING,
     name_of: Callable[[FileId], str] = str,
     budgets: Sequence[Budget] = (),
+    evictions: Mapping[Identity, Eviction] = _NONE,
 ) -> Plan:
     """Place all workloads and tell what each node is to each of them. ``name_of`` tells the names of files.
 
-    ``asked`` is what happens to nodes then, ``budgets`` what a drain has to obey. Raises InventoryError for an inventory that is not one,
+    ``asked`` is what happens to nodes then, ``budgets`` what a drain has to obey, ``evictions`` what that of some running
+    pods comes to. Raises InventoryError for an inventory that is not one,
     UnknownLossError for nodes that there are none, and for a key to group by that no node carries.
     """
     arrangement = arrange(inventory, makers)
@@ -61,7 +64,7 @@ def make_plan(
     if key not in SHORT_KEYS.values() and arrangement.before.nodes and not arrangement.before.label(key):
         raise UnknownLossError(no_such_label(arrangement.before, key))
     rows = tuple([_row(node, key) for node in arrangement.before.table.nodes])
-    happening = list(_happening(arrangement, asked, budgets))
+    happening = list(_happening(arrangement, asked, budgets, evictions))
     workloads = tuple(_Workloads(arrangement, name_of, drained=bool(asked.drain)).plans())
     losses = tuple([happens(failure) for happens, failure in happening])
     shut_down = unsaid(makers) if asked.drain else ""
@@ -69,12 +72,14 @@ def make_plan(
     return Plan(key, rows, workloads, losses, notes)
 
 
-def _happening(arrangement: Arrangement, asked: Asked, budgets: Sequence[Budget]) -> Iterator[tuple[Callable[[Failure], Loss], Failure]]:
+def _happening(
+    arrangement: Arrangement, asked: Asked, budgets: Sequence[Budget], evictions: Mapping[Identity, Eviction]
+) -> Iterator[tuple[Callable[[Failure], Loss], Failure]]:
     """What is asked for, in that order, each with what tells its consequences."""
     if not any(asked):
         return
     situation = Situation(arrangement)
-    models = (Losses(situation).lose, Drains(situation, budgets).drain, Removals(situation).remove)
+    models = (Losses(situation).lose, Drains(situation, budgets, evictions).drain, Removals(situation).remove)
     for happens, named in zip(models, asked, strict=True):
         for each in named:
             yield from ((happens, failure) for failure in failures(arrangement.before, each))

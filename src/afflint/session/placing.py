@@ -72,7 +72,7 @@ def read_stage(
         nodes = nodes_of(holding, resources=resources)
     if not nodes:
         raise NodeFileError(NO_NODES)
-    running = running_pods(pod_files, resources=resources)
+    running, machines = running_pods(pod_files, resources=resources)
     beside = mapped(files.of(files.context).values(), settings._replace(rules=(), with_nodes=False))
     facts = [Facts(kubevirt=each.facts.kubevirt) for each in beside]
     kustomizations = files.kustomizations()
@@ -93,6 +93,7 @@ def read_stage(
         version=version,
         only_running=only_running,
         replan=replan,
+        machines=machines,
     )
     problems = [problem for file, result in results.items() for problem in _problems(files.names[file], result, refusals.get(file, {}))]
     empty = tuple([files.names[file] for file, result in results.items() if is_empty(result)])
