@@ -17,6 +17,7 @@ from typing import NamedTuple
 import pytest
 
 from afflint import cli
+from afflint.report import FORMATS
 from checkout import clean_environment
 
 POD = """\
@@ -476,7 +477,7 @@ class TestReports:
         assert afflint("check", "--output", "report.txt").out == ""
         assert Path("report.txt").read_text(encoding="utf-8").startswith("error[wrong-type]: ")
 
-    @pytest.mark.parametrize("name", ["text", "concise", "json", "sarif", "github", "gitlab", "junit"])
+    @pytest.mark.parametrize("name", FORMATS)
     def test_every_format_names_the_place(self, afflint: Afflint, name: str) -> None:
         write(pod=NUMBER)
         done = afflint("check", "--format", name)
@@ -1032,6 +1033,6 @@ class TestImports:
         foreign = {name for name in modules if name.partition(".")[0] != "afflint"}
         assert not foreign - self.CHEAP, "neither json nor jsonschema, pathspec, concurrent, difflib, pathlib or any other"
 
-        reports = tuple(f"report.{name}" for name in ("json", "sarif", "github", "gitlab", "junit", "place"))
+        reports = tuple(f"report.{name}" for name in (*FORMATS[2:], "place", "page", "check_page", "fix_lines"))
         unused = (*reports, "rulebook", "config.", "plac")
         assert not [name for name in modules if name.removeprefix("afflint.").startswith(unused)]

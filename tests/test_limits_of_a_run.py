@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from afflint.engine import default_settings
 from afflint.findings import SEVERITIES
+from afflint.report import FORMATS
 from afflint.rules import rules
 from checkout import clean_environment
 from linting import findings_of
@@ -114,7 +115,7 @@ def test_other_encodings_are_read_like_any(encode: str, folder: Path) -> None:
 def test_names_never_reach_the_terminal_raw(folder: Path) -> None:
     evil = GOOD.replace("till}", '"\\u001b]0;x\\u0007\\u202e]]>"}').replace("zone: 1", '"a\\u001b[2J": 1')
     (folder / "evil\x1b[31m.yaml").write_text(evil, encoding="utf-8")
-    for form in ("text", "concise", "github", "junit", "sarif", "gitlab", "json"):
+    for form in FORMATS:
         command = [sys.executable, "-m", "afflint", "check", "--no-config", "--format", form, str(folder)]
         out = subprocess.run(command, capture_output=True, env=clean_environment(), check=False).stdout.decode()
         assert "evil" in out

@@ -13,6 +13,8 @@ from xml.etree import ElementTree
 import pytest
 from under_limits import Afflint, Ended
 
+from afflint.report import FORMATS
+
 POD = """\
 apiVersion: v1
 kind: Pod
@@ -224,7 +226,7 @@ spec:
 """
 
 
-@pytest.mark.parametrize("form", ["text", "concise", "json", "sarif", "github", "gitlab", "junit"])
+@pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("arguments", [[], ["--verbose"], ["--color", "always"]], ids=lambda each: "".join(each[:1]))
 def test_nothing_that_a_terminal_obeys_comes_out(afflint: Afflint, tmp_path: Path, form: str, arguments: list[str]) -> None:
     for name in ("\x1b[2J.yaml", "a\nb.yaml", "\u202e.yaml"):
@@ -276,7 +278,7 @@ def test_names_in_no_encoding(afflint: Afflint, tmp_path: Path) -> None:
             file.write(BAD.encode())
     except OSError:
         pytest.skip("this file system takes only names in UTF-8")
-    for form in ("text", "concise", "json", "sarif", "github", "gitlab", "junit"):
+    for form in FORMATS:
         ended = afflint("check", "--no-config", "--format", form, ".")
         assert (ended.code, ended.err) == (1, ""), form
         assert "wrong-type" in ended.out

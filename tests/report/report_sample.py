@@ -16,6 +16,8 @@ GOLDENS = {
     "github": "report.github.txt",
     "gitlab": "report.gitlab.json",
     "junit": "report.junit.xml",
+    "markdown": "report.md",
+    "html": "report.html",
 }
 
 WEB = """\

@@ -5,17 +5,17 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from html_page import Page
 from place_sample import BAKERY, TROUBLE, goldens, hostile, large, node, verdict, workload
 
 from afflint.placement.plan import Loss, Move, Plan, Replica
 from afflint.report import place_page
+from afflint.report.page import Made
 from afflint.report.place_scene import badges
 
-VOID = {"meta", "input", "br", "hr", "link", "img"}
 EVIL = (
     "</script><script>alert(1)</script>",
     "\"onload='x' <b>",
@@ -25,45 +25,6 @@ EVIL = (
     "\ud800\x00",
     "",
 )
-
-
-class Page(HTMLParser):
-    """What a page holds. Refuses a tag that closes what is not open."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.words: list[str] = []
-        self._open: list[str] = []
-        self.feed(text)
-        self.close()
-        assert not self._open, f"never closed: {self._open}"
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        names = [name for name, _ in attrs]
-        assert len(names) == len(set(names)), f"<{tag}> has an attribute twice"
-        self.tags.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self._open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self._open, f"</{tag}> closes nothing"
-        assert self._open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if self._open and self._open[-1] not in ("style", "script"):
-            self.words.append(data)
-
-    @property
-    def text(self) -> str:
-        return " ".join(" ".join(self.words).split())
-
-    def having(self, name: str) -> list[str]:
-        """The values of an attribute, wherever it stands."""
-        return [value or "" for _, attributes in self.tags for key, value in attributes.items() if key == name]
-
-    def with_class(self, name: str) -> int:
-        return sum(name in value.split() for value in self.having("class"))
 
 
 def page(plan: Plan) -> Page:
@@ -389,7 +350,7 @@ def test_a_large_page_has_a_search_which_is_not_seen_without_the_script() -> Non
 
 
 def test_the_page_says_when_and_how_it_was_made() -> None:
-    text = place_page.render(BAKERY, place_page.Made("2026-11-22 02:40 UTC", "afflint place 'a <b>'"))
+    text = place_page.render(BAKERY, Made("2026-11-22 02:40 UTC", "afflint place 'a <b>'"))
     assert "<title>Placement: 3 workloads on 7 nodes in 3 zones, 2026-11-22</title>" in text
     assert "2026-11-22 02:40 UTC: afflint place &#x27;a &lt;b&gt;&#x27;" in re.sub("</?code>", "", text)
 

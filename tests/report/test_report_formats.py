@@ -32,8 +32,8 @@ def test_the_same_findings_give_the_same_bytes(name: str) -> None:
 
 
 def test_an_unknown_format_is_refused_with_those_there_are() -> None:
-    with pytest.raises(ValueError, match="'html'; there are text, concise, json, sarif, github, gitlab, junit"):
-        render("html", report())
+    with pytest.raises(ValueError, match="'yaml'; there are text, concise, json, sarif, github, gitlab, junit, markdown, html"):
+        render("yaml", report())
 
 
 def test_a_format_imports_no_more_than_it_needs() -> None:

@@ -12,6 +12,7 @@ from afflint import __version__
 from afflint.cli import options
 from afflint.cli.output import FOUND, USAGE, Progress, among, colored, say, show, shown, write
 from afflint.findings import SEVERITIES
+from afflint.report import FORMATS
 
 if TYPE_CHECKING:
     from afflint.config import Config
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from afflint.session.run import Options, Outcome
     from afflint.session.session import Session
 
-_FORMATS = ("text", "concise", "json", "sarif", "github", "gitlab", "junit")
-
 
 @click.command()
 @click.argument("paths", nargs=-1, metavar="[PATHS]...")
@@ -30,7 +29,7 @@ _FORMATS = ("text", "concise", "json", "sarif", "github", "gitlab", "junit")
 @click.option("--select", multiple=True, metavar="NAMES", help="Only these rules or categories; comma-separated.")
 @click.option("--extend-select", multiple=True, metavar="NAMES", help="These rules or categories as well.")
 @click.option("--ignore", multiple=True, metavar="NAMES", help="Not these rules or categories.")
-@click.option("--format", "formats", multiple=True, metavar="FORMAT", help=f"One of {', '.join(_FORMATS)}. Default: text. Repeatable.")
+@click.option("--format", "formats", multiple=True, metavar="FORMAT", help=f"One of {', '.join(FORMATS)}. Default: text. Repeatable.")
 @click.option(
     "--output",
     "outputs",
@@ -120,6 +119,10 @@ def reported(
         show(_statistics(outcome), beside=beside)
     else:
         report = _report_of(outcome, paths, quiet=given["quiet"], verbose=given["verbose"], unsafe=given["unsafe_fixes"])
+        if "html" in config.format:
+            from afflint.cli.making import made
+
+            report = report._replace(made=made())
         _report(targets, report, given["color"], beside=beside)
     if outcome.unused_nodes:
         say(f"afflint: {shown(outcome.unused_nodes)}; so no nodes are taken into account: name those of one cluster with --nodes")
@@ -253,7 +256,7 @@ def _fails(outcome: Outcome, fail_on: str) -> bool:
 def targets_of(formats: Sequence[str], outputs: Sequence[str]) -> list[tuple[str, str]]:
     """Each report format with where it goes. Only one may go to standard output."""
     for name in formats:
-        options.one_of("--format", name, _FORMATS)
+        options.one_of("--format", name, FORMATS)
     if len(outputs) > max(len(formats), 1):
         raise click.UsageError("--output needs a --format of its own each")
     chosen = list(formats) or ["text"]

@@ -95,44 +95,13 @@ def _chunks(plan: Plan, given: dict[str, Any], *, to_file: bool) -> Iterator[str
 
         return place_json.render(plan)
     if form == "html":
+        from afflint.cli.making import made
         from afflint.report import place_page
 
-        return iter([place_page.render(plan, place_page.Made(_now(), _command_line()))])
+        return iter([place_page.render(plan, made())])
     import shutil
 
     from afflint.report import place_table
 
     color, width = not to_file and colored(given["color"]), shutil.get_terminal_size((100, 24)).columns
     return place_table.render(plan, color=color, width=width, verbose=given["verbose"])
-
-
-def _now() -> str:
-    """The time to be shown, in UTC: that of SOURCE_DATE_EPOCH where it is set, for output that can be made again byte by byte."""
-    import os
-    from datetime import datetime, timezone
-
-    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-    try:
-        when = datetime.fromtimestamp(int(epoch), timezone.utc) if epoch else datetime.now(timezone.utc)
-    except (ValueError, OverflowError, OSError):
-        raise click.UsageError(f"SOURCE_DATE_EPOCH takes a number of seconds, not {shown(epoch)!r}") from None
-    return f"{when:%Y-%m-%d %H:%M} UTC"
-
-
-def _command_line() -> str:
-    """The command line, of what was given: as it can be typed again in a shell."""
-    import shlex
-
-    context = click.get_current_context()
-    words = ["afflint", "place"]
-    for parameter in context.command.params:
-        value = context.params.get(parameter.name or "")
-        if value == parameter.get_default(context) or value is None or value == ():
-            continue
-        values = value if isinstance(value, tuple) else (value,)
-        if isinstance(parameter, click.Argument):
-            words += values
-        else:
-            for each in values:
-                words += [parameter.opts[0]] if each is True else [parameter.opts[0], str(each)]
-    return shlex.join(words)

@@ -1,11 +1,14 @@
 """The report formats: findings in, chunks of text out. A format's module is imported only when that format is asked for."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from afflint.findings import FileId, Finding, Severity
 
-FORMATS: tuple[str, ...] = ("text", "concise", "json", "sarif", "github", "gitlab", "junit")
+if TYPE_CHECKING:
+    from afflint.report.page import Made
+
+FORMATS: tuple[str, ...] = ("text", "concise", "json", "sarif", "github", "gitlab", "junit", "markdown", "html")
 
 
 class RuleInfo(NamedTuple):
@@ -62,6 +65,8 @@ class Report(NamedTuple):
     quiet: bool
     unsafe: bool = False
     """Whether unsafe fixes count as fixes."""
+    made: "Made | None" = None
+    """What a page says about its making."""
 
     def fixable(self, finding: Finding) -> bool:
         """Whether `--fix` (with `--unsafe-fixes` where that was asked for) would mend a finding."""
@@ -101,4 +106,12 @@ def render(format: str, report: Report, *, color: bool = False) -> Iterator[str]
         from afflint.report import junit
 
         return junit.render(report)
+    if format == "markdown":
+        from afflint.report import markdown
+
+        return markdown.render(report)
+    if format == "html":
+        from afflint.report import check_page
+
+        return check_page.render(report)
     raise ValueError(f"no report format is called {format!r}; there are {', '.join(FORMATS)}")

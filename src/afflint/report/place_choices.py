@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from afflint.kube.node_labels import domain_noun
 from afflint.placement.plan import Action, Loss, NodeRow
+from afflint.report.page import shown
 from afflint.report.place_digest import NOUNS, OUTCOMES, Effect, feasible_count, is_harmless, placed_words, tally, worst
-from afflint.report.place_scene import DONE, Scene, badge, ending, shown
+from afflint.report.place_scene import DONE, Scene, badge, ending
 from afflint.report.wording import counted
 
 _LOSSES_SHOWN = 14

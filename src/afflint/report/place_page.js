@@ -1,15 +1,5 @@
-// The page is complete without this. It adds: a search and filters, the chosen failure and workload in the address, and a click on a
-// replica that singles out its workload.
-(() => {
-  "use strict";
-  const all = (what, root = document) => [...root.querySelectorAll(what)];
-  const by = (id) => document.getElementById(id);
-  const low = (text) => text.toLowerCase();
-
-  const open = (element) => {
-    for (let at = element; at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true;
-  };
-
+  // The page is complete without this. It adds: a search and filters, the chosen failure and workload in the address, and a click on a
+  // replica that singles out its workload.
   // #after=zone=a&workload=shop/web, with do=drain where it is no failure.
   const chosen = (name) => document.querySelector(`input[name=${name}]:checked`);
   const pick = (name, fits) => {
@@ -99,4 +89,3 @@
     by("found").textContent = words.length || space || state ? told.join(", ") : "";
   };
   bar.addEventListener("input", fit);
-})();

@@ -5,13 +5,11 @@ It is complete without scripts. The one small script that it has adds a search, 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from string import Template
-from typing import NamedTuple
 
 from afflint.kube.node_labels import HOSTNAME, domain_noun
 from afflint.placement.plan import NodeRow, NodeVerdict, Plan, WorkloadPlan
+from afflint.report.page import Made, page, shown
 from afflint.report.place_digest import (
     NOUNS,
     OUTCOMES,
@@ -34,7 +32,7 @@ from afflint.report.place_digest import (
     worst,
 )
 from afflint.report.place_picture import outcomes_by_workload, picture, rules
-from afflint.report.place_scene import Scene, badge, is_machine_made, shown
+from afflint.report.place_scene import Scene, badge, is_machine_made
 from afflint.report.wording import counted
 
 _OPEN = 8
@@ -48,49 +46,22 @@ _LABELS_SHOWN = 40
 _COLUMNS = ("Node", "Fits", "Score", "Replicas", "Why not")
 
 
-class Made(NamedTuple):
-    """When the page was made, as it is to be shown, and the command line that made it."""
-
-    when: str
-    command: str
-
-
 def render(plan: Plan, made: Made | None = None) -> str:
     """The page. The same plan gives the same bytes, and they can be encoded as UTF-8 whatever the manifests hold."""
     scene = Scene(plan)
-    style = "\n" + _asset("place_page.css") + rules(scene)
-    script = "\n" + _asset("place_page.js")
     named = _NamedGroups(scene.node_names)
-    return Template(_asset("place_page.html")).substitute(
-        style=style,
-        style_hash=_hash(style),
-        script=script,
-        script_hash=_hash(script),
-        title=_title(plan),
-        day=f", {shown(made.when[:10])}" if made else "",
-        made=f'<p class="soft">{shown(made.when)}: <code>{shown(made.command)}</code></p>' if made else "",
-        find=_find(scene),
-        lead=_lead(plan),
-        notes=_notes(plan.notes),
-        key=shown(plan.group_by),
-        still='<p class="still">The tables show the cluster before what is chosen above.</p>\n' if plan.losses else "",
-        picture="".join(picture(scene)),
-        workloads="".join(_workloads(scene, named)),
-        nodes="".join(_nodes(plan)) + "".join(named.listing()),
-    )
-
-
-def _asset(name: str) -> str:
-    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), name), encoding="utf-8") as file:
-        return file.read()
-
-
-def _hash(text: str) -> str:
-    """The only style and the only script that the page's policy lets in are its own."""
-    import base64
-    import hashlib
-
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    parts = {
+        "title": _title(plan),
+        "find": _find(scene),
+        "lead": _lead(plan),
+        "notes": _notes(plan.notes),
+        "key": shown(plan.group_by),
+        "still": '<p class="still">The tables show the cluster before what is chosen above.</p>\n' if plan.losses else "",
+        "picture": "".join(picture(scene)),
+        "workloads": "".join(_workloads(scene, named)),
+        "nodes": "".join(_nodes(plan)) + "".join(named.listing()),
+    }
+    return page("place_page", f"Placement: {_title(plan)}", made, parts, rules(scene))
 
 
 def _title(plan: Plan) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from afflint.placement.plan import Loss, Move, NodeRow, Plan
 from afflint.report import place_choices
+from afflint.report.page import shown
 from afflint.report.place_digest import (
     FATES,
     NOUNS,
@@ -28,7 +29,7 @@ from afflint.report.place_digest import (
     stranded,
     worst,
 )
-from afflint.report.place_scene import DOING, DONE, Scene, badge, ending, shown, state
+from afflint.report.place_scene import DOING, DONE, Scene, badge, ending, state
 from afflint.report.wording import counted
 
 _ENDED = FATES.keys() - {"waits"}

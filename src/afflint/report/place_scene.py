@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from html import escape
 from typing import NamedTuple
 
 from afflint.placement.plan import Action, Loss, Plan, WorkloadPlan
+from afflint.report.page import shown
 from afflint.report.place_digest import by_action, effects, racks, ranked, short_names, standing, worst
 from afflint.report.place_names import node_names
-from afflint.wording import visible
 
 DOING: dict[Action, str] = {"lose": "losing", "drain": "draining", "remove": "removing"}
 DONE: dict[Action, str] = {"lose": "lost", "drain": "drained", "remove": "removed"}
 _HUES, _SHAPES = 7, 4
 _DENSE_NODES, _DENSE_PODS = 40, 8
 """With more nodes, or more replicas per node, chips are initials only."""
-
-
-def shown(text: str) -> str:
-    """``text`` out of a manifest, fit to stand in HTML: in an element or in a quoted attribute."""
-    return escape(visible(text), quote=True)
 
 
 class Badge(NamedTuple):

@@ -57,14 +57,14 @@ def snippet(lines: Sequence[str], span: Span) -> list[Row]:
     """The rows that show ``span``; none when the file has no such line (any more). Everything in them is fit to be shown."""
     if span.line > len(lines):
         return []
-    last, end = _end(lines, span)
+    last, end = ending(lines, span)
     if last > span.line:
         return list(_several(lines, span, last, end))
     text, before, under = _cut(lines[span.line - 1], span.column, end)
     return [Row(span.line, "", text), Row(None, " " * before + "^" * under, "")]
 
 
-def _end(lines: Sequence[str], span: Span) -> tuple[int, int]:
+def ending(lines: Sequence[str], span: Span) -> tuple[int, int]:
     """The last line of ``span`` that shows anything of it, and the column one past its end there."""
     last, end = span.end_line, span.end_column
     if last > len(lines):

@@ -44,8 +44,7 @@ def render(report: Report, *, color: bool) -> Iterator[str]:
             yield f"{gap}{_counted(rule, alike, paint)}\n"
             gap = "\n"
     if not report.quiet:
-        lines = [*_summary(report.summary, paint, report.verbose), *_fixes(report)]
-        yield gap + "".join(f"{line}\n" for line in lines)
+        yield gap + "".join(f"{line}\n" for line in summary_lines(report, paint))
 
 
 _MANY = 3
@@ -133,6 +132,12 @@ def _edits(fix: Fix) -> Iterator[tuple[str, str]]:
 
 
 _MOST_NAMED = 3
+
+
+def summary_lines(report: Report, paint: Paint = _plain) -> Iterator[str]:
+    """What was found in how much, what was left out, and how much of it can be mended."""
+    yield from _summary(report.summary, paint, report.verbose)
+    yield from _fixes(report)
 
 
 def _summary(summary: Summary, paint: Paint, verbose: bool) -> Iterator[str]:

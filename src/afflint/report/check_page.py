@@ -1,0 +1,266 @@
+"""The findings as one self-contained HTML page: by rule, by folder and file, each with its source and with its fix as a diff.
+
+It is complete without scripts. The one small script that it has adds a search and filters, and keeps them in the address.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+from afflint.findings import SEVERITIES, Finding, Fix, Related, Severity, Span
+from afflint.report import Report, RuleInfo
+from afflint.report.fix_lines import changes
+from afflint.report.page import page, shown
+from afflint.report.places import slashed
+from afflint.report.snippet import Sources, ending, snippet
+from afflint.report.text import summary_lines
+from afflint.report.wording import counted, object_words
+
+_MOST = 1_000
+"""So many findings are shown with their source; errors come before warnings where there are more. Of the others there is one line each."""
+_MOST_LINES = 5_000
+"""So many findings have at least a line."""
+_OPEN = 60
+"""Up to as many findings are unfolded."""
+_AROUND = 2
+"""So many lines of source are shown before and after those of a finding."""
+_TALLEST = 12
+"""Of a longer stretch, or a longer change, the first lines are shown."""
+_WIDEST = 180
+"""A wider line is cut around what is found in it."""
+_RELATED = 4
+_TAB = " " * 4
+
+
+class _Entry(NamedTuple):
+    """A finding with its number on the page, and whether it is shown with its source or as a line only."""
+
+    number: int
+    finding: Finding
+    full: bool
+
+
+def render(report: Report) -> Iterator[str]:
+    """The page. The same report gives the same bytes, and they can be encoded as UTF-8 whatever the manifests hold."""
+    entries = _entries(report.findings)
+    title = _title(report)
+    parts = {
+        "title": title,
+        "lead": "<br>\n".join(_words(line) for line in summary_lines(report)),
+        "notes": _left_out(entries, len(report.findings)),
+        "find": _find(entries),
+        "rules": "".join(_rules(entries, report.rules() if entries else ())),
+        "folders": "".join(_folders(report.findings)),
+        "findings": "".join(_findings(entries, report)),
+        "empty": "" if entries else '<p class="lead">Nothing was found.</p>\n',
+        "hidden": "" if entries else " hidden",
+    }
+    yield page("check_page", f"afflint: {title}", report.made, parts)
+
+
+def _entries(findings: Sequence[Finding]) -> list[_Entry]:
+    """The findings with room on the page, in the order of the report."""
+    ranked = sorted(range(len(findings)), key=lambda each: SEVERITIES.index(findings[each].severity))
+    full, listed = set(ranked[:_MOST]), sorted(ranked[:_MOST_LINES])
+    return [_Entry(number, findings[each], each in full) for number, each in enumerate(listed, 1)]
+
+
+def _left_out(entries: Sequence[_Entry], total: int) -> str:
+    full = sum(entry.full for entry in entries)
+    if full == total:
+        return ""
+    rest = f"{len(entries) - full} with a line{', the others not at all' * (len(entries) < total)}"
+    return f'<p class="notes">Of {total} findings {full} are shown with their source, {rest}; <code>--format json</code> has all.</p>\n'
+
+
+def _title(report: Report) -> str:
+    summary = report.summary
+    counts = ((summary.errors, "error"), (summary.warnings, "warning"), (summary.info, "info"))
+    return ", ".join(counted(number, noun) for number, noun in counts if number) or "no findings"
+
+
+def _words(text: str) -> str:
+    """A sentence with what stands in backticks as code."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:  # A backtick without its twin.
+        parts[-2:] = ["`".join(parts[-2:])]
+    return "".join(f"<code>{shown(part)}</code>" if number % 2 else shown(part) for number, part in enumerate(parts) if part)
+
+
+def _state(severity: Severity) -> str:
+    return f'<span class="state {severity}">{severity}</span>'
+
+
+def _find(entries: Sequence[_Entry]) -> str:
+    """The search and the filters; the script that makes them work also brings them to light."""
+    severities = [each for each in SEVERITIES if any(entry.finding.severity == each for entry in entries)]
+    names = sorted({entry.finding.rule for entry in entries})
+    return (
+        '<div class="find" id="find" hidden>\n'
+        '<label>Find <input type="search" id="words" placeholder="a file, an object, a word"></label>\n'
+        f'<label>Severity <select id="severity"><option value="">any</option>{_options(severities)}</select></label>\n'
+        f'<label>Rule <select id="rule"><option value="">all</option>{_options(names)}</select></label>\n'
+        '<label><input type="checkbox" id="fixable"> with a fix</label>\n'
+        '<output id="found"></output>\n</div>\n'
+    )
+
+
+def _options(words: Iterable[str]) -> str:
+    return "".join(f"<option>{shown(word)}</option>" for word in words)
+
+
+def _rules(entries: Sequence[_Entry], infos: Iterable[RuleInfo]) -> Iterator[str]:
+    """A line for each rule with findings, the gravest and most frequent first; in it what the rule is about, and where it was found."""
+    known = {info.name: info for info in infos}
+    found: dict[tuple[Severity, str], list[_Entry]] = {}
+    for entry in entries:
+        found.setdefault((entry.finding.severity, entry.finding.rule), []).append(entry)
+    order = sorted(found.items(), key=lambda item: (SEVERITIES.index(item[0][0]), -len(item[1]), item[0][1]))
+    for (severity, name), alike in order:
+        info = known.get(name)
+        yield f'<details class="rule" data-rule="{shown(name)}" data-severity="{severity}">\n'
+        yield f"<summary>{_state(severity)}<h3><code>{shown(name)}</code></h3>"
+        yield f'<span class="number">{len(alike)}</span><span class="soft">{_words(info.summary) if info else ""}</span></summary>\n'
+        yield '<div class="body">\n'
+        if info and info.help:
+            yield f"<p>{_words(info.help)}</p>\n"
+        yield f'<p class="soft"><code>afflint rule {shown(name)}</code></p>\n<ul>\n'
+        for entry in alike:
+            where = f"{entry.finding.file}:{entry.finding.span.line}"
+            yield f'<li><a href="#n{entry.number}"><code>{shown(where)}</code></a> {shown(object_words(entry.finding.object))}</li>\n'
+        yield "</ul>\n</div>\n</details>\n"
+
+
+def _folders(findings: Sequence[Finding]) -> Iterator[str]:
+    """A row for each folder with findings in files of its own: how many of each severity, all findings counted.
+
+    They are named by what they do not have in common.
+    """
+    counts: dict[str, Counter[Severity]] = {}
+    for finding in findings:
+        counts.setdefault(_folder(finding), Counter())[finding.severity] += 1
+    above = posixpath.commonpath(counts) if len(counts) > 1 and len({folder.startswith("/") for folder in counts}) == 1 else ""
+    for folder in sorted(counts):
+        cells = "".join(f"<td>{counts[folder][severity] or ''}</td>" for severity in SEVERITIES)
+        name = (folder[len(above) :].lstrip("/") if above else folder) or folder or "."
+        yield f'<tr><th scope="row"><a href="#{_anchor(folder)}"><code>{shown(name)}</code></a></th>{cells}</tr>\n'
+
+
+def _folder(finding: Finding) -> str:
+    return slashed(finding.file).rpartition("/")[0] or ("/" if finding.file.startswith("/") else "")
+
+
+def _anchor(folder: str) -> str:
+    from zlib import crc32
+
+    return f"d{crc32(folder.encode('utf-8', 'surrogatepass')):08x}"
+
+
+def _findings(entries: Sequence[_Entry], report: Report) -> Iterator[str]:
+    """The findings by folder and file. The order of the folders is that of their table; within one, that of the report."""
+    sources, opened = Sources(report.source), len(entries) <= _OPEN
+    ordered = sorted(entries, key=lambda entry: _folder(entry.finding))
+    for folder, inside in groupby(ordered, key=lambda entry: _folder(entry.finding)):
+        yield f'<section class="folder" id="{_anchor(folder)}">\n<h3><code>{shown(folder or ".")}</code></h3>\n'
+        for file, those in groupby(inside, key=lambda entry: entry.finding.file):
+            group = list(those)
+            yield f'<div class="file">\n<h4><code>{shown(slashed(file).rpartition("/")[2] or file)}</code></h4>\n'
+            for entry in group:
+                yield from _finding(entry, sources, opened)
+            yield "</div>\n"
+        yield "</section>\n"
+
+
+def _finding(entry: _Entry, sources: Sources, opened: bool) -> Iterator[str]:
+    finding = entry.finding
+    fixable = f' data-fix="{"safe" if finding.fix.safe else "unsafe"}"' if finding.fix else ""
+    marks = f'id="n{entry.number}" data-rule="{shown(finding.rule)}" data-severity="{finding.severity}"{fixable}'
+    head = f'{_state(finding.severity)}<span class="said">{_words(finding.message)}</span>'
+    line = f'<span class="soft">line {finding.span.line}</span>'
+    if not entry.full:
+        yield f'<div class="finding" {marks}>\n<p class="head">{head}{line}</p>\n</div>\n'
+        return
+    yield f'<details class="finding" {marks}{" open" * opened}>\n<summary class="head">{head}{line}</summary>\n<div class="body">\n'
+    about = [shown(object_words(finding.object)), f"<code>{shown(finding.field)}</code>" * bool(finding.field)]
+    about.append(f"<code>{shown(finding.rule)}</code>")
+    yield f'<p class="soft">{" · ".join(part for part in about if part)}</p>\n'
+    yield from _source(sources.lines(finding.source), finding.span)
+    if finding.help:
+        yield f'<p class="help">{_words(finding.help)}</p>\n'
+    if finding.fix is not None:
+        yield from _fix(sources.lines(finding.source), finding.fix)
+    for related in finding.related[:_RELATED]:
+        yield from _related(related, sources)
+    if len(finding.related) > _RELATED:
+        yield f'<p class="soft">and {len(finding.related) - _RELATED} more places</p>\n'
+    yield "</div>\n</details>\n"
+
+
+def _related(related: Related, sources: Sources) -> Iterator[str]:
+    yield f'<p class="note">{_words(related.message)}: <code>{shown(related.file)}:{related.span.line}</code></p>\n'
+    yield from _source(sources.lines(related.source), related.span)
+
+
+def _source(lines: Sequence[str], span: Span) -> Iterator[str]:
+    """The lines around a span, with what it covers marked; nothing when the file has no such line (any more)."""
+    if not snippet(lines, span):
+        return
+    last, end = ending(lines, span)
+    yield '<pre class="source">'
+    shown_last = min(last, span.line + _TALLEST - 1)
+    for number in range(max(1, span.line - _AROUND), min(len(lines), shown_last + (_AROUND if last == shown_last else 0)) + 1):
+        text = lines[number - 1]
+        inside = span.line <= number <= last
+        begin = (span.column if number == span.line else len(text) - len(text.lstrip()) + 1) - 1 if inside else len(text)
+        stop = (end if number == last else len(text) + 1) - 1 if inside else len(text)
+        yield _row(number, *_parts(text, begin, max(begin, stop)), classes="in" if inside else "")
+    if last > shown_last:
+        yield f'<span class="line"><i></i>and {counted(last - shown_last, "more line")}</span>'
+    yield "</pre>\n"
+
+
+def _parts(text: str, begin: int, stop: int) -> tuple[str, str, str]:
+    """A line in three parts, the second from one index to another; a wide line cut around that."""
+    if len(text) <= _WIDEST:
+        return text[:begin], text[begin:stop], text[stop:]
+    first = max(0, min(begin, len(text) - _WIDEST) - _WIDEST // 4)
+    last = first + _WIDEST
+    before, inside, after = text[first:begin], text[max(first, begin) : min(stop, last)], text[max(first, stop) : last]
+    return ("…" if first else "") + before[:_WIDEST], inside, after + ("…" if last < len(text) else "")
+
+
+def _row(number: int | None, before: str, inside: str = "", after: str = "", *, classes: str = "", lead: str = "") -> str:
+    marked = f"<mark>{_cells(inside)}</mark>" if inside else ""
+    named = f'<span class="line {classes}">' if classes else '<span class="line">'
+    return f"{named}<i>{number or ''}</i>{lead}{_cells(before)}{marked}{_cells(after)}</span>"
+
+
+def _cells(text: str) -> str:
+    return shown(text.replace("\t", _TAB))
+
+
+def _fix(lines: Sequence[str], fix: Fix) -> Iterator[str]:
+    option = "--fix" if fix.safe else "--fix --unsafe-fixes"
+    warned = "" if fix.safe else ", which may change what the manifest means"
+    yield f'<p class="mends"><code>{option}</code> mends it{warned}:</p>\n'
+    for change in changes(lines, fix):
+        yield '<pre class="source diff">'
+        at = _first_difference([line.text for line in change if line.kind == "-"], [line.text for line in change if line.kind == "+"])
+        rows = change[: 4 * _TALLEST]
+        for line in rows:
+            before, inside, after = _parts(line.text, at, at)
+            yield _row(line.number, before, inside, after, classes={"-": "gone", "+": "come", " ": ""}[line.kind], lead=f"{line.kind} ")
+        if len(rows) < len(change):
+            yield f'<span class="line"><i></i>and {counted(len(change) - len(rows), "more line")}</span>'
+        yield "</pre>\n"
+
+
+def _first_difference(gone: Sequence[str], come: Sequence[str]) -> int:
+    """The column in which a line that is changed begins to differ; 0 where whole lines go or come."""
+    if len(gone) != 1 or len(come) != 1:
+        return 0
+    return next((number for number, (one, other) in enumerate(zip(gone[0], come[0], strict=False)) if one != other), 0)

@@ -1,0 +1,69 @@
+"""A fix as the lines that it takes away and those that it puts in their place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
+
+from afflint.findings import Edit, Fix
+
+_AROUND = 2
+"""So many lines that stay are shown on either side; edits that are closer than twice as many lines are one change."""
+_TALLEST = 200
+"""A change of more lines than this is not compared line by line."""
+_BREAK = re.compile(r"\r\n|\r")
+
+
+class Line(NamedTuple):
+    """A line of a change: one that stays (``" "``), goes (``"-"``) or comes (``"+"``); ``number`` is that in the file as it is."""
+
+    kind: Literal[" ", "-", "+"]
+    number: int | None
+    text: str
+
+
+def changes(lines: Sequence[str], fix: Fix) -> Iterator[list[Line]]:
+    """The changes that ``fix`` makes in a file of these lines, from the first to the last; none where it has no such lines (any more)."""
+    near: list[Edit] = []
+    for edit in sorted(fix.edits):
+        if near and edit.span.line > max(each.span.end_line for each in near) + 2 * _AROUND:
+            yield _change(lines, near)
+            near = []
+        near.append(edit)
+    if near and max(each.span.end_line for each in near) <= len(lines):
+        yield _change(lines, near)
+
+
+def _change(lines: Sequence[str], edits: Sequence[Edit]) -> list[Line]:
+    first = max(1, edits[0].span.line - _AROUND)
+    last = min(len(lines), max(edit.span.end_line for edit in edits) + _AROUND)
+    before = list(lines[first - 1 : last])
+    after = _edited(before, edits, first)
+    return list(_compared(before, after, first))
+
+
+def _edited(lines: Sequence[str], edits: Sequence[Edit], first: int) -> list[str]:
+    """The lines, the first of which has the number ``first``, with the edits made: the last one first, so that none moves another."""
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line) + 1)
+    text = "\n".join(lines)
+    for span, replacement in reversed(edits):
+        begin, end = starts[span.line - first] + span.column - 1, starts[span.end_line - first] + span.end_column - 1
+        text = text[:begin] + _BREAK.sub("\n", replacement) + text[end:]
+    return text.split("\n")
+
+
+def _compared(before: Sequence[str], after: Sequence[str], first: int) -> Iterator[Line]:
+    if max(len(before), len(after)) > _TALLEST:
+        blocks = [("replace", 0, len(before), 0, len(after))]
+    else:
+        from difflib import SequenceMatcher
+
+        blocks = list(SequenceMatcher(None, before, after, autojunk=False).get_opcodes())
+    for tag, begin, end, new_begin, new_end in blocks:
+        kind: Literal[" ", "-"] = " " if tag == "equal" else "-"
+        yield from (Line(kind, first + number, before[number]) for number in range(begin, end))
+        if tag != "equal":
+            yield from (Line("+", None, text) for text in after[new_begin:new_end])

@@ -1,0 +1,105 @@
+"""Markdown for job summaries and for comments on a pull or merge request: a table, the errors first, never longer than a comment may be.
+
+Text out of manifests and file names is hostile here: it could end the table, make links and pictures, and call people by ``@name``.
+Nothing of it is left that Markdown or HTML would take for more than letters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from afflint.findings import SEVERITIES, Finding
+from afflint.report import Report
+from afflint.report.text import summary_lines
+from afflint.report.wording import counted, object_words
+from afflint.wording import visible
+
+MOST_BYTES = 65_000
+"""A comment on GitHub has at most 65,536 characters, which is far below what a job summary (1 MiB) or a comment on GitLab may have."""
+
+_LONGEST = 600
+"""So much of a message, a help or a name of a file is shown."""
+_RELATED = 3
+_SPECIAL = re.compile(r"[\\`*_{}\[\]<>()#+!|~&$^\"'=]")
+# What turns into a link, or tells somebody that they were mentioned, without any of these.
+_CALLS = re.compile(r"[@!~$%&](?=\w)|#(?=\d)|(?<=:)(?=//)|(?<=\bwww)(?=\.)", re.IGNORECASE)
+_NOTHING = "&#8203;"
+
+
+def render(report: Report) -> Iterator[str]:
+    """A heading, a table with a row for each finding, and the summary. What has no room is counted."""
+    summary = report.summary
+    counts = ((summary.errors, "error"), (summary.warnings, "warning"), (summary.info, "info"))
+    found = ", ".join(counted(number, noun) for number, noun in counts if number)
+    yield f"### afflint: {found or 'no findings'}\n\n"
+    closing = "" if report.quiet else "\n".join(f"{_text(line)}<br>" for line in summary_lines(report)).removesuffix("<br>") + "\n"
+    if report.findings:
+        yield from _table(report, MOST_BYTES - len(closing.encode()))
+    yield closing
+
+
+def _table(report: Report, room: int) -> Iterator[str]:
+    """The rows that fit into so many bytes, and how many more there are."""
+    head = "| | Where | What | Rule |\n|---|---|---|---|\n"
+    room -= len(head) + 300  # The heading, and the line about the rest.
+    yield head
+    ordered = sorted(report.findings, key=lambda finding: SEVERITIES.index(finding.severity))
+    for number, finding in enumerate(ordered):
+        row = _row(finding)
+        room -= len(row.encode())
+        if room < 0:
+            yield f"\n**And {_rest(ordered[number:])}.**\n"
+            break
+        yield row
+    yield "\n"
+
+
+def _rest(findings: Sequence[Finding]) -> str:
+    counts = Counter(finding.severity for finding in findings)
+    return f"{len(findings)} more: {', '.join(counted(counts[each], each) for each in SEVERITIES if counts[each])}"
+
+
+def _row(finding: Finding) -> str:
+    severity = f"**{finding.severity}**" if finding.severity == "error" else finding.severity
+    cells = (severity, _code(f"{finding.file}:{finding.span.line}"), "<br>".join(_words(finding)), _code(finding.rule))
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _words(finding: Finding) -> Iterator[str]:
+    yield _text(finding.message)
+    if about := object_words(finding.object):
+        yield f"<sub>{_text(about)}</sub>"
+    if finding.help:
+        yield f"*Help:* {_text(finding.help)}"
+    if finding.fix is not None:
+        yield f"*Mended by* {_code('--fix' if finding.fix.safe else '--fix --unsafe-fixes')}"
+    for related in finding.related[:_RELATED]:
+        yield f"*Note:* {_text(related.message)}, {_code(f'{related.file}:{related.span.line}')}"
+
+
+def _text(text: str) -> str:
+    """A sentence, with what stands in backticks as code: nobody is called and nothing linked out of code."""
+    parts = _cut(text).split("`")
+    if len(parts) % 2 == 0:  # A backtick without its twin.
+        parts[-2:] = ["`".join(parts[-2:])]
+    return "".join(_code(part) if number % 2 else _escaped(_CALLS.sub(_apart, part)) for number, part in enumerate(parts) if part)
+
+
+def _apart(match: re.Match[str]) -> str:
+    return f"{match[0]}\u200b"
+
+
+def _code(text: str) -> str:
+    return f"<code>{_escaped(_cut(text))}</code>"
+
+
+def _cut(text: str) -> str:
+    text = visible(text)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def _escaped(text: str) -> str:
+    """A character written by its number is never part of Markdown's or HTML's syntax."""
+    return _SPECIAL.sub(lambda match: f"&#{ord(match[0])};", text).replace("\u200b", _NOTHING)
