@@ -1,0 +1,226 @@
+"""The GitHub action, run as the runner does it as far as that goes without GitHub: its steps in bash, with the files and the context that
+a runner provides. What is expected of ``action.yml`` is the metadata syntax that GitHub documents for composite actions.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from ruamel.yaml import YAML
+
+from checkout import ROOT, clean_environment, copy_to
+
+pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="the steps are of bash")
+
+ACTION: dict[str, Any] = YAML(typ="safe", pure=True).load(ROOT / "action.yml")
+STEPS: list[dict[str, Any]] = ACTION["runs"]["steps"]
+EXPRESSION = re.compile(r"\$\{\{\s*(.*?)\s*\}\}")
+
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata:
+  name: web
+spec:
+  containers:
+    - {name: web, image: "nginx:1.27"}
+  nodeSelector:
+    disktype: 1
+"""
+
+
+# The shape of the file.
+
+
+def test_it_has_the_keys_that_github_knows() -> None:
+    assert ACTION.keys() <= {"name", "author", "description", "branding", "inputs", "outputs", "runs"}
+    assert {"name", "description", "runs"} <= ACTION.keys()
+    assert ACTION["runs"].keys() == {"using", "steps"}
+    assert ACTION["runs"]["using"] == "composite"
+    assert ACTION["branding"].keys() == {"icon", "color"}
+    assert len(ACTION["description"]) <= 125, "the marketplace takes no more"
+    for given in ACTION["inputs"].values():
+        assert given.keys() <= {"description", "required", "default", "deprecationMessage"}
+        assert given["description"].endswith(".")
+        assert isinstance(given["default"], str), "inputs are strings"
+    for output in ACTION["outputs"].values():
+        assert output.keys() == {"description", "value"}
+
+
+def test_each_step_either_runs_a_shell_or_uses_an_action() -> None:
+    for step in STEPS:
+        assert step.keys() <= {"name", "id", "if", "env", "working-directory", "shell", "run", "uses", "with", "continue-on-error"}
+        assert ("run" in step) is ("shell" in step) is ("uses" not in step)
+        assert ("with" in step) <= ("uses" in step)
+
+
+def test_expressions_name_what_there_is_and_never_stand_in_a_program() -> None:
+    outputs = {step["id"]: set(re.findall(r'echo "([a-z-]+)=', step.get("run", ""))) for step in STEPS if "id" in step}
+    known = {"github.action_path", "runner.temp", *(f"inputs.{name}" for name in ACTION["inputs"])}
+    known |= {f"steps.{step}.outputs.{name}" for step, names in outputs.items() for name in names}
+    used = {
+        each
+        for step in STEPS
+        for value in (*step.get("env", {}).values(), *step.get("with", {}).values())
+        for each in EXPRESSION.findall(value)
+    }
+    used |= {each for output in ACTION["outputs"].values() for each in EXPRESSION.findall(output["value"])}
+    assert used <= known
+    assert {name for name in known if name.startswith("inputs.")} <= used | {"inputs.upload-sarif"}
+    assert not [step for step in STEPS if EXPRESSION.search(step.get("run", ""))]
+
+
+def test_the_readers_of_the_manual_find_every_input() -> None:
+    manual = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
+    assert not [name for name in (*ACTION["inputs"], *ACTION["outputs"]) if f"`{name}`" not in manual]
+
+
+# What it does.
+
+
+class Ended(NamedTuple):
+    """The exit code of the job, its log, its summary, and what the step called ``check`` put out."""
+
+    code: int
+    log: str
+    summary: str
+    outputs: dict[str, str]
+    uploaded: dict[str, str] | None
+
+
+class Runner:
+    """Runs the steps of the action in a workspace. The install step is left out where afflint stands in ``bin`` already."""
+
+    def __init__(self, folder: Path, bin: str | None = None) -> None:  # noqa: A002 (as the step calls it)
+        self.temp, self.workspace = folder / "temp of the runner", folder / "work space"
+        self.temp.mkdir()
+        self.workspace.mkdir()
+        self._installed = {"bin": bin} if bin else None
+        self.action = ROOT
+
+    def run(self, **inputs: str) -> Ended:
+        context = {"github.action_path": str(self.action), "runner.temp": str(self.temp)}
+        context |= {f"inputs.{name}": given["default"] for name, given in ACTION["inputs"].items()}
+        context |= {f"inputs.{name.replace('_', '-')}": value for name, value in inputs.items()}
+        summary, log, code, uploaded, outputs = self.temp / "summary.md", "", 0, None, {}
+        for number, step in enumerate(STEPS):
+            filled = {key: self._filled(value, context) for key, value in {**step.get("env", {}), **step.get("with", {})}.items()}
+            if step.get("id") == "install" and self._installed:
+                context |= {f"steps.install.outputs.{key}": value for key, value in self._installed.items()}
+                continue
+            if "uses" in step:
+                wanted = context["inputs.upload-sarif"] == "true" and context.get("steps.check.outputs.sarif", "") != ""
+                assert step["if"] == "inputs.upload-sarif == 'true' && steps.check.outputs.sarif != ''"
+                uploaded = filled if wanted else None
+                continue
+            target = self.temp / f"output-{number}"
+            target.touch()
+            script = self.temp / f"step-{number}.sh"
+            script.write_text(step["run"], encoding="utf-8", newline="\n")
+            environment = clean_environment(**filled, GITHUB_OUTPUT=str(target), GITHUB_STEP_SUMMARY=str(summary))
+            done = subprocess.run(
+                ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", str(script)],
+                cwd=self.workspace,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                encoding="utf-8",
+                check=False,
+            )
+            log += done.stdout
+            outputs = dict(line.split("=", 1) for line in target.read_text(encoding="utf-8").splitlines())
+            context |= {f"steps.{step.get('id')}.outputs.{key}": value for key, value in outputs.items()}
+            if done.returncode:
+                code = done.returncode
+                break
+        given = {key.removeprefix("steps.check.outputs."): value for key, value in context.items() if key.startswith("steps.check.")}
+        return Ended(code, log, summary.read_text(encoding="utf-8") if summary.exists() else "", given, uploaded)
+
+    @staticmethod
+    def _filled(value: str, context: dict[str, str]) -> str:
+        return EXPRESSION.sub(lambda match: context.get(match[1], ""), value)
+
+
+@pytest.fixture
+def runner(tmp_path: Path) -> Runner:
+    made = Runner(tmp_path, str(Path(sys.executable).parent))
+    (made.workspace / "deploy").mkdir()
+    (made.workspace / "deploy" / "web.yaml").write_text(POD, encoding="utf-8")
+    return made
+
+
+def test_findings_are_annotations_and_a_summary_and_fail_the_job(runner: Runner) -> None:
+    ended = runner.run()
+    assert ended.code == 1
+    assert ended.log.startswith("::error file=deploy/web.yaml,line=9,col=15,")
+    assert ended.summary.startswith("### afflint: 1 error\n")
+    assert ended.outputs == {"exit-code": "1"}
+    assert ended.uploaded is None
+
+
+def test_without_findings_the_job_succeeds_and_the_summary_says_so(runner: Runner) -> None:
+    (runner.workspace / "deploy" / "web.yaml").write_text(POD.replace("disktype: 1", "disktype: ssd"), encoding="utf-8")
+    ended = runner.run()
+    assert (ended.code, ended.log, ended.outputs) == (0, "", {"exit-code": "0"})
+    assert ended.summary.startswith("### afflint: no findings\n")
+
+
+def test_a_mistake_in_the_usage_keeps_its_exit_code(runner: Runner) -> None:
+    ended = runner.run(args="--select no-such-rule")
+    assert (ended.code, ended.outputs) == (2, {"exit-code": "2"})
+    assert "afflint: --select: there is no 'no-such-rule'" in ended.log
+
+
+def test_the_summary_of_an_earlier_step_of_the_job_stays(runner: Runner) -> None:
+    (runner.temp / "summary.md").write_text("before\n", encoding="utf-8")
+    assert runner.run().summary.startswith("before\n### afflint: 1 error\n")
+    assert runner.run(args="--select no-such-rule").summary.count("### afflint") == 1
+
+
+def test_paths_and_options_reach_afflint_as_they_are(runner: Runner) -> None:
+    odd = runner.workspace / "a $(touch pwned) b.yaml"
+    odd.write_text(POD, encoding="utf-8")
+    ended = runner.run(paths=f"{odd.name}\n\n-odd.yaml\n", args="--exit-zero --ignore 'labels, fleet'")
+    assert not (runner.workspace / "pwned").exists()
+    assert "-odd.yaml" in ended.log
+    (runner.workspace / "-odd.yaml").write_text(POD, encoding="utf-8")
+    ended = runner.run(paths=f"{odd.name}\n\n-odd.yaml\n", args="--exit-zero --ignore 'labels, fleet'")
+    assert [line.partition(",")[0] for line in ended.log.splitlines()] == ["::error file=-odd.yaml", "::error file=a $(touch pwned) b.yaml"]
+    assert ended.code == 0
+
+
+def test_nothing_is_annotated_or_summarised_unasked(runner: Runner) -> None:
+    ended = runner.run(annotations="false", summary="false")
+    assert (ended.code, ended.summary) == (1, "")
+    assert ended.log.startswith("deploy/web.yaml:9:15: error ")
+
+
+def test_sarif_is_written_and_uploaded_when_asked(runner: Runner) -> None:
+    ended = runner.run(sarif="placement.sarif")
+    assert (ended.outputs["sarif"], ended.uploaded) == ("placement.sarif", None)
+    assert json.loads((runner.workspace / "placement.sarif").read_text(encoding="utf-8"))["version"] == "2.1.0"
+
+    ended = runner.run(upload_sarif="true", category="staging")
+    assert ended.code == 1
+    assert ended.uploaded == {"sarif_file": str(runner.temp / "afflint.sarif"), "category": "staging"}
+
+
+def test_it_installs_what_its_own_checkout_holds(tmp_path: Path) -> None:
+    """Needs the package index, as the tests of the wheel do."""
+    runner = Runner(tmp_path)
+    runner.action = copy_to(tmp_path / "action at a ref")
+    (runner.workspace / "web.yaml").write_text(POD, encoding="utf-8")
+    ended = runner.run()
+    assert ended.code == 1, ended.log
+    assert "::error file=web.yaml,line=9,col=15," in ended.log
+    installed = runner.temp / "afflint" / ("Scripts" if os.name == "nt" else "bin")
+    assert (installed / "afflint").exists() or (installed / "afflint.exe").exists()

@@ -1,0 +1,70 @@
+"""The image, as far as that goes without one: what is copied is enough for what is run, and what is run makes an afflint that works."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from checkout import ROOT, clean_environment, run
+
+LINES = [line for line in (ROOT / "Containerfile").read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
+INSTRUCTIONS = [(line.partition(" ")[0], line.partition(" ")[2]) for line in LINES]
+
+
+def told(name: str) -> list[str]:
+    return [rest for instruction, rest in INSTRUCTIONS if instruction == name]
+
+
+def test_instructions_are_known_and_the_second_stage_is_without_what_only_builds() -> None:
+    assert {name for name, _ in INSTRUCTIONS} <= {"FROM", "COPY", "RUN", "ENV", "USER", "WORKDIR", "ENTRYPOINT", "CMD"}
+    assert len({base.split()[0] for base in told("FROM")}) == 1
+    last = INSTRUCTIONS.index(("FROM", told("FROM")[-1]))
+    assert not [name for name, _ in INSTRUCTIONS[last:] if name == "RUN"]
+    assert [rest for name, rest in INSTRUCTIONS[last:] if name == "COPY"] == ["--from=build /opt/afflint /opt/afflint"]
+
+
+def test_it_does_not_run_as_root() -> None:
+    assert told("USER") == ["65532:65532"]
+
+
+def test_what_is_copied_is_sent_to_the_builder_and_nothing_else() -> None:
+    copied = {source for rest in told("COPY") if not rest.startswith("--from") for source in rest.split()[:-1]}
+    ignored = (ROOT / ".containerignore").read_text(encoding="utf-8")
+    assert {line[1:] for line in ignored.splitlines() if line.startswith("!")} == copied
+    assert (ROOT / ".dockerignore").read_text(encoding="utf-8") == ignored
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the image has a POSIX shell")
+def test_what_is_run_makes_an_afflint_that_checks(tmp_path: Path) -> None:
+    """Needs the package index, as the tests of the wheel do."""
+    for rest in told("COPY"):
+        *sources, target = rest.split()
+        if not rest.startswith("--from"):
+            for source in sources:
+                place = tmp_path / target.strip("/") / (source if target.endswith("/") else "")
+                place.parent.mkdir(parents=True, exist_ok=True)
+                (shutil.copytree if (ROOT / source).is_dir() else shutil.copy)(ROOT / source, place)
+    path = {"PATH": f"{tmp_path / 'tools'}{os.pathsep}{os.environ['PATH']}"}
+    (tmp_path / "tools").mkdir()
+    for name, module in (("python", ""), ("pip", "-m pip ")):
+        tool = tmp_path / "tools" / name
+        tool.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {module}"$@"\n', encoding="utf-8")
+        tool.chmod(0o755)
+    for command in told("RUN"):
+        inside = command.replace("/opt/", f"{tmp_path}/opt/").replace(" /src", f" {tmp_path}/src")
+        run(("sh", "-c", inside), tmp_path, environment=clean_environment(**path))
+    shutil.rmtree(tmp_path / "src")
+    ((entry,), words) = (json.loads(told(name)[0]) for name in ("ENTRYPOINT", "CMD"))
+    command = (tmp_path / "opt" / "afflint" / "bin" / entry, *words)
+    # A user without a home, in a folder that is not theirs: what CI has mounted.
+    environment = clean_environment(HOME="/nonexistent")
+    del environment["AFFLINT_NO_CACHE"]
+    report = run((*command, "--format", "concise"), ROOT / "examples" / "shop", environment=environment, expect=1)
+    assert report.count(" error ") == 6
+    assert run((*command, "."), ROOT / "examples" / "fixed", environment=environment).startswith("No findings.")
