@@ -36,9 +36,9 @@ class _Commands(click.Group):
     def list_commands(self, _context: click.Context) -> list[str]:
         return sorted(_COMMANDS)
 
-    def get_command(self, _context: click.Context, name: str) -> click.Command | None:
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name not in _COMMANDS:
-            if name.startswith("-"):
+            if name.startswith("-") or context.resilient_parsing:  # A shell that completes hears no errors.
                 return None
             close = "--version" if name == "version" else nearest(name, _COMMANDS)
             raise click.UsageError(f"No such command {name!r}." + (f" Did you mean {close!r}?" if close else ""))

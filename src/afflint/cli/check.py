@@ -23,42 +23,91 @@ if TYPE_CHECKING:
     from afflint.session.session import Session
 
 
-@click.command()
-@click.argument("paths", nargs=-1, metavar="[PATHS]...")
+_SECTIONS = {
+    "What is read": ("nodes", "kustomizations", "charts", "values", "stdin_filename", "force_exclude", "show_files"),
+    "What is looked for": ("select", "extend_select", "ignore", "kubernetes_version", "config_file", "no_config"),
+    "What is reported": ("formats", "outputs", "statistics", "baseline", "write_baseline", "no_ignore", "color", "quiet", "verbose"),
+    "What is mended": ("fix", "unsafe_fixes", "diff"),
+    "When it fails": ("fail_on", "fail_on_empty", "exit_zero"),
+    "How it runs": ("jobs", "no_cache", "cache_dir", "shard"),
+}
+
+
+@click.command(cls=options.Sectioned, sections=_SECTIONS)
+@click.argument("paths", nargs=-1, metavar="[PATHS]...", shell_complete=options.file)
 @options.nodes
-@click.option("--select", multiple=True, metavar="NAMES", help="Only these rules or categories; comma-separated.")
-@click.option("--extend-select", multiple=True, metavar="NAMES", help="These rules or categories as well.")
-@click.option("--ignore", multiple=True, metavar="NAMES", help="Not these rules or categories.")
-@click.option("--format", "formats", multiple=True, metavar="FORMAT", help=f"One of {', '.join(FORMATS)}. Default: text. Repeatable.")
+@click.option(
+    "--select", multiple=True, metavar="NAMES", shell_complete=options.rule_names, help="Only these rules or categories; comma-separated."
+)
+@click.option(
+    "--extend-select", multiple=True, metavar="NAMES", shell_complete=options.rule_names, help="These rules or categories as well."
+)
+@click.option("--ignore", multiple=True, metavar="NAMES", shell_complete=options.rule_names, help="Not these rules or categories.")
+@click.option(
+    "--format",
+    "formats",
+    multiple=True,
+    metavar="FORMAT",
+    shell_complete=options.one_word(FORMATS),
+    help=f"One of {', '.join(FORMATS)}. Default: text. Repeatable.",
+)
 @click.option(
     "--output",
     "outputs",
     multiple=True,
     metavar="FILE",
-    help="Where the report goes, in the order of --format; '-' or none: standard output.",
+    shell_complete=options.file,
+    help="Where each --format goes, in that order; '-': standard output.",
 )
-@click.option("--fix", is_flag=True, help="Mend what can be mended without changing what a manifest means, and report what is left.")
-@click.option("--unsafe-fixes", is_flag=True, help="With --fix and --diff also what may change that; otherwise count it as fixable.")
-@click.option("--diff", is_flag=True, help="Show what --fix would change; exit with 1 if any.")
-@click.option("--fail-on", metavar="SEVERITY", help="The lowest severity that gives exit code 1: error, warning (default) or info.")
+@click.option("--fix", is_flag=True, help="Mend what can be mended without another meaning; report the rest.")
+@click.option("--unsafe-fixes", is_flag=True, help="With --fix and --diff: also what may change the meaning.")
+@click.option("--diff", is_flag=True, help="Show what --fix would change, write nothing; exit 1 if anything.")
+@click.option(
+    "--fail-on",
+    metavar="SEVERITY",
+    shell_complete=options.one_word(SEVERITIES),
+    help="Exit with 1 from this severity on: error, warning (default), info.",
+)
 @click.option("--fail-on-empty", is_flag=True, help="Exit with 1 if no manifest was found.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if there are findings.")
 @options.configured
-@click.option("--kubernetes-version", metavar="1.N", help="The cluster's version. Default: the newest known.")
-@click.option("--stdin-filename", metavar="NAME", help="The file that standard input ('-') stands in for.")
-@click.option("--force-exclude", is_flag=True, help="Let `exclude` hold for files that are named, too.")
-@click.option("--kustomize", "kustomizations", multiple=True, metavar="DIR", help="Check a kustomization as it is built. Repeatable.")
-@click.option("--helm", "charts", multiple=True, metavar="CHART", help="Check a chart as it is rendered. Repeatable.")
-@click.option("--values", "values", multiple=True, metavar="FILE", help="A values file for --helm. Repeatable.")
-@click.option("--baseline", metavar="FILE", help="Leave out what --write-baseline has recorded.")
 @click.option(
-    "--write-baseline", is_flag=True, help="Write what is found to the baseline (default .afflint-baseline.json), and exit with 0."
+    "--kubernetes-version", metavar="1.N", shell_complete=options.version, help="The cluster's version. Default: the newest known."
 )
+@click.option("--stdin-filename", metavar="NAME", shell_complete=options.file, help="The file that standard input ('-') stands in for.")
+@click.option("--force-exclude", is_flag=True, help="Let `exclude` hold for files that are named, too.")
+@click.option(
+    "--kustomize",
+    "kustomizations",
+    multiple=True,
+    metavar="DIR",
+    shell_complete=options.folder,
+    help="Check a kustomization as it is built. Repeatable.",
+)
+@click.option(
+    "--helm",
+    "charts",
+    multiple=True,
+    metavar="CHART",
+    shell_complete=options.folder,
+    help="Check a chart as it is rendered. Repeatable.",
+)
+@click.option(
+    "--values", "values", multiple=True, metavar="FILE", shell_complete=options.file, help="A values file for --helm. Repeatable."
+)
+@click.option("--baseline", metavar="FILE", shell_complete=options.file, help="Leave out what --write-baseline has recorded.")
+@click.option("--write-baseline", is_flag=True, help="Record what is found in --baseline (.afflint-baseline.json).")
 @click.option("--statistics", is_flag=True, help="Count findings by rule instead of listing them.")
 @click.option("--no-ignore", is_flag=True, help="Report what comments and annotations silence, too.")
 @click.option("--jobs", type=int, metavar="N", help="How many processes. Default: as many as cores.")
 @click.option("--no-cache", is_flag=True, envvar="AFFLINT_NO_CACHE", help="Neither use nor keep results of earlier runs.")
-@click.option("--cache-dir", metavar="DIR", envvar="AFFLINT_CACHE_DIR", help="Where results are kept, not the platform's folder.")
+@click.option(
+    "--cache-dir",
+    metavar="DIR",
+    envvar="AFFLINT_CACHE_DIR",
+    shell_complete=options.folder,
+    help="Where results are kept, not the platform's folder.",
+)
 @click.option("--shard", metavar="I/N", help="Only this share of the files, for `afflint merge`.")
 @click.option("--show-files", is_flag=True, help="List the files that would be read, and stop.")
 @options.color

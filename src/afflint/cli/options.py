@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -11,12 +11,93 @@ import click
 from afflint.findings import SEVERITIES
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from afflint.config import Config
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
+Completion = Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]
+
+
+def one_word(known: Sequence[str]) -> Completion:
+    """Completes to one of these words."""
+
+    def complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from afflint.cli.completion import words
+
+        return words(known, incomplete)
+
+    return complete
+
+
+def rule_names(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Completes the last of several rules and categories, with commas between them."""
+    from afflint.cli import completion
+
+    return completion.rule_names(incomplete, several=True)
+
+
+def rule_name(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Completes a rule or a category."""
+    from afflint.cli import completion
+
+    return completion.rule_names(incomplete, several=False)
+
+
+def version(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Completes a version of Kubernetes."""
+    from afflint.cli.completion import versions
+
+    return versions(incomplete)
+
+
+def file(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Completes a file."""
+    from afflint.cli.completion import places
+
+    return places(incomplete, "file")
+
+
+def folder(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Completes a folder."""
+    from afflint.cli.completion import places
+
+    return places(incomplete, "dir")
+
+
+class Sectioned(click.Command):
+    """A command whose help gives its options in sections, one line after the other."""
+
+    def __init__(self, *args: Any, sections: Mapping[str, Sequence[str]], **more: Any) -> None:
+        """``sections``: the names of parameters by heading. Any other option stands in the last section."""
+        super().__init__(*args, **more)
+        self.sections = sections
+
+    def sectioned(self, context: click.Context) -> Iterator[tuple[str, list[click.Option]]]:
+        """Each heading with its options, in the order of the sections."""
+        given = {parameter.name: parameter for parameter in self.get_params(context) if isinstance(parameter, click.Option)}
+        named = {heading: [given.pop(name) for name in names] for heading, names in self.sections.items()}
+        *_, last = named
+        named[last] += given.values()
+        yield from named.items()
+
+    def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        """The sections, their texts below one another, and no empty lines between them: the help is to fit on a screen."""
+        records = [
+            (heading, [record for option in found if (record := option.get_help_record(context))])
+            for heading, found in self.sectioned(context)
+        ]
+        width = max(len(spelled) for _, found in records for spelled, _ in found)
+        formatter.write_paragraph()
+        for heading, found in records:
+            formatter.write_heading(heading)
+            with formatter.indentation():
+                formatter.write_dl([(spelled.ljust(width), text) for spelled, text in found])
+
+
 config_file = click.option(
-    "--config", "config_file", metavar="FILE", help="This configuration, instead of one found from the working directory upward."
+    "--config", "config_file", metavar="FILE", shell_complete=file, help="This configuration, not the nearest from here upward."
 )
 no_config = click.option("--no-config", is_flag=True, help="No configuration file at all.")
 nodes = click.option(
@@ -24,12 +105,17 @@ nodes = click.option(
     "nodes",
     multiple=True,
     metavar="FILE",
-    help="Nodes of the cluster: `kubectl get nodes -o yaml`, Node manifests, or a list under `nodes:`. Repeatable.",
-)
-color = click.option(
-    "--color", default="auto", metavar="WHEN", help="auto (default), always or never. NO_COLOR and FORCE_COLOR are honoured."
+    shell_complete=file,
+    help="Nodes: `kubectl get nodes -o yaml`, manifests, or a list. Repeatable.",
 )
 COLORS = ("auto", "always", "never")
+color = click.option(
+    "--color",
+    default="auto",
+    metavar="WHEN",
+    shell_complete=one_word(COLORS),
+    help="auto (default), always or never; NO_COLOR and FORCE_COLOR count.",
+)
 
 
 def configured(command: _Command) -> _Command:

@@ -9,16 +9,20 @@ import click
 from afflint.cli import options
 from afflint.cli.output import colored, show
 
+_FORMATS = ("text", "json")
+
 
 @click.command("rule", short_help="The page of a rule, or a list of rules.")
-@click.argument("name", required=False, metavar="[NAME]")
-@click.option("--format", "form", default="text", metavar="FORMAT", help="text (default) or json.")
+@click.argument("name", required=False, metavar="[NAME]", shell_complete=options.rule_name)
+@click.option(
+    "--format", "form", default="text", metavar="FORMAT", shell_complete=options.one_word(_FORMATS), help="text (default) or json."
+)
 def rule_command(name: str | None, form: str) -> None:
     """The page of a rule, or the rules of a category; without a name all rules."""
     from afflint import rulebook
     from afflint.rules import CATEGORIES, rules
 
-    options.one_of("--format", form, ("text", "json"))
+    options.one_of("--format", form, _FORMATS)
     if name is not None:
         options.one_of("rule", name, (*rules(), *CATEGORIES), "afflint rule")
     single = name in rules()

@@ -13,22 +13,30 @@ from afflint.cli.output import FOUND, among, colored, say, show, shown, write
 if TYPE_CHECKING:
     from afflint.placement.plan import Plan
 
+_FORMATS = ("text", "json", "html")
+
 
 @click.command(short_help="Where each replica can go, and what failures and drains do.")
-@click.argument("paths", nargs=-1, metavar="[PATHS]...")
+@click.argument("paths", nargs=-1, metavar="[PATHS]...", shell_complete=options.file)
 @options.nodes
 @click.option(
     "--pods",
     "pods",
     multiple=True,
     metavar="FILE",
+    shell_complete=options.file,
     help="A dump of the pods (or VMIs) that run already: `kubectl get pods -A -o yaml`. Repeatable.",
 )
 @click.option("--replan", is_flag=True, help="Place running pods of the workloads anew; else they stay where they are.")
 @click.option("--resources", is_flag=True, help="Count CPU, memory, pods and other resources: requests against what nodes have.")
 @click.option("--only-running", is_flag=True, help="Leave out virtual machines that wait for somebody to start them.")
 @click.option(
-    "--by", "group_by", default="zone", metavar="KEY", help="The node label to group nodes by: zone (default), region, or any key."
+    "--by",
+    "group_by",
+    default="zone",
+    metavar="KEY",
+    shell_complete=options.one_word(("zone", "region")),
+    help="The node label to group nodes by: zone (default), region, or any key.",
 )
 @click.option(
     "--lose",
@@ -44,8 +52,10 @@ if TYPE_CHECKING:
     help="Nodes that `kubectl drain` empties as far as disruption budgets allow; WHAT as for --lose. Repeatable.",
 )
 @click.option("--remove", multiple=True, metavar="WHAT", help="Nodes that are deleted from the cluster; WHAT as for --lose. Repeatable.")
-@click.option("--format", "form", default="text", metavar="FORMAT", help="text (default), json or html.")
-@click.option("--output", metavar="FILE", help="Where the plan goes. Default: standard output.")
+@click.option(
+    "--format", "form", default="text", metavar="FORMAT", shell_complete=options.one_word(_FORMATS), help="text (default), json or html."
+)
+@click.option("--output", metavar="FILE", shell_complete=options.file, help="Where the plan goes. Default: standard output.")
 @click.option("-v", "--verbose", is_flag=True, help="Show what each score is made of, too.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if a replica has no place.")
 @options.configured
@@ -60,7 +70,7 @@ def place(paths: tuple[str, ...], **given: Any) -> int:
     from afflint.placement.planning import Asked, make_plan
     from afflint.session.session import Session
 
-    options.one_of("--format", given["form"], ("text", "json", "html"))
+    options.one_of("--format", given["form"], _FORMATS)
     options.one_of("--color", given["color"], options.COLORS)
     session = Session(options.configuration(given))
     sources, reading = session.sources(paths or (".",)), {name: given[name] for name in ("resources", "only_running", "replan")}
