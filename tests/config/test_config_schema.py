@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import re
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from configured import EVERYTHING, Load
 from jsonschema import Draft202012Validator
+from ruamel.yaml import YAML
 
-from afflint.config import KEYS, Config, is_version
+from afflint.config import KEYS, Config, find, is_version
 from afflint.config import load as load_file
 from afflint.config.mistakes import schema
+from checkout import ROOT, run
 
 
 def _parts(node: Any) -> Iterator[dict[str, Any]]:
@@ -41,9 +47,49 @@ def test_its_defaults_are_those_of_config() -> None:
     assert {field: Config._field_defaults[field] for field in defaults} == defaults
 
 
-def test_each_key_is_described() -> None:
-    for key, part in schema()["properties"].items():
-        assert part["description"].endswith("."), key
+def test_each_key_is_described_at_every_level() -> None:
+    for node in _parts(schema()):
+        for key, part in node.get("properties", {}).items():
+            assert part["description"].endswith("."), key
+
+
+@pytest.mark.parametrize("name", ["config", "report", "place"])
+def test_each_schema_has_a_name_of_its_own(name: str) -> None:
+    """By which others may refer to it; nothing has to be fetched for it."""
+    document = json.loads((ROOT / "schemas" / f"{name}.schema.json").read_text("utf-8"))
+    assert document["$id"] == f"urn:afflint:{name}:1"
+    assert "http" not in json.dumps({**document, "$schema": ""})
+
+
+def _examples() -> Iterator[str]:
+    """The configurations that the README and the manual show."""
+    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+        for block in re.findall(r"```yaml\n(.*?)```", page.read_text("utf-8"), re.DOTALL):
+            if re.match(r"# \.afflint\.ya?ml|# yaml-language-server: .*afflint", block):
+                yield block
+
+
+def test_it_accepts_the_configurations_that_are_shown() -> None:
+    examples = [YAML(typ="safe", pure=True).load(text) or {} for text in _examples()]
+    assert len(examples) >= 2
+    for example in examples:
+        Draft202012Validator(schema()).validate(example)
+
+
+def test_the_command_writes_it_down() -> None:
+    """Also where the configuration itself is wrong."""
+    written = run((sys.executable, "-m", "afflint", "config", "--schema", "--no-config"), ROOT)
+    assert written == (ROOT / "schemas" / "config.schema.json").read_text("utf-8")
+
+
+def test_the_entry_for_the_catalogue_names_the_files_that_are_found(tmp_path: Path) -> None:
+    manual = (ROOT / "docs" / "reference.md").read_text("utf-8")
+    (entry,) = (json.loads(block) for block in re.findall(r"```json\n(.*?)```", manual, re.DOTALL) if "fileMatch" in block)
+    assert entry.keys() == {"name", "description", "fileMatch", "url"}
+    for name in entry["fileMatch"]:
+        (tmp_path / name).write_text("complete: true\n", encoding="utf-8")
+        assert find(str(tmp_path)) == str(tmp_path / name)
+        (tmp_path / name).unlink()
 
 
 def test_every_part_that_a_value_can_fail_says_what_it_must_be() -> None:
@@ -52,6 +98,7 @@ def test_every_part_that_a_value_can_fail_says_what_it_must_be() -> None:
         "$schema",
         "$ref",
         "$defs",
+        "$id",
         "title",
         "description",
         "default",
@@ -66,8 +113,6 @@ def test_every_part_that_a_value_can_fail_says_what_it_must_be() -> None:
 
 
 def test_it_accepts_what_is_loaded(load: Load) -> None:
-    from ruamel.yaml import YAML
-
     load(EVERYTHING)
     Draft202012Validator(schema()).validate(YAML(typ="safe", pure=True).load(EVERYTHING))
 

@@ -44,12 +44,25 @@ def _terminal_width() -> int | None:
 
 @click.command("config")
 @options.configured
-def config_command(config_file: str | None, no_config: bool) -> None:
+@click.option("--schema", is_flag=True, help="The JSON schema of a configuration, for editors.")
+def config_command(config_file: str | None, no_config: bool, schema: bool) -> None:
     """The effective configuration and where each value comes from."""
     from afflint import config as settings
 
+    if schema:
+        show([_config_schema()])
+        return
     effective = options.configuration({"config_file": config_file, "no_config": no_config})
     rows = list(settings.describe(effective))
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
     width = min(widths[1], 60)
     show(f"{key:<{widths[0]}}  {value:<{width}}  {origin}\n" for key, value, origin in rows)
+
+
+def _config_schema() -> str:
+    import os
+
+    from afflint import shipped
+
+    with open(os.path.join(shipped.directory("schemas"), "config.schema.json"), encoding="utf-8") as file:
+        return file.read()
