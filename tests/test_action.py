@@ -18,7 +18,7 @@ from ruamel.yaml import YAML
 
 from checkout import ROOT, clean_environment, copy_to
 
-pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="the steps are of bash")
+run_by_bash = pytest.mark.skipif(os.name == "nt" or shutil.which("bash") is None, reason="`bash` is missing, or may be that of WSL")
 
 ACTION: dict[str, Any] = YAML(typ="safe", pure=True).load(ROOT / "action.yml")
 STEPS: list[dict[str, Any]] = ACTION["runs"]["steps"]
@@ -158,6 +158,7 @@ def runner(tmp_path: Path) -> Runner:
     return made
 
 
+@run_by_bash
 def test_findings_are_annotations_and_a_summary_and_fail_the_job(runner: Runner) -> None:
     ended = runner.run()
     assert ended.code == 1
@@ -167,6 +168,7 @@ def test_findings_are_annotations_and_a_summary_and_fail_the_job(runner: Runner)
     assert ended.uploaded is None
 
 
+@run_by_bash
 def test_without_findings_the_job_succeeds_and_the_summary_says_so(runner: Runner) -> None:
     (runner.workspace / "deploy" / "web.yaml").write_text(POD.replace("disktype: 1", "disktype: ssd"), encoding="utf-8")
     ended = runner.run()
@@ -174,18 +176,21 @@ def test_without_findings_the_job_succeeds_and_the_summary_says_so(runner: Runne
     assert ended.summary.startswith("### afflint: no findings\n")
 
 
+@run_by_bash
 def test_a_mistake_in_the_usage_keeps_its_exit_code(runner: Runner) -> None:
     ended = runner.run(args="--select no-such-rule")
     assert (ended.code, ended.outputs) == (2, {"exit-code": "2"})
     assert "afflint: --select: there is no 'no-such-rule'" in ended.log
 
 
+@run_by_bash
 def test_the_summary_of_an_earlier_step_of_the_job_stays(runner: Runner) -> None:
     (runner.temp / "summary.md").write_text("before\n", encoding="utf-8")
     assert runner.run().summary.startswith("before\n### afflint: 1 error\n")
     assert runner.run(args="--select no-such-rule").summary.count("### afflint") == 1
 
 
+@run_by_bash
 def test_paths_and_options_reach_afflint_as_they_are(runner: Runner) -> None:
     odd = runner.workspace / "a $(touch pwned) b.yaml"
     odd.write_text(POD, encoding="utf-8")
@@ -198,12 +203,14 @@ def test_paths_and_options_reach_afflint_as_they_are(runner: Runner) -> None:
     assert ended.code == 0
 
 
+@run_by_bash
 def test_nothing_is_annotated_or_summarised_unasked(runner: Runner) -> None:
     ended = runner.run(annotations="false", summary="false")
     assert (ended.code, ended.summary) == (1, "")
     assert ended.log.startswith("deploy/web.yaml:9:15: error ")
 
 
+@run_by_bash
 def test_sarif_is_written_and_uploaded_when_asked(runner: Runner) -> None:
     ended = runner.run(sarif="placement.sarif")
     assert (ended.outputs["sarif"], ended.uploaded) == ("placement.sarif", None)
@@ -214,6 +221,7 @@ def test_sarif_is_written_and_uploaded_when_asked(runner: Runner) -> None:
     assert ended.uploaded == {"sarif_file": str(runner.temp / "afflint.sarif"), "category": "staging"}
 
 
+@run_by_bash
 def test_it_installs_what_its_own_checkout_holds(tmp_path: Path) -> None:
     """Needs the package index, as the tests of the wheel do."""
     runner = Runner(tmp_path)

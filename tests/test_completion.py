@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -17,7 +18,9 @@ from checkout import clean_environment
 def completed(*words: str, folder: Path | None = None) -> list[str]:
     """What completes the last of the words after ``afflint``: each with its type, in the words of click."""
     environment = clean_environment(_AFFLINT_COMPLETE="bash_complete", COMP_WORDS=" ".join(("afflint", *words)), COMP_CWORD=str(len(words)))
-    done = subprocess.run([sys.executable, "-m", "afflint"], env=environment, cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "afflint"], env=environment, cwd=folder, capture_output=True, encoding="utf-8", check=False
+    )
     assert (done.returncode, done.stderr) == (0, "")
     return [line for line in done.stdout.splitlines() if line]
 
@@ -70,11 +73,11 @@ def test_a_mistake_in_the_configuration_does_not_matter(tmp_path: Path) -> None:
 
 def test_a_run_that_completes_nothing_imports_nothing_of_it() -> None:
     program = "import sys, afflint.cli.check; print('click.shell_completion' in sys.modules, 'afflint.cli.completion' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], env=clean_environment(), capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", program], env=clean_environment(), capture_output=True, encoding="utf-8", check=True)
     assert done.stdout.split()[1] == "False"
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not there")
+@pytest.mark.skipif(os.name == "nt" or shutil.which("bash") is None, reason="there is no bash of this system")
 def test_in_bash_as_the_manual_has_it(tmp_path: Path) -> None:
     """The script that the manual's line loads answers for the words of a command line."""
     (tmp_path / "deploy").mkdir()
@@ -86,7 +89,9 @@ def test_in_bash_as_the_manual_has_it(tmp_path: Path) -> None:
         printf '%s\\n' "${COMPREPLY[@]}"
     """
     environment = clean_environment(PATH=f"{Path(sys.executable).parent}:/usr/bin:/bin")
-    done = subprocess.run(["bash", "--norc", "-c", script], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["bash", "--norc", "-c", script], env=environment, cwd=tmp_path, capture_output=True, encoding="utf-8", check=False
+    )
     if "4.4" in done.stdout + done.stderr:
         pytest.skip("this bash is too old for completion")
     assert done.stdout.splitlines() == ["complete -o nosort -F _afflint_completion afflint", "empty-term", "empty-topology-key"], (
@@ -97,6 +102,6 @@ def test_in_bash_as_the_manual_has_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize("shell, words", [("zsh", "#compdef afflint"), ("fish", "complete --no-files --command afflint")])
 def test_for_the_other_shells_there_is_a_script_too(shell: str, words: str) -> None:
     environment = clean_environment(_AFFLINT_COMPLETE=f"{shell}_source")
-    done = subprocess.run([sys.executable, "-m", "afflint"], env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-m", "afflint"], env=environment, capture_output=True, encoding="utf-8", check=True)
     assert words in done.stdout
     assert "_AFFLINT_COMPLETE" in done.stdout

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
+from io import TextIOWrapper
 from typing import IO, Any, BinaryIO
 
 import click
@@ -36,10 +37,22 @@ def show(chunks: Iterable[str], *, beside: bool = False) -> None:
     stream = sys.stderr if beside else sys.stdout
     if stream is None:
         raise click.UsageError(f"standard {'error' if beside else 'output'} is closed; --output FILE takes the report")
-    if hasattr(stream, "reconfigure"):
-        # A name from a manifest must not end the run because the terminal cannot show it.
-        stream.reconfigure(errors="backslashreplace")
+    prepare(stream, windows=os.name == "nt")
     _put(stream, chunks)
+
+
+def prepare(stream: IO[str], *, windows: bool) -> None:
+    """Make standard output take whatever is printed.
+
+    On Windows text that does not go to the console would be in the code page of the system, with line ends of its own: reports are UTF-8
+    everywhere, and the same bytes.
+    """
+    if not isinstance(stream, TextIOWrapper):
+        return
+    if windows and not stream.isatty() and not os.environ.get("PYTHONIOENCODING"):
+        stream.reconfigure(encoding="utf-8", newline="\n")
+    # A name from a manifest must not end the run because the terminal cannot show it.
+    stream.reconfigure(errors="backslashreplace")
 
 
 def show_bytes(data: bytes) -> None:
@@ -80,7 +93,19 @@ def colored(when: str) -> bool:
         return False
     if os.environ.get("FORCE_COLOR"):
         return True
-    return sys.stdout is not None and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+    return sys.stdout is not None and sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and _console_has_colours()
+
+
+def _console_has_colours() -> bool:
+    """Whether the console obeys escape sequences: on Windows only once it has been asked to, and older ones never."""
+    if sys.platform != "win32":
+        return True
+    import ctypes
+
+    kernel, mode = ctypes.windll.kernel32, ctypes.c_ulong()
+    console = kernel.GetStdHandle(-11)  # STD_OUTPUT_HANDLE
+    # 4: ENABLE_VIRTUAL_TERMINAL_PROCESSING
+    return bool(kernel.GetConsoleMode(console, ctypes.byref(mode)) and kernel.SetConsoleMode(console, mode.value | 4))
 
 
 def shown(text: str) -> str:

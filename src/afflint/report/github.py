@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from afflint.findings import Finding, Severity, Span
 from afflint.report import Report
+from afflint.report.places import slashed
 from afflint.wording import visible
 
 _COMMANDS: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "notice"}
@@ -18,7 +19,7 @@ def render(report: Report) -> Iterator[str]:
 
 
 def _command(finding: Finding) -> str:
-    properties = f"file={_property(finding.file)},{_region(finding.span)},title={_property(finding.rule)}"
+    properties = f"file={_property(slashed(finding.file))},{_region(finding.span)},title={_property(finding.rule)}"
     message = "\n".join(visible(text) for text in (finding.message, finding.help) if text)
     return f"::{_COMMANDS[finding.severity]} {properties}::{_data(message)}\n"
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from afflint.findings import SEVERITIES, Finding
 from afflint.report import Report
+from afflint.report.places import slashed
 from afflint.report.text import summary_lines
 from afflint.report.wording import counted, object_words
 from afflint.wording import visible
@@ -63,7 +64,7 @@ def _rest(findings: Sequence[Finding]) -> str:
 
 def _row(finding: Finding) -> str:
     severity = f"**{finding.severity}**" if finding.severity == "error" else finding.severity
-    cells = (severity, _code(f"{finding.file}:{finding.span.line}"), "<br>".join(_words(finding)), _code(finding.rule))
+    cells = (severity, _code(f"{slashed(finding.file)}:{finding.span.line}"), "<br>".join(_words(finding)), _code(finding.rule))
     return f"| {' | '.join(cells)} |\n"
 
 
@@ -76,7 +77,7 @@ def _words(finding: Finding) -> Iterator[str]:
     if finding.fix is not None:
         yield f"*Mended by* {_code('--fix' if finding.fix.safe else '--fix --unsafe-fixes')}"
     for related in finding.related[:_RELATED]:
-        yield f"*Note:* {_text(related.message)}, {_code(f'{related.file}:{related.span.line}')}"
+        yield f"*Note:* {_text(related.message)}, {_code(f'{slashed(related.file)}:{related.span.line}')}"
 
 
 def _text(text: str) -> str:
