@@ -151,6 +151,16 @@ def test_a_fix_that_moves_lines_shows_where_they_go() -> None:
     assert changed(text, *moved) == "  spec:\n-   affinity: {}\n    template:\n      spec:\n+       affinity: {}\n        x: 1\n  "
 
 
+def test_of_a_wide_line_that_is_fixed_what_changes_is_shown() -> None:
+    line = f'{{"padding": "{"x" * 5000}", "ssd": true, "more": "{"y" * 5000}"}}'
+    start = line.index("true") + 1
+    shown = changed(line, Edit(Span(1, start, 1, start + 4), '"true"'))
+    gone, come = shown.splitlines()
+    assert "&quot;ssd&quot;: true, " in gone
+    assert "&quot;ssd&quot;: &quot;true&quot;, " in come
+    assert len(shown) < 900
+
+
 def test_an_unsafe_fix_says_so() -> None:
     found = finding(file="a.yaml")._replace(fix=Fix(False, (Edit(Span(1, 1, 1, 2), "b"),)))
     assert (

@@ -16,7 +16,7 @@ from afflint.report import Report, RuleInfo
 from afflint.report.fix_lines import changes
 from afflint.report.page import page, shown
 from afflint.report.places import slashed
-from afflint.report.snippet import Sources, ending, snippet
+from afflint.report.snippet import Sources, ending
 from afflint.report.text import summary_lines
 from afflint.report.wording import counted, object_words
 
@@ -207,7 +207,7 @@ def _related(related: Related, sources: Sources) -> Iterator[str]:
 
 def _source(lines: Sequence[str], span: Span) -> Iterator[str]:
     """The lines around a span, with what it covers marked; nothing when the file has no such line (any more)."""
-    if not snippet(lines, span):
+    if span.line > len(lines):
         return
     last, end = ending(lines, span)
     yield '<pre class="source">'
@@ -263,4 +263,12 @@ def _first_difference(gone: Sequence[str], come: Sequence[str]) -> int:
     """The column in which a line that is changed begins to differ; 0 where whole lines go or come."""
     if len(gone) != 1 or len(come) != 1:
         return 0
-    return next((number for number, (one, other) in enumerate(zip(gone[0], come[0], strict=False)) if one != other), 0)
+    # Not letter by letter: a line may be a whole file of JSON.
+    least, most = 0, min(len(gone[0]), len(come[0]))
+    while least < most:
+        middle = (least + most + 1) // 2
+        if gone[0][:middle] == come[0][:middle]:
+            least = middle
+        else:
+            most = middle - 1
+    return least
