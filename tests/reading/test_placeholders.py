@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from ruamel.yaml.nodes import MappingNode, ScalarNode
 
 import rule_pages
 from afflint import rules
 from afflint.engine import Checker, FileResult, Settings, default_settings
 from afflint.reading.composing import nodes_below
 from afflint.reading.documents import Document, read, split
+from afflint.reading.nodes import MappingNode, ScalarNode
 from afflint.reading.placeholders import is_placeholder
 from linting import findings_of
 from rule_pages import Example

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -19,9 +20,10 @@ from ruamel.yaml.events import (
     SequenceStartEvent,
     StreamEndEvent,
 )
-from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 from ruamel.yaml.scanner import ScannerError
 from ruamel.yaml.tag import Tag
+
+from afflint.reading.nodes import MappingNode, ScalarNode, SequenceNode, root_of
 
 MAX_DEPTH = 300
 """Documents nested no deeper than this are read. The composer recurses on the C stack and would end the process far beyond it."""
@@ -68,13 +70,9 @@ class _Composer(CParser):  # type: ignore[misc]
     def resolve(_kind: type, _value: str, implicit: Any) -> object:
         return _TAGS[implicit]
 
-    @staticmethod
-    def descend_resolver(_node: object, _index: object) -> None:
-        """Nothing to do: path resolvers are a feature that manifests do not use."""
-
-    @staticmethod
-    def ascend_resolver() -> None:
-        """See descend_resolver."""
+    # Path resolvers are a feature that manifests do not use: nothing is to be done, and that is quickest done by functions in C.
+    descend_resolver = staticmethod(operator.is_)
+    ascend_resolver = staticmethod(tuple)
 
 
 class Composed(NamedTuple):
@@ -97,7 +95,7 @@ def compose(raw_bytes: bytes, most: int = MAX_NODES) -> Composed:
             raise TooDeepError(index)
     composer = _Composer(raw_bytes)
     try:
-        return Composed(composer.get_node(), _rest(composer, raw_bytes)) if composer.check_node() else Composed(None)
+        return Composed(root_of(composer), _rest(composer, raw_bytes)) if composer.check_node() else Composed(None)
     except ComposerError as error:
         if error.context is None or not error.context.startswith("found duplicate anchor"):
             raise

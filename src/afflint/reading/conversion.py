@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
-
 from afflint.reading.composing import PLAIN, QUOTED
+from afflint.reading.nodes import MappingNode, ScalarNode, SequenceNode
 from afflint.reading.scalars import Scalar, key_text, plain_key, resolve_plain, resolve_tagged
 
 Pairs = dict[str, tuple[Any, Any]]

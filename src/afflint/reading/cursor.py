@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
-
 from afflint.findings import Path, Step
 from afflint.reading.document import Document
+from afflint.reading.nodes import MappingNode, ScalarNode, SequenceNode
 
 
 class Cursor(NamedTuple):

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from ruamel.yaml.nodes import ScalarNode
 
 from afflint.reading.composing import TooDeepError, TooLargeError, compose, nodes_below, too_deep_at
 from afflint.reading.conversion import UnreadableError
 from afflint.reading.document import Document as Document
 from afflint.reading.document import Problem as Problem
 from afflint.reading.document import convert
+from afflint.reading.nodes import ScalarNode
 
 _LONG = 1_000_000
 """From here on it matters how much memory a document takes."""

@@ -12,8 +12,6 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from ruamel.yaml.nodes import MappingNode, ScalarNode
-
 from afflint.edits import (
     MISSING,
     EditError,
@@ -38,6 +36,7 @@ from afflint.reading.composing import nodes_below
 from afflint.reading.documents import Document, read
 from afflint.reading.emitting import UnwritableError, Verbatim, block, entry, flow, key, scalar
 from afflint.reading.lists import ListDocument, item_from, item_of
+from afflint.reading.nodes import MappingNode, ScalarNode
 from afflint.reading.pages import Entry, Page, UnclearError, colon_at, quote_at
 from afflint.reading.scalars import resolve_plain
 

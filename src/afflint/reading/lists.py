@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from ruamel.yaml.error import YAMLError
-from ruamel.yaml.nodes import MappingNode, SequenceNode
 
 from afflint.findings import Path, Span
 from afflint.reading.composing import COLLECTION, MAX_DEPTH, MAX_NODES, TooLargeError, compose, most_nodes
 from afflint.reading.document import Document, convert
+from afflint.reading.nodes import MappingNode, SequenceNode
 from afflint.reading.scalars import resolve_plain
 
 _REMEMBERED = 16

@@ -7,12 +7,11 @@ from bisect import bisect_right
 from collections import Counter, deque
 from typing import Any, NamedTuple
 
-from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
-
 from afflint.findings import Path
 from afflint.reading.composing import nodes_below
 from afflint.reading.document import Document
 from afflint.reading.emitting import Style
+from afflint.reading.nodes import MappingNode, ScalarNode, SequenceNode
 
 
 class UnclearError(Exception):

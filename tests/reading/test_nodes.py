@@ -1,0 +1,60 @@
+"""Nodes are made in a shorter way, and nobody else in the process sees a difference."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import _ruamel_yaml
+import pytest
+from ruamel.yaml import nodes as theirs
+from ruamel.yaml.error import YAMLError
+
+from afflint.reading import nodes
+from afflint.reading.composing import compose
+from checkout import clean_environment
+
+TEXT = "a: &x [1, 'b', {c: d}]\nb: *x\nc: |\n  text\n? k\n: 2020-01-01\n"
+
+
+def test_the_composer_makes_them() -> None:
+    root = compose(TEXT.encode()).root
+    kinds = {type(each) for pair in root.value for each in (root, *pair)}
+    assert kinds == {nodes.ScalarNode, nodes.SequenceNode, nodes.MappingNode}
+    assert nodes.ScalarNode is not theirs.ScalarNode
+    assert issubclass(nodes.MappingNode, theirs.MappingNode)
+
+
+@pytest.mark.parametrize("kind", ["safe", "rt"])
+def test_whoever_else_reads_yaml_gets_the_same(kind: str) -> None:
+    script = f"from ruamel.yaml import YAML; print(repr(YAML(typ={kind!r}).load({TEXT!r})))"
+    alone, beside = (
+        subprocess.run(
+            [sys.executable, "-c", f"{imported}{script}"], capture_output=True, text=True, env=clean_environment(), check=True
+        ).stdout
+        for imported in ("", "from afflint.reading.documents import read; read(b'a: [b]', 0, 1); ")
+    )
+    assert beside == alone != ""
+
+
+def test_nodes_have_what_theirs_have() -> None:
+    for ours, other in (
+        (nodes.ScalarNode, theirs.ScalarNode),
+        (nodes.SequenceNode, theirs.SequenceNode),
+        (nodes.MappingNode, theirs.MappingNode),
+    ):
+        made, expected = ours("tag:yaml.org,2002:str", "v"), other("tag:yaml.org,2002:str", "v")
+        slots = {slot for each in type(expected).__mro__ for slot in getattr(each, "__slots__", ())}
+        assert {slot: str(getattr(made, slot)) for slot in slots} == {slot: str(getattr(expected, slot)) for slot in slots}
+        assert made.tag == expected.tag
+
+
+def test_another_version_of_the_composer_keeps_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(_ruamel_yaml, "MappingNode")
+    assert nodes._classes() == (theirs.ScalarNode, theirs.SequenceNode, theirs.MappingNode)
+
+
+def test_after_an_error_the_composer_is_as_it_was() -> None:
+    with pytest.raises(YAMLError):
+        compose(b"a: [b")
+    assert _ruamel_yaml.MappingNode is theirs.MappingNode
