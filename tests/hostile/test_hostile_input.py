@@ -394,6 +394,7 @@ def after(reads: int, happen: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
         return read(source)
 
     monkeypatch.setattr("afflint.session.run.read_bytes", counting)
+    monkeypatch.setattr("afflint.session.mapping.read_bytes", counting)
     monkeypatch.setattr("afflint.reading.sources.read_bytes", counting)
 
 
