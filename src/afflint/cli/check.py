@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -29,7 +29,7 @@ _SECTIONS = {
     "What is reported": ("formats", "outputs", "statistics", "baseline", "write_baseline", "no_ignore", "color", "quiet", "verbose"),
     "What is mended": ("fix", "unsafe_fixes", "diff"),
     "When it fails": ("fail_on", "fail_on_empty", "exit_zero"),
-    "How it runs": ("jobs", "no_cache", "cache_dir", "shard"),
+    "How it runs": ("jobs", "no_cache", "cache_dir", "executor", "shard", "watch"),
 }
 
 
@@ -108,7 +108,9 @@ _SECTIONS = {
     shell_complete=options.folder,
     help="Where results are kept, not the platform's folder.",
 )
+@click.option("--executor", metavar="URL", help="A Dask cluster: dask://HOST:PORT; ?paths=shared sends no files.")
 @click.option("--shard", metavar="I/N", help="Only this share of the files, for `afflint merge`.")
+@click.option("--watch", is_flag=True, help="Check again whenever something changes.")
 @click.option("--show-files", is_flag=True, help="List the files that would be read, and stop.")
 @options.color
 @click.option("-q", "--quiet", is_flag=True, help="Only findings, no summary.")
@@ -119,10 +121,26 @@ def check(paths: tuple[str, ...], **given: Any) -> int:
         from afflint.cli.shards import write_share
 
         return write_share(paths, given)
-    return _checked(paths, given)
+    if given["executor"] is None:
+        return _once_or_watched(paths, given)
+    from afflint.session.dask_cluster import Cluster, address
+
+    cluster = Cluster(address(given["executor"]), _cache_folder(given))
+    try:
+        return _once_or_watched(paths, {**given, "mapper": cluster})
+    finally:
+        cluster.close()
 
 
-def _checked(paths: tuple[str, ...], given: dict[str, Any]) -> int:
+def _once_or_watched(paths: tuple[str, ...], given: dict[str, Any]) -> int:
+    if not given["watch"]:
+        return _checked(paths, given)
+    from afflint.cli.watching import watched
+
+    return watched(paths, given, lambda seen: _checked(paths, given, seen))
+
+
+def _checked(paths: tuple[str, ...], given: dict[str, Any], seen: Callable[[Outcome], None] | None = None) -> int:
     from afflint.session.session import Session
 
     see_that_reports_go_together(given)
@@ -146,6 +164,8 @@ def _checked(paths: tuple[str, ...], given: dict[str, Any]) -> int:
         outcome, unwritten = _outcome(session, sources, given), False
     # What is mended of standard input goes to standard output, as editors expect it.
     beside = given["fix"] and session.stdin is not None
+    if seen is not None:
+        seen(outcome)
     code = reported(outcome, config, targets, paths, given, beside=beside)
     return USAGE if unwritten else code
 
@@ -259,16 +279,21 @@ def _say_left_alone(fixed: Fixed) -> None:
 
 def run_options(config: Config, given: dict[str, Any], progress: Progress) -> Options:
     """How to run. ``given["mapper"]``, if any, takes the place of the map step."""
-    from afflint.session.run import DEFAULT_CACHE, Options
+    from afflint.session.run import Options
 
     known = None
     if config.baseline and not given["write_baseline"]:
         from afflint.baseline import load
 
         known = load(config.baseline)
-    cache = None if given["no_cache"] else given["cache_dir"] or DEFAULT_CACHE
-    jobs, mapper = options.jobs(config.jobs), given.get("mapper")
+    jobs, mapper, cache = options.jobs(config.jobs), given.get("mapper"), _cache_folder(given)
     return Options(jobs, inline=not given["no_ignore"], progress=progress, baseline=known, mapper=mapper, cache=cache)
+
+
+def _cache_folder(given: dict[str, Any]) -> str | None:
+    from afflint.session.mapping import DEFAULT_CACHE
+
+    return None if given["no_cache"] else given["cache_dir"] or DEFAULT_CACHE
 
 
 def _write_baseline(path: str | None, outcome: Outcome, *, beside: bool = False) -> int:

@@ -38,6 +38,8 @@ _NEVER_WITH_SHARD = {
     "kustomizations": "--kustomize",
     "charts": "--helm",
     "show_files": "--show-files",
+    "executor": "--executor",
+    "watch": "--watch",
 }
 
 

@@ -39,9 +39,9 @@ def mapped(
     if cache is not None and len(sources) >= _WORTH_CACHE and find_spec("_sqlite3") is not None:
         yield from _through_cache(list(sources), settings, jobs, progress, cache)
     elif jobs > 1 and len(sources) >= _WORTH_PROCESSES:
-        yield from _in_processes(partial(_checking, settings), list(sources), jobs, progress)
+        yield from _in_processes(partial(told_here, settings), list(sources), jobs, progress)
     else:
-        yield from _here(_checking(settings), sources, progress)
+        yield from _here(told_here(settings), sources, progress)
 
 
 def _here(told: Callable[[Source], Told], sources: Iterable[Source], progress: Progress | None) -> Iterator[Told]:
@@ -60,7 +60,8 @@ def _in_processes(
     return mapped(make, sources, jobs, progress)
 
 
-def _checking(settings: Settings) -> Callable[[Source], FileResult]:
+def told_here(settings: Settings) -> Callable[[Source], FileResult]:
+    """What gives the result of a file in this process."""
     checker = Checker(settings)
 
     def told(source: Source) -> FileResult:

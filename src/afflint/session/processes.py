@@ -36,9 +36,6 @@ _PATIENCE = 0.5
 class WorkerDiedError(Exception):
     """A process ended before its work did; the message is for the user."""
 
-    def __init__(self, exit_code: int | None) -> None:
-        super().__init__(f"a worker process {_ending(exit_code)}; perhaps memory ran out: fewer processes (`--jobs`) need less")
-
 
 def mapped(
     make: Callable[[], Callable[[Item], Result]],
@@ -168,7 +165,8 @@ class _Crew:
     def _death(self, connection: Connection) -> WorkerDiedError:
         process = self._workers[connection]
         process.join(_PATIENCE)  # Its pipe ends a little before it does.
-        return WorkerDiedError(process.exitcode)
+        ending = _ending(process.exitcode)
+        return WorkerDiedError(f"a worker process {ending}; perhaps memory ran out: fewer processes (`--jobs`) need less")
 
 
 class _ElsewhereError(Exception):
