@@ -25,7 +25,7 @@ README = ROOT / "README.md"
 AFFLINT = (sys.executable, "-m", "afflint")
 
 
-PAGES = tuple(ROOT / "docs" / f"{name}.md" for name in ("ci", "editors", "nodes", "rendering", "reference"))
+PAGES = tuple(ROOT / "docs" / f"{name}.md" for name in ("ci", "editors", "fleets", "nodes", "rendering", "reference"))
 """What a user reads besides the README."""
 
 
@@ -93,7 +93,10 @@ def commands() -> Iterator[str]:
         command = line.split("|")[-1].split("&&")[-1].split("  #")[0].strip()
         if command.startswith("afflint "):
             yield command
-    yield from re.findall(r"^ +- (?:run: )?(afflint check .*)$", "".join(blocks("yaml")), re.MULTILINE)
+    jobs = "".join(blocks("yaml"))
+    for variable, value in (("${{ matrix.shard }}", "1"), ("$CI_NODE_INDEX", "1"), ("$CI_NODE_TOTAL", "4")):
+        jobs = jobs.replace(variable, value)
+    yield from re.findall(r"^ +- (?:run: )?(afflint check .*)$", jobs, re.MULTILINE)
     yield json.loads(blocks("json")[0])["tasks"][0]["command"]
     named = all_text().replace("NAME", "wrong-type").replace("`afflint merge`", "`afflint merge shard.jsonl`")
     yield from re.findall(r"`(afflint [a-z]+(?: [^`]*)?)`", named)
