@@ -29,6 +29,7 @@
       for (const link of all("li", each)) link.hidden = by(link.firstElementChild.hash.slice(1)).hidden;
     }
     for (const outer of [...all(".file"), ...all(".folder")]) outer.hidden = all(".finding", outer).every((each) => each.hidden);
+    for (const link of all(".counts th a[href]")) link.closest("tr").hidden = by(link.hash.slice(1)).hidden;
     const asked = words.length || severity || rule || fixable;
     by("found").textContent = asked ? `${found} of ${findings.length} findings` : "";
   };

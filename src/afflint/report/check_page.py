@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import posixpath
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
@@ -54,7 +54,7 @@ def render(report: Report) -> Iterator[str]:
         "notes": _left_out(entries, len(report.findings)),
         "find": _find(entries),
         "rules": "".join(_rules(entries, report.rules() if entries else ())),
-        "folders": "".join(_folders(report.findings)),
+        "folders": "".join(_folders(report.findings, {_folder(entry.finding) for entry in entries})),
         "findings": "".join(_findings(entries, report)),
         "empty": "" if entries else '<p class="lead">Nothing was found.</p>\n',
         "hidden": "" if entries else " hidden",
@@ -135,7 +135,7 @@ def _rules(entries: Sequence[_Entry], infos: Iterable[RuleInfo]) -> Iterator[str
         yield "</ul>\n</div>\n</details>\n"
 
 
-def _folders(findings: Sequence[Finding]) -> Iterator[str]:
+def _folders(findings: Sequence[Finding], listed: Collection[str]) -> Iterator[str]:
     """A row for each folder with findings in files of its own: how many of each severity, all findings counted.
 
     They are named by what they do not have in common.
@@ -147,7 +147,8 @@ def _folders(findings: Sequence[Finding]) -> Iterator[str]:
     for folder in sorted(counts):
         cells = "".join(f"<td>{counts[folder][severity] or ''}</td>" for severity in SEVERITIES)
         name = (folder[len(above) :].lstrip("/") if above else folder) or folder or "."
-        yield f'<tr><th scope="row"><a href="#{_anchor(folder)}"><code>{shown(name)}</code></a></th>{cells}</tr>\n'
+        link = f'<a href="#{_anchor(folder)}">' if folder in listed else "<a>"
+        yield f'<tr><th scope="row">{link}<code>{shown(name)}</code></a></th>{cells}</tr>\n'
 
 
 def _folder(finding: Finding) -> str:
