@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 # Where a file does not name us, it suppresses nothing.
 _MARKER = b"afflint"
 _NEWEST = Target(NEWEST)
+# For the fix of each, the whole map is looked at.
+_FEW_REPEATED = 20
 _NO_FACTS = Facts()
 
 
@@ -185,7 +187,7 @@ class Checker:
             first = f"first on line {duplicate.first.line}"
             message = f"the key `{duplicate.path[-1]}` stands here again ({first}); the last one silently wins"
             edits: tuple[Edit, ...] = ()
-            if self._fixing.get("duplicate-key", "none") != "none" and not document.filled:
+            if len(document.duplicates) <= _FEW_REPEATED and self._fixing.get("duplicate-key", "none") != "none" and not document.filled:
                 from afflint.reading.editing import without_repetition
 
                 edits = without_repetition(document, duplicate.path)
