@@ -20,7 +20,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from afflint import config
-from afflint.edits import Remove, applied, same
+from afflint.edits import Move, Remove, applied, same
 from afflint.engine import Checker
 from afflint.findings import Finding
 from afflint.fixing import key_of, mended
@@ -239,11 +239,12 @@ def test_of_generated_manifests_every_one_holds_in_every_style(generated: list[d
 
     # All of them, until nothing is left.
     refused: set[object] = set()
-    removals, after = 0, before
+    removals, moves, after = 0, 0, before
     for _ in range(30):
         left = [each for each in findings_in(after) if each.fix is not None and key_of(each) not in refused]
         result = mended("a.yaml", after, left, CHECKER)
         refused.update(map(key_of, result.refused))
+        moves += sum(isinstance(edit, Move) for each in result.made if each.fix for edit in each.fix.meant)
         removals += sum(
             each.rule == "unused-suppression" or any(isinstance(edit, Remove) for edit in each.fix.meant)
             for each in result.made
@@ -258,4 +259,5 @@ def test_of_generated_manifests_every_one_holds_in_every_style(generated: list[d
     assert again.encode(encoding) == after
     assert removals or again.count("#") == text.count("#"), "comments stay"
     assert newline == "\n" or "\n" not in again.replace("\r\n", ""), "line ends stay"
-    assert removals or again.endswith(("\n", "\r\n")) == text.endswith(("\n", "\r\n"))
+    # What stood last, without a line break, may have been moved away: then the line before it ends the file.
+    assert removals or moves or again.endswith("\n") == text.endswith("\n")

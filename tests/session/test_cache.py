@@ -281,7 +281,8 @@ def test_while_another_process_writes_nothing_is_kept_and_nothing_fails(
 def test_a_full_disk_keeps_nothing_and_says_nothing(tree: Path, kept: Path) -> None:
     script = "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)); from afflint.__main__ import main; main()"
     command = [sys.executable, "-c", script, "check", str(tree), "--no-config", "--format", "concise", "--cache-dir", str(kept)]
-    environment = clean_environment(AFFLINT_NO_CACHE="0")
+    environment = clean_environment()
+    del environment["AFFLINT_NO_CACHE"]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", env=environment, check=False)
     assert done.returncode == 1
     assert len(done.stdout.splitlines()) == len(run(tree, None).findings)
@@ -330,15 +331,16 @@ def test_what_was_not_used_for_longest_goes_first(kept: Path, monkeypatch: pytes
 
 
 def test_the_command_line_keeps_results_unless_told_not_to(tree: Path, tmp_path: Path) -> None:
-    def check(*options: str, no_cache: str = "0", **environment: str) -> bytes:
+    def check(*options: str, no_cache: bool = False, **settings: str) -> bytes:
+        environment = clean_environment(**settings)
+        if not no_cache:
+            del environment["AFFLINT_NO_CACHE"]
         command = [sys.executable, "-m", "afflint", "check", str(tree), "--no-config", "--format", "json", *options]
-        return subprocess.run(
-            command, capture_output=True, env=clean_environment(AFFLINT_NO_CACHE=no_cache, **environment), check=False
-        ).stdout
+        return subprocess.run(command, capture_output=True, env=environment, check=False).stdout
 
     home = {"XDG_CACHE_HOME": str(tmp_path / "caches")}
     report = check("--no-cache", **home)
-    assert check(no_cache="1", **home) == report
+    assert check(no_cache=True, **home) == report
     assert not (tmp_path / "caches").exists()
     assert [check(**home), check(**home)] == [report, report]
     assert check("--cache-dir", str(tmp_path / "one")) == report
