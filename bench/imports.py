@@ -6,27 +6,27 @@ from typing import NamedTuple
 
 from bench.processes import Command, interpreter, output_of
 
-_PACKAGES = ("runpy", "click")
-"""What ``python -m`` itself takes, and what afflint is built on: whatever importing these alone pulls in is allowed."""
+_PACKAGES = ("runpy", "typing")
+"""What ``python -m`` itself takes, and annotations: whatever importing these alone pulls in is allowed."""
 
 _PARSERS = ("_ruamel_yaml", "yaml._yaml")
 """So is what one binding of libyaml pulls in, the one that is imported first: two of them would be one too many."""
 
 _NEEDED = frozenset(
     (
-        # Of the standard library: collecting garbage is put off, and click asks for the language when its options are declared.
-        *("gc", "locale", "_locale", "dataclasses"),
+        # Of the standard library: collecting garbage is put off, and a full disk has a number.
+        *("gc", "errno"),
         # The command line, settings, reading, the map and the reduce step, and the report that is asked for.
         *(
             "afflint",
             "afflint.cli",
             "afflint.cli.check",
+            "afflint.cli.command",
             "afflint.cli.options",
             "afflint.cli.output",
-            "afflint.cli.pages",
-            "afflint.cli.place",
+            "afflint.cli.plain_words",
         ),
-        *("afflint.errors", "afflint.config", "afflint.findings", "afflint.rules", "afflint.shipped"),
+        *("afflint.errors", "afflint.records", "afflint.config", "afflint.findings", "afflint.rules", "afflint.shipped"),
         *("afflint.reading", "afflint.reading.files", "afflint.reading.sources", "afflint.reading.triage"),
         *("afflint.reading.document", "afflint.reading.documents"),
         *("afflint.reading.composing", "afflint.reading.conversion", "afflint.reading.scalars"),

@@ -12,8 +12,7 @@ from collections.abc import Iterator
 import click
 import pytest
 
-from afflint.cli import cli
-from afflint.cli.options import Sectioned
+from afflint.cli.through_click import Sectioned, cli
 from afflint.config import Config
 from afflint.config.mistakes import schema
 from checkout import ROOT, clean_environment, run
@@ -95,7 +94,7 @@ def test_each_option_stands_in_one_section_of_the_help() -> None:
     for name in COMMANDS:
         command = cli.get_command(context, name)
         if isinstance(command, Sectioned):
-            named = [each for names in command.sections.values() for each in names]
+            named = [each.name for options in command.sections.values() for each in options]
             assert sorted(named) == sorted(each.name or "" for each in command.params if isinstance(each, click.Option))
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from afflint.errors import UserError
 from afflint.findings import Finding
 from afflint.reading.files import read_named
 from afflint.reading.sources import relative
+from afflint.records import NamedTuple
 
 VERSION = 1
 _LARGEST = 64 << 20

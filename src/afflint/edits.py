@@ -5,9 +5,10 @@ before it left. ``applied`` says what each of them means; ``reading.editing`` tu
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from afflint.findings import Path, Step
+from afflint.records import NamedTuple
 
 
 class Replace(NamedTuple):

@@ -5,7 +5,7 @@ called and however the rules are configured. ``reduction`` puts these in.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from afflint.checks.match import Match, Target
 from afflint.findings import NO_OBJECT, Edit, Found, ObjectRef, Path, Span, field_of, named_field
@@ -15,6 +15,7 @@ from afflint.kube.kinds import HOLDER_NAMES, NAMES, Kind
 from afflint.kube.manifests import Manifest, manifests_in
 from afflint.reading import documents, triage
 from afflint.reading.documents import Document
+from afflint.records import NamedTuple
 from afflint.rules import CATEGORIES, BoundRule, Dispatch, bound, rules
 
 if TYPE_CHECKING:

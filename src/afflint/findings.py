@@ -4,7 +4,9 @@ A file is known by its number in the run, never by its name: two sources may hav
 must not depend on how the file is called. Names are put in at the end, for reports.
 """
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
+
+from afflint.records import NamedTuple
 
 if TYPE_CHECKING:
     from afflint.edits import SymbolicEdit

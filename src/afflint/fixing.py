@@ -11,13 +11,14 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from afflint.edits import EditError, Insert, Move, Remove, Rename, SymbolicEdit, applied, find, same, whole
 from afflint.engine import Checker
 from afflint.findings import Edit, Finding, Found, Path, Span
 from afflint.reading.documents import Document, encoding_of, read, split
 from afflint.reading.editing import resolve
+from afflint.records import NamedTuple
 from afflint.rules import rules
 
 _SEPARATOR = "missing-separator"

@@ -18,6 +18,8 @@ from operator import attrgetter
 from types import NoneType, UnionType
 from typing import Any, Generic, Literal, TypeVar
 
+from afflint.records import NamedTuple
+
 Value = TypeVar("Value")
 _Coding = Callable[[Any], Any]
 
@@ -47,7 +49,7 @@ class Codec(Generic[Value]):
             raise PlainError(str(error)) from None
 
 
-class _Coder(typing.NamedTuple):
+class _Coder(NamedTuple):
     """How values of one type become what JSON has, and back. Both raise TypeError or ValueError for anything else."""
 
     encode: _Coding
@@ -188,7 +190,7 @@ class _Types:
         return _Coder(written, known)
 
 
-class _Field(typing.NamedTuple):
+class _Field(NamedTuple):
     name: str
     coder: _Coder
 

@@ -6,7 +6,7 @@ Pure but for ``read``, by which it asks for the bytes of the few files that find
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from afflint.checks.match import FleetMatch
 from afflint.engine import Settings, located
@@ -15,6 +15,7 @@ from afflint.fleet.facts import Facts
 from afflint.fleet.index import Fleet
 from afflint.reading import documents, triage
 from afflint.reading.documents import Document
+from afflint.records import NamedTuple
 
 if TYPE_CHECKING:
     from afflint.inventory.node_files import NodeFact

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from afflint.checks import affinity as affinity_checks
 from afflint.checks import fleet, kubevirt
@@ -17,6 +17,7 @@ from afflint.findings import SEVERITIES, Severity
 from afflint.fleet.index import Fleet
 from afflint.kube.constraints import NONE
 from afflint.kube.manifests import Manifest, Workload
+from afflint.records import NamedTuple
 
 Subject = Literal["manifest", "workload", "constrained", "mismatched", "fleet", "nodes", "run"]
 """What a rule applies to, which is when its check may run:

@@ -3,11 +3,12 @@
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from afflint.findings import Edit, Finding, Path, Span
 from afflint.kube.manifests import Manifest
 from afflint.reading.documents import Document
+from afflint.records import NamedTuple
 from afflint.wording import nearest, quoted
 
 ANNOTATION = "afflint.dev/ignore"

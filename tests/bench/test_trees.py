@@ -14,7 +14,7 @@ from bench.workloads import LARGEST, SHAPES, SMALLEST, fleet_file
 from bench.yaml_text import yaml_text
 from click.testing import CliRunner
 
-from afflint.cli import cli
+from afflint.cli.through_click import cli
 from afflint.inventory.node_files import read_nodes
 from afflint.kube.constraints import constraints_of
 from afflint.kube.kinds import KINDS, PLACEMENT_FIELDS

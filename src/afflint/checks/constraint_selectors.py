@@ -1,7 +1,6 @@
 """The selectors of a workload's constraints, parsed: shared by the groups that ask about their meaning."""
 
 from functools import lru_cache
-from typing import NamedTuple
 
 from afflint.findings import Path
 from afflint.kube.constraints import NodeTerm
@@ -16,6 +15,7 @@ from afflint.kube.selectors import (
     requirement_paths,
 )
 from afflint.reading.placeholders import is_placeholder
+from afflint.records import NamedTuple
 
 
 class NodeSelection(NamedTuple):

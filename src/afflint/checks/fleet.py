@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import islice, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from afflint.checks.match import FleetMatch, Match, Place, Target
 from afflint.controllers.labels import PodLabels
@@ -20,6 +20,7 @@ from afflint.fleet.index import IDENTITY, Fleet, NearMiss, close, own_near_miss
 from afflint.kube.node_labels import HOSTNAME, at_least_as_wide
 from afflint.kube.selectors import Selector, implies, matches, says
 from afflint.reading.placeholders import is_placeholder
+from afflint.records import NamedTuple
 from afflint.wording import listing, quoted
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from afflint.checks.constraint_selectors import requirement_places
 from afflint.checks.match import FleetMatch, Match, Place, inserting
@@ -13,6 +13,7 @@ from afflint.fleet.index import Fleet, may_mean
 from afflint.kube.manifests import Workload
 from afflint.kube.selectors import Selector, conflict, parse_label_selector, says
 from afflint.reading.placeholders import is_placeholder
+from afflint.records import NamedTuple
 from afflint.wording import listing, quoted
 
 # Labels of tools: they say who made an object, and nobody expects them on pods.

@@ -1,9 +1,10 @@
 """What a check yields, and what it is told about the cluster that the manifests are meant for."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from afflint.findings import FileId, ObjectRef, Path, Severity, Site, Step
 from afflint.kube import NEWEST
+from afflint.records import NamedTuple
 
 if TYPE_CHECKING:
     from afflint.edits import SymbolicEdit

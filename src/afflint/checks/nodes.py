@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 from afflint.checks.match import FleetMatch, Match, Place
 from afflint.findings import ObjectRef, Severity
@@ -17,6 +16,7 @@ from afflint.kube.label_places import PREFERRED_NODE_AFFINITY, REQUIRED_NODE_AFF
 from afflint.kube.node_labels import CONTROL_PLANE, DEPRECATED, HOSTNAME, MASTER, REGION, ZONE, meant
 from afflint.near_misses import Slips
 from afflint.reading.placeholders import is_placeholder
+from afflint.records import NamedTuple
 from afflint.wording import nearest, quoted
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from afflint.checks.constraint_selectors import has_placeholder
 from afflint.checks.match import FleetMatch, Match
@@ -29,6 +28,7 @@ from afflint.kube.selectors import (
     says,
 )
 from afflint.near_misses import is_slip
+from afflint.records import NamedTuple
 from afflint.wording import did_you_mean, quoted
 
 

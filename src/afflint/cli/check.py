@@ -6,11 +6,11 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from afflint import __version__
 from afflint.cli import options
+from afflint.cli.command import NUMBER, SEVERAL, Argument, Command, flag, option
 from afflint.cli.output import FOUND, USAGE, Progress, among, colored, say, show, shown, write
+from afflint.errors import UserError
 from afflint.findings import SEVERITIES
 from afflint.report import FORMATS
 
@@ -23,98 +23,6 @@ if TYPE_CHECKING:
     from afflint.session.session import Session
 
 
-_SECTIONS = {
-    "What is read": ("nodes", "kustomizations", "charts", "values", "stdin_filename", "force_exclude", "show_files"),
-    "What is looked for": ("select", "extend_select", "ignore", "kubernetes_version", "config_file", "no_config"),
-    "What is reported": ("formats", "outputs", "statistics", "baseline", "write_baseline", "no_ignore", "color", "quiet", "verbose"),
-    "What is mended": ("fix", "unsafe_fixes", "diff"),
-    "When it fails": ("fail_on", "fail_on_empty", "exit_zero"),
-    "How it runs": ("jobs", "no_cache", "cache_dir", "executor", "shard", "watch"),
-}
-
-
-@click.command(cls=options.Sectioned, sections=_SECTIONS)
-@click.argument("paths", nargs=-1, metavar="[PATHS]...", shell_complete=options.file)
-@options.nodes
-@click.option(
-    "--select", multiple=True, metavar="NAMES", shell_complete=options.rule_names, help="Only these rules or categories; comma-separated."
-)
-@click.option(
-    "--extend-select", multiple=True, metavar="NAMES", shell_complete=options.rule_names, help="These rules or categories as well."
-)
-@click.option("--ignore", multiple=True, metavar="NAMES", shell_complete=options.rule_names, help="Not these rules or categories.")
-@click.option(
-    "--format",
-    "formats",
-    multiple=True,
-    metavar="FORMAT",
-    shell_complete=options.one_word(FORMATS),
-    help=f"One of {', '.join(FORMATS)}. Default: text. Repeatable.",
-)
-@click.option(
-    "--output",
-    "outputs",
-    multiple=True,
-    metavar="FILE",
-    shell_complete=options.file,
-    help="Where each --format goes, in that order; '-': standard output.",
-)
-@click.option("--fix", is_flag=True, help="Mend what can be mended without another meaning; report the rest.")
-@click.option("--unsafe-fixes", is_flag=True, help="With --fix and --diff: also what may change the meaning.")
-@click.option("--diff", is_flag=True, help="Show what --fix would change, write nothing; exit 1 if anything.")
-@click.option(
-    "--fail-on",
-    metavar="SEVERITY",
-    shell_complete=options.one_word(SEVERITIES),
-    help="Exit with 1 from this severity on: error, warning (default), info.",
-)
-@click.option("--fail-on-empty", is_flag=True, help="Exit with 1 if no manifest was found.")
-@click.option("--exit-zero", is_flag=True, help="Exit with 0 even if there are findings.")
-@options.configured
-@click.option(
-    "--kubernetes-version", metavar="1.N", shell_complete=options.version, help="The cluster's version. Default: the newest known."
-)
-@click.option("--stdin-filename", metavar="NAME", shell_complete=options.file, help="The file that standard input ('-') stands in for.")
-@click.option("--force-exclude", is_flag=True, help="Let `exclude` hold for files that are named, too.")
-@click.option(
-    "--kustomize",
-    "kustomizations",
-    multiple=True,
-    metavar="DIR",
-    shell_complete=options.folder,
-    help="Check a kustomization as it is built. Repeatable.",
-)
-@click.option(
-    "--helm",
-    "charts",
-    multiple=True,
-    metavar="CHART",
-    shell_complete=options.folder,
-    help="Check a chart as it is rendered. Repeatable.",
-)
-@click.option(
-    "--values", "values", multiple=True, metavar="FILE", shell_complete=options.file, help="A values file for --helm. Repeatable."
-)
-@click.option("--baseline", metavar="FILE", shell_complete=options.file, help="Leave out what --write-baseline has recorded.")
-@click.option("--write-baseline", is_flag=True, help="Record what is found in --baseline (.afflint-baseline.json).")
-@click.option("--statistics", is_flag=True, help="Count findings by rule instead of listing them.")
-@click.option("--no-ignore", is_flag=True, help="Report what comments and annotations silence, too.")
-@click.option("--jobs", type=int, metavar="N", help="How many processes. Default: as many as cores.")
-@click.option("--no-cache", is_flag=True, envvar="AFFLINT_NO_CACHE", help="Neither use nor keep results of earlier runs.")
-@click.option(
-    "--cache-dir",
-    metavar="DIR",
-    envvar="AFFLINT_CACHE_DIR",
-    shell_complete=options.folder,
-    help="Where results are kept, not the platform's folder.",
-)
-@click.option("--executor", metavar="URL", help="A Dask cluster: dask://HOST:PORT; ?paths=shared sends no files.")
-@click.option("--shard", metavar="I/N", help="Only this share of the files, for `afflint merge`.")
-@click.option("--watch", is_flag=True, help="Check again whenever something changes.")
-@click.option("--show-files", is_flag=True, help="List the files that would be read, and stop.")
-@options.color
-@click.option("-q", "--quiet", is_flag=True, help="Only findings, no summary.")
-@click.option("-v", "--verbose", is_flag=True, help="More about each finding and what was passed over.")
 def check(paths: tuple[str, ...], **given: Any) -> int:
     """Lint manifests: files, folders, globs or '-'. Default: the current folder."""
     if given["shard"] is not None:
@@ -145,7 +53,7 @@ def _checked(paths: tuple[str, ...], given: dict[str, Any], seen: Callable[[Outc
 
     see_that_reports_go_together(given)
     if given["diff"] and any(given[each] for each in ("formats", "outputs", "statistics", "write_baseline")):
-        raise click.UsageError("--diff is all that is shown, and goes without --format, --output, --statistics and --write-baseline")
+        raise UserError("--diff is all that is shown, and goes without --format, --output, --statistics and --write-baseline")
     config = options.configuration(given)
     targets = targets_of(config.format, config.output)
     session = Session(config)
@@ -174,7 +82,7 @@ def see_that_reports_go_together(given: dict[str, Any]) -> None:
     """Refuse what is wrong with the options of reports, before anything is read."""
     targets_of(given["formats"], given["outputs"])
     if given["statistics"] and (given["formats"] or given["outputs"]):
-        raise click.UsageError("--statistics is a report of its own and goes without --format and --output")
+        raise UserError("--statistics is a report of its own and goes without --format and --output")
     options.one_of("--color", given["color"], options.COLORS)
 
 
@@ -223,7 +131,7 @@ def _sources(session: Session, paths: Sequence[str], given: dict[str, Any]) -> l
     rendered: list[Source] = []
     if given["kustomizations"] or given["charts"] or given["values"]:
         if given["values"] and not given["charts"]:
-            raise click.UsageError("--values goes with --helm")
+            raise UserError("--values goes with --helm")
         rendered = session.rendered(given["kustomizations"], given["charts"], given["values"])
     named = paths or (() if rendered else (".",))
     return session.sources(named, rendered, stdin_name=given["stdin_filename"], force_exclude=given["force_exclude"])
@@ -301,7 +209,7 @@ def _write_baseline(path: str | None, outcome: Outcome, *, beside: bool = False)
 
     target = path or DEFAULT_FILE
     if path is None and os.path.islink(target):
-        raise click.UsageError(f"{target!r} is a link; name the file to write with --baseline FILE")
+        raise UserError(f"{target!r} is a link; name the file to write with --baseline FILE")
     write(target, [dump(outcome.findings, os.path.dirname(target))])
     count, name = len(outcome.findings), shown(target)
     show([f"Wrote {count} {'finding' if count == 1 else 'findings'} to {name}; `--baseline {name}` keeps them silent.\n"], beside=beside)
@@ -332,11 +240,11 @@ def targets_of(formats: Sequence[str], outputs: Sequence[str]) -> list[tuple[str
     for name in formats:
         options.one_of("--format", name, FORMATS)
     if len(outputs) > max(len(formats), 1):
-        raise click.UsageError("--output needs a --format of its own each")
+        raise UserError("--output needs a --format of its own each")
     chosen = list(formats) or ["text"]
     targets = [(name, outputs[number] if number < len(outputs) else "-") for number, name in enumerate(chosen)]
     if sum(target == "-" for _, target in targets) > 1:
-        raise click.UsageError("only one report can go to standard output; give the others an --output FILE")
+        raise UserError("only one report can go to standard output; give the others an --output FILE")
     return targets
 
 
@@ -362,3 +270,99 @@ def _report(targets: list[tuple[str, str]], report: Report, color: str, *, besid
             show(render(name, report, color=colored(color)), beside=beside)
         else:
             write(target, render(name, report))
+
+
+_SECTIONS = {
+    "What is read": (
+        options.nodes,
+        option(
+            "--kustomize",
+            called="kustomizations",
+            metavar="DIR",
+            takes=SEVERAL,
+            completes=options.folder,
+            about="Check a kustomization as it is built. Repeatable.",
+        ),
+        option(
+            "--helm",
+            called="charts",
+            metavar="CHART",
+            takes=SEVERAL,
+            completes=options.folder,
+            about="Check a chart as it is rendered. Repeatable.",
+        ),
+        option("--values", metavar="FILE", takes=SEVERAL, completes=options.file, about="A values file for --helm. Repeatable."),
+        option("--stdin-filename", metavar="NAME", completes=options.file, about="The file that standard input ('-') stands in for."),
+        flag("--force-exclude", about="Let `exclude` hold for files that are named, too."),
+        flag("--show-files", about="List the files that would be read, and stop."),
+    ),
+    "What is looked for": (
+        option(
+            "--select",
+            metavar="NAMES",
+            takes=SEVERAL,
+            completes=options.rule_names,
+            about="Only these rules or categories; comma-separated.",
+        ),
+        option("--extend-select", metavar="NAMES", takes=SEVERAL, completes=options.rule_names, about="These rules or categories as well."),
+        option("--ignore", metavar="NAMES", takes=SEVERAL, completes=options.rule_names, about="Not these rules or categories."),
+        option("--kubernetes-version", metavar="1.N", completes=options.version, about="The cluster's version. Default: the newest known."),
+        *options.configured,
+    ),
+    "What is reported": (
+        option(
+            "--format",
+            called="formats",
+            metavar="FORMAT",
+            takes=SEVERAL,
+            completes=options.one_word(FORMATS),
+            about=f"One of {', '.join(FORMATS)}. Default: text. Repeatable.",
+        ),
+        option(
+            "--output",
+            called="outputs",
+            metavar="FILE",
+            takes=SEVERAL,
+            completes=options.file,
+            about="Where each --format goes, in that order; '-': standard output.",
+        ),
+        flag("--statistics", about="Count findings by rule instead of listing them."),
+        option("--baseline", metavar="FILE", completes=options.file, about="Leave out what --write-baseline has recorded."),
+        flag("--write-baseline", about="Record what is found in --baseline (.afflint-baseline.json)."),
+        flag("--no-ignore", about="Report what comments and annotations silence, too."),
+        options.color,
+        flag("-q", "--quiet", about="Only findings, no summary."),
+        flag("-v", "--verbose", about="More about each finding and what was passed over."),
+    ),
+    "What is mended": (
+        flag("--fix", about="Mend what can be mended without another meaning; report the rest."),
+        flag("--unsafe-fixes", about="With --fix and --diff: also what may change the meaning."),
+        flag("--diff", about="Show what --fix would change, write nothing; exit 1 if anything."),
+    ),
+    "When it fails": (
+        option(
+            "--fail-on",
+            metavar="SEVERITY",
+            completes=options.one_word(SEVERITIES),
+            about="Exit with 1 from this severity on: error, warning (default), info.",
+        ),
+        flag("--fail-on-empty", about="Exit with 1 if no manifest was found."),
+        flag("--exit-zero", about="Exit with 0 even if there are findings."),
+    ),
+    "How it runs": (
+        option("--jobs", metavar="N", takes=NUMBER, about="How many processes. Default: as many as cores."),
+        flag("--no-cache", about="Neither use nor keep results of earlier runs.", variable="AFFLINT_NO_CACHE"),
+        option(
+            "--cache-dir",
+            metavar="DIR",
+            variable="AFFLINT_CACHE_DIR",
+            completes=options.folder,
+            about="Where results are kept, not the platform's folder.",
+        ),
+        option("--executor", metavar="URL", about="A Dask cluster: dask://HOST:PORT; ?paths=shared sends no files."),
+        option("--shard", metavar="I/N", about="Only this share of the files, for `afflint merge`."),
+        flag("--watch", about="Check again whenever something changes."),
+    ),
+}
+
+COMMAND = Command(check, _SECTIONS, Argument("paths", "[PATHS]...", options.file))

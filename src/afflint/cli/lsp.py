@@ -7,16 +7,11 @@ import sys
 from functools import partial
 from typing import Any
 
-import click
-
 from afflint.cli import options
+from afflint.cli.command import NUMBER, Command, flag, option
+from afflint.errors import UserError
 
 
-@click.command("lsp", short_help="The language server, for editors.")
-@options.nodes
-@options.configured
-@click.option("--stdio", is_flag=True, help="Talk over standard input and output. There is no other way, so it may be left out.")
-@click.option("--clientProcessId", "client", type=int, metavar="PID", help="The editor, whose end is the server's: as editors give it.")
 def lsp(**given: Any) -> int:
     """The language server: findings while you type, fixes, hover, completion.
 
@@ -28,7 +23,7 @@ def lsp(**given: Any) -> int:
 
     options.configuration(given)  # What is wrong with the options is said before the editor waits for an answer.
     if sys.stdin is None or sys.stdout is None:
-        raise click.UsageError("standard input and output are closed; an editor starts `afflint lsp` with both")
+        raise UserError("standard input and output are closed; an editor starts `afflint lsp` with both")
     # Nothing but messages may reach the client, whoever prints.
     outgoing = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     sys.stdout = sys.stderr
@@ -39,3 +34,18 @@ def lsp(**given: Any) -> int:
     if given["client"] is not None:
         server.end_with(given["client"])
     return server.serve()
+
+
+_OPTIONS = (
+    options.nodes,
+    *options.configured,
+    flag("--stdio", about="Talk over standard input and output. There is no other way, so it may be left out."),
+    option(
+        "--clientProcessId",
+        called="client",
+        metavar="PID",
+        takes=NUMBER,
+        about="The editor, whose end is the server's: as editors give it.",
+    ),
+)
+COMMAND = Command(lsp, {"": _OPTIONS}, short_help="The language server, for editors.")

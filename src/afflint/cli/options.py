@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-import click
-
+from afflint.cli.command import SEVERAL, flag, option
+from afflint.errors import UserError
 from afflint.findings import SEVERITIES
 
 if TYPE_CHECKING:
+    from click import Context, Parameter
     from click.shell_completion import CompletionItem
 
+    from afflint.cli.command import Completion
     from afflint.config import Config
-
-_Command = TypeVar("_Command", bound=Callable[..., Any])
-
-Completion = Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]
 
 
 def one_word(known: Sequence[str]) -> Completion:
     """Completes to one of these words."""
 
-    def complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    def complete(_context: Context, _parameter: Parameter, incomplete: str) -> list[CompletionItem]:
         from afflint.cli.completion import words
 
         return words(known, incomplete)
@@ -31,96 +29,57 @@ def one_word(known: Sequence[str]) -> Completion:
     return complete
 
 
-def rule_names(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def rule_names(_context: Context, _parameter: Parameter, incomplete: str) -> list[CompletionItem]:
     """Completes the last of several rules and categories, with commas between them."""
     from afflint.cli import completion
 
     return completion.rule_names(incomplete, several=True)
 
 
-def rule_name(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def rule_name(_context: Context, _parameter: Parameter, incomplete: str) -> list[CompletionItem]:
     """Completes a rule or a category."""
     from afflint.cli import completion
 
     return completion.rule_names(incomplete, several=False)
 
 
-def version(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def version(_context: Context, _parameter: Parameter, incomplete: str) -> list[CompletionItem]:
     """Completes a version of Kubernetes."""
     from afflint.cli.completion import versions
 
     return versions(incomplete)
 
 
-def file(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def file(_context: Context, _parameter: Parameter, incomplete: str) -> list[CompletionItem]:
     """Completes a file."""
     from afflint.cli.completion import places
 
     return places(incomplete, "file")
 
 
-def folder(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def folder(_context: Context, _parameter: Parameter, incomplete: str) -> list[CompletionItem]:
     """Completes a folder."""
     from afflint.cli.completion import places
 
     return places(incomplete, "dir")
 
 
-class Sectioned(click.Command):
-    """A command whose help gives its options in sections, one line after the other."""
-
-    def __init__(self, *args: Any, sections: Mapping[str, Sequence[str]], **more: Any) -> None:
-        """``sections``: the names of parameters by heading. Any other option stands in the last section."""
-        super().__init__(*args, **more)
-        self.sections = sections
-
-    def sectioned(self, context: click.Context) -> Iterator[tuple[str, list[click.Option]]]:
-        """Each heading with its options, in the order of the sections."""
-        given = {parameter.name: parameter for parameter in self.get_params(context) if isinstance(parameter, click.Option)}
-        named = {heading: [given.pop(name) for name in names] for heading, names in self.sections.items()}
-        *_, last = named
-        named[last] += given.values()
-        yield from named.items()
-
-    def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        """The sections, their texts below one another, and no empty lines between them: the help is to fit on a screen."""
-        records = [
-            (heading, [record for option in found if (record := option.get_help_record(context))])
-            for heading, found in self.sectioned(context)
-        ]
-        width = max(len(spelled) for _, found in records for spelled, _ in found)
-        formatter.write_paragraph()
-        for heading, found in records:
-            formatter.write_heading(heading)
-            with formatter.indentation():
-                formatter.write_dl([(spelled.ljust(width), text) for spelled, text in found])
-
-
-config_file = click.option(
-    "--config", "config_file", metavar="FILE", shell_complete=file, help="This configuration, not the nearest from here upward."
-)
-no_config = click.option("--no-config", is_flag=True, help="No configuration file at all.")
-nodes = click.option(
-    "--nodes",
-    "nodes",
-    multiple=True,
-    metavar="FILE",
-    shell_complete=file,
-    help="Nodes: `kubectl get nodes -o yaml`, manifests, or a list. Repeatable.",
+nodes = option(
+    "--nodes", metavar="FILE", takes=SEVERAL, completes=file, about="Nodes: `kubectl get nodes -o yaml`, manifests, or a list. Repeatable."
 )
 COLORS = ("auto", "always", "never")
-color = click.option(
+color = option(
     "--color",
     default="auto",
     metavar="WHEN",
-    shell_complete=one_word(COLORS),
-    help="auto (default), always or never; NO_COLOR and FORCE_COLOR count.",
+    completes=one_word(COLORS),
+    about="auto (default), always or never; NO_COLOR and FORCE_COLOR count.",
 )
-
-
-def configured(command: _Command) -> _Command:
-    """The two options that say which configuration holds."""
-    return config_file(no_config(command))
+configured = (
+    option("--config", called="config_file", metavar="FILE", completes=file, about="This configuration, not the nearest from here upward."),
+    flag("--no-config", about="No configuration file at all."),
+)
+"""The two options that say which configuration holds."""
 
 
 def one_of(option: str, value: str, known: Collection[str], listing: str = "") -> None:
@@ -131,7 +90,7 @@ def one_of(option: str, value: str, known: Collection[str], listing: str = "") -
 
     close = nearest(value, known)
     hint = f"; did you mean {close!r}?" if close else f"; `{listing}` lists them" if listing else f"; it takes {', '.join(known)}"
-    raise click.UsageError(f"{option}: there is no {value!r}{hint}")
+    raise UserError(f"{option}: there is no {value!r}{hint}")
 
 
 def configuration_file(options: Mapping[str, Any]) -> str | None:
@@ -140,9 +99,9 @@ def configuration_file(options: Mapping[str, Any]) -> str | None:
 
     path = options.get("config_file")
     if path is not None and options.get("no_config"):
-        raise click.UsageError("--config and --no-config exclude each other")
+        raise UserError("--config and --no-config exclude each other")
     if path is not None and not os.path.isfile(path):
-        raise click.UsageError(f"no such configuration file: {path!r}")
+        raise UserError(f"no such configuration file: {path!r}")
     return find(os.getcwd()) if path is None and not options.get("no_config") else path
 
 
@@ -158,7 +117,7 @@ def configuration(options: Mapping[str, Any]) -> Config:
     node_files = tuple(options.get("nodes") or ())
     for file in node_files:
         if not os.path.exists(file):
-            raise click.UsageError(f"--nodes: no such file: {file!r}")
+            raise UserError(f"--nodes: no such file: {file!r}")
     fail_on = options.get("fail_on")
     if fail_on is not None:
         one_of("--fail-on", fail_on, SEVERITIES)
@@ -181,7 +140,7 @@ def _names(option: str, values: Sequence[str]) -> tuple[str, ...]:
 
     listed = tuple(name.strip() for value in values for name in value.split(",") if name.strip())
     if option == "--select" and values and not listed:
-        raise click.UsageError(f"{option} names no rule and no category")
+        raise UserError(f"{option} names no rule and no category")
     for name in listed:
         one_of(option, name, (*rules(), *CATEGORIES, "all"), "afflint rule")
     return listed
@@ -193,13 +152,13 @@ def _version(text: str | None) -> str | None:
     major, _, rest = text.removeprefix("v").partition(".")
     minor = rest.partition(".")[0]
     if major != "1" or not (minor.isascii() and minor.isdigit() and len(minor) < 4):
-        raise click.UsageError(f"--kubernetes-version takes a version such as 1.34, not {text!r}")
+        raise UserError(f"--kubernetes-version takes a version such as 1.34, not {text!r}")
     return f"1.{int(minor)}"
 
 
 def _jobs(given: int | None) -> int | None:
     if given is not None and given < 1:
-        raise click.UsageError("--jobs takes a number of processes, 1 or more")
+        raise UserError("--jobs takes a number of processes, 1 or more")
     return given
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from io import TextIOWrapper
 from typing import IO, Any, BinaryIO
 
-import click
+from afflint.errors import UserError
 
 FOUND, USAGE, FAULT = 1, 2, 3
 """Exit codes: findings at or above --fail-on; wrong usage or configuration; a fault of afflint."""
@@ -29,14 +29,14 @@ def write(target: str, chunks: Iterable[str]) -> None:
             with open(target, "wb", buffering=1 << 16, opener=lambda path, _: os.open(path, os.O_WRONLY)) as file:
                 encoded(file)
     except OSError as error:
-        raise click.UsageError(f"cannot write {target!r}: {error.strerror}") from None
+        raise UserError(f"cannot write {target!r}: {error.strerror}") from None
 
 
 def show(chunks: Iterable[str], *, beside: bool = False) -> None:
     """Print to standard output (``beside``: error), whatever its encoding; a reader that has gone ends it quietly."""
     stream = sys.stderr if beside else sys.stdout
     if stream is None:
-        raise click.UsageError(f"standard {'error' if beside else 'output'} is closed; --output FILE takes the report")
+        raise UserError(f"standard {'error' if beside else 'output'} is closed; --output FILE takes the report")
     prepare(stream, windows=os.name == "nt")
     _put(stream, chunks)
 
@@ -58,7 +58,7 @@ def prepare(stream: IO[str], *, windows: bool) -> None:
 def show_bytes(data: bytes) -> None:
     """Print bytes to standard output just as they are."""
     if sys.stdout is None:
-        raise click.UsageError("standard output is closed, where the fixed text is to go")
+        raise UserError("standard output is closed, where the fixed text is to go")
     sys.stdout.flush()
     _put(sys.stdout.buffer, [data])
 
@@ -71,7 +71,7 @@ def _put(stream: IO[Any], chunks: Iterable[Any]) -> None:
         # What is still buffered would fail again when the process ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         if not isinstance(error, BrokenPipeError):  # Whoever reads our output may have seen enough.
-            raise click.UsageError(f"cannot write the report: {error.strerror}") from None
+            raise UserError(f"cannot write the report: {error.strerror}") from None
 
 
 def say(message: str, code: int = 0) -> int:

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import sys
 
-import click
-
 from afflint.cli import options
+from afflint.cli.command import Argument, Command, flag, option
 from afflint.cli.output import colored, show
 
 _FORMATS = ("text", "json")
 
 
-@click.command("rule", short_help="The page of a rule, or a list of rules.")
-@click.argument("name", required=False, metavar="[NAME]", shell_complete=options.rule_name)
-@click.option(
-    "--format", "form", default="text", metavar="FORMAT", shell_complete=options.one_word(_FORMATS), help="text (default) or json."
-)
-def rule_command(name: str | None, form: str) -> None:
+def rule(name: str | None, form: str) -> None:
     """The page of a rule, or the rules of a category; without a name all rules."""
     from afflint import rulebook
     from afflint.rules import CATEGORIES, rules
@@ -26,7 +20,7 @@ def rule_command(name: str | None, form: str) -> None:
     if name is not None:
         options.one_of("rule", name, (*rules(), *CATEGORIES), "afflint rule")
     single = name in rules()
-    chosen = [rule for rule in rules().values() if name in (None, rule.name, rule.category)]
+    chosen = [each for each in rules().values() if name in (None, each.name, each.category)]
     if form == "json":
         show([rulebook.as_json(chosen, single=single)])
     else:
@@ -42,10 +36,7 @@ def _terminal_width() -> int | None:
     return min(shutil.get_terminal_size().columns, 120)
 
 
-@click.command("config")
-@options.configured
-@click.option("--schema", is_flag=True, help="The JSON schema of a configuration, for editors.")
-def config_command(config_file: str | None, no_config: bool, schema: bool) -> None:
+def config(config_file: str | None, no_config: bool, schema: bool) -> None:
     """The effective configuration and where each value comes from."""
     from afflint import config as settings
 
@@ -66,3 +57,12 @@ def _config_schema() -> str:
 
     with open(os.path.join(shipped.directory("schemas"), "config.schema.json"), encoding="utf-8") as file:
         return file.read()
+
+
+_FORMAT = option(
+    "--format", called="form", default="text", metavar="FORMAT", completes=options.one_word(_FORMATS), about="text (default) or json."
+)
+RULE = Command(
+    rule, {"": (_FORMAT,)}, Argument("name", "[NAME]", options.rule_name, several=False), "The page of a rule, or a list of rules."
+)
+CONFIG = Command(config, {"": (*options.configured, flag("--schema", about="The JSON schema of a configuration, for editors."))})

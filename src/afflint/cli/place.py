@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from afflint.cli import options
+from afflint.cli.command import SEVERAL, Argument, Command, flag, option
 from afflint.cli.output import FOUND, among, colored, say, show, shown, write
 
 if TYPE_CHECKING:
@@ -16,50 +15,6 @@ if TYPE_CHECKING:
 _FORMATS = ("text", "json", "html")
 
 
-@click.command(short_help="Where each replica can go, and what failures and drains do.")
-@click.argument("paths", nargs=-1, metavar="[PATHS]...", shell_complete=options.file)
-@options.nodes
-@click.option(
-    "--pods",
-    "pods",
-    multiple=True,
-    metavar="FILE",
-    shell_complete=options.file,
-    help="A dump of the pods (or VMIs) that run already: `kubectl get pods -A -o yaml`. Repeatable.",
-)
-@click.option("--replan", is_flag=True, help="Place running pods of the workloads anew; else they stay where they are.")
-@click.option("--resources", is_flag=True, help="Count CPU, memory, pods and other resources: requests against what nodes have.")
-@click.option("--only-running", is_flag=True, help="Leave out virtual machines that wait for somebody to start them.")
-@click.option(
-    "--by",
-    "group_by",
-    default="zone",
-    metavar="KEY",
-    shell_complete=options.one_word(("zone", "region")),
-    help="The node label to group nodes by: zone (default), region, or any key.",
-)
-@click.option(
-    "--lose",
-    multiple=True,
-    metavar="WHAT",
-    help="Nodes that fail, and stay out of reach: the name of one, KEY=VALUE for those with a label, or each:node, each:zone, each:KEY "
-    "for one after the other. Repeatable.",
-)
-@click.option(
-    "--drain",
-    multiple=True,
-    metavar="WHAT",
-    help="Nodes that `kubectl drain` empties as far as disruption budgets allow; WHAT as for --lose. Repeatable.",
-)
-@click.option("--remove", multiple=True, metavar="WHAT", help="Nodes that are deleted from the cluster; WHAT as for --lose. Repeatable.")
-@click.option(
-    "--format", "form", default="text", metavar="FORMAT", shell_complete=options.one_word(_FORMATS), help="text (default), json or html."
-)
-@click.option("--output", metavar="FILE", shell_complete=options.file, help="Where the plan goes. Default: standard output.")
-@click.option("-v", "--verbose", is_flag=True, help="Show what each score is made of, too.")
-@click.option("--exit-zero", is_flag=True, help="Exit with 0 even if a replica has no place.")
-@options.configured
-@options.color
 def place(paths: tuple[str, ...], **given: Any) -> int:
     """Where each replica can go on the given nodes, and what a failure, a drain or a removal does.
 
@@ -115,3 +70,57 @@ def _chunks(plan: Plan, given: dict[str, Any], *, to_file: bool) -> Iterator[str
 
     color, width = not to_file and colored(given["color"]), shutil.get_terminal_size((100, 24)).columns
     return place_table.render(plan, color=color, width=width, verbose=given["verbose"])
+
+
+_OPTIONS = (
+    options.nodes,
+    option(
+        "--pods",
+        metavar="FILE",
+        takes=SEVERAL,
+        completes=options.file,
+        about="A dump of the pods (or VMIs) that run already: `kubectl get pods -A -o yaml`. Repeatable.",
+    ),
+    flag("--replan", about="Place running pods of the workloads anew; else they stay where they are."),
+    flag("--resources", about="Count CPU, memory, pods and other resources: requests against what nodes have."),
+    flag("--only-running", about="Leave out virtual machines that wait for somebody to start them."),
+    option(
+        "--by",
+        called="group_by",
+        metavar="KEY",
+        default="zone",
+        completes=options.one_word(("zone", "region")),
+        about="The node label to group nodes by: zone (default), region, or any key.",
+    ),
+    option(
+        "--lose",
+        metavar="WHAT",
+        takes=SEVERAL,
+        about="Nodes that fail, and stay out of reach: the name of one, KEY=VALUE for those with a label, or each:node, each:zone, "
+        "each:KEY for one after the other. Repeatable.",
+    ),
+    option(
+        "--drain",
+        metavar="WHAT",
+        takes=SEVERAL,
+        about="Nodes that `kubectl drain` empties as far as disruption budgets allow; WHAT as for --lose. Repeatable.",
+    ),
+    option("--remove", metavar="WHAT", takes=SEVERAL, about="Nodes that are deleted from the cluster; WHAT as for --lose. Repeatable."),
+    option(
+        "--format",
+        called="form",
+        metavar="FORMAT",
+        default="text",
+        completes=options.one_word(_FORMATS),
+        about="text (default), json or html.",
+    ),
+    option("--output", metavar="FILE", completes=options.file, about="Where the plan goes. Default: standard output."),
+    flag("-v", "--verbose", about="Show what each score is made of, too."),
+    flag("--exit-zero", about="Exit with 0 even if a replica has no place."),
+    *options.configured,
+    options.color,
+)
+
+COMMAND = Command(
+    place, {"": _OPTIONS}, Argument("paths", "[PATHS]...", options.file), "Where each replica can go, and what failures and drains do."
+)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from afflint.cli import check as checking
 from afflint.cli import options
+from afflint.cli.command import Argument, Command
 from afflint.cli.output import Progress, say, show, shown, write
+from afflint.errors import UserError
 from afflint.reading.sources import STDIN, relative
 
 if TYPE_CHECKING:
@@ -43,8 +43,6 @@ _NEVER_WITH_SHARD = {
 }
 
 
-@click.command()
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
 def merge(files: tuple[str, ...], **given: Any) -> int:
     """Report what all shards of a run found, as one run would have.
 
@@ -74,9 +72,6 @@ def merge(files: tuple[str, ...], **given: Any) -> int:
     for note in _notes(merged):
         say(f"afflint: {note}")
     return checking.reported(outcome, config, targets, arguments.paths, given)
-
-
-merge.params += [each for each in checking.check.params if each.name in _OF_THE_REPORT]
 
 
 def _notes(merged: Merged) -> list[str]:
@@ -121,20 +116,20 @@ def _share(text: str) -> Share:
     number, _, of = text.partition("/")
     if all(each.isascii() and each.isdigit() and len(each) < 9 for each in (number, of)) and 0 < int(number) <= int(of) <= MOST_SHARDS:
         return Share(int(number), int(of))
-    raise click.UsageError(f"--shard takes a share and how many there are, such as 1/8 to 8/8, not {text!r}")
+    raise UserError(f"--shard takes a share and how many there are, such as 1/8 to 8/8, not {text!r}")
 
 
 def _see_that_it_goes_with(paths: Sequence[str], given: dict[str, Any]) -> None:
     for name, option in _NEVER_WITH_SHARD.items():
         if given[name]:
-            raise click.UsageError(f"--shard goes without {option}")
+            raise UserError(f"--shard goes without {option}")
     for name, option in _ONLY_WITH_MERGE.items():
         if given[name]:
-            raise click.UsageError(f"--shard makes no report: {option} goes with `afflint merge`")
+            raise UserError(f"--shard makes no report: {option} goes with `afflint merge`")
     if STDIN in paths:
-        raise click.UsageError("--shard checks files, not standard input")
+        raise UserError("--shard checks files, not standard input")
     if len(given["outputs"]) != 1:
-        raise click.UsageError("--shard needs one --output FILE for its results; `afflint merge` reads those of all shards")
+        raise UserError("--shard needs one --output FILE for its results; `afflint merge` reads those of all shards")
 
 
 def _arguments(paths: tuple[str, ...], given: dict[str, Any]) -> Arguments:
@@ -150,3 +145,8 @@ def _arguments(paths: tuple[str, ...], given: dict[str, Any]) -> Arguments:
         kubernetes_version=given["kubernetes_version"],
         force_exclude=given["force_exclude"],
     )
+
+
+MERGE = Command(
+    merge, {"": [each for each in checking.COMMAND.options if each.name in _OF_THE_REPORT]}, Argument("files", "FILE...", required=True)
+)

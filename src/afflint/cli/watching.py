@@ -8,14 +8,13 @@ import sys
 import time
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import click
+from typing import TYPE_CHECKING, Any
 
 from afflint.cli import options
 from afflint.cli.output import say, shown
 from afflint.errors import UserError
 from afflint.reading.sources import SKIPPED_FOLDERS, STDIN, SUFFIXES
+from afflint.records import NamedTuple
 
 if TYPE_CHECKING:
     from afflint.config import Config
@@ -63,7 +62,7 @@ def watched(paths: Sequence[str], given: dict[str, Any], check: Check) -> int:
     try:
         from watchfiles import watch
     except ImportError:
-        raise click.UsageError("--watch needs `watchfiles`: pip install 'afflint[watch]'") from None
+        raise UserError("--watch needs `watchfiles`: pip install 'afflint[watch]'") from None
     plan = _planned(paths, given, None)
     first = True
     while True:
@@ -85,9 +84,9 @@ def watched(paths: Sequence[str], given: dict[str, Any], check: Check) -> int:
 def _see_that_it_goes_with(paths: Sequence[str], given: dict[str, Any]) -> None:
     for name, option in _NOT_WITH.items():
         if given[name]:
-            raise click.UsageError(f"--watch goes without {option}")
+            raise UserError(f"--watch goes without {option}")
     if STDIN in paths:
-        raise click.UsageError("--watch checks files, not standard input")
+        raise UserError("--watch checks files, not standard input")
 
 
 def _run(check: Check, first: bool) -> Collection[str]:
@@ -98,11 +97,10 @@ def _run(check: Check, first: bool) -> Collection[str]:
         sys.stdout.flush()
     try:
         check(outcomes.append)
-    except (click.ClickException, UserError) as error:
+    except UserError as error:
         if first:
             raise
-        text = error.format_message() if isinstance(error, click.ClickException) else str(error)
-        for line in text.splitlines():
+        for line in str(error).splitlines():
             say(f"afflint: {shown(line)}")
     gc.collect()  # While it runs, nobody looks for cycles.
     told = _counted(outcomes[0]) if outcomes else "nothing was checked"
@@ -151,7 +149,7 @@ def _planned(paths: Sequence[str], given: dict[str, Any], before: _Plan | None) 
     files = list(given["values"])
     try:
         config: Config | None = options.configuration(given)
-    except (click.ClickException, UserError) as error:
+    except UserError as error:
         if before is None:
             raise
         config = before.config

@@ -4,17 +4,17 @@ Globs (``include``, ``exclude``, ``context``, ``per-file-ignores``) are read as 
 ``Config.root``, also those that a configuration inherits by ``extends``. Paths (``extends``, ``nodes``) are relative to the file that
 says them.
 
-Everything that needs a configuration file to exist (YAML, TOML, the schema) is imported when there is one. Every run imports this
-module, hence no ``from __future__ import annotations``: with it, NamedTuple compiles each annotation, which takes most of the import.
+Everything that needs a configuration file to exist (YAML, TOML, the schema) is imported when there is one: every run imports this module.
 """
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from afflint.errors import UserError
 from afflint.findings import SEVERITIES, Severity, Span, field_of
 from afflint.kube import NEWEST
+from afflint.records import NamedTuple
 from afflint.wording import did_you_mean, nearest, visible
 
 __all__ = [

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from afflint.config import ALL, ConfigError, ConfigProblem, Origin, Policy, Workload, quoted, unknown_name
 from afflint.config.located import START, Fault, Located, ReadError, decode, read_bytes
 from afflint.config.mistakes import shape_faults
 from afflint.findings import Path, Span, field_of
 from afflint.reading.globs import pattern, separates_by_backslash
+from afflint.records import NamedTuple
 from afflint.wording import did_you_mean, nearest
 
 MOST_PROBLEMS = 100

@@ -6,11 +6,12 @@ import errno
 import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from afflint.config import quoted
 from afflint.findings import Path, Span
 from afflint.reading.files import read_regular
+from afflint.records import NamedTuple
 
 MOST_BYTES = 1 << 20
 MOST_VALUES = 10_000

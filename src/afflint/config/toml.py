@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from afflint.config.located import MOST_BYTES, Extent, Fault, Lines, ReadError, check_bounds, stands_twice
 from afflint.findings import Path, Span
+from afflint.records import NamedTuple
 from afflint.wording import visible
 
 _TABLE = ("tool", "afflint")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from afflint.config.located import Fault, ReadError, check_bounds, stands_twice
 from afflint.findings import Path, Span
 from afflint.reading.composing import COLLECTION, PLAIN, QUOTED, nodes_below
 from afflint.reading.documents import Document, read
+from afflint.records import NamedTuple
 
 _TEXT_TAG = "tag:yaml.org,2002:str"
 _NOTHING = re.compile(r"(?:\s+|#[^\r\n]*|^\.\.\.(?=\s|\Z))*", re.MULTILINE)

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple
 
 from afflint.findings import Path, field_of
 from afflint.kube.manifests import Workload
+from afflint.records import NamedTuple
 
 HALTED = ("Halted", "Manual", "WaitAsReceiver")
 """The run strategies by which a virtual machine waits for somebody to start it."""

@@ -7,12 +7,13 @@ asked only where that one lets an eviction through.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from afflint.controllers.kubevirt_cluster import EXTERNAL, IF_POSSIBLE, LIVE_MIGRATE, asking, eviction_strategy, submap, submaps, text
 from afflint.controllers.migratability import DISKS, HOST_DEVICE, INTERFACE, Obstacle, obstacles
 from afflint.controllers.pod_maker import PodMaker
 from afflint.controllers.virtual_machine import expanded
+from afflint.records import NamedTuple
 from afflint.scheduler.decoding import InventoryError
 from afflint.wording import listing
 

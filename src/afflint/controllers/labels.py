@@ -6,7 +6,6 @@ workload, some, or none.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import NamedTuple
 
 from afflint.controllers.counts import PodCount, pod_count, whole
 from afflint.findings import Step
@@ -15,6 +14,7 @@ from afflint.kube.kinds import EACH
 from afflint.kube.manifests import Labels, Workload
 from afflint.kube.selectors import Requirement, Selector, holds, matches
 from afflint.reading.placeholders import is_placeholder
+from afflint.records import NamedTuple
 
 _LONGEST_VALUE = 63
 _ANYTHING = "*"

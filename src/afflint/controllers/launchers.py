@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from afflint.controllers.kubevirt_cluster import KubeVirtCluster, submap, submaps, text
 from afflint.controllers.launcher_pod import ARCH, DEVICES, RESERVATION, family_of, launcher_pod, told
 from afflint.controllers.pod_maker import PLACEMENT_FIELDS, PodMaker
 from afflint.kube.constraints import REQUIRED
+from afflint.records import NamedTuple
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.decoding import InventoryError
 from afflint.wording import listing

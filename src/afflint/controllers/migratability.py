@@ -6,7 +6,7 @@ The condition says nothing of places: a machine that may run on one host alone i
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from afflint.controllers.kubevirt_cluster import (
     AMD64,
@@ -22,6 +22,7 @@ from afflint.controllers.kubevirt_cluster import (
 )
 from afflint.controllers.virtual_machine import Spec, claim_of, defaulted
 from afflint.findings import Path
+from afflint.records import NamedTuple
 
 INTERFACE, CPU_MODE = "InterfaceNotLiveMigratable", "CPUModeLiveMigratable"
 HOST_DEVICE, DISKS = "HostDeviceNotLiveMigratable", "DisksNotLiveMigratable"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from afflint.controllers.claims import claims_made
 from afflint.controllers.counts import pod_count, waits
@@ -13,6 +13,7 @@ from afflint.controllers.upkeep import AT_ONCE, Upkeep, upkeep_of
 from afflint.findings import NO_FILE, Path, Site
 from afflint.kube.added_labels import AddedLabel
 from afflint.kube.manifests import Workload
+from afflint.records import NamedTuple
 
 PLACEMENT_FIELDS = (
     "nodeSelector",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 from zlib import crc32
 
 from afflint.controllers.labels import fields_of, filled, spelled
@@ -13,6 +13,7 @@ from afflint.controllers.pod_maker import CONTAINER_FIELDS, PLACEMENT_FIELDS, RE
 from afflint.kube.added_labels import POD_TEMPLATE_HASH, AddedLabel
 from afflint.kube.constraints import REQUIRED
 from afflint.kube.selectors import Malformed, parse_label_selector
+from afflint.records import NamedTuple
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY

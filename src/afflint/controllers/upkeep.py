@@ -5,9 +5,10 @@ podReplacementPolicy of Jobs (pkg/apis/batch/v1/defaults.go), and `syncRunStrate
 """
 
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from afflint.kube.manifests import Workload
+from afflint.records import NamedTuple
 
 Replaced = Literal["deleted", "gone", "never"]
 """When another pod is made: as soon as the old one is being deleted, once its object is gone, or never."""

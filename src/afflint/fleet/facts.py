@@ -4,7 +4,7 @@ Facts are extracted in the map step, travel between processes, and are all that 
 """
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from afflint.controllers.counts import pod_count
 from afflint.controllers.labels import NOTHING, Added, PodLabels, added_to, pod_labels
@@ -14,6 +14,7 @@ from afflint.kube.manifests import LABELLED, Labels, Manifest, Workload
 from afflint.kube.pinning import pinned_host
 from afflint.kube.selectors import EVERYTHING, NAMESPACE_NAME, Malformed, Parsed, Selector, merge_label_keys, parse_label_selector
 from afflint.reading.placeholders import is_placeholder
+from afflint.records import NamedTuple
 
 if TYPE_CHECKING:
     from afflint.controllers.budgets import Budget

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from afflint.controllers.labels import PodLabels
 from afflint.findings import Site
@@ -13,6 +13,7 @@ from afflint.kube.manifests import Labels
 from afflint.kube.selectors import EVERYTHING, NAMESPACE_NAME, Requirement, Selector, holds, matches
 from afflint.near_misses import Slips
 from afflint.near_misses import is_slip as is_slip
+from afflint.records import NamedTuple
 
 if TYPE_CHECKING:
     from afflint.controllers.budgets import Budget

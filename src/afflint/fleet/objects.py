@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from afflint.controllers.budgets import Budget, read_budget
 from afflint.findings import Path, Span
 from afflint.kube.manifests import Manifest
 from afflint.kube.node_labels import NAMESPACE_SELECTOR, PROJECT_SELECTOR
+from afflint.records import NamedTuple
 from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.namespaces import Namespace, Service, read_namespace, read_service
 from afflint.scheduler.pods import read_pod

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import NamedTuple
 
 from afflint.controllers.pod_maker import PodMaker
 from afflint.findings import FileId
@@ -21,6 +20,7 @@ from afflint.placement.arrangement import Arrangement, Start, arranged, start
 from afflint.placement.disruption import Disruptions
 from afflint.placement.failures import Failure
 from afflint.placement.survey import Survey
+from afflint.records import NamedTuple
 from afflint.scheduler.node_fit import SCHEDULER
 from afflint.wording import listing
 

@@ -13,7 +13,7 @@ and no node of the inventory says what it has, it is taken to be linux and amd64
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from afflint.errors import UserError
 from afflint.findings import NO_FILE, FileId, Path, Site
@@ -24,6 +24,7 @@ from afflint.reading import documents
 from afflint.reading.documents import Document
 from afflint.reading.sources import Source, read_bytes, without_links
 from afflint.reading.triage import Triage
+from afflint.records import NamedTuple
 from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.nodes import Node, read_node
 from afflint.wording import plain, type_name

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from afflint.controllers.kubevirt_cluster import submap, text
 from afflint.controllers.launcher_pod import launcher_pod
 from afflint.inventory.node_files import NodeFileError, bytes_of, documents_of, refuse_object
 from afflint.kube.manifests import manifests_in
 from afflint.reading.sources import Source
+from afflint.records import NamedTuple
 from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.pods import read_pod
 

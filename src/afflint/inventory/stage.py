@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from afflint.controllers.budgets import Budget
 from afflint.controllers.evictions import Eviction, eviction_of_machine
@@ -17,6 +17,7 @@ from afflint.inventory.node_files import KUBELET_LABELS, NodeFact, texts, with_k
 from afflint.inventory.project_selectors import in_project
 from afflint.inventory.unsettled import unsettled
 from afflint.placement.arrangement import Inventory
+from afflint.records import NamedTuple
 from afflint.scheduler.namespaces import Namespace, named_only
 from afflint.scheduler.node_fit import SCHEDULER
 

@@ -5,9 +5,10 @@ every ``data`` is a map. What is inside a map is still as the author wrote it.
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from afflint.findings import Path
+from afflint.records import NamedTuple
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

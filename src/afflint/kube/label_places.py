@@ -1,10 +1,10 @@
 """Everywhere in the constraints of pods that the key of a node label stands."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from afflint.findings import Path
 from afflint.kube.constraints import Constraints, items
+from afflint.records import NamedTuple
 
 NODE_SELECTOR = "nodeSelector"
 REQUIRED_NODE_AFFINITY, PREFERRED_NODE_AFFINITY = "required node affinity", "preferred node affinity"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+
+from afflint.records import NamedTuple
 
 MOST = 2**63 - 1
 """No quantity stands for more than this; what is larger is taken for this."""

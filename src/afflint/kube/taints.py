@@ -1,9 +1,9 @@
 """Taints of nodes, tolerations of pods, and which taint keeps which pod away."""
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from afflint.kube.selectors import Malformed
+from afflint.records import NamedTuple
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 KEEPS_AWAY = ("NoSchedule", "NoExecute")

@@ -4,9 +4,10 @@ Checking is done twice over: ``fits`` only says yes or no and is fast, ``mismatc
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from afflint.findings import Path
+from afflint.records import NamedTuple
 
 
 class Mismatch(NamedTuple):

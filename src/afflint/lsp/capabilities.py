@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from afflint.lsp.diagnostics import SOURCE
 from afflint.lsp.settings import Settings
 from afflint.lsp.text import ENCODINGS
+from afflint.records import NamedTuple
 
 FIX_ALL = "source.fixAll.afflint"
 _INCREMENTAL = 2

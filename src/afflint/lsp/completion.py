@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 from afflint.fleet.index import Fleet
 from afflint.inventory.node_files import NodeFact
 from afflint.kube.node_labels import HOSTNAME, REGION, ZONE, domain_word, unlikely_domain
 from afflint.kube.selectors import LABEL_OPERATORS, NODE_OPERATORS
 from afflint.lsp.text import Place, Text
+from afflint.records import NamedTuple
 
 _MOST = 500
 _INDENT = re.compile(r" *(?:- +)*(?:-$)?")

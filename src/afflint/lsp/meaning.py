@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from afflint.findings import Path
 from afflint.fleet.facts import BUDGET_SELECTOR, Pods, Reach
@@ -16,6 +16,7 @@ from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.node_labels import domain_noun
 from afflint.kube.selectors import Malformed, Requirement, Selector, from_labels, matches, parse_node_term
 from afflint.kube.taints import Toleration, parse_tolerations, tolerates
+from afflint.records import NamedTuple
 from afflint.report.wording import counted
 from afflint.wording import listing, quoted, visible
 

@@ -6,10 +6,10 @@ import os
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import NamedTuple
 
 from afflint.engine import Checker, FileResult, Settings
 from afflint.reading.sources import Source, read_bytes, relative
+from afflint.records import NamedTuple
 
 Stamp = tuple[int, int, int] | bytes
 """What is the same while a file has not changed: when it was written, its size and its number on disk; of a buffer, its bytes."""

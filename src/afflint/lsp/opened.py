@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 from afflint.engine import Checker, FileResult
 from afflint.findings import FileId, Finding, Found
@@ -15,6 +15,7 @@ from afflint.lsp.text import Shift, Text, shifted
 from afflint.reading import documents
 from afflint.reading.documents import Document
 from afflint.reading.sources import Identities, Source, relative
+from afflint.records import NamedTuple
 
 
 class _Shown(NamedTuple):

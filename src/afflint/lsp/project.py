@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from afflint import config as configuration
 from afflint.config import Config, ConfigError, ConfigProblem
@@ -15,6 +15,7 @@ from afflint.findings import FileId, Finding, Found
 from afflint.lsp.memory import Buffer, Memory, checked
 from afflint.reading.kustomizations import Kustomizations
 from afflint.reading.sources import Identities, Source
+from afflint.records import NamedTuple
 from afflint.reduction import Reduction
 from afflint.session.run import Files, Gathered, Options, Silencer, outcome
 from afflint.session.session import Session

@@ -14,11 +14,11 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from queue import SimpleQueue
-from typing import NamedTuple
 
 from afflint.errors import UserError
 from afflint.lsp.memory import Buffer
 from afflint.lsp.project import Project, State
+from afflint.records import NamedTuple
 
 _PATIENCE, _A_LITTLE = 0.1, 0.001
 """Seconds that a run stands still at most for one answer, and seconds after which it looks again."""

@@ -9,7 +9,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from queue import Empty, SimpleQueue
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 from afflint import __version__
 from afflint.errors import UserError
@@ -25,6 +25,7 @@ from afflint.lsp.runs import Progress, Ran, Runs
 from afflint.lsp.text import Text
 from afflint.lsp.transport import Fault, Message, Reader, ResponseError, Writer
 from afflint.lsp.uris import of_path, to_path
+from afflint.records import NamedTuple
 
 SKIPPED_LANGUAGES = frozenset(("helm", "gotmpl", "go-template", "helm-template", "jinja", "jinja-yaml"))
 """What is no manifest before something else is made of it."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from afflint.findings import Span
+from afflint.records import NamedTuple
 
 ENCODINGS = ("utf-32", "utf-8", "utf-16")
 """The units of columns, in the order in which they are preferred: with the first nothing has to be counted."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from afflint.controllers import replicas
 from afflint.controllers.pod_maker import PodMaker
 from afflint.controllers.replicas import Compiled
 from afflint.controllers.running import running_pods_of
 from afflint.placement.node_classes import NodeClass
+from afflint.records import NamedTuple
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.node_fit import SCHEDULER
 from afflint.scheduler.nodes import Node

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from afflint.controllers.budgets import Budget
 from afflint.controllers.upkeep import upkeep_of_owner
 from afflint.kube.taints import NOT_READY, UNREACHABLE
 from afflint.placement.arrangement import Arrangement
+from afflint.records import NamedTuple
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import Pod, Subject

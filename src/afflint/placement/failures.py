@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from afflint.errors import UserError
 from afflint.kube.node_labels import HOSTNAME, REGION, ZONE
+from afflint.records import NamedTuple
 from afflint.scheduler.cluster import Cluster
 from afflint.wording import nearest
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from afflint.controllers.pod_maker import PodMaker
 from afflint.controllers.replicas import MOST_REPLICAS, pod_name
 from afflint.kube.selectors import Parsed
 from afflint.placement.arrangement import Arrangement
 from afflint.placement.survey import Survey
+from afflint.records import NamedTuple
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.pods import Pod, Term, readable
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from afflint.controllers import replicas
 from afflint.controllers.budgets import Budget
@@ -20,6 +19,7 @@ from afflint.placement.plan import Judgement, Loss, NodeRow, Plan, Preferred, Re
 from afflint.placement.rejections import Phrase, Rejections, standing_pods, summary
 from afflint.placement.removing import Removals
 from afflint.placement.situation import Situation
+from afflint.records import NamedTuple
 from afflint.scheduler.cluster import Judged, Rating
 from afflint.scheduler.node_fit import NODE_AFFINITY
 from afflint.scheduler.nodes import Node

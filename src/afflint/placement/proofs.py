@@ -8,7 +8,6 @@ and so are workloads for which nodes may be made (``Survey.elastic``). Where any
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
 
 from afflint.controllers import replicas
 from afflint.controllers.pod_maker import PodMaker
@@ -24,6 +23,7 @@ from afflint.placement.rejections import Rejections, kind_of_domain, summary
 from afflint.placement.removing import Removals
 from afflint.placement.situation import Situation
 from afflint.placement.survey import Limit, Survey, Variant
+from afflint.records import NamedTuple
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.host_ports import HostPort

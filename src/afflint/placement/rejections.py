@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 from afflint.kube.node_labels import HOSTNAME, domain_word
 from afflint.kube.selectors import NODE_NAME, Malformed, Requirement, Selector, holds, matches
 from afflint.kube.taints import first_untolerated, near_miss
+from afflint.records import NamedTuple
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.host_ports import HostPort, clash
 from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY

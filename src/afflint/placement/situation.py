@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from afflint.controllers.upkeep import BY_NODE, NEVER, Upkeep, upkeep_of_owner
 from afflint.placement.arrangement import Arrangement, Attempt, Identity, Placed, schedule
 from afflint.placement.plan import Fate, Move, Outcome
 from afflint.placement.rejections import Rejections, StandingPods, standing_pods, summary
+from afflint.records import NamedTuple
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.pods import Pod
 from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from afflint.controllers import replicas
 from afflint.controllers.pod_maker import PodMaker
@@ -13,6 +12,7 @@ from afflint.kube.selectors import EVERYTHING, Parsed, Selector, matches
 from afflint.placement.elastic import elastic
 from afflint.placement.node_classes import NodeClass
 from afflint.placement.rejections import Standing, standing_pods
+from afflint.records import NamedTuple
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.host_ports import HostPort, clash
 from afflint.scheduler.matching import LabelIndex

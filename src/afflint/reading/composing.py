@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from _ruamel_yaml import CParser
 from ruamel.yaml.composer import ComposerError
@@ -24,6 +24,7 @@ from ruamel.yaml.scanner import ScannerError
 from ruamel.yaml.tag import Tag
 
 from afflint.reading.nodes import MappingNode, ScalarNode, SequenceNode, root_of
+from afflint.records import NamedTuple
 
 MAX_DEPTH = 300
 """Documents nested no deeper than this are read. The composer recurses on the C stack and would end the process far beyond it."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from afflint.findings import Path, Step
 from afflint.reading.document import Document
 from afflint.reading.nodes import MappingNode, ScalarNode, SequenceNode
+from afflint.records import NamedTuple
 
 
 class Cursor(NamedTuple):

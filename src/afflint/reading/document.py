@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from afflint.findings import Path, Span
 from afflint.reading.composing import PLAIN, nodes_below
 from afflint.reading.conversion import CarefulConversion, Pairs, RepeatedKeyError, pairs_of, plain_data
 from afflint.reading.nodes import MappingNode, ScalarNode, SequenceNode
+from afflint.records import NamedTuple
 
 
 class Problem(NamedTuple):

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from afflint.edits import (
     MISSING,
@@ -39,6 +39,7 @@ from afflint.reading.lists import ListDocument, item_from, item_of
 from afflint.reading.nodes import MappingNode, ScalarNode
 from afflint.reading.pages import Entry, Page, UnclearError, colon_at, quote_at
 from afflint.reading.scalars import resolve_plain
+from afflint.records import NamedTuple
 
 # An anchor or a tag stands directly before its node; names longer than this are nobody's.
 _NEAR = 200

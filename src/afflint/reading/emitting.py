@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import Any, NamedTuple
+from typing import Any
 
 from afflint.reading.scalars import resolve_plain
+from afflint.records import NamedTuple
 
 # What may begin an unquoted scalar, and what it may hold, is much more than this; but this nobody reads in another way.
 _PLAIN = re.compile(r"[^\s\-?:,\[\]{}#&*!|>'\"%@`~=<.+0-9][^\s,\[\]{}#]*(?: [^\s,\[\]{}#]+)*")

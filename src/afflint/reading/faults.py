@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from afflint.findings import Edit, Span
 from afflint.reading.document import Document, Duplicate
+from afflint.records import NamedTuple
 
 
 class Fault(NamedTuple):

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+
+from afflint.records import NamedTuple
 
 Step = Callable[[str], object] | None
 """Whether one name on the way is matched. None stands for ``**``: any number of folders."""

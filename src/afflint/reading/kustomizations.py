@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from afflint.reading.documents import read
 from afflint.reading.files import read_regular
+from afflint.records import NamedTuple
 
 _LARGEST = 1 << 20
 _NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter, deque
-from typing import Any, NamedTuple
+from typing import Any
 
 from afflint.findings import Path
 from afflint.reading.composing import nodes_below
 from afflint.reading.document import Document
 from afflint.reading.emitting import Style
 from afflint.reading.nodes import MappingNode, ScalarNode, SequenceNode
+from afflint.records import NamedTuple
 
 
 class UnclearError(Exception):

@@ -10,10 +10,11 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from afflint.errors import UserError
 from afflint.reading.files import read_all, read_named, read_regular
+from afflint.records import NamedTuple
 from afflint.wording import nearest
 
 if TYPE_CHECKING:

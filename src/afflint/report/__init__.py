@@ -1,9 +1,10 @@
 """The report formats: findings in, chunks of text out. A format's module is imported only when that format is asked for."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from afflint.findings import FileId, Finding, Severity
+from afflint.records import NamedTuple
 
 if TYPE_CHECKING:
     from afflint.report.page import Made

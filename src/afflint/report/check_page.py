@@ -9,9 +9,9 @@ import posixpath
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import NamedTuple
 
 from afflint.findings import SEVERITIES, Finding, Fix, Related, Severity, Span
+from afflint.records import NamedTuple
 from afflint.report import Report, RuleInfo
 from afflint.report.fix_lines import changes
 from afflint.report.page import page, shown

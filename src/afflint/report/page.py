@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping
 from html import escape
 from string import Template
-from typing import NamedTuple
 
+from afflint.records import NamedTuple
 from afflint.wording import visible
 
 

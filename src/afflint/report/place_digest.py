@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from afflint.kube.node_labels import CONTROL_PLANE, MASTER, domain_noun, last_part
 from afflint.placement.plan import Action, Fate, Loss, Move, NodeRow, NodeVerdict, Outcome, Plan, Replica, WorkloadPlan
+from afflint.records import NamedTuple
 from afflint.report.wording import counted
 
 OUTCOMES: tuple[Outcome, ...] = ("dead", "degraded", "interrupted", "survives")

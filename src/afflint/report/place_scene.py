@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from afflint.placement.plan import Action, Loss, Plan, WorkloadPlan
+from afflint.records import NamedTuple
 from afflint.report.page import shown
 from afflint.report.place_digest import by_action, effects, racks, ranked, short_names, standing, worst
 from afflint.report.place_names import node_names

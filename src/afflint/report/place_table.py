@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from afflint.placement.plan import Loss, Move, NodeRow, Outcome, Plan, WorkloadPlan
+from afflint.records import NamedTuple
 from afflint.report.place_digest import (
     FATES,
     NOUNS,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from afflint.findings import FileId, Span
+from afflint.records import NamedTuple
 from afflint.wording import visible
 
 WIDTH = 100

@@ -7,7 +7,8 @@ run none of the pods that they count, so that a cluster of thousands comes to a 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+
+from afflint.records import NamedTuple
 
 
 class Classes:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 from itertools import chain
-from typing import NamedTuple
 
 from afflint.kube.node_labels import HOSTNAME
 from afflint.kube.selectors import AnyOf, Malformed
+from afflint.records import NamedTuple
 from afflint.scheduler import interpod_affinity, node_ports, node_resources, topology_spread
 from afflint.scheduler.alike import NOBODY, Classes, Picked
 from afflint.scheduler.decoding import refuse

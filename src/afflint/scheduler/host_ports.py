@@ -7,9 +7,10 @@ of their host (SetDefaults_PodSpec).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from afflint.findings import Path
+from afflint.records import NamedTuple
 from afflint.scheduler.decoding import integer, mapping, sequence, string
 
 ANY_ADDRESS = "0.0.0.0"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 from afflint.kube.selectors import Selector, matches
+from afflint.records import NamedTuple
 from afflint.scheduler.pods import Subject
 
 S = TypeVar("S")

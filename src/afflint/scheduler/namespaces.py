@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from afflint.kube.selectors import (
     EVERYTHING,
@@ -17,6 +17,7 @@ from afflint.kube.selectors import (
     matches,
     parse_label_selector,
 )
+from afflint.records import NamedTuple
 from afflint.scheduler.decoding import InventoryError, about, mapping, metadata, refuse, string, string_map
 from afflint.scheduler.pods import Pod, Subject, Term
 

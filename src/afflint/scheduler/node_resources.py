@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from afflint.records import NamedTuple
 from afflint.scheduler.nodes import NodeTable
 from afflint.scheduler.occupancy import Occupancy
 from afflint.scheduler.pods import Pod

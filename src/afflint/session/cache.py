@@ -18,13 +18,13 @@ from collections.abc import Sequence
 from contextlib import closing, suppress
 from hashlib import blake2b
 from sqlite3 import Connection, DatabaseError, Error, OperationalError, connect
-from typing import NamedTuple
 
 from platformdirs import user_cache_dir
 
 from afflint import __version__
 from afflint.engine import FileResult, Settings
 from afflint.plain import PlainError
+from afflint.records import NamedTuple
 from afflint.session.results import RESULTS, Entry, Keys
 
 _FILE = "afflint-results.sqlite"

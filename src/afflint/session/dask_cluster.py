@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from afflint import __version__
@@ -21,6 +21,7 @@ from afflint.engine import FileResult, Settings
 from afflint.errors import UserError
 from afflint.plain import PlainError
 from afflint.reading.sources import Source
+from afflint.records import NamedTuple
 from afflint.session.elsewhere import Answer, Item, content_of, told_there
 from afflint.session.mapping import Progress, bytes_of, told_here
 from afflint.session.processes import WorkerDiedError

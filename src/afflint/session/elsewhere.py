@@ -5,12 +5,12 @@ from __future__ import annotations
 import pickle
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import NamedTuple
 
 from afflint import __version__
 from afflint.engine import Checker
 from afflint.plain import PlainError
 from afflint.reading.sources import Source
+from afflint.records import NamedTuple
 from afflint.session.mapping import bytes_of
 from afflint.session.results import RESULTS
 

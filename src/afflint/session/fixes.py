@@ -8,12 +8,13 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from afflint.engine import Checker, FileResult, Settings
 from afflint.findings import FileId, Finding
 from afflint.fixing import key_of, mended
 from afflint.reading.sources import STDIN, Source, read_bytes
+from afflint.records import NamedTuple
 from afflint.rules import bound, rules
 from afflint.session.mapping import mapped
 from afflint.session.run import Options, Outcome

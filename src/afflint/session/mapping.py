@@ -3,10 +3,11 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from afflint.engine import Checker, FileResult, Settings
 from afflint.reading.sources import Source, read_bytes
+from afflint.records import NamedTuple
 
 if TYPE_CHECKING:
     from afflint.session.cache import Cache

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from afflint.engine import Checker, FileResult, Settings
 from afflint.findings import NO_OBJECT, FileId, ObjectRef
@@ -14,6 +13,7 @@ from afflint.inventory.node_files import NodeFileError, nodes_of
 from afflint.inventory.pod_files import running_pods
 from afflint.inventory.stage import Stage, set_stage
 from afflint.reading.sources import Source, each_once
+from afflint.records import NamedTuple
 from afflint.reduction import Reduction
 from afflint.rules import bound
 from afflint.session.mapping import mapped

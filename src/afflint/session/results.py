@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import NamedTuple
 
 from afflint.engine import FileResult, Settings
 from afflint.plain import Codec
 from afflint.reading.triage import in_template_folder
+from afflint.records import NamedTuple
 
 ELSEWHERE = {
     "Budget": "afflint.controllers.budgets",

@@ -3,7 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from afflint.engine import Checker, FileResult, Settings
 from afflint.errors import UserError
@@ -11,6 +11,7 @@ from afflint.findings import FileId, Finding, Folder, Found, sort_key
 from afflint.fleet.facts import Facts
 from afflint.reading.kustomizations import Kustomizations
 from afflint.reading.sources import SKIPPED_FOLDERS, STDIN, Source, each_once, keep, read_bytes
+from afflint.records import NamedTuple
 from afflint.reduction import Reduction
 from afflint.report import Summary
 from afflint.session.mapping import DEFAULT_CACHE as DEFAULT_CACHE

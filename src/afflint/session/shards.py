@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Sequence
 from hashlib import blake2b
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from afflint import __version__
 from afflint.engine import FileResult, Settings
 from afflint.errors import UserError
 from afflint.plain import Codec, PlainError
 from afflint.reading.sources import Source
+from afflint.records import NamedTuple
 from afflint.session.mapping import Progress, bytes_of, mapped, told_by_key
 from afflint.session.results import ELSEWHERE, KEY_SIZE, Keys
 from afflint.session.run import Files, with_nodes

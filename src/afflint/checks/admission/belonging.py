@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from afflint.checks.admission.misplaced import home_in_pod_spec, moved_home
 from afflint.checks.match import Match, Target
@@ -11,6 +10,7 @@ from afflint.findings import Path, field_of
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.types import ListOf, MapOf, Mismatch, Struct, Type
 from afflint.kube.versions import as_of
+from afflint.records import NamedTuple
 from afflint.wording import listing, quoted
 
 

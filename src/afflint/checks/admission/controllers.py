@@ -1,7 +1,7 @@
 """The fields around the constraints: selectors of controllers, replicas, API versions, node names, gates, strategies."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from afflint.checks.admission.decoding import is_metadata_malformed
 from afflint.checks.admission.late import late, of_workloads
@@ -17,6 +17,7 @@ from afflint.kube.manifests import Labels, Manifest, Workload, labels_at
 from afflint.kube.selectors import Requirement, holds, parse_expression
 from afflint.kube.types import INT32, Struct
 from afflint.reading.placeholders import is_placeholder
+from afflint.records import NamedTuple
 from afflint.wording import quoted, visible
 
 _EVICTION = ("None", "LiveMigrate", "LiveMigrateIfPossible", "External")

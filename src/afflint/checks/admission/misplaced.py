@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from afflint.checks.admission.spelling import (
     EXPRESSION,
@@ -21,6 +21,7 @@ from afflint.kube.constraints import PREFERRED, REQUIRED
 from afflint.kube.kinds import METADATA, POD_SPEC, VMI_SPEC
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.types import Mismatch
+from afflint.records import NamedTuple
 from afflint.wording import listing, quoted
 
 if TYPE_CHECKING:

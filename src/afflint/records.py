@@ -1,0 +1,78 @@
+"""``NamedTuple`` as ``typing`` has it, made in an eighth of the time.
+
+A run over one file makes some eighty classes of named tuples. ``typing`` compiles a constructor for each and looks at each annotation,
+which took a fifth of such a run. Here a constructor is compiled once for each number of fields and only its names are replaced, and
+annotations are left alone.
+"""
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING or sys.version_info >= (3, 14):  # From there on, annotations are no part of a class until somebody asks.
+    from typing import NamedTuple  # noqa: TID251
+else:
+    from types import FunctionType
+
+    try:
+        from _collections import _tuplegetter as _getter  # What namedtuple itself uses, where there is one.
+    except ImportError:
+        from operator import itemgetter
+
+        def _getter(index, doc):
+            return property(itemgetter(index), doc=doc)
+
+    _CONSTRUCTORS = {}
+
+    def _constructor(count):
+        """``__new__`` for so many fields, whatever their names. Raises SyntaxError for more than Python takes."""
+        if count not in _CONSTRUCTORS:
+            names = "".join(f", _{number}" for number in range(count))
+            _CONSTRUCTORS[count] = eval(f"lambda _cls{names}: _new(_cls, ({names[2:]}{',' if count else ''}))", {"_new": tuple.__new__})
+        return _CONSTRUCTORS[count]
+
+    @classmethod
+    def _make(cls, values):
+        """A tuple of these values, as many as there are fields."""
+        made = tuple.__new__(cls, values)
+        if len(made) != len(cls._fields):
+            raise TypeError(f"Expected {len(cls._fields)} arguments, got {len(made)}")
+        return made
+
+    def _replace(self, /, **changed):
+        made = self._make(map(changed.pop, self._fields, self))
+        if changed:
+            raise ValueError(f"Got unexpected field names: {list(changed)!r}")
+        return made
+
+    def _asdict(self):
+        return dict(zip(self._fields, self, strict=True))
+
+    def _repr(self):
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in zip(self._fields, self, strict=True))})"
+
+    def _values(self):
+        return tuple(self)
+
+    _METHODS = {"_make": _make, "_replace": _replace, "_asdict": _asdict, "__repr__": _repr, "__getnewargs__": _values}
+
+    class _Maker(type):
+        """Makes of a class with annotations a subclass of tuple."""
+
+        def __new__(cls, name, bases, namespace):
+            if not bases:
+                return type.__new__(cls, name, bases, namespace)
+            fields = tuple(namespace.get("__annotations__", ()))
+            defaults = {field: namespace[field] for field in fields if field in namespace}
+            model = _constructor(len(fields))
+            code = model.__code__.replace(co_name="__new__", co_varnames=("_cls", *fields))
+            made = FunctionType(code, model.__globals__, "__new__", tuple(defaults.values()) or None)
+            given = {"__slots__": (), "_fields": fields, "_field_defaults": defaults, "__match_args__": fields, "__new__": made, **_METHODS}
+            made.__qualname__ = f"{name}.__new__"
+            getters = {field: _getter(number, None) for number, field in enumerate(fields)}
+            return type(name, (tuple,), {**given, **namespace, **getters})
+
+    class NamedTuple(metaclass=_Maker):
+        """A subclass of tuple with a name for each item; see ``typing.NamedTuple``."""
+
+
+__all__ = ["NamedTuple"]
