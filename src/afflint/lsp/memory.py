@@ -8,8 +8,9 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 
 from afflint.engine import Checker, FileResult, Settings
-from afflint.reading.sources import Source, read_bytes, relative
+from afflint.reading.sources import Source, relative
 from afflint.records import NamedTuple
+from afflint.session.mapping import result_of
 
 Stamp = tuple[int, int, int] | bytes
 """What is the same while a file has not changed: when it was written, its size and its number on disk; of a buffer, its bytes."""
@@ -86,22 +87,12 @@ class Memory:
         hook = sys.getprofile()
         sys.setprofile(None)  # A file is checked soon enough without it.
         try:
-            result = checked(checker, source, self._root)
+            result = result_of(checker, source._replace(name=relative(source.path, self._root)))
         finally:
             sys.setprofile(hook)
         self.checked += 1
         self.seconds += time.monotonic() - started
         return result
-
-
-def checked(checker: Checker, source: Source, root: str) -> FileResult:
-    """What the map step gives for one file, whatever becomes of it."""
-    try:
-        return checker.check(relative(source.path, root), read_bytes(source))
-    except OSError as error:
-        return checker.unreadable(f"cannot be read: {error.strerror or error}")
-    except MemoryError:
-        return checker.unreadable("reading it takes more memory than there is")
 
 
 def _stamp(source: Source) -> Stamp | None:

@@ -12,11 +12,12 @@ from afflint.config import Config, ConfigError, ConfigProblem
 from afflint.engine import Checker, FileResult, Settings
 from afflint.errors import UserError
 from afflint.findings import FileId, Finding, Found
-from afflint.lsp.memory import Buffer, Memory, checked
+from afflint.lsp.memory import Buffer, Memory
 from afflint.reading.kustomizations import Kustomizations
-from afflint.reading.sources import Identities, Source
+from afflint.reading.sources import Identities, Source, relative
 from afflint.records import NamedTuple
 from afflint.reduction import Reduction
+from afflint.session.mapping import result_of
 from afflint.session.run import Files, Gathered, Options, Silencer, outcome
 from afflint.session.session import Session
 
@@ -140,8 +141,8 @@ class Project:
         settings = self.settings
         if self._checkers is None or self._checkers[0] != settings:
             self._checkers = settings, Checker(settings)
-        source = Source(buffer.path, buffer.path, buffer.data)
-        return buffer._replace(settings=settings, result=checked(self._checkers[1], source, self.folder))
+        source = Source(relative(buffer.path, self.folder), buffer.path, buffer.data)
+        return buffer._replace(settings=settings, result=result_of(self._checkers[1], source))
 
     @property
     def mender(self) -> Checker:

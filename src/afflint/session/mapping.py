@@ -63,13 +63,13 @@ def _in_processes(
 
 def told_here(settings: Settings) -> Callable[[Source], FileResult]:
     """What gives the result of a file in this process."""
-    checker = Checker(settings)
+    return partial(result_of, Checker(settings))
 
-    def told(source: Source) -> FileResult:
-        data = bytes_of(source)
-        return _unreadable(checker, data) if isinstance(data, Exception) else _checked(checker, source, data)
 
-    return told
+def result_of(checker: Checker, source: Source) -> FileResult:
+    """What the map step gives for a file, whatever becomes of it."""
+    data = bytes_of(source)
+    return _unreadable(checker, data) if isinstance(data, Exception) else _checked(checker, source, data)
 
 
 def bytes_of(source: Source) -> bytes | OSError | MemoryError:
@@ -109,8 +109,7 @@ def told_by_key(
 
 
 def _telling_by_key(settings: Settings, keys: "Keys") -> "Callable[[Source], Entry | None]":
-    from afflint.plain import PlainError
-    from afflint.session.results import RESULTS, Entry
+    from afflint.session.results import entry
 
     checker = Checker(settings)
 
@@ -119,8 +118,8 @@ def _telling_by_key(settings: Settings, keys: "Keys") -> "Callable[[Source], Ent
         if isinstance(data, Exception):
             return None
         try:
-            return Entry(keys.key(source.name, data), RESULTS.encode(checker.check(source.name, data)))
-        except (PlainError, MemoryError):
+            return entry(keys.key(source.name, data), checker.check(source.name, data))
+        except MemoryError:
             return None
 
     return told
@@ -161,8 +160,7 @@ def _also_knowing(settings: Settings, folder: str) -> Callable[[Source], _Known]
 
 
 def _knowing(checker: Checker, cache: "Cache") -> Callable[[Source], _Known]:
-    from afflint.plain import PlainError
-    from afflint.session.results import RESULTS, Entry
+    from afflint.session.results import Entry, entry
 
     def told(source: Source) -> _Known:
         data = bytes_of(source)
@@ -173,9 +171,6 @@ def _knowing(checker: Checker, cache: "Cache") -> Callable[[Source], _Known]:
         if kept is not None:
             return _Known(kept.result, None if kept.noted else Entry(key, None), found=True)
         result = _checked(checker, source, data)
-        try:
-            return _Known(result, None if result.unread else Entry(key, RESULTS.encode(result)))
-        except PlainError:
-            return _Known(result)
+        return _Known(result, None if result.unread else entry(key, result))
 
     return told

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hashlib import blake2b
 
 from afflint.engine import FileResult, Settings
-from afflint.plain import Codec
+from afflint.plain import Codec, PlainError
 from afflint.reading.triage import in_template_folder
 from afflint.records import NamedTuple
 
@@ -34,6 +34,14 @@ class Entry(NamedTuple):
 
     key: bytes
     text: bytes | None
+
+
+def entry(key: bytes, result: FileResult) -> Entry | None:
+    """A result to be kept; None for one that JSON cannot hold."""
+    try:
+        return Entry(key, RESULTS.encode(result))
+    except PlainError:
+        return None
 
 
 class Keys:
