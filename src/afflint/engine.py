@@ -11,7 +11,7 @@ from afflint.checks.match import Match, Target
 from afflint.findings import NO_OBJECT, Edit, Found, ObjectRef, Path, Span, field_of, named_field
 from afflint.fleet.facts import Fact, Facts, collected, facts_of
 from afflint.kube import NEWEST
-from afflint.kube.kinds import HOLDER_NAMES, NAMES, Kind
+from afflint.kube.kinds import HOLDER_NAMES, NAMES, WITHOUT_PODS, Kind
 from afflint.kube.manifests import Manifest, manifests_in
 from afflint.reading import documents, triage
 from afflint.reading.documents import Document
@@ -76,7 +76,7 @@ class Checker:
         self._fixing = {each.name: each.rule.fix for each in settings.rules}
         self._dispatch = Dispatch(settings.rules, settings.target)
         self._custom = {(kind.group, kind.name): kind for kind in settings.custom}
-        self.triage = triage.Triage((*NAMES, *(kind.name for kind in settings.custom)), HOLDER_NAMES)
+        self.triage = triage.Triage((*NAMES, *(kind.name for kind in settings.custom)), HOLDER_NAMES, _may_matter)
 
     def check(self, name: str, data: bytes) -> FileResult:
         """Lint the bytes of one file; ``name`` serves only to recognise templates."""
@@ -139,7 +139,7 @@ class Checker:
                 yield from separators  # What the last of several objects is taken to say, it would not say alone.
                 return
             if manifests:
-                yield from self._duplicates(document, manifests[0])
+                yield from self._duplicates(document, manifests)
         for manifest in manifests:
             for rule, match in self._dispatch.matches(manifest):
                 if document.has_directives and _is_directed(document, match):
@@ -183,8 +183,11 @@ class Checker:
         for fault in missing_separators(document):
             yield from self._own("missing-separator", document.index, fault.span, fault.message, fault.help, edits=fault.edits)
 
-    def _duplicates(self, document: Document, manifest: Manifest) -> Iterator[Found]:
+    def _duplicates(self, document: Document, manifests: Sequence[Manifest]) -> Iterator[Found]:
+        manifest = manifests[0]
         for duplicate in document.duplicates:
+            if not any(each.covers(duplicate.path) for each in manifests):
+                continue
             first = f"first on line {duplicate.first.line}"
             message = f"the key `{duplicate.path[-1]}` stands here again ({first}); the last one silently wins"
             edits: tuple[Edit, ...] = ()
@@ -211,6 +214,16 @@ class Checker:
         """What the engine finds itself, by the rules that have no check."""
         if rule in self._fixing:
             yield Found(rule, message, remedy, document, span, ref, field_of(path), edits=edits if self._fixing[rule] != "none" else ())
+
+
+def _may_matter(name: bytes, piece: bytes) -> bool:
+    """Whether a document of a kind that afflint does not read by name may be a custom resource that places pods."""
+    if name in WITHOUT_PODS:
+        return False
+    from afflint.kube.catalogue import is_labelled
+    from afflint.kube.shapes import mentions_placement
+
+    return mentions_placement(piece) or is_labelled(name)
 
 
 def _is_directed(document: Document, match: Match) -> bool:

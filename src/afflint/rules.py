@@ -342,9 +342,24 @@ class Dispatch:
         """What the checks find in a manifest, each with the name of its rule."""
         checks, target = self._manifest, self._target
         if isinstance(manifest, Workload):
+            if manifest.operated:
+                yield from self._of_operator(manifest)
+                return
             checks = self._workload if manifest.constraints is NONE else self._constrained
         if mismatches_of(manifest, target):
             checks += self._on_mismatch
         for rule, check, asking in checks:
             for match in check(manifest, target) if asking else check(manifest):
                 yield rule, match
+
+    def _of_operator(self, workload: Workload) -> Iterator[tuple[str, Match]]:
+        """What the checks find that hold for the pods of operators, in the words for how the place is known."""
+        from afflint.checks.custom import applying, is_said, worded
+
+        target, names = self._target, applying(workload)
+        checks = self._constrained + (self._on_mismatch if mismatches_of(workload, target) else ())
+        for rule, check, asking in checks:
+            if rule in names:
+                for match in check(workload, target) if asking else check(workload):
+                    if is_said(rule, match, workload):
+                        yield rule, worded(rule, match, workload)

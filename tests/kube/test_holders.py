@@ -44,7 +44,7 @@ def test_what_an_object_holds_is_checked_where_it_stands(data: dict[str, Any]) -
 @pytest.mark.parametrize(
     "data",
     [
-        {"apiVersion": "example.com/v1", "kind": "Template", "objects": [POD]},
+        {"apiVersion": "example.com/v1", "kind": "Template", "things": [POD]},
         {"apiVersion": "v1", "kind": "Template", "objects": {"a": POD}},
         {"apiVersion": "v1", "kind": "Template", "objects": [None, "Pod", [POD]]},
         {"apiVersion": "work.open-cluster-management.io/v1", "kind": "ManifestWork", "spec": {"workload": [POD]}},

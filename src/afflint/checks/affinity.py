@@ -19,7 +19,7 @@ from afflint.findings import Path
 from afflint.kube import node_labels
 from afflint.kube.constraints import NodeTerm, items
 from afflint.kube.label_places import PREFERRED_NODE_AFFINITY, REQUIRED_NODE_AFFINITY, SPREAD, LabelPlace, topology_keys
-from afflint.kube.label_syntax import is_value
+from afflint.kube.label_syntax import is_key, is_value
 from afflint.kube.manifests import Workload
 from afflint.kube.pinning import pinned_host
 from afflint.kube.selectors import Requirement, Selector, both, conflict, implies, parse_int64, parse_label_selector, says
@@ -252,6 +252,8 @@ def unlikely_topology_key(manifest: Workload) -> Iterator[Match]:
         if place.key.startswith(_ROLES) and place.required and place.what in _HOLDS_TO_KEY:
             continue  # It holds the pods to nodes that have the label at all, as OpenShift does with its own.
         why = node_labels.unlikely_domain(place.key)
+        if place.what == SPREAD and not is_key(place.key) and not is_placeholder(place.key) and not manifest.kind.kubevirt:
+            why = "it is no label key, so no node can carry it"  # In pod terms, and by KubeVirt, it is refused.
         if node_labels.is_usual_on_pods(place.key) and place.key in _keys_asked(manifest, place):
             why = node_labels.LABEL_OF_PODS
         if why is not None:

@@ -204,6 +204,8 @@ def facts_of(manifest: Manifest, *, with_spec: bool = False, resources: bool = F
     """
     site = Site(NO_FILE, manifest.document.index, manifest.base)
     if isinstance(manifest, Workload):
+        if not manifest.makes_pods:
+            return
         if manifest.pod or manifest.template:
             pods = _pods(manifest, site)
             yield from _with_spec(pods, manifest, resources=resources) if with_spec else (pods,)

@@ -4,11 +4,14 @@ Malformed parts are left out: the types of fields are checked elsewhere, so whoe
 every ``data`` is a map. What is inside a map is still as the author wrote it.
 """
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from afflint.findings import Path
 from afflint.records import NamedTuple
+
+if TYPE_CHECKING:
+    from afflint.kube.shapes import Part
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -127,11 +130,12 @@ def _item(data: Data, field: str, path: Path) -> Item | None:
 
 def _node_affinity(affinity: Data, path: Path) -> tuple[Item | None, tuple[NodeTerm, ...], tuple[Item, ...]]:
     node = affinity.get("nodeAffinity")
-    if type(node) is not dict:
-        return None, (), ()
-    at = (*path, "nodeAffinity")
+    return _of_nodes(node, (*path, "nodeAffinity")) if type(node) is dict else (None, (), ())
+
+
+def _of_nodes(node: Data, at: Path) -> tuple[Item | None, tuple[NodeTerm, ...], tuple[Item, ...]]:
     required = _item(node, REQUIRED, at)
-    terms = [NodeTerm(each.path, each.data, None) for each in items(required.data, "nodeSelectorTerms", required.path)] if required else []
+    terms = _required_terms(required) if required else []
     preferred = tuple(items(node, PREFERRED, at))
     for weighted in preferred:
         preference = _item(weighted.data, "preference", weighted.path)
@@ -140,21 +144,84 @@ def _node_affinity(affinity: Data, path: Path) -> tuple[Item | None, tuple[NodeT
     return required, tuple(terms), preferred
 
 
+def _required_terms(selector: Item) -> list[NodeTerm]:
+    return [NodeTerm(each.path, each.data, None) for each in items(selector.data, "nodeSelectorTerms", selector.path)]
+
+
 def _pod_affinity(affinity: Data, path: Path) -> tuple[tuple[PodTerm, ...], tuple[Item, ...]]:
     terms: list[PodTerm] = []
     preferred: list[Item] = []
     for field, anti in (("podAffinity", False), ("podAntiAffinity", True)):
         pod = affinity.get(field)
-        if type(pod) is not dict:
-            continue
-        at = (*path, field)
-        terms += [PodTerm(each.path, each.data, anti, None) for each in items(pod, REQUIRED, at)]
-        for weighted in items(pod, PREFERRED, at):
-            preferred.append(weighted)
-            term = _item(weighted.data, "podAffinityTerm", weighted.path)
-            if term:
-                terms.append(PodTerm(term.path, term.data, anti, weighted.data))
+        if type(pod) is dict:
+            _add_pod_terms(pod, (*path, field), anti, terms, preferred)
     return tuple(terms), tuple(preferred)
+
+
+def _add_pod_terms(pod: Data, at: Path, anti: bool, terms: list[PodTerm], preferred: list[Item]) -> None:
+    terms += [PodTerm(each.path, each.data, anti, None) for each in items(pod, REQUIRED, at)]
+    for weighted in items(pod, PREFERRED, at):
+        preferred.append(weighted)
+        term = _item(weighted.data, "podAffinityTerm", weighted.path)
+        if term:
+            terms.append(PodTerm(term.path, term.data, anti, weighted.data))
+
+
+def constraints_of_parts(parts: "Iterable[Part]") -> Constraints:
+    """The constraints of pods whose fields stand apart, or by other names: each part has its shape and a path of its own."""
+    node_selector = node_required = None
+    node_terms: list[NodeTerm] = []
+    node_preferred: list[Item] = []
+    pod_terms: list[PodTerm] = []
+    pod_preferred: list[Item] = []
+    spreads: list[Item] = []
+    tolerations: list[Item] = []
+    for shape, path, value in parts:
+        name, above = str(path[-1]), path[:-1]
+        holder = {name: value}
+        if shape == "nodeSelector":
+            node_selector = _item(holder, name, above) if type(value) is dict and "$patch" not in value else None
+        elif shape == "tolerations":
+            tolerations += items(holder, name, above)
+        elif shape == "topologySpreadConstraints":
+            spreads += items(holder, name, above)
+        elif type(value) is not dict:
+            continue
+        elif shape == "nodeSelectorTerms":
+            node_required = Item(path, value)
+            node_terms += _required_terms(node_required)
+        else:
+            if shape in ("affinity", "nodeAffinity"):
+                of_nodes = _node_affinity(value, path) if shape == "affinity" else _of_nodes(value, path)
+                node_required = of_nodes[0] or node_required
+                node_terms += of_nodes[1]
+                node_preferred += of_nodes[2]
+                # Terms about pods in the wrong list: they are read, so that what is wrong in them is said together with that.
+                for weighted in of_nodes[2]:
+                    term = _item(weighted.data, "podAffinityTerm", weighted.path)
+                    if term:
+                        pod_terms.append(PodTerm(term.path, term.data, False, weighted.data))
+            if shape == "affinity":
+                terms, preferred = _pod_affinity(value, path)
+                pod_terms += terms
+                pod_preferred += preferred
+            elif shape != "nodeAffinity":
+                _add_pod_terms(value, path, shape == "podAntiAffinity", pod_terms, pod_preferred)
+    found = (node_selector, node_required, node_terms, node_preferred, pod_terms, pod_preferred, spreads, tolerations)
+    if not any(each is not None and each != [] for each in found):
+        return NONE
+    terms_found, spreads_found = tuple(pod_terms), tuple(spreads)
+    return Constraints(
+        node_selector,
+        node_required,
+        tuple(node_terms),
+        tuple(node_preferred),
+        terms_found,
+        tuple(pod_preferred),
+        spreads_found,
+        tuple(tolerations),
+        tuple(_selectors(terms_found, spreads_found)),
+    )
 
 
 def _selectors(pod_terms: tuple[PodTerm, ...], spreads: tuple[Item, ...]) -> Iterator[Item]:

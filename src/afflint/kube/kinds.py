@@ -43,6 +43,8 @@ class Kind(NamedTuple):
     kubevirt: bool = False
     selector: str | None = None
     removed: tuple[tuple[str, str], ...] = ()
+    holds_placement: bool = False
+    """Whether it says of pods that an operator makes where they are placed, though none of its fields is a template."""
 
 
 def _fields(names: str, type_: Type = ANYTHING) -> dict[str, Type]:
@@ -124,6 +126,14 @@ CUSTOM_PLACEMENT: dict[str, Type] = {
     "nodeSelector": TEXTS,
 }
 """The placement fields of a pod template inside a custom resource."""
+
+
+def part_types() -> dict[str, Type]:
+    """The types of what a custom resource may hold apart, by shape (``kube.shapes.Part``): placement fields, and what lies inside them."""
+    affinity = _CORE.affinity.fields
+    node_affinity = affinity["nodeAffinity"]
+    assert isinstance(node_affinity, Struct)
+    return {**CUSTOM_PLACEMENT, **affinity, "nodeSelectorTerms": node_affinity.fields[REQUIRED]}
 
 
 # What surrounds them: known by name, and by type where a wrong type is a common slip.
@@ -396,7 +406,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("PodDisruptionBudget", "policy", ("v1", "v1beta1"), (), None),
     Kind("NetworkPolicy", "networking.k8s.io", ("v1",), (), None),
     # Not workloads either: what decides on the pods of virtual machines besides these.
-    Kind("KubeVirt", "kubevirt.io", (), (), None),
+    Kind("KubeVirt", "kubevirt.io", (), (), None, holds_placement=True),
     Kind("VirtualMachineInstancetype", "instancetype.kubevirt.io", (), (), None),
     Kind("VirtualMachineClusterInstancetype", "instancetype.kubevirt.io", (), (), None),
     Kind("VirtualMachinePreference", "instancetype.kubevirt.io", (), (), None),
@@ -433,6 +443,20 @@ KINDS: tuple[Kind, ...] = (
 _BY_GROUP: dict[tuple[str, str], Kind] = {(kind.group, kind.name): kind for kind in KINDS}
 _OURS = {kind.name: kind for kind in reversed(KINDS) if kind.root is not None}
 NAMES: frozenset[str] = frozenset(kind.name for kind in KINDS)
+
+WITHOUT_PODS: frozenset[bytes] = frozenset(
+    name.encode()
+    for name in (
+        "APIService", "CertificateSigningRequest", "ClusterRole", "ClusterRoleBinding", "ConfigMap", "ControllerRevision", "CSIDriver",
+        "CSINode", "CustomResourceDefinition", "Endpoints", "EndpointSlice", "Event", "FlowSchema", "HorizontalPodAutoscaler", "Ingress",
+        "IngressClass", "Kustomization", "Lease", "LimitRange", "MutatingWebhookConfiguration", "PersistentVolume", "PodSecurityPolicy",
+        "PriorityClass", "ResourceQuota", "Role", "RoleBinding", "RuntimeClass", "Secret", "ServiceAccount", "StorageClass",
+        "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration", "VolumeAttachment",
+        "ServiceMonitor", "PodMonitor", "PrometheusRule", "Certificate", "Issuer", "ClusterIssuer", "ImageStream", "Route",
+        "VirtualService", "DestinationRule", "Gateway", "HTTPRoute",
+    )
+)  # fmt: skip
+"""Kinds that are common and place no pods, whatever words stand in them: those that nobody has to look into."""
 
 HOLDERS: dict[tuple[str, str], Path] = {
     ("", "List"): ("items",),

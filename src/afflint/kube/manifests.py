@@ -1,17 +1,25 @@
 """A typed view of the objects in a document: identity, pod template, labels, constraints. It knows when it is partial."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from afflint.findings import ObjectRef, Path, Step
 from afflint.kube.constraints import Constraints, constraints_of
-from afflint.kube.kinds import EACH, HOLDER_NAMES, HOLDERS, Identity, Kind, Template, identify, may_be
-from afflint.kube.types import Mismatch, prune_nulls
+from afflint.kube.kinds import CUSTOM_PLACEMENT, EACH, HOLDER_NAMES, HOLDERS, Identity, Kind, Template, identify, may_be
+from afflint.kube.types import Mismatch, Type, prune_nulls
 from afflint.reading.documents import Document
 
+if TYPE_CHECKING:
+    from afflint.kube.catalogue import CustomKind
+
 Labels = dict[str, str]
+Configured = dict[tuple[str, str], Kind]
+"""Kinds of custom resources from the configuration, by group and name."""
+Learnt = Mapping[tuple[str, str], "CustomKind"]
+"""Kinds that were learnt from CustomResourceDefinitions, by group and name."""
 _EMPTY: dict[str, Any] = {}
+_NOTHING_LEARNT: Learnt = {}
 # API projects keep round-trip test data in which every string is its field's name and "Value".
 _GENERATED_NAME = "nameValue"
 
@@ -52,6 +60,10 @@ class Manifest:
         """True for an object as a cluster gives it out, with what controllers added to it."""
         metadata = _map(self.data, "metadata")
         return bool("uid" in metadata or "resourceVersion" in metadata or self.data.get("status"))
+
+    def covers(self, _path: Path) -> bool:
+        """Whether what stands at a path of the document is ours to judge; of most objects all is."""
+        return True
 
     def title(self) -> str:
         """``Deployment web``: how messages call the object."""
@@ -119,6 +131,33 @@ class Workload(Manifest):
     def spec(self) -> dict[str, Any]:
         return _map(self.data, "spec")
 
+    # What a custom resource may say otherwise: see ``kube.custom``.
+
+    @property
+    def operated(self) -> bool:
+        """Whether an operator makes the pods, of fields that stand where its own kind has them."""
+        return False
+
+    @property
+    def makes_pods(self) -> bool:
+        """Whether it is certain that pods come of it."""
+        return True
+
+    @property
+    def requires(self) -> bool:
+        """Whether what the API requires has to be there."""
+        return True
+
+    def refuses_unknown(self, _path: Path) -> bool:
+        """Whether fields that nobody knows are refused at a path."""
+        return True
+
+    def typed_values(self) -> Iterator[tuple[Path, Any, Type]]:
+        """The placement fields of a custom resource, each with its type."""
+        for name, type_ in CUSTOM_PLACEMENT.items():
+            if name in self.pod:
+                yield (*self.pod_path, name), self.pod[name], type_
+
     @property
     def partial(self) -> bool:
         """True for a kustomize patch, a base or a fragment: something that is made whole elsewhere.
@@ -159,25 +198,23 @@ class Workload(Manifest):
         return value if type(value) is dict else _EMPTY
 
 
-def manifests_in(document: Document, custom: dict[tuple[str, str], Kind] | None = None) -> Iterator[Manifest]:
+def manifests_in(document: Document, custom: Configured | None = None, learnt: Learnt = _NOTHING_LEARNT) -> Iterator[Manifest]:
     """The objects of a document that afflint reads; Lists, typed lists and other objects that hold some are taken apart."""
     if type(document.data) is dict:
-        yield from _manifests_below(document, document.data, (), custom)
+        yield from _manifests_below(document, document.data, (), custom, learnt)
 
 
-def _manifests_below(
-    document: Document, data: dict[str, Any], base: Path, custom: dict[tuple[str, str], Kind] | None
-) -> Iterator[Manifest]:
+def _manifests_below(document: Document, data: dict[str, Any], base: Path, custom: Configured | None, learnt: Learnt) -> Iterator[Manifest]:
     held = _held(data)
     if held is None:
-        yield from _manifests_of(document, data, base, custom)
+        yield from _manifests_of(document, data, base, custom, learnt)
         return
     items, path, element = held
     for index, item in enumerate(items):
         if type(item) is dict:
             # A list from the API server leaves apiVersion and kind out of its items.
             whole = item if "kind" in item or not element else {"apiVersion": data.get("apiVersion"), "kind": element, **item}
-            yield from _manifests_below(document, whole, (*base, *path, index), custom)
+            yield from _manifests_below(document, whole, (*base, *path, index), custom, learnt)
 
 
 def _held(data: dict[str, Any]) -> tuple[list[Any], Path, str] | None:
@@ -197,11 +234,14 @@ def _held(data: dict[str, Any]) -> tuple[list[Any], Path, str] | None:
     return (items, path, "") if path and type(items) is list else None
 
 
-def _manifests_of(document: Document, data: dict[str, Any], base: Path, custom: dict[tuple[str, str], Kind] | None) -> Iterator[Manifest]:
+def _manifests_of(document: Document, data: dict[str, Any], base: Path, custom: Configured | None, learnt: Learnt) -> Iterator[Manifest]:
     identity = identify(data.get("apiVersion"), data.get("kind"), custom)
     kind = identity.kind
     if kind is None:
-        yield from _half_named(document, data, base)
+        if type(data.get("kind")) is str and type(data.get("apiVersion")) is str:
+            yield from _of_operators(document, data, base, custom, learnt)
+        else:
+            yield from _half_named(document, data, base)
         return
     if _map(data, "metadata").get("name") == _GENERATED_NAME:
         return
@@ -209,15 +249,27 @@ def _manifests_of(document: Document, data: dict[str, Any], base: Path, custom: 
         prune_nulls(kind.root, data)
     if not kind.templates:
         yield Manifest(document, data, base, identity, kind)
+        if kind.holds_placement:
+            yield from _of_operators(document, data, base, custom, learnt)
         return
     found = False
     for declared in kind.templates:
-        for template, path in _templates(data, base, declared.path):
+        for template, path in templates(data, base, declared.path):
             found = True
             yield Workload(document, data, base, identity, kind, declared, template, path)
     if not found:
         declared = kind.templates[0]
         yield Workload(document, data, base, identity, kind, declared, {}, (*base, *declared.path))
+
+
+def _of_operators(document: Document, data: dict[str, Any], base: Path, custom: Configured | None, learnt: Learnt) -> Iterator[Manifest]:
+    """What operators make pods of in a custom resource, and the whole objects that stand in it."""
+    from afflint.kube.custom import custom_workloads
+
+    inside: list[tuple[dict[str, Any], Path]] = []
+    yield from custom_workloads(document, data, base, learnt, inside)
+    for held, path in inside:
+        yield from _manifests_below(document, held, path, custom, learnt)
 
 
 def _half_named(document: Document, data: dict[str, Any], base: Path) -> Iterator[Manifest]:
@@ -227,7 +279,7 @@ def _half_named(document: Document, data: dict[str, Any], base: Path) -> Iterato
         declared, identity = kind.templates[0], Identity(kind, False)
         if data.get("apiVersion") is None and data.get("kind") is None and not _is_unmistakable(data, kind):
             continue
-        for template, path in _templates(data, base, declared.path):
+        for template, path in templates(data, base, declared.path):
             workload = Workload(document, data, base, identity, kind, declared, template, path)
             if not workload.partial:
                 found.append((_mismatches(kind, data), workload))
@@ -253,7 +305,8 @@ def _is_unmistakable(data: dict[str, Any], kind: Kind) -> bool:
     return kind.name in LABELLED and "matchLabels" in _map(spec, "selector") and bool(labels_at(_map(spec, "template")))
 
 
-def _templates(value: Any, path: Path, steps: Path) -> Iterator[tuple[dict[str, Any], Path]]:
+def templates(value: Any, path: Path, steps: Path) -> Iterator[tuple[dict[str, Any], Path]]:
+    """The maps at the end of some steps from a value at ``path``, each with its own path; EACH goes through a list or a map."""
     if not steps:
         if type(value) is dict:
             yield value, path
@@ -262,9 +315,9 @@ def _templates(value: Any, path: Path, steps: Path) -> Iterator[tuple[dict[str, 
     if step == EACH:
         items = enumerate(value) if type(value) is list else value.items() if type(value) is dict else ()
         for key, item in items:
-            yield from _templates(item, (*path, key), rest)
+            yield from templates(item, (*path, key), rest)
     elif type(value) is dict and step in value:
-        yield from _templates(value[step], (*path, step), rest)
+        yield from templates(value[step], (*path, step), rest)
 
 
 def labels_at(data: dict[str, Any]) -> Labels:

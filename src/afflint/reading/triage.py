@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 
 from afflint.findings import Span
@@ -30,8 +30,12 @@ _TEMPLATE_FOLDER = r"(?:^|[/\\])templates[/\\]"
 class Triage:
     """Cuts a file into documents and parses those that may be of a kind that afflint reads."""
 
-    def __init__(self, kinds: Iterable[str], holders: Iterable[str] = ()) -> None:
-        """``kinds`` are those that matter, ``holders`` those that may hold objects of them, as Lists do anyway."""
+    def __init__(self, kinds: Iterable[str], holders: Iterable[str] = (), may_matter: Callable[[bytes, bytes], bool] | None = None) -> None:
+        """``kinds`` are those that matter, ``holders`` those that may hold objects of them, as Lists do anyway.
+
+        ``may_matter`` is asked about a document of any other kind: by the name of the kind and the text.
+        """
+        self._may_matter = may_matter
         self._names = frozenset(name.encode() for name in kinds)
         self._holders = frozenset((b"List", *(name.encode() for name in holders)))
 
@@ -84,9 +88,14 @@ class Triage:
                 if name.endswith(b"List") and name[:-4] in self._names:
                     return True
                 if name in self._holders:
-                    return self._mentions(piece)
+                    return self._mentions(piece) or self._others(name, piece)
+                if self._others(name, piece):
+                    return True
             return False
         return True if self._mentions(piece) or _lacks_kind(piece) else None
+
+    def _others(self, name: bytes, piece: bytes) -> bool:
+        return self._may_matter is not None and self._may_matter(name, piece)
 
     def _mentions(self, piece: bytes) -> bool:
         """Whether an object of a kind that matters may stand anywhere in the text."""

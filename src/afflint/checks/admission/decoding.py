@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from afflint.checks.match import Target
 from afflint.findings import Path
-from afflint.kube.kinds import CUSTOM_PLACEMENT
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.types import Mismatch
 from afflint.kube.versions import as_of
@@ -43,9 +42,10 @@ def _mismatches(manifest: Manifest, target: Target) -> tuple[Mismatch, ...]:
 def _custom_mismatches(manifest: Manifest) -> Iterator[Mismatch]:
     """A custom resource's own fields are its own affair; the placement fields of its pod template are core's."""
     if isinstance(manifest, Workload):
-        for name, type_ in CUSTOM_PLACEMENT.items():
-            if name in manifest.pod:
-                yield from type_.mismatches(manifest.pod[name], (*manifest.pod_path, name))
+        for path, value, type_ in manifest.typed_values():
+            for mismatch in type_.mismatches(value, path):
+                if mismatch.struct is None or manifest.refuses_unknown(mismatch.path):
+                    yield mismatch
 
 
 def is_metadata_malformed(manifest: Manifest, template: Path, target: Target) -> bool:

@@ -212,7 +212,7 @@ def _deletion_cost(cost: str, path: Path) -> Iterator[Match]:
 def _maps(manifest: Manifest, field: str) -> Iterator[tuple[Path, dict[str, Any], str | None]]:
     """The labels or annotations of an object and of its templates, and what is refused for them: None stands for the object itself."""
     own = map_at(manifest.data, "metadata", field)
-    if own:
+    if own and not (isinstance(manifest, Workload) and manifest.operated):
         yield (*manifest.base, "metadata", field), own, None
     if isinstance(manifest, Workload) and manifest.has_own_template:
         given = map_at(manifest.template, "metadata", field)

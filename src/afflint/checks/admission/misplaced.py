@@ -185,6 +185,8 @@ def home_in_pod_spec(name: str, manifest: Manifest) -> Path | None:
 def _homes(name: str, manifest: Manifest) -> list[Path]:
     if name not in _HOMES or not isinstance(manifest, Workload) or (name == "nodeName" and manifest.kind.kubevirt):
         return []
+    if manifest.operated:
+        return []  # Its fields stand where its own kind has them.
     return [(*manifest.pod_path[len(manifest.base) :], *home) for home in _HOMES[name]]
 
 

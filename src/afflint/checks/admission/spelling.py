@@ -66,7 +66,9 @@ def meant_in(name: str, term: Struct, own: Struct) -> str | None:
 def lacks(workload: Workload, item: Item | PodTerm, field: str, struct: Struct) -> bool:
     """True when a map has no such field, and no other finding tells why: it is not misspelt, nor indented too little or too much."""
     data = item.data
-    if data.get(field) is not None or any(name not in struct.fields and _stands_for(name, field, struct) for name in data):
+    if data.get(field) is not None or not workload.requires:
+        return False
+    if any(name not in struct.fields and _stands_for(name, field, struct) for name in data):
         return False
     if any(isinstance(value, dict) and field in value for value in data.values()):
         return False

@@ -1,0 +1,163 @@
+"""Placement constraints recognised by their shape, in data of which nobody says what it is: custom resources, values of charts.
+
+A value counts only where its own form shows what it is: the names alone mean other things elsewhere (session affinity, label selectors
+of nodes, Percona's and CloudNativePG's own ``affinity``). What has another shape is left alone.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from afflint.findings import Path
+from afflint.kube.constraints import PREFERRED, REQUIRED
+from afflint.records import NamedTuple
+
+AFFINITY_FIELDS = frozenset(("nodeAffinity", "podAffinity", "podAntiAffinity"))
+"""The shapes that an affinity is made of."""
+
+
+class Part(NamedTuple):
+    """A value with the shape of a placement field; ``path`` leads to it.
+
+    ``shape`` is the name of that field in a pod spec or in its affinity; ``nodeSelectorTerms`` for a node selector standing alone.
+    """
+
+    shape: str
+    path: Path
+    value: Any
+
+
+class Holder(NamedTuple):
+    """A map that holds some placement fields of the same pods, at ``path``. ``is_pod_spec``: it holds containers, too."""
+
+    path: Path
+    parts: tuple[Part, ...]
+    is_pod_spec: bool = False
+
+
+def mentions_placement(text: bytes) -> bool:
+    """Whether a constraint may stand in a text: one look for each of the words without which none does."""
+    return b"ffinity" in text or b"oleration" in text or b"odeSelector" in text or b"SpreadConstraints" in text or b"topologyKey" in text
+
+
+def holders_in(
+    value: Any, path: Path, passing: frozenset[Path] = frozenset(), manifests: list[tuple[dict[str, Any], Path]] | None = None
+) -> Iterator[Holder]:
+    """Everything in some data that holds placement constraints, by the shape of its values.
+
+    ``path`` is where the data stands; below the paths of ``passing`` nothing is looked for, as what stands there is known already, nor
+    below ``status`` and ``metadata``. Objects in it that are manifests of their own are added to ``manifests`` instead, where the field
+    that holds them is one of those by which policies and templates hold such.
+    """
+    waiting: list[tuple[Any, Path]] = [(value, path)]
+    while waiting:
+        here, at = waiting.pop()
+        if type(here) is list:
+            waiting += [(each, (*at, index)) for index, each in reversed([*enumerate(here)]) if type(each) is dict or type(each) is list]
+            continue
+        if type(here) is not dict or at in passing:
+            continue
+        if at != path and _is_manifest(here):
+            if manifests is not None and next((step for step in reversed(at) if type(step) is str), "") in _HOLD_MANIFESTS:
+                manifests.append((here, at))
+            continue
+        parts: list[Part] = []
+        below: list[tuple[Any, Path]] = []
+        for key, each in here.items():
+            if type(each) is not dict and type(each) is not list:
+                continue
+            to = (*at, key)
+            if to in passing or key in ("status", "metadata"):
+                continue
+            shape = shape_of(key, each)
+            if shape is None:
+                below.append((each, to))
+            else:
+                parts.append(Part(shape, to, each))
+        if parts:
+            yield from _grouped(at, parts, is_pod_spec=is_pod_spec(here))
+        waiting += reversed(below)
+
+
+_HOLD_MANIFESTS = frozenset(("objectDefinition", "objects", "manifest", "manifests", "resources", "resourceTemplates", "template"))
+
+
+def _is_manifest(value: dict[str, Any]) -> bool:
+    return (
+        type(value.get("apiVersion")) is str
+        and type(value.get("kind")) is str
+        and (type(value.get("metadata")) is dict or type(value.get("spec")) is dict)
+    )
+
+
+def is_pod_spec(value: dict[str, Any]) -> bool:
+    """Whether a map is the spec of pods: it lists containers."""
+    containers = value.get("containers")
+    return (
+        type(containers) is list
+        and bool(containers)
+        and all(type(each) is dict and ("name" in each or "image" in each) for each in containers)
+    )
+
+
+def shape_of(key: object, value: Any) -> str | None:
+    """The shape of the value of a field with this name; None where it has none of ours, or another meaning."""
+    if type(key) is not str or not value:
+        return None
+    if type(value) is dict:
+        if key == "nodeSelector" or key.endswith("NodeSelector"):
+            return "nodeSelector" if all(type(each) in _SCALARS for each in value.values()) else None
+        if AFFINITY_FIELDS.issuperset(value):
+            return "affinity" if key != "spec" and any(type(each) is dict for each in value.values()) else None
+        return _one_affinity(key, value)
+    if type(value) is list and all(type(each) is dict for each in value):
+        if (key.endswith("olerations") or key == "toleration") and all(each and each.keys() <= _OF_TOLERATIONS for each in value):
+            return "tolerations"
+        if all("topologyKey" in each and "whenUnsatisfiable" in each for each in value):
+            return "topologySpreadConstraints"
+        if key.endswith("opologySpreadConstraints") and all(not _OF_SPREADS.isdisjoint(each) for each in value):
+            return "topologySpreadConstraints"
+    return None
+
+
+_SCALARS = (str, int, float, bool, type(None))
+_OF_TOLERATIONS = frozenset(("key", "operator", "value", "effect", "tolerationSeconds"))
+_OF_SPREADS = frozenset(("maxSkew", "topologyKey", "whenUnsatisfiable"))
+_OF_POD_TERMS = frozenset(("topologyKey", "labelSelector", "namespaces", "namespaceSelector", "podAffinityTerm"))
+
+
+def _one_affinity(key: str, value: dict[str, Any]) -> str | None:
+    """A node or pod affinity by what is required and preferred in it."""
+    if not value.keys() <= {REQUIRED, PREFERRED}:
+        return None
+    required, preferred = value.get(REQUIRED), value.get(PREFERRED)
+    weighted = [each for each in preferred if type(each) is dict] if type(preferred) is list else []
+    if type(required) is dict and "nodeSelectorTerms" in required:
+        return "nodeAffinity"
+    if any("preference" in each for each in weighted):
+        return "nodeAffinity"
+    listed = type(required) is list and bool(required)
+    if (listed and all(type(each) is dict and not _OF_POD_TERMS.isdisjoint(each) for each in required or ())) or any(
+        "podAffinityTerm" in each for each in weighted
+    ):
+        return "podAntiAffinity" if "anti" in key.lower() else "podAffinity"
+    return None
+
+
+def _grouped(at: Path, parts: list[Part], *, is_pod_spec: bool) -> Iterator[Holder]:
+    """The parts of one map by the pods that they are about: ``redisTolerations`` are not for those of ``memcachedTolerations``."""
+    groups: dict[str, list[Part]] = {}
+    for part in parts:
+        name = str(part.path[-1])
+        stem = name[: -len(part.shape)] if name.lower().endswith(part.shape.lower()) else name if name not in _STEMLESS else ""
+        groups.setdefault(stem, []).append(part)
+    for group in groups.values():
+        seen: dict[str, Part] = {}
+        for part in group:
+            if part.shape in seen:
+                yield Holder(at, (part,))
+            else:
+                seen[part.shape] = part
+        yield Holder(at, tuple(seen.values()), is_pod_spec)
+
+
+_STEMLESS = ("toleration",)
