@@ -254,6 +254,14 @@ OF_SHOP = "openshift.io/node-selector of namespace shop"
             id="left to the plugin of Kubernetes",
         ),
         pytest.param(
+            "scheduler.alpha.kubernetes.io/node-selector: topology.kubernetes.io/zone=b",
+            "",
+            ["w2", None],
+            "scheduler.alpha.kubernetes.io/node-selector of namespace shop adds topology.kubernetes.io/zone=b to its nodeSelector|"
+            "scheduler.alpha.kubernetes.io/node-selector of namespace shop counts only where the admission plugin PodNodeSelector is on",
+            id="the plugin of Kubernetes",
+        ),
+        pytest.param(
             "openshift.io/node-selector: rack=r2",
             "rack: r1",
             [None, None],
@@ -276,7 +284,19 @@ def test_a_namespace_gives_its_pods_a_node_selector_on_openshift(
     done = place("web.yaml", "--nodes", "nodes.yaml", "--format", "json", web=web)
     [found] = done.plan["workloads"]
     assert done.nodes_of("Deployment shop/web") == nodes
-    assert [*found["notes"], *([found["error"]] if found["error"] else [])] == ([said] if said else [])
+    assert [*found["notes"], *([found["error"]] if found["error"] else [])] == (said.split("|") if said else [])
+
+
+def test_a_namespace_gives_its_pods_tolerations(place: Place) -> None:
+    nodes = NODES.replace("nodes:", "nodes:\n  - {name: w0, labels: {rack: r1}, taints: [{key: dedicated, value: db, effect: NoSchedule}]}")
+    given = """scheduler.alpha.kubernetes.io/defaultTolerations: '[{"key": "dedicated", "operator": "Exists"}]'"""
+    web = PROJECT.format(annotations=given) + WEB
+    done = place("web.yaml", "--nodes", "nodes.yaml", "--format", "json", web=web, nodes=nodes)
+    assert "w0" in done.nodes_of("Deployment shop/web")
+    assert [note.partition(" of ")[2] for note in done.plan["workloads"][0]["notes"]] == [
+        "namespace shop adds 1 toleration to its own",
+        "namespace shop counts only where the admission plugin PodTolerationRestriction is on",
+    ]
 
 
 def test_a_toleration_that_misses_by_a_slip_is_named(place: Place) -> None:

@@ -46,7 +46,7 @@ class Reduction:
         subjects = {each.subject for each in self._settings.rules}
         if "fleet" not in subjects and not (nodes and "nodes" in subjects):
             return None
-        return Fleet(facts, complete=self._settings.target.complete)
+        return Fleet(facts, complete=self._settings.target.complete, plugins=self._settings.target.admission_plugins)
 
     def across(self, fleet: Fleet, wanted: Callable[[FileId], bool], nodes: Sequence[NodeFact] = ()) -> Iterator[tuple[FileId, Found]]:
         """What rules across manifests, and those about nodes, find in files that are ``wanted``; the others are only context."""

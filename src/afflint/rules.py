@@ -108,6 +108,7 @@ _FLEET: dict[str, FleetCheck] = {
     "accidental-anti-affinity": fleet.accidental_anti_affinity,
     "spread-without-effect": fleet.spread_without_effect,
     "migration-impossible": fleet.migration_impossible,
+    "namespace-selector-conflict": fleet.namespace_selector_conflict,
 }
 # These are imported only when there are nodes.
 _NODES: dict[str, str] = {

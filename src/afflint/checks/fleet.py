@@ -470,6 +470,17 @@ def _only_target(fleet: Fleet, reach: Reach, pods: Pods) -> Pods | None:
     return found[0] if found[0].replicas == 1 and fleet.related(reach, found[0]) else None
 
 
+# Namespaces.
+
+
+def namespace_selector_conflict(fleet: Fleet) -> Iterator[FleetMatch]:
+    """Pods that admission refuses for what their namespace says, or that no node takes with what it gives them."""
+    if fleet.says_about_pods:
+        from afflint.checks.namespaces import contradicted_pods
+
+        yield from contradicted_pods(fleet)
+
+
 # Wording and places.
 
 

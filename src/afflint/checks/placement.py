@@ -11,6 +11,7 @@ from afflint.findings import Path, Severity
 from afflint.fleet.facts import BUDGET_SELECTOR, REQUIRED_ANTI_AFFINITY, Pods, Reach
 from afflint.inventory.cluster_view import MOST_NAMED, ClusterView, Part, few, is_open, keeps_apart
 from afflint.kube.node_labels import HOSTNAME, REGION, ZONE, domain_word
+from afflint.kube.pod_admission import given_labels
 from afflint.placement import orders, proofs
 from afflint.placement.disruption import Covered
 from afflint.placement.proofs import FailedReplica, TooFewDomains
@@ -31,7 +32,19 @@ def unschedulable(view: ClusterView, target: Target) -> Iterator[FleetMatch]:
         message = f"{_fits_nowhere(found.maker.replicas, found.nodes)}: {found.excluded}"
         if unsure:
             message += ", and no pod of these manifests would change that"
-        yield _match(view, found.maker, found.path, message, severity="warning" if unsure else None)
+        yield _match(view, found.maker, found.path, message, severity="warning" if unsure else None, related=_given(view, found.maker))
+
+
+def _given(view: ClusterView, maker: PodMaker) -> tuple[Place, ...]:
+    """Where the namespace of a workload gives its pods labels that its own nodeSelector does not have."""
+    admission = view.fleet.admission(maker.namespace)
+    said = admission.selector if admission is not None else None
+    if admission is None or said is None:
+        return ()
+    own = (view.pods_of(maker).spec or {}).get("nodeSelector") or {}
+    added = [f"{key}={value}" for key, value in given_labels(admission).items() if key not in own]
+    where = f"{said.where} adds {quoted(','.join(added))} to the nodeSelector"
+    return (Place(said.site.file, said.site.document, said.path, False, where),) if added else ()
 
 
 def _fits_nowhere(replicas: int, nodes: int) -> str:

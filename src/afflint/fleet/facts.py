@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from afflint.controllers.budgets import Budget
     from afflint.controllers.migratability import Obstacle
     from afflint.controllers.pod_maker import PodMaker
-    from afflint.fleet.objects import KubeVirtObject, ProjectSelector, Unusable
+    from afflint.fleet.objects import AboutPods, KubeVirtObject, Unusable
     from afflint.scheduler.namespaces import Namespace, Service
 
 REQUIRED_ANTI_AFFINITY, PREFERRED_ANTI_AFFINITY = "required podAntiAffinity", "preferred podAntiAffinity"
@@ -73,7 +73,7 @@ class Pods(NamedTuple):
     added: Added = NOTHING
     """What decides which labels controllers put on the pods."""
     spec: dict[str, Any] | None = None
-    """The placement fields of the pod spec; only in runs that have nodes."""
+    """The placement fields of the pod spec; in runs without nodes those that a namespace may contradict, None where there are none."""
     maker: "PodMaker | None" = None
     """What the nodes are to be filled with; only in runs that have nodes, and None for what makes no pods by itself."""
 
@@ -139,11 +139,11 @@ class Facts(NamedTuple):
     namespaces: tuple["Namespace", ...] = ()
     kubevirt: tuple["KubeVirtObject", ...] = ()
     """KubeVirt's own resource, instance types and preferences, and the claims behind disks."""
+    about_pods: tuple["AboutPods", ...] = ()
     services: tuple["Service", ...] = ()
     """Only in runs that have nodes, as are all that follow."""
     budgets: tuple["Budget", ...] = ()
     unusable: tuple["Unusable", ...] = ()
-    project_selectors: tuple["ProjectSelector", ...] = ()
     holds_nodes: bool = False
     """Whether nodes stand in the file, in every run."""
 
@@ -159,6 +159,12 @@ class Facts(NamedTuple):
         return self._replace(
             pods=tuple([pods._replace(site=stamped(pods.site), maker=_of_site(pods.maker, stamped(pods.site))) for pods in self.pods]),
             reaches=tuple([reach._replace(site=stamped(reach.site)) for reach in self.reaches]),
+            about_pods=tuple(
+                [
+                    about._replace(sayings=tuple([said._replace(site=stamped(said.site)) for said in about.sayings]))
+                    for about in self.about_pods
+                ]
+            ),
         )
 
     def of_patches(self) -> "Facts":
@@ -172,7 +178,7 @@ def _of_site(maker: "PodMaker | None", site: Site) -> "PodMaker | None":
     return maker and maker.of_site(site)
 
 
-Fact: TypeAlias = "Pods | Reach | Namespace | Service | Budget | KubeVirtObject | ProjectSelector | Unusable"
+Fact: TypeAlias = "Pods | Reach | Namespace | Service | Budget | KubeVirtObject | AboutPods | Unusable"
 
 
 def collected(facts: Sequence[Fact], *, holds_nodes: bool) -> Facts:
@@ -184,7 +190,7 @@ def collected(facts: Sequence[Fact], *, holds_nodes: bool) -> Facts:
     if not others:
         return found
     from afflint.controllers.budgets import Budget
-    from afflint.fleet.objects import KubeVirtObject, ProjectSelector, Unusable
+    from afflint.fleet.objects import AboutPods, KubeVirtObject, Unusable
     from afflint.scheduler.namespaces import Namespace, Service
 
     return found._replace(
@@ -193,7 +199,7 @@ def collected(facts: Sequence[Fact], *, holds_nodes: bool) -> Facts:
         services=tuple(each for each in others if isinstance(each, Service)),
         budgets=tuple(each for each in others if isinstance(each, Budget)),
         unusable=tuple(each for each in others if isinstance(each, Unusable)),
-        project_selectors=tuple(each for each in others if isinstance(each, ProjectSelector)),
+        about_pods=tuple(each for each in others if isinstance(each, AboutPods)),
     )
 
 
@@ -220,10 +226,10 @@ def facts_of(manifest: Manifest, *, with_spec: bool = False, resources: bool = F
             from afflint.fleet.objects import object_of
 
             yield object_of(manifest)
-            if with_spec and manifest.kind.name == "Namespace":
-                from afflint.fleet.objects import project_selectors
+        if manifest.ref.name is not None and manifest.kind.name in _ABOUT_PODS:
+            from afflint.fleet.objects import about_pods
 
-                yield from project_selectors(manifest)
+            yield from about_pods(manifest, site)
         elif manifest.ref.name is not None and manifest.kind.name in _OF_KUBEVIRT:
             from afflint.fleet.objects import kubevirt_object
 
@@ -243,6 +249,8 @@ def _with_spec(pods: Pods, workload: Workload, *, resources: bool) -> Iterator[F
         yield from unusable_pods(workload, maker)
 
 
+# What a Namespace may contradict.
+_CONTRADICTED = ("nodeSelector", "tolerations", "affinity")
 _PLACEMENT = (
     "affinity", "nodeSelector", "tolerations", "topologySpreadConstraints", "nodeName", "schedulerName", "evictionStrategy",
     "architecture",
@@ -270,6 +278,7 @@ def _pods(workload: Workload, site: Site) -> Pods:
         _application(workload),
         _migration(workload),
         added=added_to(workload, count),
+        spec={field: workload.pod[field] for field in _CONTRADICTED if field in workload.pod} or None,
     )
 
 
@@ -388,6 +397,7 @@ def _namespaces(term: PodTerm) -> tuple[tuple[str, ...], Selector | None]:
     return listed, parsed
 
 
+_ABOUT_PODS = ("Namespace", "Scheduler")
 _OF_KUBEVIRT = frozenset(
     (
         "KubeVirt", "VirtualMachineInstancetype", "VirtualMachineClusterInstancetype", "VirtualMachinePreference",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from afflint.records import NamedTuple
 if TYPE_CHECKING:
     from afflint.controllers.budgets import Budget
     from afflint.fleet.objects import KubeVirtObject
+    from afflint.kube.pod_admission import PodAdmission
     from afflint.scheduler.namespaces import Namespace, Service
 
 Scope = tuple[str, ...] | None
@@ -45,10 +47,11 @@ class Fleet:
     """The facts of a run, indexed. Selecting costs what it finds, not what there is.
 
     Facts are kept in the order of their files, so that answers do not depend on which files were named first. With ``complete``
-    all namespaces that matter are there, so that a namespaceSelector can be held against them.
+    all namespaces that matter are there, so that a namespaceSelector can be held against them. ``plugins`` are the admission plugins
+    that are known to be on.
     """
 
-    def __init__(self, facts: Iterable[Facts], *, complete: bool = False) -> None:
+    def __init__(self, facts: Iterable[Facts], *, complete: bool = False, plugins: Collection[str] = ()) -> None:
         each_file = list(facts)
         self.pods: list[Pods] = sorted((pods for each in each_file for pods in each.pods), key=lambda pods: pods.site)
         self.reaches: list[Reach] = sorted((reach for each in each_file for reach in each.reaches), key=lambda reach: reach.site)
@@ -60,12 +63,10 @@ class Fleet:
         self.ambiguous = {
             each.name for facts in each_file for each in facts.namespaces if self.namespaces.setdefault(each.name, each) != each
         }
-        self.project_selectors: dict[str, str] = {}
-        """By namespace the node selector that OpenShift gives to its pods; where objects contradict each other nobody knows."""
-        selectors = [each for facts in each_file for each in facts.project_selectors]
-        for each in selectors:
-            if self.project_selectors.setdefault(each.namespace, each.selector) != each.selector:
-                self.project_selectors[each.namespace] = ""
+        self._about_pods = [each for facts in each_file for each in facts.about_pods]
+        self._namespace_objects = Counter(each.name for facts in each_file for each in facts.namespaces) if self._about_pods else Counter()
+        self._admissions: dict[str, PodAdmission | None] = {}
+        self._plugins = plugins
         if complete and self.namespaces:
             names = dict.fromkeys([*self.namespaces, *(pods.namespace for pods in self.pods if pods.namespace is not None)])
             chosen: dict[Selector, tuple[str, ...] | None] = {}
@@ -120,6 +121,30 @@ class Fleet:
             elif not holds(requirement, name):
                 return False
         return None if others else True
+
+    @property
+    def says_about_pods(self) -> bool:
+        """Whether any object says anything about the pods of a namespace."""
+        return bool(self._about_pods)
+
+    def admission(self, namespace: str) -> PodAdmission | None:
+        """What is said about the pods of a namespace; None where nothing is, or where objects contradict each other."""
+        if not self._about_pods:
+            return None
+        if namespace not in self._admissions:
+            self._admissions[namespace] = self._admission(namespace)
+        return self._admissions[namespace]
+
+    def _admission(self, namespace: str) -> PodAdmission | None:
+        from afflint.kube.pod_admission import combined
+
+        objects = self._namespace_objects[namespace]
+        own = [each.sayings for each in self._about_pods if each.namespace == namespace]
+        if len(own) not in (0, objects) or len({tuple([said[1:] for said in each]) for each in own}) > 1:
+            return None
+        general = [each.sayings[0] for each in self._about_pods if each.namespace is None]
+        default = general[0] if len({said.text for said in general}) == 1 else None
+        return combined(namespace, own[0] if own else (), default, self._plugins, known=objects > 0)
 
     def _resolved(self, reach: Reach, names: Iterable[str], known: dict[Selector, tuple[str, ...] | None]) -> Reach:
         """The same with the namespaces that its selector chooses by name, if these are known and there are some.

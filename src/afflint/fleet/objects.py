@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from afflint.controllers.budgets import Budget, read_budget
-from afflint.findings import Path, Span
+from afflint.findings import Path, Site, Span
 from afflint.kube.manifests import Manifest
-from afflint.kube.node_labels import NAMESPACE_SELECTOR, PROJECT_SELECTOR
+from afflint.kube.pod_admission import Said, sayings_of
 from afflint.records import NamedTuple
 from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.namespaces import Namespace, Service, read_namespace, read_service
@@ -35,22 +35,18 @@ class KubeVirtObject(NamedTuple):
     data: dict[str, Any]
 
 
-class ProjectSelector(NamedTuple):
-    """The node selector that a Namespace's annotation gives to all its pods, as OpenShift reads it."""
+class AboutPods(NamedTuple):
+    """What a Namespace says about the pods that are made in it. ``namespace`` is None for what OpenShift's Scheduler says of the others."""
 
-    namespace: str
-    selector: str
+    namespace: str | None
+    sayings: tuple[Said, ...]
 
 
-def project_selectors(manifest: Manifest) -> Iterator[ProjectSelector]:
-    """That of a Namespace, if OpenShift heeds it: it leaves those with the annotation of Kubernetes' own plugin to that one."""
-    metadata = manifest.data.get("metadata")
-    annotations = metadata.get("annotations") if type(metadata) is dict else None
-    if type(annotations) is not dict or NAMESPACE_SELECTOR in annotations:
-        return
-    selector = annotations.get(PROJECT_SELECTOR)
-    if type(selector) is str:
-        yield ProjectSelector(manifest.ref.name or "", selector)
+def about_pods(manifest: Manifest, site: Site) -> Iterator[AboutPods]:
+    """What a Namespace says about its pods, or OpenShift's Scheduler about those of all namespaces; nothing if that is nothing."""
+    sayings = tuple(sayings_of(manifest, site))
+    if sayings:
+        yield AboutPods(manifest.ref.name if manifest.kind.name == "Namespace" else None, sayings)
 
 
 def kubevirt_object(manifest: Manifest) -> KubeVirtObject:

@@ -12,9 +12,9 @@ from afflint.controllers.pod_maker import PodMaker
 from afflint.findings import FileId
 from afflint.fleet.facts import Pods
 from afflint.fleet.index import Fleet
+from afflint.inventory.admitted import as_admitted
 from afflint.inventory.machines import with_virtualization
 from afflint.inventory.node_files import KUBELET_LABELS, NodeFact, texts, with_kubelet_labels
-from afflint.inventory.project_selectors import in_project
 from afflint.inventory.unsettled import unsettled
 from afflint.placement.arrangement import Inventory
 from afflint.records import NamedTuple
@@ -75,17 +75,18 @@ def set_stage(
         if maker.generated:
             counts[maker.key] = count = counts.get(maker.key, 0) + 1
             maker = replace(maker, name=f"{maker.name}{count}") if count > 1 else maker
+        maker = as_admitted(maker, fleet.admission(maker.namespace))
         first = makers.setdefault(maker.key, maker)
         if first is maker:
             sources[maker.key] = pods
-            asked[maker.key] = KUBELET_LABELS.keys() & set(texts(pods.spec))
+            asked[maker.key] = KUBELET_LABELS.keys() & {*texts(pods.spec), *texts(maker.pod.get("nodeSelector"))}
         else:
             again.setdefault(maker.key, []).append(maker)
     labelled = with_kubelet_labels(nodes, {key for keys in asked.values() for key in keys})
     assumed = labelled[0].labels.keys() - nodes[0].labels.keys() if nodes else frozenset()
     noted = [
         _with_notes(
-            in_project(with_virtualization(maker, fleet, only_running=only_running), fleet.project_selectors),
+            with_virtualization(maker, fleet, only_running=only_running),
             *_repeated(again.get(key, ()), name_of),
             *[f"no node carries {each}, so all are taken to have {each}={KUBELET_LABELS[each]}" for each in sorted(assumed & asked[key])],
             *[reason for reason in (unknown.get(sources[key].key),) if reason],

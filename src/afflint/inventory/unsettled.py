@@ -1,4 +1,5 @@
-"""Workloads of which nobody can tell yet where they go: a value is to be filled in, or a namespace is selected whose labels are unknown.
+"""Workloads of which nobody can tell yet where they go: a value is to be filled in, the labels of a namespace are unknown, or whether
+what it says about its pods is obeyed.
 
 Whoever needs such pods beside it is no surer than they are. Nothing is proved of any of them.
 """
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 
 from afflint.fleet.facts import REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREAD, PodsKey, Reach
 from afflint.fleet.index import Fleet, Scope
+from afflint.inventory.admitted import affects
 from afflint.inventory.node_files import texts
 from afflint.kube.selectors import EVERYTHING, Selector
 from afflint.reading.placeholders import is_placeholder
@@ -22,6 +24,9 @@ def unsettled(fleet: Fleet) -> dict[PodsKey, str]:
         text = next(filter(is_placeholder, texts(pods.spec)), None)
         if text is not None:
             found[pods.key] = f"{quoted(text)} is yet to be filled in, and taken as it stands"
+        admission = fleet.admission(pods.maker.namespace) if pods.maker is not None else None
+        if admission is not None and admission.unsure and pods.maker is not None and affects(pods.maker, admission):
+            found.setdefault(pods.key, admission.unsure)
     for owner, name in _of_unknown_namespaces(fleet):
         if name is None:
             where = "a namespace that no manifest states"

@@ -405,6 +405,8 @@ KINDS: tuple[Kind, ...] = (
     Kind("Service", "", ("v1",), (), None),
     Kind("PodDisruptionBudget", "policy", ("v1", "v1beta1"), (), None),
     Kind("NetworkPolicy", "networking.k8s.io", ("v1",), (), None),
+    # What OpenShift gives to the pods of namespaces that say nothing themselves.
+    Kind("Scheduler", "config.openshift.io", (), (), None),
     # Not workloads either: what decides on the pods of virtual machines besides these.
     Kind("KubeVirt", "kubevirt.io", (), (), None, holds_placement=True),
     Kind("VirtualMachineInstancetype", "instancetype.kubevirt.io", (), (), None),

@@ -13,8 +13,6 @@ HOSTNAME, ZONE, REGION = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 CONTROL_PLANE, MASTER = "node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"
 PHYSICAL_HOST = "node.cluster.x-k8s.io/esxi-host"
 _INSTANCE_TYPE = "node.kubernetes.io/instance-type"
-PROJECT_SELECTOR, NAMESPACE_SELECTOR = "openshift.io/node-selector", "scheduler.alpha.kubernetes.io/node-selector"
-"""Annotations of a Namespace that give its pods a node selector: that of OpenShift, and that of a plugin which is off by default."""
 _DOMAIN_WORDS = {HOSTNAME: "node", PHYSICAL_HOST: "physical host", ZONE: "zone", REGION: "region"}
 
 DEPRECATED = {

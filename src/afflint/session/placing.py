@@ -85,7 +85,7 @@ def read_stage(
     name_of = files.names.__getitem__
     stage = set_stage(
         nodes,
-        Fleet(facts),
+        Fleet(facts, plugins=settings.target.admission_plugins),
         workloads,
         running,
         name_of=name_of,

@@ -10,7 +10,7 @@ from afflint.checks.admission.late import late, of_workloads
 from afflint.checks.admission.selectors import label_key_carriers, map_at, selecting
 from afflint.checks.admission.spelling import EXPRESSION, lacks, stands_in_match_labels
 from afflint.checks.match import Match, Target
-from afflint.findings import Path
+from afflint.findings import NO_FILE, Path, Site
 from afflint.kube.added_labels import JOB, RESERVED_BY_KUBEVIRT
 from afflint.kube.constraints import Item, PodTerm
 from afflint.kube.label_syntax import is_dns_label, is_key, is_value, value_fault
@@ -172,9 +172,25 @@ def invalid_annotation(manifest: Manifest, target: Target) -> Iterator[Match]:
         if size > _ANNOTATIONS_LIMIT:
             message = f"annotations of {size} bytes; all together may have at most {_ANNOTATIONS_LIMIT}"
             yield _refused(Match(path, message, "Move the data to a ConfigMap."), refused)
+    if manifest.kind.name == "Namespace":
+        yield from _annotations_about_pods(manifest)
     if isinstance(manifest, Workload):
         for match in _meaningful_annotations(manifest, target):
             yield late(match, manifest.kind.kubevirt)
+
+
+def _annotations_about_pods(namespace: Manifest) -> Iterator[Match]:
+    """Annotations by which a namespace gives its pods a node selector or tolerations, and that nobody can read."""
+    from afflint.kube.pod_admission import sayings_of
+
+    for said in sayings_of(namespace, Site(NO_FILE, 0, namespace.base)):
+        if said.fault:
+            message = f"{quoted(said.text)} is {said.fault.removeprefix('which is ')}: {said.who} refuses every pod of the namespace"
+            remedy = "Write `key=value,key=value`; a label without a value is `key=`." if said.of_labels else _TOLERATION_LIST
+            yield Match(said.path, message, remedy, severity="warning" if said.plugin else None)
+
+
+_TOLERATION_LIST = 'Write a JSON list in quotes, such as `[{"key": "dedicated", "operator": "Exists"}]`.'
 
 
 def _bytes(text: str) -> int:

@@ -1,0 +1,84 @@
+"""What namespaces say about their pods, held against what these say themselves. Imported only where a namespace says anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from afflint.checks.match import FleetMatch, Match, Place
+from afflint.findings import Path, Severity
+from afflint.fleet.facts import Pods
+from afflint.fleet.index import Fleet
+from afflint.kube.constraints import constraints_of
+from afflint.kube.pod_admission import PodAdmission, Said, given_labels, refusals
+from afflint.kube.selectors import Malformed, Selector, both, conflict, from_labels, parse_node_term, says
+from afflint.reading.placeholders import is_placeholder
+from afflint.wording import quoted
+
+
+def contradicted_pods(fleet: Fleet) -> Iterator[FleetMatch]:
+    """Pods that are refused for what their namespace says, and those that no node takes with the labels that they are given."""
+    for pods in fleet.pods:
+        # Without a namespace of its own the object may land in any.
+        if pods.spec is None or pods.namespace is None or is_placeholder(pods.namespace):
+            continue
+        admission = fleet.admission(pods.namespace)
+        if admission is not None and not admission.guessed:
+            match = _refused(pods, pods.spec, admission) or _excluded(pods, pods.spec, admission)
+            if match is not None:
+                yield FleetMatch(pods.site, pods.ref, match)
+
+
+def _refused(pods: Pods, spec: dict[str, Any], admission: PodAdmission) -> Match | None:
+    """The first label or toleration for which the pods are refused. What cannot be read refuses all pods and is said where it stands."""
+    for refusal in refusals(admission, spec):
+        if refusal.path is not None:
+            said, which = refusal.said, refusal.path[-1]
+            who = f"{said.who}, where it is on," if admission.unsure else said.who
+            if type(which) is str:
+                asked, given = f"{which}={spec['nodeSelector'][which]}", f"{which}={given_labels(admission)[which]}"
+                message, remedy = f"they ask for {quoted(asked)}, and {quoted(said.field)} of {said.owner} says {quoted(given)}", _AGREE
+            else:
+                key = spec["tolerations"][which].get("key") or "every taint"
+                message, remedy = f"{quoted(said.field)} of {said.owner} does not allow their toleration of {quoted(key)}", _ALLOW
+            path: Path = (*pods.template_path, "spec", *refusal.path)
+            severity: Severity | None = "warning" if admission.unsure else None
+            return Match(path, f"{who} refuses these pods: {message}", remedy, related=(_place(said),), severity=severity)
+    return None
+
+
+_AGREE = "Take the label out of the nodeSelector, as every pod of the namespace gets it anyway; or make the two agree."
+_ALLOW = "Remove the toleration, or add one that covers it to the annotation of the namespace."
+
+
+def _excluded(pods: Pods, spec: dict[str, Any], admission: PodAdmission) -> Match | None:
+    """Required node affinity that no node can satisfy together with the labels that the namespace gives."""
+    said, given = admission.selector, from_labels(given_labels(admission))
+    if said is None or isinstance(given, Malformed) or given is None:
+        return None
+    base: Path = (*pods.template_path, "spec")
+    required = [term for term in constraints_of(spec, base).node_terms if term.required]
+    clashes: list[tuple[str, str]] = []
+    for term in required:
+        parsed = parse_node_term(term.data)
+        if not isinstance(parsed, Selector) or conflict(parsed.requirements):
+            return None  # What is wrong with it alone is said elsewhere.
+        whole = both(given, parsed).requirements
+        clashing = conflict(whole)
+        if not clashing or any(is_placeholder(text) for index in clashing for text in (whole[index].key, *whole[index].values)):
+            return None
+        # Those that are given come first.
+        first, last = whole[min(clashing)], whole[max(clashing)]
+        clashes.append((f"{first.key}={first.values[0]}", says(last)))
+    if not clashes:
+        return None
+    gives, asks = clashes[0]
+    who = f"with the admission plugin {said.plugin} on, " if admission.unsure else ""
+    message = f"{who}{quoted(said.field)} of {said.owner} gives these pods {quoted(gives)}, and no such node satisfies {quoted(asks)}"
+    remedy = "Ask for what the namespace asks for, or for a label of which it says nothing; until then the pods stay pending."
+    severity: Severity | None = "warning" if admission.unsure else None
+    return Match(required[0].path, message, remedy, related=(_place(said),), severity=severity)
+
+
+def _place(said: Said) -> Place:
+    return Place(said.site.file, said.site.document, said.path, False, said.where)
