@@ -15,7 +15,7 @@ ELSEWHERE = {
     "Namespace": "afflint.scheduler.namespaces",
     "Obstacle": "afflint.controllers.migratability",
     "PodMaker": "afflint.controllers.pod_maker",
-    "ProjectSelector": "afflint.fleet.objects",
+    "AboutPods": "afflint.fleet.objects",
     "Service": "afflint.scheduler.namespaces",
     "SymbolicEdit": "afflint.edits",
     "Suppression": "afflint.suppressions",
