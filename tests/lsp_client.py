@@ -16,6 +16,9 @@ from typing import Any
 from checkout import clean_environment
 
 PATIENCE = 30.0
+RUN_ENDED = "workspace/inlayHint/refresh"
+"""What the server asks for after each run over all files, if the client says that it can be asked."""
+REFRESHING = {"workspace": {"inlayHint": {"refreshSupport": True}}}
 
 
 class Client:
@@ -35,13 +38,14 @@ class Client:
         self.settings: Any = {}
         self._answers: dict[int, Any] = {}
         self._inbox: Queue[Any] = Queue()
-        self._number = 0
+        self._number = self._runs = 0
         self._texts: dict[str, int] = {}
         self._reading = threading.Thread(target=self._read, daemon=True)
         self._reading.start()
         self.capabilities: Any = None
         if initialize:
-            params = {"processId": None, "rootUri": folder.as_uri(), "capabilities": capabilities or {}, "initializationOptions": options}
+            announced = {**REFRESHING, **(capabilities or {})}
+            params = {"processId": None, "rootUri": folder.as_uri(), "capabilities": announced, "initializationOptions": options}
             self.capabilities = self.request("initialize", params)["capabilities"]
             self.notify("initialized", {})
 
@@ -88,6 +92,7 @@ class Client:
         self.process.stdin.flush()
 
     def notify(self, method: str, params: Any) -> None:
+        self._runs = 0
         self.send({"method": method, "params": params})
 
     def request(self, method: str, params: Any) -> Any:
@@ -110,9 +115,10 @@ class Client:
         while not condition():
             assert self._next(max(end - time.monotonic(), 0)), f"{complaint}; told: {self.told[-5:]}, published: {self.published}"
 
-    def settle(self, seconds: float = 1.0) -> None:
-        """Take messages until none has come for so long."""
-        while self._next(seconds):
+    def settle(self) -> None:
+        """Take messages until a run over all files has ended since the last change, and for a while no other has."""
+        self.until(lambda: self._runs)
+        while self._next(0.7):
             pass
 
     def _next(self, patience: float) -> bool:
@@ -136,6 +142,7 @@ class Client:
             self._answers[message["id"]] = message
         elif "id" in message:
             self.asked.append(message)
+            self._runs += message["method"] == RUN_ENDED
             result = [self.settings] if message["method"] == "workspace/configuration" else None
             self.send({"id": message["id"], "result": result})
         elif message["method"] == "textDocument/publishDiagnostics":

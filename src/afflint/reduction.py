@@ -5,7 +5,7 @@ Pure but for ``read``, by which it asks for the bytes of the few files that find
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from afflint.checks.match import FleetMatch
@@ -32,7 +32,7 @@ class Reduction:
     ``names`` are those of the files by their numbers; ``cutter`` finds in a file the documents that the map step found in it.
     """
 
-    def __init__(self, settings: Settings, cutter: triage.Triage, names: Sequence[str], read: Reader) -> None:
+    def __init__(self, settings: Settings, cutter: triage.Triage, names: Sequence[str] | Mapping[FileId, str], read: Reader) -> None:
         self._settings = settings
         self._rules = {each.name: each for each in settings.rules}
         self._cutter = cutter

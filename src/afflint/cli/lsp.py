@@ -18,8 +18,8 @@ def lsp(**given: Any) -> int:
     Editors start it and talk to it over standard input and output; docs/editors.md says how to set them up. It finds in the folders of the
     workspace what `afflint check` finds there, under their configuration.
     """
-    from afflint.lsp.project import Chosen
     from afflint.lsp.server import Server
+    from afflint.lsp.setup import Chosen
 
     options.configuration(given)  # What is wrong with the options is said before the editor waits for an answer.
     if sys.stdin is None or sys.stdout is None:
@@ -27,7 +27,6 @@ def lsp(**given: Any) -> int:
     # Nothing but messages may reach the client, whoever prints.
     outgoing = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     sys.stdout = sys.stderr
-    sys.setswitchinterval(0.001)  # A keystroke must not wait long for a run over the workspace.
     nodes = tuple(map(os.path.abspath, given["nodes"]))
     incoming = partial(os.read, sys.stdin.fileno())
     server = Server(incoming, outgoing, Chosen(given["config_file"], given["no_config"], nodes))

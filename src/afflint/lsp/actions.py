@@ -103,7 +103,7 @@ class Actions:
             data = done.data
             buffer = project.checked(Buffer(document.path, document.version, data))
             assert buffer.result is not None
-            findings = project.remaining(buffer, buffer.result, document.file, ())
+            findings = project.remaining(buffer, buffer.result, document.known, ())
         return data
 
     # Suppressions.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from afflint.lsp.diagnostics import SOURCE
 from afflint.lsp.settings import Settings
 from afflint.lsp.text import ENCODINGS
 from afflint.records import NamedTuple
 
+SOURCE = "afflint"
 FIX_ALL = "source.fixAll.afflint"
 _INCREMENTAL = 2
 _MARKDOWN = "markdown"

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from afflint.config import ConfigProblem
-from afflint.findings import Finding
+from afflint.findings import FileId, Finding
+from afflint.lsp.capabilities import SOURCE
 from afflint.lsp.opened import Texts
-from afflint.lsp.project import State
 from afflint.lsp.text import Text
 from afflint.lsp.uris import of_path
 
-SOURCE = "afflint"
 _SEVERITIES = {"error": 1, "warning": 2, "info": 3}
 _UNNECESSARY = 1
 
 
-def diagnostics(findings: Iterable[Finding], text: Text, texts: Texts, state: State | None) -> list[dict[str, Any]]:
-    """The findings in one text, in its order."""
+def diagnostics(findings: Iterable[Finding], text: Text, texts: Texts, path: Callable[[FileId], str]) -> list[dict[str, Any]]:
+    """The findings in one text, in its order; ``path`` tells where a file lies that they point to."""
     ordered = sorted(findings, key=lambda each: (each.span, each.rule, each.message))
-    return [_diagnostic(each, text, texts, state) for each in ordered]
+    return [_diagnostic(each, text, texts, path) for each in ordered]
 
 
-def _diagnostic(finding: Finding, text: Text, texts: Texts, state: State | None) -> dict[str, Any]:
+def _diagnostic(finding: Finding, text: Text, texts: Texts, path: Callable[[FileId], str]) -> dict[str, Any]:
     found: dict[str, Any] = {
         "range": text.of_span(finding.span),
         "severity": _SEVERITIES[finding.severity],
@@ -34,11 +33,11 @@ def _diagnostic(finding: Finding, text: Text, texts: Texts, state: State | None)
     }
     if finding.rule == "unused-suppression":
         found["tags"] = [_UNNECESSARY]
-    if finding.related and state is not None:
-        places = [(state.path(each.source), each) for each in finding.related]
+    if finding.related:
+        places = [(path(each.source), each) for each in finding.related]
         found["relatedInformation"] = [
-            {"location": {"uri": texts.uri(path), "range": texts.of(path).of_span(each.span)}, "message": each.message}
-            for path, each in places
+            {"location": {"uri": texts.uri(where), "range": texts.of(where).of_span(each.span)}, "message": each.message}
+            for where, each in places
         ]
     return found
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 
 from afflint.engine import Checker, FileResult, Settings
 from afflint.reading.sources import Source, relative
@@ -43,10 +42,8 @@ class Memory:
         self.seconds = 0.0
         """How long that took."""
 
-    def mapper(
-        self, buffers: Mapping[str, Buffer], between: Callable[[int, int], None]
-    ) -> Callable[[Collection[Source], Settings], Iterator[FileResult]]:
-        """A mapper for a run. ``buffers`` are the open documents by the paths of their sources; ``between`` is told how far it is."""
+    def mapper(self, between: Callable[[int, int], None]) -> Callable[[Collection[Source], Settings], Iterator[FileResult]]:
+        """A mapper for a run; ``between`` is told how far it is."""
 
         def mapped(sources: Collection[Source], settings: Settings) -> Iterator[FileResult]:
             kept, slot = self._shelf(settings)
@@ -60,7 +57,7 @@ class Memory:
                     found = before
                 else:
                     checker = checker or Checker(settings)
-                    result = self._result(checker, settings, source, buffers)
+                    result = self._result(checker, source)
                     if source.data is not None and result.broken and before is not None:
                         # What others find must not depend on a line that is half written.
                         result = result._replace(facts=before.result.facts)
@@ -79,17 +76,9 @@ class Memory:
             self._kept[slot] = {}
         return self._kept[slot], slot
 
-    def _result(self, checker: Checker, settings: Settings, source: Source, buffers: Mapping[str, Buffer]) -> FileResult:
-        buffer = buffers.get(source.path)
-        if buffer is not None and buffer.result is not None and buffer.settings == settings:
-            return buffer.result
+    def _result(self, checker: Checker, source: Source) -> FileResult:
         started = time.monotonic()
-        hook = sys.getprofile()
-        sys.setprofile(None)  # A file is checked soon enough without it.
-        try:
-            result = result_of(checker, source._replace(name=relative(source.path, self._root)))
-        finally:
-            sys.setprofile(hook)
+        result = result_of(checker, source._replace(name=relative(source.path, self._root)))
         self.checked += 1
         self.seconds += time.monotonic() - started
         return result

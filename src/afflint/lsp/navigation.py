@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
@@ -10,19 +9,20 @@ from typing import Any
 from afflint.findings import FileId, Path, Span
 from afflint.fleet.facts import Pods, Reach
 from afflint.lsp.meaning import how_many
-from afflint.lsp.opened import Opened, Parsed, Texts
+from afflint.lsp.mirrored import Mirrored, Parsed
+from afflint.lsp.opened import Texts
+from afflint.lsp.overview import State
 from afflint.lsp.pointing import at, pods_at, reaches_of, selects
-from afflint.lsp.project import State
 from afflint.lsp.text import Place
 
 _MOST = 200
 """So many places are named at most."""
 
 
-def related(document: Opened, place: Place, texts: Texts) -> list[dict[str, Any]]:
+def related(document: Mirrored, place: Place, texts: Texts) -> list[dict[str, Any]]:
     """What belongs to the place that is pointed at: of a selector the labels of the pods that it selects, of labels their selectors."""
     line, column = document.text.outside(place)
-    found, state = at(document, line, column), document.project.state
+    found, state = at(document, line, column), document.overview.state
     if found is None or state is None or state.gathered.fleet is None:
         return []
     manifest, path = found
@@ -44,7 +44,7 @@ def _labels_of(pods: Pods) -> Path:
     return (*pods.template_path, "metadata", "labels")
 
 
-def _locations(places: Iterable[tuple[tuple[FileId, int], Path]], document: Opened, texts: Texts, state: State) -> list[dict[str, Any]]:
+def _locations(places: Iterable[tuple[tuple[FileId, int], Path]], document: Mirrored, texts: Texts, state: State) -> list[dict[str, Any]]:
     """Places in documents of files as the protocol has them; each file is read once."""
     parsed: dict[FileId, Parsed] = {}
     found = []
@@ -52,16 +52,16 @@ def _locations(places: Iterable[tuple[tuple[FileId, int], Path]], document: Open
         where = state.path(file)
         text = texts.of(where)
         if file not in parsed:
-            parsed[file] = document.parsed if file == document.file else Parsed(text.bytes, document.project)
+            parsed[file] = document.parsed if file == document.file else Parsed(text.bytes, document.overview.settings)
         one = parsed[file].numbered(index)
         if one is not None:
             found.append({"uri": texts.uri(where), "range": text.of_span(one.locate(path, key=True))})
     return found
 
 
-def hints(document: Opened, first: int, last: int) -> Iterator[tuple[Span, str]]:
+def hints(document: Mirrored, first: int, last: int) -> Iterator[tuple[Span, str]]:
     """The selectors between two lines, counted from 1, each with how much it selects."""
-    state = document.project.state
+    state = document.overview.state
     if state is None or state.gathered.fleet is None:
         return
     for parsed in document.parsed.documents:
@@ -70,21 +70,3 @@ def hints(document: Opened, first: int, last: int) -> Iterator[tuple[Span, str]]
                 span = parsed.locate(reach.path, key=True)
                 if first <= span.line <= last:
                     yield span, how_many(reach, state.gathered.fleet)
-
-
-_SUPPRESSION = re.compile(r"#[ \t]*afflint:[ \t]*ignore[a-z-]*[ \t]*\[([^\]]*)\]")
-_WORD = re.compile(r"[^\s,]+")
-
-
-def links(document: Opened, known: Iterable[str]) -> Iterator[tuple[Span, str]]:
-    """The names of rules in suppressions."""
-    names = frozenset(known)
-    for number in range(document.text.lines):
-        line = document.text.line(number)
-        if "afflint:" not in line:
-            continue
-        for match in _SUPPRESSION.finditer(line):
-            for word in _WORD.finditer(match[1]):
-                if word[0] in names:
-                    start, end = match.start(1) + word.start(), match.start(1) + word.end()
-                    yield Span(*document.text.outside((number, start)), *document.text.outside((number, end))), word[0]

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import cached_property
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
 
-from afflint.engine import Checker, FileResult
+from afflint.engine import FileResult
 from afflint.findings import FileId, Finding, Found
-from afflint.kube.manifests import Manifest, manifests_in
 from afflint.lsp.memory import Buffer
-from afflint.lsp.project import Project, Setup, State
+from afflint.lsp.messages import Known
+from afflint.lsp.project import Project, State
+from afflint.lsp.setup import Setup
 from afflint.lsp.text import Shift, Text, shifted
 from afflint.reading import documents
-from afflint.reading.documents import Document
 from afflint.reading.sources import Identities, Source, relative
 from afflint.records import NamedTuple
 
@@ -22,6 +21,7 @@ class _Shown(NamedTuple):
     """What was found in a version of a document, and what that rests on."""
 
     version: int
+    known: Known | None
     state: State | None
     setup: Setup
     findings: list[Finding]
@@ -39,16 +39,17 @@ class Opened:
         self.project = project
         self.cost = 0.0
         """How many seconds its last check took."""
+        self.is_mirrored = False
+        """Whether the second process has it as it is now."""
         self._log: list[tuple[int, Sequence[Shift]]] = []
         self._buffer: Buffer | None = None
         self._across: list[Found] = []
         self._findings: _Shown | None = None
-        self._parsed: tuple[int, Parsed] | None = None
-        self.adopt()
 
     def change(self, version: int, changes: Any) -> None:
         """Apply the changes of a notification. Raises ValueError, KeyError, TypeError for what is none."""
         before = self.text.lines
+        self.is_mirrored = False
         shifts = self.text.change(changes)
         self.version = version
         self._buffer = None
@@ -65,22 +66,33 @@ class Opened:
         return relative(self.path, self.project.folder)
 
     @property
+    def known(self) -> Known | None:
+        """What the last run said about it; None if that did not see it."""
+        state = self.project.state
+        return None if state is None else state.documents.get(self.uri)
+
+    @property
     def file(self) -> FileId | None:
         """Its number in the last run; None if that did not see it."""
-        state = self.project.state
-        return None if state is None else state.gathered.files.numbers.get(self.identity)
+        return None if self.known is None or self.known.place is None else self.known.place.file
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether it is one to check: what is excluded or ignored is not, though it is open."""
+        return self.project.takes(self.path, self.known)
+
+    def path_of(self, file: FileId) -> str:
+        """Where a file lies that what was found in it points to."""
+        return next((each.path for each in (self.known.places if self.known else ()) if each.file == file), self.path)
 
     def adopt(self) -> None:
         """Take over what the last run found, in this document as it is now."""
-        state, file = self.project.state, self.file
-        if state is None or file is None:
+        known = self.known
+        if known is None or known.place is None:
             return
-        seen = state.buffers.get(self.path)
-        since = self.version if seen is None else seen.version
-        self._log = [each for each in self._log if each[0] > since]
-        result = state.gathered.results.get(file)
-        if result is not None and not (seen is not None and result.broken):
-            self._across = list(state.gathered.across.get(file, ()))
+        self._log = [each for each in self._log if each[0] > known.version]
+        if known.across is not None:
+            self._across = list(known.across)
             for _, shifts in self._log:
                 self._across = [_moved(each, shifts, self.text) for each in self._across]
 
@@ -92,11 +104,6 @@ class Opened:
         return self._buffer
 
     @property
-    def raw_buffer(self) -> Buffer:
-        """The same, checked only if it has been."""
-        return self._buffer or Buffer(self.path, self.version, self.text.bytes)
-
-    @property
     def result(self) -> FileResult:
         """What the document alone tells."""
         result = self.buffer.result
@@ -105,85 +112,50 @@ class Opened:
 
     def findings(self) -> list[Finding]:
         """The findings that remain in the document as it is now: its own, and those that the last run made of all manifests."""
-        if not self.project.takes(self.path):
+        if not self.is_taken:
             return []
-        shown, state, setup = self._findings, self.project.state, self.project.setup
-        if shown is None or shown.version != self.version or shown.state is not state or shown.setup is not setup:
+        shown, known, state, setup = self._findings, self.known, self.project.state, self.project.setup
+        rests_on = shown and (shown.known is known and shown.state is state and shown.setup is setup)
+        if shown is None or not rests_on or shown.version != self.version:
             result = self.result
             across = [each for each in self._across if each.document not in result.broken]
-            found = self.project.remaining(self.buffer, result, self.file, across)
-            shown = self._findings = _Shown(self.version, state, setup, found)
+            found = self.project.remaining(self.buffer, result, known, across)
+            shown = self._findings = _Shown(self.version, known, state, setup, found)
         return shown.findings
 
-    # What it says.
 
-    @property
-    def parsed(self) -> Parsed:
-        """The documents and manifests in it as it is now."""
-        if self._parsed is None or self._parsed[0] != self.version:
-            self._parsed = self.version, Parsed(self.text.bytes, self.project)
-        return self._parsed[1]
+class _Open(Protocol):
+    """A document that is open, in either process."""
 
-
-class Parsed:
-    """The YAML documents of a text that afflint reads, with the manifests in them."""
-
-    def __init__(self, data: bytes, project: Project) -> None:
-        self._data = data
-        self._settings = project.settings
-
-    @cached_property
-    def documents(self) -> list[Document]:
-        """Those that can be read."""
-        try:
-            data = documents.to_utf8(self._data)
-        except UnicodeDecodeError:
-            return []
-        found = Checker(self._settings._replace(rules=())).triage.documents(data, named=True)
-        return [each for each in found if each.problem is None and each.data is not None]
-
-    def document(self, line: int) -> Document | None:
-        """The one that a line, from 1, lies in."""
-        found = None
-        for each in self.documents:
-            if each.line < line:
-                found = each
-        return found
-
-    def numbered(self, index: int) -> Document | None:
-        """The one with this number."""
-        return next((each for each in self.documents if each.index == index), None)
-
-    def manifests(self, document: Document) -> list[Manifest]:
-        """The manifests of a document; one with several templates is there once for each."""
-        custom = {(kind.group, kind.name): kind for kind in self._settings.custom}
-        return list(manifests_in(document, custom))
+    uri: str
+    path: str
+    text: Text
 
 
-class Texts(NamedTuple):
+class Texts:
     """The texts of files, as the editor has them or as they are on disk."""
 
-    opened: Mapping[str, Opened]
-    encoding: str
+    def __init__(self, opened: Iterable[_Open], encoding: str) -> None:
+        self._opened = {each.path: each for each in opened}
+        self._encoding = encoding
 
     def of(self, path: str) -> Text:
         """The text of a file; an empty one if it cannot be had."""
         from afflint.reading.files import read_regular
 
-        for each in self.opened.values():
-            if each.path == path:
-                return each.text
+        if path in self._opened:
+            return self._opened[path].text
         try:
             data = documents.to_utf8(read_regular(path, _LARGEST))
         except (OSError, UnicodeDecodeError):
             data = b""
-        return Text(data.decode("utf-8", "replace"), self.encoding)
+        return Text(data.decode("utf-8", "replace"), self._encoding)
 
     def uri(self, path: str) -> str:
         """How the editor calls a file."""
         from afflint.lsp.uris import of_path
 
-        return next((each.uri for each in self.opened.values() if each.path == path), None) or of_path(path)
+        return self._opened[path].uri if path in self._opened else of_path(path)
 
 
 _LARGEST = 64 << 20

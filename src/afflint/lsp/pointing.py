@@ -8,11 +8,11 @@ from afflint.findings import Path
 from afflint.fleet.facts import Pods, Reach
 from afflint.fleet.index import covers
 from afflint.kube.manifests import Manifest, Workload
-from afflint.lsp.opened import Opened
+from afflint.lsp.mirrored import Mirrored
 from afflint.reading.cursor import cursor_at
 
 
-def at(document: Opened, line: int, column: int) -> tuple[Manifest, Path] | None:
+def at(document: Mirrored, line: int, column: int) -> tuple[Manifest, Path] | None:
     """The manifest at a place, counted from 1, and the path of what lies there."""
     parsed = document.parsed.document(line)
     if parsed is None:
@@ -29,26 +29,26 @@ def _holding(manifests: Iterable[Manifest], path: Path) -> Iterator[tuple[Manife
         yield each, path
 
 
-def reaches_of(document: Opened, manifest: Manifest) -> list[Reach]:
+def reaches_of(document: Mirrored, manifest: Manifest) -> list[Reach]:
     """The selectors in a manifest as it is now, as a run would have them."""
     from afflint.fleet.facts import facts_of
 
     found = [each for each in facts_of(manifest) if isinstance(each, Reach)]
-    state, file = document.project.state, document.file
+    state, file = document.overview.state, document.file
     if state is None or file is None:
         return found
     folder = state.gathered.files.folder(file)
     return [each._replace(site=each.site._replace(file=file, folder=folder)) for each in found]
 
 
-def pods_at(document: Opened, manifest: Manifest, path: Path) -> list[Pods]:
+def pods_at(document: Mirrored, manifest: Manifest, path: Path) -> list[Pods]:
     """The pods of the last run whose labels, or whose object, a path of a document is about."""
-    state = document.project.state
+    state = document.overview.state
     fleet = None if state is None else state.gathered.fleet
     return [] if fleet is None else [each for each in fleet.pods if _is_at(each, document, manifest.document.index, path)]
 
 
-def _is_at(pods: Pods, document: Opened, index: int, path: Path) -> bool:
+def _is_at(pods: Pods, document: Mirrored, index: int, path: Path) -> bool:
     """Whether a path lies in what is said of some pods: in the metadata of their template, or of their object."""
     if pods.site.file != document.file or pods.site.document != index:
         return False

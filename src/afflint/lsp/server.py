@@ -1,4 +1,8 @@
-"""The server: takes messages, keeps the open documents, and answers. One thread reads, one answers, one runs over whole projects."""
+"""The server: takes messages, keeps the open documents, and answers.
+
+One thread reads, one answers. Whatever takes all manifests is done by a second process (``background``), seen through ``companion``: a
+keystroke never waits for that.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, BinaryIO
 
@@ -17,14 +22,17 @@ from afflint.findings import Finding
 from afflint.lsp import settings as client_settings
 from afflint.lsp import transport
 from afflint.lsp.capabilities import Client, capabilities, watchers
+from afflint.lsp.companion import Companion, Lost
+from afflint.lsp.companion import Message as Report
 from afflint.lsp.diagnostics import diagnostics, of_configuration
 from afflint.lsp.features import Features
+from afflint.lsp.messages import Answer, Closed, Document, Dropped, Hello, Order, Progress, Question, Ran, Recognized, Run, Wishes
 from afflint.lsp.opened import Opened, Texts
-from afflint.lsp.project import Chosen, Project
-from afflint.lsp.runs import Progress, Ran, Runs
+from afflint.lsp.project import Project
+from afflint.lsp.setup import Chosen
 from afflint.lsp.text import Text
 from afflint.lsp.transport import Fault, Message, Reader, ResponseError, Writer
-from afflint.lsp.uris import of_path, to_path
+from afflint.lsp.uris import to_path
 from afflint.records import NamedTuple
 
 SKIPPED_LANGUAGES = frozenset(("helm", "gotmpl", "go-template", "helm-template", "jinja", "jinja-yaml"))
@@ -37,6 +45,10 @@ _AT_LEAST_EVERY = 40
 _QUICK, _LONGEST_WAIT = 0.04, 0.3
 """What takes more seconds to check than this is checked only when nothing was typed for twice as long, or for so many seconds."""
 _ERROR, _WARNING, _INFO = 1, 2, 3
+_LATER = tuple(f"textDocument/{each}" for each in ("definition", "references", "completion", "inlayHint", "codeLens"))
+"""The requests about a document that the second process answers alone."""
+_AFTER_A_DEATH, _LONGEST_AFTER = 1.0, 60.0
+"""Seconds after which the second process is started again when it has died; twice as many each time until it comes to an end of a run."""
 _WAITS = 3600.0
 
 
@@ -44,15 +56,26 @@ class _End(NamedTuple):
     """The end of the input, or of the editor."""
 
 
+class _Later(NamedTuple):
+    """In place of a result: the second process is asked about a document, and ``result`` makes the result of its answer."""
+
+    method: str
+    params: Any
+    document: Opened
+    result: Callable[[Any], Any]
+
+
 class Server:
     """One client, from its first message to its last."""
 
     def __init__(self, incoming: Callable[[int], bytes], outgoing: BinaryIO, chosen: Chosen) -> None:
-        self._inbox: SimpleQueue[Message | Fault | Ran | Progress | _End] = SimpleQueue()
+        self._inbox: SimpleQueue[Message | Fault | Report | _End] = SimpleQueue()
         self._reader = Reader(incoming)
         self._writer = Writer(outgoing, lambda: self._inbox.put(_End()))
         self._chosen = chosen
-        self._runs = Runs(self._inbox.put)
+        self._companion = Companion(self._inbox.put)
+        self._deaths, self._not_before = 0, 0.0
+        """How often the second process has died since a run ended, and until when it is not started again for that."""
         self._client = Client()
         self._settings = client_settings.Settings()
         self._initialized = self._shut_down = False
@@ -66,12 +89,14 @@ class Server:
         self._wanted: dict[Project, tuple[float, float]] = {}
         """The projects that are to be run over: when at the earliest, and since when."""
         self._running: Project | None = None
+        self._questions: dict[int, tuple[Any, Callable[[Any], Any]]] = {}
+        """What the second process has been asked: the request of the client, and what makes its result of the answer."""
         self._said: set[str] = set()
         self._asked: dict[str, Callable[[Any], None]] = {}
         self._number = 0
         self._progress: str | None = None
-        features = Features(self._documents, lambda document: self._wished(document.findings()), lambda: self._client)
-        self._requests = {**self._request_handlers(), **features.handlers}
+        self._features = Features(self._documents, lambda document: self._wished(document.findings()), lambda: self._client)
+        self._requests = {**self._request_handlers(), **self._features.handlers}
         self._notifications = self._notification_handlers()
 
     # The loop.
@@ -79,18 +104,18 @@ class Server:
     def serve(self) -> int:
         """Answer until the client says that it is enough. Returns the exit code: 0 after a shutdown, else 1."""
         threading.Thread(target=self._read, name="reader", daemon=True).start()
-        while self._exit is None:
-            try:
-                message = self._inbox.get(timeout=self._wait())
-            except Empty:
-                pass
-            else:
-                self._runs.busy(True)
-                self._take(message)
-            if self._exit is None and self._inbox.empty():
-                self._catch_up()
-                if self._inbox.empty():
-                    self._runs.busy(False)
+        try:
+            while self._exit is None:
+                try:
+                    message = self._inbox.get(timeout=self._wait())
+                except Empty:
+                    pass
+                else:
+                    self._take(message)
+                if self._exit is None and self._inbox.empty():
+                    self._catch_up()
+        finally:
+            self._companion.end()
         return self._exit
 
     def end_with(self, process: int) -> None:
@@ -111,19 +136,17 @@ class Server:
     def _wait(self) -> float:
         times = [*self._due.values()]
         if self._running is None:
-            times += [when for when, _ in self._wanted.values()]
+            times += [max(when, self._not_before) for when, _ in self._wanted.values()]
         return max(min(times) - time.monotonic(), 0) if times else _WAITS
 
-    def _take(self, message: Message | Fault | Ran | Progress | _End) -> None:
+    def _take(self, message: Message | Fault | Report | _End) -> None:
         try:
             if isinstance(message, _End):
                 self._exit = 0 if self._shut_down else 1
             elif isinstance(message, Fault):
                 self._writer.write({"id": None, "error": {"code": message.code, "message": message.reason}})
-            elif isinstance(message, Ran):
-                self._ran(message)
-            elif isinstance(message, Progress):
-                self._show_progress(message)
+            elif isinstance(message, Ran | Progress | Recognized | Answer | Lost):
+                self._reported(message)
             elif "method" not in message:
                 self._answered(message)
             elif "id" in message:
@@ -135,10 +158,8 @@ class Server:
 
     def _request(self, message: Message) -> None:
         identity, method = message["id"], message["method"]
-        try:
-            if identity in self._cancelled:
-                self._cancelled.discard(identity)
-                raise ResponseError(transport.REQUEST_CANCELLED, "cancelled")
+
+        def result() -> Any:
             if self._shut_down:
                 raise ResponseError(transport.INVALID_REQUEST, "the server has been shut down")
             if not self._initialized and method != "initialize":
@@ -148,7 +169,20 @@ class Server:
                 raise ResponseError(transport.METHOD_NOT_FOUND, f"there is no method {method!r}")
             params = message.get("params") or {}
             _validate(method, params)
-            result = handler(params)
+            return handler(params)
+
+        self._respond(identity, result)
+
+    def _respond(self, identity: Any, make: Callable[[], Any]) -> None:
+        """Answer a request with what comes of ``make``, or have the second process answer it."""
+        try:
+            if identity in self._cancelled:
+                self._cancelled.discard(identity)
+                raise ResponseError(transport.REQUEST_CANCELLED, "cancelled")
+            result = make()
+            if isinstance(result, _Later):
+                self._ask_behind(identity, result)
+                return
         except ResponseError as error:
             self._writer.write({"id": identity, "error": {"code": error.code, "message": str(error)}})
         except Exception as error:
@@ -211,6 +245,8 @@ class Server:
             "shutdown": self._shutdown,
             "textDocument/diagnostic": self._pull,
             "workspace/diagnostic": self._pull_all,
+            "textDocument/hover": self._hover,
+            **{method: partial(self._later, method) for method in _LATER},
         }
 
     def _initialize(self, params: Any) -> Any:
@@ -235,7 +271,7 @@ class Server:
 
     def _on_initialized(self, _params: Any) -> None:
         if self._client.watches:
-            named = [path for project in self._projects.values() for path in project.named_files()]
+            named = [path for project in self._projects.values() for path in project.setup.named_files()]
             self._ask("client/registerCapability", {"registrations": watchers(named)})
         if self._client.configures:
             self._ask("workspace/configuration", {"items": [{"section": "afflint"}]}, self._configured)
@@ -257,15 +293,91 @@ class Server:
         self._read_settings(given)
         if self._settings != before:
             self._show_all()
+            if self._companion.runs:
+                self._companion.send([Order(self._wishes)])
+                for project in self._projects.values():
+                    self._want(project, pause=0)
 
     def _shutdown(self, _params: Any) -> None:
         self._shut_down = True
+
+    # The second process.
+
+    def _ask_behind(self, identity: Any, later: _Later) -> None:
+        """Have the second process answer a request. While there is none, all that it could tell is unknown."""
+        self._number += 1
+        self._questions[self._number] = identity, later.result
+        if self._companion.runs:
+            self._mirror(later.document)
+            self._companion.send([Order(Question(self._number, later.method, later.params))])
+        else:
+            self._answer(Answer(self._number))
+
+    def _answer(self, answer: Answer) -> None:
+        identity, result_of = self._questions.pop(answer.number)
+
+        def result() -> Any:
+            if answer.fault:
+                self._fault(answer.fault)
+                raise ResponseError(transport.INTERNAL_ERROR, answer.fault.strip().splitlines()[-1])
+            return result_of(answer.result)
+
+        self._respond(identity, result)
+
+    def _hover(self, params: Any) -> Any:
+        document = self._features.document(params)
+        return document and _Later("textDocument/hover", params, document, lambda meant: self._features.hover(document, params, meant))
+
+    def _later(self, method: str, params: Any) -> Any:
+        document = self._features.document(params)
+        # What is unknown is nothing to a client, and that is a list for most.
+        nothing: Any = None if method == "textDocument/completion" else []
+        return nothing if document is None else _Later(method, params, document, lambda result: nothing if result is None else result)
+
+    def _mirror(self, document: Opened) -> None:
+        """Give the second process a document as it is now, unless it has it."""
+        if not document.is_mirrored:
+            document.is_mirrored = True
+            project = document.project
+            given = Document(document.uri, document.path, project.folder, project.whole, document.version, str(document.text))
+            self._companion.send([Order(given)])
+
+    def _reported(self, report: Report) -> None:
+        if isinstance(report, Ran):
+            self._ran(report)
+        elif isinstance(report, Progress):
+            self._show_progress(report)
+        elif isinstance(report, Answer):
+            self._answer(report)
+        elif isinstance(report, Lost):
+            self._lost(report)
+        else:
+            self._recognized(report)
+
+    def _lost(self, lost: Lost) -> None:
+        """The second process is gone: it is started again when there is something to do, each time after a longer while."""
+        self._companion.end()
+        self._end_progress()
+        self._deaths += 1
+        self._say(f"{lost.ending}; findings across manifests stay as they were until it has started again", _WARNING)
+        for number in list(self._questions):
+            self._answer(Answer(number))
+        for document in self._documents.values():
+            document.is_mirrored = False
+        pause = min(_AFTER_A_DEATH * 2 ** (self._deaths - 1), _LONGEST_AFTER)
+        self._not_before = time.monotonic() + pause
+        for project in self._projects.values():
+            project.stale = True
+            project.unopened = {}
+            self._want(project)
+        self._running = None
 
     # Folders and their projects.
 
     def _add_folder(self, uri: Any) -> None:
         path = to_path(uri) if isinstance(uri, str) else None
         if path is not None and os.path.isdir(path) and not (path in self._projects and self._projects[path].whole):
+            self._drop(path)
             self._projects[path] = self._project(path, whole=True)
 
     def _project(self, folder: str, *, whole: bool) -> Project:
@@ -288,26 +400,38 @@ class Server:
     def _on_folders(self, params: Any) -> None:
         for each in params["event"]["removed"]:
             path = to_path(each["uri"])
-            project = self._projects.pop(path, None) if path is not None else None
-            if project is not None:
-                self._wanted.pop(project, None)
+            if path is not None:
+                self._drop(path)
         for each in params["event"]["added"]:
             self._add_folder(each["uri"])
         for document in self._documents.values():
             project = self._project_of(document.path)
             if project is not document.project:
                 document.project = project
+                document.is_mirrored = False
+                if self._companion.runs:
+                    self._mirror(document)
                 document.adopt()
         for project in self._projects.values():
             self._want(project, pause=0)
         self._show_all()
 
+    def _drop(self, folder: str) -> None:
+        """Forget the project of a folder."""
+        project = self._projects.pop(folder, None)
+        if project is not None:
+            self._wanted.pop(project, None)
+            if self._running is project:
+                self._running = None
+            if self._companion.runs:
+                self._companion.send([Order(Dropped(folder))])
+
     def _on_watched(self, params: Any) -> None:
         changed = [path for each in params["changes"] if (path := to_path(each["uri"])) is not None]
         for project in self._projects.values():
-            named = project.named_files()
+            named = project.setup.named_files()
             if any(path in named or _lies_in(path, project.folder) or _is_configuration(path) for path in changed):
-                project.forget_files()
+                project.stale = True
                 self._want(project)
 
     # Open documents.
@@ -320,8 +444,10 @@ class Server:
             return
         document = Opened(uri, path, version, Text(text, self._client.encoding), self._project_of(path))
         self._documents[uri] = document
-        if document.file is None:
-            document.project.forget_files()
+        if self._companion.runs:
+            self._mirror(document)
+        if self._running is document.project and document.project.state is None:
+            document.project.stale = True  # It may have been made after that run looked for the files.
         self._changed(document)
 
     def _path(self, uri: Any) -> str | None:
@@ -351,7 +477,7 @@ class Server:
         if document is not None:
             self._due[document.uri] = time.monotonic()
             if document.file is None:
-                document.project.forget_files()
+                document.project.stale = True
             self._want(document.project, pause=0)
         if path is not None and _is_configuration(path):
             for project in self._projects.values():
@@ -363,14 +489,15 @@ class Server:
         self._due.pop(uri, None)
         if document is None:
             return
+        if self._companion.runs:
+            self._companion.send([Order(Closed(uri))])
         self._want(document.project)
         if not self._client.pulls and self._settings.diagnostics == "open":
             self._publish(uri, [], None)
             self._shown.pop(uri, None)
         others = any(each.project is document.project for each in self._documents.values())
         if not document.project.whole and not others:
-            self._projects.pop(document.project.folder, None)
-            self._wanted.pop(document.project, None)
+            self._drop(document.project.folder)
 
     # Runs over projects.
 
@@ -393,7 +520,7 @@ class Server:
                 self._show(document)
             if not self._inbox.empty():
                 return
-        if self._running is None:
+        if self._running is None and now >= self._not_before:
             ready = [project for project, (when, _) in self._wanted.items() if when <= now]
             if ready:
                 del self._wanted[ready[0]]
@@ -401,30 +528,57 @@ class Server:
 
     def _start(self, project: Project) -> None:
         self._running = project
-        buffers = {each.path: each.raw_buffer for each in self._documents.values() if each.project is project}
-        self._runs.start(project, buffers)
+        if not self._companion.runs:
+            self._companion.start(Hello(self._client, self._chosen))
+            self._companion.send([Order(self._wishes)])
+        for document in self._documents.values():
+            self._mirror(document)
+        self._companion.send([Order(Run(project.folder, project.whole, project.stale))])
+        project.stale = False
+
+    @property
+    def _wishes(self) -> Wishes:
+        settings = self._settings
+        return Wishes(tuple(sorted(client_settings.left_out(settings))), settings.diagnostics == "workspace")
 
     def _ran(self, ran: Ran) -> None:
         self._running = None
+        self._deaths = 0
         self._end_progress()
-        project = ran.project
-        if ran.fault and ran.state is None:
+        project = self._projects.get(ran.folder)
+        if ran.unexpected:
             self._fault(ran.fault)
         elif ran.fault:
             self._say(ran.fault, _ERROR)
+        if project is None:
+            return
+        project.reread()
+        project.cost = ran.seconds
         for problem in project.setup.problems[:1]:
             self._say(str(problem), _ERROR)
-        if ran.state is None or self._projects.get(project.folder) is not project:
+        if ran.told is None:
             return
-        project.state = ran.state
-        if ran.state.gathered.unused_nodes and not ran.fault:
-            self._say(f"{ran.state.gathered.unused_nodes}; so no nodes are taken into account", _WARNING)
+        project.adopt(ran.told)
+        if ran.told.unused_nodes and not ran.fault:
+            self._say(f"{ran.told.unused_nodes}; so no nodes are taken into account", _WARNING)
         for document in self._documents.values():
             if document.project is project:
                 document.adopt()
         self._show_all()
         if self._client.refreshes_hints and self._settings.hints:
             self._ask("workspace/inlayHint/refresh", None)
+
+    def _recognized(self, recognized: Recognized) -> None:
+        """What the last run says about a document that was opened after it."""
+        project, known = self._projects.get(recognized.folder), recognized.known
+        document = self._documents.get(known.uri)
+        if project is None or project.state is None or document is None or document.project is not project:
+            return
+        project.state.documents[known.uri] = known
+        if known.place is None:
+            project.stale = True  # It may be a file that has just been made.
+        document.adopt()
+        self._show_again(document)
 
     def _show_progress(self, progress: Progress) -> None:
         if not self._client.progresses:
@@ -451,7 +605,7 @@ class Server:
 
     @property
     def _texts(self) -> Texts:
-        return Texts(self._documents, self._client.encoding)
+        return Texts(self._documents.values(), self._client.encoding)
 
     def _show_all(self) -> None:
         """Show what is found now wherever that may have changed."""
@@ -460,13 +614,19 @@ class Server:
                 self._ask("workspace/diagnostic/refresh", None)
             return
         for document in self._documents.values():
+            self._show_again(document)
+        found = dict(self._unopened()) if self._settings.diagnostics == "workspace" else {}
+        for uri, items in found.items():
+            self._publish(uri, items, None)
+        for uri in [uri for uri in self._shown if uri not in found and uri not in self._documents]:
+            self._publish(uri, [], None)
+
+    def _show_again(self, document: Opened) -> None:
+        """Show what is found in a document when nobody waits for an answer."""
+        if not self._client.pulls:
             self._due.setdefault(document.uri, time.monotonic())
-        if self._settings.diagnostics == "workspace":
-            found = dict(self._unopened())
-            for uri, items in found.items():
-                self._publish(uri, items, None)
-            for uri in [uri for uri in self._shown if uri not in found and uri not in self._documents]:
-                self._publish(uri, [], None)
+        elif self._client.refreshes_diagnostics:
+            self._ask("workspace/diagnostic/refresh", None)
 
     def _show(self, document: Opened) -> None:
         started = time.monotonic()
@@ -484,7 +644,7 @@ class Server:
 
     def _of_document(self, document: Opened) -> list[dict[str, Any]]:
         problems = [each for each in document.project.setup.problems if os.path.abspath(each.file) == document.path]
-        found = diagnostics(self._wished(document.findings()), document.text, self._texts, document.project.state)
+        found = diagnostics(self._wished(document.findings()), document.text, self._texts, document.path_of)
         return of_configuration(problems, document.text) + found
 
     def _wished(self, findings: list[Finding]) -> list[Finding]:
@@ -494,17 +654,9 @@ class Server:
 
     def _unopened(self) -> Iterator[tuple[str, list[dict[str, Any]]]]:
         """The diagnostics of the files with findings that are not open."""
-        texts = self._texts
-        opened = {each.identity for each in self._documents.values()}
+        opened = {document.path for document in self._documents.values()}
         for project in self._projects.values():
-            state = project.state
-            if state is None or not project.whole:
-                continue
-            known = {number for identity, number in state.gathered.files.numbers.items() if identity in opened}
-            for file, found in state.findings.items():
-                if file not in known:
-                    path = state.path(file)
-                    yield of_path(path), diagnostics(self._wished(list(found)), texts.of(path), texts, state)
+            yield from ((uri, items) for uri, items in project.unopened.items() if to_path(uri) not in opened)
 
     def _pull(self, params: Any) -> Any:
         document = self._documents.get(params["textDocument"]["uri"])

@@ -96,7 +96,7 @@ class Kustomizations:
                 if any(os.path.lexists(os.path.join(here, name)) for name in _REPOSITORIES):
                     top = here
                     break
-                if any(os.path.isfile(os.path.join(here, name)) for name in _NAMES) or here == self._holding_all():
+                if any(os.path.isfile(os.path.join(here, name)) for name in _NAMES) or here == self.holding_all():
                     top = here
                 above = os.path.dirname(here)
                 if above == here:
@@ -105,7 +105,7 @@ class Kustomizations:
             self._tops[folder] = top
         return self._tops[folder]
 
-    def _holding_all(self) -> str:
+    def holding_all(self) -> str:
         """The deepest folder that holds all files of the run, "" where there is none."""
         if self._shared is None:
             folders = {os.path.dirname(os.path.abspath(each)) for each in self._files}

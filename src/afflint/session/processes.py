@@ -165,8 +165,7 @@ class _Crew:
     def _death(self, connection: Connection) -> WorkerDiedError:
         process = self._workers[connection]
         process.join(_PATIENCE)  # Its pipe ends a little before it does.
-        ending = _ending(process.exitcode)
-        return WorkerDiedError(f"a worker process {ending}; perhaps memory ran out: fewer processes (`--jobs`) need less")
+        return WorkerDiedError(f"a worker process {ending(process.exitcode)}; perhaps memory ran out: fewer processes (`--jobs`) need less")
 
 
 class _ElsewhereError(Exception):
@@ -176,7 +175,7 @@ class _ElsewhereError(Exception):
         return f'\n"""\n{self.args[0]}"""'
 
 
-def _ending(exit_code: int | None) -> str:
+def ending(exit_code: int | None) -> str:
     """How a process ended, in words."""
     if exit_code is None or exit_code >= 0:
         return f"ended with exit code {exit_code}" if exit_code else "ended early"

@@ -260,14 +260,14 @@ class Silencer:
     def __init__(self, reduction: Reduction, options: Options, kustomizations: Kustomizations) -> None:
         self._reduction = reduction
         self._options = options
-        self._kustomizations = kustomizations
+        self.kustomizations = kustomizations
 
     def remaining(self, file: FileId, source: Source, result: FileResult, across: Iterable[Found] = ()) -> tuple[list[Finding], int]:
         """The findings of a file that remain, those ``across`` manifests included, and how many its suppressions silenced."""
         from afflint.config import covers
 
         findings = self._reduction.findings(file, (*result.found, *across))
-        remaining = _in_kustomizations(findings, source, self._kustomizations)
+        remaining = _in_kustomizations(findings, source, self.kustomizations)
         if self._options.ignored_in is not None and remaining:
             names = self._options.ignored_in(source.name)
             remaining = [finding for finding in remaining if not covers(names, finding.rule, finding.category)] if names else remaining

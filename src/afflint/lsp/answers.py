@@ -1,0 +1,107 @@
+"""The requests about a document that take all manifests to answer: what a constraint means, whom it selects, what may be written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from afflint.findings import Span
+from afflint.fleet.facts import Pods
+from afflint.lsp.meaning import Around, meaning, selectors_of
+from afflint.lsp.mirrored import Mirrored
+from afflint.lsp.opened import Texts
+from afflint.lsp.pointing import at, pods_at, reaches_of, selects
+from afflint.lsp.text import Place
+from afflint.wording import visible
+
+_END = 1 << 30
+
+
+def answer(method: str, params: Any, document: Mirrored, texts: Texts) -> Any:
+    """The result of a request. That of a hover is only what the constraint means that is pointed at, in Markdown."""
+    return _ANSWERS[method](params, document, texts)
+
+
+def _hover(params: Any, document: Mirrored, texts: Texts) -> str | None:
+    found = at(document, *document.text.outside(document.text.place(params["position"])))
+    if found is None:
+        return None
+    manifest, path = found
+    state = document.overview.state
+    fleet = None if state is None else state.gathered.fleet
+
+    def place(pods: Pods) -> str:
+        title = visible(pods.title)
+        return title if state is None else f"[{title}]({texts.uri(state.path(pods.site.file))})"
+
+    nodes = [] if state is None else state.gathered.nodes
+    said = meaning(manifest, path, reaches_of(document, manifest), Around(fleet, nodes, place))
+    if said is not None:
+        return f"{visible(manifest.title())} {said[1]}"
+    pods = pods_at(document, manifest, path)
+    if not pods or fleet is None:
+        return None
+    return selectors_of([each for each in fleet.reaches if selects(each, pods[0])], pods[0])
+
+
+def _related(params: Any, document: Mirrored, texts: Texts) -> Any:
+    from afflint.lsp.navigation import related
+
+    return related(document, document.text.place(params["position"]), texts)
+
+
+def _completion(params: Any, document: Mirrored, _texts: Texts) -> Any:
+    from afflint.lsp.completion import completions
+
+    place, state = document.text.place(params["position"]), document.overview.state
+    known = (None, []) if state is None else (state.gathered.fleet, state.gathered.nodes)
+    start, found = completions(document.text, place, *known)
+    replaced = _range(document, (place[0], start), place)
+    items = [
+        {
+            "label": item.label,
+            "kind": kind,
+            "detail": item.detail,
+            "filterText": item.label,
+            "sortText": f"{number:04}",
+            "textEdit": {"range": replaced, "newText": item.text},
+        }
+        for number, (item, kind) in enumerate(found)
+    ]
+    return {"isIncomplete": False, "items": items}
+
+
+def _hints(params: Any, document: Mirrored, _texts: Texts) -> Any:
+    first = document.text.outside(document.text.place(params["range"]["start"]))[0]
+    last = document.text.outside(document.text.place(params["range"]["end"]))[0]
+    found = []
+    for span, text in _selectors(document, first, last):
+        line = span.line - 1
+        end = document.text.position((line, len(document.text.line(line).rstrip())))
+        found.append({"position": end, "label": text, "paddingLeft": True})
+    return found
+
+
+def _lenses(_params: Any, document: Mirrored, _texts: Texts) -> Any:
+    found = _selectors(document, 1, _END)
+    return [{"range": document.text.of_span(span), "command": {"title": text, "command": ""}} for span, text in found]
+
+
+def _selectors(document: Mirrored, first: int, last: int) -> list[tuple[Span, str]]:
+    from afflint.lsp.navigation import hints
+
+    return list(hints(document, first, last))
+
+
+def _range(document: Mirrored, start: Place, end: Place) -> dict[str, Any]:
+    return {"start": document.text.position(start), "end": document.text.position(end)}
+
+
+_ANSWERS: dict[str, Callable[[Any, Mirrored, Texts], Any]] = {
+    "textDocument/hover": _hover,
+    "textDocument/definition": _related,
+    "textDocument/references": _related,
+    "textDocument/completion": _completion,
+    "textDocument/inlayHint": _hints,
+    "textDocument/codeLens": _lenses,
+}

@@ -1,0 +1,26 @@
+"""The names of rules in suppressions, which lead to their pages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from afflint.findings import Span
+from afflint.lsp.text import Text
+
+_SUPPRESSION = re.compile(r"#[ \t]*afflint:[ \t]*ignore[a-z-]*[ \t]*\[([^\]]*)\]")
+_WORD = re.compile(r"[^\s,]+")
+
+
+def links(text: Text, known: Iterable[str]) -> Iterator[tuple[Span, str]]:
+    """The names of rules in suppressions."""
+    names = frozenset(known)
+    for number in range(text.lines):
+        line = text.line(number)
+        if "afflint:" not in line:
+            continue
+        for match in _SUPPRESSION.finditer(line):
+            for word in _WORD.finditer(match[1]):
+                if word[0] in names:
+                    start, end = match.start(1) + word.start(), match.start(1) + word.end()
+                    yield Span(*text.outside((number, start)), *text.outside((number, end))), word[0]

@@ -1,0 +1,207 @@
+"""What the two processes of the server say to each other: values of the types below, each as one line of JSON (``plain``).
+
+The first process has the editor and the open documents; the second has all manifests. Neither reads from the other anything but these
+types, so that whatever becomes of one of them, the other has whole values or none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from afflint.baseline import Entry
+from afflint.findings import FileId, Found
+from afflint.lsp.capabilities import Client
+from afflint.lsp.setup import Chosen
+from afflint.plain import Codec
+from afflint.records import NamedTuple
+from afflint.session.results import ELSEWHERE
+
+_BLOCK = 1 << 16
+
+
+# To the second process.
+
+
+class Hello(NamedTuple):
+    """Who it is for. The first message."""
+
+    client: Client
+    chosen: Chosen
+
+
+class Wishes(NamedTuple):
+    """The rules that another server reports, and whether the findings of files that are not open are wanted as well."""
+
+    left_out: tuple[str, ...] = ()
+    everything: bool = False
+
+
+class Document(NamedTuple):
+    """A document that is open, as it is now."""
+
+    uri: str
+    path: str
+    folder: str
+    whole: bool
+    version: int
+    text: str
+
+
+class Closed(NamedTuple):
+    """A document that is open no more."""
+
+    uri: str
+
+
+class Dropped(NamedTuple):
+    """A folder that nobody looks at any more."""
+
+    folder: str
+
+
+class Run(NamedTuple):
+    """Take all manifests of a folder together, with the open documents as they are; ``anew``: look for its files again."""
+
+    folder: str
+    whole: bool
+    anew: bool
+
+
+class Question(NamedTuple):
+    """A request of the editor's that takes all manifests to answer."""
+
+    number: int
+    method: str
+    params: Any
+
+
+class Order(NamedTuple):
+    """Something for the second process to do."""
+
+    what: Hello | Wishes | Document | Closed | Dropped | Run | Question
+
+
+# From the second process.
+
+
+class Place(NamedTuple):
+    """A file by its number in a run: how reports call it, and where it lies."""
+
+    file: FileId
+    name: str
+    path: str
+
+
+class Old(NamedTuple):
+    """A finding that a baseline silences, so many times."""
+
+    entry: Entry
+    times: int
+
+
+class Known(NamedTuple):
+    """What a run says about a document that is open.
+
+    ``version`` is the one that it saw, or that stood for what was on disk then; ``place`` is None for what is not to be checked.
+    ``across`` is what rules across manifests find in it, None for a document that could not be read; ``places`` are the files that this
+    points to. ``old``: what the baseline knows of it.
+    """
+
+    uri: str
+    version: int
+    place: Place | None
+    across: tuple[Found, ...] | None = None
+    places: tuple[Place, ...] = ()
+    old: tuple[Old, ...] = ()
+
+
+class Shown(NamedTuple):
+    """The diagnostics of a file that is not open; none where there were some."""
+
+    uri: str
+    items: Any
+
+
+class Told(NamedTuple):
+    """What came of a run. ``shared`` is the deepest folder that holds all its files, ``baseline`` the folder of the baseline if it has one.
+
+    ``unopened`` is what has changed since the run before. ``unused_nodes``: why nodes that it met are none of one cluster.
+    """
+
+    with_nodes: bool
+    shared: str
+    documents: tuple[Known, ...]
+    baseline: str | None = None
+    unopened: tuple[Shown, ...] = ()
+    unused_nodes: str | None = None
+
+
+class Ran(NamedTuple):
+    """A run that has ended. Without ``told`` it failed: ``fault`` says why, and what was found before holds.
+
+    ``unexpected``: the fault is one of afflint. ``seconds``: how long it took, beside checking files.
+    """
+
+    folder: str
+    told: Told | None = None
+    fault: str = ""
+    unexpected: bool = False
+    seconds: float = 0.0
+
+
+class Progress(NamedTuple):
+    """How far a run is."""
+
+    folder: str
+    done: int
+    total: int
+
+
+class Recognized(NamedTuple):
+    """What the last run says about a document that was opened after it."""
+
+    folder: str
+    known: Known
+
+
+class Answer(NamedTuple):
+    """The answer to a question, or the fault that kept it from being given."""
+
+    number: int
+    result: Any = None
+    fault: str = ""
+
+
+class Report(NamedTuple):
+    """Something that the second process says."""
+
+    what: Ran | Progress | Recognized | Answer
+
+
+ORDERS = Codec(Order, ELSEWHERE)
+REPORTS = Codec(Report, ELSEWHERE)
+
+
+class Lines:
+    """Takes lines off a stream, of which ``read`` gives up to so many bytes as soon as there are some, and none at its end.
+
+    It is no file object: at the end of a process nobody has to wait for one in which another thread is reading.
+    """
+
+    def __init__(self, read: Callable[[int], bytes]) -> None:
+        self._read = read
+        self._ahead = bytearray()
+
+    def next(self) -> bytes | None:
+        """The next line without its break; None at the end of the stream, half a line before it included."""
+        looked_at = 0
+        while (end := self._ahead.find(b"\n", looked_at)) < 0:
+            looked_at = len(self._ahead)
+            block = self._read(_BLOCK)
+            if not block:
+                return None
+            self._ahead += block
+        line = bytes(self._ahead[:end])
+        del self._ahead[: end + 1]
+        return line
