@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, Queue
@@ -24,12 +24,18 @@ REFRESHING = {"workspace": {"inlayHint": {"refreshSupport": True}}}
 class Client:
     """One session. ``published`` holds the last diagnostics of each file, by its name below the folder."""
 
-    def __init__(self, folder: Path, *arguments: str, capabilities: Any = None, options: Any = None, initialize: bool = True) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *arguments: str,
+        capabilities: Any = None,
+        options: Any = None,
+        initialize: bool = True,
+        command: Sequence[str] = (sys.executable, "-m", "afflint", "lsp"),
+    ) -> None:
         self.folder = folder
-        command = [sys.executable, "-m", "afflint", "lsp", *arguments]
-        self.process = subprocess.Popen(
-            command, cwd=folder, env=clean_environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
+        pipe, environment = subprocess.PIPE, clean_environment()
+        self.process = subprocess.Popen([*command, *arguments], cwd=folder, env=environment, stdin=pipe, stdout=pipe, stderr=pipe)
         self.published: dict[str, list[Any]] = {}
         self.versions: dict[str, int | None] = {}
         self.versions_seen: list[int | None] = []

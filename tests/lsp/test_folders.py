@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lsp_client import Client
+from lsp_client import REFRESHING, Client
 
 POD = 'apiVersion: v1\nkind: Pod\nmetadata: {name: fox}\nspec: {nodeName: one, tolerations: [{key: "", operator: Equal}]}\n'
 
@@ -28,7 +28,7 @@ MISSED = "affinity-target-missing"
 def start(folder: Path, *folders: str) -> Client:
     client = Client(folder, initialize=False)
     given = [{"uri": (folder / each).as_uri(), "name": each} for each in folders]
-    client.request("initialize", {"capabilities": {}, "workspaceFolders": given})
+    client.request("initialize", {"capabilities": REFRESHING, "workspaceFolders": given})
     client.notify("initialized", {})
     return client
 

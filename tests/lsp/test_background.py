@@ -1,0 +1,168 @@
+"""The second process of the server, which reads all manifests: it may die at any time, and never outlives the first."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from afflint.findings import NO_OBJECT, Edit, Found, FoundPlace, Span
+from afflint.lsp import messages
+from afflint.lsp.background import _encoded
+from afflint.lsp.messages import Answer, Known, Lines, Order, Place, Question, Ran, Recognized, Report, Told
+from checkout import ROOT
+from lsp_client import PATIENCE, Client
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the processes are looked up in /proc")
+
+CART = ("6:4 label-not-on-template", "18:13 wrong-type")
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(ROOT / "examples" / "shop", tmp_path / "shop"))
+
+
+def second(client: Client) -> int:
+    """The number of the second process."""
+    found = Path(f"/proc/{client.process.pid}/task/{client.process.pid}/children").read_text().split()
+    assert len(found) == 1
+    return int(found[0])
+
+
+def is_there(process: int) -> bool:
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def ends(process: int) -> bool:
+    end = time.monotonic() + PATIENCE
+    while is_there(process) and time.monotonic() < end:
+        time.sleep(0.02)
+    return not is_there(process)
+
+
+class TestDeaths:
+    def test_when_it_is_killed_another_takes_its_place(self, shop: Path) -> None:
+        with Client(shop) as client:
+            client.open("cart.yaml")
+            client.open("search.yaml")
+            client.settle()
+            before = client.rules("search.yaml")
+            killed = second(client)
+            os.kill(killed, signal.SIGKILL)
+            client.until(lambda: client.told)
+            assert client.told[0]["params"]["message"] == (
+                "afflint: the process that reads all manifests was killed by SIGKILL; findings across manifests stay as they were"
+                " until it has started again"
+            )
+            # What a keystroke needs is here, and what was found across manifests stays.
+            client.change("cart.yaml", (0, 0, 0, 0, "# A cart.\n"))
+            client.wait_for("cart.yaml", "7:4 label-not-on-template", "19:13 wrong-type")
+            assert client.rules("search.yaml") == before
+            # Then all is known again.
+            client.settle()
+            assert second(client) != killed
+            assert client.request("textDocument/hover", client.at("cart.yaml", 23, 17))["contents"]["value"].startswith(
+                "Deployment cart must"
+            )
+            client.told.clear()
+
+    def test_what_it_was_asked_is_answered_as_far_as_that_goes_without_it(self, shop: Path) -> None:
+        with Client(shop) as client:
+            client.open("cart.yaml")
+            client.wait_for("cart.yaml", *CART)
+            client.settle()
+            stopped = second(client)
+            os.kill(stopped, signal.SIGSTOP)
+            hover = client.start("textDocument/hover", client.at("cart.yaml", 18, 14))
+            lens = client.start("textDocument/codeLens", client.at("cart.yaml", 0, 0))
+            os.kill(stopped, signal.SIGKILL)
+            assert "the value of `ssd` must be a string" in client.wait(hover)["result"]["contents"]["value"]
+            assert client.wait(lens)["result"] == []
+
+    def test_a_keystroke_does_not_wait_for_it(self, shop: Path) -> None:
+        with Client(shop) as client:
+            client.open("cart.yaml")
+            client.settle()
+            stopped = second(client)
+            os.kill(stopped, signal.SIGSTOP)
+            for _ in range(20):
+                client.change("cart.yaml", (0, 0, 0, 0, "# A cart.\n" * 1000))
+            client.wait_for("cart.yaml", "20006:4 label-not-on-template", "20018:13 wrong-type")
+            os.kill(stopped, signal.SIGCONT)
+
+
+class TestEnds:
+    @pytest.mark.parametrize("how", ["exit", "end of input", "SIGTERM", "SIGKILL"])
+    def test_it_ends_with_the_first(self, shop: Path, how: str) -> None:
+        client = Client(shop)
+        client.open("cart.yaml")
+        client.settle()
+        other = second(client)
+        if how == "exit":
+            client.notify("exit", None)
+        elif how == "end of input":
+            assert client.process.stdin is not None
+            client.process.stdin.close()
+        else:
+            client.process.send_signal(signal.Signals[how])
+        client.process.wait(PATIENCE)
+        assert ends(other)
+        client.end()
+
+    def test_also_in_the_middle_of_a_run(self, tmp_path: Path) -> None:
+        text = (ROOT / "examples" / "shop" / "cart.yaml").read_text()
+        for number in range(600):
+            (tmp_path / f"{number}.yaml").write_text(text * 3)
+        working = {"window": {"workDoneProgress": True}}
+        client = Client(tmp_path, capabilities=working)
+        client.until(lambda: any(each["method"] == "$/progress" for each in client.told))
+        other = second(client)
+        client.process.kill()
+        client.process.wait(PATIENCE)
+        assert ends(other)
+        client.end()
+
+    def test_it_looks_for_no_modules_in_the_folder_that_is_open(self, shop: Path) -> None:
+        for name in ("afflint", "json", "signal", "ruamel", "threading"):
+            (shop / f"{name}.py").write_text("raise SystemExit('not this one')\n")
+        command = [str(Path(sys.executable).with_name("afflint")), "lsp"]
+        if not os.access(command[0], os.X_OK):
+            pytest.skip("afflint is not installed as a command")
+        with Client(shop, command=command) as client:
+            client.open("cart.yaml")
+            client.settle()
+            assert client.rules("cart.yaml") == [*CART]
+
+
+class TestMessages:
+    FOUND = Found("rule", "message", "help", 0, Span(1, 2, 3, 4), NO_OBJECT, "spec", "error", (FoundPlace(7, Span(1, 1, 1, 2), "there"),))
+
+    def test_they_arrive_as_they_were(self) -> None:
+        known = Known("file:///a%20b", 3, Place(1, "a b", "/srv/a b"), (self.FOUND,), (Place(7, "c", "/srv/\udcff"),))
+        for report in (Ran("/srv", Told(True, "/srv", (known,))), Recognized("/srv", known), Answer(3, {"a": [1, None, "🦊\ud800"]})):
+            assert messages.REPORTS.decode(messages.REPORTS.encode(Report(report))) == Report(report)
+        order = Order(Question(1, "textDocument/hover", {"position": {"line": 0, "character": 1}}))
+        assert messages.ORDERS.decode(messages.ORDERS.encode(order)) == order
+
+    def test_a_fix_that_json_cannot_hold_stays_behind(self) -> None:
+        from afflint.edits import Insert
+
+        found = self.FOUND._replace(edits=(Edit(Span(1, 1, 1, 1), "x"),), meant=(Insert(("spec",), "a", {1: object()}),))
+        report = Ran("/srv", Told(False, "/srv", (Known("file:///a", 1, None, (found,)),)))
+        arrived = messages.REPORTS.decode(_encoded(report)).what
+        assert arrived == Ran("/srv", Told(False, "/srv", (Known("file:///a", 1, None, (self.FOUND,)),)))
+
+    def test_lines_may_come_in_pieces(self) -> None:
+        pieces = iter([b"on", b"e\ntwo\nth", b"ree\nhal", b"f", b""])
+        lines = Lines(lambda _size: next(pieces))
+        assert [lines.next() for _ in range(4)] == [b"one", b"two", b"three", None]
