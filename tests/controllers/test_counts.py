@@ -51,7 +51,7 @@ def count(api: str, kind: str, spec: str) -> PodCount:
 )
 def test_number_of_pods(api: str, kind: str, spec: str, number: int | None, replicates: bool, planned: int) -> None:
     found = count(api, kind, spec)
-    assert (found.number, found.may_replicate, found.planned) == (number, replicates, planned)
+    assert (found.number, found.scale.may_replicate, found.planned) == (number, replicates, planned)
 
 
 def test_a_group_of_leader_and_workers_has_a_template_for_each() -> None:

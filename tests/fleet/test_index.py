@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from afflint.checks.match import Target
+from afflint.controllers.counts import Scale
 from afflint.findings import ObjectRef, Site
 from afflint.fleet.facts import PREFERRED_ANTI_AFFINITY, REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREAD, Facts, Pods, Reach
 from afflint.fleet.index import IDENTITY, Fleet, close, covers
@@ -30,7 +31,7 @@ def site_in(file: str) -> Site:
 def pods_of(file: str, labels: dict[str, str], *, own: dict[str, str] | None = None, namespace: str | None = None) -> Pods:
     site = site_in(file)
     ref = ObjectRef("apps/v1", "Deployment", namespace, file)
-    return Pods(site, ref, f"Deployment {file}", False, namespace, own or {}, labels, TEMPLATE, True, False, True, replicas=2)
+    return Pods(site, ref, f"Deployment {file}", False, namespace, own or {}, labels, TEMPLATE, True, False, Scale(2, 2, 2))
 
 
 def reach_of(

@@ -156,7 +156,7 @@ def affinity_conflict(fleet: Fleet) -> Iterator[FleetMatch]:
 
 def _conflict_with_itself(fleet: Fleet, need: _Needs, reach: Reach) -> Match | None:
     """The pods must be near and must not be near the same pods, whoever these are."""
-    if not reach.topology_key or reach.everywhere or (need.may_go_first and not need.pods.may_replicate):
+    if not reach.topology_key or reach.everywhere or (need.may_go_first and not need.pods.scale.may_replicate):
         return None
     for anti in _required_anti(fleet, need.pods):
         if (
@@ -304,7 +304,7 @@ def anti_affinity_misses_itself(fleet: Fleet, target: Target) -> Iterator[FleetM
         pods = fleet.owner(reach) if reach.what in _ANTI else None
         if pods is None or not reach.selector.requirements or not pods.template_labels:
             continue
-        if not pods.may_replicate and pods.replicas is not None:
+        if pods.scale.is_single:
             continue
         if pods.pod_labels.some(reach.selector) or PodLabels(pods.merged_labels, pods.added).some(reach.selector):
             continue
@@ -383,13 +383,13 @@ def spread_without_effect(fleet: Fleet) -> Iterator[FleetMatch]:
         if reach.max_skew is None or reach.max_skew < 2:
             continue
         pods = fleet.owner(reach)
-        if pods is None or pods.replicas is None or not 1 < pods.replicas <= reach.max_skew:
+        most = pods.scale.most if pods is not None else None
+        if pods is None or most is None or not 1 < most <= reach.max_skew:
             continue
         if not pods.pod_labels.all(reach.selector) or any(other.key != pods.key for other in fleet.selected(reach)):
             continue  # The pods of others count as well, and then it may hold something back.
-        message = (
-            f"maxSkew {reach.max_skew} lets all {pods.replicas} replicas share one domain: this holds nothing back before there are more"
-        )
+        every = f"all {most} replicas" + (f", the most that {pods.scale.scaler} asks for," if pods.scale.scaler else "")
+        message = f"maxSkew {reach.max_skew} lets {every} share one domain: this holds nothing back before there are more"
         yield _at(reach, Match((*reach.path[:-1], "maxSkew"), message))
 
 
@@ -467,7 +467,7 @@ def _only_target(fleet: Fleet, reach: Reach, pods: Pods) -> Pods | None:
     found = [target for target in islice(fleet.selected(reach), 2) if target.key != pods.key]
     if len(found) != 1 or pods.pod_labels.some(reach.selector):
         return None
-    return found[0] if found[0].replicas == 1 and fleet.related(reach, found[0]) else None
+    return found[0] if found[0].scale.most == 1 and fleet.related(reach, found[0]) else None
 
 
 # Namespaces.

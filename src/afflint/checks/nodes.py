@@ -196,7 +196,7 @@ def shared_host(view: ClusterView) -> Iterator[FleetMatch]:
     are_shared = any(len(nodes) > 1 for nodes in hosts.values())
     for reach in view.fleet.reaches:
         pods = view.fleet.owner(reach)
-        if pods is None or not pods.may_replicate or not keeps_apart(reach, pods):
+        if pods is None or not pods.scale.may_replicate or not keeps_apart(reach, pods):
             continue
         match = None
         if reach.topology_key == HOSTNAME and are_shared:
@@ -248,13 +248,14 @@ def _on_shared_hosts(view: ClusterView, reach: Reach, pods: Pods, hosts: dict[st
 def _more_than_hosts(view: ClusterView, reach: Reach, pods: Pods) -> Match | None:
     """Replicas spread over hosts, of which there are fewer: some share a host, and nothing keeps these on different nodes."""
     apart = {each.topology_key for each in view.fleet.reaches_of(pods) if keeps_apart(each, pods)}
-    if pods.replicas is None or HOSTNAME in apart or reach.what == REQUIRED_ANTI_AFFINITY:
+    replicas = pods.scale.least
+    if replicas is None or HOSTNAME in apart or reach.what == REQUIRED_ANTI_AFFINITY:
         return None  # With a required anti-affinity those have no place, which too-few-domains says.
     hosts = {node.labels[view.host_key] for node in view.usable(pods) if view.host_key in node.labels}
-    if not 0 < len(hosts) < pods.replicas:
+    if not 0 < len(hosts) < replicas:
         return None
-    shared = -(-pods.replicas // len(hosts))
-    where = f"{pods.replicas} replicas for {len(hosts)} physical {'host' if len(hosts) == 1 else 'hosts'}"
+    shared = -(-replicas // len(hosts))
+    where = f"{replicas} replicas for {len(hosts)} physical {'host' if len(hosts) == 1 else 'hosts'}"
     message = f"{where}: at least {shared} share one, and nothing keeps these on different nodes"
     help_ = f"Run no more replicas than hosts, or spread over `{HOSTNAME}` as well."
     return Match((*reach.path[:-1], "topologyKey"), message, help_, severity="info")

@@ -61,6 +61,9 @@ def too_few_domains(view: ClusterView) -> Iterator[FleetMatch]:
         # Pods of a Job wait for each other and run all the same.
         severity: Severity | None = "info" if finite else None
         yield _match(view, found.maker, found.path, f"{message} at a time" if finite else message, severity=severity)
+    for found in proofs.too_few_domains_at_most(view.survey):
+        message = f"{found.maker.scale.scaler} asks for up to {proofs.counted(found)}; {_bound(found)} for {found.most}"
+        yield _match(view, found.maker, found.path, message, severity="info")
 
 
 def _bound(found: TooFewDomains) -> str:
@@ -180,16 +183,28 @@ def drain_blocked(view: ClusterView) -> Iterator[FleetMatch]:
         owners = [maker for maker in view.makers if number in view.budgets_over(maker) and not maker.daemon and maker.kind not in _FINITE]
         owners = [maker for maker in owners if eviction_of(maker).what == "allowed"]
         # An autoscaler may ask for more where the manifest says nothing.
-        told = all(view.pods_of(maker).replicas is not None for maker in owners) or bool(covered.unscaled)
+        told = all(view.pods_of(maker).scale.least is not None for maker in owners) or bool(covered.unscaled)
         reach = sites.get((budget.name, budget.namespace))
         if owners and told and reach is not None and not covered.allowed(covered.expected):
-            message = f"{covered.arithmetic(covered.expected)}: a drain of their nodes never ends"
-            asked = str(budget.max_unavailable) in ("0", "0%") or budget.min_available == "100%"
+            scaler = _more_would_do(covered, owners)
+            never = f"as many as {scaler} keeps at least; a drain waits until it asks for more" if scaler else _NEVER
+            message = f"{covered.arithmetic(covered.expected)}{', ' if scaler else ': '}{never}"
+            asked = scaler or str(budget.max_unavailable) in ("0", "0%") or budget.min_available == "100%"
             field = "maxUnavailable" if budget.max_unavailable is not None else "minAvailable"
             path = (*reach.site.base, "spec", field) if budget.tells else (*reach.site.base, "metadata", "name")
             related = tuple([_name_of(view.pods_of(maker), "is covered by it") for maker in owners[:MOST_NAMED]])
             match = Match(path, message, related=related, severity="info" if asked else None)
             yield FleetMatch(reach.site, reach.ref, match)
+
+
+_NEVER = "a drain of their nodes never ends"
+
+
+def _more_would_do(covered: Covered, owners: Iterable[PodMaker]) -> str:
+    """The autoscaler that lets a pod go once it asks for more replicas than it keeps at least; empty if there is none."""
+    elastic = [maker for maker in owners if (maker.scale.most or 0) > maker.replicas]
+    more = covered.expected + sum((maker.scale.most or 0) - maker.replicas for maker in elastic)
+    return elastic[0].scale.scaler if elastic and covered._replace(expected=more).allowed(more) else ""
 
 
 def _losses(view: ClusterView, failures: Iterable[FailedReplica]) -> str:

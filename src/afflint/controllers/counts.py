@@ -10,11 +10,46 @@ from afflint.records import NamedTuple
 HALTED = ("Halted", "Manual", "WaitAsReceiver")
 """The run strategies by which a virtual machine waits for somebody to start it."""
 
+ONE_ASSUMED = "one pod is assumed, an autoscaler may ask for more"
+"""What a plan has to assume where nobody says how many pods there are."""
+
 _MOST = 2**31
 
 
+class Scale(NamedTuple):
+    """How many pods there are at a time, which is one and the same but where an autoscaler decides: ``least`` to ``most``, ``current`` at
+    first. All None where nobody says; ``open_ended`` when the nodes or an unknown autoscaler surely decide.
+
+    ``scaler`` is the autoscaler in words: ``HorizontalPodAutoscaler web``.
+    """
+
+    current: int | None = None
+    least: int | None = None
+    most: int | None = None
+    open_ended: bool = False
+    scaler: str = ""
+
+    @property
+    def may_replicate(self) -> bool:
+        """Whether more than one of them may run, as far as the manifests say."""
+        return self.open_ended if self.most is None else self.most > 1
+
+    @property
+    def is_single(self) -> bool:
+        """Whether there is surely no more than one."""
+        return self.most is not None and self.most <= 1
+
+    @property
+    def range(self) -> str:
+        """``2 to 10``; ``3`` where there is no choice."""
+        return f"{self.least}" if self.least == self.most else f"{self.least} to {self.most}"
+
+
+UNKNOWN_SCALE = Scale()
+
+
 class PodCount(NamedTuple):
-    """How many pods of one template run at the same time.
+    """How many pods of one template run at the same time, as far as their object says.
 
     ``number`` is None where the manifest does not say; ``open_ended`` when the nodes or an autoscaler surely decide. Without ``running``
     they are those that there will be once the object is started or resumed. ``notes`` say what a plan has to assume.
@@ -31,9 +66,9 @@ class PodCount(NamedTuple):
     groups: int | None = None
 
     @property
-    def may_replicate(self) -> bool:
-        """Whether more than one of them runs, as far as the manifest says."""
-        return self.open_ended if self.number is None else self.number > 1
+    def scale(self) -> Scale:
+        """Their number by the object alone."""
+        return Scale(self.number, self.number, self.number, self.open_ended)
 
     @property
     def planned(self) -> int:
@@ -55,7 +90,7 @@ def pod_count(workload: Workload) -> PodCount:
 def _said(value: object, path: Path) -> PodCount:
     """By the field that says so; where it is absent the API server fills in one, and an autoscaler may change that."""
     if value is None:
-        return PodCount(None, notes=(f"{field_of(path)} is absent: one pod is assumed, an autoscaler may ask for more",))
+        return PodCount(None, notes=(f"{field_of(path)} is absent: {ONE_ASSUMED}",))
     number = whole(value)
     return _of(number) if number else PodCount(number, notes=(f"{field_of(path)} is 0: it has no pods",) if number == 0 else ())
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from afflint.controllers.claims import claims_made
-from afflint.controllers.counts import pod_count, waits
+from afflint.controllers.counts import UNKNOWN_SCALE, Scale, pod_count, waits
 from afflint.controllers.labels import added_labels, part_of
 from afflint.controllers.upkeep import AT_ONCE, Upkeep, upkeep_of
 from afflint.findings import NO_FILE, Path, Site
@@ -103,6 +103,8 @@ class PodMaker:
     """What its controller does when a pod goes."""
     claims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The access modes of the claims that its machines make for themselves, as far as it tells them."""
+    scale: Scale = UNKNOWN_SCALE
+    """Between how many replicas an autoscaler keeps it; not known for others, of which there are so many as are asked for."""
     refused: str = ""
     """Why there are no pods of it: the API server takes no such object, or none of its pods."""
 

@@ -6,7 +6,7 @@ Facts are extracted in the map step, travel between processes, and are all that 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from afflint.controllers.counts import pod_count
+from afflint.controllers.counts import Scale, pod_count
 from afflint.controllers.labels import NOTHING, Added, PodLabels, added_to, pod_labels
 from afflint.findings import NO_FILE, FileId, Folder, ObjectRef, Path, Site
 from afflint.kube.constraints import PodTerm
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from afflint.controllers.budgets import Budget
     from afflint.controllers.migratability import Obstacle
     from afflint.controllers.pod_maker import PodMaker
-    from afflint.fleet.objects import AboutPods, KubeVirtObject, Unusable
+    from afflint.fleet.objects import AboutPods, KubeVirtObject, Scaler, Unusable
     from afflint.scheduler.namespaces import Namespace, Service
 
 REQUIRED_ANTI_AFFINITY, PREFERRED_ANTI_AFFINITY = "required podAntiAffinity", "preferred podAntiAffinity"
@@ -63,10 +63,9 @@ class Pods(NamedTuple):
     template_path: Path
     has_own_template: bool
     partial: bool
-    may_replicate: bool
+    scale: Scale
+    """How many pods there are: what the manifest asks for, and in a fleet what an autoscaler makes of that."""
     labels_known: bool = True
-    replicas: int | None = None
-    """How many pods the manifest asks for; None when it does not say (an autoscaler may), or when that depends on the nodes."""
     application: str | None = None
     """The application that the object says it belongs to."""
     migration: Migration | None = None
@@ -140,6 +139,7 @@ class Facts(NamedTuple):
     kubevirt: tuple["KubeVirtObject", ...] = ()
     """KubeVirt's own resource, instance types and preferences, and the claims behind disks."""
     about_pods: tuple["AboutPods", ...] = ()
+    scalers: tuple["Scaler", ...] = ()
     services: tuple["Service", ...] = ()
     """Only in runs that have nodes, as are all that follow."""
     budgets: tuple["Budget", ...] = ()
@@ -165,6 +165,7 @@ class Facts(NamedTuple):
                     for about in self.about_pods
                 ]
             ),
+            scalers=tuple([scaler._replace(site=stamped(scaler.site)) for scaler in self.scalers]),
         )
 
     def of_patches(self) -> "Facts":
@@ -178,7 +179,7 @@ def _of_site(maker: "PodMaker | None", site: Site) -> "PodMaker | None":
     return maker and maker.of_site(site)
 
 
-Fact: TypeAlias = "Pods | Reach | Namespace | Service | Budget | KubeVirtObject | AboutPods | Unusable"
+Fact: TypeAlias = "Pods | Reach | Namespace | Service | Budget | KubeVirtObject | AboutPods | Scaler | Unusable"
 
 
 def collected(facts: Sequence[Fact], *, holds_nodes: bool) -> Facts:
@@ -190,7 +191,7 @@ def collected(facts: Sequence[Fact], *, holds_nodes: bool) -> Facts:
     if not others:
         return found
     from afflint.controllers.budgets import Budget
-    from afflint.fleet.objects import AboutPods, KubeVirtObject, Unusable
+    from afflint.fleet.objects import AboutPods, KubeVirtObject, Scaler, Unusable
     from afflint.scheduler.namespaces import Namespace, Service
 
     return found._replace(
@@ -200,6 +201,7 @@ def collected(facts: Sequence[Fact], *, holds_nodes: bool) -> Facts:
         budgets=tuple(each for each in others if isinstance(each, Budget)),
         unusable=tuple(each for each in others if isinstance(each, Unusable)),
         about_pods=tuple(each for each in others if isinstance(each, AboutPods)),
+        scalers=tuple(each for each in others if isinstance(each, Scaler)),
     )
 
 
@@ -230,6 +232,10 @@ def facts_of(manifest: Manifest, *, with_spec: bool = False, resources: bool = F
             from afflint.fleet.objects import about_pods
 
             yield from about_pods(manifest, site)
+        elif manifest.ref.name is not None and manifest.kind.name in SCALERS:
+            from afflint.fleet.objects import scalers
+
+            yield from scalers(manifest, site)
         elif manifest.ref.name is not None and manifest.kind.name in _OF_KUBEVIRT:
             from afflint.fleet.objects import kubevirt_object
 
@@ -272,9 +278,8 @@ def _pods(workload: Workload, site: Site) -> Pods:
         workload.template_path,
         workload.has_own_template,
         partial,
-        count.may_replicate,
+        count.scale,
         labels_known(workload, partial),
-        count.number,
         _application(workload),
         _migration(workload),
         added=added_to(workload, count),
@@ -398,6 +403,7 @@ def _namespaces(term: PodTerm) -> tuple[tuple[str, ...], Selector | None]:
 
 
 _ABOUT_PODS = ("Namespace", "Scheduler")
+SCALERS = ("HorizontalPodAutoscaler", "ScaledObject")
 _OF_KUBEVIRT = frozenset(
     (
         "KubeVirt", "VirtualMachineInstancetype", "VirtualMachineClusterInstancetype", "VirtualMachinePreference",

@@ -54,6 +54,11 @@ class Fleet:
     def __init__(self, facts: Iterable[Facts], *, complete: bool = False, plugins: Collection[str] = ()) -> None:
         each_file = list(facts)
         self.pods: list[Pods] = sorted((pods for each in each_file for pods in each.pods), key=lambda pods: pods.site)
+        scalers = [scaler for each in each_file for scaler in each.scalers]
+        if scalers:
+            from afflint.fleet.scaling import scaled
+
+            self.pods = scaled(self.pods, scalers)
         self.reaches: list[Reach] = sorted((reach for each in each_file for reach in each.reaches), key=lambda reach: reach.site)
         self.services: list[Service] = [service for each in each_file for service in each.services]
         self.budgets: list[Budget] = [budget for each in each_file for budget in each.budgets]
@@ -84,6 +89,10 @@ class Fleet:
         self._nearly_selected: dict[tuple[object, ...], bool] = {}
         self._reaches_of: dict[PodsKey, list[Reach]] | None = None
         self._access_modes: dict[str, dict[str, tuple[str, ...]]] | None = None
+
+    def with_scale(self, pods: Pods) -> Pods:
+        """Pods of a file of the run, with what an autoscaler makes of their number."""
+        return self._by_key.get(pods.key, pods)
 
     # KubeVirt.
 
@@ -315,7 +324,7 @@ def close(reach: Reach, pods: Pods) -> bool:
     """
     if reach.site == pods.site or (reach.namespace is not None and reach.namespace == pods.namespace != "default"):
         return True
-    up, down = _apart(reach.site, pods.site)
+    up, down = apart(reach.site, pods.site)
     if up == 0 and down <= 2:
         return True
     return reach.application is not None and reach.application == pods.application and down <= 2
@@ -328,16 +337,16 @@ def _standing(reach: Reach) -> tuple[object, ...]:
 
 def may_mean(reach: Reach, pods: Pods) -> bool:
     """Whether pods that a selector matches are near enough to be what it is there for; not an application at the other end of the tree."""
-    return (reach.namespace is not None and reach.namespace == pods.namespace) or _apart(reach.site, pods.site)[1] <= 2
+    return (reach.namespace is not None and reach.namespace == pods.namespace) or apart(reach.site, pods.site)[1] <= 2
 
 
 def _beside(reach: Reach, pods: Pods) -> bool:
     """Whether two objects stand in folders side by side, as the parts of one application do, but also two applications."""
-    up, down = _apart(reach.site, pods.site)
+    up, down = apart(reach.site, pods.site)
     return up <= 1 and down <= 2
 
 
-def _apart(first: Site, second: Site) -> tuple[int, int]:
+def apart(first: Site, second: Site) -> tuple[int, int]:
     """How many folders each of two files lies below the nearest folder that holds both, the smaller number first."""
     one, other = first.folder, second.folder
     shared = 0

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from afflint.controllers.budgets import Budget, read_budget
+from afflint.controllers.counts import whole
 from afflint.findings import Path, Site, Span
 from afflint.kube.manifests import Manifest
 from afflint.kube.pod_admission import Said, sayings_of
@@ -47,6 +48,63 @@ def about_pods(manifest: Manifest, site: Site) -> Iterator[AboutPods]:
     sayings = tuple(sayings_of(manifest, site))
     if sayings:
         yield AboutPods(manifest.ref.name if manifest.kind.name == "Namespace" else None, sayings)
+
+
+class Scaler(NamedTuple):
+    """An autoscaler: which object it scales, and between how many pods. None for what it leaves out or is yet to be filled in.
+
+    A part of one that is made whole elsewhere names no target: its ``kind`` is empty. ``wakes``: it starts what has no pods, too.
+    """
+
+    site: Site
+    title: str
+    namespace: str | None
+    group: str
+    kind: str
+    name: str
+    least: int | None
+    most: int | None
+    wakes: bool
+
+
+def scalers(manifest: Manifest, site: Site) -> Iterator[Scaler]:
+    """A HorizontalPodAutoscaler (pkg/controller/podautoscaler) or a ScaledObject of KEDA (apis/keda/v1alpha1)."""
+    spec = manifest.data.get("spec")
+    target = spec.get("scaleTargetRef") if type(spec) is dict else None
+    if type(spec) is not dict:
+        return
+    of_keda = manifest.kind.name == "ScaledObject"
+    fields = ("minReplicaCount", "maxReplicaCount") if of_keda else ("minReplicas", "maxReplicas")
+    defaults = ((0, 100) if of_keda else (1, None)) if type(target) is dict else (None, None)
+    least, most = (whole(spec[field]) if field in spec else default for field, default in zip(fields, defaults, strict=True))
+    if of_keda and "idleReplicaCount" in spec:
+        idle = whole(spec["idleReplicaCount"])
+        least = None if idle is None or least is None else min(idle, least)
+    paused = _annotation(manifest, _PAUSED) if of_keda else None
+    if paused is not None:
+        least = most = int(paused) if paused.isascii() and paused.isdigit() else None
+    group, kind, name = _target(target, of_keda=of_keda)
+    yield Scaler(site, manifest.title(), manifest.ref.namespace, group, kind, name, least, most, of_keda)
+
+
+_PAUSED = "autoscaling.keda.sh/paused-replicas"
+
+
+def _target(target: object, *, of_keda: bool) -> tuple[str, str, str]:
+    """Group, kind and name of what an autoscaler scales; KEDA takes a Deployment where none is said."""
+    if type(target) is not dict or type(target.get("name")) is not str:
+        return "", "", ""
+    version, kind = target.get("apiVersion"), target.get("kind")
+    if of_keda:
+        version, kind = version or "apps/v1", kind or "Deployment"
+    return version.rpartition("/")[0] if type(version) is str else "", kind if type(kind) is str else "", target["name"]
+
+
+def _annotation(manifest: Manifest, key: str) -> str | None:
+    metadata = manifest.data.get("metadata")
+    annotations = metadata.get("annotations") if type(metadata) is dict else None
+    value = annotations.get(key) if type(annotations) is dict else None
+    return value if type(value) is str else None
 
 
 def kubevirt_object(manifest: Manifest) -> KubeVirtObject:

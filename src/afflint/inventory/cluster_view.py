@@ -49,7 +49,7 @@ class ClusterView:
     ) -> None:
         self.fleet = fleet
         self.host_key = host_key
-        self.stage: Stage = set_stage(nodes, fleet, fleet.pods, name_of=name_of, version=version)
+        self.stage: Stage = set_stage(nodes, fleet, fleet.pods, name_of=name_of, version=version, at_least=True)
         self.nodes = self.stage.nodes
         self._by_name = {node.name: node for node in self.nodes}
 

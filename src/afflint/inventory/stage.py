@@ -51,14 +51,15 @@ def set_stage(
     name_of: Callable[[FileId], str] = str,
     only_running: bool = False,
     replan: bool = False,
+    at_least: bool = False,
     machines: Mapping[tuple[str, str], Mapping[str, Any]] = _NONE,
 ) -> Stage:
     """The stage for some workloads of a fleet, with what else its manifests tell of the cluster.
 
     ``machines`` are those that run in some of the ``running`` pods, by namespace and name.
     ``running`` are pods as parsed, ``version`` is that of the cluster, and ``name_of`` tells the names of files.
-    With ``replan`` running pods of the workloads are placed anew,
-    and with ``only_running`` virtual machines that wait for somebody to start them have no pods.
+    With ``replan`` running pods of the workloads are placed anew, with ``at_least`` there are no more replicas than an autoscaler surely
+    keeps, and with ``only_running`` virtual machines that wait for somebody to start them have no pods.
 
     Of objects that a cluster would take for one and the same only the first counts, for overlays repeat what they change.
     """
@@ -75,6 +76,8 @@ def set_stage(
         if maker.generated:
             counts[maker.key] = count = counts.get(maker.key, 0) + 1
             maker = replace(maker, name=f"{maker.name}{count}") if count > 1 else maker
+        if at_least and maker.scale.least is not None:
+            maker = replace(maker, replicas=max(maker.scale.least, min(maker.replicas, 1)))
         maker = as_admitted(maker, fleet.admission(maker.namespace))
         first = makers.setdefault(maker.key, maker)
         if first is maker:

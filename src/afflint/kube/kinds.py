@@ -407,6 +407,9 @@ KINDS: tuple[Kind, ...] = (
     Kind("NetworkPolicy", "networking.k8s.io", ("v1",), (), None),
     # What OpenShift gives to the pods of namespaces that say nothing themselves.
     Kind("Scheduler", "config.openshift.io", (), (), None),
+    # What decides how many pods there are.
+    Kind("HorizontalPodAutoscaler", "autoscaling", (), (), None),
+    Kind("ScaledObject", "keda.sh", (), (), None),
     # Not workloads either: what decides on the pods of virtual machines besides these.
     Kind("KubeVirt", "kubevirt.io", (), (), None, holds_placement=True),
     Kind("VirtualMachineInstancetype", "instancetype.kubevirt.io", (), (), None),

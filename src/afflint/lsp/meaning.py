@@ -166,9 +166,10 @@ def how_many(reach: Reach, fleet: Fleet) -> str:
     if not found:
         return "selects no pod here"
     manifests = counted(len(found), "manifest")
-    if any(each.replicas is None for each in found):
+    if any(each.scale.current is None for each in found):
         return f"selects the pods of {manifests}"
-    return f"selects {counted(sum(each.replicas or 0 for each in found), 'pod')} in {manifests}"
+    least, most = sum(each.scale.least or 0 for each in found), sum(each.scale.most or 0 for each in found)
+    return f"selects {f'{least} to ' if least < most else ''}{counted(most, 'pod')} in {manifests}"
 
 
 def selectors_of(reaches: Sequence[Reach], pods: Pods) -> str:

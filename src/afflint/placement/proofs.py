@@ -173,6 +173,16 @@ def too_few_domains(survey: Survey) -> Iterator[TooFewDomains]:
             yield _too_few(survey, index, maker, limit)
 
 
+def too_few_domains_at_most(survey: Survey) -> Iterator[TooFewDomains]:
+    """Workloads of which all replicas fit that there are at least, and not all that an autoscaler may ask for."""
+    for index, maker in _judged(survey):
+        most = maker.scale.most
+        nodes = survey.nodes_of(index) if most is not None else None
+        limit = survey.limit(index, nodes) if nodes else None
+        if limit is not None and most is not None and maker.replicas <= limit.most < most:
+            yield _too_few(survey, index, maker, limit)._replace(replicas=most)
+
+
 def _too_few(survey: Survey, index: int, maker: PodMaker, limit: Limit) -> TooFewDomains:
     pod = survey.members(index)[0].pod
     reasons = survey.cluster.evaluate(pod).reason

@@ -52,7 +52,8 @@ def read_stage(
     """Read the workloads (and nodes) in ``sources``, the nodes in ``node_files`` and the running pods in ``pod_files``.
 
     With ``replan`` running pods of the workloads are placed anew.
-    With ``only_running`` virtual machines that wait to be started have no pods. What ``context`` tells of KubeVirt counts, too.
+    With ``only_running`` virtual machines that wait to be started have no pods. What ``context`` tells of KubeVirt, namespaces and
+    autoscalers counts, too.
 
     Nodes among the sources count where no file of nodes is named. With ``resources`` what pods request and what nodes have counts.
     Workloads that the API server would refuse have no pods: those in which a rule of the category ``admission`` among the ``settings``
@@ -73,11 +74,12 @@ def read_stage(
     if not nodes:
         raise NodeFileError(NO_NODES)
     running, machines = running_pods(pod_files, resources=resources)
-    beside = mapped(files.of(files.context).values(), settings._replace(rules=(), with_nodes=False))
-    facts = [Facts(kubevirt=each.facts.kubevirt) for each in beside]
+    beside = zip(files.context, mapped(files.of(files.context).values(), settings._replace(rules=(), with_nodes=False)), strict=True)
+    facts = [_beside(each.facts.of_file(file, files.folder(file))) for file, each in beside]
     kustomizations = files.kustomizations()
     facts += [located_facts(files, file, result, kustomizations) for file, result in results.items()]
-    workloads = [pods for told in facts for pods in told.pods]
+    fleet = Fleet(facts, plugins=settings.target.admission_plugins)
+    workloads = [fleet.with_scale(pods) for told in facts for pods in told.pods]
     reduction = Reduction(settings, Checker(settings).triage, files.names, lambda _: b"")
     refusals = _refusals(files, results, workloads, Silencer(reduction, options, kustomizations))
     workloads = [_as_accepted(pods, refusals) for pods in workloads]
@@ -85,7 +87,7 @@ def read_stage(
     name_of = files.names.__getitem__
     stage = set_stage(
         nodes,
-        Fleet(facts, plugins=settings.target.admission_plugins),
+        fleet,
         workloads,
         running,
         name_of=name_of,
@@ -98,6 +100,11 @@ def read_stage(
     problems = [problem for file, result in results.items() for problem in _problems(files.names[file], result, refusals.get(file, {}))]
     empty = tuple([files.names[file] for file, result in results.items() if is_empty(result)])
     return Placing(stage, tuple(problems), files.names, (*_passed_over(workloads, name_of), *_refused(problems)), empty)
+
+
+def _beside(facts: Facts) -> Facts:
+    """What the context tells of the workloads: what decides on machines, on the pods of a namespace, and how many there are."""
+    return Facts(kubevirt=facts.kubevirt, namespaces=facts.namespaces, about_pods=facts.about_pods, scalers=facts.scalers)
 
 
 def _passed_over(workloads: Iterable[Pods], name_of: Callable[[FileId], str]) -> Iterator[str]:

@@ -10,12 +10,13 @@ from afflint.reading.triage import in_template_folder
 from afflint.records import NamedTuple
 
 ELSEWHERE = {
+    "AboutPods": "afflint.fleet.objects",
     "Budget": "afflint.controllers.budgets",
     "KubeVirtObject": "afflint.fleet.objects",
     "Namespace": "afflint.scheduler.namespaces",
     "Obstacle": "afflint.controllers.migratability",
     "PodMaker": "afflint.controllers.pod_maker",
-    "AboutPods": "afflint.fleet.objects",
+    "Scaler": "afflint.fleet.objects",
     "Service": "afflint.scheduler.namespaces",
     "SymbolicEdit": "afflint.edits",
     "Suppression": "afflint.suppressions",

@@ -1,0 +1,96 @@
+"""What an autoscaler makes of the number of replicas, for rules about spreads, budgets, domains and drains, and for a plan."""
+
+from __future__ import annotations
+
+import pytest
+
+import linting
+from on_nodes import apart, said, spread, workload
+
+NODES = """
+- {name: w1, labels: {topology.kubernetes.io/zone: a, kubernetes.io/hostname: w1}}
+- {name: w2, labels: {topology.kubernetes.io/zone: b, kubernetes.io/hostname: w2}}
+- {name: w3, labels: {topology.kubernetes.io/zone: c, kubernetes.io/hostname: w3}}
+"""
+HOSTNAME = "kubernetes.io/hostname"
+
+
+def hpa(least: int, most: int) -> str:
+    return f"""\
+---
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {{name: web, namespace: shop}}
+spec:
+  scaleTargetRef: {{apiVersion: apps/v1, kind: Deployment, name: web}}
+  minReplicas: {least}
+  maxReplicas: {most}
+"""
+
+
+def budget(amount: str) -> str:
+    return f"""\
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {{name: web, namespace: shop}}
+spec: {{{amount}, selector: {{matchLabels: {{app: web}}}}}}
+"""
+
+
+def test_a_skew_matters_once_there_are_more_replicas_than_it_allows() -> None:
+    text = workload(spread(HOSTNAME, skew=3), replicas=2)
+    rule = "spread-without-effect"
+    assert len(linting.said(text, rule)) == 1
+    assert linting.said(text + hpa(2, 10), rule) == []
+    [found] = linting.said(text + hpa(2, 3), rule)
+    assert "maxSkew 3 lets all 3 replicas, the most that HorizontalPodAutoscaler web asks for, share one domain" in found
+
+
+def test_one_replica_that_an_autoscaler_adds_to_is_not_the_only_one() -> None:
+    text = workload(apart(HOSTNAME).replace("app: web", "name: web"), replicas=1)
+    assert linting.said(text, "anti-affinity-misses-itself") == []
+    assert len(linting.said(text + hpa(1, 3), "anti-affinity-misses-itself")) == 1
+
+
+def test_a_budget_is_held_against_the_fewest_replicas() -> None:
+    blocked = "PodDisruptionBudget web (minAvailable {}) needs {} of {} pods, and {} run"
+    alone = workload(replicas=3)
+    assert said("drain-blocked", NODES, alone + budget("minAvailable: 2")) == []
+    assert said("drain-blocked", NODES, alone + budget("minAvailable: 2") + hpa(3, 10)) == []
+    [found] = said("drain-blocked", NODES, alone + budget("minAvailable: 2") + hpa(2, 10))
+    assert found.endswith(
+        f"info: {blocked.format(2, 2, 2, 2)}, as many as HorizontalPodAutoscaler web keeps at least; a drain waits until it asks for more"
+    )
+    [found] = said("drain-blocked", NODES, alone + budget("minAvailable: 5") + hpa(2, 5))
+    assert found.endswith(f"warning: {blocked.format(5, 5, 2, 2)}: a drain of their nodes never ends")
+
+
+def test_where_nobody_says_how_many_there_are_the_autoscaler_does() -> None:
+    text = workload(replicas=None) + budget("minAvailable: 1")
+    assert said("drain-blocked", NODES, text) == []
+    assert len(said("drain-blocked", NODES, text + hpa(1, 5))) == 1
+
+
+def test_domains_are_counted_for_the_fewest_and_for_the_most() -> None:
+    text = workload(apart(HOSTNAME), replicas=1)
+    rule = "too-few-domains"
+    assert said(rule, NODES, text) == said(rule, NODES, text + hpa(1, 3)) == []
+    [found] = said(rule, NODES, text + hpa(4, 10))
+    assert "error: 4 replicas, 3 nodes" in found
+    [found] = said(rule, NODES, text + hpa(2, 10))
+    assert found.endswith(
+        "info: HorizontalPodAutoscaler web asks for up to 10 replicas, 3 nodes; the required podAntiAffinity over nodes leaves room for 3"
+    )
+
+
+@pytest.mark.parametrize(("replicas", "placed"), [(None, 2), (1, 2), (3, 3), (9, 5)])
+def test_a_plan_places_what_there_is_at_first(replicas: int | None, placed: int) -> None:
+    from afflint.engine import default_settings
+    from afflint.reading.sources import Source
+    from afflint.session.placing import read_stage
+
+    sources = [Source("a.yaml", "a.yaml", (workload(replicas=replicas) + hpa(2, 5)).encode())]
+    stage = read_stage(sources, [Source("n", "n", f"nodes:{NODES}".encode())], [], default_settings()).stage
+    [maker] = stage.makers
+    assert (maker.replicas, maker.notes) == (placed, ("HorizontalPodAutoscaler web keeps 2 to 5 replicas",))

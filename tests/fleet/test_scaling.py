@@ -1,0 +1,114 @@
+"""Autoscalers and what they scale: one range of replicas, which all rules ask for."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from afflint.controllers.counts import Scale
+from afflint.engine import default_settings
+from afflint.fleet.index import Fleet
+from afflint.reading.sources import Source
+from afflint.session.run import Files, gathered
+
+
+def fleet(**files: str) -> Fleet:
+    """The manifests of some files; an underscore in a name stands for a folder."""
+    sources = [
+        Source(name, name, textwrap.dedent(text).encode())
+        for name, text in ((f"{name.replace('_', '/')}.yaml", text) for name, text in files.items())
+    ]
+    found = gathered(Files(sources, (), ()), default_settings()).fleet
+    assert found is not None
+    return found
+
+
+def workload(replicas: str = "", *, kind: str = "Deployment", name: str = "web", namespace: str = "") -> str:
+    return f"""\
+apiVersion: apps/v1
+kind: {kind}
+metadata: {{name: {name}{f", namespace: {namespace}" if namespace else ""}}}
+spec:
+  {replicas}
+  selector: {{matchLabels: {{app: {name}}}}}
+  template:
+    metadata: {{labels: {{app: {name}}}}}
+    spec: {{containers: [{{name: c, image: nginx}}]}}
+"""
+
+
+def hpa(fields: str = "minReplicas: 2, maxReplicas: 10", *, name: str = "web", namespace: str = "", kind: str = "Deployment") -> str:
+    where = f", namespace: {namespace}" if namespace else ""
+    target = f"scaleTargetRef: {{apiVersion: apps/v1, kind: {kind}, name: {name}}}, " if kind else ""
+    return f"apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {{name: {name}{where}}}\nspec: {{{target}{fields}}}\n"
+
+
+def keda(fields: str = "", annotations: str = "") -> str:
+    return (
+        f"apiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nmetadata: {{name: web, annotations: {{{annotations}}}}}\n"
+        f"spec: {{scaleTargetRef: {{name: web}}, triggers: []{fields}}}\n"
+    )
+
+
+def scale(**files: str) -> Scale:
+    [pods] = [pods for pods in fleet(**files).pods if pods.ref.name == "web"]
+    return pods.scale
+
+
+BY = "HorizontalPodAutoscaler web"
+
+
+@pytest.mark.parametrize(
+    ("replicas", "fields", "expected"),
+    [
+        ("", "minReplicas: 2, maxReplicas: 10", Scale(2, 2, 10, scaler=BY)),
+        ("replicas: 1", "minReplicas: 2, maxReplicas: 10", Scale(2, 2, 10, scaler=BY)),
+        ("replicas: 5", "minReplicas: 2, maxReplicas: 10", Scale(5, 2, 10, scaler=BY)),
+        ("replicas: 50", "minReplicas: 2, maxReplicas: 10", Scale(10, 2, 10, scaler=BY)),
+        ("replicas: 3", "maxReplicas: 4", Scale(3, 1, 4, scaler=BY)),
+        ("", "minReplicas: 0, maxReplicas: 4", Scale(1, 0, 4, scaler=BY)),
+        ("replicas: 0", "minReplicas: 2, maxReplicas: 4", Scale(0, 0, 0)),
+        ("replicas: 3", "minReplicas: 2", Scale(open_ended=True, scaler=BY)),
+        ("replicas: 3", "minReplicas: 2, maxReplicas: '${MAX}'", Scale(open_ended=True, scaler=BY)),
+        ("replicas: 3", "minReplicas: 5, maxReplicas: 2", Scale(open_ended=True, scaler=BY)),
+    ],
+)
+def test_a_horizontal_pod_autoscaler_gives_the_range(replicas: str, fields: str, expected: Scale) -> None:
+    assert scale(a=workload(replicas), b=hpa(fields)) == expected
+
+
+@pytest.mark.parametrize(
+    ("fields", "annotations", "expected"),
+    [
+        ("", "", (1, 0, 100)),
+        (", minReplicaCount: 2, maxReplicaCount: 5", "", (2, 2, 5)),
+        (", minReplicaCount: 2, maxReplicaCount: 5, idleReplicaCount: 0", "", (1, 0, 5)),
+        ("", "autoscaling.keda.sh/paused-replicas: '3'", (3, 3, 3)),
+        ("", "autoscaling.keda.sh/paused-replicas: '0'", (0, 0, 0)),
+    ],
+)
+def test_a_scaled_object_gives_the_range(fields: str, annotations: str, expected: tuple[int, int, int]) -> None:
+    assert scale(a=workload(), b=keda(fields, annotations)) == Scale(*expected, scaler="ScaledObject web")
+
+
+def test_what_it_scales_is_told_by_kind_name_and_namespace_or_place() -> None:
+    own = Scale(3, 3, 3)
+    three = workload("replicas: 3")
+    assert scale(a=three, b=hpa(kind="StatefulSet")) == own
+    assert scale(a=three, b=hpa(name="cart")) == own
+    assert scale(a=workload("replicas: 3", namespace="shop"), b=hpa(namespace="store")) == own
+    assert scale(one_a=three, other_b=hpa()) == own, "two applications side by side"
+    assert scale(one_a=workload(namespace="shop"), other_b=hpa(namespace="shop")).most == 10
+    assert scale(base_a=three, base_scaling_b=hpa()).most == 10
+    assert scale(a=three, b=hpa(), c=hpa("minReplicas: 1, maxReplicas: 4")) == Scale(3, 1, 10, scaler=BY)
+    near = hpa("minReplicas: 1, maxReplicas: 4", namespace="shop")
+    assert scale(x_a=workload(namespace="shop"), x_b=near, y_b=hpa(namespace="shop")).most == 4, "each cluster has its own"
+
+
+def test_a_patch_of_an_autoscaler_widens_the_range() -> None:
+    assert scale(base_a=workload(), base_b=hpa(), prod_b=hpa("maxReplicas: 30", kind="")) == Scale(2, 2, 30, scaler=BY)
+
+
+def test_of_daemons_and_jobs_nobody_scales_the_pods() -> None:
+    assert scale(a=workload(kind="DaemonSet"), b=hpa(kind="DaemonSet")) == Scale(open_ended=True)
