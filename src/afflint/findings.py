@@ -136,6 +136,8 @@ class Finding(NamedTuple):
     source: FileId = NO_FILE
     item: str = ""
     """``field`` with list items named by what they hold; "" where that is the same."""
+    rendered: tuple[str, ...] = ()
+    """The kustomizations and charts that show it as they are rendered, where it was found there."""
 
 
 def sort_key(finding: Finding) -> tuple[object, ...]:

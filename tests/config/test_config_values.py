@@ -126,6 +126,7 @@ def test_describe_shows_each_value_and_its_origin(load: Load) -> None:
             ".afflint.yaml:20:1",
         ),
         "physical-host-key": ("example.com/host", ".afflint.yaml:26:1"),
+        "render": ("[]", "default"),
         "baseline": ("known.json", ".afflint.yaml:27:1"),
         "fail-on": ("error", ".afflint.yaml:28:1"),
         "format": ("[sarif, text]", ".afflint.yaml:29:1"),

@@ -10,6 +10,7 @@ from afflint import __version__
 from afflint.cli import options
 from afflint.cli.command import NUMBER, SEVERAL, Argument, Command, flag, option
 from afflint.cli.output import FOUND, USAGE, Progress, among, colored, say, show, shown, write
+from afflint.config import RENDERERS
 from afflint.errors import UserError
 from afflint.findings import SEVERITIES
 from afflint.report import FORMATS
@@ -56,6 +57,8 @@ def _checked(paths: tuple[str, ...], given: dict[str, Any], seen: Callable[[Outc
         raise UserError("--diff is all that is shown, and goes without --format, --output, --statistics and --write-baseline")
     config = options.configuration(given)
     targets = targets_of(config.format, config.output)
+    if given["render"] and (given["fix"] or given["diff"]):
+        raise UserError("--fix and --diff mend manifests as they stand, and go without --render")
     session = Session(config)
     sources = _sources(session, paths, given)
     if given["show_files"]:
@@ -140,7 +143,11 @@ def _sources(session: Session, paths: Sequence[str], given: dict[str, Any]) -> l
 def _outcome(session: Session, sources: Sequence[Source], given: dict[str, Any]) -> Outcome:
     progress = Progress(len(sources))
     try:
-        return session.check(sources, run_options(session.config, given, progress))
+        options = run_options(session.config, given, progress)
+        if session.config.render and not given["fix"]:
+            renders = session.renders(sources, network=given["render_network"], jobs=options.jobs)
+            sources, options = renders.sources, options._replace(renders=renders)
+        return session.check(sources, options)
     finally:
         progress.clear()
 
@@ -276,6 +283,14 @@ _SECTIONS = {
     "What is read": (
         options.nodes,
         option(
+            "--render",
+            metavar="[TOOLS]",
+            bare=",".join(RENDERERS),
+            completes=options.one_word(RENDERERS),
+            about="Check kustomizations and charts as rendered.",
+        ),
+        flag("--render-network", about="Let --render fetch what is not in the repository."),
+        option(
             "--kustomize",
             called="kustomizations",
             metavar="DIR",
@@ -335,8 +350,8 @@ _SECTIONS = {
         flag("-v", "--verbose", about="More about each finding and what was passed over."),
     ),
     "What is mended": (
-        flag("--fix", about="Mend what can be mended without another meaning; report the rest."),
-        flag("--unsafe-fixes", about="With --fix and --diff: also what may change the meaning."),
+        flag("--fix", about="Mend what keeps its meaning; report the rest."),
+        flag("--unsafe-fixes", about="With --fix and --diff: also what may alter meaning."),
         flag("--diff", about="Show what --fix would change, write nothing; exit 1 if anything."),
     ),
     "When it fails": (

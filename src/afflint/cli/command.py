@@ -29,6 +29,8 @@ class Option(NamedTuple):
     """The environment variable that gives the value where the option does not."""
     completes: Any = None
     """What completes its value: a Completion."""
+    bare: str | None = None
+    """What it means without a value, which is one or more of these words, with commas between them."""
 
     @property
     def name(self) -> str:
@@ -55,9 +57,10 @@ def option(
     default: str | None = None,
     variable: str | None = None,
     completes: "Completion | None" = None,
+    bare: str | None = None,
 ) -> Option:
     """An option that takes a value: ``takes`` says how many, and of which type."""
-    return Option(spelled, about, takes, metavar, called, default, variable, completes)
+    return Option(spelled, about, takes, metavar, called, default, variable, completes, bare)
 
 
 class Argument(NamedTuple):

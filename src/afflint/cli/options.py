@@ -76,7 +76,7 @@ color = option(
     about="auto (default), always or never; NO_COLOR and FORCE_COLOR count.",
 )
 configured = (
-    option("--config", called="config_file", metavar="FILE", completes=file, about="This configuration, not the nearest from here upward."),
+    option("--config", called="config_file", metavar="FILE", completes=file, about="This configuration, not the nearest upward."),
     flag("--no-config", about="No configuration file at all."),
 )
 """The two options that say which configuration holds."""
@@ -126,6 +126,7 @@ def configuration(options: Mapping[str, Any]) -> Config:
         **chosen,
         nodes=node_files,
         kubernetes_version=_version(options.get("kubernetes_version")),
+        render=_renderers(options.get("render")),
         baseline=options.get("baseline"),
         fail_on=fail_on,
         format=options.get("formats") or (),
@@ -143,6 +144,15 @@ def _names(option: str, values: Sequence[str]) -> tuple[str, ...]:
         raise UserError(f"{option} names no rule and no category")
     for name in listed:
         one_of(option, name, (*rules(), *CATEGORIES, "all"), "afflint rule")
+    return listed
+
+
+def _renderers(text: str | None) -> tuple[str, ...]:
+    from afflint.config import RENDERERS
+
+    listed = tuple(name.strip() for name in (text or "").split(",") if name.strip())
+    for name in listed:
+        one_of("--render", name, RENDERERS)
     return listed
 
 

@@ -40,6 +40,8 @@ def read(command: Command, words: Sequence[str]) -> dict[str, Any] | None:
             # Of short options several may stand in one word, or a value behind one.
             if found is None or (equals and (found.takes == FLAG or not spelled.startswith("--"))):
                 return None
+            if found.bare is not None and not equals:
+                return None
             value: Any = True if found.takes == FLAG else attached if equals else next(rest, None)
             if found.takes == NUMBER and value is not None:
                 value = int(value) if re.fullmatch("[0-9]{1,8}", value) else None

@@ -35,6 +35,7 @@ _NEVER_WITH_SHARD = {
     "fix": "--fix",
     "diff": "--diff",
     "unsafe_fixes": "--unsafe-fixes",
+    "render": "--render",
     "kustomizations": "--kustomize",
     "charts": "--helm",
     "show_files": "--show-files",

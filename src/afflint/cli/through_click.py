@@ -52,6 +52,17 @@ class Sectioned(click.Command):
         super().__init__(*args, **more)
         self.sections = sections
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Give options that may do without a value what they mean then, so that what follows them stays a path."""
+        bare = {spelled: each.bare for options in self.sections.values() for each in options for spelled in each.spelled if each.bare}
+        for number, word in enumerate(args):
+            if word == "--":
+                break
+            meant = bare.get(word)
+            if meant is not None and not {*"".join(args[number + 1 : number + 2]).split(",")} <= {*meant.split(",")}:
+                args = [*args[:number], f"{word}={meant}", *args[number + 1 :]]
+        return super().parse_args(ctx, args)
+
     def sectioned(self, context: click.Context) -> Iterator[tuple[str, list[click.Option]]]:
         """Each heading with its options, in the order of the sections."""
         given = {parameter.name: parameter for parameter in self.get_params(context) if isinstance(parameter, click.Option)}

@@ -22,6 +22,7 @@ __all__ = [
     "COMMAND_LINE",
     "DEFAULT",
     "KEYS",
+    "RENDERERS",
     "SEVERITIES",
     "Config",
     "ConfigError",
@@ -43,6 +44,9 @@ __all__ = [
     "unknown_name",
     "with_overrides",
 ]
+
+RENDERERS = ("kustomize", "helm")
+"""What can be rendered, by the tool that does it."""
 
 ALL = "all"
 """Stands for every rule, wherever the name of a rule or category may stand."""
@@ -115,6 +119,7 @@ class Config(NamedTuple):
     workloads: tuple[Workload, ...] = ()
     policies: tuple[Policy, ...] = ()
     physical_host_key: str = "node.cluster.x-k8s.io/esxi-host"
+    render: tuple[str, ...] = ()
     baseline: str | None = None
     fail_on: Severity = "warning"
     format: tuple[str, ...] = ()
@@ -223,6 +228,7 @@ def with_overrides(
     ignore: Sequence[str] = (),
     extend_select: Sequence[str] = (),
     kubernetes_version: str | None = None,
+    render: Sequence[str] = (),
     baseline: str | None = None,
     fail_on: Severity | None = None,
     format: Sequence[str] = (),  # noqa: A002 (the name of the key)
@@ -238,6 +244,8 @@ def with_overrides(
     said: dict[str, Any] = {}
     if nodes:
         said["nodes"] = tuple(nodes)
+    if render:
+        said["render"] = tuple(render)
     single = {"kubernetes-version": kubernetes_version, "baseline": baseline, "fail-on": fail_on, "jobs": jobs}
     said |= {key: value for key, value in single.items() if value is not None}
     if format or output:

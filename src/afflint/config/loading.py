@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from afflint.config import ALL, ConfigError, ConfigProblem, Origin, Policy, Workload, quoted, unknown_name
+from afflint.config import ALL, RENDERERS, ConfigError, ConfigProblem, Origin, Policy, Workload, quoted, unknown_name
 from afflint.config.located import START, Fault, Located, ReadError, decode, read_bytes
 from afflint.config.mistakes import shape_faults
 from afflint.findings import Path, Span, field_of
@@ -243,6 +243,8 @@ def _value(name: str, key: str, value: Any) -> object:
         return (value,)
     if key in _PATHS:
         return tuple(_beside(name, path) for path in ([value] if isinstance(value, str) else value))
+    if key == "render" and not isinstance(value, list):
+        return RENDERERS if value else ()
     if key == "per-file-ignores":
         return {glob: tuple(names) for glob, names in value.items()}
     if key == "workloads":

@@ -14,8 +14,8 @@ from afflint.reading.documents import read
 from afflint.reading.files import read_regular
 from afflint.records import NamedTuple
 
-_LARGEST = 1 << 20
-_NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+LARGEST = 1 << 20
+NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _REPOSITORIES = (".git", ".hg", ".svn", ".jj")
 _MOST_FOLDERS = 20_000
 """So many folders of a repository are searched for kustomizations, the higher ones first."""
@@ -96,7 +96,7 @@ class Kustomizations:
                 if any(os.path.lexists(os.path.join(here, name)) for name in _REPOSITORIES):
                     top = here
                     break
-                if any(os.path.isfile(os.path.join(here, name)) for name in _NAMES) or here == self.holding_all():
+                if any(os.path.isfile(os.path.join(here, name)) for name in NAMES) or here == self.holding_all():
                     top = here
                 above = os.path.dirname(here)
                 if above == here:
@@ -116,18 +116,19 @@ class Kustomizations:
         return self._shared
 
 
-class _Text(NamedTuple):
-    """A kustomization that has not been parsed yet."""
+class Text(NamedTuple):
+    """A kustomization that has not been parsed yet: its folder, its bytes, and what its file is called."""
 
     folder: str
     data: bytes
+    name: str = NAMES[0]
 
 
 class _Repository:
     """The kustomizations of a repository. They are parsed when a file is asked for that they mention."""
 
-    def __init__(self, texts: list[_Text]) -> None:
-        self._by_word: dict[bytes, list[_Text]] = {}
+    def __init__(self, texts: list[Text]) -> None:
+        self._by_word: dict[bytes, list[Text]] = {}
         self._waiting = {text.folder: text for text in texts}
         self._uses: dict[str, Use] = {}
         self._listing: dict[str, list[tuple[str, frozenset[str]]]] = {}
@@ -149,11 +150,11 @@ class _Repository:
         self._parse(list(self._waiting.values()))
         return self._listing.get(path, [])
 
-    def _parse(self, texts: list[_Text]) -> None:
+    def _parse(self, texts: list[Text]) -> None:
         for text in texts:
             if self._waiting.pop(text.folder, None) is None:
                 continue
-            for path, use in _files_used(text).items():
+            for path, use in files_used(text).items():
                 self._uses[path] = use.both(self._uses.get(path))
                 if not use.patches:
                     self._listing.setdefault(path, []).append((text.folder, use.labels))
@@ -169,9 +170,9 @@ def _places(path: str) -> list[str]:
     return [here, os.path.realpath(here)] if os.path.islink(here) else [here]
 
 
-def _kustomizations(top: str, skipped: frozenset[str]) -> list[_Text]:
+def _kustomizations(top: str, skipped: frozenset[str]) -> list[Text]:
     """The kustomizations in a folder and below it, without following links."""
-    found: list[_Text] = []
+    found: list[Text] = []
     level, count, room = [top], 0, _MOST_BYTES
     while level and count < _MOST_FOLDERS and room > 0:
         below: list[str] = []
@@ -180,7 +181,7 @@ def _kustomizations(top: str, skipped: frozenset[str]) -> list[_Text]:
             try:
                 with os.scandir(folder) as entries:
                     for entry in entries:
-                        if entry.name in _NAMES:
+                        if entry.name in NAMES:
                             names.add(entry.name)
                         elif entry.name not in skipped and entry.is_dir(follow_symlinks=False):
                             below.append(entry.path)
@@ -194,19 +195,24 @@ def _kustomizations(top: str, skipped: frozenset[str]) -> list[_Text]:
     return found
 
 
-def _read_first(folder: str, names: set[str]) -> list[_Text]:
-    for name in _NAMES:
+def kustomization_in(folder: str) -> Text | None:
+    """The kustomization of a folder; None where there is none that can be read."""
+    return next(iter(_read_first(folder, {*NAMES})), None)
+
+
+def _read_first(folder: str, names: set[str]) -> list[Text]:
+    for name in NAMES:
         if name in names:
             try:
-                return [_Text(folder, read_regular(os.path.join(folder, name), _LARGEST))]
+                return [Text(folder, read_regular(os.path.join(folder, name), LARGEST), name)]
             except OSError:
                 continue
     return []
 
 
-def _files_used(text: _Text) -> dict[str, Use]:
+def files_used(text: Text) -> dict[str, Use]:
     """The files and folders that a kustomization lists, by their paths."""
-    document = read(_after_separator(text.data), 0, 0)
+    document = read(first_document(text.data), 0, 0)
     data = document.data
     if document.problem is not None:
         return _files_mentioned(text)
@@ -229,7 +235,7 @@ def _files_used(text: _Text) -> dict[str, Use]:
     return _by_path(text.folder, uses)
 
 
-def _after_separator(data: bytes) -> bytes:
+def first_document(data: bytes) -> bytes:
     """The text of the first document, without the line of dashes that may begin it."""
     lines = data.splitlines(keepends=True)
     for number, line in enumerate(lines):
@@ -240,7 +246,7 @@ def _after_separator(data: bytes) -> bytes:
     return data
 
 
-def _files_mentioned(text: _Text) -> dict[str, Use]:
+def _files_mentioned(text: Text) -> dict[str, Use]:
     """What a kustomization may list that cannot be read, a template say: every word of it, as a patch of anything."""
     words = re.findall(r"[^\s'\",\[\]{}]+", text.data.decode("utf-8", "replace"))
     return _by_path(text.folder, ((word, Use(targeted=True)) for word in words if "." in word))

@@ -23,6 +23,14 @@ class RuleInfo(NamedTuple):
     page: str
 
 
+class Renders(NamedTuple):
+    """How many kustomizations and charts were rendered for a run; of those that were not the tool, the name and the reason."""
+
+    kustomizations: int
+    charts: int
+    failed: tuple[tuple[str, str, str], ...] = ()
+
+
 class Summary(NamedTuple):
     """What a run read and found.
 
@@ -43,6 +51,8 @@ class Summary(NamedTuple):
     passed: tuple[tuple[str, int], ...] = ()
     empty: tuple[str, ...] = ()
     fixed: int = 0
+    renders: Renders | None = None
+    """What was rendered, where that was asked for."""
 
     @property
     def passed_over(self) -> int:

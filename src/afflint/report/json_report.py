@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from afflint.findings import Finding, Fix, Span
-from afflint.report import Report
+from afflint.report import Renders, Report
 from afflint.report.json_array import document
 
 
@@ -28,6 +28,7 @@ def render(report: Report) -> Iterator[str]:
             "passed_over": summary.passed_over,
             "passed_over_kinds": dict(summary.passed),
             "fixed": summary.fixed,
+            **({} if summary.renders is None else {"rendered": _renders(summary.renders)}),
         },
     }
     return document(frame, "findings", map(_finding, report.findings), indent=2)
@@ -51,7 +52,13 @@ def _finding(finding: Finding) -> dict[str, object]:
             for related in finding.related
         ],
         "fix": None if finding.fix is None else _fix(finding.fix),
+        **({"rendered_in": list(finding.rendered)} if finding.rendered else {}),
     }
+
+
+def _renders(renders: Renders) -> dict[str, object]:
+    failed = [{"tool": tool, "root": name, "reason": reason} for tool, name, reason in renders.failed]
+    return {"kustomizations": renders.kustomizations, "charts": renders.charts, "failed": failed}
 
 
 def _fix(fix: Fix) -> dict[str, object]:

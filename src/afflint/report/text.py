@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from afflint.findings import Finding, Fix, Span
-from afflint.report import Report, Summary
+from afflint.report import Renders, Report, Summary
 from afflint.report.wording import counted, object_words
 from afflint.wording import visible
 
@@ -47,6 +47,8 @@ def render(report: Report, *, color: bool) -> Iterator[str]:
         yield gap + "".join(f"{line}\n" for line in summary_lines(report, paint))
 
 
+_MOST_NAMED = 3
+"""So many names are listed."""
 _MANY = 3
 """So many hints of one rule are shown one by one; of more there is one line."""
 
@@ -115,12 +117,21 @@ def _notes(finding: Finding, verbose: bool) -> Iterator[tuple[str, str]]:
         yield "field", f": {visible(finding.field)}"
     if finding.help:
         yield "help", f": {visible(finding.help)}"
+    if finding.rendered:
+        yield "rendered", f": {_roots(finding.rendered, verbose=verbose)}"
     if finding.fix is not None:
         yield "fix available", " (safe)" if finding.fix.safe else " (unsafe: it may change what the manifest means)"
         if verbose:
             yield from _edits(finding.fix)
     if verbose:
         yield "more", f": afflint rule {visible(finding.rule)}"
+
+
+def _roots(names: Sequence[str], *, verbose: bool) -> str:
+    """The kustomizations and charts in which a finding is seen, the first few unless all are asked for."""
+    shown = names if verbose else names[:_MOST_NAMED]
+    more = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
+    return ("in " if len(names) == 1 else f"in {len(names)} places: ") + ", ".join(map(visible, shown)) + more
 
 
 def _edits(fix: Fix) -> Iterator[tuple[str, str]]:
@@ -131,12 +142,11 @@ def _edits(fix: Fix) -> Iterator[tuple[str, str]]:
         yield "edit", f': {span.line}:{span.column} to {span.end_line}:{span.end_column} becomes "{replacement}"'
 
 
-_MOST_NAMED = 3
-
-
 def summary_lines(report: Report, paint: Paint = _plain) -> Iterator[str]:
     """What was found in how much, what was left out, and how much of it can be mended."""
     yield from _summary(report.summary, paint, report.verbose)
+    if report.summary.renders is not None:
+        yield from _rendered(report.summary.renders, report.verbose)
     yield from _fixes(report)
 
 
@@ -177,6 +187,28 @@ def _summary(summary: Summary, paint: Paint, verbose: bool) -> Iterator[str]:
             f"{counted(summary.templated, 'Go-templated file')} skipped. To check what they render to, pipe it in: "
             "`helm template CHART | afflint check -` or `kustomize build DIR | afflint check -`."
         )
+
+
+_MOST_FAILED = 10
+
+
+def _rendered(renders: Renders, verbose: bool) -> Iterator[str]:
+    """How much was rendered, and what was not, and why."""
+    failed = [tool for tool, _, _ in renders.failed]
+    parts = [
+        f"{done} of {counted(done + failed.count(tool), noun)}"
+        for done, tool, noun in ((renders.kustomizations, "kustomize", "kustomization"), (renders.charts, "helm", "chart"))
+        if done or tool in failed
+    ]
+    if not parts:
+        yield "Neither a kustomization nor a chart was found to render."
+        return
+    yield f"Rendered {' and '.join(parts)}."
+    shown = renders.failed if verbose else renders.failed[:_MOST_FAILED]
+    for tool, name, reason in shown:
+        yield f"Not rendered: {visible(name)} ({tool}): {visible(reason)}"
+    if len(shown) < len(failed):
+        yield f"Not rendered, either: {len(failed) - len(shown)} more; `-v` lists them."
 
 
 def _fixes(report: Report) -> Iterator[str]:

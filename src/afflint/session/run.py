@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from afflint.baseline import Baseline
     from afflint.fleet.index import Fleet
     from afflint.inventory.node_files import NodeFact
+    from afflint.session.renders import Renders
 
 
 class Outcome(NamedTuple):
@@ -63,6 +64,8 @@ class Options(NamedTuple):
     """What gives the results of the map step, in place of reading and checking each file: for whoever remembers some."""
     cache: str | None = None
     """The folder in which results are kept from one run to the next, or DEFAULT_CACHE."""
+    renders: "Renders | None" = None
+    """What was rendered for this run: its findings are told where they are written."""
 
 
 _DEFAULT = Options()
@@ -147,15 +150,23 @@ def outcome(gathered: Gathered, options: Options = _DEFAULT) -> Outcome:
         remaining, count = gathered.silencer.remaining(file, files.sources[file], result, gathered.across.get(file, ()))
         kept += remaining
         suppressed += count
+    sources, checked = files.sources, [files.sources[file].name for file in results]
+    if options.renders is not None:
+        kept, silenced, sources = options.renders.placed(kept, sources, gathered.settings, options)
+        suppressed += silenced
+        checked += [source.name for source in options.renders.covered]
     kept.sort(key=sort_key)
     gone = 0
     if options.baseline is not None:
         from afflint.baseline import apply
 
-        kept, silenced, entries = apply(kept, options.baseline, [files.sources[file].name for file in results])
+        kept, silenced, entries = apply(kept, options.baseline, checked)
         suppressed, gone = suppressed + silenced, len(entries)
     empty = tuple([file for file in files.checked if is_empty(results[file])])
-    return Outcome(kept, _summary(results.values(), kept, suppressed), files.sources, gone, gathered.unused_nodes, empty)
+    summary = _summary(results.values(), kept, suppressed)
+    if options.renders is not None:
+        summary = summary._replace(renders=options.renders.count())
+    return Outcome(kept, summary, sources, gone, gathered.unused_nodes, empty)
 
 
 def with_nodes(files: "Files", settings: Settings) -> "tuple[Settings, list[NodeFact]]":

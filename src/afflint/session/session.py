@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from afflint.engine import Settings
     from afflint.findings import Finding
     from afflint.session.placing import Placing
+    from afflint.session.renders import Renders
     from afflint.session.run import Gathered, Options, Outcome
 
 # A cluster with this plugin refuses what this rule, otherwise off, finds.
@@ -93,11 +94,19 @@ class Session:
 
     def rendered(self, kustomizations: Sequence[str], charts: Sequence[str], values: Sequence[str] = ()) -> list[Source]:
         """What kustomize and helm make of folders and charts. Raises RenderError."""
-        from afflint.reading.rendering import helm, kustomize
+        from afflint.rendering.programs import helm, kustomize
 
         made = [kustomize(folder) for folder in kustomizations] + [helm(chart, values) for chart in charts]
         self._rendered = frozenset(source.path for source in made)
         return made
+
+    def renders(self, sources: Sequence[Source], *, network: bool, jobs: int) -> Renders:
+        """What the kustomizations and charts among some files render to, by the tools that the configuration names."""
+        from afflint.rendering.builds import Wanted
+        from afflint.session.renders import Renders
+
+        wanted = Wanted(self.config.render, network, jobs, self.config.kubernetes_version)
+        return Renders(sources, wanted, self._excluded() or _nothing)
 
     def _buffered(self, sources: Iterable[Source]) -> list[Source]:
         """The sources, each once; an editor's buffer takes the place of the file that it stands for."""

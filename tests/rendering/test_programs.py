@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from afflint.engine import default_settings
-from afflint.reading import rendering
-from afflint.reading.rendering import RenderError
+from afflint.rendering import programs as rendering
+from afflint.rendering.programs import RenderError
 from afflint.session.run import run
 
 POD = """\

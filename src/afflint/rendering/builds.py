@@ -1,0 +1,118 @@
+"""Everything that is rendered for one run: which roots there are, what came of each, and which files they were made of."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from afflint.config import RENDERERS
+from afflint.findings import Path
+from afflint.reading.sources import relative
+from afflint.rendering.kustomize import annotated, built
+from afflint.rendering.origins import Identity, Origins
+from afflint.rendering.programs import ALL_LIMIT, Crew, RenderError, kustomize_command
+from afflint.rendering.roots import Kustomization, Kustomizations, kustomization_folders
+from afflint.rendering.texts import Place, Texts
+
+
+class Way(Protocol):
+    """The way back from what was rendered to its source."""
+
+    def place(self, document: int, identity: Identity, path: Path, *, key: bool = False) -> tuple[Place, ...]:
+        """Where the value at a path of a rendered object is written, or its key; then what else has to do with it."""
+        ...
+
+    def written(self, identity: Identity) -> Identity | None:
+        """What an object is called where it is written; None where that is not known."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """A root that was rendered: the tool, its folder as reports call it, its own file, the output, all files that it was made of."""
+
+    tool: str
+    name: str
+    folder: str
+    root_file: str
+    output: bytes
+    covered: frozenset[str]
+    way: Callable[[], Way]
+    """Makes the way back. Runs the program once more, so it is asked for only where there are findings. Raises RenderError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A root that was not rendered, and why not."""
+
+    tool: str
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be rendered, and how: the tools, whether the network may be used, how many at a time, for which Kubernetes."""
+
+    tools: tuple[str, ...] = RENDERERS
+    network: bool = False
+    jobs: int = 1
+    kubernetes_version: str = ""
+
+
+def rendered(paths: Iterable[str], wanted: Wanted) -> tuple[list[Build], list[Failure], Crew]:
+    """What the roots among some files render to, and those that do not; and who may run programs for it later."""
+    paths = list(paths)
+    crew = Crew(network=wanted.network, all_together=ALL_LIMIT, jobs=wanted.jobs)
+    texts = Texts()
+    done: list[Build | Failure] = []
+    if "kustomize" in wanted.tools:
+        done += _kustomizations(crew, paths, texts)
+    return [each for each in done if isinstance(each, Build)], [each for each in done if isinstance(each, Failure)], crew
+
+
+def _kustomizations(crew: Crew, paths: Sequence[str], texts: Texts) -> list[Build | Failure]:
+    known = Kustomizations()
+    roots = known.roots(kustomization_folders(paths))
+    if not roots:
+        return []
+    program = kustomize_command()
+    if program is None:
+        missing = "neither `kustomize` nor `kubectl` is on PATH"
+        return [Failure("kustomize", _name(root.folder), missing) for root in roots]
+
+    def build(root: Kustomization) -> Build | Failure:
+        name = _name(root.folder)
+        try:
+            output = built(crew, program, root.folder)
+        except RenderError as error:
+            return Failure("kustomize", name, error.reason)
+        covered = frozenset(known.covered(root))
+        return Build("kustomize", name, root.folder, root.file, output, covered, lambda: _KustomizeWay(crew, program, root, texts))
+
+    return crew.each(build, roots)
+
+
+class _KustomizeWay:
+    """By the notes of a second build."""
+
+    def __init__(self, crew: Crew, program: Sequence[str], root: Kustomization, texts: Texts) -> None:
+        with tempfile.TemporaryDirectory(prefix="afflint-") as folder:
+            wrapper = os.path.realpath(folder)
+            said = root.data.get("buildMetadata")
+            notes = annotated(crew, program, root.folder, wrapper, said if type(said) is list else ())
+            self._origins = Origins(notes, wrapper, root.file, texts)
+
+    def place(self, document: int, identity: Identity, path: Path, *, key: bool = False) -> tuple[Place, ...]:  # noqa: ARG002
+        return (self._origins.place(identity, path, key=key),)
+
+    def written(self, identity: Identity) -> Identity | None:
+        return self._origins.written(identity)
+
+
+def _name(folder: str) -> str:
+    """How reports call a folder."""
+    return relative(folder)

@@ -1,0 +1,194 @@
+"""The user's own kustomize, kubectl and helm: no shell, no network unless it is asked for, a time limit for each and one for all."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from shutil import which
+from typing import TypeVar
+
+from afflint.errors import UserError
+from afflint.reading.sources import Source
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+TIME_LIMIT = 120.0
+"""For one that the user names."""
+EACH_LIMIT = 30.0
+"""For each that is found; kustomize alone would wait 27 seconds for a repository that does not answer."""
+ALL_LIMIT = 600.0
+_LONGEST_REASON = 300
+
+
+class RenderError(UserError):
+    """A folder that could not be rendered; the message is for the user. ``reason`` is what the program said of it."""
+
+    def __init__(self, message: str, reason: str = "") -> None:
+        super().__init__(message)
+        self.reason = reason or message
+
+
+def kustomize(folder: str, time_limit: float = TIME_LIMIT) -> Source:
+    """The output of ``kustomize build``, or of ``kubectl kustomize`` where only that is installed. Raises RenderError."""
+    if not os.path.isdir(folder):
+        raise RenderError(f"--kustomize takes a folder with a kustomization, and {folder!r} is none")
+    program = kustomize_command()
+    if program is None:
+        raise RenderError("--kustomize needs `kustomize` or `kubectl` on PATH; or pipe in what it makes elsewhere: `afflint check -`")
+    return _rendered(f"<kustomize {os.path.normpath(folder)}>", [*program, as_path(folder)], time_limit)
+
+
+def helm(chart: str, values: Sequence[str] = (), time_limit: float = TIME_LIMIT) -> Source:
+    """The output of ``helm template`` for a chart in a folder or archive. Raises RenderError."""
+    if not os.path.exists(chart):
+        raise RenderError(f"--helm takes a chart, and there is none at {chart!r}")
+    program = which("helm")
+    if program is None:
+        raise RenderError("--helm needs `helm` on PATH; or pipe in what it makes elsewhere: `afflint check -`")
+    options = [option for file in values for option in ("--values", as_path(file) if os.path.lexists(file) else file)]
+    return _rendered(f"<helm {os.path.normpath(chart)}>", [program, "template", "release", as_path(chart), *options], time_limit)
+
+
+def kustomize_command() -> list[str] | None:
+    """The program that builds kustomizations, with the word that tells it to; None where neither is installed."""
+    if program := which("kustomize"):
+        return [program, "build"]
+    if program := which("kubectl"):
+        return [program, "kustomize"]
+    return None
+
+
+def helm_command() -> list[str] | None:
+    """The program that renders charts, with the word that tells it to; None where it is not installed."""
+    program = which("helm")
+    return [program, "template"] if program else None
+
+
+def as_path(path: str) -> str:
+    """The path so that no program takes it for an option."""
+    return path if os.path.isabs(path) else os.path.join(os.curdir, path)
+
+
+def _rendered(name: str, command: list[str], time_limit: float) -> Source:
+    return Source(name, name, Crew(network=True, each=time_limit).output(command, name))
+
+
+class Crew:
+    """Runs programs, a few at a time, and ends them all when this one is interrupted.
+
+    Without ``network`` their environment forbids it: git is told to use no transport, everything else to ask a proxy that is not there.
+    """
+
+    def __init__(self, *, network: bool, each: float = EACH_LIMIT, all_together: float | None = None, jobs: int = 1) -> None:
+        self._environment = environment(network=network)
+        self._each = each
+        self._end = None if all_together is None else time.monotonic() + all_together
+        self._jobs = jobs
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._lock = threading.Lock()
+
+    def output(self, command: Sequence[str], about: str) -> bytes:
+        """What a program writes to standard output. Raises RenderError, whose message names what it is ``about``."""
+        tool = os.path.basename(command[0])
+        limit = self._each if self._end is None else min(self._each, self._end - time.monotonic())
+        if limit <= 0:
+            raise RenderError(f"no time was left for {about}", "no time was left: all renders together took too long")
+        try:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=self._environment,
+                start_new_session=True,  # So that what it starts ends with it.
+            )
+        except OSError as error:
+            raise RenderError(f"{tool} could not be started: {error.strerror}") from None
+        with process:
+            with self._lock:
+                self._running.add(process)
+            try:
+                output, said = process.communicate(timeout=limit)
+            except subprocess.TimeoutExpired:
+                _end(process)
+                said_so = f"{tool} did not finish within {limit:.0f} seconds"
+                raise RenderError(f"{said_so}: {about}", said_so) from None
+            except BaseException:
+                _end(process)
+                raise
+            finally:
+                with self._lock:
+                    self._running.discard(process)
+        if process.returncode != 0:
+            reason = _reason(said) or "it did not say why"
+            raise RenderError(f"{tool} failed with exit code {process.returncode} for {about}: {reason}", reason)
+        return output
+
+    def each(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+        """What a function that runs programs gives for each item, in their order, a few of them at a time."""
+        waiting = list(items)
+        if self._jobs <= 1 or len(waiting) <= 1:
+            return [function(item) for item in waiting]
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(self._jobs) as pool:
+            try:
+                return list(pool.map(function, waiting))
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                self._stop()
+                raise
+
+    def _stop(self) -> None:
+        with self._lock:
+            running = list(self._running)
+        for process in running:
+            _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a program with all that it has started."""
+    try:
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+    except OSError:
+        pass  # It has ended by itself.
+    process.wait()
+
+
+_NOBODY = "http://127.0.0.1:9"
+"""A proxy that nobody is: port 9 discards what it is told, where anything listens there at all."""
+_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
+
+
+def environment(*, network: bool) -> Mapping[str, str]:
+    """The environment of the programs. kustomize has no option that forbids the network; git and the proxies do it."""
+    known = {**os.environ, "GIT_TERMINAL_PROMPT": "0"}
+    if network:
+        return known
+    for name in ("NO_PROXY", "no_proxy"):
+        known.pop(name, None)
+    for name in _PROXIES:
+        known[name] = known[name.lower()] = _NOBODY
+    return {**known, "GIT_ALLOW_PROTOCOL": "none"}
+
+
+def _reason(said: bytes) -> str:
+    """Why a program failed, by its own words, from where it says so, without what its log puts around it."""
+    text = said.decode("utf-8", "replace")
+    logged = re.search(r"\berr=\"((?:[^\"\\]|\\.)*)", text)
+    if logged:
+        text = re.sub(r"\\(.)", r"\1", logged[1])
+    else:
+        start = re.search(r"(?m)^Error\b", text)
+        text = text[start.start() :] if start else text
+    reason = " ".join(text.split())
+    return reason if len(reason) <= _LONGEST_REASON else f"{reason[:_LONGEST_REASON]}…"

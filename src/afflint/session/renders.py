@@ -1,0 +1,230 @@
+"""A run over what kustomize and Helm make of a repository: its findings are moved to where they are written, and each is told once."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from afflint.findings import NO_OBJECT, Finding, ObjectRef, Related, Span, field_of, sort_key
+from afflint.reading.cursor import cursor_at
+from afflint.reading.documents import read, split, to_utf8
+from afflint.reading.sources import Source, relative
+from afflint.records import NamedTuple
+from afflint.rendering.builds import Build, Wanted, Way, rendered
+from afflint.rendering.origins import Identity, identity_of
+from afflint.rendering.programs import RenderError
+from afflint.rendering.texts import Place
+from afflint.report import Renders as Count
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from afflint.engine import Settings
+    from afflint.reading.document import Document
+    from afflint.session.run import Options
+    from afflint.suppressions import Suppression
+
+# What a program printed has no comments of its own that could be idle; what was meant for the source is judged there.
+_OF_COMMENTS = frozenset(("unused-suppression",))
+# What differs between overlays does not make another mistake of it.
+_VARIABLE = re.compile(r"`[^`]*`|\"[^\"]*\"|'[^']*'|\d+")
+
+
+class Placed(NamedTuple):
+    """The findings of a run, each where it is written; how many suppressions silenced there; the files by their numbers."""
+
+    findings: list[Finding]
+    suppressed: int
+    sources: tuple[Source, ...]
+
+
+class Renders:
+    """What was rendered for a run. ``sources`` are the files of the run: what was rendered, and the files that no root covers."""
+
+    def __init__(self, given: Sequence[Source], wanted: Wanted, excluded: Callable[[str], bool]) -> None:
+        builds, failures, self._crew = rendered([each.path for each in given if each.data is None], wanted)
+        # The path of a file that is not there, in the folder of the root: what was rendered counts as lying there.
+        self._builds = {os.path.join(build.folder, f"<{build.tool} {number}>"): build for number, build in enumerate(builds)}
+        self._failures = failures
+        self._excluded = excluded
+        self._given = {_real(each.path): each for each in given}
+        covered = frozenset(file for build in builds for file in build.covered)
+        self.sources = [each for path, each in self._given.items() if path not in covered]
+        self.sources += [Source(f"<{build.tool} {build.name}>", path, build.output) for path, build in self._builds.items()]
+        self.covered = [self._given[path] for path in sorted(covered & self._given.keys())]
+        """The files of the run that are told of only as they are rendered."""
+
+    def count(self) -> Count:
+        """How many roots were rendered, and which were not."""
+        tools = tuple(build.tool for build in self._builds.values())
+        return Count(tools.count("kustomize"), tools.count("helm"), tuple((each.tool, each.name, each.reason) for each in self._failures))
+
+    def placed(self, findings: Iterable[Finding], sources: tuple[Source, ...], settings: Settings, options: Options) -> Placed:
+        """The findings of a run, those in what was rendered moved to their sources: one mistake seen through several roots is one."""
+        numbers = _Numbers(sources, self._given, self.covered)
+        findings = [each for each in findings if each.rule not in _OF_COMMENTS or sources[each.source].path not in self._builds]
+        moving = self._moving(findings, sources)
+        kept: list[Finding] = []
+        at_source: dict[int, list[Finding]] = {}
+        for finding in findings:
+            each = _moved(finding, moving, sources, numbers)
+            if not each.rendered:
+                kept.append(each)
+            elif not self._excluded(os.path.abspath(numbers.sources[each.source].path)):
+                at_source.setdefault(each.source, []).append(each)
+        suppressed = 0
+        for source, found in at_source.items():
+            remaining, silenced = _unsilenced(found, numbers.sources[source], settings, options)
+            kept += remaining
+            suppressed += silenced
+        return Placed(_each_once(kept), suppressed, tuple(numbers.sources))
+
+    def _moving(self, findings: Iterable[Finding], sources: Sequence[Source]) -> dict[str, _Moving]:
+        """The builds that findings stand in or point into, by their paths, each with its way back."""
+        pointed = dict.fromkeys(number for each in findings for number in (each.source, *(place.source for place in each.related)))
+        paths = sorted(path for number in pointed if (path := sources[number].path) in self._builds)
+        return dict(zip(paths, self._crew.each(lambda path: _Moving(self._builds[path]), paths), strict=True))
+
+
+class _Numbers:
+    """The files of a run by their numbers, those behind them that findings are moved into."""
+
+    def __init__(self, sources: Sequence[Source], given: Mapping[str, Source], covered: Iterable[Source]) -> None:
+        self.sources = list(sources)
+        self._given = given
+        self._numbers = {_real(source.path): number for number, source in enumerate(sources) if source.data is None}
+        for source in covered:
+            self._add(_real(source.path), source)
+
+    def of(self, file: str) -> int:
+        """The number of a file by its path, links resolved."""
+        if file not in self._numbers:
+            name = relative(file)
+            self._add(file, self._given.get(file) or Source(name, name))
+        return self._numbers[file]
+
+    def _add(self, file: str, source: Source) -> None:
+        self._numbers[file] = len(self.sources)
+        self.sources.append(source)
+
+
+class _Moving:
+    """A build with findings: its documents, and the way back to its source, if the program gives it once more."""
+
+    def __init__(self, build: Build) -> None:
+        self.build = build
+        self._documents = _documents(build.output)
+        self._way: Way | None = None
+        with suppress(RenderError):
+            self._way = build.way()
+
+    def places(self, document: int, span: Span, field: str | None = None) -> tuple[tuple[Place, ...], Identity | None]:
+        """Where what stands at a place of the output is written, the best first; and what its object is called there."""
+        parsed = (
+            self._documents.get(document)
+            if document >= 0
+            else next((each for each in self._documents.values() if _holds(each, span)), None)
+        )
+        if parsed is None or self._way is None or type(parsed.data) is not dict:
+            return (Place(self.build.root_file, 0, Span(1, 1, 1, 1), "root"),), None
+        cursor = cursor_at(parsed, span.line, span.column)
+        path, key = cursor.path, cursor.on_key
+        if field is not None and key:
+            # An item of a list is shown at its first key, and the order of keys is the program's own.
+            items = (path[:end] for end in range(1, len(path)) if type(path[end - 1]) is int)
+            path, key = next(((each, False) for each in items if field_of(each) == field), (path, key))
+        identity = identity_of(parsed.data)
+        return self._way.place(parsed.index, identity, path, key=key), self._way.written(identity)
+
+
+def _holds(document: Document, span: Span) -> bool:
+    return document.line < span.line <= document.line + len(document.line_starts())
+
+
+def _documents(output: bytes) -> dict[int, Document]:
+    found: dict[int, Document] = {}
+    index = 0
+    for piece, line, _ in split(to_utf8(output)):
+        document = read(piece, index, line)
+        if not document.empty:
+            found[index] = document
+            index += 1
+    return found
+
+
+def _moved(finding: Finding, ways: Mapping[str, _Moving], sources: Sequence[Source], numbers: _Numbers) -> Finding:
+    """A finding where it is written, with what else has to do with it. Without a fix: its edits are of the output."""
+    related = [_related(each, ways, sources, numbers) for each in finding.related]
+    moving = ways.get(sources[finding.source].path)
+    if moving is None:
+        return finding._replace(related=tuple(related))
+    (place, *others), written = moving.places(finding.document, finding.span, finding.field)
+    source = numbers.of(place.file)
+    ref = finding.object
+    if written is not None and ref != NO_OBJECT:
+        ref = ObjectRef(ref.api_version, ref.kind, written.namespace or None, written.name or None)
+    for other in others:
+        number = numbers.of(other.file)
+        related.append(Related(numbers.sources[number].name, other.span, other.way, number))
+    return finding._replace(
+        file=numbers.sources[source].name,
+        document=place.document,
+        span=place.span,
+        object=ref,
+        related=tuple(related),
+        fix=None,
+        source=source,
+        rendered=(moving.build.name,),
+    )
+
+
+def _related(related: Related, ways: Mapping[str, _Moving], sources: Sequence[Source], numbers: _Numbers) -> Related:
+    moving = ways.get(sources[related.source].path)
+    if moving is None:
+        return related
+    (place, *_), _ = moving.places(-1, related.span)
+    number = numbers.of(place.file)
+    return Related(numbers.sources[number].name, place.span, related.message, number)
+
+
+def _unsilenced(findings: list[Finding], source: Source, settings: Settings, options: Options) -> tuple[list[Finding], int]:
+    """The findings of a source that neither the configuration nor a comment in it silences, and how many comments do."""
+    from afflint.config import covers
+
+    if options.ignored_in is not None:
+        names = options.ignored_in(source.name)
+        findings = [each for each in findings if not covers(names, each.rule, each.category)]
+    suppressions = _suppressions(source, settings) if options.inline and findings else ()
+    if not suppressions:
+        return findings, 0
+    from afflint.suppressions import apply
+
+    kept, silenced, _ = apply(findings, suppressions)
+    return kept, silenced
+
+
+def _suppressions(source: Source, settings: Settings) -> Sequence[Suppression]:
+    from afflint.session.mapping import told_here
+
+    return told_here(settings._replace(rules=()))(source).suppressions
+
+
+def _each_once(findings: list[Finding]) -> list[Finding]:
+    """The findings, those that several roots show at one place as one that lists the roots."""
+    found: dict[tuple[object, ...], Finding] = {}
+    for finding in sorted(findings, key=sort_key):
+        what: tuple[object, ...] = finding.rule, finding.source, finding.span, _VARIABLE.sub("", finding.message)
+        known = found.get(what)
+        if known is None or not (finding.rendered or known.rendered):
+            found[what if known is None else (*what, len(found))] = finding
+        else:
+            found[what] = known._replace(rendered=tuple(dict.fromkeys((*known.rendered, *finding.rendered))))
+    return list(found.values())
+
+
+def _real(path: str) -> str:
+    """Where a file lies, links on the way resolved, and itself followed."""
+    return os.path.realpath(path)

@@ -1,0 +1,27 @@
+"""kustomize and Helm as people have them: on PATH, or where `.ci/tools` has put them. A test that needs one is skipped where it is not."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from shutil import which
+
+import pytest
+
+FOLDER = Path(
+    os.environ.get("AFFLINT_TEST_TOOLS") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "afflint-test-tools"
+)
+
+
+def tool(name: str) -> str:
+    """The path of a program; skips the test, saying so, where it is not at hand."""
+    found = which(name) or which(name, path=str(FOLDER))
+    if found is None:
+        pytest.skip(f"{name} is neither on PATH nor in {FOLDER}: `.ci/tools` builds it where Go is")
+    return found
+
+
+def on_path(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    """Put programs on PATH, for afflint to find them there."""
+    folders = [os.path.dirname(tool(name)) for name in names]
+    monkeypatch.setenv("PATH", os.pathsep.join([*dict.fromkeys(folders), os.environ["PATH"]]))

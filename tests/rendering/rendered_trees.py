@@ -1,0 +1,53 @@
+"""Trees of files that are rendered in tests, and what `check --render` says of them: each finding in one line."""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from afflint import cli
+
+
+def write(files: Mapping[str, str], top: Path | None = None) -> None:
+    """Write files below a folder, the working directory without one, by their names."""
+    for name, text in files.items():
+        path = (top or Path()) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+class Checking:
+    """Runs `afflint check --render` in this process."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+        self._monkeypatch = monkeypatch
+        self._capfd = capfd
+
+    def __call__(self, *words: str, code: int | None = None) -> str:
+        """What it prints."""
+        self._monkeypatch.setattr(sys, "argv", ["afflint", "check", "--no-cache", *words])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        gc.enable()  # The command line switches it off, for a process that soon ends.
+        sys.stdout.flush()
+        out, err = self._capfd.readouterr()
+        assert code is None or ended.value.code == code, out + err
+        return out + err
+
+    def report(self, *words: str) -> dict[str, Any]:
+        """The report in JSON."""
+        printed: dict[str, Any] = json.loads(self("--render", "--format", "json", *words))
+        return printed
+
+    def told(self, *words: str) -> list[str]:
+        """`file:line:column rule field [roots]` of each finding."""
+        return [
+            f"{each['file']}:{each['line']}:{each['column']} {each['rule']} {each['field']} {each.get('rendered_in', [])}"
+            for each in self.report(*words)["findings"]
+        ]

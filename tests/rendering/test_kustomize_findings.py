@@ -1,0 +1,178 @@
+"""What is found in a built kustomization is told where it is written: in a base, a patch, a label of an overlay; once for all overlays."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rendering.real_tools import on_path
+from rendering.rendered_trees import Checking, write
+
+BASE = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      nodeSelector:
+        disktype: true
+      containers: [{name: web, image: "nginx:1.27"}]
+"""
+GOOD = BASE.replace("disktype: true", "disktype: ssd")
+
+
+@pytest.fixture(autouse=True)
+def kustomize(monkeypatch: pytest.MonkeyPatch) -> None:
+    on_path(monkeypatch, "kustomize")
+
+
+def base(text: str = GOOD) -> None:
+    write({"base/web.yaml": text, "base/kustomization.yaml": "resources: [web.yaml]\n"})
+
+
+def overlay(name: str, more: str = "", **patches: str) -> None:
+    files = {f"overlays/{name}/{patch}.yaml": text for patch, text in patches.items()}
+    write({f"overlays/{name}/kustomization.yaml": f"resources: [../../base]\nnamePrefix: {name}-\n{more}", **files})
+
+
+def test_a_mistake_in_a_base_is_one_finding_that_lists_the_overlays(checking: Checking) -> None:
+    base(BASE)
+    for name in "abcdefg":
+        overlay(name)
+    (finding,) = checking.report()["findings"]
+    assert (finding["file"], finding["line"], finding["column"], finding["rule"]) == ("base/web.yaml", 12, 19, "wrong-type")
+    assert finding["object"]["name"] == "web", "as the file calls it, not as an overlay does"
+    assert finding["rendered_in"] == [f"overlays/{name}" for name in "abcdefg"]
+    assert finding["fix"] is None
+    assert "= rendered: in 7 places: overlays/a, overlays/b, overlays/c and 4 more" in checking("--render", code=1)
+
+
+def test_a_patch_in_a_file(checking: Checking) -> None:
+    base()
+    patch = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {template: {spec: {nodeSelector: {zone: 1}}}}\n"
+    overlay("prod", "patches: [{path: zone.yaml}]\n", zone=patch)
+    overlay("test")
+    assert checking.told() == ["overlays/prod/zone.yaml:4:47 wrong-type spec.template.spec.nodeSelector.zone ['overlays/prod']"]
+
+
+def test_an_inline_patch_and_an_operation(checking: Checking) -> None:
+    base()
+    overlay(
+        "prod",
+        "patches:\n"
+        "  - target: {kind: Deployment}\n"
+        "    patch: |-\n"
+        "      - op: add\n"
+        "        path: /spec/template/spec/tolerations\n"
+        "        value:\n"
+        "          - {key: gpu, operator: Exist}\n"
+        "  - patch: |-\n"
+        "      kind: Deployment\n"
+        "      apiVersion: apps/v1\n"
+        "      metadata: {name: web}\n"
+        "      spec:\n"
+        "        template:\n"
+        "          spec:\n"
+        "            nodeSelector: {zone: 1}\n",
+    )
+    assert checking.told() == [
+        "overlays/prod/kustomization.yaml:9:34 unknown-operator spec.template.spec.tolerations[0].operator ['overlays/prod']",
+        "overlays/prod/kustomization.yaml:17:34 wrong-type spec.template.spec.nodeSelector.zone ['overlays/prod']",
+    ]
+
+
+def test_a_label_of_an_overlay(checking: Checking) -> None:
+    base()
+    overlay("prod", 'labels:\n  - includeTemplates: true\n    pairs:\n      team: "a b"\n')
+    assert checking.told() == ["overlays/prod/kustomization.yaml:6:13 invalid-label-value metadata.labels ['overlays/prod']"]
+
+
+def test_what_is_missing_is_told_at_the_object_that_lacks_it(checking: Checking) -> None:
+    base(GOOD.replace("  selector: {matchLabels: {app: web}}\n", ""))
+    overlay("prod")
+    (found,) = checking.told()
+    assert found.startswith("base/web.yaml:5:1 selector-missing")
+
+
+def test_what_an_overlay_completes_is_no_finding_then(checking: Checking) -> None:
+    base(GOOD.replace("apiVersion: apps/v1", "apiVersion: extensions/v1beta1"))
+    operation = '[{\\"op\\": \\"replace\\", \\"path\\": \\"/apiVersion\\", \\"value\\": \\"apps/v1\\"}]'
+    overlay("prod", f'patches: [{{target: {{kind: Deployment}}, patch: "{operation}"}}]\n')
+    assert checking.told() == []
+    assert "unserved-api-version" in checking(code=1), "as it stands, it is one"
+
+
+def test_comments_and_baselines_silence_it_at_the_source(checking: Checking, project: Path) -> None:
+    base(BASE.replace("disktype: true", "disktype: true # afflint: ignore[wrong-type]"))
+    overlay("prod")
+    report = checking.report()
+    assert (report["findings"], report["summary"]["suppressed"]) == ([], 1)
+    base(BASE)
+    checking("--render", "--write-baseline", code=0)
+    entries = json.loads((project / ".afflint-baseline.json").read_text())["findings"]
+    assert [(each["file"], each["name"]) for each in entries] == [("base/web.yaml", "web")]
+    overlay("another")
+    assert "1 finding suppressed" in checking("--render", "--baseline", ".afflint-baseline.json", code=0)
+
+
+def test_what_is_ignored_in_a_file_and_what_is_excluded(checking: Checking, project: Path) -> None:
+    base(BASE)
+    overlay("prod")
+    (project / ".afflint.yaml").write_text("per-file-ignores: {'base/*': [wrong-type]}\n")
+    assert checking.told() == []
+    (project / ".afflint.yaml").write_text("exclude: [base]\n")
+    assert checking.told() == []
+
+
+def test_what_is_not_rendered_is_said_and_told_as_it_stands(checking: Checking) -> None:
+    base(BASE)
+    overlay("prod", "patches: [{path: nowhere.yaml}]\n")
+    report = checking.report()
+    assert [each["file"] for each in report["findings"]] == ["base/web.yaml"]
+    assert report["findings"][0]["fix"] is not None
+    (failed,) = report["summary"]["rendered"]["failed"]
+    assert (failed["tool"], failed["root"]) == ("kustomize", "overlays/prod")
+    assert "nowhere.yaml" in failed["reason"]
+    base(GOOD)
+    out = checking("--render", code=0)
+    assert "Rendered 0 of 1 kustomization.\nNot rendered: overlays/prod (kustomize): " in out
+
+
+def test_nothing_is_fetched_unless_asked_for(checking: Checking) -> None:
+    write({"kustomization.yaml": "resources: ['https://example.invalid/manifests.yaml']\n"})
+    (failed,) = checking.report()["summary"]["rendered"]["failed"]
+    assert "127.0.0.1:9" in failed["reason"] or "not allowed" in failed["reason"]
+
+
+def test_the_tools_can_be_named_and_set_in_the_configuration(checking: Checking, project: Path) -> None:
+    base(BASE)
+    overlay("prod")
+    assert "rendered: in overlays/prod" in checking("--render", "kustomize", "overlays", code=1)
+    assert "rendered: in overlays/prod" in checking("--render", "overlays", code=1)
+    assert "rendered" not in checking("--render", "helm", ".", code=1)
+    assert "did you mean 'kustomize'?" in checking("--render=kustomise", code=2)
+    (project / ".afflint.yaml").write_text("render: [kustomize]\n")
+    assert "rendered: in overlays/prod" in checking(code=1)
+
+
+def test_fixes_are_for_manifests_as_they_stand(checking: Checking, project: Path) -> None:
+    base(BASE)
+    assert "--fix and --diff mend manifests as they stand" in checking("--render", "--fix", code=2)
+    (project / ".afflint.yaml").write_text("render: true\n")
+    checking("--fix", code=0)
+    assert 'disktype: "true"' in (project / "base/web.yaml").read_text()
+
+
+def test_findings_across_manifests_see_what_overlays_make(checking: Checking) -> None:
+    """A selector of a Service misses the label that the base lacks, and meets the one that the overlay adds."""
+    service = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {selector: {app: web, team: a}}\n"
+    write({"base/service.yaml": service, "base/web.yaml": GOOD, "base/kustomization.yaml": "resources: [web.yaml, service.yaml]\n"})
+    overlay("prod", "labels: [{includeTemplates: true, pairs: {team: a}}]\n")
+    assert checking.told() == []
