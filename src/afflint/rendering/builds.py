@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from afflint.config import RENDERERS
 from afflint.findings import Path
 from afflint.reading.sources import relative
+from afflint.rendering.helm import Chart, Charts, command, template
 from afflint.rendering.kustomize import annotated, built
+from afflint.rendering.marks import templates_of
 from afflint.rendering.origins import Identity, Origins
-from afflint.rendering.programs import ALL_LIMIT, Crew, RenderError, kustomize_command
-from afflint.rendering.roots import Kustomization, Kustomizations, kustomization_folders
+from afflint.rendering.programs import ALL_LIMIT, Crew, RenderError, helm_command, kustomize_command
+from afflint.rendering.roots import CHART, Kustomization, Kustomizations, chart_folders, kustomization_folders
+from afflint.rendering.templates import ChartFiles, Templates
 from afflint.rendering.texts import Place, Texts
 
 
@@ -42,6 +45,8 @@ class Build:
     covered: frozenset[str]
     way: Callable[[], Way]
     """Makes the way back. Runs the program once more, so it is asked for only where there are findings. Raises RenderError."""
+    without: tuple[str, ...] = ()
+    """The charts that it needs and that are not in the repository."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +76,8 @@ def rendered(paths: Iterable[str], wanted: Wanted) -> tuple[list[Build], list[Fa
     done: list[Build | Failure] = []
     if "kustomize" in wanted.tools:
         done += _kustomizations(crew, paths, texts)
+    if "helm" in wanted.tools:
+        done += _charts(crew, paths, texts, wanted.kubernetes_version)
     return [each for each in done if isinstance(each, Build)], [each for each in done if isinstance(each, Failure)], crew
 
 
@@ -111,6 +118,48 @@ class _KustomizeWay:
 
     def written(self, identity: Identity) -> Identity | None:
         return self._origins.written(identity)
+
+
+def _charts(crew: Crew, paths: Sequence[str], texts: Texts, kubernetes_version: str) -> list[Build | Failure]:
+    folders = chart_folders(paths)
+    if not folders:
+        return []
+    program = helm_command()
+    if program is None:
+        return [Failure("helm", _name(folder), "`helm` is not on PATH") for folder in folders]
+    known = Charts([os.path.realpath(os.path.dirname(path) or os.curdir) for path in paths if os.path.basename(path) == CHART])
+
+    def build(chart: Chart) -> Build | Failure:
+        name = _name(chart.folder)
+        try:
+            return _rendered_chart(crew, program, known, chart, kubernetes_version, texts)
+        except RenderError as error:
+            return Failure("helm", name, error.reason)
+        except OSError as error:
+            return Failure("helm", name, f"the chart cannot be copied: {error.strerror or error}")
+
+    return crew.each(build, [Chart(folder) for folder in folders])
+
+
+def _rendered_chart(crew: Crew, program: Sequence[str], known: Charts, chart: Chart, version: str, texts: Texts) -> Build:
+    without: tuple[str, ...] = ()
+    if known.missing(chart.folder):
+        with tempfile.TemporaryDirectory(prefix="afflint-") as folder:
+            copy = known.copied(chart.folder, os.path.join(os.path.realpath(folder), "chart"))
+            output, values = template(crew, program, chart, copy.folder, version)
+            without = copy.without
+    else:
+        output, values = template(crew, program, chart, chart.folder, version)
+
+    def render(folder: str, instead: Mapping[str, str]) -> bytes:
+        files = [instead.get(os.path.realpath(each), each) for each in values]
+        return crew.output(command(program, chart, folder, version, files), chart.folder)
+
+    files = ChartFiles(lambda target: known.copied(chart.folder, target).origin, render, values)
+    root_file = os.path.join(chart.folder, CHART)
+    covered = frozenset((root_file, *map(os.path.realpath, templates_of(chart.folder))))
+    name = _name(chart.folder)
+    return Build("helm", name, chart.folder, root_file, output, covered, lambda: Templates(output, root_file, files, texts), without)
 
 
 def _name(folder: str) -> str:

@@ -94,10 +94,10 @@ def _is_part(chart: str, known: set[str]) -> bool:
     return os.path.basename(holder) == "charts" and os.path.dirname(holder) in known
 
 
-def chart_data(folder: str) -> Mapping[str, Any]:
-    """What the Chart.yaml of a folder says; nothing where it cannot be read."""
+def chart_data(folder: str, name: str = CHART) -> Mapping[str, Any]:
+    """What the Chart.yaml of a folder says, or another file there; nothing where it cannot be read."""
     try:
-        data = read(first_document(read_regular(os.path.join(folder, CHART), _LARGEST)), 0, 0).data
+        data = read(first_document(read_regular(os.path.join(folder, name), _LARGEST)), 0, 0).data
     except OSError:
         return {}
     return data if type(data) is dict else {}

@@ -131,6 +131,16 @@ def _documents(file: str) -> Iterator[Text]:
                 yield Text(file, document, document.index)
 
 
+def documents_of(output: bytes) -> dict[int, Document]:
+    """The documents that a program printed, numbered as the rest of a run numbers them; empty ones left out."""
+    found: dict[int, Document] = {}
+    for piece, line, _ in split(output):
+        document = read(piece, len(found), line)
+        if not document.empty:
+            found[document.index] = document
+    return found
+
+
 def is_leaf(value: Any) -> bool:
     """Whether a value has nothing below it."""
     return isinstance(value, _SCALARS) or not value

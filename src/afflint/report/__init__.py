@@ -29,6 +29,8 @@ class Renders(NamedTuple):
     kustomizations: int
     charts: int
     failed: tuple[tuple[str, str, str], ...] = ()
+    without: tuple[tuple[str, str], ...] = ()
+    """The charts that were rendered without one that they need, with the name of that one."""
 
 
 class Summary(NamedTuple):

@@ -58,7 +58,8 @@ def _finding(finding: Finding) -> dict[str, object]:
 
 def _renders(renders: Renders) -> dict[str, object]:
     failed = [{"tool": tool, "root": name, "reason": reason} for tool, name, reason in renders.failed]
-    return {"kustomizations": renders.kustomizations, "charts": renders.charts, "failed": failed}
+    without = [{"root": name, "chart": chart} for name, chart in renders.without]
+    return {"kustomizations": renders.kustomizations, "charts": renders.charts, "failed": failed, "without": without}
 
 
 def _fix(fix: Fix) -> dict[str, object]:

@@ -209,6 +209,9 @@ def _rendered(renders: Renders, verbose: bool) -> Iterator[str]:
         yield f"Not rendered: {visible(name)} ({tool}): {visible(reason)}"
     if len(shown) < len(failed):
         yield f"Not rendered, either: {len(failed) - len(shown)} more; `-v` lists them."
+    if renders.without:
+        charts = ", ".join(f"{visible(chart)} (for {visible(name)})" for name, chart in renders.without)
+        yield f"Rendered without charts that are not in the repository: {charts}; `helm dependency build` fetches them."
 
 
 def _fixes(report: Report) -> Iterator[str]:

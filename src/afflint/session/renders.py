@@ -10,19 +10,18 @@ from typing import TYPE_CHECKING
 
 from afflint.findings import NO_OBJECT, Finding, ObjectRef, Related, Span, field_of, sort_key
 from afflint.reading.cursor import cursor_at
-from afflint.reading.documents import read, split, to_utf8
-from afflint.reading.sources import Source, relative
+from afflint.reading.documents import to_utf8
+from afflint.reading.sources import Source, read_bytes, relative
 from afflint.records import NamedTuple
 from afflint.rendering.builds import Build, Wanted, Way, rendered
 from afflint.rendering.origins import Identity, identity_of
 from afflint.rendering.programs import RenderError
-from afflint.rendering.texts import Place
+from afflint.rendering.texts import Place, documents_of
 from afflint.report import Renders as Count
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from afflint.engine import Settings
     from afflint.reading.document import Document
     from afflint.session.run import Options
     from afflint.suppressions import Suppression
@@ -60,9 +59,11 @@ class Renders:
     def count(self) -> Count:
         """How many roots were rendered, and which were not."""
         tools = tuple(build.tool for build in self._builds.values())
-        return Count(tools.count("kustomize"), tools.count("helm"), tuple((each.tool, each.name, each.reason) for each in self._failures))
+        failed = tuple((each.tool, each.name, each.reason) for each in self._failures)
+        partly = tuple((build.name, name) for build in self._builds.values() for name in build.without)
+        return Count(tools.count("kustomize"), tools.count("helm"), failed, partly)
 
-    def placed(self, findings: Iterable[Finding], sources: tuple[Source, ...], settings: Settings, options: Options) -> Placed:
+    def placed(self, findings: Iterable[Finding], sources: tuple[Source, ...], options: Options) -> Placed:
         """The findings of a run, those in what was rendered moved to their sources: one mistake seen through several roots is one."""
         numbers = _Numbers(sources, self._given, self.covered)
         findings = [each for each in findings if each.rule not in _OF_COMMENTS or sources[each.source].path not in self._builds]
@@ -77,7 +78,7 @@ class Renders:
                 at_source.setdefault(each.source, []).append(each)
         suppressed = 0
         for source, found in at_source.items():
-            remaining, silenced = _unsilenced(found, numbers.sources[source], settings, options)
+            remaining, silenced = _unsilenced(found, numbers.sources[source], options)
             kept += remaining
             suppressed += silenced
         return Placed(_each_once(kept), suppressed, tuple(numbers.sources))
@@ -116,7 +117,7 @@ class _Moving:
 
     def __init__(self, build: Build) -> None:
         self.build = build
-        self._documents = _documents(build.output)
+        self._documents = documents_of(build.output)
         self._way: Way | None = None
         with suppress(RenderError):
             self._way = build.way()
@@ -144,17 +145,6 @@ def _holds(document: Document, span: Span) -> bool:
     return document.line < span.line <= document.line + len(document.line_starts())
 
 
-def _documents(output: bytes) -> dict[int, Document]:
-    found: dict[int, Document] = {}
-    index = 0
-    for piece, line, _ in split(to_utf8(output)):
-        document = read(piece, index, line)
-        if not document.empty:
-            found[index] = document
-            index += 1
-    return found
-
-
 def _moved(finding: Finding, ways: Mapping[str, _Moving], sources: Sequence[Source], numbers: _Numbers) -> Finding:
     """A finding where it is written, with what else has to do with it. Without a fix: its edits are of the output."""
     related = [_related(each, ways, sources, numbers) for each in finding.related]
@@ -168,7 +158,8 @@ def _moved(finding: Finding, ways: Mapping[str, _Moving], sources: Sequence[Sour
         ref = ObjectRef(ref.api_version, ref.kind, written.namespace or None, written.name or None)
     for other in others:
         number = numbers.of(other.file)
-        related.append(Related(numbers.sources[number].name, other.span, other.way, number))
+        message = "the template puts it here" if place.way == "value" else "which is included here"
+        related.append(Related(numbers.sources[number].name, other.span, message, number))
     return finding._replace(
         file=numbers.sources[source].name,
         document=place.document,
@@ -190,14 +181,14 @@ def _related(related: Related, ways: Mapping[str, _Moving], sources: Sequence[So
     return Related(numbers.sources[number].name, place.span, related.message, number)
 
 
-def _unsilenced(findings: list[Finding], source: Source, settings: Settings, options: Options) -> tuple[list[Finding], int]:
+def _unsilenced(findings: list[Finding], source: Source, options: Options) -> tuple[list[Finding], int]:
     """The findings of a source that neither the configuration nor a comment in it silences, and how many comments do."""
     from afflint.config import covers
 
     if options.ignored_in is not None:
         names = options.ignored_in(source.name)
         findings = [each for each in findings if not covers(names, each.rule, each.category)]
-    suppressions = _suppressions(source, settings) if options.inline and findings else ()
+    suppressions = _suppressions(source) if options.inline and findings else []
     if not suppressions:
         return findings, 0
     from afflint.suppressions import apply
@@ -206,10 +197,20 @@ def _unsilenced(findings: list[Finding], source: Source, settings: Settings, opt
     return kept, silenced
 
 
-def _suppressions(source: Source, settings: Settings) -> Sequence[Suppression]:
-    from afflint.session.mapping import told_here
+def _suppressions(source: Source) -> list[Suppression]:
+    """The comments that silence findings in a file, whatever it is: values of a chart are no manifest. Annotations are rendered, too."""
+    from afflint.rules import CATEGORIES, rules
+    from afflint.suppressions import Suppression, suppressions_in
 
-    return told_here(settings._replace(rules=()))(source).suppressions
+    try:
+        data = to_utf8(read_bytes(source))
+    except (OSError, UnicodeDecodeError):
+        return []
+    if b"afflint" not in data:
+        return []
+    documents = [each for each in documents_of(data).values() if each.problem is None]
+    found = (each for document in documents for each in suppressions_in(document, (), rules(), CATEGORIES))
+    return [each for each in found if isinstance(each, Suppression)]
 
 
 def _each_once(findings: list[Finding]) -> list[Finding]:

@@ -152,7 +152,7 @@ def outcome(gathered: Gathered, options: Options = _DEFAULT) -> Outcome:
         suppressed += count
     sources, checked = files.sources, [files.sources[file].name for file in results]
     if options.renders is not None:
-        kept, silenced, sources = options.renders.placed(kept, sources, gathered.settings, options)
+        kept, silenced, sources = options.renders.placed(kept, sources, options)
         suppressed += silenced
         checked += [source.name for source in options.renders.covered]
     kept.sort(key=sort_key)

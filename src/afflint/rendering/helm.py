@@ -1,0 +1,155 @@
+"""Renders charts: with the dependencies that lie in the same repository, for the Kubernetes that is meant."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from glob import glob
+from typing import Any
+
+from afflint.rendering.programs import Crew, RenderError
+from afflint.rendering.roots import CHART, chart_data
+
+RELEASE = "release"
+_LOCAL = "file://"
+_LISTS, _FIELD = (CHART, "requirements.yaml"), "dependencies"
+_LARGEST_FILE = 4 << 20
+_DEEPEST = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A chart with what is told to Helm about it: the release, its namespace, values files and further options."""
+
+    folder: str
+    release: str = RELEASE
+    namespace: str | None = None
+    values: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """A copy of a chart that is as Helm wants it. ``origins`` are the folders that its parts were copied from, the deepest part first.
+
+    ``without``: the dependencies that do not lie in this repository, which the copy does not ask for.
+    """
+
+    folder: str
+    origins: tuple[tuple[str, str], ...]
+    without: tuple[str, ...]
+
+    def origin(self, file: str) -> str:
+        """The file that one of the copy was copied from."""
+        for folder, source in self.origins:
+            if file.startswith(os.path.join(folder, "")):
+                return os.path.join(source, os.path.relpath(file, folder))
+        return file
+
+
+class Charts:
+    """The charts of a repository by their names, for those that others need."""
+
+    def __init__(self, folders: Sequence[str]) -> None:
+        self._folders: dict[str, str] = {}
+        for folder in folders:
+            self._folders.setdefault(str(chart_data(folder).get("name", "")), folder)
+
+    def missing(self, folder: str) -> list[Mapping[str, Any]]:
+        """The dependencies of a chart that its ``charts`` folder lacks."""
+        return [each for each in _dependencies(folder) if not _has(folder, str(each.get("name", "")))]
+
+    def copied(self, folder: str, target: str, depth: int = 0) -> Copied:
+        """A copy of a chart with the dependencies that lie in this repository, and without the others. Raises OSError."""
+        shutil.copytree(folder, target, ignore=_too_large, ignore_dangling_symlinks=True, dirs_exist_ok=True)
+        origins = [(target, folder)]
+        without: list[str] = []
+        for each in self.missing(folder):
+            name = str(each.get("name", ""))
+            source = self._source(folder, each) if depth < _DEEPEST and os.path.basename(name) == name else None
+            if source is None:
+                without.append(name)
+            else:
+                below = self.copied(source, os.path.join(target, "charts", name), depth + 1)
+                origins += below.origins
+                without += below.without
+        if without:
+            _leave_out(target, {*without})
+        return Copied(target, tuple(sorted(origins, key=lambda pair: -len(pair[0]))), tuple(without))
+
+    def _source(self, folder: str, dependency: Mapping[str, Any]) -> str | None:
+        """Where in this repository a dependency lies."""
+        repository = str(dependency.get("repository", ""))
+        if repository.startswith(_LOCAL):
+            here = os.path.realpath(os.path.join(folder, repository.removeprefix(_LOCAL)))
+            return here if os.path.isfile(os.path.join(here, CHART)) else None
+        return self._folders.get(str(dependency.get("name", "")))
+
+
+def _too_large(folder: str, names: list[str]) -> set[str]:
+    """What of a folder is not copied: what no chart needs, and pipes or devices, which could be waited for in vain."""
+    found = set()
+    for name in names:
+        path = os.path.join(folder, name)
+        if name in (".git", "node_modules") or not (
+            os.path.isdir(path) or (os.path.isfile(path) and os.path.getsize(path) <= _LARGEST_FILE)
+        ):
+            found.add(name)
+    return found
+
+
+def _dependencies(folder: str) -> Iterator[Mapping[str, Any]]:
+    for name in _LISTS:
+        listed = chart_data(folder, name).get(_FIELD)
+        yield from (each for each in (listed if type(listed) is list else ()) if type(each) is dict)
+
+
+def _leave_out(chart: str, names: set[str]) -> None:
+    """Rewrite what a copy says of its dependencies."""
+    for file in _LISTS:
+        data = chart_data(chart, file)
+        listed = data.get(_FIELD)
+        if type(listed) is list:
+            kept = [each for each in listed if type(each) is not dict or each.get("name") not in names]
+            with open(os.path.join(chart, file), "w", encoding="utf-8") as written:
+                json.dump({**data, _FIELD: kept}, written)
+
+
+def _has(folder: str, name: str) -> bool:
+    charts = os.path.join(folder, "charts")
+    return os.path.isfile(os.path.join(charts, name, CHART)) or bool(glob(os.path.join(charts, f"{name}-*.tgz")))
+
+
+def command(program: Sequence[str], chart: Chart, folder: str, kubernetes_version: str, values: Sequence[str]) -> list[str]:
+    """The command line that renders a chart which lies in a folder. Helm itself knows but one version of Kubernetes: it has to be told."""
+    words = [*program, chart.release, folder, *(word for file in values for word in ("--values", file)), *chart.options]
+    if kubernetes_version:
+        words += ["--kube-version", f"v{kubernetes_version}.0"]
+    return words + (["--namespace", chart.namespace] if chart.namespace else [])
+
+
+def template(crew: Crew, program: Sequence[str], chart: Chart, folder: str, kubernetes_version: str) -> tuple[bytes, tuple[str, ...]]:
+    """What a chart renders to, and the values files that it takes for it: one of those for its own tests where it cannot do without.
+
+    Raises RenderError, that of the chart as it is.
+    """
+    try:
+        return crew.output(command(program, chart, folder, kubernetes_version, chart.values), chart.folder), chart.values
+    except RenderError as error:
+        for extra in sorted(glob(os.path.join(glob_escaped(chart.folder), "ci", "*-values.yaml")))[:3]:
+            values = (*chart.values, extra)
+            try:
+                return crew.output(command(program, chart, folder, kubernetes_version, values), chart.folder), values
+            except RenderError:
+                continue
+        raise error
+
+
+def glob_escaped(folder: str) -> str:
+    """A folder for a glob, whatever its name holds."""
+    from glob import escape
+
+    return escape(folder)

@@ -1,0 +1,122 @@
+"""Proofs that a rendered leaf comes from where it is said to: another value put there turns up at the leaf, a blanked line is missed.
+
+Each gives how many leaves that constrain placement there are, how many have a place, and how many of these were put to the proof and right.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from afflint.findings import Path as Steps
+from afflint.findings import Span
+from afflint.rendering.helm import Chart, Charts, command, template
+from afflint.rendering.kustomize import annotated, built
+from afflint.rendering.marks import templates_of
+from afflint.rendering.origins import Origins, identity_of
+from afflint.rendering.programs import Crew, RenderError
+from afflint.rendering.roots import Kustomization
+from afflint.rendering.templates import ChartFiles, Templates, with_changes
+from afflint.rendering.texts import Texts, documents_of, leaves, value_at
+
+FIELDS = frozenset(("affinity", "nodeSelector", "tolerations", "topologySpreadConstraints", "nodeName", "schedulerName", "priorityClassName"))
+VERSION = "1.34"
+
+
+def placement(data: Any) -> Iterator[tuple[Steps, Any]]:
+    """The leaves of a workload that constrain its placement, or that constraints of others ask for: fields, labels, replicas."""
+    spec = data.get("spec") if type(data) is dict else None
+    if type(spec) is not dict or "template" not in spec and data.get("kind") != "Pod":
+        return
+    for path, value in leaves(data):
+        if FIELDS & {*path} or path == ("spec", "replicas") or (len(path) > 1 and path[-2] in ("labels", "matchLabels")):
+            yield path, value
+
+
+def prove_kustomization(program: Sequence[str], root: Kustomization, top: Path) -> Counter[str]:
+    """By tokens at all places at once, in a copy of the tree that the root lies in. Raises RenderError where it does not render."""
+    crew = Crew(network=False)
+    shares: Counter[str] = Counter()
+    output = built(crew, program, root.folder)
+    rendered = documents_of(output)
+    if not any(True for each in rendered.values() for _ in placement(each.data)):
+        return shares
+    with tempfile.TemporaryDirectory() as folder:
+        wrapper = os.path.realpath(folder)
+        origins = Origins(annotated(crew, program, root.folder, wrapper), wrapper, root.file, Texts())
+    changes: dict[str, dict[Span, str]] = {}
+    expected: list[tuple[int, Steps, str]] = []
+    for number, document in rendered.items():
+        for path, _ in placement(document.data):
+            place = origins.place(identity_of(document.data), path)
+            shares["leaves"] += 1
+            if place.exact:
+                shares["placed"] += 1
+                token = changes.setdefault(place.file, {}).setdefault(place.span, f"token{number}x{shares['placed']}")
+                expected.append((number, path, token))
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder, "tree")
+        shutil.copytree(top, copy, symlinks=True)
+        for file, words in changes.items():
+            changed = copy / os.path.relpath(file, os.path.realpath(top))
+            changed.write_text(with_changes(changed.read_text(), list(words.items())))
+        again = documents_of(built(crew, program, str(copy / os.path.relpath(root.folder, os.path.realpath(top)))))
+    for number, path, token in expected:
+        shares["right"] += _at(again[number].data, path) == token
+    return shares
+
+
+def prove_chart(program: Sequence[str], folder: str, charts: Charts, blanked: int = 1000) -> Counter[str]:
+    """By blanking: without the line that is said to have made it, a leaf is not there. Raises RenderError where it does not render."""
+    crew = Crew(network=False)
+    chart = Chart(folder)
+    shares: Counter[str] = Counter()
+
+    def render(top: str, without: tuple[str, int] | None = None) -> bytes:
+        copy = charts.copied(folder, top)
+        for file in templates_of(top) if without is not None else ():
+            if without is not None and copy.origin(file) == without[0]:
+                lines = Path(file).read_text().split("\n")
+                lines[without[1] - 1] = ""
+                Path(file).write_text("\n".join(lines))
+        return template(crew, program, chart, top, VERSION)[0]
+
+    with tempfile.TemporaryDirectory() as temporary:
+        output = render(os.path.join(os.path.realpath(temporary), "chart"))
+    files = ChartFiles(
+        lambda target: charts.copied(folder, target).origin,
+        lambda top, _: crew.output(command(program, chart, top, VERSION, ()), folder),
+        (),
+    )
+    ways = Templates(output, os.path.join(folder, "Chart.yaml"), files, Texts())
+    lines: dict[tuple[str, int], list[tuple[int, Steps, Any]]] = {}
+    for number, document in documents_of(output).items():
+        for path, value in placement(document.data):
+            shares["leaves"] += 1
+            place = ways.line(number, path)
+            if place is not None:
+                shares["placed"] += 1
+                lines.setdefault(place, []).append((number, path, value))
+    for line, claims in list(lines.items())[:blanked]:
+        with tempfile.TemporaryDirectory() as temporary:
+            try:
+                again = documents_of(render(os.path.join(os.path.realpath(temporary), "chart"), line))
+            except RenderError:
+                shares["unproved"] += len(claims)
+                continue
+        for number, path, value in claims:
+            shares["proved"] += 1
+            shares["right"] += _at(again[number].data, path) != value if number in again else 1
+    return shares
+
+
+def _at(data: Any, path: Steps) -> Any:
+    try:
+        return value_at(data, path)
+    except (LookupError, TypeError):
+        return None

@@ -1,0 +1,158 @@
+"""What is found in a rendered chart is told at the key of the values file that says it, and at the line of its template."""
+
+from __future__ import annotations
+
+import pytest
+
+from rendering.real_tools import on_path
+from rendering.rendered_trees import Checking, write
+
+CHART = "apiVersion: v2\nname: web\nversion: 1.0.0\n"
+HELPERS = """\
+{{- define "web.labels" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}
+team: {{ .Values.team | default "shop" }}
+{{- end }}
+"""
+TEMPLATE = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: {{ .Release.Name }}-web
+  labels: {{- include "web.labels" . | nindent 4 }}
+spec:
+  replicas: {{ .Values.replicas }}
+  selector:
+    matchLabels:
+      {{- include "web.labels" . | nindent 6 }}
+  template:
+    metadata:
+      labels:
+        {{- include "web.labels" . | nindent 8 }}
+    spec:
+      {{- with .Values.nodeSelector }}
+      nodeSelector:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- with .Values.affinity }}
+      affinity: {{- toYaml . | nindent 8 }}
+      {{- end }}
+      containers:
+        - name: web
+          image: "nginx:1.27"
+          args:
+            - |
+              # no mark may stand here: {{ .Release.Name }}
+              exec nginx
+"""
+TOLERATIONS = """\
+      tolerations:
+        - {key: gpu, operator: Exist}
+      containers:
+"""
+VALUES = """\
+replicas: 2
+nodeSelector:
+  disktype: ssd
+  gpu: "true"
+affinity: {}
+"""
+
+
+@pytest.fixture(autouse=True)
+def helm(monkeypatch: pytest.MonkeyPatch) -> None:
+    on_path(monkeypatch, "helm")
+
+
+def chart(folder: str = "chart", values: str = VALUES, template: str = TEMPLATE, more: str = "") -> None:
+    files = {"Chart.yaml": CHART + more, "values.yaml": values, "templates/_helpers.tpl": HELPERS, "templates/web.yaml": template}
+    write({f"{folder}/{name}": text for name, text in files.items()})
+
+
+def test_a_chart_without_mistakes(checking: Checking) -> None:
+    chart()
+    assert "No findings." in (out := checking("--render", code=0))
+    assert "Rendered 1 of 1 chart." in out
+
+
+def test_a_value_and_the_template_that_puts_it_there(checking: Checking) -> None:
+    chart(values=VALUES.replace('gpu: "true"', "gpu: true"))
+    (finding,) = checking.report()["findings"]
+    assert (finding["file"], finding["line"], finding["column"], finding["rule"]) == ("chart/values.yaml", 4, 8, "wrong-type")
+    (related,) = finding["related"]
+    assert (related["file"], related["line"], related["message"]) == ("chart/templates/web.yaml", 18, "the template puts it here")
+    assert finding["rendered_in"] == ["chart"]
+
+
+def test_a_map_in_values(checking: Checking) -> None:
+    """Which of several values that say the same it is, a trial tells."""
+    affinity = """\
+affinity:
+  podAntiAffinity:
+    requiredDuringSchedulingIgnoredDuringExecution:
+      - topologyKey: ""  # the one
+        labelSelector: {matchLabels: {app.kubernetes.io/name: web}}
+"""
+    chart(values=VALUES.replace("affinity: {}\n", affinity) + 'other:\n  topologyKey: ""\n')
+    (found,) = checking.told()
+    assert found.startswith("chart/values.yaml:8:22 empty-topology-key")
+
+
+def test_a_line_of_a_template(checking: Checking) -> None:
+    chart(
+        template=TEMPLATE.replace("      containers:\n", "      tolerations:\n        - {key: gpu, operator: Exist}\n      containers:\n")
+    )
+    assert checking.told() == ["chart/templates/web.yaml:24:9 unknown-operator spec.template.spec.tolerations[0].operator ['chart']"]
+
+
+def test_a_helper_and_where_it_is_included(checking: Checking) -> None:
+    chart(values=VALUES.replace("affinity", 'team: "a b"\naffinity'))
+    write({"chart/templates/_helpers.tpl": HELPERS.replace('| default "shop"', '| default "shop" | replace " " "/ "')})
+    found = checking.report()["findings"]
+    assert {(each["file"], each["line"]) for each in found} == {("chart/templates/_helpers.tpl", 3)}
+    assert {(related["file"], related["line"]) for each in found for related in each["related"]} <= {
+        ("chart/templates/web.yaml", number) for number in (5, 10, 14)
+    }
+
+
+def test_dependencies_that_lie_in_the_repository_and_others(checking: Checking) -> None:
+    chart("charts/common", values=VALUES.replace("replicas: 2", "replicas: -1"))
+    needs = "dependencies:\n  - {name: web, version: 1.0.0, repository: 'https://charts.example.invalid'}\n"
+    write(
+        {"app/Chart.yaml": CHART.replace("web", "app") + needs + "  - {name: far, version: 1.0.0, repository: 'https://example.invalid'}\n"}
+    )
+    report = checking.report()
+    assert {(each["file"], each["line"]) for each in report["findings"]} == {("charts/common/values.yaml", 1)}
+    assert report["findings"][0]["rendered_in"] == ["app", "charts/common"]
+    assert report["summary"]["rendered"] == {"kustomizations": 0, "charts": 2, "failed": [], "without": [{"root": "app", "chart": "far"}]}
+
+
+def test_the_version_of_kubernetes_is_told_to_helm(checking: Checking) -> None:
+    chart(more='kubeVersion: ">=1.33"\n')
+    assert checking.report()["summary"]["rendered"]["charts"] == 1
+    (failed,) = checking.report("--kubernetes-version", "1.30")["summary"]["rendered"]["failed"]
+    assert "1.30.0" in failed["reason"]
+
+
+def test_values_for_the_tests_of_a_chart_help_where_it_needs_some(checking: Checking) -> None:
+    chart(template=TEMPLATE.replace("{{ .Values.replicas }}", '{{ required "say how many" .Values.count }}'))
+    (failed,) = checking.report()["summary"]["rendered"]["failed"]
+    assert "say how many" in failed["reason"]
+    write({"chart/ci/default-values.yaml": "count: -2\n"})
+    (found,) = checking.told()
+    assert found.startswith("chart/ci/default-values.yaml:1:8 ")
+
+
+def test_comments_in_templates_and_values_silence(checking: Checking) -> None:
+    chart(values=VALUES.replace('gpu: "true"', "gpu: true # afflint: ignore[wrong-type]"))
+    assert checking.told() == []
+    tolerations = (
+        "      # afflint: ignore[unknown-operator]\n      tolerations:\n        - {key: gpu, operator: Exist}\n      containers:\n"
+    )
+    chart(template=TEMPLATE.replace("      containers:\n", tolerations))
+    assert checking.told() == []
+
+
+def test_a_library_is_no_chart_to_render(checking: Checking) -> None:
+    chart(more="type: library\n")
+    assert "Neither a kustomization nor a chart was found to render." in checking("--render", code=0)
