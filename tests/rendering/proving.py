@@ -24,14 +24,16 @@ from afflint.rendering.roots import Kustomization
 from afflint.rendering.templates import ChartFiles, Templates, with_changes
 from afflint.rendering.texts import Texts, documents_of, leaves, value_at
 
-FIELDS = frozenset(("affinity", "nodeSelector", "tolerations", "topologySpreadConstraints", "nodeName", "schedulerName", "priorityClassName"))
+FIELDS = frozenset(
+    ("affinity", "nodeSelector", "tolerations", "topologySpreadConstraints", "nodeName", "schedulerName", "priorityClassName")
+)
 VERSION = "1.34"
 
 
 def placement(data: Any) -> Iterator[tuple[Steps, Any]]:
     """The leaves of a workload that constrain its placement, or that constraints of others ask for: fields, labels, replicas."""
     spec = data.get("spec") if type(data) is dict else None
-    if type(spec) is not dict or "template" not in spec and data.get("kind") != "Pod":
+    if type(spec) is not dict or ("template" not in spec and data.get("kind") != "Pod"):
         return
     for path, value in leaves(data):
         if FIELDS & {*path} or path == ("spec", "replicas") or (len(path) > 1 and path[-2] in ("labels", "matchLabels")):
@@ -52,22 +54,24 @@ def prove_kustomization(program: Sequence[str], root: Kustomization, top: Path) 
     changes: dict[str, dict[Span, str]] = {}
     expected: list[tuple[int, Steps, str]] = []
     for number, document in rendered.items():
-        for path, _ in placement(document.data):
+        for path, value in placement(document.data):
             place = origins.place(identity_of(document.data), path)
             shares["leaves"] += 1
             if place.exact:
                 shares["placed"] += 1
-                token = changes.setdefault(place.file, {}).setdefault(place.span, f"token{number}x{shares['placed']}")
+                new = str(70_000 + shares["placed"]) if type(value) is int else f"token{shares['placed']}x"
+                token = changes.setdefault(place.file, {}).setdefault(place.span, new)
                 expected.append((number, path, token))
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder, "tree")
         shutil.copytree(top, copy, symlinks=True)
         for file, words in changes.items():
             changed = copy / os.path.relpath(file, os.path.realpath(top))
-            changed.write_text(with_changes(changed.read_text(), list(words.items())))
+            text = changed.read_text()
+            changed.write_text(with_changes(text, [(span, _as_written(text, span, word)) for span, word in words.items()]))
         again = documents_of(built(crew, program, str(copy / os.path.relpath(root.folder, os.path.realpath(top)))))
     for number, path, token in expected:
-        shares["right"] += _at(again[number].data, path) == token
+        shares["right"] += str(_at(again[number].data, path)) == token
     return shares
 
 
@@ -113,6 +117,12 @@ def prove_chart(program: Sequence[str], folder: str, charts: Charts, blanked: in
             shares["proved"] += 1
             shares["right"] += _at(again[number].data, path) != value if number in again else 1
     return shares
+
+
+def _as_written(text: str, span: Span, word: str) -> str:
+    """A word in the quotes that the one before it has, as JSON needs them."""
+    quote = text.split("\n")[span.line - 1][span.column - 1]
+    return f"{quote}{word}{quote}" if quote in "\"'" else word
 
 
 def _at(data: Any, path: Steps) -> Any:

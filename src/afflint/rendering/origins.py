@@ -139,7 +139,8 @@ class Origins:
             yield from self._patched(made, step, path, value, named=named)
 
     def _kustomization(self, step: _Step) -> Text | None:
-        return next((text for text in self._texts.of(step.file) if type(text.data) is dict), None)
+        found = [text for text in self._texts.of(step.file) if type(text.data) is dict]
+        return next((text for text in found if text.data.get("kind") == step.kind), found[0] if found else None)
 
     def _mapped(self, step: _Step, base: Path, path: Path, value: Any, way: str) -> Iterator[_Hit]:
         """An entry of a map in the kustomization whose key is the last one of the path."""
@@ -162,6 +163,8 @@ class Origins:
                 yield from self._mapped(step, ("labels", number, "pairs"), path, value, "label")
         if _is_label(path):
             yield from self._mapped(step, ("commonLabels",), path, value, "label")
+            # A transformer in a file of its own says it in its own words.
+            yield from self._mapped(step, ("labels",), path, value, "label")
 
     def _counted(self, made: _Made, step: _Step, path: Path, value: Any, *, named: bool) -> Iterator[_Hit]:
         text = self._kustomization(step)
@@ -191,6 +194,10 @@ class Origins:
     def _patches(self, text: Text, file: str) -> Iterator[tuple[Text, Mapping[str, Any]]]:
         """The patches of a kustomization with their targets, in the order in which they are applied."""
         folder = os.path.dirname(file)
+        if str(text.data.get("kind", "")).startswith("Patch"):
+            inline = type(text.data.get("patch")) is str
+            found = text.inside(("patch",)) if inline else self._file(folder, text.data.get("path"))
+            yield from ((one, _map(text.data, "target")) for one in found)
         for number, each in enumerate(_list(text.data, "patchesStrategicMerge")):
             if type(each) is str:
                 inline = "\n" in each
@@ -198,8 +205,7 @@ class Origins:
         for field in ("patches", "patchesJson6902"):
             for number, each in enumerate(_list(text.data, field)):
                 if type(each) is dict:
-                    target = each.get("target")
-                    target = target if type(target) is dict else {}
+                    target = _map(each, "target")
                     if type(each.get("patch")) is str:
                         found = text.inside((field, number, "patch"))
                     else:
