@@ -614,7 +614,7 @@ def test_when_memory_runs_out_that_is_a_problem_of_the_document(monkeypatch: pyt
         raise MemoryError
 
     monkeypatch.setattr(reading, "compose", exhausted)
-    assert fault("a: 1") == ("reading it takes more memory than there is", 1, 1)
+    assert fault("a: &b 1") == ("reading it takes more memory than there is", 1, 1)
 
 
 # Long Lists are read item by item; nobody should notice.

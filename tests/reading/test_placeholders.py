@@ -115,7 +115,7 @@ def with_one_placeholder(text: str) -> Iterator[str]:
         document, part = read(piece, 0, line), piece.decode()
         before = "".join(lines[:line])
         after = text[len(before) + len(part) :]
-        for start, end in places(document._root, document):
+        for start, end in places(document.root, document):
             yield f"{before}{part[:start]}{{{{ x }}}}{part[end:]}{after}"
 
 

@@ -50,8 +50,8 @@ class _PlainKeys(dict[str, Any]):
         return key
 
 
-_PLAIN_VALUES = _PlainValues()
-_PLAIN_KEYS = _PlainKeys()
+PLAIN_VALUES = _PlainValues()
+PLAIN_KEYS = _PlainKeys()
 
 
 def plain_data(node: Any) -> Any:
@@ -61,12 +61,12 @@ def plain_data(node: Any) -> Any:
     """
     if type(node) is ScalarNode:
         tag = node.ctag
-        return _PLAIN_VALUES[node.value] if tag is PLAIN else node.value if tag is QUOTED else _tagged(node)
+        return PLAIN_VALUES[node.value] if tag is PLAIN else node.value if tag is QUOTED else _tagged(node)
     if type(node) is MappingNode:
         result: dict[str, Any] = {}
         for key_node, value_node in node.value:
             if key_node.ctag is PLAIN:
-                key = _PLAIN_KEYS[key_node.value]
+                key = PLAIN_KEYS[key_node.value]
             elif key_node.ctag is QUOTED:
                 key = key_node.value
             else:
@@ -74,7 +74,7 @@ def plain_data(node: Any) -> Any:
             if key is None:
                 raise UnreadableError(_NULL_KEY, key_node)
             if value_node.ctag is PLAIN:
-                result[key] = _PLAIN_VALUES[value_node.value]
+                result[key] = PLAIN_VALUES[value_node.value]
             elif value_node.ctag is QUOTED:
                 result[key] = value_node.value
             else:
@@ -91,7 +91,7 @@ def written_key(node: Any) -> str | None:
         raise UnreadableError(_ODD_KEY, node)
     try:
         if node.ctag is PLAIN:
-            key: str | None = _PLAIN_KEYS[node.value]
+            key: str | None = PLAIN_KEYS[node.value]
             return key
         return key_text(node.value if node.ctag is QUOTED else _tagged(node))
     except UnreadableError:
@@ -188,7 +188,7 @@ class CarefulConversion:
     def _scalar(self, node: Any) -> Scalar:
         try:
             if node.ctag is PLAIN:
-                return _PLAIN_VALUES[node.value]
+                return PLAIN_VALUES[node.value]
         except ValueError as error:
             raise _unreadable(node, error) from None
         text: str = node.value

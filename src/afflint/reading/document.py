@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from afflint.findings import Path, Span
-from afflint.reading.composing import PLAIN, nodes_below
+from afflint.reading.composing import PLAIN, compose, nodes_below
 from afflint.reading.conversion import CarefulConversion, Pairs, RepeatedKeyError, pairs_of, plain_data
 from afflint.reading.nodes import MappingNode, ScalarNode, SequenceNode
 from afflint.records import NamedTuple
@@ -40,9 +40,10 @@ class Document:
         "_column",
         "_directed",
         "_merged",
+        "_node",
         "_pairs",
-        "_root",
         "_text",
+        "_unmade",
         "data",
         "duplicates",
         "filled",
@@ -63,13 +64,29 @@ class Document:
         self.rest: int | None = None
         self.filled = False
         self._column = 0
-        self._root: Any = None
+        self._node: Any = None
+        self._unmade = False
         self._merged: dict[int, Pairs] = {}
         self._pairs: dict[int, Pairs] = {}
         self._text: str | None = None
         self._breaks: Sequence[int] | None = None
         self._aliased: bool | None = None
         self._directed: bool | None = None
+
+    @property
+    def root(self) -> Any:
+        """The node of the whole document, None where there is none. Of what was read without nodes, they are made when first asked for."""
+        if self._unmade:
+            self.root = compose(self.raw_bytes).root
+        return self._node
+
+    @root.setter
+    def root(self, node: Any) -> None:
+        self._node, self._unmade = node, False
+
+    def made_of(self, data: Any) -> None:
+        """Set the data of a document that was read without nodes."""
+        self.data, self._unmade = data, True
 
     @property
     def empty(self) -> bool:
@@ -128,7 +145,7 @@ class Document:
 
     def scalar_spans(self) -> Iterator[Span]:
         """The stretches of quoted and block scalars, where a ``#`` is text and no comment."""
-        for node in nodes_below(self._root):
+        for node in nodes_below(self.root):
             if type(node) is not ScalarNode:
                 continue
             if node.style in ("'", '"'):
@@ -142,7 +159,7 @@ class Document:
 
     def node_lines(self) -> Iterator[tuple[int, int, int]]:
         """For every key and list item: its line, column and the line on which its value ends (from 1, in file lines)."""
-        for node in nodes_below(self._root):
+        for node in nodes_below(self.root):
             if type(node) is ScalarNode:
                 continue
             pairs = node.value if type(node) is MappingNode else [(item, item) for item in node.value]
@@ -160,7 +177,7 @@ class Document:
 
     def _find(self, path: Path, *, exact: bool = False) -> tuple[Any, Any]:
         """The node at ``path`` and its key's (of a list item its first scalar's); the nearest parent's unless ``exact``."""
-        node, key_node = self._root, None
+        node, key_node = self.root, None
         for step in path:
             found = self._child(node, step)
             if found is None:
@@ -285,11 +302,11 @@ def convert(document: Document) -> None:
     # Anchors need "&" (an alias without one is a syntax error) and merge keys need "<<".
     if b"&" not in document.raw_bytes and b"<<" not in document.raw_bytes:
         try:
-            document.data = plain_data(document._root)
+            document.data = plain_data(document.root)
             return
         except (RepeatedKeyError, ValueError):
             pass  # The careful conversion finds out where.
     careful = CarefulConversion()
-    document.data = careful.document(document._root)
+    document.data = careful.document(document.root)
     document._merged = careful.merged
     document.duplicates = tuple(Duplicate(path, document._span(place), document._span(first)) for path, place, first in careful.duplicates)

@@ -14,6 +14,7 @@ from afflint.reading.document import Document as Document
 from afflint.reading.document import Problem as Problem
 from afflint.reading.document import convert
 from afflint.reading.nodes import ScalarNode
+from afflint.reading.plain_blocks import plain_blocks
 
 _LONG = 1_000_000
 """From here on it matters how much memory a document takes."""
@@ -45,12 +46,15 @@ def read(raw_bytes: bytes, index: int, line: int) -> Document:
 def _read(raw_bytes: bytes, composed: bytes, index: int, line: int) -> Document:
     """The document with this text. What is composed has its placeholders masked, if it is not the same."""
     document = Document(raw_bytes, index, line)
+    if composed is raw_bytes and (data := plain_blocks(raw_bytes)) is not None:
+        document.made_of(data)
+        return document
     try:
-        document._root, document.rest = compose(composed)
+        document.root, document.rest = compose(composed)
         if composed is not raw_bytes:
             document.filled = True
-            _unmask(document._root)
-        if document._root is not None:
+            _unmask(document.root)
+        if document.root is not None:
             convert(document)
         return document
     except UnreadableError as error:
@@ -63,7 +67,7 @@ def _read(raw_bytes: bytes, composed: bytes, index: int, line: int) -> Document:
         document.problem = _bound_problem(document, TooDeepError(too_deep_at(raw_bytes)))
     except MemoryError:
         document.problem = Problem("reading it takes more memory than there is", document._start())
-    document.data = document._root = document.rest = None
+    document.data = document.root = document.rest = None
     return document
 
 

@@ -90,7 +90,7 @@ class ListDocument(Document):
             try:
                 _compose_item(document)
             except (YAMLError, ValueError):
-                document._root = None  # JSON that is no YAML: its findings are shown where the item begins.
+                document.root = None  # JSON that is no YAML: its findings are shown where the item begins.
         self._composed[number] = document
         if len(self._composed) > _REMEMBERED:
             del self._composed[next(iter(self._composed))]
@@ -109,7 +109,7 @@ def _compose_item(part: Document) -> None:
     root = compose(part.raw_bytes).root
     if type(root) is MappingNode:
         root = SequenceNode(COLLECTION, [root], root.start_mark, root.end_mark, flow_style=True)
-    part._root = root
+    part.root = root
     convert(part)
 
 
@@ -243,7 +243,7 @@ def _frame(raw_bytes: bytes, start: int, end: int, index: int, line: int) -> Doc
     """The document without what lies between two places, except for its line breaks."""
     breaks = raw_bytes.count(b"\n", start, end)
     frame = Document(raw_bytes[:start] + b"\n" * breaks + raw_bytes[end:], index, line)
-    frame._root, rest = compose(frame.raw_bytes, MAX_NODES + breaks)
+    frame.root, rest = compose(frame.raw_bytes, MAX_NODES + breaks)
     if rest is not None:
         raise ValueError("text behind the end of the document")
     convert(frame)
