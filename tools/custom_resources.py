@@ -24,6 +24,10 @@ LENIENT_GROUPS = frozenset(
         "scheduler.arangodb.com", "fleet.cattle.io", "operator.yugabyte.io",
     )
 )  # fmt: skip
+# Kinds of which only one build of the schema prunes the metadata of the template.
+KEEP_METADATA = frozenset(("batch.volcano.sh/Job",))
+# Operators that take the schemas out of their pod templates before they ship their definitions.
+OPENED_GROUPS = (".k8s.elastic.co",)
 # Operators whose webhooks look at placement before anything is stored, and at which fields.
 WEBHOOKS = {"postgresql.cnpg.io/Cluster": {"tolerations": "CloudNativePG"}}
 # Operators that put the labels of the component into a selector that is left out.
@@ -93,14 +97,16 @@ def pattern(value: str) -> str:
 
 def place(given: dict[str, Any], kind: dict[str, Any], name: str) -> dict[str, Any] | None:
     """One place of a kind; None for what has another shape than a pod's constraints."""
-    shape = shape_of(given["shape"])
-    if shape is None or "->" in given["path"]:
+    shape = shape_of(given["shape"], name)
+    if shape is None or not given["path"] or "->" in given["path"]:
         return None
     found: dict[str, Any] = {"path": given["path"], "shape": shape}
     if given.get("replicas") and kind.get("verified"):
         found["replicas"] = given["replicas"]
     if given.get("only"):
         found["only"] = given["only"]
+    if shape.startswith("template") and kind["group"].endswith(OPENED_GROUPS):
+        found["opened"] = True
     if given.get("not_pods"):
         found["not_pods"] = True
     elif kind.get("pod_labels_certain") and is_labelled(given, kind, name):
@@ -115,11 +121,11 @@ def is_labelled(given: dict[str, Any], kind: dict[str, Any], name: str) -> bool:
     return len(kind["placements"]) == 1 or (given.get("replicas") is not None and given["replicas"] == kind.get("replicas"))
 
 
-def shape_of(shape: str) -> str | None:
+def shape_of(shape: str, name: str) -> str | None:
     """The shape in the words of the catalogue: `template`, `template pruned`, `spec`, `opaque`, or the fields with theirs."""
     known = {
         "podTemplate": "template",
-        "podTemplate(metadata pruned)": "template pruned",
+        "podTemplate(metadata pruned)": "template" if name in KEEP_METADATA else "template pruned",
         "podSpec": "spec",
         "opaque": "opaque",
         "opaque(podSpec)": "opaque",

@@ -19,6 +19,7 @@ from afflint.records import NamedTuple
 from afflint.rules import CATEGORIES, BoundRule, Dispatch, bound, rules
 
 if TYPE_CHECKING:
+    from afflint.kube.catalogue import CustomKind
     from afflint.suppressions import Suppression
 
 # Where a file does not name us, it suppresses nothing.
@@ -40,6 +41,10 @@ class Settings(NamedTuple):
     resources: bool = False
     """Whether what pods request decides as well."""
     host_key: str = "node.cluster.x-k8s.io/esxi-host"
+    learnt: "tuple[CustomKind, ...]" = ()
+    """Kinds that CustomResourceDefinitions of the run describe."""
+    defining: tuple[tuple[str, str], ...] = ()
+    """Where there are some, nothing is checked: what files define of these kinds, by group and name, is all that they are to tell."""
 
 
 def default_settings(names: Sequence[str] | None = None, *, target: Target | None = None) -> Settings:
@@ -66,6 +71,12 @@ class FileResult(NamedTuple):
     """The kinds of the documents that were passed over, as often as they occur."""
     broken: tuple[int, ...] = ()
     """The numbers of the documents that could not be read to their end; all of them for a template."""
+    unknown: tuple[tuple[str, str], ...] = ()
+    """The kinds, by group and name, of what may place pods and is known by nothing but the shape of its values."""
+    custom: tuple[tuple[str, str], ...] = ()
+    """The kinds of custom resources that were checked, each with what says where they place pods, as often as they occur."""
+    defined: "tuple[CustomKind, ...]" = ()
+    """What the file defines of the kinds that were asked for."""
 
 
 class Checker:
@@ -76,6 +87,7 @@ class Checker:
         self._fixing = {each.name: each.rule.fix for each in settings.rules}
         self._dispatch = Dispatch(settings.rules, settings.target)
         self._custom = {(kind.group, kind.name): kind for kind in settings.custom}
+        self._learnt = {(kind.group, kind.name): kind for kind in settings.learnt}
         self.triage = triage.Triage((*NAMES, *(kind.name for kind in settings.custom)), HOLDER_NAMES, _may_matter)
 
     def check(self, name: str, data: bytes) -> FileResult:
@@ -84,12 +96,18 @@ class Checker:
             data = documents.to_utf8(data)
         except UnicodeDecodeError as error:
             return self.unreadable(f"broken UTF-16: {error.reason}", "Save the file as UTF-8.")
+        if self._settings.defining:
+            from afflint.kube.crds import defined_in
+
+            return FileResult(defined=defined_in(data, self._settings.defining))
         found: list[Found] = []
         facts: list[Fact] = []
         silenced: list[Suppression] = []
         count, filled = 0, False
         broken: list[int] = []
         passed: list[str] = []
+        unknown: list[tuple[str, str]] = []
+        custom: list[tuple[str, str]] = []
         with_nodes, resources = self._settings.with_nodes, self._settings.resources
         holds_nodes = triage.is_node_list(data)
         for document in self.triage.documents(data, passed=passed):
@@ -99,7 +117,9 @@ class Checker:
                 found += self._unreadable(document.index, document.problem)
                 continue
             filled = filled or document.filled
-            manifests = list(manifests_in(document, self._custom))
+            manifests = list(manifests_in(document, self._custom, self._learnt))
+            unknown += self._unknown(document, manifests)
+            custom += self._ways(manifests)
             other = None if manifests else _other_kind(document)
             if other is not None:
                 passed.append(other)
@@ -126,7 +146,36 @@ class Checker:
             # What it renders to may be another text altogether.
             found = [each._replace(edits=(), meant=()) for each in found]
         facts_found = collected(facts, holds_nodes=holds_nodes)
-        return FileResult(tuple(found), facts_found, tuple(silenced), count, filled=filled, passed=tuple(passed), broken=tuple(broken))
+        return FileResult(
+            tuple(found),
+            facts_found,
+            tuple(silenced),
+            count,
+            filled=filled,
+            passed=tuple(passed),
+            broken=tuple(broken),
+            unknown=tuple(dict.fromkeys(unknown)),
+            custom=tuple(custom),
+        )
+
+    def _unknown(self, document: Document, manifests: Sequence[Manifest]) -> Sequence[tuple[str, str]]:
+        """What kind a document is of, or what is in it, if nothing tells where such a kind places pods."""
+        if manifests and not any(each.operated for each in manifests):
+            return ()
+        from afflint.kube.custom import unknown_kinds
+
+        return unknown_kinds(document.data, manifests, self._learnt)
+
+    def _ways(self, manifests: Sequence[Manifest]) -> Iterator[tuple[str, str]]:
+        """Each custom resource once, by its kind and by what says where it places pods."""
+        told: dict[Path, tuple[str, str]] = {}
+        for each in manifests:
+            if each.operated:
+                if each.base not in told or each.way != "its shape":
+                    told[each.base] = each.kind.name, each.way
+            elif self._custom and (each.kind.group, each.kind.name) in self._custom:
+                told[each.base] = each.kind.name, "the configuration"
+        return iter(told.values())
 
     def unreadable(self, message: str, remedy: str = "") -> FileResult:
         """The result for a file whose bytes cannot be had or decoded, with what to do where that is not to mend its YAML."""
@@ -144,7 +193,7 @@ class Checker:
             for rule, match in self._dispatch.matches(manifest):
                 if document.has_directives and _is_directed(document, match):
                     continue
-                yield located(rule, match, manifest.base, manifest.ref, document, fixing=self._fixing[rule] != "none")
+                yield located(rule, match, manifest.base, manifest.ref, manifest.document, fixing=self._fixing[rule] != "none")
 
     def _suppressions(self, document: Document, manifests: Sequence[Manifest], found: list[Found], silenced: list["Suppression"]) -> None:
         from afflint.suppressions import Suppression, suppressions_in
@@ -219,7 +268,7 @@ class Checker:
 def _may_matter(name: bytes, piece: bytes) -> bool:
     """Whether a document of a kind that afflint does not read by name may be a custom resource that places pods."""
     if name in WITHOUT_PODS:
-        return False
+        return name == b"ConfigMap" and b"-monitoring-config" in piece
     from afflint.kube.catalogue import is_labelled
     from afflint.kube.shapes import mentions_placement
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any, Literal
 
 from afflint.checks import affinity as affinity_checks
@@ -19,13 +19,14 @@ from afflint.kube.constraints import NONE
 from afflint.kube.manifests import Manifest, Workload
 from afflint.records import NamedTuple
 
-Subject = Literal["manifest", "workload", "constrained", "mismatched", "fleet", "nodes", "run"]
+Subject = Literal["manifest", "workload", "constrained", "mismatched", "operated", "fleet", "nodes", "run"]
 """What a rule applies to, which is when its check may run:
 
 - ``manifest``: every object that afflint reads;
 - ``workload``: objects that make pods, once for each of their templates;
 - ``constrained``: workloads with affinity, nodeSelector, tolerations or spread constraints;
 - ``mismatched``: objects with a field that does not fit its type;
+- ``operated``: what operators make pods of for a custom resource, as far as its kind is known;
 - ``fleet``: all objects of the run together;
 - ``nodes``: all objects of the run together with its nodes;
 - ``run``: what is read and afflint's own comments; the engine finds these itself.
@@ -97,6 +98,13 @@ _MISMATCHED: dict[str, ManifestCheck] = {
     "wrong-type": fields.wrong_type,
     "annotation-not-string": fields.annotation_not_string,
 }
+# These are imported only when there are custom resources.
+_OPERATED: dict[str, str] = {
+    "misplaced-constraint": "afflint.checks.operators:misplaced_in_resource",
+    "lost-template-label": "afflint.checks.operators:lost_template_label",
+    "invalid-operator-setting": "afflint.checks.operators:invalid_operator_setting",
+    "ignored-operator-setting": "afflint.checks.operators:ignored_operator_setting",
+}
 _FLEET: dict[str, FleetCheck] = {
     "label-not-on-template": label_checks.label_not_on_template,
     "anti-affinity-misses-itself": fleet.anti_affinity_misses_itself,
@@ -106,6 +114,7 @@ _FLEET: dict[str, FleetCheck] = {
     "no-single-target": fleet.no_single_target,
     "affinity-target-missing": fleet.affinity_target_missing,
     "accidental-anti-affinity": fleet.accidental_anti_affinity,
+    "operator-label-mismatch": fleet.operator_label_mismatch,
     "spread-without-effect": fleet.spread_without_effect,
     "migration-impossible": fleet.migration_impossible,
     "namespace-selector-conflict": fleet.namespace_selector_conflict,
@@ -136,6 +145,7 @@ REGISTRY: dict[Subject, Mapping[str, Any]] = {
     "workload": _WORKLOAD,
     "constrained": _CONSTRAINED,
     "mismatched": _MISMATCHED,
+    "operated": _OPERATED,
     "fleet": _FLEET,
     "nodes": _NODES,
     "run": dict.fromkeys(_RUN),
@@ -329,6 +339,7 @@ class Dispatch:
 
     def __init__(self, bound_rules: Iterable[BoundRule], target: Target) -> None:
         self._target = target
+        bound_rules = tuple(bound_rules)
         by_subject: dict[Subject, list[tuple[str, Callable[..., Iterator[Match]], bool]]] = {}
         for each in bound_rules:
             if each.subject in ("manifest", "workload", "constrained", "mismatched"):
@@ -338,6 +349,11 @@ class Dispatch:
         self._workload = (*self._manifest, *by_subject.get("workload", ()))
         self._constrained = (*self._workload, *by_subject.get("constrained", ()))
         self._on_mismatch = tuple(by_subject.get("mismatched", ()))
+        self._bound = tuple([each for each in bound_rules if each.subject == "operated"])
+
+    @cached_property
+    def _operated(self) -> tuple[tuple[str, Callable[..., Iterator[Match]], bool], ...]:
+        return tuple([(each.name, *each.check()) for each in self._bound])
 
     def matches(self, manifest: Manifest) -> Iterator[tuple[str, Match]]:
         """What the checks find in a manifest, each with the name of its rule."""
@@ -359,7 +375,7 @@ class Dispatch:
 
         target, names = self._target, applying(workload)
         checks = self._constrained + (self._on_mismatch if mismatches_of(workload, target) else ())
-        for rule, check, asking in checks:
+        for rule, check, asking in (*checks, *self._operated):
             if rule in names:
                 for match in check(workload, target) if asking else check(workload):
                     if is_said(rule, match, workload):

@@ -19,7 +19,9 @@ _OF_SHAPE = _OF_LABELS | {
 _OF_KNOWN = _OF_SHAPE | {
     "wrong-type", "unknown-field", "misplaced-constraint", "missing-term-wrapper", "empty-node-selector-terms",
     "duplicate-spread-constraint", "label-keys-conflict", "empty-term", "redundant-term", "unknown-node-label",
-    "legacy-control-plane-toleration", "shadowed-toleration",
+    "legacy-control-plane-toleration", "shadowed-toleration", "spread-misses-itself", "untolerated-control-plane",
+    "selector-matches-nothing",
+    "lost-template-label", "invalid-operator-setting", "ignored-operator-setting",
 }  # fmt: skip
 _ADMISSION = frozenset(
     (
@@ -34,6 +36,7 @@ _OF_DECODING = frozenset(("wrong-type", "unknown-field", "misplaced-constraint",
 STORED = " (stored, but the operator's pods are refused)"
 DROPPED = " (kubectl refuses it, other clients drop it)"
 UNREAD = " (stored, but the operator cannot read it, or its pods are refused)"
+IGNORED = " (stored, and the operator ignores it)"
 IF_IT_REACHES = " (if this reaches a pod, the pod is refused)"
 
 
@@ -50,6 +53,9 @@ def is_said(rule: str, match: Match, workload: Workload) -> bool:
     assert isinstance(workload, CustomWorkload)
     if rule in ("invalid-label-key", "invalid-label-value"):
         return "$" not in match.message  # `$mcp`: no such character may stand there, and what does is a variable of somebody's.
+    if rule == "selector-matches-nothing":
+        # Some operators fill them in; of a kind that was only learnt nobody knows.
+        return workload.custom is not None and workload.custom.known_by == "catalogue" and not workload.custom.fills_selectors
     if rule == "empty-topology-key" and "nodeAffinity" in match.path:
         return False  # A term about pods among those about nodes is reported as that.
     if rule == "wrong-type":
@@ -74,8 +80,12 @@ def worded(rule: str, match: Match, workload: Workload) -> Match:
     if workload.known == "shape":
         return match._replace(message=match.message + IF_IT_REACHES, severity="warning")
     if workload.is_opened(match.path):
-        return match._replace(message=match.message + (UNREAD if rule in _OF_DECODING else STORED))
+        return match._replace(
+            message=match.message + (IGNORED if rule == "misplaced-constraint" else UNREAD if rule in _OF_DECODING else STORED)
+        )
     if rule in _OF_DECODING:
         return match._replace(message=match.message + DROPPED) if rule != "wrong-type" else match
+    if not workload.lenient and value_at(workload, match.path) is None:
+        return match  # What the schema requires, the API server misses.
     looks = workload.webhook(match.path)
     return match._replace(message=f"{match.message} (the webhook of {looks} refuses it)" if looks else match.message + STORED)

@@ -5,23 +5,25 @@ from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
 from afflint.checks.match import FleetMatch, Match, Place, Target
-from afflint.controllers.labels import PodLabels
+from afflint.controllers.labels import PodLabels, Values
 from afflint.findings import Path, field_of
 from afflint.fleet.facts import (
     PREFERRED_AFFINITY,
     PREFERRED_ANTI_AFFINITY,
     REQUIRED_AFFINITY,
     REQUIRED_ANTI_AFFINITY,
+    SPREAD,
     Pods,
     PodsKey,
     Reach,
 )
 from afflint.fleet.index import IDENTITY, Fleet, NearMiss, close, own_near_miss
 from afflint.kube.node_labels import HOSTNAME, at_least_as_wide
-from afflint.kube.selectors import Selector, implies, matches, says
+from afflint.kube.selectors import Requirement, Selector, implies, matches, says
+from afflint.near_misses import is_slip
 from afflint.reading.placeholders import is_placeholder
 from afflint.records import NamedTuple
-from afflint.wording import listing, quoted
+from afflint.wording import did_you_mean, listing, quoted
 
 if TYPE_CHECKING:
     from afflint.controllers.migratability import Obstacle
@@ -252,7 +254,7 @@ def affinity_target_missing(fleet: Fleet, target: Target) -> Iterator[FleetMatch
         miss = _meant(fleet, reach, owner)
         if miss is not None:
             yield _at(reach, _missed(reach, miss, owner))
-        elif target.complete and reach.what == REQUIRED_AFFINITY:
+        elif target.complete and reach.what == REQUIRED_AFFINITY and not fleet.may_be_operated(reach):
             message = f"no pod has {quoted(_asked(reach.selector))}, and the context is complete: the pods can go nowhere"
             yield _at(reach, Match(reach.path, message, key=True))
 
@@ -330,6 +332,47 @@ def _misses_itself(reach: Reach, pods: Pods, miss: NearMiss) -> Match:
     home = (*pods.template_path, "metadata", "labels")
     remedy = f"Make the selector and {field_of(home[len(pods.site.base) :])} agree if the pods are to keep apart from each other."
     return Match(reach.path, message, remedy, key=True, related=(_label(pods, (*home, miss.key), f"the pods have {label}"),))
+
+
+def operator_label_mismatch(fleet: Fleet, target: Target) -> Iterator[FleetMatch]:
+    """Anti-affinity and spread constraints of an operator's pods whose selector contradicts the labels that the operator sets."""
+    for reach in fleet.reaches:
+        owner = fleet.owner(reach) if reach.what in _ANTI or reach.what == SPREAD else None
+        if owner is None or not owner.operated or owner.added.name is None:
+            continue
+        if reach.what != SPREAD and next(fleet.selected_anywhere(reach), None) is not None:
+            continue  # Keeping away from somebody else on purpose.
+        why = _operators_own(reach, owner, complete=target.complete)
+        if why is not None:
+            effect = "counts none of the pods that carry it" if reach.what == SPREAD else "keeps none of the pods apart that carry it"
+            yield _at(reach, Match(reach.path, f"this {reach.what} {effect}: {why}", key=True))
+
+
+def _operators_own(reach: Reach, owner: Pods, *, complete: bool) -> str | None:
+    """How a selector contradicts the labels that the operator sets on the pods; None where it does not.
+
+    A constraint of spread is about the own pods. An anti-affinity may be about others that nobody shows: only a slip tells, or that the
+    context is complete.
+    """
+    patterns, added = {label.key: label.value for label in owner.added.labels}, owner.pod_labels.added
+    for asked in reach.selector.requirements:
+        if any(map(is_placeholder, (asked.key, *asked.values))):
+            continue
+        values = added.get(asked.key)
+        if values is None and asked.key not in owner.template_labels:
+            meant = next((key for key in patterns if is_slip(asked.key, key)), None)
+            if meant is not None and asked.operator in ("In", "Exists"):
+                return f"the operator sets no label {quoted(asked.key)}{did_you_mean(meant)}"
+        elif values is not None and "{name}" in patterns[asked.key] and _contradicts(asked, values, sure=complete or reach.what == SPREAD):
+            return f"it asks for {quoted(says(asked))}, and the operator gives them {quoted(f'{asked.key}: {values.prefix}')}"
+    return None
+
+
+def _contradicts(asked: Requirement, values: Values, *, sure: bool) -> bool:
+    """Whether another value is asked for than the pods have; where it is not ``sure`` that they are meant, only by a slip."""
+    if asked.operator != "In" or values.rest or any(map(values.include, asked.values)):
+        return False
+    return sure or any(is_slip(value, values.prefix) for value in asked.values)
 
 
 def accidental_anti_affinity(fleet: Fleet) -> Iterator[FleetMatch]:

@@ -62,7 +62,8 @@ def _of_control_plane(legacy: dict[str, Any]) -> dict[str, Any]:
 
 def untolerated_control_plane(manifest: Workload) -> Iterator[Match]:
     """Node constraints that ask for control-plane nodes, without a toleration for the taint these carry."""
-    if manifest.partial or type(manifest.pod.get("nodeName")) is str or _tolerates_unknown(manifest):
+    replaced = manifest.operated and (manifest.kind.group, manifest.kind.name, *manifest.declared.path) in _REPLACED
+    if (manifest.partial and not replaced) or type(manifest.pod.get("nodeName")) is str or _tolerates_unknown(manifest):
         return
     asked = _asks_for_control_plane(manifest)
     if asked is None:
@@ -72,7 +73,20 @@ def untolerated_control_plane(manifest: Workload) -> Iterator[Match]:
     if any(tolerated(Taint(role, "", "NoSchedule"), tolerations) for role in (MASTER, CONTROL_PLANE)):
         return
     message = f"only nodes with {quoted(key)} will do; these are usually tainted {quoted('NoSchedule')}, and nothing here tolerates that"
+    if replaced:
+        message += ": a nodePlacement takes the place of all that KubeVirt says itself, its tolerations too"
     yield Match(path, message, key=is_key)
+
+
+# Where whatever is said takes the place of the defaults (kubevirt pkg/virt-operator/resource/apply placement.go InjectPlacementMetadata);
+# the HyperConverged operator passes its own on.
+_REPLACED = frozenset(
+    (
+        ("kubevirt.io", "KubeVirt", "spec", "infra", "nodePlacement"),
+        ("hco.kubevirt.io", "HyperConverged", "spec", "infra", "nodePlacement"),
+        ("hco.kubevirt.io", "HyperConverged", "spec", "deployment", "nodePlacements", "infra"),
+    )
+)
 
 
 def _asks_for_control_plane(workload: Workload) -> tuple[Path, str, bool] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from afflint import __version__
@@ -202,7 +202,15 @@ def run_options(config: Config, given: dict[str, Any], progress: Progress) -> Op
 
         known = load(config.baseline)
     jobs, mapper, cache = options.jobs(config.jobs), given.get("mapper"), _cache_folder(given)
-    return Options(jobs, inline=not given["no_ignore"], progress=progress, baseline=known, mapper=mapper, cache=cache)
+    inline, crds = not given["no_ignore"], given.get("crds")
+    definitions = (lambda: _definitions(crds)) if crds else None
+    return Options(jobs, inline=inline, progress=progress, baseline=known, mapper=mapper, cache=cache, definitions=definitions)
+
+
+def _definitions(paths: Sequence[str]) -> Iterable[Source]:
+    from afflint.reading.sources import discover
+
+    return discover(paths)
 
 
 def _cache_folder(given: dict[str, Any]) -> str | None:
@@ -307,6 +315,13 @@ _SECTIONS = {
             about="Check a chart as it is rendered. Repeatable.",
         ),
         option("--values", metavar="FILE", takes=SEVERAL, completes=options.file, about="A values file for --helm. Repeatable."),
+        option(
+            "--crds",
+            metavar="PATH",
+            takes=SEVERAL,
+            completes=options.file,
+            about="CustomResourceDefinitions that tell of kinds. Repeatable.",
+        ),
         option("--stdin-filename", metavar="NAME", completes=options.file, about="The file that standard input ('-') stands in for."),
         flag("--force-exclude", about="Let `exclude` hold for files that are named, too."),
         flag("--show-files", about="List the files that would be read, and stop."),

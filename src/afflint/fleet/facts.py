@@ -73,6 +73,8 @@ class Pods(NamedTuple):
     """What decides which labels controllers put on the pods."""
     spec: dict[str, Any] | None = None
     """The placement fields of the pod spec; in runs without nodes those that a namespace may contradict, None where there are none."""
+    operated: bool = False
+    """Whether an operator makes them, so that they have labels of which the manifest does not tell."""
     maker: "PodMaker | None" = None
     """What the nodes are to be filled with; only in runs that have nodes, and None for what makes no pods by itself."""
 
@@ -214,9 +216,14 @@ def facts_of(manifest: Manifest, *, with_spec: bool = False, resources: bool = F
     if isinstance(manifest, Workload):
         if not manifest.makes_pods:
             return
-        if manifest.pod or manifest.template:
+        if manifest.pod or manifest.template or manifest.operated:
             pods = _pods(manifest, site)
-            yield from _with_spec(pods, manifest, resources=resources) if with_spec else (pods,)
+            if with_spec and manifest.operated:
+                from afflint.controllers.operators import operated_pods
+
+                yield pods._replace(maker=operated_pods(manifest, site, resources=resources))
+            else:
+                yield from _with_spec(pods, manifest, resources=resources) if with_spec else (pods,)
         yield from _workload_reaches(manifest, site)
     elif not manifest.kind.templates:
         if manifest.kind.name in _EVIDENCE:
@@ -283,7 +290,8 @@ def _pods(workload: Workload, site: Site) -> Pods:
         _application(workload),
         _migration(workload),
         added=added_to(workload, count),
-        spec={field: workload.pod[field] for field in _CONTRADICTED if field in workload.pod} or None,
+        spec=None if workload.operated else {field: workload.pod[field] for field in _CONTRADICTED if field in workload.pod} or None,
+        operated=workload.operated,
     )
 
 

@@ -195,6 +195,10 @@ class Fleet:
             self._selected[key] = next(self.selected(reach), None) is not None
         return self._selected[key]
 
+    def may_be_operated(self, reach: Reach) -> bool:
+        """Whether pods of an operator may be meant, whose labels the manifests tell only in part."""
+        return any(_may_match(pods, reach.selector) and covers(reach, pods.namespace) for pods in self.pods if pods.operated)
+
     def selected_by_all(self, reaches: Sequence[Reach]) -> Iterator[Pods]:
         """The objects of which one pod meets every one of the terms."""
         rest = reaches[1:]
@@ -278,6 +282,13 @@ class Fleet:
             found = {pods.key for index in (self._candidates, self._nearly) for pods in islice(index(selector, None), 2)}
             self._unique[selector] = len(found) < 2
         return self._unique[selector]
+
+
+def _may_match(pods: Pods, selector: Selector) -> bool:
+    """Whether a selector may match some pods, if the labels that nobody tells are as it asks."""
+    labels = pods.pod_labels
+    told = [each for each in selector.requirements if each.key in labels.template or each.key in labels.added]
+    return labels.some(Selector(tuple(told)))
 
 
 def own_near_miss(reach: Reach, pods: Pods) -> NearMiss | None:

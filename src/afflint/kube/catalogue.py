@@ -50,8 +50,9 @@ class Place(NamedTuple):
 class CustomKind(NamedTuple):
     """What is known of a kind of custom resource. ``known_by`` says how: the catalogue, or a CustomResourceDefinition of the run.
 
-    ``labels`` are those that the operator surely sets. ``lenient``: the schema requires nothing. ``fills_selectors``: the operator puts
-    labels into selectors that are left out. ``webhooks``: who looks at a field before the resource is stored.
+    ``labels`` are those that the operator surely sets, ``a|b`` one of these values by the component. ``lenient``: the schema requires
+    nothing. ``fills_selectors``: the operator puts labels into selectors that are left out. ``webhooks``: who looks at a field before
+    the resource is stored.
     """
 
     name: str
@@ -63,9 +64,23 @@ class CustomKind(NamedTuple):
     webhooks: tuple[tuple[str, str], ...] = ()
     known_by: str = "catalogue"
 
+    def labels_at(self, place: Place) -> tuple[AddedLabel, ...]:
+        """Those of the pods of one place. Of several values the field that holds a component tells which: nobody, where it is none."""
+        return _labels_at(self.labels, place.path) if place.labelled else ()
+
     def places_in(self, version: str) -> tuple[Place, ...]:
         """Those that a version has."""
         return tuple([place for place in self.places if not place.versions or version in place.versions])
+
+
+@lru_cache(maxsize=256)
+def _labels_at(labels: tuple[AddedLabel, ...], path: Path) -> tuple[AddedLabel, ...]:
+    found = []
+    for label in labels:
+        values = label.value.split("|")
+        told = next((value for value in values if value in path), "{unknown}")
+        found.append(label if len(values) == 1 else label._replace(value=told))
+    return tuple(found)
 
 
 @lru_cache(maxsize=256)
@@ -118,6 +133,8 @@ def _place(entry: dict[str, Any]) -> Place:
         form = shape
     else:
         fields = tuple([_field(each) for each in shape.split(" ")])
+    if "opened" in entry:
+        fields = tuple([field._replace(opened=True) for field in fields])
     replicas = entry.get("replicas")
     return Place(
         path_of(entry["path"]),

@@ -4,14 +4,15 @@ What is known of a kind comes from the catalogue (``kube.catalogue``) or from a 
 kinds nobody knows, and where no schema says what stands there, the shape of the values decides (``kube.shapes``).
 """
 
+import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 from afflint.findings import Path
 from afflint.kube.catalogue import CustomKind, Field, Place, custom_kind_of
 from afflint.kube.constraints import REQUIRED, Constraints, constraints_of_parts
-from afflint.kube.kinds import Identity, Kind, Template, part_types
-from afflint.kube.manifests import Labels, Learnt, Workload, labels_at, templates
+from afflint.kube.kinds import EACH, Identity, Kind, Template, part_types
+from afflint.kube.manifests import Labels, Learnt, Manifest, Workload, labels_at, templates
 from afflint.kube.shapes import Holder, Part, holders_in, is_pod_spec
 from afflint.kube.types import Type
 from afflint.reading.documents import Document
@@ -46,7 +47,7 @@ class CustomWorkload(Workload):
         template: tuple[dict[str, Any], Path] | None = None,
     ) -> None:
         replicas = place.replicas if place is not None else None
-        labels = custom.labels if custom is not None and place is not None and place.labelled else ()
+        labels = custom.labels_at(place) if custom is not None and place is not None else ()
         declared = Template(place.path if place is not None else holder.path[len(base) :], replicas, labels)
         around, path = template or (_NOTHING, holder.path)
         super().__init__(document, data, base, Identity(kind, True), kind, declared, around, path)
@@ -56,6 +57,21 @@ class CustomWorkload(Workload):
         self.parts = holder.parts
         self.pod_path = holder.path
         self.pod = _pod_spec(holder.parts)
+
+    def joined(self, other: "CustomWorkload") -> "CustomWorkload | None":
+        """These pods with what another place says of the very same; None where they are others, or that is not certain."""
+        one, two = self.place, other.place
+        if one is None or two is None or not (one.labelled and two.labelled) or one.replicas is None or one.replicas != two.replicas:
+            return None
+        depth, shapes = len(self.template_path), {part.shape for part in self.parts}
+        if other.template_path[:depth] != self.template_path or EACH in two.path[len(one.path) :]:
+            return None
+        if other.base != self.base or any(part.shape in shapes for part in other.parts) or self.template:
+            return None
+        template = (other.template, other.template_path) if other.template else None
+        place = two._replace(fields=(*one.fields, *two.fields)) if template else one._replace(fields=(*one.fields, *two.fields))
+        holder = Holder(self.pod_path if not template else other.pod_path, (*self.parts, *other.parts))
+        return CustomWorkload(self.document, self.data, self.base, self.kind, holder, "schema", self.custom, place, template)
 
     @property
     def constraints(self) -> Constraints:
@@ -84,9 +100,16 @@ class CustomWorkload(Workload):
         return True
 
     @property
+    def way(self) -> str:
+        """What says where the kind places pods."""
+        if self.known == "shape":
+            return "its shape"
+        return f"the {self.custom.known_by}" if self.custom is not None else "afflint"
+
+    @property
     def makes_pods(self) -> bool:
         """Shape alone does not say so, and some places choose nodes for something else."""
-        return self.place is not None and self.place.pods
+        return self.place is not None and self.place.pods and self.custom is not None
 
     @property
     def requires(self) -> bool:
@@ -94,18 +117,16 @@ class CustomWorkload(Workload):
         return self.known == "schema"
 
     @property
-    def is_usual(self) -> bool:
-        """Whether all of its fields have the names and the level that they have in a pod spec."""
-        return all(path == (*self.pod_path, shape) for shape, path, _ in self.parts)
+    def lenient(self) -> bool:
+        """Whether the schema requires nothing, so that the API server does not miss what is lacking."""
+        return self.custom is None or self.custom.lenient
 
     def is_opened(self, path: Path) -> bool:
         """Whether no schema describes what stands at a path."""
         if self.known != "schema" or self.place is None:
             return True
-        depth = len(self.pod_path)
-        if path[:depth] != self.pod_path or len(path) == depth:
-            return False
-        return any(field.opened and field.name == path[depth] for field in self.place.fields)
+        name = next((part.path[-1] for part in self.parts if path[: len(part.path)] == part.path), None)
+        return any(field.opened and name in (field.name, None) for field in self.place.fields)
 
     def refuses_unknown(self, path: Path) -> bool:
         return not self.is_opened(path)
@@ -124,9 +145,8 @@ class CustomWorkload(Workload):
 
     def webhook(self, path: Path) -> str:
         """Who looks at the field that a path leads into before the resource is stored; empty for nobody."""
-        depth = len(self.pod_path)
-        looked_at = dict(self.custom.webhooks) if self.custom is not None else {}
-        return looked_at.get(str(path[depth]), "") if path[:depth] == self.pod_path and len(path) > depth else ""
+        name = next((str(part.path[-1]) for part in self.parts if path[: len(part.path)] == part.path), "")
+        return dict(self.custom.webhooks).get(name, "") if self.custom is not None else ""
 
 
 def value_at(workload: Workload, path: Path) -> Any:
@@ -171,16 +191,35 @@ def custom_workloads(
         return
     group, _, version = api_version.rpartition("/")
     if not _is_custom(group):
+        if name == "ConfigMap" and not group:
+            from afflint.kube.monitoring import monitoring_workloads
+
+            yield from monitoring_workloads(document, data, base)
         return
     kind = Kind(name, group, (), (), None)
     custom = custom_kind_of(group, name) or learnt.get((group, name))
     looked: set[Path] = set()
     if custom is not None:
-        for workload in _in_places(document, data, base, kind, custom, version):
+        found = _together(_in_places(document, data, base, kind, custom, version))
+        for workload in found:
             looked |= {part.path for part in workload.parts}
             yield workload
+        labelled = next((place for place in custom.places_in(version) if place.labelled), None)
+        if labelled is not None and not any(each.place is not None and each.place.labelled for each in found):
+            # Nothing is said of where they go, and there are such pods all the same.
+            path = tuple(itertools.takewhile(EACH.__ne__, labelled.path))
+            place = labelled._replace(path=path, replicas=labelled.replicas if path == labelled.path else None)
+            yield CustomWorkload(document, data, base, kind, Holder((*base, *path), ()), "schema", custom, place)
     for holder in holders_in(data, base, frozenset(looked), inside):
         yield CustomWorkload(document, data, base, kind, holder, "shape", custom)
+
+
+def unknown_kinds(data: Any, manifests: Iterable[Manifest], learnt: Learnt) -> list[tuple[str, str]]:
+    """The kinds, by group and name, of a document and of what it holds that neither the catalogue nor a definition describes."""
+    names = [(each.kind.group, each.kind.name) for each in manifests if isinstance(each, CustomWorkload)]
+    if type(data) is dict and type(data.get("kind")) is str and type(data.get("apiVersion")) is str:
+        names.append((data["apiVersion"].rpartition("/")[0], data["kind"]))
+    return [each for each in names if _is_custom(each[0]) and each not in learnt and custom_kind_of(*each) is None]
 
 
 def _is_custom(group: str) -> bool:
@@ -196,6 +235,20 @@ _OF_KUBERNETES = frozenset(
         "resource", "scheduling", "storage", "storagemigration",
     )
 )  # fmt: skip
+
+
+def _together(workloads: Iterable[CustomWorkload]) -> list[CustomWorkload]:
+    """The same with one for each set of pods, where it is certain which places are about the same ones."""
+    found: list[CustomWorkload] = []
+    for workload in workloads:
+        for index, earlier in enumerate(found):
+            joined = earlier.joined(workload)
+            if joined is not None:
+                found[index] = joined
+                break
+        else:
+            found.append(workload)
+    return found
 
 
 def _in_places(

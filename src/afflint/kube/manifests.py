@@ -65,6 +65,16 @@ class Manifest:
         """Whether what stands at a path of the document is ours to judge; of most objects all is."""
         return True
 
+    @property
+    def operated(self) -> bool:
+        """Whether an operator makes pods of it, by fields that stand where its own kind has them."""
+        return False
+
+    @property
+    def way(self) -> str:
+        """What says where the kind places pods: afflint itself knows it."""
+        return "afflint"
+
     def title(self) -> str:
         """``Deployment web``: how messages call the object."""
         name = self.ref.name or _text(_map(self.data, "metadata").get("generateName"))
@@ -132,11 +142,6 @@ class Workload(Manifest):
         return _map(self.data, "spec")
 
     # What a custom resource may say otherwise: see ``kube.custom``.
-
-    @property
-    def operated(self) -> bool:
-        """Whether an operator makes the pods, of fields that stand where its own kind has them."""
-        return False
 
     @property
     def makes_pods(self) -> bool:

@@ -36,7 +36,10 @@ class Holder(NamedTuple):
 
 def mentions_placement(text: bytes) -> bool:
     """Whether a constraint may stand in a text: one look for each of the words without which none does."""
-    return b"ffinity" in text or b"oleration" in text or b"odeSelector" in text or b"SpreadConstraints" in text or b"topologyKey" in text
+    return any(map(text.__contains__, _WORDS))
+
+
+_WORDS = (b"ffinity", b"oleration", b"oleRation", b"odeSelector", b"SpreadConstraints", b"topologyKey")
 
 
 def holders_in(
@@ -48,6 +51,8 @@ def holders_in(
     below ``status`` and ``metadata``. Objects in it that are manifests of their own are added to ``manifests`` instead, where the field
     that holds them is one of those by which policies and templates hold such.
     """
+    # What holds something that is known is no constraint itself.
+    above = frozenset(each[:length] for each in passing for length in range(len(path), len(each)))
     waiting: list[tuple[Any, Path]] = [(value, path)]
     while waiting:
         here, at = waiting.pop()
@@ -68,7 +73,7 @@ def holders_in(
             to = (*at, key)
             if to in passing or key in ("status", "metadata"):
                 continue
-            shape = shape_of(key, each)
+            shape = shape_of(key, each) if to not in above else None
             if shape is None:
                 below.append((each, to))
             else:
@@ -110,7 +115,7 @@ def shape_of(key: object, value: Any) -> str | None:
             return "affinity" if key != "spec" and any(type(each) is dict for each in value.values()) else None
         return _one_affinity(key, value)
     if type(value) is list and all(type(each) is dict for each in value):
-        if (key.endswith("olerations") or key == "toleration") and all(each and each.keys() <= _OF_TOLERATIONS for each in value):
+        if (key.lower().endswith("tolerations") or key == "toleration") and all(each and each.keys() <= _OF_TOLERATIONS for each in value):
             return "tolerations"
         if all("topologyKey" in each and "whenUnsatisfiable" in each for each in value):
             return "topologySpreadConstraints"

@@ -25,6 +25,9 @@ class Buffer(NamedTuple):
     result: FileResult | None = None
 
 
+_Slot = tuple[bool, ...]
+
+
 class _Kept(NamedTuple):
     stamp: Stamp
     result: FileResult
@@ -35,8 +38,8 @@ class Memory:
 
     def __init__(self, root: str) -> None:
         self._root = root
-        self._settings: dict[tuple[bool, bool], Settings] = {}
-        self._kept: dict[tuple[bool, bool], dict[str, _Kept]] = {}
+        self._settings: dict[_Slot, Settings] = {}
+        self._kept: dict[_Slot, dict[str, _Kept]] = {}
         self.checked = 0
         """How many files were looked at and not remembered, so far."""
         self.seconds = 0.0
@@ -68,9 +71,9 @@ class Memory:
 
         return mapped
 
-    def _shelf(self, settings: Settings) -> tuple[dict[str, _Kept], tuple[bool, bool]]:
-        """The results that were made with these settings. A run makes some without rules, and some without nodes."""
-        slot = bool(settings.rules), settings.with_nodes
+    def _shelf(self, settings: Settings) -> tuple[dict[str, _Kept], _Slot]:
+        """The results that were made with these settings. A run makes some without rules or nodes, and those of definitions apart."""
+        slot = bool(settings.rules), settings.with_nodes, bool(settings.learnt), bool(settings.defining)
         if self._settings.get(slot) != settings:
             self._settings[slot] = settings
             self._kept[slot] = {}

@@ -55,6 +55,8 @@ class Summary(NamedTuple):
     fixed: int = 0
     renders: Renders | None = None
     """What was rendered, where that was asked for."""
+    custom: tuple[tuple[str, int], ...] = ()
+    """The kinds of custom resources with what says where each places pods, and the number of resources."""
 
     @property
     def passed_over(self) -> int:

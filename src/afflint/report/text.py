@@ -169,6 +169,8 @@ def _summary(summary: Summary, paint: Paint, verbose: bool) -> Iterator[str]:
         yield f"No manifest was found in the {counted(summary.files - summary.unread, 'file')} read{others}."
     elif not summary.files:
         yield "No file was read."
+    if verbose and summary.custom:
+        yield f"Custom resources: {', '.join(f'{visible(kind)} ({number})' for kind, number in summary.custom)}."
     if verbose and summary.passed:
         yield f"Passed over: {', '.join(f'{visible(kind)} ({number})' for kind, number in summary.passed)}."
     if not (summary.documents or summary.passed):

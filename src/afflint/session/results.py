@@ -12,6 +12,7 @@ from afflint.records import NamedTuple
 ELSEWHERE = {
     "AboutPods": "afflint.fleet.objects",
     "Budget": "afflint.controllers.budgets",
+    "CustomKind": "afflint.kube.catalogue",
     "KubeVirtObject": "afflint.fleet.objects",
     "Namespace": "afflint.scheduler.namespaces",
     "Obstacle": "afflint.controllers.migratability",
@@ -72,4 +73,4 @@ def _deciding(settings: Settings) -> list[object]:
     target = settings.target
     parts: list[object] = [(each.name, each.rule.fix, each.params) for each in settings.rules]
     parts += [target.version, sorted(target.feature_gates), sorted(target.admission_plugins), target.complete]
-    return [*parts, *settings.custom, settings.with_nodes, settings.resources, settings.host_key]
+    return [*parts, *settings.custom, settings.with_nodes, settings.resources, settings.host_key, *settings.learnt, *settings.defining]

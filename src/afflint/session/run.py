@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from afflint.baseline import Baseline
     from afflint.fleet.index import Fleet
     from afflint.inventory.node_files import NodeFact
+    from afflint.kube.catalogue import CustomKind
     from afflint.session.renders import Renders
 
 
@@ -62,6 +63,8 @@ class Options(NamedTuple):
     baseline: "Baseline | None" = None
     mapper: Callable[[Collection[Source], Settings], Iterable[FileResult]] | None = None
     """What gives the results of the map step, in place of reading and checking each file: for whoever remembers some."""
+    definitions: Callable[[], Iterable[Source]] | None = None
+    """Gives further files with CustomResourceDefinitions, should there be kinds that nothing else describes."""
     cache: str | None = None
     """The folder in which results are kept from one run to the next, or DEFAULT_CACHE."""
     renders: "Renders | None" = None
@@ -110,6 +113,10 @@ def gathered(files: "Files", settings: Settings, options: Options = _DEFAULT) ->
     """Map and reduce the files of a run. Raises NodeFileError."""
     settings, nodes = with_nodes(files, settings)
     results, beside = _mapped(files, settings, options)
+    learnt = _learnt(files, {**beside, **results}, settings, options)
+    if learnt:
+        settings = settings._replace(learnt=learnt)
+        results, beside = _mapped_anew(files, results, beside, settings, options)
     fault = None
     if not files.nodes:
         holding = _meant_nodes(files, results)
@@ -194,6 +201,35 @@ def _mapped(files: "Files", settings: Settings, options: Options) -> tuple[dict[
     results = dict(zip(files.checked, _told(files.of(files.checked).values(), settings, options), strict=True))
     facts_only = settings._replace(rules=())
     return results, dict(zip(files.context, _told(files.of(files.context).values(), facts_only, options), strict=True))
+
+
+def _learnt(files: "Files", results: Mapping[FileId, FileResult], settings: Settings, options: Options) -> "tuple[CustomKind, ...]":
+    """What CustomResourceDefinitions of the run say of the kinds that nothing else describes."""
+    unknown = {kind for result in results.values() for kind in result.unknown}
+    if not unknown:
+        return ()
+    defining = [files.sources[file] for file, result in results.items() if _DEFINITION in result.passed]
+    sources = [*defining, *(options.definitions() if options.definitions is not None else ())]
+    if not sources:
+        return ()
+    from afflint.kube.crds import union
+
+    asking = settings._replace(rules=(), defining=tuple(sorted(unknown)))
+    return union(kind for result in _told(sources, asking, options) for kind in result.defined)
+
+
+_DEFINITION = "CustomResourceDefinition"
+
+
+def _mapped_anew(
+    files: "Files", results: dict[FileId, FileResult], beside: dict[FileId, FileResult], settings: Settings, options: Options
+) -> tuple[dict[FileId, FileResult], dict[FileId, FileResult]]:
+    """The same with what files tell of kinds that have been learnt since."""
+    known = {(kind.group, kind.name) for kind in settings.learnt}
+    for told, asking in ((results, settings), (beside, settings._replace(rules=()))):
+        concerned = [file for file, result in told.items() if not known.isdisjoint(result.unknown)]
+        told.update(zip(concerned, _told(files.of(concerned).values(), asking, options), strict=True))
+    return results, beside
 
 
 def _told(sources: Collection[Source], settings: Settings, options: Options) -> Iterator[FileResult]:
@@ -330,6 +366,7 @@ def _summary(results: Collection[FileResult], findings: Sequence[Finding], suppr
         unread=sum(result.unread for result in results),
         filled=sum(result.filled for result in results),
         passed=_counted(kind for result in results for kind in result.passed),
+        custom=_counted(f"{kind} by {way}" for result in results for kind, way in result.custom),
     )
 
 

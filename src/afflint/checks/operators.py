@@ -1,0 +1,115 @@
+"""What operators make of a custom resource besides copying its constraints: words of their own, and labels that never arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from afflint.checks.match import Match, moving, removing, replacing
+from afflint.findings import Path, Severity, field_of
+from afflint.kube.custom import CustomWorkload, value_at
+from afflint.kube.manifests import Workload, labels_at
+from afflint.kube.shapes import AFFINITY_FIELDS, Part, shape_of
+from afflint.reading.placeholders import is_placeholder
+from afflint.wording import did_you_mean, nearest, quoted
+
+
+def lost_template_label(workload: Workload) -> Iterator[Match]:
+    """Labels on a pod template of which the schema of the kind keeps no metadata."""
+    if isinstance(workload, CustomWorkload) and workload.place is not None and workload.place.pruned:
+        path = (*workload.template_path, "metadata", "labels")
+        for key in labels_at(workload.template):
+            message = (
+                f"the label {quoted(key)} never reaches the pods: the schema of {workload.kind.name} drops the metadata of this template"
+            )
+            yield Match((*path, key), message, key=True)
+
+
+def misplaced_in_resource(workload: Workload) -> Iterator[Match]:
+    """Constraints beside the place where the kind wants them: a level left out, or one too many."""
+    if not isinstance(workload, CustomWorkload) or workload.place is None or workload.custom is None or workload.known != "schema":
+        return
+    form = workload.place.form
+    if form == "template" and sum(place.path == workload.place.path for place in workload.custom.places) == 1:
+        beside = [name for name in _OF_PODS if shape_of(name, workload.template.get(name)) == name]
+        yield from _misplaced(workload, workload.template_path, beside, workload.pod_path, None)
+    holder = value_at(workload, workload.pod_path)
+    if not isinstance(holder, dict):
+        return
+    names = {field.name for field in workload.place.fields}
+    if "affinity" in names:
+        inside = [name for name in AFFINITY_FIELDS if name not in names and shape_of(name, holder.get(name)) == name]
+        # Another version of the kind may know such a field beside others of its own; a pod spec never does.
+        severity: Severity | None = "warning" if form == "fields" else None
+        yield from _misplaced(workload, workload.pod_path, sorted(inside), (*workload.pod_path, "affinity"), severity)
+
+
+def _misplaced(workload: Workload, path: Path, names: list[str], home: Path, severity: Severity | None) -> Iterator[Match]:
+    where = field_of(home[len(workload.base) :])
+    for name in names:
+        message = (
+            f"{name} stands in {field_of(path[len(workload.base) :])}, where {workload.kind.name} does not look; it belongs in {where}"
+        )
+        edits = moving((*path, name), home, merge=True)
+        yield Match((*path, name), message, f"Move {name} to {where}.", key=True, edits=edits, severity=severity)
+
+
+_OF_PODS = ("affinity", "nodeSelector", "tolerations", "topologySpreadConstraints")
+
+
+def invalid_operator_setting(workload: Workload) -> Iterator[Match]:
+    """Words of an operator for placement that its webhook refuses."""
+    setting, path = _setting(workload, "postgresql.cnpg.io/Cluster", ("spec", "affinity"))
+    kind = setting.get("podAntiAffinityType")
+    if type(kind) is str and kind and kind not in _STRENGTHS and not is_placeholder(kind):
+        close = nearest(kind.lower(), _STRENGTHS)
+        message = f"the webhook of CloudNativePG refuses the podAntiAffinityType {quoted(kind)}{did_you_mean(close)}"
+        at = (*path, "podAntiAffinityType")
+        yield Match(at, message, "Write preferred or required.", edits=replacing(at, close) if close else ())
+
+
+_STRENGTHS = ("preferred", "required")
+
+
+def ignored_operator_setting(workload: Workload) -> Iterator[Match]:
+    """Words of an operator for placement that another one beside them switches off."""
+    setting, path = _setting(workload, "postgresql.cnpg.io/Cluster", ("spec", "affinity"))
+    if setting.get("enablePodAntiAffinity") is False:
+        for name in ("podAntiAffinityType", "topologyKey"):
+            if setting.get(name):
+                message = f"{name} does nothing: `enablePodAntiAffinity: false` beside it switches off what it is about"
+                yield Match((*path, name), message, key=True)
+    yield from _beside_advanced(workload)
+
+
+def _beside_advanced(workload: Workload) -> Iterator[Match]:
+    """Percona: ``advanced`` is taken as a whole, and ``antiAffinityTopologyKey`` only without it."""
+    if not workload.kind.group.endswith(".percona.com"):
+        return
+    for part in _parts(workload):
+        beside = _beside(workload, part)
+        key = beside.get("antiAffinityTopologyKey")
+        if part.path[-1] == "advanced" and part.value and type(key) is str and key not in ("", "none"):
+            message = "antiAffinityTopologyKey does nothing: the operator takes `advanced` beside it instead"
+            at = (*part.path[:-1], "antiAffinityTopologyKey")
+            yield Match(at, message, key=True, edits=removing(at))
+
+
+def _setting(workload: Workload, kind: str, path: Path) -> tuple[dict[str, Any], Path]:
+    """The map at a path of the object, which one of its workloads speaks for; an empty one for other kinds."""
+    if not isinstance(workload, CustomWorkload) or f"{workload.kind.group}/{workload.kind.name}" != kind:
+        return {}, ()
+    value: Any = workload.data
+    for step in path:
+        value = value.get(step) if type(value) is dict else None
+    return (value if type(value) is dict else {}), (*workload.base, *path)
+
+
+def _parts(workload: Workload) -> tuple[Part, ...]:
+    return workload.parts if isinstance(workload, CustomWorkload) else ()
+
+
+def _beside(workload: Workload, part: Part) -> dict[str, Any]:
+    """The map that holds a part."""
+    value = value_at(workload, part.path[:-1])
+    return value if type(value) is dict else {}

@@ -1,0 +1,179 @@
+"""The pods that operators make for a custom resource, where their code leaves no doubt: how many, with which labels and constraints.
+
+What an operator adds by itself is said in a note. Where a setting of the resource makes it uncertain, or the operator is not in the
+table, there is no answer. Sources: cloudnative-pg pkg/specs/pods.go CreateAffinitySection; cloud-on-k8s pkg/controller/elasticsearch
+nodespec/defaults.go; redis-operator (spotahome) operator/redisfailover/service/generator.go; percona-xtradb-cluster-operator
+pkg/pxc/statefulset.go; mariadb-operator pkg/builder/pod_builder.go; cluster-operator (rabbitmq) internal/resource/statefulset.go;
+zookeeper-operator pkg/zk/generators.go; prometheus-operator pkg/prometheus, pkg/alertmanager; strimzi operator ModelUtils.java.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from afflint.controllers.counts import pod_count
+from afflint.controllers.labels import part_of
+from afflint.controllers.pod_maker import PodMaker
+from afflint.controllers.upkeep import Upkeep
+from afflint.findings import Site
+from afflint.kube.constraints import PREFERRED, REQUIRED
+from afflint.kube.manifests import Workload
+from afflint.records import NamedTuple
+
+_HOSTNAME, _ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
+Selected = dict[str, str]
+
+
+class _Default(NamedTuple):
+    """What the operator adds to the spec of the pods, and that in words, empty for nothing. ``spec`` holds whole fields of it."""
+
+    spec: dict[str, Any]
+    words: str = ""
+
+
+def operated_pods(workload: Workload, site: Site, *, resources: bool = False) -> PodMaker | None:
+    """What is certain of the pods that an operator makes; None where anything is not."""
+    rule = _RULES.get((workload.kind.group, workload.kind.name))
+    count, name = pod_count(workload), workload.ref.name
+    if rule is None or not workload.declared.labels or name is None or count.number is None:
+        return None
+    default = rule(workload, name)
+    if default is None:
+        return None
+    notes = [f"the operator adds {default.words}"] if default.words else []
+    if resources:
+        notes.append("what its containers request the operator decides, and is left out")
+    return PodMaker(
+        kind=workload.kind.name,
+        group=workload.kind.group,
+        namespace=workload.namespace,
+        name=name,
+        replicas=count.planned,
+        labels=workload.template_labels,
+        pod={**workload.pod, **default.spec},
+        part=part_of(workload),
+        added=workload.declared.labels,
+        notes=(*count.notes, *notes),
+        site=site,
+        line=workload.document.locate((*workload.base, "metadata", "name")).line,
+        pod_path=workload.pod_path,
+        upkeep=_STATEFUL,
+    )
+
+
+_STATEFUL = Upkeep("gone", ordinals=True)
+
+
+def _keeping_apart(workload: Workload, selected: Selected, key: str, weight: int | None) -> dict[str, Any]:
+    """The affinity of the pods with an anti-affinity among those that have some labels: preferred with a weight, else required."""
+    affinity = workload.pod.get("affinity")
+    affinity = affinity if isinstance(affinity, dict) else {}
+    anti = affinity.get("podAntiAffinity")
+    anti = anti if isinstance(anti, dict) else {}
+    term = {"topologyKey": key, "labelSelector": {"matchLabels": selected}}
+    field, added = (REQUIRED, term) if weight is None else (PREFERRED, {"weight": weight, "podAffinityTerm": term})
+    own = anti.get(field)
+    return {"affinity": {**affinity, "podAntiAffinity": {**anti, field: [*(own if isinstance(own, list) else []), added]}}}
+
+
+def _apart(workload: Workload, selected: Selected, key: str = _HOSTNAME, weight: int | None = None) -> _Default:
+    kind = "required" if weight is None else "preferred"
+    return _Default(_keeping_apart(workload, selected, key, weight), f"a {kind} anti-affinity over {key}")
+
+
+def _certain(workload: Workload, name: str) -> Selected:
+    """The labels that are the same on all of the pods, with the name of the resource in them."""
+    values = {label.key: label.value.replace("{name}", name) for label in workload.declared.labels}
+    return {key: value for key, value in values.items() if "{" not in value}
+
+
+def _nothing(_workload: Workload, _name: str) -> _Default | None:
+    return _Default({})
+
+
+def _unless(*settings: str) -> Callable[[Workload, str], _Default | None]:
+    """Nothing is added, unless one of these settings is there: then nobody can tell."""
+    return lambda workload, _name: None if any(workload.spec.get(each) for each in settings) else _Default({})
+
+
+def _cloudnative_pg(workload: Workload, name: str) -> _Default | None:
+    setting = workload.spec.get("affinity")
+    setting = setting if isinstance(setting, dict) else {}
+    if setting.get("enablePodAntiAffinity") is False:
+        return _Default({})
+    weight = None if setting.get("podAntiAffinityType") == "required" else 100
+    key = setting.get("topologyKey")
+    selected = {"cnpg.io/cluster": name, "cnpg.io/podRole": "instance"}
+    return _apart(workload, selected, key if isinstance(key, str) and key else _HOSTNAME, weight)
+
+
+def _elasticsearch(workload: Workload, name: str) -> _Default | None:
+    if workload.pod.get("affinity"):
+        return _Default({})
+    return _apart(workload, {"elasticsearch.k8s.elastic.co/cluster-name": name}, weight=100)
+
+
+def _redis_failover(workload: Workload, name: str) -> _Default | None:
+    return _Default({}) if workload.pod.get("affinity") else _apart(workload, _certain(workload, name), weight=100)
+
+
+def _pravega(workload: Workload, name: str) -> _Default | None:
+    return _Default({}) if workload.pod.get("affinity") else _apart(workload, _certain(workload, name), weight=20)
+
+
+def _percona(workload: Workload, name: str) -> _Default | None:
+    component = workload.at(workload.declared.path)
+    setting = component.get("affinity") if isinstance(component, dict) else None
+    if isinstance(setting, dict) and setting.get("advanced"):
+        return _Default({})
+    key = setting.get("antiAffinityTopologyKey") if isinstance(setting, dict) else None
+    if not isinstance(key, str) or not key:
+        return None
+    return _Default({}) if key == "none" else _apart(workload, _certain(workload, name), key)
+
+
+def _mariadb(workload: Workload, name: str) -> _Default | None:
+    setting = workload.spec.get("affinity")
+    enabled = isinstance(setting, dict) and setting.get("antiAffinityEnabled") is True
+    return _apart(workload, {"app.kubernetes.io/instance": name}) if enabled else _Default({})
+
+
+def _aerospike(workload: Workload, name: str) -> _Default | None:
+    if workload.spec.get("rackConfig"):
+        return None
+    setting = workload.spec.get("podSpec")
+    several = isinstance(setting, dict) and setting.get("multiPodPerHost") is True
+    return _Default({}) if several else _apart(workload, _certain(workload, name))
+
+
+def _rabbitmq(workload: Workload, name: str) -> _Default | None:
+    if workload.spec.get("override"):
+        return None
+    spread = {
+        "maxSkew": 1,
+        "topologyKey": _ZONE,
+        "whenUnsatisfiable": "ScheduleAnyway",
+        "labelSelector": {"matchLabels": {"app.kubernetes.io/name": name}},
+    }
+    return _Default({"topologySpreadConstraints": [spread]}, f"a soft spread constraint over {_ZONE}")
+
+
+_RULES: dict[tuple[str, str], Callable[[Workload, str], _Default | None]] = {
+    ("postgresql.cnpg.io", "Cluster"): _cloudnative_pg,
+    ("elasticsearch.k8s.elastic.co", "Elasticsearch"): _elasticsearch,
+    ("kibana.k8s.elastic.co", "Kibana"): _nothing,
+    ("databases.spotahome.com", "RedisFailover"): _redis_failover,
+    ("zookeeper.pravega.io", "ZookeeperCluster"): _pravega,
+    ("pxc.percona.com", "PerconaXtraDBCluster"): _percona,
+    ("k8s.mariadb.com", "MariaDB"): _mariadb,
+    ("asdb.aerospike.com", "AerospikeCluster"): _aerospike,
+    ("rabbitmq.com", "RabbitmqCluster"): _rabbitmq,
+    ("dragonflydb.io", "Dragonfly"): _nothing,
+    ("monitoring.coreos.com", "Prometheus"): _unless("shards"),
+    ("monitoring.coreos.com", "Alertmanager"): _nothing,
+    ("monitoring.coreos.com", "ThanosRuler"): _nothing,
+    ("kafka.strimzi.io", "KafkaConnect"): _unless("rack"),
+    ("kafka.strimzi.io", "KafkaMirrorMaker2"): _unless("rack"),
+    ("kafka.strimzi.io", "KafkaBridge"): _unless("rack"),
+}

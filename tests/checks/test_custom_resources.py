@@ -1,0 +1,422 @@
+"""Constraints in custom resources: found where each kind keeps them, and told with who refuses what."""
+
+from __future__ import annotations
+
+import pytest
+
+from afflint.checks.match import Target
+from linting import lint, places, said
+
+KAFKA = """
+    apiVersion: kafka.strimzi.io/v1
+    kind: KafkaConnect
+    metadata: {name: orders}
+    spec:
+      replicas: 3
+      template:
+        pod:
+"""
+STORED = "(stored, but the operator's pods are refused)"
+
+
+def kafka(pod: str) -> str:
+    return KAFKA + "".join(f"          {line}\n" for line in pod.splitlines())
+
+
+class TestWords:
+    """Who refuses a mistake depends on how it is known that it is one."""
+
+    def test_values_that_no_schema_looks_at_are_refused_with_the_pods(self) -> None:
+        text = kafka("tolerations:\n  - {key: a, operator: Equals, effect: NoSchedul}")
+        assert said(text, "unknown-operator") == [f"10:30 a toleration has no operator `Equals`; did you mean `Equal`? {STORED}"]
+        assert said(text, "invalid-toleration") == [f"10:46 the effect cannot be `NoSchedul`; did you mean `NoSchedule`? {STORED}"]
+
+    def test_another_type_is_refused_at_once(self) -> None:
+        text = kafka("tolerations: {key: a}")
+        assert said(text, "wrong-type") == ["9:7 `tolerations` must be a list, not a map"]
+
+    def test_an_unknown_field_is_refused_by_kubectl_and_dropped_by_others(self) -> None:
+        text = kafka("tolerations:\n  - {key: a, operater: Exists}")
+        (message,) = said(text, "unknown-field")
+        assert message.endswith("did you mean `operator`? (kubectl refuses it, other clients drop it)")
+
+    def test_a_webhook_that_looks_is_named(self) -> None:
+        text = """
+            apiVersion: postgresql.cnpg.io/v1
+            kind: Cluster
+            metadata: {name: orders}
+            spec:
+              affinity:
+                tolerations:
+                  - {key: a, operator: Exists, value: b}
+        """
+        assert said(text, "invalid-toleration") == [
+            "8:43 a toleration with the operator Exists has no value (the webhook of CloudNativePG refuses it)"
+        ]
+
+    def test_where_the_schema_leaves_all_open_only_the_operator_reads_it(self) -> None:
+        text = """
+            apiVersion: clickhouse.altinity.com/v1
+            kind: ClickHouseInstallation
+            metadata: {name: events}
+            spec:
+              templates:
+                podTemplates:
+                  - name: default
+                    spec:
+                      nodeSelector: {gpu: true}
+                      tolerations:
+                        - {key: a, surprise: b}
+        """
+        (message,) = said(text, "wrong-type")
+        assert message.endswith("(stored, but the operator cannot read it, or its pods are refused)")
+        assert said(text, "unknown-field") == []
+
+    def test_what_is_known_by_its_shape_alone_may_reach_a_pod(self) -> None:
+        text = """
+            apiVersion: example.com/v1
+            kind: Widget
+            metadata: {name: w}
+            spec:
+              workers:
+                nodeSelector: {gpu: true}
+                tolerations:
+                  - {key: a, operator: Equals}
+                affinity:
+                  podAntiAffinity:
+                    preferredDuringSchedulingIgnoredDuringExecution:
+                      - weight: 101
+                        podAffinityTerm: {labelSelector: {}}
+        """
+        assert places(lint(text)) == ["a.yaml:9:28 warning unknown-operator", "a.yaml:13:21 warning weight-out-of-range"]
+        (message,) = said(text, "weight-out-of-range")
+        assert message.endswith("(if this reaches a pod, the pod is refused)")
+
+
+class TestPlaces:
+    def test_older_versions_keep_their_places(self) -> None:
+        text = """
+            apiVersion: kafka.strimzi.io/v1beta2
+            kind: Kafka
+            metadata: {name: orders}
+            spec:
+              zookeeper:
+                template:
+                  pod:
+                    tolerations: {}
+        """
+        assert said(text, "wrong-type") == ["9:9 `tolerations` must be a list, not a map"]
+        assert said(text.replace("v1beta2", "v1"), "wrong-type") == []
+
+    def test_a_holder_has_the_affinities_apart(self) -> None:
+        text = """
+            apiVersion: ceph.rook.io/v1
+            kind: CephCluster
+            metadata: {name: rook}
+            spec:
+              placement:
+                mon:
+                  nodeAffinity:
+                    requiredDuringSchedulingIgnoredDuringExecution:
+                      nodeSelectorTerms:
+                        - matchExpressions:
+                            - {key: role, operator: Has}
+        """
+        assert places(lint(text)) == ["a.yaml:12:41 error unknown-operator"]
+
+    def test_sidecars_make_no_pod_spec_of_a_holder(self) -> None:
+        text = """
+            apiVersion: monitoring.coreos.com/v1
+            kind: Prometheus
+            metadata: {name: k8s}
+            spec:
+              containers: [{name: sidecar, image: "a:1"}]
+              podMetadata: {labels: {app: x}}
+              nodeSelector: {disk: fast}
+        """
+        assert lint(text) == []
+
+    def test_what_chooses_nodes_for_something_else_is_held_to_the_syntax_of_labels(self) -> None:
+        text = """
+            apiVersion: kubevirt.io/v1
+            kind: KubeVirt
+            metadata: {name: kubevirt}
+            spec:
+              configuration:
+                mediatedDevicesConfiguration:
+                  nodeMediatedDeviceTypes:
+                    - nodeSelector: {a b: c}
+        """
+        assert [each.rule for each in lint(text)] == ["invalid-label-key"]
+
+    def test_objects_in_policies_are_manifests_of_their_own(self) -> None:
+        text = """
+            apiVersion: policy.open-cluster-management.io/v1
+            kind: ConfigurationPolicy
+            metadata: {name: p}
+            spec:
+              object-templates:
+                - complianceType: musthave
+                  objectDefinition:
+                    apiVersion: v1
+                    kind: Pod
+                    metadata: {name: web}
+                    spec:
+                      nodeSelector: {gpu: true}
+        """
+        assert places(lint(text)) == ["a.yaml:13:31 error wrong-type"]
+
+    def test_repeated_keys_matter_in_constraints_only(self) -> None:
+        text = kafka("tolerations:\n  - key: a\n    operator: Exists\n    operator: Exists") + "      config: {a: 1, a: 2}\n"
+        assert [(each.rule, each.span.line) for each in lint(text)] == [("duplicate-key", 12)]
+
+
+class TestSilence:
+    @pytest.mark.parametrize(
+        "pod",
+        [
+            # Fields of the kind's own beside those of an affinity.
+            "affinity: {nodeAffinityLabels: {a: b}}",
+            # What generators fill in.
+            (
+                "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "
+                "{nodeSelectorTerms: [{matchExpressions: [{key: node-role.kubernetes.io/$mcp, operator: Exists}]}]}}}"
+            ),
+            (
+                "affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "
+                "[{topologyKey: zone, labelSelector: {matchLabels: {app: {name}}}}]}}"
+            ),
+            # Some operators fill in a selector that is left out, and one constraint may be completed elsewhere.
+            "topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule}]",
+            "tolerations: []",
+            "affinity: null",
+        ],
+    )
+    def test_of_healthy_resources(self, pod: str) -> None:
+        assert lint(kafka(pod)) == []
+
+    def test_of_what_is_required_where_only_the_shape_is_known(self) -> None:
+        text = """
+            apiVersion: example.com/v1
+            kind: Widget
+            metadata: {name: w}
+            spec:
+              affinity:
+                podAntiAffinity:
+                  preferredDuringSchedulingIgnoredDuringExecution:
+                    - podAffinityTerm: {topologyKey: kubernetes.io/hostname}
+        """
+        assert lint(text) == []
+
+
+class TestLabelsOfOperators:
+    SPREAD = """topologySpreadConstraints:
+  - maxSkew: 1
+    topologyKey: topology.kubernetes.io/zone
+    whenUnsatisfiable: DoNotSchedule
+    labelSelector:
+      matchLabels: {%s}"""
+    ANTI = """affinity:
+  podAntiAffinity:
+    requiredDuringSchedulingIgnoredDuringExecution:
+      - topologyKey: kubernetes.io/hostname
+        labelSelector:
+          matchLabels: {%s}"""
+
+    def test_a_spread_constraint_that_counts_another_resource(self) -> None:
+        (message,) = said(kafka(self.SPREAD % "strimzi.io/cluster: my-cluster"), "operator-label-mismatch")
+        assert "it asks for `strimzi.io/cluster In [my-cluster]`, and the operator gives them `strimzi.io/cluster: orders`" in message
+
+    def test_a_key_that_is_a_slip_away(self) -> None:
+        (message,) = said(kafka(self.SPREAD % "strimzi.io/clutser: orders"), "operator-label-mismatch")
+        assert message.endswith("the operator sets no label `strimzi.io/clutser`; did you mean `strimzi.io/cluster`?")
+
+    def test_an_anti_affinity_to_another_resource_may_be_meant(self) -> None:
+        assert said(kafka(self.ANTI % "strimzi.io/cluster: my-cluster"), "operator-label-mismatch") == []
+        assert said(kafka(self.ANTI % "strimzi.io/cluster: oders"), "operator-label-mismatch") != []
+        complete = Target(complete=True)
+        assert said(kafka(self.ANTI % "strimzi.io/cluster: my-cluster"), "operator-label-mismatch", target=complete) != []
+
+    @pytest.mark.parametrize("label", ["strimzi.io/cluster: orders", "app: mine", "strimzi.io/cluster: ${NAME}"])
+    def test_other_selectors_are_fine(self, label: str) -> None:
+        assert said(kafka(self.SPREAD % label), "operator-label-mismatch") == []
+
+    def test_nothing_need_be_said_of_pods_in_lists(self) -> None:
+        text = """
+            apiVersion: ray.io/v1
+            kind: RayCluster
+            metadata: {name: r}
+            spec: {workerGroupSpecs: []}
+        """
+        assert lint(text) == []
+
+    def test_pods_of_operators_are_there_for_everyone(self) -> None:
+        client = """
+            apiVersion: v1
+            kind: Pod
+            metadata: {name: client}
+            spec:
+              containers: [{name: a, image: "b:1"}]
+              affinity:
+                podAffinity:
+                  requiredDuringSchedulingIgnoredDuringExecution:
+                    - topologyKey: kubernetes.io/hostname
+                      labelSelector: {matchLabels: {cnpg.io/cluster: %s}}
+        """
+        cluster = """
+            apiVersion: postgresql.cnpg.io/v1
+            kind: Cluster
+            metadata: {name: orders}
+            spec: {instances: 3}
+        """
+        complete = Target(complete=True)
+        found = {"client.yaml": client % "orders", "cluster.yaml": cluster}
+        assert said(found, "affinity-target-missing", target=complete) == []
+        assert said({**found, "client.yaml": client % "invoices"}, "affinity-target-missing", target=complete) != []
+
+
+class TestMisplaced:
+    ANTI = "{podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: zone, labelSelector: {}}]}}"
+
+    def test_beside_the_spec_of_a_template(self) -> None:
+        text = f"""
+            apiVersion: k8up.io/v1
+            kind: PodConfig
+            metadata: {{name: backups}}
+            spec:
+              template:
+                affinity: {self.ANTI}
+                spec: {{}}
+        """
+        assert said(text, "misplaced-constraint") == [
+            (
+                "7:5 affinity stands in spec.template, where PodConfig does not look; it belongs in spec.template.spec"
+                " (kubectl refuses it, other clients drop it)"
+            )
+        ]
+
+    def test_without_the_affinity_around_it(self) -> None:
+        text = f"""
+            apiVersion: k8up.io/v1
+            kind: PodConfig
+            metadata: {{name: backups}}
+            spec:
+              template:
+                spec: {self.ANTI}
+        """
+        (message,) = said(text, "misplaced-constraint")
+        assert "podAntiAffinity stands in spec.template.spec" in message
+        assert "it belongs in spec.template.spec.affinity" in message
+
+    def test_kinds_that_have_their_affinities_apart(self) -> None:
+        text = f"""
+            apiVersion: ceph.rook.io/v1
+            kind: CephCluster
+            metadata: {{name: rook}}
+            spec:
+              placement:
+                mon: {self.ANTI}
+        """
+        assert said(text, "misplaced-constraint") == []
+
+
+class TestDefinitions:
+    """Kinds that the catalogue does not have are learnt from the CustomResourceDefinitions of the run."""
+
+    DEFINITION = """
+        apiVersion: apiextensions.k8s.io/v1
+        kind: CustomResourceDefinition
+        metadata: {name: widgets.example.com}
+        spec:
+          group: example.com
+          names: {kind: Widget}
+          versions:
+            - name: v1
+              served: true
+              schema:
+                openAPIV3Schema:
+                  properties:
+                    spec:
+                      properties:
+                        where:
+                          properties:
+                            tolerations:
+                              items: {properties: {key: {type: string}, operator: {type: string}, effect: {type: string}}}
+    """
+    WIDGET = """
+        apiVersion: example.com/v1
+        kind: Widget
+        metadata: {name: w}
+        spec:
+          where:
+            tolerations: {key: a}
+    """
+
+    def test_what_they_describe_is_held_to_it(self) -> None:
+        assert lint(self.WIDGET) == []
+        found = lint({"crd.yaml": self.DEFINITION, "widget.yaml": self.WIDGET})
+        assert places(found) == ["widget.yaml:7:5 error wrong-type"]
+
+    def test_versions_that_are_not_served_say_nothing(self) -> None:
+        assert lint({"crd.yaml": self.DEFINITION.replace("served: true", "served: false"), "widget.yaml": self.WIDGET}) == []
+        assert lint({"crd.yaml": self.DEFINITION, "widget.yaml": self.WIDGET.replace("/v1", "/v2")}) == []
+
+    def test_the_catalogue_comes_first(self) -> None:
+        definition = self.DEFINITION.replace("example.com", "k8up.io").replace("Widget", "PodConfig")
+        resource = self.WIDGET.replace("example.com", "k8up.io").replace("Widget", "PodConfig")
+        assert lint({"crd.yaml": definition, "resource.yaml": resource}) == []
+
+
+class TestKubeVirtItself:
+    PLACEMENT = """
+        apiVersion: kubevirt.io/v1
+        kind: KubeVirt
+        metadata: {{name: kubevirt}}
+        spec:
+          {part}:
+            nodePlacement:
+              nodeSelector: {{node-role.kubernetes.io/control-plane: ""}}
+              tolerations: {tolerations}
+    """
+
+    def test_a_node_placement_drops_the_tolerations_of_control_planes(self) -> None:
+        (message,) = said(self.PLACEMENT.format(part="infra", tolerations="[]"), "untolerated-control-plane")
+        assert message.endswith("a nodePlacement takes the place of all that KubeVirt says itself, its tolerations too")
+
+    def test_one_that_tolerates_them_is_fine(self) -> None:
+        assert lint(self.PLACEMENT.format(part="infra", tolerations="[{operator: Exists}]")) == []
+        assert lint(self.PLACEMENT.format(part="workloads", tolerations="[]")) == []
+
+
+class TestMonitoringOfOpenShift:
+    """Its places stand as YAML in a string of a ConfigMap; spans are those of the file all the same."""
+
+    TEXT = """
+        apiVersion: v1
+        kind: ConfigMap
+        metadata: {name: cluster-monitoring-config, namespace: openshift-monitoring}
+        data:
+          config.yaml: |
+
+            prometheusK8s:
+              tolerations:
+              - key: infra
+                effect: NoSchedul
+    """
+
+    def test_a_mistake_is_found_in_the_text(self) -> None:
+        assert places(lint(self.TEXT)) == ["a.yaml:11:17 error invalid-toleration"]
+
+    @pytest.mark.parametrize(
+        ("old", "new"),
+        [
+            ("cluster-monitoring-config", "another-monitoring-config"),
+            ("namespace: openshift-monitoring", "namespace: default"),
+            ("prometheusK8s", "nobody"),
+            ("config.yaml: |", "config.yaml: >"),
+            ("config.yaml", "other.yaml"),
+            ("prometheusK8s:", "prometheusK8s: ["),
+        ],
+    )
+    def test_other_texts_are_nobodys_affair(self, old: str, new: str) -> None:
+        assert lint(self.TEXT.replace(old, new)) == []

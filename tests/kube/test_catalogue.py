@@ -1,0 +1,89 @@
+"""The catalogue of custom resources: looked into by kind, made by a script and never edited."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from afflint.kube.catalogue import Field, custom_kind_of, is_labelled, path_of
+from afflint.kube.kinds import part_types
+from shared_material import shared
+
+ROOT = Path(__file__).parents[2]
+CATALOGUE = ROOT / "schemas" / "custom-resources.jsonl"
+
+
+def entries() -> list[dict[str, Any]]:
+    return [json.loads(line) for line in CATALOGUE.read_text(encoding="utf-8").splitlines()]
+
+
+def test_each_kind_stands_on_a_line_of_its_own_and_is_found_there() -> None:
+    names = [(each["kind"], each["group"]) for each in entries()]
+    assert names == sorted(set(names))
+    for name, group in names:
+        kind = custom_kind_of(group, name)
+        assert kind is not None
+        assert (kind.name, kind.group) == (name, group)
+        assert all(place.path for place in kind.places)
+        assert {field.shape for place in kind.places for field in place.fields} <= part_types().keys()
+
+
+def test_the_catalogue_is_what_the_script_makes(tmp_path: Path) -> None:
+    facts = shared("facts", "custom_resources.json")
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tmp_path / "schemas").mkdir()
+    script = tools / "custom_resources.py"
+    script.write_text((ROOT / "tools" / "custom_resources.py").read_text(encoding="utf-8"), encoding="utf-8")
+    subprocess.run([sys.executable, str(script), str(facts)], check=True, capture_output=True)
+    assert (tmp_path / "schemas" / CATALOGUE.name).read_text(encoding="utf-8") == CATALOGUE.read_text(encoding="utf-8")
+
+
+def test_a_place_has_its_shape_its_replicas_and_its_versions() -> None:
+    kafka = custom_kind_of("kafka.strimzi.io", "Kafka")
+    assert kafka is not None
+    (zookeeper,) = [place for place in kafka.places if "zookeeper" in place.path]
+    assert zookeeper.path == ("spec", "zookeeper", "template", "pod")
+    assert zookeeper.replicas == ("spec", "zookeeper", "replicas")
+    assert zookeeper not in kafka.places_in("v1")
+    assert zookeeper in kafka.places_in("v1beta2")
+    assert kafka.lenient
+
+
+def test_fields_may_have_other_names() -> None:
+    cluster = custom_kind_of("postgresql.cnpg.io", "Cluster")
+    assert cluster is not None
+    assert Field("additionalPodAffinity", "podAffinity") in cluster.places[1].fields
+    vitess = custom_kind_of("planetscale.com", "VitessCluster")
+    assert vitess is not None
+    assert Field("affinity", "affinity", opened=True) in vitess.places[0].fields
+
+
+def test_other_groups_and_kinds_are_not_in_it() -> None:
+    assert custom_kind_of("example.com", "Kafka") is None
+    assert custom_kind_of("kafka.strimzi.io", "kafka") is None
+    assert custom_kind_of("kafka.strimzi.io", 'Kafka","group":"') is None
+
+
+def test_a_name_tells_whether_labels_of_pods_are_known() -> None:
+    assert is_labelled(b"Kafka")
+    assert is_labelled(b"Cluster")  # That of CloudNativePG, whoever else has a kind of this name.
+    assert not is_labelled(b"AAQ")
+    assert not is_labelled(b"Deployment")
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("spec.pools[*].pod", ("spec", "pools", "*", "pod")),
+        ("spec.groups.{}", ("spec", "groups", "*")),
+        ("spec.a.{}.b[*]", ("spec", "a", "*", "b", "*")),
+    ],
+)
+def test_paths_go_through_lists_and_maps(text: str, path: tuple[str, ...]) -> None:
+    assert path_of(text) == path
