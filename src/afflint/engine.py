@@ -160,7 +160,7 @@ class Checker:
 
     def _unknown(self, document: Document, manifests: Sequence[Manifest]) -> Sequence[tuple[str, str]]:
         """What kind a document is of, or what is in it, if nothing tells where such a kind places pods."""
-        if manifests and not any(each.operated for each in manifests):
+        if not (any(each.operated for each in manifests) if manifests else _names_custom_kind(document.data)):
             return ()
         from afflint.kube.custom import unknown_kinds
 
@@ -284,6 +284,12 @@ def _is_directed(document: Document, match: Match) -> bool:
 def _says_kind(document: Document) -> bool:
     """Whether a document may be an object, of whatever kind; reports, say, quote some and are none."""
     return document.rest is not None or (type(document.data) is dict and "kind" in document.data)
+
+
+def _names_custom_kind(data: object) -> bool:
+    """Whether a document says that it is of a kind in a group that may be somebody's own."""
+    version = data.get("apiVersion") if isinstance(data, dict) and type(data.get("kind")) is str else None
+    return type(version) is str and "." in version
 
 
 def _other_kind(document: Document) -> str | None:

@@ -320,7 +320,7 @@ _SECTIONS = {
             metavar="PATH",
             takes=SEVERAL,
             completes=options.file,
-            about="CustomResourceDefinitions that tell of kinds. Repeatable.",
+            about="Definitions of custom resources. Repeatable.",
         ),
         option("--stdin-filename", metavar="NAME", completes=options.file, about="The file that standard input ('-') stands in for."),
         flag("--force-exclude", about="Let `exclude` hold for files that are named, too."),
@@ -346,7 +346,7 @@ _SECTIONS = {
             metavar="FORMAT",
             takes=SEVERAL,
             completes=options.one_word(FORMATS),
-            about=f"One of {', '.join(FORMATS)}. Default: text. Repeatable.",
+            about=f"{', '.join(FORMATS)}.",
         ),
         option(
             "--output",
@@ -366,7 +366,7 @@ _SECTIONS = {
     ),
     "What is mended": (
         flag("--fix", about="Mend what keeps its meaning; report the rest."),
-        flag("--unsafe-fixes", about="With --fix and --diff: also what may alter meaning."),
+        flag("--unsafe-fixes", about="With --fix, --diff: also what may alter meaning."),
         flag("--diff", about="Show what --fix would change, write nothing; exit 1 if anything."),
     ),
     "When it fails": (

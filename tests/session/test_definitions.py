@@ -1,0 +1,83 @@
+"""Kinds that CustomResourceDefinitions of a run describe: the same is found whoever reads them, and whatever is remembered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from afflint.findings import Finding
+from afflint.reading.sources import Source, discover
+from afflint.session.run import Options, run
+from linting import settings_of
+
+DEFINITION = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  names: {kind: Widget}
+  versions:
+    - name: v1
+      served: true
+      schema:
+        openAPIV3Schema:
+          properties:
+            spec:
+              properties:
+                tolerations:
+                  items: {properties: {key: {type: string}, operator: {type: string}, effect: {type: string}}}
+"""
+WIDGET = """\
+apiVersion: example.com/v1
+kind: Widget
+metadata: {name: w}
+spec:
+  tolerations: {key: a}
+"""
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    folder = tmp_path / "tree"
+    folder.mkdir()
+    (folder / "crd.yaml").write_text(DEFINITION, encoding="utf-8")
+    for number in range(80):
+        (folder / f"widget-{number}.yaml").write_text(WIDGET.replace("{name: w}", f"{{name: w{number}}}"), encoding="utf-8")
+    return folder
+
+
+def found(tree: Path, options: Options, *, without: str = "") -> list[Finding]:
+    return run([each for each in discover([str(tree)]) if not without or without not in each.path], settings_of(), options).findings
+
+
+def test_what_is_kept_and_what_is_read_anew_are_the_same(tree: Path, tmp_path: Path) -> None:
+    plain = found(tree, Options())
+    assert [each.rule for each in plain] == ["wrong-type"] * 80
+    cached = Options(cache=str(tmp_path / "cache"))
+    assert found(tree, cached) == plain
+    assert found(tree, cached) == plain
+    (tree / "crd.yaml").write_text(DEFINITION.replace("served: true", "served: false"), encoding="utf-8")
+    assert found(tree, cached) == []
+
+
+def test_definitions_from_elsewhere(tree: Path) -> None:
+    asked = []
+
+    def definitions() -> list[Source]:
+        asked.append(1)
+        return [Source("crd.yaml", str(tree / "crd.yaml"))]
+
+    assert found(tree, Options(), without="crd") == []
+    assert len(found(tree, Options(definitions=definitions), without="crd")) == 80
+    assert asked == [1]
+
+
+def test_nobody_asks_for_them_where_all_kinds_are_known(tree: Path) -> None:
+    def definitions() -> list[Source]:
+        raise AssertionError("nothing is unknown")
+
+    for file in tree.glob("widget-*.yaml"):
+        file.write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {affinity: a}\n", encoding="utf-8")
+    assert found(tree, Options(definitions=definitions)) == []
