@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from afflint.config import RENDERERS
 from afflint.findings import Path
 from afflint.reading.sources import relative
-from afflint.rendering.helm import Chart, Charts, command, template
+from afflint.rendering.gitops import Hint, hints, in_namespace, substituted
+from afflint.rendering.helm import RELEASE, Chart, Charts, command, template
 from afflint.rendering.kustomize import annotated, built
 from afflint.rendering.marks import templates_of
 from afflint.rendering.origins import Identity, Origins
@@ -74,31 +75,38 @@ def rendered(paths: Iterable[str], wanted: Wanted) -> tuple[list[Build], list[Fa
     crew = Crew(network=wanted.network, all_together=ALL_LIMIT, jobs=wanted.jobs)
     texts = Texts()
     done: list[Build | Failure] = []
+    hinted = hints(paths)
     if "kustomize" in wanted.tools:
-        done += _kustomizations(crew, paths, texts)
+        done += _kustomizations(crew, paths, hinted, texts)
     if "helm" in wanted.tools:
-        done += _charts(crew, paths, texts, wanted.kubernetes_version)
+        done += _charts(crew, paths, hinted, texts, wanted.kubernetes_version)
     return [each for each in done if isinstance(each, Build)], [each for each in done if isinstance(each, Failure)], crew
 
 
-def _kustomizations(crew: Crew, paths: Sequence[str], texts: Texts) -> list[Build | Failure]:
+def _kustomizations(crew: Crew, paths: Sequence[str], hinted: Sequence[Hint], texts: Texts) -> list[Build | Failure]:
     known = Kustomizations()
-    roots = known.roots(kustomization_folders(paths))
+    roots = [(root, Hint(root.folder, "")) for root in known.roots(kustomization_folders(paths))]
+    told = [(root, hint) for hint in hinted if (root := known.at(hint.folder)) is not None and not root.is_component]
+    # Whoever says how a folder is rendered knows better than the folder.
+    folders = {root.folder for root, _ in told}
+    roots = [*told, *((root, hint) for root, hint in roots if root.folder not in folders)]
     if not roots:
         return []
     program = kustomize_command()
     if program is None:
         missing = "neither `kustomize` nor `kubectl` is on PATH"
-        return [Failure("kustomize", _name(root.folder), missing) for root in roots]
+        return [Failure("kustomize", _name(root.folder, hint), missing) for root, hint in roots]
 
-    def build(root: Kustomization) -> Build | Failure:
-        name = _name(root.folder)
+    def build(asked: tuple[Kustomization, Hint]) -> Build | Failure:
+        root, hint = asked
+        name = _name(root.folder, hint)
         try:
-            output = built(crew, program, root.folder)
+            output = built(crew, program, root.folder, hint.around)
         except RenderError as error:
             return Failure("kustomize", name, error.reason)
+        output = in_namespace(substituted(output, hint.substitutes), hint.namespace)
         covered = frozenset(known.covered(root))
-        return Build("kustomize", name, root.folder, root.file, output, covered, lambda: _KustomizeWay(crew, program, root, texts))
+        return Build("kustomize", name, root.folder, root.file, output, covered, lambda: _KustomizeWay(crew, program, root, hint, texts))
 
     return crew.each(build, roots)
 
@@ -106,11 +114,11 @@ def _kustomizations(crew: Crew, paths: Sequence[str], texts: Texts) -> list[Buil
 class _KustomizeWay:
     """By the notes of a second build."""
 
-    def __init__(self, crew: Crew, program: Sequence[str], root: Kustomization, texts: Texts) -> None:
+    def __init__(self, crew: Crew, program: Sequence[str], root: Kustomization, hint: Hint, texts: Texts) -> None:
         with tempfile.TemporaryDirectory(prefix="afflint-") as folder:
             wrapper = os.path.realpath(folder)
             said = root.data.get("buildMetadata")
-            notes = annotated(crew, program, root.folder, wrapper, said if type(said) is list else ())
+            notes = annotated(crew, program, root.folder, wrapper, said if type(said) is list else (), hint.around)
             self._origins = Origins(notes, wrapper, root.file, texts)
 
     def place(self, document: int, identity: Identity, path: Path, *, key: bool = False) -> tuple[Place, ...]:  # noqa: ARG002
@@ -120,25 +128,29 @@ class _KustomizeWay:
         return self._origins.written(identity)
 
 
-def _charts(crew: Crew, paths: Sequence[str], texts: Texts, kubernetes_version: str) -> list[Build | Failure]:
-    folders = chart_folders(paths)
-    if not folders:
+def _charts(crew: Crew, paths: Sequence[str], hinted: Sequence[Hint], texts: Texts, kubernetes_version: str) -> list[Build | Failure]:
+    told = [hint for hint in hinted if os.path.isfile(os.path.join(hint.folder, CHART))]
+    folders = {hint.folder for hint in told}
+    told += [Hint(folder, "") for folder in chart_folders(paths) if folder not in folders]
+    if not told:
         return []
     program = helm_command()
     if program is None:
-        return [Failure("helm", _name(folder), "`helm` is not on PATH") for folder in folders]
+        return [Failure("helm", _name(hint.folder, hint), "`helm` is not on PATH") for hint in told]
     known = Charts([os.path.realpath(os.path.dirname(path) or os.curdir) for path in paths if os.path.basename(path) == CHART])
 
-    def build(chart: Chart) -> Build | Failure:
-        name = _name(chart.folder)
+    def build(hint: Hint) -> Build | Failure:
+        name = _name(hint.folder, hint)
+        chart = Chart(hint.folder, hint.release or RELEASE, hint.namespace, hint.values, hint.options)
         try:
-            return _rendered_chart(crew, program, known, chart, kubernetes_version, texts)
+            build = _rendered_chart(crew, program, known, chart, kubernetes_version, texts)
         except RenderError as error:
             return Failure("helm", name, error.reason)
         except OSError as error:
             return Failure("helm", name, f"the chart cannot be copied: {error.strerror or error}")
+        return replace(build, name=name, output=in_namespace(build.output, hint.namespace))
 
-    return crew.each(build, [Chart(folder) for folder in folders])
+    return crew.each(build, told)
 
 
 def _rendered_chart(crew: Crew, program: Sequence[str], known: Charts, chart: Chart, version: str, texts: Texts) -> Build:
@@ -158,10 +170,10 @@ def _rendered_chart(crew: Crew, program: Sequence[str], known: Charts, chart: Ch
     files = ChartFiles(lambda target: known.copied(chart.folder, target).origin, render, values)
     root_file = os.path.join(chart.folder, CHART)
     covered = frozenset((root_file, *map(os.path.realpath, templates_of(chart.folder))))
-    name = _name(chart.folder)
+    name = relative(chart.folder)
     return Build("helm", name, chart.folder, root_file, output, covered, lambda: Templates(output, root_file, files, texts), without)
 
 
-def _name(folder: str) -> str:
-    """How reports call a folder."""
-    return relative(folder)
+def _name(folder: str, hint: Hint) -> str:
+    """How reports call what is rendered from a folder."""
+    return f"{relative(folder)} ({hint.by})" if hint.by else relative(folder)

@@ -20,7 +20,7 @@ TRANSFORMATIONS = "alpha.config.kubernetes.io/transformations"
 
 
 def built(crew: Crew, program: Sequence[str], folder: str, more: Mapping[str, Any] | None = None) -> bytes:
-    """What a kustomization renders to, with ``more`` of a kustomization around it. Raises RenderError."""
+    """What a kustomization renders to, with ``more`` of a kustomization around it, its folders absolute. Raises RenderError."""
     if not more:
         return crew.output([*program, folder], folder)
     with tempfile.TemporaryDirectory(prefix="afflint-") as wrapper:
@@ -40,7 +40,8 @@ def annotated(
 
 def _wrapped(crew: Crew, program: Sequence[str], folder: str, wrapper: str, more: Mapping[str, Any]) -> bytes:
     # An absolute path is refused.
-    around = {"resources": [os.path.relpath(folder, wrapper).replace(os.sep, "/")], **more}
+    components = [os.path.relpath(each, wrapper).replace(os.sep, "/") for each in more.get("components", ())]
+    around = {**more, "resources": [os.path.relpath(folder, wrapper).replace(os.sep, "/")], "components": components}
     with open(os.path.join(wrapper, "kustomization.yaml"), "w", encoding="utf-8") as file:
         json.dump(around, file)
     return crew.output([*program, wrapper], folder)

@@ -78,15 +78,19 @@ class Origins:
         self._root_file = root_file
         self._made = {each.identity: each for each in _made(notes, wrapper)}
 
+    def _found(self, identity: Identity) -> _Made | None:
+        """The object; its namespace may have been put in afterwards."""
+        return self._made.get(identity) or self._made.get(identity._replace(namespace=""))
+
     def written(self, identity: Identity) -> Identity | None:
         """What an object is called in the file that it came from; None where that is not known."""
-        made = self._made.get(identity)
+        made = self._found(identity)
         found = None if made is None else self._object(made)
         return None if found is None else identity_of(found[2])
 
     def place(self, identity: Identity, path: Path, *, key: bool = False) -> Place:
         """Where the value at a path of an object is written, or its key."""
-        made = self._made.get(identity)
+        made = self._found(identity)
         if made is None:
             return self._of_root()
         try:
