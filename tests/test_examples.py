@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from checkout import ROOT, run
+from rendering.real_tools import on_path
 
 SHOP, FIXED = ROOT / "examples" / "shop", ROOT / "examples" / "fixed"
 AFFLINT = (sys.executable, "-m", "afflint", "check", "--no-config")
@@ -19,6 +20,15 @@ orders-db.yaml:10:3: error misplaced-constraint
 search.yaml:23:28: error empty-topology-key
 search.yaml:25:23: error weight-out-of-range
 web.yaml:27:15: error missing-term-wrapper
+"""
+
+
+RENDERED = """\
+apps/web/base/web.yaml:14:24: warning unknown-node-label
+apps/web/overlays/production/on-demand.yaml:12:21: error unknown-operator
+charts/worker/templates/worker.yaml:20:23: error weight-out-of-range
+charts/worker/values.yaml:4:28: error wrong-type
+data/orders.yaml:18:16: error invalid-toleration
 """
 
 
@@ -50,3 +60,9 @@ def test_each_mistake_is_mended_at_its_line() -> None:
         wrong = (SHOP / name).read_text(encoding="utf-8").splitlines()[int(number) - 1]
         mended = (FIXED / name).read_text(encoding="utf-8").splitlines()
         assert wrong not in mended[int(number) - 1 : int(number)], line
+
+
+def test_the_mistakes_of_a_repository_as_it_is_rendered(monkeypatch: pytest.MonkeyPatch) -> None:
+    on_path(monkeypatch, "kustomize", "helm")
+    report = run((*AFFLINT, "--render", "--format", "concise"), ROOT / "examples" / "gitops", expect=1)
+    assert found(report) == RENDERED

@@ -20,6 +20,7 @@ import pytest
 
 from afflint.rules import rules
 from checkout import ROOT, clean_environment, copy_to, run
+from rendering.real_tools import found_tool
 
 README = ROOT / "README.md"
 AFFLINT = (sys.executable, "-m", "afflint")
@@ -62,9 +63,21 @@ def generated() -> dict[str, str]:
     }
 
 
+def gitops() -> dict[str, str]:
+    """The part that takes kustomize and Helm, where they are."""
+    found = [found_tool(name) for name in ("kustomize", "helm")]
+    folders = [os.path.dirname(each) for each in found if each is not None]
+    if len(folders) < len(found):
+        return {}
+    words = ("check", "--render", "--format", "concise", "examples/gitops")
+    environment = clean_environment(PATH=os.pathsep.join([*folders, os.environ["PATH"]]))
+    report = run((*AFFLINT, *words, "--no-config"), ROOT, environment=environment, expect=1)
+    return {"gitops": f"```console\n$ afflint {' '.join(words)}\n{report}```\n"}
+
+
 def with_generated(readme: str) -> str:
     """The README with its generated parts and the numbers of its table made anew."""
-    for name, part in generated().items():
+    for name, part in {**generated(), **gitops()}.items():
         begin, end = f"<!-- begin {name} -->\n", f"<!-- end {name} -->\n"
         before, rest = readme.split(begin)
         readme = before + begin + part + end + rest.split(end)[1]

@@ -13,9 +13,14 @@ FOLDER = Path(
 )
 
 
+def found_tool(name: str) -> str | None:
+    """The path of a program; None where it is not at hand."""
+    return which(name) or which(name, path=str(FOLDER))
+
+
 def tool(name: str) -> str:
-    """The path of a program; skips the test, saying so, where it is not at hand."""
-    found = which(name) or which(name, path=str(FOLDER))
+    """The same; skips the test, saying so, where it is not at hand."""
+    found = found_tool(name)
     if found is None:
         pytest.skip(f"{name} is neither on PATH nor in {FOLDER}: `.ci/tools` builds it where Go is")
     return found

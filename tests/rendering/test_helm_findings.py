@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from afflint.rendering.helm import Charts
 from rendering.real_tools import on_path
 from rendering.rendered_trees import Checking, write
 
@@ -102,7 +105,7 @@ def test_a_line_of_a_template(checking: Checking) -> None:
     chart(
         template=TEMPLATE.replace("      containers:\n", "      tolerations:\n        - {key: gpu, operator: Exist}\n      containers:\n")
     )
-    assert checking.told() == ["chart/templates/web.yaml:24:9 unknown-operator spec.template.spec.tolerations[0].operator ['chart']"]
+    assert checking.told() == ["chart/templates/web.yaml:24:32 unknown-operator spec.template.spec.tolerations[0].operator ['chart']"]
 
 
 def test_a_helper_and_where_it_is_included(checking: Checking) -> None:
@@ -156,3 +159,17 @@ def test_comments_in_templates_and_values_silence(checking: Checking) -> None:
 def test_a_library_is_no_chart_to_render(checking: Checking) -> None:
     chart(more="type: library\n")
     assert "Neither a kustomization nor a chart was found to render." in checking("--render", code=0)
+
+
+def test_links_do_not_lead_a_copy_out_of_the_chart(project: Path) -> None:
+    chart(values=VALUES.replace("disktype: ssd", "disktype: 1"))
+    write({"common/Chart.yaml": CHART.replace("web", "common"), "common/values.yaml": "{}\n"})
+    (project / "chart" / "everything").symlink_to("/")
+    (project / "chart" / "charts").mkdir()
+    (project / "chart" / "charts" / "common").symlink_to(project / "common")
+    (project / "common" / "charts").mkdir()
+    (project / "common" / "charts" / "web").symlink_to(project / "chart")
+    copy = Charts([]).copied(str(project / "chart"), str(project / "copy"))
+    assert sorted(each.name for each in Path(copy.folder).iterdir()) == ["Chart.yaml", "charts", "templates", "values.yaml"]
+    assert sorted(each.name for each in Path(copy.folder, "charts", "common").iterdir()) == ["Chart.yaml", "charts", "values.yaml"]
+    assert not [*Path(copy.folder, "charts", "common", "charts").iterdir()]

@@ -16,7 +16,10 @@ from afflint.rendering.roots import CHART, chart_data
 RELEASE = "release"
 _LOCAL = "file://"
 _LISTS, _FIELD = (CHART, "requirements.yaml"), "dependencies"
-_LARGEST_FILE = 4 << 20
+_LARGEST_CHART = 64 << 20
+_EACH = 1 << 10
+"""What an empty file counts as."""
+_NO_PART = (".git", "node_modules")
 _DEEPEST = 8
 
 
@@ -64,7 +67,7 @@ class Charts:
 
     def copied(self, folder: str, target: str, depth: int = 0) -> Copied:
         """A copy of a chart with the dependencies that lie in this repository, and without the others. Raises OSError."""
-        shutil.copytree(folder, target, ignore=_too_large, ignore_dangling_symlinks=True, dirs_exist_ok=True)
+        shutil.copytree(folder, target, ignore=_Small(), ignore_dangling_symlinks=True, dirs_exist_ok=True)
         origins = [(target, folder)]
         without: list[str] = []
         for each in self.missing(folder):
@@ -89,16 +92,29 @@ class Charts:
         return self._folders.get(str(dependency.get("name", "")))
 
 
-def _too_large(folder: str, names: list[str]) -> set[str]:
-    """What of a folder is not copied: what no chart needs, and pipes or devices, which could be waited for in vain."""
-    found = set()
-    for name in names:
+class _Small:
+    """Chooses what of a chart is copied: what charts need and Helm would read, and never without end.
+
+    No pipes and devices, which could be waited for in vain; no links to folders but to charts, and of these no chains.
+    """
+
+    def __init__(self) -> None:
+        self._room = _LARGEST_CHART
+
+    def __call__(self, folder: str, names: list[str]) -> set[str]:
+        return {name for name in names if not self._wanted(folder, name)}
+
+    def _wanted(self, folder: str, name: str) -> bool:
         path = os.path.join(folder, name)
-        if name in (".git", "node_modules") or not (
-            os.path.isdir(path) or (os.path.isfile(path) and os.path.getsize(path) <= _LARGEST_FILE)
-        ):
-            found.add(name)
-    return found
+        if os.path.isdir(path):
+            linked = os.path.islink(path)
+            chained = linked and os.path.realpath(folder) != os.path.abspath(folder)
+            return name not in _NO_PART and not chained and (not linked or os.path.isfile(os.path.join(path, CHART)))
+        size = os.path.getsize(path) if os.path.isfile(path) else self._room + 1
+        if size <= self._room:
+            self._room -= size + _EACH
+            return True
+        return False
 
 
 def _dependencies(folder: str) -> Iterator[Mapping[str, Any]]:

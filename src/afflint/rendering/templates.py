@@ -63,7 +63,8 @@ class Templates:
 
     def place(self, document: int, _identity: Identity, path: Path, *, key: bool = False) -> tuple[Place, ...]:
         """The key of a values file that says what stands at a path, if one does, and the lines of templates that put it there."""
-        lines = [_line_place(self._sources[mark.file], mark.line) for mark in self.marks(document, path, key=key)]
+        word = self._word(document, path, key=key)
+        lines = [_line_place(self._sources[mark.file], mark.line, word) for mark in self.marks(document, path, key=key)]
         found = self._by_values(document, path)
         if found is not None:
             text, where = found
@@ -100,6 +101,15 @@ class Templates:
                 several = [number for number, mark in enumerate(following) if mark.several]
                 return following[several[0] :] if several else []
         return []
+
+    def _word(self, document: int, path: Path, *, key: bool) -> str:
+        """What a line of a template would say where it says by itself what stands at a path; "" where that is no single word."""
+        plain = self._plain.get(document)
+        try:
+            value = path[-1] if key and path else value_at(plain.data, path) if plain is not None else None
+        except (LookupError, TypeError):
+            return ""
+        return str(value) if type(value) in (str, int) else ""
 
     def _with_marks(self) -> dict[int, Document]:
         """The documents with marks. In rounds: what marks change is rendered again without those that do."""
@@ -316,9 +326,12 @@ def _source_files(output: bytes) -> dict[int, str]:
     return found
 
 
-def _line_place(file: str, number: int) -> Place:
-    """A line of a template, from its first character to its last."""
+def _line_place(file: str, number: int, word: str = "") -> Place:
+    """A line of a template, from its first character to its last; the word in it if it stands there once and is no part of an action."""
     text = (read_template(file) or "").split("\n")
     line = text[number - 1] if number <= len(text) else ""
+    said = list(re.finditer(rf"(?<![\w./-]){re.escape(word)}(?![\w./-])", line)) if word and "{{" not in line else []
+    if len(said) == 1:
+        return Place(file, 0, Span(number, said[0].start() + 1, number, said[0].end() + 1), "template", exact=True)
     start = len(line) - len(line.lstrip())
     return Place(file, 0, Span(number, start + 1, number, max(len(line.rstrip()), start + 1) + 1), "template", exact=True)

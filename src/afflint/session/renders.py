@@ -119,7 +119,7 @@ class _Moving:
         self.build = build
         self._documents = documents_of(build.output)
         self._way: Way | None = None
-        with suppress(RenderError):
+        with suppress(RenderError, OSError):
             self._way = build.way()
 
     def places(self, document: int, span: Span, field: str | None = None) -> tuple[tuple[Place, ...], Identity | None]:
