@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import _ruamel_yaml
 import pytest
@@ -12,6 +13,7 @@ from ruamel.yaml.error import YAMLError
 
 from afflint.reading import nodes
 from afflint.reading.composing import compose
+from afflint.reading.documents import read
 from checkout import clean_environment
 
 TEXT = "a: &x [1, 'b', {c: d}]\nb: *x\nc: |\n  text\n? k\n: 2020-01-01\n"
@@ -58,3 +60,16 @@ def test_after_an_error_the_composer_is_as_it_was() -> None:
     with pytest.raises(YAMLError):
         compose(b"a: [b")
     assert _ruamel_yaml.MappingNode is theirs.MappingNode
+
+
+def test_threads_do_not_take_each_others_classes() -> None:
+    text = b"".join(b"k%d: [{b: [c, {d: e}]}, {f: [g, h]}]\n" % number for number in range(50))
+    expected = read(text, 0, 0).data
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            found = list(pool.map(lambda _: read(text, 0, 0).data, range(200)))
+    finally:
+        sys.setswitchinterval(before)
+    assert all(each == expected for each in found)

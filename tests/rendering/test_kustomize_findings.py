@@ -176,3 +176,16 @@ def test_findings_across_manifests_see_what_overlays_make(checking: Checking) ->
     write({"base/service.yaml": service, "base/web.yaml": GOOD, "base/kustomization.yaml": "resources: [web.yaml, service.yaml]\n"})
     overlay("prod", "labels: [{includeTemplates: true, pairs: {team: a}}]\n")
     assert checking.told() == []
+
+
+def test_overlays_with_other_neighbours_show_one_mistake(checking: Checking) -> None:
+    """The message names whatever selects the label; in another overlay that is another object."""
+    label = GOOD.replace("  name: web\n", "  name: web\n  labels: {tier: front}\n", 1)
+    base(label)
+    for name in ("one", "two"):
+        service = f"apiVersion: v1\nkind: Service\nmetadata: {{name: {name}}}\nspec: {{selector: {{tier: front}}}}\n"
+        resources = f"resources: [../../base, service.yaml]\nnamespace: {name}\n"
+        write({f"overlays/{name}/service.yaml": service, f"overlays/{name}/kustomization.yaml": resources})
+    (finding,) = (each for each in checking.report()["findings"] if each["rule"] == "label-not-on-template")
+    assert (finding["file"], finding["line"]) == ("base/web.yaml", 5)
+    assert finding["rendered_in"] == ["overlays/one", "overlays/two"]

@@ -6,6 +6,7 @@ classes take one, and libyaml's composer is told to use them. In all else they a
 
 from __future__ import annotations
 
+from _thread import allocate_lock  # What `threading.Lock` is, without its import.
 from typing import Any
 
 import _ruamel_yaml
@@ -73,6 +74,7 @@ class _Mapping(nodes.MappingNode):
         self.merge = None
 
 
+_ONE_AT_A_TIME = allocate_lock()
 _NAMES = ("ScalarNode", "SequenceNode", "MappingNode")
 _THEIRS = tuple(getattr(nodes, name) for name in _NAMES)
 _OURS = (_Scalar, _Sequence, _Mapping)
@@ -82,13 +84,14 @@ def root_of(composer: Any) -> Any:
     """The root node of the document that a composer is at, made of these nodes.
 
     The composer looks for its classes in its module. They are there only as long as this takes: ruamel.yaml's own resolver is asked by
-    class, and knows but its own.
+    class, and knows but its own. One thread at a time: another would find the classes gone.
     """
-    _use(_CLASSES)
-    try:
-        return composer.get_node()
-    finally:
-        _use(_THEIRS)
+    with _ONE_AT_A_TIME:
+        _use(_CLASSES)
+        try:
+            return composer.get_node()
+        finally:
+            _use(_THEIRS)
 
 
 def _use(classes: tuple[Any, ...]) -> None:

@@ -214,16 +214,28 @@ def _suppressions(source: Source) -> list[Suppression]:
 
 
 def _each_once(findings: list[Finding]) -> list[Finding]:
-    """The findings, those that several roots show at one place as one that lists the roots."""
-    found: dict[tuple[object, ...], Finding] = {}
-    for finding in sorted(findings, key=sort_key):
-        what: tuple[object, ...] = finding.rule, finding.source, finding.span, _VARIABLE.sub("", finding.message)
-        known = found.get(what)
-        if known is None or not (finding.rendered or known.rendered):
-            found[what if known is None else (*what, len(found))] = finding
+    """The findings, those that several roots show at one place as one that lists the roots.
+
+    What a root says twice of one place are two mistakes; what another says of it in other words, for it has other neighbours, is none more.
+    """
+    found: dict[tuple[object, ...], list[Finding]] = {}
+    for finding in sorted(findings, key=lambda each: (bool(each.rendered), sort_key(each), each.rendered)):
+        alike = found.setdefault((finding.rule, finding.source, finding.span), [])
+        number = _same(finding, alike) if finding.rendered else None
+        if number is None:
+            alike.append(finding)
         else:
-            found[what] = known._replace(rendered=tuple(dict.fromkeys((*known.rendered, *finding.rendered))))
-    return list(found.values())
+            roots = sorted({*alike[number].rendered, *finding.rendered})
+            alike[number] = alike[number]._replace(rendered=tuple(roots))
+    return [finding for alike in found.values() for finding in alike]
+
+
+def _same(finding: Finding, others: Sequence[Finding]) -> int | None:
+    """Which of some findings at one place is the same mistake."""
+    what = _VARIABLE.sub("", finding.message)
+    by_words = (number for number, other in enumerate(others) if _VARIABLE.sub("", other.message) == what)
+    by_root = (number for number, other in enumerate(others) if not {*finding.rendered} & {*other.rendered})
+    return next(by_words, next(by_root, None))
 
 
 def _real(path: str) -> str:
