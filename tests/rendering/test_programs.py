@@ -106,7 +106,7 @@ def test_a_path_that_is_not_there(render: object, complaint: str, tmp_path: Path
     [
         ('E1121 19:52:54.083092 17819 run.go:72] "command failed" err="no such \\"base\\": x"', 'no such "base": x'),
         ("warning: old\nError: no such base\n  line 2", "Error: no such base line 2"),
-        ("a" * 400, "a" * 300 + "…"),
+        ("a" * 400 + "b" * 220, "a" * 80 + "… " + "b" * 220),
     ],
 )
 def test_the_noise_of_a_log_is_left_out(said: str, reason: str, programs: Path, tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ EACH_LIMIT = 30.0
 """For each that is found; kustomize alone would wait 27 seconds for a repository that does not answer."""
 ALL_LIMIT = 600.0
 _LONGEST_REASON = 300
+_BEGINNING = 80
 
 
 class RenderError(UserError):
@@ -86,6 +87,7 @@ class Crew:
     """
 
     def __init__(self, *, network: bool, each: float = EACH_LIMIT, all_together: float | None = None, jobs: int = 1) -> None:
+        self._network = network
         self._environment = environment(network=network)
         self._each = each
         self._end = None if all_together is None else time.monotonic() + all_together
@@ -126,7 +128,10 @@ class Crew:
                 with self._lock:
                     self._running.discard(process)
         if process.returncode != 0:
+            remote = None if self._network else _unreachable(said)
             reason = _reason(said) or "it did not say why"
+            if remote is not None:
+                reason = f"it takes the network, for {remote}: `--render-network` allows that"
             raise RenderError(f"{tool} failed with exit code {process.returncode} for {about}: {reason}", reason)
         return output
 
@@ -191,4 +196,16 @@ def _reason(said: bytes) -> str:
         start = re.search(r"(?m)^Error\b", text)
         text = text[start.start() :] if start else text
     reason = " ".join(text.split())
-    return reason if len(reason) <= _LONGEST_REASON else f"{reason[:_LONGEST_REASON]}…"
+    if len(reason) <= _LONGEST_REASON:
+        return reason
+    # kustomize tells the way to what is wrong, and at its end what that is.
+    return f"{reason[:_BEGINNING]}… {reason[_BEGINNING - _LONGEST_REASON :]}"
+
+
+def _unreachable(said: bytes) -> str | None:
+    """What a program asked the network for that it was forbidden; None where that is not why it failed."""
+    text = said.decode("utf-8", "replace")
+    if _NOBODY.removeprefix("http://") not in text and not re.search(r"transport '\w+' not allowed", text):
+        return None
+    asked = re.findall(r"(?:https?|ssh|git|oci)://[^\s'\"]+[^\s'\":.,)]|git@[^\s'\"]+", text)
+    return next((each for each in reversed(asked) if not each.startswith(_NOBODY)), "something there")
