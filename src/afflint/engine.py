@@ -13,6 +13,7 @@ from afflint.fleet.facts import Fact, Facts, collected, facts_of
 from afflint.kube import NEWEST
 from afflint.kube.kinds import HOLDER_NAMES, NAMES, WITHOUT_PODS, Kind
 from afflint.kube.manifests import Manifest, manifests_in
+from afflint.pools.kinds import MARKS, may_declare
 from afflint.reading import documents, triage
 from afflint.reading.documents import Document
 from afflint.records import NamedTuple
@@ -20,6 +21,7 @@ from afflint.rules import CATEGORIES, BoundRule, Dispatch, bound, rules
 
 if TYPE_CHECKING:
     from afflint.kube.catalogue import CustomKind
+    from afflint.pools.model import Part, Pool
     from afflint.suppressions import Suppression
 
 # Where a file does not name us, it suppresses nothing.
@@ -37,7 +39,9 @@ class Settings(NamedTuple):
     target: Target = _NEWEST
     custom: tuple[Kind, ...] = ()
     with_nodes: bool = False
-    """Whether the run has an inventory of nodes, so that facts must hold what decides where pods may run."""
+    """Whether the run has nodes, or pools of them, so that facts must hold what decides where pods may run."""
+    auto_nodes: bool = True
+    """Whether nodes and pools among the manifests are taken for those of the workloads, where no files of nodes are named."""
     resources: bool = False
     """Whether what pods request decides as well."""
     host_key: str = "node.cluster.x-k8s.io/esxi-host"
@@ -88,7 +92,7 @@ class Checker:
         self._dispatch = Dispatch(settings.rules, settings.target)
         self._custom = {(kind.group, kind.name): kind for kind in settings.custom}
         self._learnt = {(kind.group, kind.name): kind for kind in settings.learnt}
-        self.triage = triage.Triage((*NAMES, *(kind.name for kind in settings.custom)), HOLDER_NAMES, _may_matter)
+        self.triage = triage.Triage((*NAMES, *(kind.name for kind in settings.custom)), HOLDER_NAMES, _may_matter, MARKS)
 
     def check(self, name: str, data: bytes) -> FileResult:
         """Lint the bytes of one file; ``name`` serves only to recognise templates."""
@@ -102,6 +106,7 @@ class Checker:
             return FileResult(defined=defined_in(data, self._settings.defining))
         found: list[Found] = []
         facts: list[Fact] = []
+        pools: list[Pool | Part] = []
         silenced: list[Suppression] = []
         count, filled = 0, False
         broken: list[int] = []
@@ -118,12 +123,14 @@ class Checker:
                 continue
             filled = filled or document.filled
             manifests = list(manifests_in(document, self._custom, self._learnt))
-            unknown += self._unknown(document, manifests)
+            declared = _pools_in(document)
+            pools += declared
+            unknown += () if declared else self._unknown(document, manifests)
             custom += self._ways(manifests)
-            other = None if manifests else _other_kind(document)
+            other = None if manifests or declared else _other_kind(document)
             if other is not None:
                 passed.append(other)
-            if not manifests and (other is not None or not _says_kind(document)):
+            if not (manifests or declared) and (other is not None or not _says_kind(document)):
                 count -= 1
             if document.rest is not None:
                 broken.append(document.index)
@@ -145,7 +152,7 @@ class Checker:
         if any(each.edits for each in found) and triage.looks_templated(name, data):
             # What it renders to may be another text altogether.
             found = [each._replace(edits=(), meant=()) for each in found]
-        facts_found = collected(facts, holds_nodes=holds_nodes)
+        facts_found = collected(facts, holds_nodes=holds_nodes, pools=pools)
         return FileResult(
             tuple(found),
             facts_found,
@@ -279,6 +286,15 @@ def _is_directed(document: Document, match: Match) -> bool:
     from afflint.reading.patches import is_directed
 
     return is_directed(document.data, match.path)
+
+
+def _pools_in(document: Document) -> "list[Pool | Part]":
+    """The pools of nodes that a document declares, and what completes some. Few do: what reads them is imported then."""
+    if type(document.data) is not dict or not may_declare(document.data.get("kind", ""), document.raw_bytes):
+        return []
+    from afflint.pools.reading import pools_in
+
+    return list(pools_in(document))
 
 
 def _says_kind(document: Document) -> bool:

@@ -19,6 +19,8 @@ from afflint.records import NamedTuple
 
 if TYPE_CHECKING:
     from afflint.inventory.node_files import NodeFact
+    from afflint.inventory.pool_files import Pools
+    from afflint.placement.node_classes import NodeClass
     from afflint.rules import Subject
     from afflint.suppressions import Suppression
 
@@ -41,28 +43,33 @@ class Reduction:
 
     # Across manifests.
 
-    def fleet(self, facts: Iterable[Facts], nodes: Sequence[NodeFact] = ()) -> Fleet | None:
-        """All facts indexed; None where no rule across manifests, nor one about nodes, would ask for them."""
+    def fleet(self, facts: Iterable[Facts], nodes: Sequence[NodeFact] = (), pools: Pools | None = None) -> Fleet | None:
+        """All facts indexed; None where no rule across manifests, nor one about nodes or pools, would ask for them."""
         subjects = {each.subject for each in self._settings.rules}
-        if "fleet" not in subjects and not (nodes and "nodes" in subjects):
+        if "fleet" not in subjects and not (nodes and "nodes" in subjects) and not (pools and "pools" in subjects):
             return None
         return Fleet(facts, complete=self._settings.target.complete, plugins=self._settings.target.admission_plugins)
 
-    def across(self, fleet: Fleet, wanted: Callable[[FileId], bool], nodes: Sequence[NodeFact] = ()) -> Iterator[tuple[FileId, Found]]:
-        """What rules across manifests, and those about nodes, find in files that are ``wanted``; the others are only context."""
-        matches = [(rule, match) for rule, match in self._matches(fleet, nodes) if wanted(match.site.file)]
+    def across(
+        self, fleet: Fleet, wanted: Callable[[FileId], bool], nodes: Sequence[NodeFact] = (), pools: Pools | None = None
+    ) -> Iterator[tuple[FileId, Found]]:
+        """What rules across manifests, and about nodes and pools, find in files that are ``wanted``; the others are only context."""
+        matches = [(rule, match) for rule, match in self._matches(fleet, nodes, pools) if wanted(match.site.file)]
         for (_, match), found in zip(matches, self._located(matches), strict=True):
             yield match.site.file, found
 
-    def _matches(self, fleet: Fleet, nodes: Sequence[NodeFact]) -> Iterator[tuple[str, FleetMatch]]:
+    def _matches(self, fleet: Fleet, nodes: Sequence[NodeFact], pools: Pools | None) -> Iterator[tuple[str, FleetMatch]]:
         yield from self._told("fleet", fleet)
-        if not nodes:
-            return
-        from afflint.inventory.cluster_view import ClusterView
+        name_of, version = self._names.__getitem__, self._settings.target.version
+        if nodes:
+            from afflint.inventory.cluster_view import ClusterView
 
-        yield from self._told(
-            "nodes", ClusterView(nodes, fleet, self._settings.host_key, self._names.__getitem__, self._settings.target.version)
-        )
+            classes = _growing(pools) if pools else ()
+            yield from self._told("nodes", ClusterView(nodes, fleet, self._settings.host_key, name_of, version, classes))
+        if pools:
+            from afflint.inventory.pool_view import PoolView
+
+            yield from self._told("pools", PoolView(pools, fleet, name_of, version, nodes))
 
     def _told(self, subject: Subject, about: object) -> Iterator[tuple[str, FleetMatch]]:
         """What the rules of one subject find."""
@@ -156,7 +163,14 @@ class Reduction:
     def _can_tell(self, name: str) -> bool:
         """Whether this run could have found what a suppression names: not rules that are off, or that need other files."""
         subjects = {each.subject for each in self._settings.rules if each.name == name}
-        return bool(subjects) and subjects.isdisjoint(("fleet", "nodes"))
+        return bool(subjects) and subjects.isdisjoint(("fleet", "nodes", "pools"))
+
+
+def _growing(pools: Pools) -> Sequence[NodeClass]:
+    """The pools of the cluster that may make nodes besides those that are there."""
+    from afflint.inventory.pool_nodes import growing
+
+    return growing([pool for pool in pools.whole if pools.is_here(pool)])
 
 
 class _Spot(NamedTuple):

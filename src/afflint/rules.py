@@ -19,7 +19,7 @@ from afflint.kube.constraints import NONE
 from afflint.kube.manifests import Manifest, Workload
 from afflint.records import NamedTuple
 
-Subject = Literal["manifest", "workload", "constrained", "mismatched", "operated", "fleet", "nodes", "run"]
+Subject = Literal["manifest", "workload", "constrained", "mismatched", "operated", "fleet", "nodes", "pools", "run"]
 """What a rule applies to, which is when its check may run:
 
 - ``manifest``: every object that afflint reads;
@@ -29,6 +29,7 @@ Subject = Literal["manifest", "workload", "constrained", "mismatched", "operated
 - ``operated``: what operators make pods of for a custom resource, as far as its kind is known;
 - ``fleet``: all objects of the run together;
 - ``nodes``: all objects of the run together with its nodes;
+- ``pools``: all objects of the run together with the pools of nodes that manifests declare;
 - ``run``: what is read and afflint's own comments; the engine finds these itself.
 """
 
@@ -138,6 +139,14 @@ _NODES: dict[str, str] = {
     "migration-blocked": "afflint.checks.placement:migration_blocked",
     "single-domain-possible": "afflint.checks.placement:single_domain_possible",
 }
+# These only when there are pools of nodes.
+_POOLS: dict[str, str] = {
+    "no-matching-pool": "afflint.checks.pools:no_matching_pool",
+    "unreachable-node-label": "afflint.checks.pools:unreachable_node_label",
+    "invalid-pool-taint": "afflint.checks.pools:invalid_pool_taint",
+    "untolerated-pool": "afflint.checks.pools:untolerated_pool",
+    "near-duplicate-label": "afflint.checks.pools:near_duplicate_in_pools",
+}
 _RUN = ("unreadable-manifest", "text-after-document", "missing-separator", "duplicate-key", "unused-suppression", "invalid-suppression")
 
 REGISTRY: dict[Subject, Mapping[str, Any]] = {
@@ -148,10 +157,11 @@ REGISTRY: dict[Subject, Mapping[str, Any]] = {
     "operated": _OPERATED,
     "fleet": _FLEET,
     "nodes": _NODES,
+    "pools": _POOLS,
     "run": dict.fromkeys(_RUN),
 }
-"""Every rule with its check, below what it applies to; a rule may stand below several. A check is a function or, for ``nodes``, the name
-of one; the rules of ``run`` have none."""
+"""Every rule with its check, below what it applies to; a rule may stand below several. A check is a function or, for
+``nodes`` and ``pools``, the name of one; the rules of ``run`` have none."""
 
 CATEGORIES = (
     "admission",

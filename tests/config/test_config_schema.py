@@ -43,7 +43,7 @@ def test_its_keys_are_the_fields_of_config() -> None:
 
 def test_its_defaults_are_those_of_config() -> None:
     defaults = {key.replace("-", "_"): part["default"] for key, part in schema()["properties"].items() if "default" in part}
-    assert defaults.keys() == {"complete", "kubernetes_version", "physical_host_key", "fail_on"}
+    assert defaults.keys() == {"complete", "complete_nodes", "kubernetes_version", "physical_host_key", "fail_on"}
     assert {field: Config._field_defaults[field] for field in defaults} == defaults
 
 

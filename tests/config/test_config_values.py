@@ -109,6 +109,7 @@ def test_describe_shows_each_value_and_its_origin(load: Load) -> None:
         "context": ("[**/*.yaml]", ".afflint.yaml:3:1"),
         "complete": ("true", ".afflint.yaml:4:1"),
         "nodes": ("[n.yaml]", "command line"),
+        "complete-nodes": ("false", "default"),
         "select": ("[admission, labels]", ".afflint.yaml:6:1"),
         "ignore": ("[weight-out-of-range]", ".afflint.yaml:7:1"),
         "extend-select": ("[all, fleet]", ".afflint.yaml:8:1 and command line"),
@@ -183,3 +184,13 @@ def test_how_to_report_is_checked_like_the_rest(text: str, message: str, load: L
     with pytest.raises(ConfigError) as refused:
         load(f"{text}\n")
     assert message in str(refused.value)
+
+
+def test_nodes_may_be_found_or_left_out(load: Load) -> None:
+    """Two words stand for no file; a file of that name is `./none`."""
+    assert load("nodes: auto\n").nodes == ()
+    assert load("nodes: none\n").nodes == (config.NO_NODES,)
+    assert load("nodes: [none]\n").nodes == (os.path.join(".", "none"),)
+    assert load("nodes: ./none\n").nodes == (os.path.join(".", "none"),)
+    assert config.with_overrides(load("nodes: none\n"), nodes=["auto"]).nodes == ()
+    assert config.with_overrides(load("nodes: n.yaml\n"), nodes=["none"]).nodes == (config.NO_NODES,)

@@ -24,6 +24,7 @@ from afflint.kube.selectors import (
     from_labels,
     implies,
     matches,
+    meeting,
     merge_label_keys,
     parse_int64,
     parse_label_selector,
@@ -412,3 +413,19 @@ def test_of_many_requirements_that_contradict_each_other_two_are_named() -> None
     assert conflict(clash) == (0, 500)
     no_two = [*(Requirement("a", "NotIn", (f"v{number}",)) for number in range(500)), Requirement("a", "In", ("v3", "v7")), *many]
     assert conflict(no_two) == tuple(range(501))
+
+
+@pytest.mark.parametrize(
+    ("requirements", "values"),
+    [
+        ([Requirement("a", "In", ("x", "y"))], ["x", "y"]),
+        ([Requirement("a", "In", ("x", "y")), Requirement("a", "NotIn", ("x",))], ["y"]),
+        ([Requirement("a", "NotIn", ("x",))], [None, "other"]),
+        ([Requirement("a", "DoesNotExist")], [None]),
+        ([Requirement("a", "Exists")], ["any"]),
+        ([Requirement("a", "Gt", ("7",)), Requirement("a", "Lt", ("9",))], ["8"]),
+        ([Requirement("a", "Exists"), Requirement("a", "DoesNotExist")], []),
+    ],
+)
+def test_values_that_meet_requirements_are_named(requirements: list[Requirement], values: list[str | None]) -> None:
+    assert meeting(requirements) == values

@@ -13,7 +13,7 @@ from afflint.checks.constraint_selectors import (
     node_selector,
     requirement_places,
 )
-from afflint.checks.match import Match, removing, renaming, replacing
+from afflint.checks.match import Match, Target, removing, renaming, replacing
 from afflint.controllers.counts import pod_count
 from afflint.findings import Path
 from afflint.kube import node_labels
@@ -224,12 +224,12 @@ def _has_sibling(place: LabelPlace, key: str, places: tuple[LabelPlace, ...]) ->
     return any(each.group == place.group and each.key == key for each in places)
 
 
-def unknown_node_label(manifest: Workload) -> Iterator[Match]:
+def unknown_node_label(manifest: Workload, target: Target) -> Iterator[Match]:
     """Keys in reserved domains that nobody sets."""
     places = node_label_places(manifest)
     for place in places:
         meant = node_labels.meant(place.key)
-        if meant is not None:
+        if meant is not None and place.key not in target.known_labels:
             message = f"no node carries the label {quoted(place.key)}, so {_effect(place)}; did you mean {quoted(meant)}?"
             fixable = not (place.key_of_map and _has_sibling(place, meant, places))
             edits = _relabelled(place, meant) if fixable else ()

@@ -20,6 +20,10 @@ class Target(NamedTuple):
     feature_gates: frozenset[str] = frozenset()
     admission_plugins: frozenset[str] = frozenset()
     complete: bool = False
+    complete_nodes: bool = False
+    """Whether the nodes and pools that are declared are all there are."""
+    known_labels: frozenset[str] = frozenset()
+    """Keys of node labels that pools declare, of those that would be taken for a slip."""
 
 
 class Place(NamedTuple):

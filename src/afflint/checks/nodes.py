@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from afflint.checks.match import FleetMatch, Match, Place
 from afflint.findings import ObjectRef, Severity
@@ -135,7 +135,7 @@ def near_duplicate_label(view: ClusterView) -> Iterator[FleetMatch]:
             carriers[key].append(node)
             values[key][value].append(node)
     own = {key: nodes for key, nodes in carriers.items() if not is_well_known(key)}
-    for rare, usual in _slips(own):
+    for rare, usual in slips(own):
         # Keys that stand side by side on a node are told apart by whoever set them.
         if {node.name for node in own[rare]}.isdisjoint(node.name for node in own[usual]):
             message = f"the label key {quoted(rare)} on {_count(own[rare])} is nearly {quoted(usual)} on {_count(own[usual])}"
@@ -144,7 +144,7 @@ def near_duplicate_label(view: ClusterView) -> Iterator[FleetMatch]:
     for key in (*own, ZONE, REGION):
         # Where nearly every node has a value of its own, as with serial numbers, only what differs by case alone is one value.
         if key in values:
-            for rare, usual in _slips(values[key]) if len(values[key]) <= max(len(view.nodes) // 2, 3) else _cases(values[key]):
+            for rare, usual in slips(values[key]) if len(values[key]) <= max(len(view.nodes) // 2, 3) else _cases(values[key]):
                 there, others = values[key][rare], values[key][usual]
                 message = f"{quoted(f'{key}: {rare}')} on {_count(there)} is nearly {quoted(f'{key}: {usual}')} on {_count(others)}"
                 yield _at_label(there[0], key, message, f"If one value is meant, write `{usual}` everywhere.", _place(others[0], key))
@@ -153,8 +153,8 @@ def near_duplicate_label(view: ClusterView) -> Iterator[FleetMatch]:
 _CODE = re.compile(r"\d[A-Za-z]")
 
 
-def _slips(words: dict[str, list[NodeFact]]) -> Iterator[tuple[str, str]]:
-    """Words that are a slip of another, the rarer one first; ``words`` holds the nodes of each."""
+def slips(words: Mapping[str, Sequence[object]]) -> Iterator[tuple[str, str]]:
+    """Words that are a slip of another, the rarer one first; ``words`` holds what carries each."""
     near = Slips(words)
     for word, nodes in words.items():
         alike = [*near.of(word), *(each for each in (f"{word}s", word.removesuffix("s")) if each != word and each in words)]
@@ -277,7 +277,7 @@ def _at_labels(node: NodeFact, match: Match) -> FleetMatch:
 
 def unknown_to_inventory(view: ClusterView) -> Iterator[FleetMatch]:
     """Node labels in constraints that no node of the inventory carries."""
-    known = {key for node in view.nodes for key in node.labels}
+    known = view.label_keys
     for pods in view.fleet.pods:
         if pods.spec is None:
             continue

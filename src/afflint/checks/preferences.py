@@ -57,6 +57,8 @@ def unmet_preference(view: ClusterView) -> Iterator[FleetMatch]:
         if pods.spec is not None and not pods.spec.get("nodeName"):
             preferences, demanded = _terms(pods)
             for preference in preferences:
+                if view.classes and view.may_be_made(preference.selector):
+                    continue
                 fault = _fault(preference, preferences, nodes) or _out_of_reach(preference, demanded, pods, nodes)
                 if fault is not None:
                     message = f"this preference has no effect: {fault.why}"

@@ -65,7 +65,11 @@ def folder(_context: Context, _parameter: Parameter, incomplete: str) -> list[Co
 
 
 nodes = option(
-    "--nodes", metavar="FILE", takes=SEVERAL, completes=file, about="Nodes: `kubectl get nodes -o yaml`, manifests, or a list. Repeatable."
+    "--nodes",
+    metavar="FILE",
+    takes=SEVERAL,
+    completes=file,
+    about="Nodes: a dump of them, manifests, pools, a list; or none. Repeatable.",
 )
 COLORS = ("auto", "always", "never")
 color = option(
@@ -115,7 +119,8 @@ def configuration(options: Mapping[str, Any]) -> Config:
     config = settings.default() if path is None else settings.load(path, rule_names=known, categories=CATEGORIES)
     chosen = {key: _names(f"--{key.replace('_', '-')}", options.get(key) or ()) for key in ("select", "ignore", "extend_select")}
     node_files = tuple(options.get("nodes") or ())
-    for file in node_files:
+    words = node_files in ((settings.AUTO_NODES,), (settings.NO_NODES,))
+    for file in () if words else node_files:
         if not os.path.exists(file):
             raise UserError(f"--nodes: no such file: {file!r}")
     fail_on = options.get("fail_on")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from afflint.cli import options
 from afflint.cli.command import SEVERAL, Argument, Command, flag, option
 from afflint.cli.output import FOUND, among, colored, say, show, shown, write
+from afflint.errors import UserError
 
 if TYPE_CHECKING:
     from afflint.placement.plan import Plan
@@ -29,9 +30,9 @@ def place(paths: tuple[str, ...], **given: Any) -> int:
     options.one_of("--color", given["color"], options.COLORS)
     session = Session(options.configuration(given))
     sources, reading = session.sources(paths or (".",)), {name: given[name] for name in ("resources", "only_running", "replan")}
-    stage, problems, names, notes, empty = session.stage(sources, given["pods"], **reading)
+    stage, problems, names, notes, empty, classes = session.stage(sources, given["pods"], counts=_counts(given["count"]), **reading)
     asked = Asked(given["lose"], given["drain"], given["remove"])
-    plan = make_plan(stage.inventory, stage.makers, given["group_by"], asked, names.__getitem__, stage.budgets, stage.evictions)
+    plan = make_plan(stage.inventory, stage.makers, given["group_by"], asked, names.__getitem__, stage.budgets, stage.evictions, classes)
     plan = plan._replace(notes=(*_nothing_in(among(empty, paths)), *notes, *plan.notes))
     if problems:
         more = f" (and {len(problems) - 1} more: `afflint check` tells them all)" if len(problems) > 1 else ""
@@ -44,6 +45,20 @@ def place(paths: tuple[str, ...], **given: Any) -> int:
     unplaced = any(replica.node is None for workload in plan.workloads for replica in workload.replicas)
     hurt = any(loss.blocked or not {"dead", "degraded"}.isdisjoint(loss.outcomes.values()) for loss in plan.losses)
     return FOUND if (unplaced or hurt or problems) and not given["exit_zero"] else 0
+
+
+def _counts(given: Sequence[str]) -> dict[str, int]:
+    """The nodes of pools by the names of these. Raises UserError."""
+    counts = {}
+    for each in given:
+        name, _, number = each.rpartition("=")
+        if not (name and number.isascii() and number.isdigit() and int(number) <= _MOST_NODES):
+            raise UserError(f"--count takes the name of a pool and a number of nodes up to {_MOST_NODES}, as in `gpu=3`, not {each!r}")
+        counts[name] = int(number)
+    return counts
+
+
+_MOST_NODES = 5000
 
 
 def _nothing_in(files: tuple[str, ...]) -> list[str]:
@@ -74,6 +89,7 @@ def _chunks(plan: Plan, given: dict[str, Any], *, to_file: bool) -> Iterator[str
 
 _OPTIONS = (
     options.nodes,
+    option("--count", metavar="POOL=N", takes=SEVERAL, about="So many nodes in that pool, where nodes are declared as pools. Repeatable."),
     option(
         "--pods",
         metavar="FILE",

@@ -19,9 +19,11 @@ from afflint.wording import did_you_mean, nearest, visible
 
 __all__ = [
     "ALL",
+    "AUTO_NODES",
     "COMMAND_LINE",
     "DEFAULT",
     "KEYS",
+    "NO_NODES",
     "RENDERERS",
     "SEVERITIES",
     "Config",
@@ -50,6 +52,9 @@ RENDERERS = ("kustomize", "helm")
 
 ALL = "all"
 """Stands for every rule, wherever the name of a rule or category may stand."""
+
+AUTO_NODES, NO_NODES = "auto", "none"
+"""What ``nodes`` may say in place of files: those that are found among the manifests, or none at all."""
 
 _FILES = (".afflint.yaml", ".afflint.yml")
 _LARGEST_PYPROJECT = 8 << 20
@@ -107,7 +112,8 @@ class Config(NamedTuple):
     exclude: tuple[str, ...] = ()
     context: tuple[str, ...] = ()
     complete: bool = False
-    nodes: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()  # files, or NO_NODES alone
+    complete_nodes: bool = False
     select: tuple[str, ...] | None = None  # None: the rules that are on by default
     ignore: tuple[str, ...] = ()
     extend_select: tuple[str, ...] = ()
@@ -243,7 +249,7 @@ def with_overrides(
     """
     said: dict[str, Any] = {}
     if nodes:
-        said["nodes"] = tuple(nodes)
+        said["nodes"] = () if tuple(nodes) == (AUTO_NODES,) else tuple(nodes)
     if render:
         said["render"] = tuple(render)
     single = {"kubernetes-version": kubernetes_version, "baseline": baseline, "fail-on": fail_on, "jobs": jobs}

@@ -7,7 +7,19 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from afflint.config import ALL, RENDERERS, ConfigError, ConfigProblem, Origin, Policy, Workload, quoted, unknown_name
+from afflint.config import (
+    ALL,
+    AUTO_NODES,
+    NO_NODES,
+    RENDERERS,
+    ConfigError,
+    ConfigProblem,
+    Origin,
+    Policy,
+    Workload,
+    quoted,
+    unknown_name,
+)
 from afflint.config.located import START, Fault, Located, ReadError, decode, read_bytes
 from afflint.config.mistakes import shape_faults
 from afflint.findings import Path, Span, field_of
@@ -241,6 +253,11 @@ def _value(name: str, key: str, value: Any) -> object:
         return tuple(each if each == "-" else _beside(name, each) for each in ([value] if isinstance(value, str) else value))
     if key == "format" and isinstance(value, str):
         return (value,)
+    if key == "nodes" and value in (AUTO_NODES, NO_NODES):
+        return () if value == AUTO_NODES else (NO_NODES,)
+    if key == "nodes":
+        paths = [_beside(name, path) for path in ([value] if isinstance(value, str) else value)]
+        return tuple(os.path.join(os.curdir, path) if path == NO_NODES else path for path in paths)
     if key in _PATHS:
         return tuple(_beside(name, path) for path in ([value] if isinstance(value, str) else value))
     if key == "render" and not isinstance(value, list):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from afflint.controllers.migratability import Obstacle
     from afflint.controllers.pod_maker import PodMaker
     from afflint.fleet.objects import AboutPods, KubeVirtObject, Scaler, Unusable
+    from afflint.pools.model import Part, Pool
     from afflint.scheduler.namespaces import Namespace, Service
 
 REQUIRED_ANTI_AFFINITY, PREFERRED_ANTI_AFFINITY = "required podAntiAffinity", "preferred podAntiAffinity"
@@ -148,6 +149,10 @@ class Facts(NamedTuple):
     unusable: tuple["Unusable", ...] = ()
     holds_nodes: bool = False
     """Whether nodes stand in the file, in every run."""
+    pools: "tuple[Pool, ...]" = ()
+    """The pools of nodes that it declares, in every run."""
+    pool_parts: "tuple[Part, ...]" = ()
+    """What completes pools that are declared elsewhere, or here."""
 
     def of_file(self, file: FileId, folder: Folder) -> "Facts":
         """The same, with the file that they were read from in every site."""
@@ -168,6 +173,8 @@ class Facts(NamedTuple):
                 ]
             ),
             scalers=tuple([scaler._replace(site=stamped(scaler.site)) for scaler in self.scalers]),
+            pools=tuple([pool._replace(site=stamped(pool.site)) for pool in self.pools]),
+            pool_parts=tuple([part._replace(site=stamped(part.site)) for part in self.pool_parts]),
         )
 
     def of_patches(self) -> "Facts":
@@ -184,11 +191,16 @@ def _of_site(maker: "PodMaker | None", site: Site) -> "PodMaker | None":
 Fact: TypeAlias = "Pods | Reach | Namespace | Service | Budget | KubeVirtObject | AboutPods | Scaler | Unusable"
 
 
-def collected(facts: Sequence[Fact], *, holds_nodes: bool) -> Facts:
-    """The facts of a file, by what they are."""
+def collected(facts: Sequence[Fact], *, holds_nodes: bool, pools: "Sequence[Pool | Part]" = ()) -> Facts:
+    """The facts of a file, by what they are; ``pools`` are those of nodes, with what completes some."""
     pods = [each for each in facts if isinstance(each, Pods)]
     reaches = [each for each in facts if isinstance(each, Reach)]
     found = Facts(tuple(pods), tuple(reaches), holds_nodes=holds_nodes)
+    if pools:
+        from afflint.pools.model import Part, Pool
+
+        whole, parts = [each for each in pools if isinstance(each, Pool)], [each for each in pools if isinstance(each, Part)]
+        found = found._replace(pools=tuple(whole), pool_parts=tuple(parts))
     others = [each for each in facts if not isinstance(each, Pods | Reach)]
     if not others:
         return found

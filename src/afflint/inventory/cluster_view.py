@@ -14,11 +14,12 @@ from afflint.inventory.stage import Stage, set_stage
 from afflint.kube.constraints import constraints_of, items
 from afflint.kube.label_places import node_choices
 from afflint.kube.node_labels import HOSTNAME, PHYSICAL_HOST, ZONE, domain_noun
-from afflint.kube.selectors import NODE_NAME
+from afflint.kube.selectors import NODE_NAME, Selector
 from afflint.kube.taints import first_untolerated
 from afflint.placement.arrangement import Arrangement, Start, arranged, start
 from afflint.placement.disruption import Disruptions
 from afflint.placement.failures import Failure
+from afflint.placement.node_classes import NodeClass
 from afflint.placement.survey import Survey
 from afflint.records import NamedTuple
 from afflint.scheduler.node_fit import SCHEDULER
@@ -46,12 +47,25 @@ class ClusterView:
         host_key: str,
         name_of: Callable[[FileId], str] = str,
         version: tuple[int, int] = SCHEDULER,
+        classes: Sequence[NodeClass] = (),
     ) -> None:
+        """``classes``: pools that may make more nodes."""
         self.fleet = fleet
         self.host_key = host_key
-        self.stage: Stage = set_stage(nodes, fleet, fleet.pods, name_of=name_of, version=version, at_least=True)
+        self.classes = classes
+        self.stage: Stage = set_stage(nodes, fleet, fleet.pods, name_of=name_of, version=version, at_least=True, classes=classes)
         self.nodes = self.stage.nodes
         self._by_name = {node.name: node for node in self.nodes}
+
+    def may_be_made(self, selector: Selector) -> bool:
+        """Whether a pool may make a node that a selector matches."""
+        return any(each.known is not None and not each.known.unmet(selector.requirements) for each in self.classes)
+
+    @cached_property
+    def label_keys(self) -> frozenset[str]:
+        """The labels that some node has, or that a pool gives to its nodes."""
+        declared = [each.known.pool.keys for each in self.classes if each.known is not None]
+        return frozenset().union(*[node.labels for node in self.nodes], *declared)
 
     @cached_property
     def makers(self) -> list[PodMaker]:

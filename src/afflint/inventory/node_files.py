@@ -106,9 +106,18 @@ def read_nodes(name: str, data: bytes, files: dict[str, str] | None = None, *, r
                 raise _twice(document, name, node, files[node.name])
             files[node.name] = name
             found.append(node)
-    if not found:
-        raise NodeFileError(f"{name}:1:1: no nodes in this file: expected Node objects, a List of them, or a list under `nodes:`")
+    if not found and not declares_pools(name, data):
+        raise NodeFileError(
+            f"{name}:1:1: no nodes in this file: expected Node objects, a List of them, a list under `nodes:`, or pools of nodes"
+        )
     return found
+
+
+def declares_pools(name: str, data: bytes) -> bool:
+    """Whether a file declares pools of nodes, or completes some. Raises NodeFileError."""
+    from afflint.pools.reading import pools_in
+
+    return any(True for document in documents_of(name, data) for _ in pools_in(document))
 
 
 def is_short_list(data: Any) -> bool:

@@ -17,6 +17,7 @@ from afflint.inventory.machines import with_virtualization
 from afflint.inventory.node_files import KUBELET_LABELS, NodeFact, texts, with_kubelet_labels
 from afflint.inventory.unsettled import unsettled
 from afflint.placement.arrangement import Inventory
+from afflint.placement.node_classes import NodeClass
 from afflint.records import NamedTuple
 from afflint.scheduler.namespaces import Namespace, named_only
 from afflint.scheduler.node_fit import SCHEDULER
@@ -53,10 +54,11 @@ def set_stage(
     replan: bool = False,
     at_least: bool = False,
     machines: Mapping[tuple[str, str], Mapping[str, Any]] = _NONE,
+    classes: Sequence[NodeClass] = (),
 ) -> Stage:
     """The stage for some workloads of a fleet, with what else its manifests tell of the cluster.
 
-    ``machines`` are those that run in some of the ``running`` pods, by namespace and name.
+    ``classes`` are nodes that may be made besides. ``machines`` are those that run in some of the ``running`` pods, by namespace and name.
     ``running`` are pods as parsed, ``version`` is that of the cluster, and ``name_of`` tells the names of files.
     With ``replan`` running pods of the workloads are placed anew, with ``at_least`` there are no more replicas than an autoscaler surely
     keeps, and with ``only_running`` virtual machines that wait for somebody to start them have no pods.
@@ -102,6 +104,7 @@ def set_stage(
         _namespaces(fleet, noted, running),
         fleet.services,
         resources=resources,
+        classes=classes,
         version=version,
         replan=replan,
     )

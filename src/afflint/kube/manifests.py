@@ -205,21 +205,27 @@ class Workload(Manifest):
 
 def manifests_in(document: Document, custom: Configured | None = None, learnt: Learnt = _NOTHING_LEARNT) -> Iterator[Manifest]:
     """The objects of a document that afflint reads; Lists, typed lists and other objects that hold some are taken apart."""
+    for data, base in objects_in(document):
+        yield from _manifests_of(document, data, base, custom, learnt)
+
+
+def objects_in(document: Document) -> Iterator[tuple[dict[str, Any], Path]]:
+    """The objects of a document, of whatever kind, each with its path: those in Lists and in what else holds some, one by one."""
     if type(document.data) is dict:
-        yield from _manifests_below(document, document.data, (), custom, learnt)
+        yield from _objects_below(document.data, ())
 
 
-def _manifests_below(document: Document, data: dict[str, Any], base: Path, custom: Configured | None, learnt: Learnt) -> Iterator[Manifest]:
+def _objects_below(data: dict[str, Any], base: Path) -> Iterator[tuple[dict[str, Any], Path]]:
     held = _held(data)
     if held is None:
-        yield from _manifests_of(document, data, base, custom, learnt)
+        yield data, base
         return
     items, path, element = held
     for index, item in enumerate(items):
         if type(item) is dict:
             # A list from the API server leaves apiVersion and kind out of its items.
             whole = item if "kind" in item or not element else {"apiVersion": data.get("apiVersion"), "kind": element, **item}
-            yield from _manifests_below(document, whole, (*base, *path, index), custom, learnt)
+            yield from _objects_below(whole, (*base, *path, index))
 
 
 def _held(data: dict[str, Any]) -> tuple[list[Any], Path, str] | None:
@@ -274,7 +280,8 @@ def _of_operators(document: Document, data: dict[str, Any], base: Path, custom: 
     inside: list[tuple[dict[str, Any], Path]] = []
     yield from custom_workloads(document, data, base, learnt, inside)
     for held, path in inside:
-        yield from _manifests_below(document, held, path, custom, learnt)
+        for each, where in _objects_below(held, path):
+            yield from _manifests_of(document, each, where, custom, learnt)
 
 
 def _half_named(document: Document, data: dict[str, Any], base: Path) -> Iterator[Manifest]:

@@ -337,11 +337,21 @@ def conflict(requirements: Sequence[Requirement]) -> tuple[int, ...]:
     return min(conflicts, key=len, default=())
 
 
+def meeting(requirements: Sequence[Requirement]) -> list[str | None]:
+    """Values of one label that meet all of some requirements on it: None for its absence first, then those that they list, then others.
+
+    One of each kind that the requirements tell apart; empty when they cannot hold together.
+    """
+    compact = _compact(requirements)
+    samples = _values(_key(compact[0]), compact)
+    universe = frozenset(samples)
+    admitted = universe.intersection(*(_admitted(each, universe) for each in compact))
+    return [sample for sample in samples if sample in admitted]
+
+
 def _satisfiable(requirements: Sequence[Requirement]) -> bool:
     """Whether requirements on one key can hold together."""
-    compact = _compact(requirements)
-    universe = frozenset(_values(_key(compact[0]), compact))
-    return bool(universe.intersection(*(_admitted(each, universe) for each in compact)))
+    return bool(meeting(requirements))
 
 
 def _can_hold(requirement: Requirement) -> bool:

@@ -87,7 +87,8 @@ class Configured:
             files = tuple(dict.fromkeys((path, *(os.path.abspath(each.file) for each in config.origins.values() if each.file))))
         if self._chosen.nodes:
             config = configuration.with_overrides(config, nodes=self._chosen.nodes)
-        config = config._replace(nodes=tuple(map(os.path.abspath, config.nodes)))
+        if config.nodes != (configuration.NO_NODES,):
+            config = config._replace(nodes=tuple(map(os.path.abspath, config.nodes)))
         session = Session(config)
         return Setup(session, session.settings(), problems, files)
 

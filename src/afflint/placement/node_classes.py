@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from afflint.kube.node_labels import HOSTNAME
-from afflint.kube.selectors import Requirement, Selector, holds
+from afflint.kube.node_labels import HOSTNAME, REGION, ZONE
+from afflint.kube.selectors import Requirement, Selector, holds, meeting
 from afflint.kube.taints import Taint, first_untolerated
+from afflint.pools.matching import PoolLabels
 from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import NodeRules
+
+SOMEWHERE = "?"
+"""The zone or region of nodes of which nobody knows in which they are: no label can have this value."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeClass:
     """Nodes that are alike: ``count`` of them, None for as many as are needed. A Node is a class of one.
 
+    Of a pool that grows ``least`` are there from the start, and ``count`` is the most.
+
     ``varied`` are labels that every node of the class has, with values of which nothing is known but that there are ever more.
+    ``known`` is what a manifest declares of the labels of a pool, in place of ``labels`` and ``varied``.
     """
 
     name: str
@@ -25,6 +32,13 @@ class NodeClass:
     allocatable: Mapping[str, int] | None = None
     count: int | None = 1
     varied: frozenset[str] = field(default_factory=lambda: frozenset((HOSTNAME,)))
+    least: int = 0
+    known: PoolLabels | None = None
+
+    @property
+    def title(self) -> str:
+        """``NodePool gpu``: what messages call it."""
+        return self.known.pool.title if self.known is not None else self.name
 
     def nodes(self) -> list[Node]:
         """The nodes of a class that is bounded, each with its name for what varies; none of one that is not."""
@@ -35,12 +49,11 @@ class NodeClass:
         """Whether a node of the class can meet the demands of a pod on its node, as NodeFit decides it of one that is there."""
         if rules.node_name or first_untolerated(self.taints, rules.tolerations) is not None:
             return False
-        terms = rules.terms
-        return self._may_match(rules.node_selector) and (
-            terms is None or any(isinstance(each, Selector) and self._may_match(each) for each in terms)
-        )
+        return any(self._may_match(selector) for selector in _alternatives(rules))
 
     def _may_match(self, selector: Selector) -> bool:
+        if self.known is not None:
+            return not self.known.unmet(selector.requirements)
         return all(self._may_hold(requirement) for requirement in selector.requirements)
 
     def _may_hold(self, requirement: Requirement) -> bool:
@@ -49,3 +62,52 @@ class NodeClass:
         if requirement.key in self.varied and requirement.key not in self.labels:
             return requirement.operator != "DoesNotExist"
         return holds(requirement, self.labels.get(requirement.key))
+
+    def variety(self, key: str) -> int:
+        """How many values of a label the nodes are known to have between them; one where that is not known."""
+        return max(len(self.known.values(key)), 1) if self.known is not None else 1
+
+    def node(self, name: str, number: int, rules: NodeRules | None, topology_keys: Collection[str]) -> Node:
+        """One more node, the one with this number, for a pod with these demands, if it is made for one.
+
+        Where a label may have several values, it has one that the pod asks for; else they take turns, as zones do. A label that
+        may have any value and that nobody asks for is left out, but for the zone where it matters.
+        """
+        asked = next((each for each in _alternatives(rules) if self._may_match(each)), Selector()) if rules is not None else Selector()
+        wanted: dict[str, list[Requirement]] = {}
+        for requirement in asked.requirements:
+            if not requirement.field:
+                wanted.setdefault(requirement.key, []).append(requirement)
+        labels = {**self.labels, **dict.fromkeys(self.varied, name), HOSTNAME: name}
+        keys = [*self.known.pool.keys, *wanted, *topology_keys] if self.known is not None else []
+        for key in sorted({*keys} - {HOSTNAME}):
+            assert self.known is not None
+            value = _chosen(self.known.about(key), wanted.get(key, ()), number)
+            if value is None and key in topology_keys and key in (ZONE, REGION):
+                value = SOMEWHERE
+            if value is not None:
+                labels[key] = value
+        return Node(name, labels, self.taints, False, self.allocatable)
+
+
+def _alternatives(rules: NodeRules) -> Iterator[Selector]:
+    """What a node must match: the node selector, with one of the terms that can be read where there are any."""
+    if rules.terms is None:
+        yield rules.node_selector
+    for term in rules.terms or ():
+        if isinstance(term, Selector):
+            yield Selector((*rules.node_selector.requirements, *term.requirements))
+
+
+def _chosen(known: Sequence[Requirement], wanted: Sequence[Requirement], number: int) -> str | None:
+    """The value of a label of which this is known, and this asked for; None where it may be absent, or may have any value."""
+    if not (known or wanted):
+        return None
+    values = meeting([*known, *wanted])
+    asked_for = any(each.operator not in ("NotIn", "DoesNotExist") for each in wanted)
+    told = any(each.operator == "In" for each in known)
+    if not values or (None in values and not asked_for) or not (told or asked_for):
+        return None
+    listed = [value for each in (*known, *wanted) if each.operator == "In" for value in each.values if value in values]
+    present = list(dict.fromkeys(listed)) or [value for value in values if value is not None]
+    return present[number % len(present)] if present else None

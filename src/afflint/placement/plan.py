@@ -31,6 +31,23 @@ class NodeRow(NamedTuple):
     taints: tuple[str, ...]
     """``key=value:effect``, as kubectl writes taints."""
     labels: Mapping[str, str]
+    pool: str = ""
+    """The pool that it would be made in (``NodePool gpu``); empty for a node that is there."""
+
+
+class PoolRow(NamedTuple):
+    """A pool of nodes: how many it may have, None for as many as are needed, and how many the plan has."""
+
+    name: str
+    title: str
+    cluster: str
+    least: int
+    most: int | None
+    nodes: int
+    taints: tuple[str, ...]
+    labels: tuple[str, ...]
+    """What is known of them: ``disk In [ssd]``."""
+    file: str
 
 
 class NodeVerdict(NamedTuple):
@@ -190,3 +207,4 @@ class Plan(NamedTuple):
     workloads: tuple[WorkloadPlan, ...]
     losses: tuple[Loss, ...]
     notes: tuple[str, ...]
+    pools: tuple[PoolRow, ...] = ()

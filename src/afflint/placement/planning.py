@@ -9,13 +9,15 @@ from afflint.controllers.budgets import Budget
 from afflint.controllers.evictions import Eviction, eviction_of, migration_note, unsaid
 from afflint.controllers.pod_maker import PodMaker
 from afflint.findings import FileId
-from afflint.kube.node_labels import ZONE
+from afflint.kube.node_labels import ZONE, domain_noun
 from afflint.kube.selectors import AnyOf, Malformed, says
+from afflint.kube.taints import Taint
 from afflint.placement.arrangement import Arrangement, Identity, Inventory, Placed, arrange
 from afflint.placement.draining import Drains
 from afflint.placement.failures import SHORT_KEYS, Failure, UnknownLossError, failures, label_key, no_such_label
 from afflint.placement.losing import Losses
-from afflint.placement.plan import Judgement, Loss, NodeRow, Plan, Preferred, Replica, Verdicts, WorkloadPlan
+from afflint.placement.node_classes import SOMEWHERE, NodeClass
+from afflint.placement.plan import Judgement, Loss, NodeRow, Plan, PoolRow, Preferred, Replica, Verdicts, WorkloadPlan
 from afflint.placement.rejections import Phrase, Rejections, standing_pods, summary
 from afflint.placement.removing import Removals
 from afflint.placement.situation import Situation
@@ -25,6 +27,7 @@ from afflint.scheduler.node_fit import NODE_AFFINITY
 from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import NodeRules, Pod
 from afflint.scheduler.requests import REPORTED
+from afflint.wording import listing
 
 RESOURCES_LEFT_OUT = "CPU, memory and other resources are left out: the plan knows constraints only"
 KUBEVIRT_OVERHEAD_LEFT_OUT = "the memory and the devices that KubeVirt adds to what a VM asks for are left out"
@@ -51,25 +54,34 @@ def make_plan(
     name_of: Callable[[FileId], str] = str,
     budgets: Sequence[Budget] = (),
     evictions: Mapping[Identity, Eviction] = _NONE,
+    classes: Sequence[NodeClass] = (),
 ) -> Plan:
     """Place all workloads and tell what each node is to each of them. ``name_of`` tells the names of files.
+
+    ``classes`` are pools of nodes, of which as many are made as pods need.
 
     ``asked`` is what happens to nodes then, ``budgets`` what a drain has to obey, ``evictions`` what that of some running
     pods comes to. Raises InventoryError for an inventory that is not one,
     UnknownLossError for nodes that there are none, and for a key to group by that no node carries.
     """
+    made: Mapping[str, int] = {}
+    if classes:
+        from afflint.placement.growing import grown
+
+        inventory, made = grown(inventory, makers, classes)
     arrangement = arrange(inventory, makers)
     key = label_key(arrangement.before, group_by)
     # Nodes may all lack a well-known one; any other key is mistaken then.
     if key not in SHORT_KEYS.values() and arrangement.before.nodes and not arrangement.before.label(key):
         raise UnknownLossError(no_such_label(arrangement.before, key))
-    rows = tuple([_row(node, key) for node in arrangement.before.table.nodes])
+    rows = tuple([_row(node, key, classes[made[node.name]].title if node.name in made else "") for node in arrangement.before.table.nodes])
     happening = list(_happening(arrangement, asked, budgets, evictions))
     workloads = tuple(_Workloads(arrangement, name_of, drained=bool(asked.drain)).plans())
     losses = tuple([happens(failure) for happens, failure in happening])
     shut_down = unsaid(makers) if asked.drain else ""
     notes = (*_inventory_notes(inventory, makers), *([shut_down] if shut_down else []), *_resource_notes(arrangement))
-    return Plan(key, rows, workloads, losses, notes)
+    pools = tuple([_pool_row(each, list(made.values()).count(number), name_of) for number, each in enumerate(classes)])
+    return Plan(key, rows, workloads, losses, (*notes, *_pool_notes(rows, key, happening=bool(happening))), pools)
 
 
 def _happening(
@@ -131,9 +143,31 @@ def _nodes(names: Sequence[str]) -> str:
     return f"{len(names)} node{'s' if len(names) > 1 else ''} ({shown}) {'have' if len(names) > 1 else 'has'}"
 
 
-def _row(node: Node, key: str) -> NodeRow:
-    taints = tuple([f"{taint.key}{'=' if taint.value else ''}{taint.value}:{taint.effect}" for taint in node.taints])
-    return NodeRow(node.name, node.labels.get(key), node.unschedulable, taints, node.labels)
+def _row(node: Node, key: str, pool: str) -> NodeRow:
+    return NodeRow(node.name, node.labels.get(key), node.unschedulable, _shown(node.taints), node.labels, pool)
+
+
+def _shown(taints: Sequence[Taint]) -> tuple[str, ...]:
+    return tuple([f"{taint.key}{'=' if taint.value else ''}{taint.value}:{taint.effect}" for taint in taints])
+
+
+def _pool_row(pool: NodeClass, nodes: int, name_of: Callable[[FileId], str]) -> PoolRow:
+    assert pool.known is not None
+    declared = pool.known.pool
+    labels = tuple([says(label.requirement) for label in declared.labels if label.path])
+    return PoolRow(
+        pool.name, pool.title, declared.cluster, pool.least, pool.count, nodes, _shown(pool.taints), labels, name_of(declared.site.file)
+    )
+
+
+def _pool_notes(rows: Sequence[NodeRow], key: str, *, happening: bool) -> Iterator[str]:
+    """What is assumed of nodes that are made."""
+    made = [row for row in rows if row.pool]
+    if any(row.domain == SOMEWHERE for row in made):
+        pools = list(dict.fromkeys(row.pool for row in made if row.domain == SOMEWHERE))
+        yield f"in which {domain_noun(key)} the nodes of {listing(pools)} are, nothing tells: they are taken to be in one, `{SOMEWHERE}`"
+    if made and happening:
+        yield "no node is made in place of those that fail or go: pools are as large as the pods needed them before"
 
 
 def _fitting(rating: Rating | None, possible: int) -> Judgement:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from afflint.findings import Span
@@ -27,17 +27,29 @@ _INSTRUCTION = b"afflint:"
 _TEMPLATE_FOLDER = r"(?:^|[/\\])templates[/\\]"
 
 
+_NO_MARKS: Mapping[bytes, tuple[bytes, ...]] = {}
+
+
 class Triage:
     """Cuts a file into documents and parses those that may be of a kind that afflint reads."""
 
-    def __init__(self, kinds: Iterable[str], holders: Iterable[str] = (), may_matter: Callable[[bytes, bytes], bool] | None = None) -> None:
+    def __init__(
+        self,
+        kinds: Iterable[str],
+        holders: Iterable[str] = (),
+        may_matter: Callable[[bytes, bytes], bool] | None = None,
+        marks: Mapping[bytes, tuple[bytes, ...]] = _NO_MARKS,
+    ) -> None:
         """``kinds`` are those that matter, ``holders`` those that may hold objects of them, as Lists do anyway.
 
-        ``may_matter`` is asked about a document of any other kind: by the name of the kind and the text.
+        ``may_matter`` is asked about a document of any other kind: by the name of the kind and the text. ``marks`` are further kinds,
+        whose documents matter if one of these texts stands in them, and if they can be read; under the empty kind stand the texts of
+        those that say none.
         """
         self._may_matter = may_matter
         self._names = frozenset(name.encode() for name in kinds)
         self._holders = frozenset((b"List", *(name.encode() for name in holders)))
+        self._marks = marks
 
     @cached_property
     def _mention(self) -> re.Pattern[bytes]:
@@ -58,25 +70,36 @@ class Triage:
         pieces = list(split(data))
         kinds = [list(_top_level_kinds(piece)) for piece, _, _ in pieces]
         wanted = [self._wanted(piece, names) for (piece, _, _), names in zip(pieces, kinds, strict=True)]
+        marked = [
+            matters is not True and self._is_marked(piece, names)
+            for (piece, _, _), names, matters in zip(pieces, kinds, wanted, strict=True)
+        ]
         if passed is not None:
             passed += [
-                name.decode() for names, matters in zip(kinds, wanted, strict=True) if matters is False for name in names[-1:] if name
+                name.decode()
+                for names, matters, is_marked in zip(kinds, wanted, marked, strict=True)
+                if matters is False and not is_marked
+                for name in names[-1:]
+                if name
             ]
         if not any(wanted):
-            if not named:
+            if named:
+                wanted = [True] * len(pieces)
+            elif not any(marked):
                 return
-            wanted = [True] * len(pieces)
+        only_marked = not any(wanted)
         index = 0
-        for (piece, line, problem), matters in zip(pieces, wanted, strict=True):
-            if problem is not None:
+        for (piece, line, problem), matters, is_marked in zip(pieces, wanted, marked, strict=True):
+            if problem is not None and not only_marked:
                 yield _refused(index, line, problem)
-            instructed = _INSTRUCTION in piece
-            if matters is False and not instructed:
+            reads = (matters is not False and not only_marked) or _INSTRUCTION in piece
+            if matters is False and not (reads or is_marked):
                 index += 1
                 continue
             document = read(piece, index, line)
             index += not document.empty
-            if instructed or not document.empty:
+            # Of what belongs to somebody else, too, it is not ours to say that it cannot be read.
+            if (reads or (is_marked and document.problem is None)) and (_INSTRUCTION in piece or not document.empty):
                 yield document
 
     def _wanted(self, piece: bytes, kinds: Sequence[bytes | None]) -> bool | None:
@@ -96,6 +119,23 @@ class Triage:
 
     def _others(self, name: bytes, piece: bytes) -> bool:
         return self._may_matter is not None and self._may_matter(name, piece)
+
+    def _is_marked(self, piece: bytes, kinds: Sequence[bytes | None]) -> bool:
+        """Whether a document is of one of the further kinds, or holds something of them."""
+        if not self._marks:
+            return False
+        if not kinds and b'"apiVersion"' in piece and piece.lstrip()[:1] == b"{":
+            return self._has_mark(piece)
+        for name in kinds or (b"",):
+            if name in self._holders:
+                return self._has_mark(piece)
+            marks = self._marks.get(name.removesuffix(b"List"), ()) if name is not None else ()
+            if any(mark in piece for mark in marks):
+                return True
+        return False
+
+    def _has_mark(self, piece: bytes) -> bool:
+        return any(mark in piece for marks in self._marks.values() for mark in marks)
 
     def _mentions(self, piece: bytes) -> bool:
         """Whether an object of a kind that matters may stand anywhere in the text."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from afflint.kube.node_labels import CONTROL_PLANE, MASTER, domain_noun, last_part
-from afflint.placement.plan import Action, Fate, Loss, Move, NodeRow, NodeVerdict, Outcome, Plan, Replica, WorkloadPlan
+from afflint.placement.plan import Action, Fate, Loss, Move, NodeRow, NodeVerdict, Outcome, Plan, PoolRow, Replica, WorkloadPlan
 from afflint.records import NamedTuple
 from afflint.report.wording import counted
 
@@ -260,7 +260,15 @@ def some(words: Sequence[str], limit: int) -> str:
 
 def marks(node: NodeRow) -> list[str]:
     """What sets a node apart from those that take any pod, in words."""
-    return ["cordoned"] * node.cordoned + [f"tainted {taint}" for taint in node.taints]
+    made = [f"of {node.pool}"] if node.pool else []
+    return [*made, *["cordoned"] * node.cordoned, *[f"tainted {taint}" for taint in node.taints]]
+
+
+def may_have(pool: PoolRow) -> str:
+    """How many nodes a pool may have, in words: ``3``, ``1 to 4``, ``as many as needed``."""
+    if pool.most is None:
+        return f"{pool.least} and as many more as needed" if pool.least else "as many as needed"
+    return str(pool.most) if pool.least == pool.most else f"{pool.least} to {pool.most}"
 
 
 def is_control_plane(node: NodeRow) -> bool:

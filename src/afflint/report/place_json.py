@@ -13,6 +13,9 @@ def render(plan: Plan) -> Iterator[str]:
     """Chunks that joined are one JSON object, ASCII only, strings exact. Nodes, verdicts, replicas and moves take a line each."""
     yield f'{{\n  "version": 1,\n  "groupBy": {_flat(plan.group_by)},\n  "nodes": '
     yield from _array((_flat(_node(node)) for node in plan.nodes), 2)
+    if plan.pools:
+        yield ',\n  "pools": '
+        yield from _array((_flat(pool._asdict()) for pool in plan.pools), 2)
     yield ',\n  "workloads": '
     lines = _VerdictLines()
     yield from _array(("".join(_workload(workload, lines)) for workload in plan.workloads), 2)
@@ -23,7 +26,8 @@ def render(plan: Plan) -> Iterator[str]:
 
 def _node(node: NodeRow) -> dict[str, object]:
     labels = dict(sorted(node.labels.items()))
-    return {"name": node.name, "domain": node.domain, "cordoned": node.cordoned, "taints": node.taints, "labels": labels}
+    made = {"pool": node.pool} if node.pool else {}
+    return {"name": node.name, "domain": node.domain, "cordoned": node.cordoned, "taints": node.taints, "labels": labels, **made}
 
 
 def _workload(workload: WorkloadPlan, lines: _VerdictLines) -> Iterator[str]:

@@ -20,6 +20,7 @@ from afflint.report.place_digest import (
     groups,
     is_in_trouble,
     marks,
+    may_have,
     parts_words,
     pending,
     placed_words,
@@ -57,7 +58,7 @@ def render(plan: Plan, made: Made | None = None) -> str:
         "notes": _notes(plan.notes),
         "key": shown(plan.group_by),
         "still": '<p class="still">The tables show the cluster before what is chosen above.</p>\n' if plan.losses else "",
-        "picture": "".join(picture(scene)),
+        "picture": "".join([*_pools(plan), *picture(scene)]),
         "workloads": "".join(_workloads(scene, named)),
         "nodes": "".join(_nodes(plan)) + "".join(named.listing()),
     }
@@ -241,6 +242,20 @@ def _score(verdict: NodeVerdict) -> str:
         return ""
     met = f"<small>{weights_words(verdict)}</small> " * (verdict.weights is not None)
     return f'{met}<span title="{shown(parts_words(verdict))}">{verdict.score}</span>' if len(verdict.parts) > 1 else f"{met}{verdict.score}"
+
+
+def _pools(plan: Plan) -> Iterator[str]:
+    """The pools in which nodes are made, those without a bound with a broken edge."""
+    if not plan.pools:
+        return
+    yield '<h3>Pools</h3>\n<ul class="nodes">\n'
+    for pool in plan.pools:
+        unbounded = " closed" * (pool.most is None)
+        guards = "".join(f'<p class="marks guard">tainted {shown(taint)}</p>' for taint in pool.taints)
+        labels = f'<p class="marks">{shown(some(list(pool.labels), _LABELS_SHOWN))}</p>' if pool.labels else ""
+        words = f"{counted(pool.nodes, 'node')} here, may have {may_have(pool)}"
+        yield f'<li class="node{unbounded}"><span class="name">{shown(pool.title)}</span> <small>{words}</small>{guards}{labels}</li>\n'
+    yield "</ul>\n"
 
 
 def _nodes(plan: Plan) -> Iterator[str]:

@@ -24,6 +24,7 @@ from afflint.report.place_digest import (
     is_harmless,
     is_in_trouble,
     marks,
+    may_have,
     parts_words,
     pending,
     placed_words,
@@ -107,6 +108,8 @@ def _ansi(cell: Cell) -> str:
 
 def _blocks(plan: Plan, paint: Paint, width: int, *, verbose: bool) -> Iterator[Iterable[str]]:
     yield _inventory(plan, paint, width)
+    if plan.pools:
+        yield _pools(plan, paint, width)
     known = racks(plan)
     brief = []
     for workload in plan.workloads:
@@ -132,6 +135,16 @@ def _inventory(plan: Plan, paint: Paint, width: int) -> Iterator[str]:
         for rack in known:
             title = visible(domain_words(plan.group_by, rack.domain))
             rows += _inventory_rows(title, rack.nodes, fold=len(plan.nodes) > _NODES_SHOWN)
+    yield from _table(rows, paint, width)
+
+
+def _pools(plan: Plan, paint: Paint, width: int) -> Iterator[str]:
+    """The pools in which nodes are made: how many each has here, and may have."""
+    yield paint(Cell(counted(len(plan.pools), "pool"), "strong"))
+    rows: list[Row] = [tuple(Cell(text, "dim") for text in ("", "POOL", "NODES", "MAY HAVE", "TAINTS"))]
+    for pool in plan.pools:
+        texts = (pool.title, str(pool.nodes), may_have(pool), ", ".join(pool.taints))
+        rows.append((Cell(""), *[Cell(visible(text)) for text in texts]))
     yield from _table(rows, paint, width)
 
 

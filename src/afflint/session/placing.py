@@ -11,17 +11,23 @@ from afflint.fleet.facts import Facts, Pods
 from afflint.fleet.index import Fleet
 from afflint.inventory.node_files import NodeFileError, nodes_of
 from afflint.inventory.pod_files import running_pods
+from afflint.inventory.pool_files import Pools
 from afflint.inventory.stage import Stage, set_stage
+from afflint.placement.node_classes import NodeClass
+from afflint.pools.model import Pool
 from afflint.reading.sources import Source, each_once
 from afflint.records import NamedTuple
 from afflint.reduction import Reduction
 from afflint.rules import bound
 from afflint.session.mapping import mapped
-from afflint.session.run import Files, Options, Silencer, is_empty, located_facts
+from afflint.session.run import Files, Options, Silencer, is_empty, located_facts, pools_of
 
 UNREADABLE = ("unreadable-manifest", "text-after-document")
 _ALL = Options()
-NO_NODES = "no nodes: name a dump of the nodes with --nodes FILE (`kubectl get nodes -o yaml`), or put it beside the manifests"
+NO_NODES = (
+    "no nodes: name a dump of the nodes with --nodes FILE (`kubectl get nodes -o yaml`), or what declares pools of nodes, or put it beside "
+    "the manifests"
+)
 
 
 class Placing(NamedTuple):
@@ -35,6 +41,11 @@ class Placing(NamedTuple):
     names: tuple[str, ...]
     notes: tuple[str, ...] = ()
     empty: tuple[str, ...] = ()
+    classes: tuple[NodeClass, ...] = ()
+    """The pools of nodes that there are besides nodes."""
+
+
+_NO_COUNTS: Mapping[str, int] = {}
 
 
 def read_stage(
@@ -48,6 +59,7 @@ def read_stage(
     resources: bool = False,
     only_running: bool = False,
     replan: bool = False,
+    counts: Mapping[str, int] = _NO_COUNTS,
 ) -> Placing:
     """Read the workloads (and nodes) in ``sources``, the nodes in ``node_files`` and the running pods in ``pod_files``.
 
@@ -55,11 +67,12 @@ def read_stage(
     With ``only_running`` virtual machines that wait to be started have no pods. What ``context`` tells of KubeVirt, namespaces and
     autoscalers counts, too.
 
-    Nodes among the sources count where no file of nodes is named. With ``resources`` what pods request and what nodes have counts.
+    Nodes and pools of nodes among the sources count where no file of nodes is named; ``counts`` are the nodes of pools by their names.
+    With ``resources`` what pods request and what nodes have counts.
     Workloads that the API server would refuse have no pods: those in which a rule of the category ``admission`` among the ``settings``
     finds an error that nothing silences; ``options`` says what the configuration ignores.
 
-    Raises NodeFileError when there are no nodes, something that can be none, or pods that can be none.
+    Raises NodeFileError when there are neither nodes nor pools, something that can be none, or pods that can be none, and UnknownPoolError.
     """
     running_files = each_once(pod_files)
     files = Files([source for identity, source in each_once(sources).items() if identity not in running_files], context, node_files)
@@ -68,10 +81,11 @@ def read_stage(
     settings = settings._replace(rules=(*bound(UNREADABLE), *admission), with_nodes=True, resources=resources)
     read = files.of(files.given)
     results = dict(zip(read, mapped(read.values(), settings), strict=True))
-    if not node_files:
+    if not node_files and settings.auto_nodes:
         holding = {file: read[file] for file, result in results.items() if result.facts.holds_nodes}
         nodes = nodes_of(holding, resources=resources)
-    if not nodes:
+    classes = _classes(files, results, settings, counts, with_least=not nodes)
+    if not (nodes or classes):
         raise NodeFileError(NO_NODES)
     running, machines = running_pods(pod_files, resources=resources)
     beside = zip(files.context, mapped(files.of(files.context).values(), settings._replace(rules=(), with_nodes=False)), strict=True)
@@ -99,12 +113,41 @@ def read_stage(
     )
     problems = [problem for file, result in results.items() for problem in _problems(files.names[file], result, refusals.get(file, {}))]
     empty = tuple([files.names[file] for file, result in results.items() if is_empty(result)])
-    return Placing(stage, tuple(problems), files.names, (*_passed_over(workloads, name_of), *_refused(problems)), empty)
+    return Placing(stage, tuple(problems), files.names, (*_passed_over(workloads, name_of), *_refused(problems)), empty, classes)
+
+
+def _classes(
+    files: Files, results: Mapping[FileId, FileResult], settings: Settings, counts: Mapping[str, int], *, with_least: bool
+) -> tuple[NodeClass, ...]:
+    """The pools of the cluster as classes of nodes; ``with_least``: with so many nodes as they have at least.
+
+    Where there is a dump of the nodes, those are in it.
+    """
+    of_nodes = [file for file in files.nodes if file not in results]
+    named = mapped(files.of(of_nodes).values(), settings._replace(rules=(), with_nodes=False))
+    pools = pools_of(files, {**results, **dict(zip(of_nodes, named, strict=True))}, settings)
+    if pools is None and not counts:
+        return ()
+    from afflint.inventory.pool_nodes import classes_of
+
+    classes = classes_of(_each_once(files, pools) if pools is not None else (), counts)
+    return tuple(classes if with_least else [each if each.name in counts else replace(each, least=0) for each in classes])
 
 
 def _beside(facts: Facts) -> Facts:
     """What the context tells of the workloads: what decides on machines, on the pods of a namespace, and how many there are."""
     return Facts(kubevirt=facts.kubevirt, namespaces=facts.namespaces, about_pods=facts.about_pods, scalers=facts.scalers)
+
+
+def _each_once(files: Files, pools: Pools) -> list[Pool]:
+    """The pools of the cluster, each once: overlays repeat what they change, and what kustomizations use as a patch makes no nodes."""
+    kustomizations = files.kustomizations()
+    found: dict[tuple[str, str, str], Pool] = {}
+    for pool in pools.whole:
+        use = kustomizations.use_of(files.sources[pool.site.file].path)
+        if pools.is_here(pool) and not (use is not None and use.patches):
+            found.setdefault((pool.cluster, pool.word, pool.name), pool)
+    return list(found.values())
 
 
 def _passed_over(workloads: Iterable[Pods], name_of: Callable[[FileId], str]) -> Iterator[str]:

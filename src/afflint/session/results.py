@@ -16,7 +16,9 @@ ELSEWHERE = {
     "KubeVirtObject": "afflint.fleet.objects",
     "Namespace": "afflint.scheduler.namespaces",
     "Obstacle": "afflint.controllers.migratability",
+    "Part": "afflint.pools.model",
     "PodMaker": "afflint.controllers.pod_maker",
+    "Pool": "afflint.pools.model",
     "Scaler": "afflint.fleet.objects",
     "Service": "afflint.scheduler.namespaces",
     "SymbolicEdit": "afflint.edits",
@@ -72,5 +74,5 @@ def _deciding(settings: Settings) -> list[object]:
     """All that decides, besides the bytes and afflint itself, what is found in a file."""
     target = settings.target
     parts: list[object] = [(each.name, each.rule.fix, each.params) for each in settings.rules]
-    parts += [target.version, sorted(target.feature_gates), sorted(target.admission_plugins), target.complete]
+    parts += [target.version, sorted(target.feature_gates), sorted(target.admission_plugins), target.complete, sorted(target.known_labels)]
     return [*parts, *settings.custom, settings.with_nodes, settings.resources, settings.host_key, *settings.learnt, *settings.defining]

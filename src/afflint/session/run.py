@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from afflint.baseline import Baseline
     from afflint.fleet.index import Fleet
     from afflint.inventory.node_files import NodeFact
+    from afflint.inventory.pool_files import Pools
     from afflint.kube.catalogue import CustomKind
     from afflint.session.renders import Renders
 
@@ -118,7 +119,7 @@ def gathered(files: "Files", settings: Settings, options: Options = _DEFAULT) ->
         settings = settings._replace(learnt=learnt)
         results, beside = _mapped_anew(files, results, beside, settings, options)
     fault = None
-    if not files.nodes:
+    if not files.nodes and settings.auto_nodes:
         holding = _meant_nodes(files, results)
         try:
             nodes = _nodes_of(files.of(holding))
@@ -128,22 +129,26 @@ def gathered(files: "Files", settings: Settings, options: Options = _DEFAULT) ->
         if nodes:
             settings = settings._replace(with_nodes=True)
             results, beside = _mapped(files, settings, options)
-    told = {**beside, **results}
     # What is wrong with the nodes is said where they are written.
     only_nodes = files.of(file for file in files.nodes if file not in results)
-    facts_only = settings._replace(rules=())
-    for file, result in zip(only_nodes, _told(only_nodes.values(), facts_only, options), strict=True):
-        results[file] = FileResult(suppressions=result.suppressions)
+    of_nodes = dict(zip(only_nodes, _told(only_nodes.values(), settings._replace(rules=()), options), strict=True))
+    pools = pools_of(files, {**beside, **results, **of_nodes}, settings)
+    with_pools = _with_pools(settings, pools) if pools else settings
+    if with_pools != settings:
+        settings = with_pools
+        results, beside = _told_again(files, results, settings, options), _told_again(files, beside, settings._replace(rules=()), options)
+    told = {**beside, **results}
+    results |= {file: FileResult(suppressions=result.suppressions) for file, result in of_nodes.items()}
 
     def read(file: FileId) -> bytes:
         return read_bytes(files.sources[file])
 
     reduction = Reduction(settings, Checker(settings).triage, files.names, read)
     kustomizations = files.kustomizations()
-    fleet = reduction.fleet((located_facts(files, file, told[file], kustomizations) for file in sorted(told)), nodes)
+    fleet = reduction.fleet((located_facts(files, file, told[file], kustomizations) for file in sorted(told)), nodes, pools)
     across: dict[FileId, list[Found]] = {}
     if fleet is not None:
-        for file, found in reduction.across(fleet, results.__contains__, nodes):
+        for file, found in reduction.across(fleet, results.__contains__, nodes, pools):
             across.setdefault(file, []).append(found)
     return Gathered(files, results, told, fleet, nodes, across, Silencer(reduction, options, kustomizations), settings, fault)
 
@@ -177,9 +182,9 @@ def outcome(gathered: Gathered, options: Options = _DEFAULT) -> Outcome:
 
 
 def with_nodes(files: "Files", settings: Settings) -> "tuple[Settings, list[NodeFact]]":
-    """The settings for files of which some are named as those of the nodes, and these. Raises NodeFileError."""
+    """The settings for files of which some are named as those of the nodes, and the nodes, none for pools. Raises NodeFileError."""
     nodes = _nodes_of(files.of(files.nodes))
-    return settings._replace(with_nodes=bool(nodes)), nodes
+    return settings._replace(with_nodes=bool(files.nodes)), nodes
 
 
 def is_empty(result: FileResult) -> bool:
@@ -194,6 +199,34 @@ def _meant_nodes(files: "Files", results: Mapping[FileId, FileResult]) -> list[F
         return []
     workloads = [files.folder(file) for file, result in results.items() if result.facts.pods]
     return [file for file in holding if all(each[: len(files.folder(file))] == files.folder(file) for each in workloads)]
+
+
+def pools_of(files: "Files", told: Mapping[FileId, FileResult], settings: Settings) -> "Pools | None":
+    """The pools of nodes that files declare: those named as files of nodes, or else all."""
+    chosen = files.nodes if files.nodes else told if settings.auto_nodes else ()
+    holding = [file for file in sorted(chosen) if told[file].facts.pools or told[file].facts.pool_parts]
+    if not holding:
+        return None
+    from afflint.inventory.pool_files import Pools
+
+    facts = [told[file].facts.of_file(file, files.folder(file)) for file in holding]
+    pools, parts = [pool for each in facts for pool in each.pools], [part for each in facts for part in each.pool_parts]
+    return Pools(tuple(pools), tuple(parts), bool(files.nodes))
+
+
+def _with_pools(settings: Settings, pools: "Pools") -> Settings:
+    """The settings for a run with pools: facts hold what decides where pods may run, and what pools declare is no slip of the pen."""
+    from afflint.kube.node_labels import meant
+    from afflint.pools.matching import declared_keys
+
+    keys = frozenset(key for key in declared_keys(pools.pools) | declared_keys(pools.parts) if meant(key) is not None)
+    return settings._replace(with_nodes=True, target=settings.target._replace(known_labels=keys))
+
+
+def _told_again(files: "Files", results: dict[FileId, FileResult], settings: Settings, options: Options) -> dict[FileId, FileResult]:
+    """The results with those of the files with workloads, and with what is about namespaces, made anew with these settings."""
+    again = files.of(file for file, result in results.items() if result.facts.pods or result.facts.namespaces)
+    return {**results, **dict(zip(again, _told(again.values(), settings, options), strict=True))}
 
 
 def _mapped(files: "Files", settings: Settings, options: Options) -> tuple[dict[FileId, FileResult], dict[FileId, FileResult]]:

@@ -86,6 +86,8 @@ class Session:
 
     def node_files(self) -> list[Source]:
         """The files of nodes that the command line or the configuration names; only the command line may name a pipe."""
+        if self.config.nodes == (configuration.NO_NODES,):
+            return []
         asked = self.config.origins["nodes"] == configuration.COMMAND_LINE
         missing = next((path for path in self.config.nodes if not (asked or os.path.lexists(path))), None)
         if missing is not None:
@@ -151,9 +153,10 @@ class Session:
         plugins = frozenset(config.admission_plugins)
         if _HARD_TOPOLOGY_PLUGIN in plugins and not {_HARD_TOPOLOGY_RULE, "affinity", "all"} & {*config.ignore}:
             selected |= {_HARD_TOPOLOGY_RULE}
-        target = Target((version[0], version[1]), frozenset(config.feature_gates), plugins, config.complete)
+        target = Target((version[0], version[1]), frozenset(config.feature_gates), plugins, config.complete, config.complete_nodes)
         custom = tuple(custom_kind(each.api_version, each.kind, each.template) for each in config.workloads)
-        return Settings(bound(selected, config.severity), target, custom, host_key=config.physical_host_key)
+        auto_nodes = config.nodes != (configuration.NO_NODES,)
+        return Settings(bound(selected, config.severity), target, custom, auto_nodes=auto_nodes, host_key=config.physical_host_key)
 
     def check(self, sources: Sequence[Source], options: Options | None = None) -> Outcome:
         """Lint ``sources`` with the context and the nodes that the configuration names."""
@@ -190,13 +193,19 @@ class Session:
         resources: bool = False,
         only_running: bool = False,
         replan: bool = False,
+        counts: Mapping[str, int] | None = None,
     ) -> Placing:
-        """What a plan is made from: the workloads and nodes in ``sources``, the nodes of the configuration, the running ``pods``."""
+        """What a plan is made from: the workloads and nodes in ``sources``, the nodes of the configuration, the running ``pods``.
+
+        ``counts`` are the nodes of pools by their names.
+        """
         from afflint.session.placing import read_stage
 
         running = self._buffered(named(path) for path in pods)
         given = sources, self.node_files(), running, self.settings()
-        return read_stage(*given, self.context(), self.options(), resources=resources, only_running=only_running, replan=replan)
+        return read_stage(
+            *given, self.context(), self.options(), resources=resources, only_running=only_running, replan=replan, counts=counts or {}
+        )
 
 
 def _nothing(_path: str) -> bool:

@@ -1,0 +1,374 @@
+"""Pools of nodes that manifests declare: workloads that none of them takes, and what is wrong with the pools themselves."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from afflint.checks.match import FleetMatch, Match, Place, Target
+from afflint.checks.nodes import is_well_known, slips
+from afflint.findings import Severity
+from afflint.inventory.cluster_view import MOST_NAMED, few
+from afflint.inventory.pool_view import Asked, Demands, PoolView
+from afflint.kube.selectors import Requirement, says
+from afflint.kube.taints import KEEPS_AWAY, Taint, Toleration, first_untolerated, tolerates
+from afflint.near_misses import is_slip
+from afflint.pools.data import TAINT, UNREACHABLE
+from afflint.pools.matching import PoolLabels
+from afflint.pools.model import Label, Part, Pool
+from afflint.reading.placeholders import is_placeholder
+from afflint.records import NamedTuple
+from afflint.wording import nearest, quoted
+
+# --- workloads that no pool takes ------------------------------------------------------------------------------------------
+
+
+def no_matching_pool(view: PoolView, target: Target) -> Iterator[FleetMatch]:
+    """Workloads whose node constraints or tolerations leave them no pool."""
+    complete = target.complete_nodes
+    if not view.pools:
+        return
+    for demands in view.demands:
+        if _has_pool(demands, view.labels) or _is_built_in(demands) or view.has_node(demands):
+            continue
+        if not complete and any(_fits(alternative, each) for alternative in demands.alternatives for each in view.labels_of_others):
+            continue
+        reason = _reason(demands, view, complete=complete)
+        if reason is not None:
+            severity: Severity = "error" if complete and not demands.daemon else "info" if demands.daemon else reason.severity
+            at = reason.asked.path if reason.asked is not None else None
+            path = at or (*demands.pods.site.base, "metadata", "name")
+            key = at is not None and at[-1] == reason.key and reason.of_key
+            match = Match(path, reason.message, reason.help, key=key, related=reason.related, severity=severity)
+            yield FleetMatch(demands.pods.site, demands.pods.ref, match)
+
+
+class _Reason(NamedTuple):
+    """Why no pool takes a workload: the requirement at fault, if one is."""
+
+    asked: Asked | None
+    message: str
+    severity: Severity
+    help: str = ""
+    of_key: bool = False
+    related: tuple[Place, ...] = ()
+
+    @property
+    def key(self) -> str:
+        return self.asked.requirement.key if self.asked is not None else ""
+
+
+def _fits(alternative: Sequence[Asked], labels: PoolLabels) -> bool:
+    return not labels.unmet([each.requirement for each in alternative])
+
+
+def _has_pool(demands: Demands, pools: Sequence[PoolLabels]) -> bool:
+    return any(
+        not _bars(labels.pool, demands.tolerations) and any(_fits(alternative, labels) for alternative in demands.alternatives)
+        for labels in pools
+    )
+
+
+def _bars(pool: Pool, tolerations: Sequence[Toleration]) -> Taint | None:
+    """The taint that keeps pods away from a pool; not one that the cluster may have pods tolerate that ask for its resource."""
+    return first_untolerated([each.taint for each in pool.taints if not each.taint.key.startswith(_RESOURCES)], tolerations)
+
+
+# Where the admission plugin ExtendedResourceToleration is on, as on GKE, pods that ask for a device tolerate the taint of its name.
+_RESOURCES = (
+    "nvidia.com/",
+    "amd.com/",
+    "gpu.intel.com/",
+    "habana.ai/",
+    "aws.amazon.com/",
+    "google.com/",
+    "cloud.google.com/",
+    "xilinx.com/",
+)
+
+
+def _is_built_in(demands: Demands) -> bool:
+    """Whether a pool of EKS Auto Mode is asked for that no manifest shows."""
+    return any(
+        each.requirement.key == "karpenter.sh/nodepool" and not _BUILT_IN.isdisjoint(each.requirement.values)
+        for alternative in demands.alternatives
+        for each in alternative
+    )
+
+
+_BUILT_IN = frozenset(("general-purpose", "system"))
+
+
+def _reason(demands: Demands, view: PoolView, *, complete: bool) -> _Reason | None:
+    """Why no pool takes the workload, by the alternative that comes nearest; None where that is not certain enough to be said."""
+    found = [_reason_of(alternative, demands, view, complete=complete) for alternative in demands.alternatives]
+    reasons = [reason for reason in found if reason is not None]
+    if len(reasons) < len(found):
+        return None
+    return max(reasons, key=lambda reason: _MILD.index(reason.severity))
+
+
+_MILD = ("error", "warning", "info")
+
+
+def _reason_of(alternative: Sequence[Asked], demands: Demands, view: PoolView, *, complete: bool) -> _Reason | None:
+    requirements = [each.requirement for each in alternative]
+    if any(is_placeholder(text) for each in requirements for text in (each.key, *each.values)):
+        return None
+    unmet = [labels.unmet(requirements) for labels in view.labels]
+    fitting = [labels for labels, lacking in zip(view.labels, unmet, strict=True) if not lacking]
+    if fitting:
+        return _tainted(alternative, fitting, demands, complete=complete)
+    nowhere = set.intersection(*map(set, unmet))
+    if nowhere:
+        declared = [index for index in sorted(nowhere) if any(labels.known(requirements[index].key) for labels in view.labels)]
+        index = declared[0] if declared else min(nowhere)
+        if not declared and any(lost.key == requirements[index].key for pool in view.everything for lost in pool.lost):
+            return None  # That it never reaches the nodes is said where it is written.
+        return (_without_value if declared else _without_key)(alternative[index], view)
+    # Each is met by some pool, and no pool meets them all.
+    least = min(range(len(unmet)), key=lambda number: len(unmet[number]))
+    asked, labels = alternative[unmet[least][0]], view.labels[least]
+    met = [each.requirement for index, each in enumerate(alternative) if index not in unmet[least]]
+    both = " and ".join(_says(each) for each in [met[-1], asked.requirement])
+    message = f"no pool has both {both}: {_has(labels, asked.requirement)}"
+    return _Reason(asked, message, "warning", related=_places(labels, asked.requirement.key))
+
+
+def _tainted(alternative: Sequence[Asked], fitting: Sequence[PoolLabels], demands: Demands, *, complete: bool) -> _Reason | None:
+    """All pools with the labels are tainted, and nothing tolerates it."""
+    pool = fitting[0].pool
+    taint = _bars(pool, demands.tolerations)
+    chosen = [each for each in alternative if each.path is not None and fitting[0].known(each.requirement.key)]
+    if taint is None or not (chosen or complete):
+        return None
+    asked, one = chosen[0] if chosen else None, len(fitting) == 1
+    which = f" with {_says(asked.requirement)}" if asked is not None else ""
+    what = f"the only pool{which} is" if one else f"all pools{which} are"
+    has = f"{few([labels.pool.title for labels in fitting])} {'has' if one else 'have'}"
+    taints = list(dict.fromkeys(shown(each) for labels in fitting if (each := _bars(labels.pool, demands.tolerations))))
+    message = f"{what} tainted, and the pods do not tolerate it: {has} {few(list(map(quoted, taints)), 'or')}"
+    value = f"`value: {taint.value}`" if taint.value else "`operator: Exists`"
+    places = [each.path for each in pool.taints if each.taint == taint and each.path]
+    related = tuple([Place(pool.site.file, pool.site.document, path, False, f"the taint of {pool.title}") for path in places[:1]])
+    help_ = f"If they are meant to run there, tolerate it: `key: {taint.key}`, {value}, `effect: {taint.effect}`."
+    return _Reason(asked, message, "warning", help_, of_key=True, related=related)
+
+
+def _without_value(asked: Asked, view: PoolView) -> _Reason:
+    """Some pools declare the label, with other values."""
+    key, wanted = asked.requirement.key, asked.requirement.values
+    having = [labels for labels in view.labels if labels.known(key)]
+    values = {value: labels for labels in reversed(having) for value in labels.values(key)}
+    near = next((found for value in wanted if (found := _nearest(value, values))), None)
+    labels = values[near] if near is not None else having[0]
+    has = f"{labels.pool.title} has {quoted(f'{key}: {near}')}" if near is not None else _has(labels, asked.requirement)
+    more = f", {_more(having, key, labels)}" if len(having) > 1 else ""
+    message = f"no pool has {_says(asked.requirement)}: {has}{more}"
+    slip = near is not None and any(is_slip(value, near) for value in wanted)
+    help_ = f"Write `{near}`." if slip else ""
+    # A value unlike all that are here may well be that of a pool which stands elsewhere.
+    return _Reason(asked, message, "info" if near is None else "warning", help_, related=_places(labels, key))
+
+
+def _nearest(value: str, known: Iterable[str]) -> str | None:
+    """The value that was probably meant: a slip of the pen, or one with mostly the same words in another order."""
+    known = list(known)
+    close = nearest(value, known)
+    if close is not None:
+        return close
+    words = _words(value)
+    shared, other = max(((len(words & _words(each)), each) for each in known), default=(0, ""), key=lambda found: found[0])
+    return other if shared >= _FEWEST_WORDS and 2 * shared >= len(words) else None
+
+
+_FEWEST_WORDS = 2
+
+
+def _words(text: str) -> set[str]:
+    return {word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", text)}
+
+
+def _more(having: Sequence[PoolLabels], key: str, named: PoolLabels) -> str:
+    """What the other pools have of a label."""
+    others = list(dict.fromkeys(value for labels in having if labels is not named for value in labels.values(key)))
+    known = [value for value in others if value not in named.values(key)]
+    if not known:
+        return f"and so have {len(having) - 1} more" if len(having) > 2 else "and so has 1 more"
+    return f"others {few([quoted(value) for value in known], 'or')}"
+
+
+def _without_key(asked: Asked, view: PoolView) -> _Reason:
+    """No pool declares the label."""
+    key = asked.requirement.key
+    close = next((each for each in dict.fromkeys(label.key for pool in view.pools for label in pool.labels) if is_slip(key, each)), None)
+    hint = f"; did you mean {quoted(close)}?" if close else ""
+    number = f"none of the {len(view.pools)} pools" if len(view.pools) > 1 else f"{view.pools[0].title}, the only pool here, does not have"
+    has = f"{number} has" if len(view.pools) > 1 else number
+    message = f"{has} the label {quoted(key)}, so no node that they make takes the pods{hint}"
+    help_ = f"Write `{close}`." if close else ""
+    return _Reason(asked, message, "warning" if close else "info", help_, of_key=True)
+
+
+def _says(requirement: Requirement) -> str:
+    """``zone: east`` for one value, else as the manifest says it."""
+    if requirement.operator == "In" and len(requirement.values) == 1:
+        return quoted(f"{requirement.key}: {requirement.values[0] or _EMPTY}")
+    return quoted(says(requirement))
+
+
+_EMPTY = '""'
+
+
+def _has(labels: PoolLabels, requirement: Requirement) -> str:
+    """What a pool has in place of what is asked for."""
+    about = labels.about(requirement.key)
+    if not about or about[0].operator == "DoesNotExist":
+        return f"{labels.pool.title} has no {quoted(requirement.key)}"
+    return f"{labels.pool.title} has {_says(about[0])}"
+
+
+def _places(labels: PoolLabels, key: str) -> tuple[Place, ...]:
+    """Where a pool declares a label."""
+    pool = labels.pool
+    places = [each.path for each in labels.known(key) if each.path]
+    return tuple([Place(pool.site.file, pool.site.document, path, False, f"what {pool.title} has") for path in places[:1]])
+
+
+def shown(taint: Taint) -> str:
+    """``key=value:effect``, as kubectl writes taints."""
+    return f"{taint.key}{'=' if taint.value else ''}{taint.value}:{taint.effect}"
+
+
+# --- the pools themselves ---------------------------------------------------------------------------------------------------
+
+
+def unreachable_node_label(view: PoolView) -> Iterator[FleetMatch]:
+    """Labels that stop the kubelet, and those that stay where they are while workloads ask for them."""
+    yield from _faults(view, UNREACHABLE)
+    asking: dict[str, list[tuple[Demands, Asked]]] = defaultdict(list)
+    lost = {each.key for pool in view.everything for each in pool.lost}
+    for demands in view.demands if lost else ():
+        for asked in (each for alternative in demands.alternatives for each in alternative):
+            if asked.requirement.key in lost and asked.path is not None and asked.requirement.operator in ("In", "Exists", "Gt", "Lt"):
+                asking[asked.requirement.key].append((demands, asked))
+    reaching = {label.key for pool in view.everything for label in pool.labels}
+    for pool in view.everything:
+        for each in pool.lost:
+            users = [(demands, asked) for demands, asked in asking.get(each.key, ()) if _would_meet(asked, each.value)]
+            if users and each.key not in reaching:
+                titles = list(dict.fromkeys(demands.pods.title for demands, _ in users))
+                who = f"{few(titles)} {'asks' if len(titles) == 1 else 'ask'} for it"
+                message = f"the label {quoted(each.key)} {each.why}, and never reaches a node; {who}"
+                related = tuple([_asker(demands, asked) for demands, asked in users[:MOST_NAMED]])
+                yield _at(pool, Match(each.path, message, each.remedy, key=True, related=related, severity="warning"))
+
+
+def _asker(demands: Demands, asked: Asked) -> Place:
+    site = demands.pods.site
+    return Place(site.file, site.document, asked.path or (), False, f"asked for by {demands.pods.title}")
+
+
+def _would_meet(asked: Asked, value: str) -> bool:
+    return asked.requirement.operator != "In" or value in asked.requirement.values
+
+
+def invalid_pool_taint(view: PoolView) -> Iterator[FleetMatch]:
+    """Taint effects that the format of the pool does not know."""
+    yield from _faults(view, TAINT)
+
+
+def _faults(view: PoolView, rule: str) -> Iterator[FleetMatch]:
+    declared: list[Pool | Part] = [*view.everything, *view.parts]
+    for each in declared:
+        for fault in each.faults:
+            if fault.rule == rule:
+                match = Match(fault.path, fault.message, fault.help, key=fault.key, severity=fault.severity)
+                yield FleetMatch(each.site, each.ref, match)
+
+
+def near_duplicate_in_pools(view: PoolView) -> Iterator[FleetMatch]:
+    """Keys, or values of a key, that two pools of one cluster spell differently."""
+    clusters: dict[tuple[str, str], list[Pool]] = defaultdict(list)
+    for pool in view.everything:
+        clusters[pool.whose, pool.cluster].append(pool)
+    for pools in clusters.values():
+        yield from _near_duplicates(pools)
+
+
+def _near_duplicates(pools: Sequence[Pool]) -> Iterator[FleetMatch]:
+    carriers: dict[str, list[_Carrier]] = defaultdict(list)
+    values: dict[str, dict[str, list[_Carrier]]] = defaultdict(lambda: defaultdict(list))
+    for pool in pools:
+        for label in pool.labels:
+            if label.path and label.requirement.operator in ("In", "Exists") and not is_well_known(label.key):
+                carriers[label.key].append(_Carrier(pool, label))
+                for value in label.requirement.values:
+                    values[label.key][value].append(_Carrier(pool, label))
+    for rare, usual in slips(carriers):
+        there, others = carriers[rare], carriers[usual]
+        # Keys that stand side by side in a pool are told apart by whoever wrote them.
+        if not any(one.pool is other.pool for one in there for other in others):
+            message = f"the label key {quoted(rare)} of {there[0].pool.title} is nearly {quoted(usual)} of {others[0].pool.title}"
+            yield _twice(there[0], others[0], message, usual)
+    for key, by_value in values.items():
+        for rare, usual in slips(by_value):
+            there, others = by_value[rare], by_value[usual]
+            message = f"{quoted(f'{key}: {rare}')} of {there[0].pool.title} is nearly {quoted(f'{key}: {usual}')} of {others[0].pool.title}"
+            yield _twice(there[0], others[0], message, usual)
+
+
+class _Carrier(NamedTuple):
+    pool: Pool
+    label: Label
+
+
+def _twice(one: _Carrier, other: _Carrier, message: str, usual: str) -> FleetMatch:
+    related = Place(other.pool.site.file, other.pool.site.document, other.label.path, False, f"of {other.pool.title}")
+    remedy = f"If one is meant, write `{usual}` everywhere."
+    return _at(one.pool, Match(one.label.path, message, remedy, related=(related,), severity="info"))
+
+
+def untolerated_pool(view: PoolView) -> Iterator[FleetMatch]:
+    """Pools with a taint that no workload tolerates by name."""
+    whole = [demands for demands in view.demands if not demands.patch]
+    tolerations = {toleration for demands in whole for toleration in demands.tolerations if toleration.key}
+    asked = {each.requirement.key for demands in view.demands for alternative in demands.alternatives for each in alternative}
+    named = asked | {toleration.key for toleration in tolerations}
+    meant = {pool.cluster for pool in view.pools if not named.isdisjoint([*_own_keys(pool), *[each.taint.key for each in pool.taints]])}
+    for pool in view.pools if whole else ():
+        # Of a cluster that an installer makes, the workloads may well be elsewhere, unless some of them name what its pools have.
+        if (pool.whose != "own" and pool.cluster not in meant) or _is_asked_for(pool, view):
+            continue
+        for each in pool.taints:
+            taint = each.taint
+            if not each.path or taint.effect not in KEEPS_AWAY or taint.key.startswith(_TOLERATED_ELSEWHERE):
+                continue
+            if not any(tolerates(toleration, taint) for toleration in tolerations):
+                others = sorted({toleration.value for toleration in tolerations if toleration.key == taint.key and toleration.value})
+                hint = f"; the value that is tolerated is {few(list(map(quoted, others)), 'or')}" if others else ""
+                message = f"no workload here tolerates {quoted(shown(taint))} of {pool.title}: nothing of them runs there{hint}"
+                yield _at(pool, Match(each.path, message, severity="info"))
+
+
+def _is_asked_for(pool: Pool, view: PoolView) -> bool:
+    """Whether a workload asks for a label that the pool is given, and for nothing that it lacks."""
+    keys, labels = set(_own_keys(pool)), PoolLabels(pool, ())
+    return any(
+        any(each.requirement.key in keys for each in alternative) and _fits(alternative, labels)
+        for demands in view.demands
+        for alternative in demands.alternatives
+    )
+
+
+def _own_keys(pool: Pool) -> list[str]:
+    return [label.key for label in pool.labels if label.path and (not is_well_known(label.key) or label.key.startswith("node-role."))]
+
+
+# By pods that ask for a device, by control planes, by what a cluster installs itself.
+_TOLERATED_ELSEWHERE = (*_RESOURCES, "node-role.kubernetes.io/", "CriticalAddonsOnly", "node.cilium.io/")
+
+
+def _at(pool: Pool, match: Match) -> FleetMatch:
+    return FleetMatch(pool.site, pool.ref, match)

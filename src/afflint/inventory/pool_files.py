@@ -1,0 +1,26 @@
+"""The pools of nodes that the files of a run declare."""
+
+from afflint.pools.model import Part, Pool
+from afflint.records import NamedTuple
+
+
+class Pools(NamedTuple):
+    """All pools, and what completes some. ``named``: whether somebody said that these are those of the cluster, whatever their format."""
+
+    pools: tuple[Pool, ...]
+    parts: tuple[Part, ...] = ()
+    named: bool = False
+
+    @property
+    def whole(self) -> tuple[Pool, ...]:
+        """The pools, each with what completes it."""
+        from afflint.pools.joining import joined
+
+        return tuple(joined(self.pools, self.parts))
+
+    def is_here(self, pool: Pool) -> bool:
+        """Whether a pool is one of the cluster that the workloads are for, as far as one can tell."""
+        return self.named or pool.whose != "other"
+
+    def __bool__(self) -> bool:
+        return bool(self.pools or self.parts)

@@ -1,0 +1,144 @@
+"""The pools of nodes that manifests declare, with the workloads that are to run on them: what the rules about pools ask again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+
+from afflint.controllers.replicas import read_template
+from afflint.findings import FileId, Path
+from afflint.fleet.facts import Pods
+from afflint.fleet.index import Fleet
+from afflint.inventory.node_files import NodeFact
+from afflint.inventory.pool_files import Pools
+from afflint.inventory.stage import set_stage
+from afflint.kube.constraints import constraints_of
+from afflint.kube.selectors import AnyOf, Requirement, Selector, matches, requirement_paths
+from afflint.kube.taints import Toleration, first_untolerated
+from afflint.pools.matching import PoolLabels, declared_keys
+from afflint.records import NamedTuple
+from afflint.scheduler.decoding import InventoryError
+from afflint.scheduler.node_fit import SCHEDULER
+from afflint.scheduler.pods import NodeRules, read_pod
+
+
+class Asked(NamedTuple):
+    """One requirement on nodes, and where it stands; None for one that something else than the manifest makes."""
+
+    requirement: Requirement
+    path: Path | None
+
+
+class Demands(NamedTuple):
+    """What the pods of a workload ask of their nodes: any of the alternatives, whose requirements must all hold. One at least.
+
+    ``daemon``: it runs where it can, and may find nothing. ``patch``: what it tolerates stands elsewhere, so it is taken to be everything.
+    """
+
+    pods: Pods
+    alternatives: tuple[tuple[Asked, ...], ...]
+    tolerations: tuple[Toleration, ...]
+    daemon: bool = False
+    patch: bool = False
+
+
+_ANYTHING = (Toleration(operator="Exists"),)
+
+
+class PoolView:
+    """Computed as it is asked for.
+
+    ``pools`` are those of the cluster that the workloads are for, as far as one can tell, ``others`` those of other clusters.
+    """
+
+    def __init__(
+        self,
+        pools: Pools,
+        fleet: Fleet,
+        name_of: Callable[[FileId], str] = str,
+        version: tuple[int, int] = SCHEDULER,
+        nodes: Sequence[NodeFact] = (),
+    ) -> None:
+        """``nodes`` are there already, whichever pool they are of."""
+        self.nodes = nodes
+        self.fleet = fleet
+        self._name_of = name_of
+        self._version = version
+        self.parts = pools.parts
+        self.everything = pools.whole
+        self.pools = tuple([pool for pool in self.everything if pools.is_here(pool)])
+        self.others = tuple([pool for pool in self.everything if not pools.is_here(pool)])
+
+    @cached_property
+    def labels(self) -> list[PoolLabels]:
+        """The labels of the cluster's pools, in their order."""
+        keys = declared_keys(self.pools)
+        return [PoolLabels(pool, keys) for pool in self.pools]
+
+    @cached_property
+    def labels_of_others(self) -> list[PoolLabels]:
+        """The labels of the pools of other clusters, in their order."""
+        keys = declared_keys(self.others)
+        return [PoolLabels(pool, keys) for pool in self.others]
+
+    @cached_property
+    def demands(self) -> list[Demands]:
+        """What each workload asks of nodes, without those of which nobody can tell yet, and those that name their node."""
+        return list(self._demands())
+
+    def has_node(self, demands: Demands) -> bool:
+        """Whether a node that is there takes the pods."""
+        asked = AnyOf(tuple([Selector(tuple([each.requirement for each in alternative])) for alternative in demands.alternatives]))
+        return any(
+            matches(asked, fact.labels, fact.name) and first_untolerated(fact.node.taints, demands.tolerations) is None
+            for fact in self.nodes
+        )
+
+    def _demands(self) -> Iterator[Demands]:
+        stage = set_stage((), self.fleet, self.fleet.pods, name_of=self._name_of, version=self._version)
+        cluster = stage.inventory.cluster()
+        for maker, pods in zip(stage.makers, stage.sources, strict=True):
+            if maker.key in stage.unsettled or maker.node_name or maker.refused:
+                continue
+            try:
+                rules = read_template(maker, cluster, "").rules
+            except InventoryError:
+                continue  # What is wrong with its constraints, other rules say.
+            yield from _demands_of(pods, rules, rules.tolerations, daemon=maker.daemon)
+        for pods in self.fleet.pods:
+            spec = pods.spec if pods.maker is None else None
+            if spec and ("nodeSelector" in spec or "affinity" in spec):
+                asked = {field: spec[field] for field in ("nodeSelector", "affinity") if field in spec}
+                try:
+                    rules = read_pod({"metadata": {"name": "part"}, "spec": asked}).rules
+                except InventoryError:
+                    continue
+                yield from _demands_of(pods, rules, _ANYTHING, patch=True)
+
+
+def _demands_of(
+    pods: Pods, rules: NodeRules, tolerations: tuple[Toleration, ...], *, daemon: bool = False, patch: bool = False
+) -> Iterator[Demands]:
+    if rules.node_name or rules.named is not None:
+        return
+    selector = tuple(_asked_by_selector(pods, rules.node_selector))
+    terms = tuple(_asked_by_terms(pods, rules.terms)) if rules.terms is not None else ((),)
+    if terms:
+        yield Demands(pods, tuple([(*selector, *term) for term in terms]), tolerations, daemon, patch)
+
+
+def _asked_by_selector(pods: Pods, selector: Selector) -> Iterator[Asked]:
+    own = (pods.spec or {}).get("nodeSelector")
+    path = (*pods.template_path, "spec", "nodeSelector")
+    for each in selector.requirements:
+        yield Asked(each, (*path, each.key) if isinstance(own, dict) and each.key in own else None)
+
+
+def _asked_by_terms(pods: Pods, terms: Sequence[object]) -> Iterator[tuple[Asked, ...]]:
+    """The requirements of each required term that can be read; a term without any matches no node."""
+    places = [term for term in constraints_of(pods.spec or {}, (*pods.template_path, "spec")).node_terms if term.required]
+    for index, term in enumerate(terms):
+        if isinstance(term, Selector):
+            paths = [(*places[index].path, *path) for path in requirement_paths(places[index].data)] if len(places) == len(terms) else []
+            known = len(paths) == len(term.requirements)
+            yield tuple([Asked(each, paths[number] if known else None) for number, each in enumerate(term.requirements)])

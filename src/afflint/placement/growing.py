@@ -1,0 +1,142 @@
+"""Nodes that are made for pods that wait: pools grow as an autoscaler would have them grow, as far as they may and no further.
+
+An autoscaler acts on pods that found no node, and makes one in a pool whose nodes could take such a pod (FAQ of cluster-autoscaler).
+Which of several pools it takes is its own affair: here it is the first that can, in the order of the files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from afflint.controllers.pod_maker import PodMaker
+from afflint.placement.arrangement import Arrangement, Inventory, Placed, arrange
+from afflint.placement.node_classes import NodeClass
+from afflint.records import NamedTuple
+from afflint.scheduler.nodes import Node
+from afflint.scheduler.pods import Pod, readable
+
+_MOST_ROUNDS = 200
+_MOST_FUTILE = 2
+"""So often nodes are made for a workload in a pool without one more of its pods finding a place."""
+
+
+class Grown(NamedTuple):
+    """The inventory with the nodes of pools, and of which pool, by its number, each such node is."""
+
+    inventory: Inventory
+    made: Mapping[str, int]
+
+
+def grown(inventory: Inventory, makers: Sequence[PodMaker], classes: Sequence[NodeClass]) -> Grown:
+    """The nodes that pools have at least, and those that are made for the pods that find no place on what is there."""
+    return _Growing(inventory, makers, classes).grow()
+
+
+class _Growing:
+    def __init__(self, inventory: Inventory, makers: Sequence[PodMaker], classes: Sequence[NodeClass]) -> None:
+        self.inventory = inventory
+        self.makers = makers
+        self.classes = classes
+        cluster = inventory.cluster()
+        self.taken = {node.name for node in cluster.table.nodes}
+        self.keys = {key for maker in makers for key in _topology_keys(maker)}
+        self.nodes: dict[str, tuple[Node, int]] = {}
+        self.counts = [0] * len(classes)
+        self.steps: dict[tuple[str, int], int] = {}
+        self.futile: dict[tuple[str, int], int] = {}
+        self.before: dict[tuple[str, int], int] = {}
+
+    def grow(self) -> Grown:
+        for number, each in enumerate(self.classes):
+            for _ in range(each.least):
+                self._make(number, None)
+        kept = frozenset(self.nodes)
+        arrangement = arrange(self._now(), self.makers)
+        for _ in range(_MOST_ROUNDS):
+            if not self._answer(arrangement):
+                break
+            arrangement = arrange(self._now(), self.makers)
+        return self._without_empty(arrangement, kept)
+
+    def _now(self, names: Sequence[str] | None = None) -> Inventory:
+        chosen = [node for name, (node, _) in self.nodes.items() if names is None or name in names]
+        return self.inventory._replace(nodes=[*self.inventory.nodes, *chosen])
+
+    def _make(self, number: int, pod: Pod | None) -> None:
+        each = self.classes[number]
+        while True:
+            name = f"{each.name}-{self.counts[number] + 1}"
+            self.counts[number] += 1
+            if name not in self.taken:
+                break
+        self.taken.add(name)
+        self.nodes[name] = each.node(name, self.counts[number] - 1, pod.rules if pod is not None else None, self.keys), number
+
+    def _answer(self, arrangement: Arrangement) -> bool:
+        """Make nodes for the pods that wait; whether any was made."""
+        made = False
+        for placed in arrangement.workloads:
+            number = self._pool_for(placed)
+            if number is None or placed.template is None:
+                continue
+            asked = (placed.maker.key, number)
+            most = len(placed.pending) if _repels_itself(placed.template) else _ALONE
+            # An autoscaler knows the zones of a pool before there is a node in each; the scheduler spreads over those that it sees.
+            first = max([self.classes[number].variety(spread.key) for spread in placed.template.hard_spread], default=1)
+            step = self.steps[asked] = min(2 * self.steps.get(asked, 0) or first, most)
+            for _ in range(min(step, len(placed.pending), self._room(number))):
+                self._make(number, placed.template)
+                made = True
+        return made
+
+    def _room(self, number: int) -> int:
+        most = self.classes[number].count
+        there = sum(each == number for _, each in self.nodes.values())
+        return _UNBOUNDED if most is None else most - there
+
+    def _pool_for(self, placed: Placed) -> int | None:
+        """The pool in which nodes are made for the pods of a workload that wait."""
+        waiting = len(placed.pending)
+        if not waiting or placed.template is None or placed.error or placed.maker.daemon or placed.maker.node_name:
+            return None
+        for number, each in enumerate(self.classes):
+            asked = (placed.maker.key, number)
+            if asked in self.before and waiting >= self.before[asked]:
+                self.futile[asked] = self.futile.get(asked, 0) + 1
+            self.before.pop(asked, None)
+            if self.futile.get(asked, 0) < _MOST_FUTILE and self._room(number) > 0 and each.may_take(placed.template.rules):
+                self.before[asked] = waiting
+                return number
+        return None
+
+    def _without_empty(self, arrangement: Arrangement, kept: frozenset[str]) -> Grown:
+        """Without nodes on which nothing stands but what runs everywhere, unless pods then find no place."""
+        used = {node for placed in arrangement.workloads if not placed.maker.daemon for node in placed.nodes.values()}
+        names = [name for name in self.nodes if name in kept or name in used]
+        if len(names) < len(self.nodes):
+            fewer = arrange(self._now(names), self.makers)
+            if _waiting(fewer) > _waiting(arrangement):
+                names = list(self.nodes)
+        return Grown(self._now(names), {name: self.nodes[name][1] for name in names})
+
+
+_UNBOUNDED = 1 << 30
+_ALONE = 16
+"""So many nodes at once are made at most for pods that may share a node."""
+
+
+def _waiting(arrangement: Arrangement) -> int:
+    return sum(len(placed.pending) for placed in arrangement.workloads if not placed.maker.daemon)
+
+
+def _repels_itself(pod: Pod) -> bool:
+    """Whether pods like this one may need a node each."""
+    return bool(readable(pod.anti_affinity) or pod.hard_spread or pod.ports)
+
+
+def _topology_keys(maker: PodMaker) -> Iterator[str]:
+    """The labels over which pods are spread, kept apart or brought together."""
+    from afflint.kube.constraints import constraints_of
+    from afflint.kube.label_places import topology_keys
+
+    yield from (place.key for place in topology_keys(constraints_of(dict(maker.pod), ())))

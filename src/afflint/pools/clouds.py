@@ -1,0 +1,233 @@
+"""Node pools of clouds as Kubernetes objects: Config Connector, AWS Controllers for Kubernetes, Azure Service Operator, Crossplane."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from afflint.findings import Path
+from afflint.pools.data import (
+    INSTANCE_TYPE,
+    UPPER,
+    is_known,
+    is_open,
+    label,
+    labels_of,
+    listed,
+    mapping,
+    number,
+    one_of,
+    region,
+    taints_in_texts,
+    taints_of,
+    text,
+    texts,
+    zone,
+)
+from afflint.pools.model import Label, Lost, Pool
+from afflint.pools.reading import Declared, Reader
+
+
+def _first(data: Any) -> Any:
+    """An object that older versions wrap in a list of one."""
+    return data[0] if type(data) is list and data else data
+
+
+# --- Google ----------------------------------------------------------------------------------------------------------------
+
+
+def _google(declared: Declared, spec: dict[str, Any], base: Path, name: str, cluster: str) -> Pool:
+    """Numbers are those of each zone, but for totals."""
+    config, path = mapping(_first(spec.get("nodeConfig"))), (*base, "nodeConfig")
+    own = config.get("labels")
+    taints = taints_of(config.get("taint"), (*path, "taint"), UPPER)
+    place, zones = text(spec, "location"), texts(spec, "nodeLocations")
+    zones = zones or ((place,) if place.count("-") == 2 else ())
+    scaling = mapping(_first(spec.get("autoscaling")))
+    least, most = number(scaling, "minNodeCount"), number(scaling, "maxNodeCount")
+    totals = number(scaling, "totalMinNodeCount"), number(scaling, "totalMaxNodeCount")
+    count = number(spec, "nodeCount") if "nodeCount" in spec else number(spec, "initialNodeCount")
+    per_zone = totals[1] is None
+    if not scaling:
+        least = most = count
+    elif not per_zone:
+        least, most = totals
+    automatic = [label("cloud.google.com/gke-nodepool", name)]
+    if config.get("spot") is True:
+        automatic.append(label("cloud.google.com/gke-spot", "true"))
+    if config.get("preemptible") is True:
+        automatic.append(label("cloud.google.com/gke-preemptible", "true"))
+    for accelerator in listed(config, "guestAccelerator")[:1]:
+        automatic.append(label("cloud.google.com/gke-accelerator", text(accelerator, "type") or None))
+    if text(config, "machineType"):
+        automatic.append(label(INSTANCE_TYPE, config["machineType"], (*path, "machineType")))
+    lost = [
+        Lost(key, value, (*where, key), why, "Write it below `nodeConfig.labels`.")
+        for field, data, where, why in (
+            (
+                "labels",
+                mapping(declared.data, "metadata", "labels"),
+                (*declared.base, "metadata", "labels"),
+                "of the object stays there",
+            ),
+            ("resourceLabels", mapping(config, "resourceLabels"), (*path, "resourceLabels"), "is one of cloud resources"),
+        )
+        for key, value in data.items()
+        if type(key) is str and is_known(value) and key not in mapping(own)
+    ]
+    return Pool(
+        name,
+        declared.ref.kind or "",
+        declared.site,
+        declared.ref,
+        declared.base,
+        "other",
+        cluster,
+        (
+            *labels_of(own, (*path, "labels")),
+            *automatic,
+            *zone(zones, (*base, "nodeLocations" if texts(spec, "nodeLocations") else "location")),
+            *region(_region_of(place)),
+        ),
+        taints.taints,
+        closed=not (is_open(own) or declared.patched),
+        least=least,
+        most=most,
+        zones=zones,
+        per_zone=per_zone and bool(zones),
+        faults=taints.faults,
+        lost=tuple(lost),
+    )
+
+
+def _region_of(location: str) -> str:
+    return location.rpartition("-")[0] if location.count("-") == 2 else location
+
+
+def _config_connector(declared: Declared) -> Iterator[Pool]:
+    spec = mapping(declared.data, "spec")
+    name = text(spec, "resourceID") or declared.name
+    yield _google(declared, spec, (*declared.base, "spec"), name, text(spec, "clusterRef", "name"))
+
+
+def _crossplane_google(declared: Declared) -> Iterator[Pool]:
+    spec = mapping(declared.data, "spec", "forProvider")
+    cluster = text(spec, "cluster") or text(spec, "clusterRef", "name")
+    yield _google(declared, spec, (*declared.base, "spec", "forProvider"), _external_name(declared), cluster)
+
+
+def _external_name(declared: Declared) -> str:
+    return text(declared.data, "metadata", "annotations", "crossplane.io/external-name") or declared.name or "(no name)"
+
+
+# --- Amazon ----------------------------------------------------------------------------------------------------------------
+
+
+def _amazon(declared: Declared, spec: dict[str, Any], base: Path, name: str, cluster: str, taint_field: str) -> Pool:
+    own, scaling = spec.get("labels"), mapping(_first(spec.get("scalingConfig")))
+    taints = taints_of(spec.get(taint_field), (*base, taint_field), UPPER)
+    capacity = text(spec, "capacityType") or ("" if spec.get("capacityType") else "ON_DEMAND")
+    automatic: list[Label] = [label("eks.amazonaws.com/nodegroup", name)]
+    automatic += [label("eks.amazonaws.com/capacityType", capacity)] if capacity else []
+    types = texts(spec, "instanceTypes")
+    automatic += [one_of(INSTANCE_TYPE, types, (*base, "instanceTypes"))] if types else []
+    lost = [
+        Lost(key, value, (*base, "tags", key), "is a tag of cloud resources", "Write it below `labels`.")
+        for key, value in mapping(spec, "tags").items()
+        if type(key) is str and is_known(value) and key not in mapping(own)
+    ]
+    return Pool(
+        name,
+        declared.ref.kind or "",
+        declared.site,
+        declared.ref,
+        declared.base,
+        "other",
+        cluster,
+        (*labels_of(own, (*base, "labels")), *automatic, *region(text(spec, "region"))),
+        taints.taints,
+        closed=not (is_open(own) or declared.patched),
+        least=number(scaling, "minSize"),
+        most=number(scaling, "maxSize"),
+        faults=taints.faults,
+        lost=tuple(lost),
+    )
+
+
+def _aws_controller(declared: Declared) -> Iterator[Pool]:
+    spec = mapping(declared.data, "spec")
+    cluster = text(spec, "clusterName") or text(spec, "clusterRef", "from", "name")
+    yield _amazon(declared, spec, (*declared.base, "spec"), text(spec, "name") or declared.name, cluster, "taints")
+
+
+def _crossplane_amazon(declared: Declared) -> Iterator[Pool]:
+    spec = mapping(declared.data, "spec", "forProvider")
+    cluster = text(spec, "clusterName") or text(spec, "clusterNameRef", "name")
+    yield _amazon(declared, spec, (*declared.base, "spec", "forProvider"), _external_name(declared), cluster, "taint")
+
+
+# --- Azure -----------------------------------------------------------------------------------------------------------------
+
+
+def _azure(declared: Declared, spec: dict[str, Any], base: Path, name: str, cluster: str, place: str) -> Pool:
+    """Zones are digits, to which Azure adds the region."""
+    own = spec.get("nodeLabels")
+    taints = taints_in_texts(spec.get("nodeTaints"), (*base, "nodeTaints"))
+    field = "availabilityZones" if "availabilityZones" in spec else "zones"
+    zones = tuple([f"{place}-{each}" if each.isdigit() else each for each in texts(spec, field)])
+    scaled = spec.get("enableAutoScaling") is True or spec.get("autoScalingEnabled") is True
+    count = number(spec, "count") if "count" in spec else number(spec, "nodeCount")
+    mode, kind = text(spec, "mode") or "User", text(spec, "vmSize")
+    automatic = [
+        label("kubernetes.azure.com/agentpool", name),
+        label("agentpool", name),
+        label("kubernetes.azure.com/mode", mode.lower()),
+        *([label(INSTANCE_TYPE, kind, (*base, "vmSize"))] if kind else []),
+    ]
+    return Pool(
+        name or "(no name)",
+        "agent pool" if "agentPoolProfiles" in base else declared.ref.kind or "",
+        declared.site,
+        declared.ref,
+        base if "agentPoolProfiles" in base else declared.base,
+        "other",
+        cluster,
+        (*labels_of(own, (*base, "nodeLabels")), *automatic, *(zone(zones, (*base, field)) if place else ()), *region(place)),
+        taints.taints,
+        closed=not (is_open(own) or declared.patched),
+        least=number(spec, "minCount") if scaled else count,
+        most=number(spec, "maxCount") if scaled else count,
+        zones=zones,
+        faults=taints.faults,
+    )
+
+
+def _agent_pool(declared: Declared) -> Iterator[Pool]:
+    spec = mapping(declared.data, "spec")
+    name = text(spec, "azureName") or declared.name
+    yield _azure(declared, spec, (*declared.base, "spec"), name, text(spec, "owner", "name"), "")
+
+
+def _managed_cluster(declared: Declared) -> Iterator[Pool]:
+    spec = mapping(declared.data, "spec")
+    for index, profile in enumerate(listed(spec, "agentPoolProfiles")):
+        if type(profile) is dict:
+            base = (*declared.base, "spec", "agentPoolProfiles", index)
+            yield _azure(declared, profile, base, text(profile, "name"), declared.name, text(spec, "location"))
+
+
+def _crossplane_azure(declared: Declared) -> Iterator[Pool]:
+    spec = mapping(declared.data, "spec", "forProvider")
+    cluster = text(spec, "kubernetesClusterIdRef", "name")
+    yield _azure(declared, spec, (*declared.base, "spec", "forProvider"), _external_name(declared), cluster, "")
+
+
+READERS: Mapping[tuple[str, str], Reader] = {
+    ("container.cnrm.cloud.google.com", "ContainerNodePool"): _config_connector,
+    ("eks.services.k8s.aws", "Nodegroup"): _aws_controller,
+    ("containerservice.azure.com", "ManagedClustersAgentPool"): _agent_pool,
+    ("containerservice.azure.com", "ManagedCluster"): _managed_cluster,
+    **{(f"eks.aws.{scope}upbound.io", "NodeGroup"): _crossplane_amazon for scope in ("", "m.")},
+    **{(f"containerservice.azure.{scope}upbound.io", "KubernetesClusterNodePool"): _crossplane_azure for scope in ("", "m.")},
+    **{(f"container.gcp.{scope}upbound.io", "NodePool"): _crossplane_google for scope in ("", "m.")},
+}

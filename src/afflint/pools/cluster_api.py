@@ -1,0 +1,266 @@
+"""Cluster API: what a management cluster is told of the machines of other clusters, and which of its labels reach their nodes.
+
+After util/labels/helpers.go (GetManagedLabels) and docs/book/src/reference/api/metadata-propagation.md of cluster-api.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from afflint.findings import Path
+from afflint.pools.data import (
+    KEBAB,
+    PLAIN,
+    Taints,
+    is_known,
+    is_open,
+    label,
+    labels_of,
+    listed,
+    mapping,
+    number,
+    stops_kubelet,
+    taints_of,
+    text,
+    texts,
+    zone,
+)
+from afflint.pools.kubeadm import registration
+from afflint.pools.model import Fault, Key, Label, Lost, Part, Pool
+from afflint.pools.reading import Declared, Reader
+
+_BOUNDS = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-"
+_SYNCED = ("node-restriction.kubernetes.io", "node.cluster.x-k8s.io")
+
+
+def _reaches_nodes(key: str) -> bool:
+    """Whether Cluster API copies a label from a Machine to its Node, without ``--additional-sync-machine-labels``."""
+    prefix, slash, _ = key.partition("/")
+    return bool(slash) and (prefix == "node-role.kubernetes.io" or any(prefix == each or prefix.endswith(f".{each}") for each in _SYNCED))
+
+
+def _of_machines(metadata: Any, path: Path) -> tuple[list[Label], list[Lost]]:
+    """The labels of Machines: those that their nodes get, and those that they do not."""
+    kept, lost = [], []
+    for each in labels_of(mapping(metadata).get("labels"), (*path, "labels")):
+        if _reaches_nodes(each.key):
+            kept.append(each)
+        elif not each.key.partition("/")[0].endswith("cluster.x-k8s.io") and each.requirement.values:
+            lost.append(Lost(each.key, each.requirement.values[0], each.path, _STAYS, _SYNC))
+    return kept, lost
+
+
+_STAYS = "of the Machines stays on the Machines"
+_SYNC = (
+    "Give it a key below `node-restriction.kubernetes.io/` or `node.cluster.x-k8s.io/`, which reach the nodes; or have it synced by "
+    "`--additional-sync-machine-labels` of the manager."
+)
+
+
+def _scale(spec: Mapping[str, Any], annotations: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    """The fewest and the most machines: by the annotations for the autoscaler, else as many as ``replicas`` says."""
+    least, most = (number(annotations, f"{_BOUNDS}{end}-size") for end in ("min", "max"))
+    if least is not None and most is not None:
+        return least, most
+    count = number(spec, "replicas") if "replicas" in spec else 1
+    return count, count
+
+
+def _domain(name: str, path: Path) -> list[Label]:
+    """A failure domain is the zone in most clouds; on Azure it is a digit, to which the cloud adds the region."""
+    return zone((name,), path) if name and not name.isdigit() else []
+
+
+def _reference(data: Any, namespace: str, *path: str) -> tuple[Key, ...]:
+    found = mapping(data, *path)
+    kind, name = text(found, "kind"), text(found, "name")
+    return ((kind, text(found, "namespace") or namespace, name),) if kind and name else ()
+
+
+def _machines(declared: Declared) -> Iterator[Pool]:
+    """A MachineDeployment, MachineSet or MachinePool."""
+    spec, word = mapping(declared.data, "spec"), declared.ref.kind or ""
+    machine, base = mapping(spec, "template", "spec"), (*declared.base, "spec", "template")
+    kept, lost = _of_machines(mapping(spec, "template", "metadata"), (*base, "metadata"))
+    if word == "MachinePool":
+        kept = []
+    taints = taints_of(machine.get("taints"), (*base, "spec", "taints"))
+    least, most = _scale(spec, mapping(declared.data, "metadata", "annotations"))
+    bootstrap = _reference(machine, declared.namespace, "bootstrap", "configRef")
+    infrastructure = _reference(machine, declared.namespace, "infrastructureRef")
+    managed = tuple([key for key in infrastructure if ("infrastructure.cluster.x-k8s.io", key[0]) in READERS])
+    domains = texts(spec, "failureDomains") if word == "MachinePool" else (text(machine, "failureDomain"),)
+    where = (*declared.base, "spec", "failureDomains") if word == "MachinePool" else (*base, "spec", "failureDomain")
+    zones = tuple([name for name in domains if name])
+    yield Pool(
+        declared.name or "(no name)",
+        word,
+        declared.site,
+        declared.ref,
+        declared.base,
+        "other",
+        text(spec, "clusterName"),
+        (*kept, *(zone(zones, where) if not any(name.isdigit() for name in zones) else ())),
+        taints.taints,
+        closed=bool(bootstrap or managed) and not is_open(mapping(spec, "template", "metadata").get("labels")),
+        least=least,
+        most=most,
+        zones=zones,
+        parts=managed or bootstrap,
+        faults=taints.faults,
+        lost=tuple(lost),
+    )
+
+
+def _config_template(declared: Declared) -> Iterator[Part]:
+    """What kubelets register with; the same for all machines made of this template."""
+    path = (*declared.base, "spec", "template", "spec", "joinConfiguration", "nodeRegistration")
+    found = registration(mapping(declared.data, "spec", "template", "spec", "joinConfiguration").get("nodeRegistration"), path)
+    key = (declared.ref.kind or "", declared.namespace, declared.name)
+    yield Part(key, declared.site, declared.ref, found.labels, found.taints, known=found.known, faults=found.faults)
+
+
+def _control_plane(declared: Declared) -> Iterator[Pool]:
+    spec, base = mapping(declared.data, "spec"), (*declared.base, "spec")
+    kept, lost = _of_machines(mapping(spec, "machineTemplate", "metadata"), (*base, "machineTemplate", "metadata"))
+    path = (*base, "kubeadmConfigSpec", "joinConfiguration", "nodeRegistration")
+    joining = mapping(spec, "kubeadmConfigSpec", "joinConfiguration").get("nodeRegistration")
+    found = registration(joining, path, control_plane=True)
+    first = registration(
+        mapping(spec, "kubeadmConfigSpec", "initConfiguration").get("nodeRegistration"),
+        (*base, "kubeadmConfigSpec", "initConfiguration", "nodeRegistration"),
+        control_plane=True,
+    )
+    count = number(spec, "replicas") if "replicas" in spec else 1
+    yield Pool(
+        declared.name or "(no name)",
+        "KubeadmControlPlane",
+        declared.site,
+        declared.ref,
+        declared.base,
+        "other",
+        declared.name.removesuffix("-control-plane"),
+        (*kept, *found.labels),
+        found.taints,
+        closed=found.known,
+        least=count,
+        most=count,
+        faults=(*first.faults, *found.faults),
+        lost=tuple(lost),
+    )
+
+
+# --- managed topologies --------------------------------------------------------------------------------------------------
+
+
+def _cluster(declared: Declared) -> Iterator[Pool]:
+    """The machine deployments and pools of a managed topology, with the variables by which TKG labels and taints nodes."""
+    topology, base = mapping(declared.data, "spec", "topology"), (*declared.base, "spec", "topology")
+    class_name = text(topology, "classRef", "name") or text(topology, "class")
+    of_cluster = _variables(listed(topology, "variables"), (*base, "variables"))
+    for kind, word in (("machineDeployments", "machine deployment"), ("machinePools", "machine pool")):
+        for index, entry in enumerate(listed(topology, "workers", kind)):
+            if type(entry) is not dict:
+                continue
+            path = (*base, "workers", kind, index)
+            kept, lost = _of_machines(mapping(entry, "metadata"), (*path, "metadata"))
+            own = _variables(listed(entry, "variables", "overrides"), (*path, "variables", "overrides"))
+            labels, taints, faults = _of_variables({**of_cluster, **own})
+            least, most = _scale(entry, mapping(entry, "metadata", "annotations"))
+            domains = tuple([name for name in (text(entry, "failureDomain"), *texts(entry, "failureDomains")) if name])
+            worker = text(entry, "class")
+            yield Pool(
+                text(entry, "name") or worker or "(no name)",
+                word,
+                declared.site,
+                declared.ref,
+                path,
+                "other",
+                declared.name,
+                (*(kept if kind == "machineDeployments" else ()), *labels, *_domain(domains[0] if len(domains) == 1 else "", path)),
+                taints,
+                closed=bool(class_name and worker) and not is_open(mapping(entry, "metadata").get("labels")),
+                least=least,
+                most=most,
+                zones=domains,
+                parts=(("ClusterClass", declared.namespace, f"{class_name}/{kind}/{worker}"),),
+                faults=faults,
+                lost=tuple(lost),
+            )
+
+
+def _variables(data: Iterable[Any], path: Path) -> dict[str, tuple[Any, Path]]:
+    return {text(each, "name"): (each.get("value"), (*path, index, "value")) for index, each in enumerate(data) if type(each) is dict}
+
+
+def _of_variables(variables: Mapping[str, tuple[Any, Path]]) -> tuple[list[Label], tuple[Any, ...], tuple[Fault, ...]]:
+    """``nodePoolLabels`` and ``nodePoolTaints`` of the cluster classes of TKG: lists, of which the labels are handed to the kubelet."""
+    labels: list[Label] = []
+    value, path = variables.get("nodePoolLabels", (None, ()))
+    for index, entry in enumerate(value if type(value) is list else ()):
+        if text(entry, "key"):
+            labels.append(label(entry["key"], entry.get("value", ""), (*path, index)))
+    taints, where = variables.get("nodePoolTaints", (None, ()))
+    found = taints_of(taints, where)
+    return labels, found.taints, (*stops_kubelet(labels), *found.faults)
+
+
+def _cluster_class(declared: Declared) -> Iterator[Part]:
+    for kind in ("machineDeployments", "machinePools"):
+        for index, entry in enumerate(listed(declared.data, "spec", "workers", kind)):
+            if type(entry) is not dict:
+                continue
+            base = (*declared.base, "spec", "workers", kind, index)
+            inner, path = (entry["template"], (*base, "template")) if type(entry.get("template")) is dict else (entry, base)
+            kept, lost = _of_machines(mapping(inner, "metadata"), (*path, "metadata"))
+            taints = taints_of(entry.get("taints"), (*base, "taints"))
+            bootstrap = _reference(inner, declared.namespace, "bootstrap", "ref")
+            bootstrap = bootstrap or _reference(inner, declared.namespace, "bootstrap", "templateRef")
+            key = ("ClusterClass", declared.namespace, f"{declared.name}/{kind}/{text(entry, 'class')}")
+            # Its patches may put labels and taints anywhere.
+            known = bool(bootstrap) and not listed(declared.data, "spec", "patches")
+            labels = tuple(kept) if kind == "machineDeployments" else ()
+            yield Part(key, declared.site, declared.ref, labels, taints.taints, None, None, known, bootstrap, taints.faults, tuple(lost))
+
+
+# --- pools of managed services, next to a MachinePool ----------------------------------------------------------------------
+
+
+def _managed(declared: Declared) -> Iterator[Part]:
+    """What the cloud's own pools are told: these labels do reach nodes."""
+    spec, base, kind = mapping(declared.data, "spec"), (*declared.base, "spec"), declared.ref.kind or ""
+    labels_field, taints_field, spelling = _MANAGED[kind]
+    taints: Taints = taints_of(spec.get(taints_field), (*base, taints_field), spelling)
+    scaling = mapping(spec, "scaling") or mapping(spec, "autoscaling")
+    least = next((found for name in ("minSize", "minCount", "minReplicas") if (found := number(scaling, name)) is not None), None)
+    most = next((found for name in ("maxSize", "maxCount", "maxReplicas") if (found := number(scaling, name)) is not None), None)
+    if kind == "GCPManagedMachinePool" and not scaling:
+        least, most = 0, 1
+    zones = texts(spec, "availabilityZones") or texts(spec, "nodeLocations") or tuple(filter(None, (text(spec, "availabilityZone"),)))
+    labels = [*labels_of(spec.get(labels_field), (*base, labels_field)), *(zone(zones) if not any(map(str.isdigit, zones)) else ())]
+    lost = [
+        Lost(key, value, (*base, "additionalLabels", key), "is one of cloud resources", f"Write it below `spec.{labels_field}`.")
+        for key, value in mapping(spec, "additionalLabels").items()
+        if type(key) is str and is_known(value) and key not in mapping(spec, labels_field)
+    ]
+    key = (kind, declared.namespace, declared.name)
+    known = not is_open(spec.get(labels_field))
+    yield Part(key, declared.site, declared.ref, tuple(labels), taints.taints, least, most, known, (), taints.faults, tuple(lost))
+
+
+_MANAGED: Mapping[str, tuple[str, str, Mapping[str, str]]] = {
+    "AzureManagedMachinePool": ("nodeLabels", "taints", PLAIN),
+    "GCPManagedMachinePool": ("kubernetesLabels", "kubernetesTaints", PLAIN),
+    "AWSManagedMachinePool": ("labels", "taints", KEBAB),
+    "ROSAMachinePool": ("labels", "taints", PLAIN),
+}
+
+READERS: Mapping[tuple[str, str], Reader] = {
+    **{("cluster.x-k8s.io", kind): _machines for kind in ("MachineDeployment", "MachineSet", "MachinePool")},
+    ("cluster.x-k8s.io", "Cluster"): _cluster,
+    ("cluster.x-k8s.io", "ClusterClass"): _cluster_class,
+    ("bootstrap.cluster.x-k8s.io", "KubeadmConfigTemplate"): _config_template,
+    ("controlplane.cluster.x-k8s.io", "KubeadmControlPlane"): _control_plane,
+    **{("infrastructure.cluster.x-k8s.io", kind): _managed for kind in _MANAGED},
+}

@@ -1,0 +1,48 @@
+"""Gardener: the workers of a Shoot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from afflint.pools.data import ARCH, INSTANCE_TYPE, is_open, label, labels_of, listed, mapping, number, region, taints_of, text, texts, zone
+from afflint.pools.model import Pool
+from afflint.pools.reading import Declared, Reader
+
+
+def _shoot(declared: Declared) -> Iterator[Pool]:
+    """After pkg/utils/gardener/shoot.go. The numbers are totals, which are divided over the zones."""
+    spec = mapping(declared.data, "spec")
+    where = text(spec, "region")
+    for index, worker in enumerate(listed(spec, "provider", "workers")):
+        if type(worker) is not dict:
+            continue
+        path = (*declared.base, "spec", "provider", "workers", index)
+        name, own, zones = text(worker, "name"), worker.get("labels"), texts(worker, "zones")
+        taints = taints_of(worker.get("taints"), (*path, "taints"))
+        kind = text(worker, "machine", "type")
+        automatic = [
+            label("worker.gardener.cloud/pool", name),
+            label("worker.garden.sapcloud.io/group", name),
+            label("node.kubernetes.io/role", "node"),
+            label(ARCH, text(worker, "machine", "architecture") or "amd64"),
+            *([label(INSTANCE_TYPE, kind, (*path, "machine", "type"))] if kind else []),
+        ]
+        yield Pool(
+            name or "(no name)",
+            "worker pool",
+            declared.site,
+            declared.ref,
+            path,
+            "other",
+            declared.name,
+            (*labels_of(own, (*path, "labels")), *automatic, *zone(zones, (*path, "zones")), *region(where)),
+            taints.taints,
+            closed=not is_open(own),
+            least=number(worker, "minimum"),
+            most=number(worker, "maximum"),
+            zones=zones,
+            faults=taints.faults,
+        )
+
+
+READERS: Mapping[tuple[str, str], Reader] = {("core.gardener.cloud", "Shoot"): _shoot}

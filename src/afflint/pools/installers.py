@@ -1,0 +1,333 @@
+"""Files that installers of clusters read: eksctl, kops, kind, k3d and k0sctl."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from afflint.findings import Path
+from afflint.kube.node_labels import CONTROL_PLANE, MASTER
+from afflint.kube.taints import Taint
+from afflint.pools.data import (
+    INSTANCE_TYPE,
+    Taints,
+    is_known,
+    is_open,
+    label,
+    labels_of,
+    listed,
+    mapping,
+    number,
+    one_of,
+    pairs,
+    region,
+    stops_kubelet,
+    taints_in_line,
+    taints_in_map,
+    taints_in_texts,
+    taints_of,
+    text,
+    texts,
+    zone,
+)
+from afflint.pools.kubeadm import CONTROL_PLANE_LABELS, CONTROL_PLANE_TAINT, Registration, registration
+from afflint.pools.model import Fault, Label, Lost, Part, Pool, PoolTaint
+from afflint.pools.reading import Declared, Reader
+from afflint.records import NamedTuple
+
+_TAG = "is a tag of cloud resources"
+
+
+def _lost(data: Any, path: Path, own: Any, why: str, remedy: str) -> tuple[Lost, ...]:
+    """What stands where people take it for labels of nodes."""
+    return tuple(
+        [
+            Lost(key, value, (*path, key), why, remedy)
+            for key, value in mapping(data).items()
+            if type(key) is str and is_known(value) and key not in mapping(own)
+        ]
+    )
+
+
+# --- eksctl ----------------------------------------------------------------------------------------------------------------
+
+
+def _eksctl(declared: Declared) -> Iterator[Pool]:
+    """After pkg/apis/eksctl.io/v1alpha5 (types.go, defaults.go). Both lists make node groups, one of them of EKS's own."""
+    where = text(declared.data, "metadata", "region")
+    for kind in ("nodeGroups", "managedNodeGroups"):
+        for index, group in enumerate(listed(declared.data, kind)):
+            if type(group) is dict:
+                yield _eksctl_group(declared, group, (*declared.base, kind, index), where, managed=kind == "managedNodeGroups")
+
+
+def _eksctl_group(declared: Declared, group: dict[str, Any], path: Path, where: str, *, managed: bool) -> Pool:
+    name, own, given = text(group, "name"), group.get("labels"), group.get("taints")
+    taints = taints_in_map(given, (*path, "taints")) if type(given) is dict else taints_of(given, (*path, "taints"))
+    labels = labels_of(own, (*path, "labels"))
+    automatic = [label("alpha.eksctl.io/cluster-name", declared.name), label("alpha.eksctl.io/nodegroup-name", name)]
+    if managed:
+        spot = group.get("spot") is True
+        automatic += [label("eks.amazonaws.com/nodegroup", name), label("eks.amazonaws.com/capacityType", "SPOT" if spot else "ON_DEMAND")]
+    zones = texts(group, "availabilityZones") or texts(declared.data, "availabilityZones")
+    types = texts(group, "instanceTypes") or texts(group, "instancesDistribution", "instanceTypes") or (text(group, "instanceType"),)
+    if any(types):
+        automatic.append(one_of(INSTANCE_TYPE, types))
+    count = number(group, "desiredCapacity")
+    least, most = number(group, "minSize"), number(group, "maxSize")
+    count = 2 if count is None and least is None and most is None else count
+    least = least if least is not None else count
+    most = most if most is not None else max(count or 0, least or 0)
+    return Pool(
+        name or "(no name)",
+        "node group",
+        declared.site,
+        declared.ref,
+        path,
+        "described",
+        declared.name,
+        (*labels, *automatic, *zone(zones, (*path, "availabilityZones") if texts(group, "availabilityZones") else ()), *region(where)),
+        taints.taints,
+        closed=not is_open(own),
+        least=least,
+        most=most,
+        zones=zones,
+        faults=(*stops_kubelet(labels), *taints.faults),
+        lost=_lost(group.get("tags"), (*path, "tags"), own, _TAG, "Write it below `labels`."),
+    )
+
+
+# --- kops ------------------------------------------------------------------------------------------------------------------
+
+_KOPS_CLUSTER = "kops.k8s.io/cluster"
+
+
+def _instance_group(declared: Declared) -> Iterator[Pool]:
+    """After pkg/nodelabels/builder.go: labels come from a controller, so that no domain is forbidden."""
+    spec, base = mapping(declared.data, "spec"), (*declared.base, "spec")
+    role = text(spec, "role") or "Node"
+    if role.lower() == "bastion":
+        return
+    control_plane = role.lower() in ("master", "controlplane", "control-plane", "apiserver")
+    cluster = text(declared.data, "metadata", "labels", _KOPS_CLUSTER)
+    kubelet = mapping(spec, "kubelet")
+    taints = taints_in_texts(spec.get("taints"), (*base, "taints"))
+    more = taints_in_texts(kubelet.get("taints"), (*base, "kubelet", "taints"))
+    own = spec.get("nodeLabels")
+    labels = [*labels_of(own, (*base, "nodeLabels")), *labels_of(kubelet.get("nodeLabels"), (*base, "kubelet", "nodeLabels"))]
+    labels += CONTROL_PLANE_LABELS if control_plane else [label("node-role.kubernetes.io/node", "")]
+    zones = texts(spec, "zones")
+    subnets = texts(spec, "subnets")
+    found = list(taints.taints + more.taints) + ([CONTROL_PLANE_TAINT] if control_plane else [])
+    least, most = number(spec, "minSize"), number(spec, "maxSize")
+    if control_plane:
+        least, most = (1 if least is None else least), (1 if most is None else most)
+    kind = text(spec, "machineType")
+    yield Pool(
+        declared.name or "(no name)",
+        "InstanceGroup",
+        declared.site,
+        declared.ref,
+        declared.base,
+        "described",
+        cluster,
+        (*labels, *zone(zones, (*base, "zones")), *([label(INSTANCE_TYPE, kind, (*base, "machineType"))] if kind else [])),
+        tuple(found),
+        closed=not is_open(own, kubelet.get("nodeLabels")),
+        least=least,
+        most=most,
+        zones=zones,
+        optional=(("kops cluster", "", cluster), *([("kops subnet", cluster, subnets[0])] if len(subnets) == 1 and not zones else [])),
+        faults=(*taints.faults, *more.faults),
+        lost=_lost(
+            spec.get("cloudLabels"), (*base, "cloudLabels"), own, "is a tag of cloud resources", "Write it below `spec.nodeLabels`."
+        ),
+    )
+
+
+def _kops_cluster(declared: Declared) -> Iterator[Part]:
+    """What holds for all instance groups of a cluster, and in which zones its subnets are."""
+    spec, base = mapping(declared.data, "spec"), (*declared.base, "spec")
+    kubelet = mapping(spec, "kubelet")
+    taints = taints_in_texts(kubelet.get("taints"), (*base, "kubelet", "taints"))
+    labels = labels_of(kubelet.get("nodeLabels"), (*base, "kubelet", "nodeLabels"))
+    yield Part(("kops cluster", "", declared.name), declared.site, declared.ref, tuple(labels), taints.taints, faults=taints.faults)
+    networking = listed(spec, "subnets") or listed(spec, "networking", "subnets")
+    for subnet in networking:
+        if text(subnet, "name") and text(subnet, "zone"):
+            key = ("kops subnet", declared.name, subnet["name"])
+            yield Part(key, declared.site, declared.ref, tuple(zone((subnet["zone"],))))
+
+
+# --- machines that are listed one by one -----------------------------------------------------------------------------------
+
+
+class _Machine(NamedTuple):
+    """A node that a file lists."""
+
+    name: str
+    path: Path
+    labels: tuple[Label, ...]
+    taints: tuple[PoolTaint, ...] = ()
+    faults: tuple[Fault, ...] = ()
+    known: bool = True
+
+
+def _machines(declared: Declared, machines: Iterable[_Machine], word: str, whose: Any) -> Iterator[Pool]:
+    """Machines that are alike as one pool, named after the first."""
+    groups: dict[object, list[_Machine]] = {}
+    for each in machines:
+        alike = (frozenset(label.requirement for label in each.labels), frozenset(taint.taint for taint in each.taints), each.known)
+        groups.setdefault(alike, []).append(each)
+    for found in groups.values():
+        first = found[0]
+        faults = tuple([fault for each in found for fault in each.faults])
+        yield Pool(
+            first.name,
+            word,
+            declared.site,
+            declared.ref,
+            first.path,
+            whose,
+            declared.name,
+            first.labels,
+            first.taints,
+            closed=first.known,
+            least=len(found),
+            most=len(found),
+            faults=faults,
+        )
+
+
+def _kind(declared: Declared) -> Iterator[Pool]:
+    """After pkg/cluster/internal/create/actions of kind. Without a list of nodes there is one control plane."""
+    nodes = [each if type(each) is dict else {} for each in listed(declared.data, "nodes")] or [{}]
+    yield from _machines(declared, _kind_nodes(declared, nodes), "kind node", "other")
+
+
+def _kind_nodes(declared: Declared, nodes: list[dict[str, Any]]) -> Iterator[_Machine]:
+    counts: dict[str, int] = {}
+    for index, node in enumerate(nodes):
+        role = text(node, "role") or "control-plane"
+        counts[role] = counts.get(role, 0) + 1
+        path = (*declared.base, "nodes", index) if listed(declared.data, "nodes") else declared.base
+        own = labels_of(node.get("labels"), (*path, "labels"))
+        control_plane = role == "control-plane"
+        patched = _kind_patches(listed(node, "kubeadmConfigPatches"), (*path, "kubeadmConfigPatches"), control_plane=control_plane)
+        # The taint of a control plane that is alone is taken away.
+        taints = tuple([each for each in patched.taints if len(nodes) > 1 or each != CONTROL_PLANE_TAINT])
+        name = role if counts[role] == 1 else f"{role}{counts[role]}"
+        yield _Machine(name, path, (*own, *patched.labels), taints, (*stops_kubelet(own), *patched.faults), patched.known)
+
+
+def _kind_patches(patches: list[Any], path: Path, *, control_plane: bool) -> Registration:
+    """What the patches for kubeadm, texts in YAML or JSON, say of the node's registration. Their findings stand at the text."""
+    found = registration(None, path, control_plane=control_plane)
+    for index, patch in enumerate(patches):
+        if type(patch) is not str or "nodeRegistration" not in patch:
+            continue
+        from afflint.reading.documents import read
+
+        data = read(patch.encode("utf-8", "surrogatepass"), 0, 0).data
+        if mapping(data).get("kind") not in ("InitConfiguration", "JoinConfiguration"):
+            continue
+        where = (*path, index)
+        said = registration(mapping(data).get("nodeRegistration"), where, control_plane=control_plane)
+        found = Registration(
+            tuple([each._replace(path=where) for each in said.labels]),
+            tuple([each._replace(path=where) for each in said.taints]) if "taints" in mapping(data, "nodeRegistration") else found.taints,
+            (*found.faults, *[each._replace(path=where, key=False) for each in said.faults]),
+            found.known and said.known,
+        )
+    return found
+
+
+def _k3d(declared: Declared) -> Iterator[Pool]:
+    """After pkg/config/transform.go of k3d: servers are not tainted, and filters choose nodes as ``agent:0,1``, ``server:*``, ``all``."""
+    counts = {"server": number(declared.data, "servers"), "agent": number(declared.data, "agents")}
+    names = [(role, index) for role, most in (("server", 1), ("agent", 0)) for index in range(min(_count(counts[role], most), _MOST))]
+    options, base = mapping(declared.data, "options", "k3s"), (*declared.base, "options", "k3s")
+    machines = []
+    for role, index in names:
+        labels: list[Label] = [label(each, "true") for each in _SERVER_ROLES] if role == "server" else []
+        taints, faults = Taints(), list[Fault]()
+        for number_of, entry in enumerate(listed(options, "nodeLabels")):
+            if _chosen(listed(entry, "nodeFilters"), role, index, len(names)):
+                path = (*base, "nodeLabels", number_of, "label")
+                own = [label(key, value, path) for key, value in pairs(text(entry, "label")).items()]
+                labels, faults = [*labels, *own], [*faults, *stops_kubelet(own)]
+        for number_of, entry in enumerate(listed(options, "extraArgs")):
+            match = re.fullmatch(r"--node-taint[= ](.+)", text(entry, "arg"))
+            if match and _chosen(listed(entry, "nodeFilters"), role, index, len(names)):
+                more = taints_in_line(match[1].strip("'\""), (*base, "extraArgs", number_of, "arg"))
+                taints = Taints((*taints.taints, *more.taints), (*taints.faults, *more.faults))
+        machines.append(_Machine(f"{role}-{index}", declared.base, tuple(labels), taints.taints, (*faults, *taints.faults)))
+    yield from _machines(declared, machines, "k3d node", "other")
+
+
+_SERVER_ROLES = (CONTROL_PLANE, MASTER)
+_MOST = 1000
+
+
+def _count(given: int | None, usual: int) -> int:
+    return usual if given is None else max(given, 0)
+
+
+def _chosen(filters: list[Any], role: str, index: int, number_of_nodes: int) -> bool:
+    """Whether filters choose a node; without any, one that is alone."""
+    if not filters:
+        return number_of_nodes == 1
+    for each in filters:
+        group, _, chosen = str(each).partition(":")
+        group = group.rstrip("s")
+        if group == "all" or (group == role and (chosen in ("", "*") or str(index) in chosen.split(","))):
+            return True
+    return False
+
+
+def _k0sctl(declared: Declared) -> Iterator[Pool]:
+    yield from _machines(declared, _k0s_hosts(declared), "host", "described")
+
+
+def _k0s_hosts(declared: Declared) -> Iterator[_Machine]:
+    """A controller is no node, unless it is a worker, too."""
+    for index, host in enumerate(listed(declared.data, "spec", "hosts")):
+        role = text(host, "role")
+        if role not in ("worker", "controller+worker", "single"):
+            continue
+        path = (*declared.base, "spec", "hosts", index)
+        labels: list[Label] = []
+        found: list[PoolTaint] = []
+        faults: list[Fault] = []
+        if role != "worker":
+            labels += [label("node.k0sproject.io/role", "control-plane"), label(CONTROL_PLANE, "true")]
+        if role == "controller+worker" and mapping(host).get("noTaints") is not True:
+            found.append(PoolTaint(Taint(MASTER, "", "NoSchedule")))
+        for flag, value, where in _flags(listed(host, "installFlags"), (*path, "installFlags")):
+            if flag == "--labels":
+                own = [label(key, each, where) for key, each in pairs(value).items()]
+                labels, faults = [*labels, *own], [*faults, *stops_kubelet(own)]
+            elif flag == "--taints":
+                more = taints_in_line(value, where)
+                found, faults = [*found, *more.taints], [*faults, *more.faults]
+        name = text(host, "hostname") or text(host, "ssh", "address") or f"{role}-{index}"
+        yield _Machine(name, path, tuple(labels), tuple(found), tuple(faults))
+
+
+def _flags(flags: list[Any], path: Path) -> Iterator[tuple[str, str, Path]]:
+    for index, flag in enumerate(flags):
+        if is_known(flag):
+            name, _, value = re.sub(r"[ =]", "\0", flag.strip(), count=1).partition("\0")
+            yield name, value.strip().strip("'\""), (*path, index)
+
+
+READERS: Mapping[tuple[str, str], Reader] = {
+    ("eksctl.io", "ClusterConfig"): _eksctl,
+    ("kops.k8s.io", "InstanceGroup"): _instance_group,
+    ("kops.k8s.io", "Cluster"): _kops_cluster,
+    ("kind.x-k8s.io", "Cluster"): _kind,
+    ("k3d.io", "Simple"): _k3d,
+    ("k0sctl.k0sproject.io", "Cluster"): _k0sctl,
+    ("k0sctl.k0sproject.io", "cluster"): _k0sctl,
+}

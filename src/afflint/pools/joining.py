@@ -1,0 +1,56 @@
+"""Pools with what other manifests add to them: templates, classes, autoscalers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from afflint.pools.model import Key, Label, Part, Pool, PoolTaint
+
+_DEEPEST = 4
+
+
+def joined(pools: Iterable[Pool], parts: Iterable[Part]) -> list[Pool]:
+    """The pools, each completed by the parts that it names. Labels and taints are unknown where one is missing, or there several times.
+
+    A pool that stands there twice, as in a base and in an overlay, remains twice: either may be what the cluster gets.
+    """
+    by_key: dict[Key, list[Part]] = {}
+    for part in parts:
+        by_key.setdefault(part.key, []).append(part)
+    return [_completed(pool, by_key) for pool in pools]
+
+
+def _completed(pool: Pool, by_key: Mapping[Key, list[Part]]) -> Pool:
+    for key in pool.optional:
+        for part in by_key.get(key, ())[:1]:
+            pool = _with(pool, part)
+    waiting = [(key, 0) for key in pool.parts]
+    for key, depth in waiting:
+        found = [part for part in by_key.get(key, ()) if _same_place(part, pool)] or by_key.get(key, [])
+        alike = {(part.labels, part.taints) for part in found}
+        if len(alike) != 1:
+            pool = pool._replace(closed=False)
+            continue
+        pool = _with(pool, found[0])
+        if depth < _DEEPEST:
+            waiting += [(each, depth + 1) for each in found[0].parts]
+    return pool
+
+
+def _same_place(part: Part, pool: Pool) -> bool:
+    return (part.site.file, part.site.folder) == (pool.site.file, pool.site.folder)
+
+
+def _with(pool: Pool, part: Part) -> Pool:
+    """The pool with what a part adds; what the pool says of a label itself comes first."""
+    own = pool.keys
+    labels: tuple[Label, ...] = (*pool.labels, *[each._replace(path=()) for each in part.labels if each.key not in own])
+    taints: tuple[PoolTaint, ...] = (*pool.taints, *[each._replace(path=()) for each in part.taints])
+    scaled = part.most is not None
+    return pool._replace(
+        labels=labels,
+        taints=taints,
+        closed=pool.closed and part.known,
+        least=part.least if scaled else pool.least,
+        most=part.most if scaled else pool.most,
+    )

@@ -1,0 +1,126 @@
+"""Karpenter: NodePool (karpenter.sh/v1, v1beta1) and Provisioner (v1alpha5). Its nodes are those of the cluster that it runs in.
+
+A requirement of a pool is one that its nodes meet, and a key that it does not name is absent unless Karpenter knows it: after
+pkg/controllers/provisioning/scheduling/nodeclaimtemplate.go and pkg/scheduling/requirements.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import NoneType
+from typing import Any
+
+from afflint.findings import Path
+from afflint.kube.node_labels import DEPRECATED, HOSTNAME
+from afflint.kube.selectors import Requirement, parse_int64
+from afflint.pools.data import is_known, is_open, label, labels_of, listed, mapping, number, one_of, taints_of, text
+from afflint.pools.model import Label, Lost, Pool
+from afflint.pools.reading import Declared, Reader
+
+CAPACITY, NODEPOOL, PROVISIONER = "karpenter.sh/capacity-type", "karpenter.sh/nodepool", "karpenter.sh/provisioner-name"
+AUTO_MODE = "eks.amazonaws.com"
+"""The group of node classes in EKS Auto Mode, which has two pools that no manifest shows."""
+
+
+def _node_pool(declared: Declared) -> Iterator[Pool]:
+    template = mapping(declared.data, "spec", "template")
+    base = (*declared.base, "spec", "template")
+    spec, own = mapping(template, "spec"), mapping(template, "metadata").get("labels")
+    reference = mapping(spec, "nodeClassRef")
+    limits = mapping(declared.data, "spec", "limits")
+    automatic = [label(NODEPOOL, declared.name)] if declared.name else []
+    group, kind = text(reference, "group"), text(reference, "kind")
+    if group and kind and text(reference, "name"):
+        automatic.append(label(f"{group}/{kind.lower()}", reference["name"]))
+    lost = [
+        Lost(key, value, (*declared.base, "metadata", "labels", key), "of a NodePool itself stays on the NodePool", _LABELS_OF_NODES)
+        for key, value in mapping(declared.data, "metadata", "labels").items()
+        if type(key) is str and is_known(value)
+    ]
+    yield _pool(declared, "NodePool", own, (*base, "metadata", "labels"), spec, (*base, "spec"), automatic, limits, lost)
+
+
+_LABELS_OF_NODES = "Write it below `spec.template.metadata.labels`."
+
+
+def _provisioner(declared: Declared) -> Iterator[Pool]:
+    spec, base = mapping(declared.data, "spec"), (*declared.base, "spec")
+    automatic = [label(PROVISIONER, declared.name)] if declared.name else []
+    yield _pool(
+        declared, "Provisioner", spec.get("labels"), (*base, "labels"), spec, base, automatic, mapping(spec, "limits", "resources"), []
+    )
+
+
+def _pool(
+    declared: Declared,
+    word: str,
+    own: Any,
+    own_path: Path,
+    spec: Mapping[str, Any],
+    path: Path,
+    automatic: list[Label],
+    limits: Mapping[str, Any],
+    lost: list[Lost],
+) -> Pool:
+    requirements = spec.get("requirements")
+    taints = taints_of(spec.get("taints"), (*path, "taints"))
+    startup = taints_of(spec.get("startupTaints"), (*path, "startupTaints"))
+    labels = [each._replace(requirement=each.requirement._replace(key=_current(each.key))) for each in labels_of(own, own_path)]
+    asked = [each for index, entry in enumerate(listed(spec, "requirements")) for each in _required(entry, (*path, "requirements", index))]
+    keys = {each.key for each in (*labels, *asked)}
+    if CAPACITY not in keys:
+        automatic.append(one_of(CAPACITY, ("spot", "on-demand", "reserved")))
+    automatic += [label(f"karpenter.sh/{key}", "true") for key in ("registered", "initialized")]
+    # A patch of a pool says only what it changes.
+    whole = word == "Provisioner" or bool(mapping(spec, "nodeClassRef"))
+    never = any(limits.get(key) in (0, "0", "0m") for key in ("cpu", "nodes"))
+    return Pool(
+        declared.name or "(no name)",
+        word,
+        declared.site,
+        declared.ref,
+        declared.base,
+        "own",
+        labels=(*labels, *asked, *automatic),
+        taints=taints.taints,
+        startup_taints=startup.taints,
+        closed=whole and type(requirements) in (list, NoneType) and not is_open(own),
+        least=0,
+        most=0 if never else number(limits, "nodes"),
+        faults=(*taints.faults, *startup.faults),
+        lost=tuple(lost),
+    )
+
+
+def _current(key: str) -> str:
+    """The key under which Karpenter files a deprecated one."""
+    return DEPRECATED.get(key, key)
+
+
+def _required(entry: Any, path: Path) -> Iterator[Label]:
+    """A requirement of a pool as requirements on the labels of its nodes."""
+    key, operator = text(entry, "key"), text(entry, "operator")
+    values = entry.get("values") if type(entry) is dict else None
+    if not key or key == HOSTNAME:
+        return
+    key = _current(key)
+    known = type(values) is list and bool(values) and all(map(is_known, values))
+    if operator in ("Exists", "DoesNotExist"):
+        yield Label(Requirement(key, operator), path)
+    elif operator == "In":
+        yield one_of(key, values if known and type(values) is list else (), path)
+    elif operator == "NotIn" and known and type(values) is list:
+        yield Label(Requirement(key, "NotIn", tuple(values)), path)
+    elif operator in _BOUNDS and known and type(values) is list and (bound := parse_int64(values[0])) is not None:
+        strict, shift = _BOUNDS[operator]
+        yield Label(Requirement(key, strict, (str(bound + shift),)), path)
+    else:
+        yield Label(Requirement(key, "Exists"), path)
+
+
+_BOUNDS = {"Gt": ("Gt", 0), "Lt": ("Lt", 0), "Gte": ("Gt", -1), "Lte": ("Lt", 1)}
+
+READERS: Mapping[tuple[str, str], Reader] = {
+    ("karpenter.sh", "NodePool"): _node_pool,
+    ("karpenter.sh", "Provisioner"): _provisioner,
+}

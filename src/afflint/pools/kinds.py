@@ -1,0 +1,86 @@
+"""Which documents declare nodes: by kind and API group, for kinds such as Cluster or NodePool belong to many."""
+
+from __future__ import annotations
+
+from afflint.kube.kinds import HOLDER_NAMES
+
+MARKS: dict[bytes, tuple[bytes, ...]] = {
+    b"NodePool": (b"karpenter.sh/", b"hypershift.openshift.io/", b"container.gcp."),
+    b"Provisioner": (b"karpenter.sh/",),
+    b"MachineSet": (b"machine.openshift.io/", b"cluster.x-k8s.io/"),
+    b"MachineAutoscaler": (b"autoscaling.openshift.io/",),
+    b"MachineDeployment": (b"cluster.x-k8s.io/",),
+    b"MachinePool": (b"cluster.x-k8s.io/", b"hive.openshift.io/"),
+    b"KubeadmConfigTemplate": (b"bootstrap.cluster.x-k8s.io/",),
+    b"KubeadmControlPlane": (b"controlplane.cluster.x-k8s.io/",),
+    b"ClusterClass": (b"cluster.x-k8s.io/",),
+    b"AzureManagedMachinePool": (b"cluster.x-k8s.io/",),
+    b"GCPManagedMachinePool": (b"cluster.x-k8s.io/",),
+    b"AWSManagedMachinePool": (b"cluster.x-k8s.io/",),
+    b"ROSAMachinePool": (b"cluster.x-k8s.io/",),
+    b"Cluster": (b"cluster.x-k8s.io/", b"provisioning.cattle.io/", b"kops.k8s.io/", b"kind.x-k8s.io/", b"k0sctl.k0sproject.io/"),
+    b"cluster": (b"k0sctl.k0sproject.io/",),
+    b"TanzuKubernetesCluster": (b"run.tanzu.vmware.com/",),
+    b"ClusterConfig": (b"eksctl.io/",),
+    b"InstanceGroup": (b"kops.k8s.io/",),
+    b"Shoot": (b"core.gardener.cloud/",),
+    b"Simple": (b"k3d.io/",),
+    b"InitConfiguration": (b"kubeadm.k8s.io/",),
+    b"JoinConfiguration": (b"kubeadm.k8s.io/",),
+    b"KubeNodeConfig": (b"v1alpha1",),
+    b"ContainerNodePool": (b"container.cnrm.cloud.google.com/",),
+    b"Nodegroup": (b"eks.services.k8s.aws/",),
+    b"NodeGroup": (b"eks.aws.",),
+    b"ManagedClustersAgentPool": (b"containerservice.azure.com/",),
+    b"ManagedCluster": (b"containerservice.azure.com/",),
+    b"KubernetesClusterNodePool": (b"containerservice.azure.",),
+    b"Composition": (b"eks.aws.", b"containerservice.azure.", b"container.gcp."),
+    b"": (b"node-label", b"node-taint", b"nodeLabels", b"nodeTaints"),
+}
+"""By kind the texts of which one stands in each document of it that declares nodes: parts of API groups. The kinds belong to others, too.
+
+The empty kind is that of files that say none: settings of RKE2 and k3s, and of Talos."""
+
+_ANY = frozenset(mark for kind, marks in MARKS.items() for mark in marks if kind != b"KubeNodeConfig")
+
+
+def may_declare(kind: object, raw_bytes: bytes) -> bool:
+    """Whether a document of this kind, "" where it says none, may declare nodes, or hold an object that does."""
+    if type(kind) is not str:
+        return False
+    marks = MARKS.get(kind.encode("utf-8", "replace"))
+    if marks is None and (kind in HOLDER_NAMES or kind.endswith("List")):
+        return any(mark in raw_bytes for mark in _ANY)
+    return marks is not None and any(mark in raw_bytes for mark in marks)
+
+
+FAMILIES: dict[str, str] = {
+    "karpenter.sh": "karpenter",
+    "machine.openshift.io": "openshift",
+    "autoscaling.openshift.io": "openshift",
+    "hive.openshift.io": "openshift",
+    "hypershift.openshift.io": "openshift",
+    "cluster.x-k8s.io": "cluster_api",
+    "bootstrap.cluster.x-k8s.io": "cluster_api",
+    "controlplane.cluster.x-k8s.io": "cluster_api",
+    "infrastructure.cluster.x-k8s.io": "cluster_api",
+    "run.tanzu.vmware.com": "tanzu",
+    "eksctl.io": "installers",
+    "kops.k8s.io": "installers",
+    "kubeadm.k8s.io": "kubeadm",
+    "kind.x-k8s.io": "installers",
+    "k3d.io": "installers",
+    "k0sctl.k0sproject.io": "installers",
+    "core.gardener.cloud": "gardener",
+    "provisioning.cattle.io": "rancher",
+    "container.cnrm.cloud.google.com": "clouds",
+    "eks.services.k8s.aws": "clouds",
+    "containerservice.azure.com": "clouds",
+    "eks.aws.upbound.io": "clouds",
+    "eks.aws.m.upbound.io": "clouds",
+    "containerservice.azure.upbound.io": "clouds",
+    "containerservice.azure.m.upbound.io": "clouds",
+    "container.gcp.upbound.io": "clouds",
+    "container.gcp.m.upbound.io": "clouds",
+}
+"""By API group the module of this folder that reads its kinds: its ``READERS`` are functions by group and kind."""

@@ -1,0 +1,89 @@
+"""kubeadm: InitConfiguration and JoinConfiguration, and the ``nodeRegistration`` that Cluster API, kind and others hand to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from afflint.findings import Path
+from afflint.kube.node_labels import CONTROL_PLANE
+from afflint.kube.taints import Taint
+from afflint.pools.data import label, mapping, pairs, stops_kubelet, taints_in_line, taints_of, text
+from afflint.pools.model import Fault, Label, Part, Pool, PoolTaint
+from afflint.pools.reading import Declared, Reader
+from afflint.reading.placeholders import is_placeholder
+from afflint.records import NamedTuple
+
+CONTROL_PLANE_TAINT = PoolTaint(Taint(CONTROL_PLANE, "", "NoSchedule"))
+CONTROL_PLANE_LABELS = (label(CONTROL_PLANE, ""), label("node.kubernetes.io/exclude-from-external-load-balancers", ""))
+
+
+class Registration(NamedTuple):
+    """What a node registers with. ``known`` is False where some of it is yet to be filled in."""
+
+    labels: tuple[Label, ...] = ()
+    taints: tuple[PoolTaint, ...] = ()
+    faults: tuple[Fault, ...] = ()
+    known: bool = True
+
+
+def registration(data: Any, path: Path, *, control_plane: bool = False) -> Registration:
+    """A ``nodeRegistration``. Without taints a control plane gets its own, and a worker none; a list that is given replaces that."""
+    given = mapping(data)
+    taints = taints_of(given.get("taints"), (*path, "taints"))
+    found = list(taints.taints)
+    if control_plane:
+        found += [] if type(given.get("taints")) is list else [CONTROL_PLANE_TAINT]
+    labels: list[Label] = list(CONTROL_PLANE_LABELS) if control_plane else []
+    faults, known = list(taints.faults), True
+    for flag, value, where in _extra_args(given.get("kubeletExtraArgs"), (*path, "kubeletExtraArgs")):
+        if flag == "register-with-taints":
+            more = taints_in_line(value, where) if not is_placeholder(value) else None
+            known = known and more is not None
+            found += more.taints if more else ()
+            faults += more.faults if more else ()
+        elif flag == "node-labels":
+            own = [label(key, each, where) for key, each in pairs(value).items() if not is_placeholder(key)]
+            known = known and len(own) == len(pairs(value))
+            faults += stops_kubelet(own)
+            labels += own
+    return Registration(tuple(labels), tuple(found), tuple(faults), known)
+
+
+def _extra_args(data: Any, path: Path) -> Iterator[tuple[str, str, Path]]:
+    """The flags of the kubelet: a map up to v1beta3, and in Cluster API up to v1beta1; a list of names and values since."""
+    for key, value in data.items() if type(data) is dict else ():
+        if type(value) is str:
+            yield key, value, (*path, key)
+    for index, entry in enumerate(data if type(data) is list else ()):
+        if type(entry) is dict and type(entry.get("value")) is str:
+            yield text(entry, "name"), entry["value"], (*path, index, "value")
+
+
+def _configuration(declared: Declared) -> Iterator[Pool | Part]:
+    """One node, or as many as join with the same file."""
+    control_plane = declared.ref.kind == "InitConfiguration" or bool(mapping(declared.data, "controlPlane"))
+    path = (*declared.base, "nodeRegistration")
+    found = registration(declared.data.get("nodeRegistration"), path, control_plane=control_plane)
+    name = text(declared.data, "nodeRegistration", "name") or ("control-plane" if control_plane else "worker")
+    yield Pool(
+        name,
+        declared.ref.kind or "",
+        declared.site,
+        declared.ref,
+        declared.base,
+        "described",
+        text(declared.data, "clusterName"),
+        found.labels,
+        found.taints,
+        closed=found.known,
+        least=1,
+        most=1 if declared.ref.kind == "InitConfiguration" else None,
+        faults=found.faults,
+    )
+
+
+READERS: Mapping[tuple[str, str], Reader] = {
+    ("kubeadm.k8s.io", "InitConfiguration"): _configuration,
+    ("kubeadm.k8s.io", "JoinConfiguration"): _configuration,
+}

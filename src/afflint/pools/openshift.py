@@ -1,0 +1,159 @@
+"""OpenShift: MachineSet and MachineAutoscaler of the cluster itself, MachinePool of Hive and NodePool of HyperShift for other clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from afflint.findings import Path
+from afflint.pools.data import (
+    ARCH,
+    INSTANCE_TYPE,
+    is_known,
+    is_open,
+    label,
+    labels_of,
+    listed,
+    mapping,
+    number,
+    region,
+    taints_of,
+    text,
+    texts,
+    zone,
+)
+from afflint.pools.model import Label, Lost, Part, Pool
+from afflint.pools.reading import Declared, Reader
+
+WORKER = "node-role.kubernetes.io/worker"
+_BOUNDS = "machine.openshift.io/cluster-api-autoscaler-node-group-"
+
+
+def _machine_set(declared: Declared) -> Iterator[Pool]:
+    """After pkg/controller/nodelink of machine-api-operator: the labels of ``spec.template.spec`` reach nodes, those of the Machine not."""
+    spec = mapping(declared.data, "spec")
+    template, base = mapping(spec, "template"), (*declared.base, "spec", "template")
+    inner = mapping(template, "spec")
+    own = mapping(inner, "metadata").get("labels")
+    own_path = (*base, "spec", "metadata", "labels")
+    taints = taints_of(inner.get("taints"), (*base, "spec", "taints"))
+    provider = mapping(inner, "providerSpec", "value")
+    annotations = mapping(declared.data, "metadata", "annotations")
+    bounds = [number(annotations, f"{_BOUNDS}{end}-size") for end in ("min", "max")]
+    count = number(spec, "replicas") if "replicas" in spec else 1
+    scaled = bounds[1] is not None
+    lost = [
+        Lost(key, value, (*base, "metadata", "labels", key), "of the Machines stays on the Machines", _NODE_LABELS)
+        for key, value in mapping(template, "metadata", "labels").items()
+        if type(key) is str and is_known(value) and not key.startswith("machine.openshift.io/") and key not in mapping(own)
+    ]
+    labels = [*labels_of(own, own_path), label(WORKER, ""), *_place(provider, (*base, "spec", "providerSpec", "value"))]
+    yield Pool(
+        declared.name or "(no name)",
+        "MachineSet",
+        declared.site,
+        declared.ref,
+        declared.base,
+        "own",
+        labels=tuple(labels),
+        taints=taints.taints,
+        closed=bool(provider) and not is_open(own),
+        least=bounds[0] if scaled else count,
+        most=bounds[1] if scaled else count,
+        zones=tuple([value for each in labels if each.key == "topology.kubernetes.io/zone" for value in each.requirement.values]),
+        optional=(("MachineSet", declared.namespace, declared.name),),
+        faults=taints.faults,
+        lost=tuple(lost),
+    )
+
+
+_NODE_LABELS = "Write it below `spec.template.spec.metadata.labels`, one level deeper: those reach the nodes."
+
+
+def _place(provider: Mapping[str, Any], path: Path) -> list[Label]:
+    """Zone, region and machine type, as the cloud says them of its nodes."""
+    placement = mapping(provider, "placement")
+    if placement:
+        found = zone((text(placement, "availabilityZone"),), (*path, "placement", "availabilityZone"))
+        found += region(text(placement, "region"), (*path, "placement", "region"))
+        kind = text(provider, "instanceType")
+    elif text(provider, "location"):
+        where, number_of_zone = text(provider, "location"), text(provider, "zone")
+        found = zone((f"{where}-{number_of_zone}",) if number_of_zone else (), (*path, "zone")) + region(where, (*path, "location"))
+        kind = text(provider, "vmSize")
+    else:
+        found = zone((text(provider, "zone") or text(provider, "availabilityZone"),), path) + region(text(provider, "region"), path)
+        kind = text(provider, "machineType")
+    return [*found, *([label(INSTANCE_TYPE, kind, path)] if kind else [])]
+
+
+def _machine_autoscaler(declared: Declared) -> Iterator[Part]:
+    spec = mapping(declared.data, "spec")
+    target = mapping(spec, "scaleTargetRef")
+    if text(target, "kind") == "MachineSet" and text(target, "name"):
+        key = ("MachineSet", declared.namespace, target["name"])
+        yield Part(key, declared.site, declared.ref, least=number(spec, "minReplicas"), most=number(spec, "maxReplicas"))
+
+
+def _hive_pool(declared: Declared) -> Iterator[Pool]:
+    spec, base = mapping(declared.data, "spec"), (*declared.base, "spec")
+    taints = taints_of(spec.get("taints"), (*base, "taints"))
+    scaling = mapping(spec, "autoscaling")
+    count = number(spec, "replicas") if "replicas" in spec else 1
+    own, platform = spec.get("labels"), mapping(spec, "platform")
+    zones = next((texts(each, "zones") for each in platform.values() if listed(each, "zones")), ())
+    lost = [
+        Lost(key, value, (*base, "machineLabels", key), "of the Machines stays on the Machines", "Write it below `spec.labels`.")
+        for key, value in mapping(spec, "machineLabels").items()
+        if type(key) is str and is_known(value) and key not in mapping(own)
+    ]
+    yield Pool(
+        text(spec, "name") or declared.name,
+        "MachinePool",
+        declared.site,
+        declared.ref,
+        declared.base,
+        "other",
+        text(spec, "clusterDeploymentRef", "name"),
+        (*labels_of(own, (*base, "labels")), label(WORKER, ""), *zone(zones, (*base, "platform"))),
+        taints.taints,
+        closed=not is_open(own),
+        least=number(scaling, "minReplicas") if scaling else count,
+        most=number(scaling, "maxReplicas") if scaling else count,
+        zones=zones,
+        faults=taints.faults,
+        lost=tuple(lost),
+    )
+
+
+def _hosted_pool(declared: Declared) -> Iterator[Pool]:
+    spec, base = mapping(declared.data, "spec"), (*declared.base, "spec")
+    taints = taints_of(spec.get("taints"), (*base, "taints"))
+    scaling = mapping(spec, "autoScaling")
+    count = number(spec, "replicas") if "replicas" in spec else 0
+    automatic = [label("hypershift.openshift.io/nodePool", declared.name), label(WORKER, "")]
+    arch = text(spec, "arch") if "arch" in spec else "amd64"
+    automatic += [label(ARCH, arch, (*base, "arch") if "arch" in spec else ())] if arch else []
+    yield Pool(
+        declared.name,
+        "NodePool",
+        declared.site,
+        declared.ref,
+        declared.base,
+        "other",
+        text(spec, "clusterName"),
+        (*labels_of(spec.get("nodeLabels"), (*base, "nodeLabels")), *automatic),
+        taints.taints,
+        closed=not is_open(spec.get("nodeLabels")),
+        least=number(scaling, "min") if scaling else count,
+        most=number(scaling, "max") if scaling else count,
+        faults=taints.faults,
+    )
+
+
+READERS: Mapping[tuple[str, str], Reader] = {
+    ("machine.openshift.io", "MachineSet"): _machine_set,
+    ("autoscaling.openshift.io", "MachineAutoscaler"): _machine_autoscaler,
+    ("hive.openshift.io", "MachinePool"): _hive_pool,
+    ("hypershift.openshift.io", "NodePool"): _hosted_pool,
+}

@@ -1,0 +1,103 @@
+"""Rancher: the machine pools of a Cluster; and the settings of one node of RKE2 or k3s."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from afflint.kube.node_labels import CONTROL_PLANE, MASTER
+from afflint.kube.taints import Taint
+from afflint.pools.data import (
+    is_known,
+    is_open,
+    label,
+    labels_of,
+    listed,
+    mapping,
+    number,
+    pairs,
+    stops_kubelet,
+    taints_in_texts,
+    taints_of,
+    text,
+)
+from afflint.pools.model import Lost, Pool, PoolTaint
+from afflint.pools.reading import Declared, Reader
+
+_ETCD = "node-role.kubernetes.io/etcd"
+_WORKER = "node-role.kubernetes.io/worker"
+
+
+def _cluster(declared: Declared) -> Iterator[Pool]:
+    """After pkg/capr/planner of rancher: labels are handed to the kubelet."""
+    config, base = mapping(declared.data, "spec", "rkeConfig"), (*declared.base, "spec", "rkeConfig", "machinePools")
+    for index, pool in enumerate(listed(config, "machinePools")):
+        if type(pool) is not dict:
+            continue
+        path, own = (*base, index), pool.get("labels")
+        taints = taints_of(pool.get("taints"), (*path, "taints"))
+        labels = labels_of(own, (*path, "labels"))
+        roles = [role for field, role in _ROLES if pool.get(field) is True]
+        found = list(taints.taints)
+        if _WORKER not in roles:
+            found += [PoolTaint(Taint(_ETCD, "true", "NoExecute"))] if _ETCD in roles else []
+            found += [PoolTaint(Taint(CONTROL_PLANE, "true", "NoSchedule"))] if CONTROL_PLANE in roles else []
+        count = number(pool, "quantity")
+        least, most = number(pool, "autoscalingMinSize"), number(pool, "autoscalingMaxSize")
+        scaled = least is not None and most is not None
+        lost = [
+            Lost(key, value, (*path, "machineDeploymentLabels", key), "of the MachineDeployment stays there", "Write it below `labels`.")
+            for key, value in mapping(pool, "machineDeploymentLabels").items()
+            if type(key) is str and is_known(value) and key not in mapping(own)
+        ]
+        yield Pool(
+            text(pool, "name") or "(no name)",
+            "machine pool",
+            declared.site,
+            declared.ref,
+            path,
+            "other",
+            declared.name,
+            (*labels, *[label(role, "true") for role in roles]),
+            tuple(found),
+            closed=not is_open(own),
+            least=least if scaled else count,
+            most=most if scaled else count,
+            faults=(*stops_kubelet(labels), *taints.faults),
+            lost=tuple(lost),
+        )
+
+
+_ROLES = (("controlPlaneRole", CONTROL_PLANE), ("etcdRole", _ETCD), ("workerRole", _WORKER))
+
+
+def _settings(declared: Declared) -> Iterator[Pool]:
+    """A config.yaml of RKE2 or k3s: one node. It is a server where it says nothing of the server that it joins."""
+    data = declared.data
+    given = {field: [data[field]] if type(data.get(field)) is str else data.get(field) for field in ("node-label", "node-taint")}
+    if any(value is not None and type(value) is not list for value in given.values()):
+        return
+    labels: list[Any] = []
+    for index, entry in enumerate(given["node-label"] or ()):
+        path = ("node-label", index) if type(data["node-label"]) is list else ("node-label",)
+        labels += [label(key, value, path) for key, value in pairs(entry).items()] if is_known(entry) else []
+    taints = taints_in_texts(given["node-taint"], ("node-taint",))
+    server = "server" not in data
+    roles = [label(role, "true") for role in (CONTROL_PLANE, MASTER, _ETCD)] if server else []
+    yield Pool(
+        text(data, "node-name") or ("server" if server else "agent"),
+        "RKE2 or k3s node",
+        declared.site,
+        declared.ref,
+        (),
+        "described",
+        labels=(*labels, *roles),
+        taints=taints.taints,
+        closed=all(map(is_known, given["node-label"] or ())),
+        least=1,
+        most=None,
+        faults=(*stops_kubelet(labels), *taints.faults),
+    )
+
+
+READERS: Mapping[tuple[str, str], Reader] = {("provisioning.cattle.io", "Cluster"): _cluster, ("", ""): _settings}

@@ -1,0 +1,63 @@
+"""Talos: a machine configuration, a patch of one, or the document KubeNodeConfig."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from afflint.findings import Path
+from afflint.pools.data import UNREACHABLE, is_open, kubelet_refuses, labels_of, mapping, taints_in_map, text
+from afflint.pools.kubeadm import CONTROL_PLANE_LABELS, CONTROL_PLANE_TAINT
+from afflint.pools.model import Fault, Label, Pool
+from afflint.pools.reading import Declared, Reader
+from afflint.wording import quoted
+
+
+def _machine(declared: Declared) -> Iterator[Pool]:
+    """``machine.nodeLabels`` and ``machine.nodeTaints``. A patch that does not say of which type its machines are may be for any."""
+    machine = mapping(declared.data, "machine")
+    if not (machine.get("nodeLabels") or machine.get("nodeTaints")):
+        return
+    kind = text(machine, "type")
+    schedulable = mapping(declared.data, "cluster").get("allowSchedulingOnControlPlanes") is True
+    name = text(machine, "network", "hostname") or kind or "machine"
+    yield _pool(declared, name, machine.get("nodeLabels"), machine.get("nodeTaints"), ("machine",), "node", kind, schedulable=schedulable)
+
+
+def _node_config(declared: Declared) -> Iterator[Pool]:
+    data = declared.data
+    yield _pool(declared, declared.name or "machine", data.get("labels"), data.get("taints"), declared.base, "", "", schedulable=False)
+
+
+def _pool(declared: Declared, name: str, own: Any, given: Any, base: Path, prefix: str, kind: str, *, schedulable: bool) -> Pool:
+    fields = (f"{prefix}Labels", f"{prefix}Taints") if prefix else ("labels", "taints")
+    labels = labels_of(own, (*base, fields[0]))
+    taints = taints_in_map(given, (*base, fields[1]))
+    control_plane = kind in ("controlplane", "init")
+    found = [*taints.taints, *([CONTROL_PLANE_TAINT] if control_plane and not schedulable else [])]
+    refused = _refused(labels) if kind == "worker" else ()
+    return Pool(
+        name,
+        "Talos machine",
+        declared.site,
+        declared.ref,
+        base,
+        "described",
+        text(declared.data, "cluster", "clusterName"),
+        (*labels, *(CONTROL_PLANE_LABELS if control_plane else ())),
+        tuple(found),
+        closed=bool(kind) and not is_open(own),
+        least=1,
+        faults=(*refused, *taints.faults),
+    )
+
+
+def _refused(labels: list[Label]) -> Iterator[Fault]:
+    """A worker labels itself, and the API server lets it have only what a kubelet may set."""
+    for each in labels:
+        if kubelet_refuses(each.key):
+            message = f"the API server refuses {quoted(each.key)} from a worker, which labels itself: the label never reaches the node"
+            yield Fault(UNREACHABLE, each.path, message, "Use a domain of your own, or `node.kubernetes.io/`.", key=True)
+
+
+READERS: Mapping[tuple[str, str], Reader] = {("", ""): _machine, ("", "KubeNodeConfig"): _node_config}

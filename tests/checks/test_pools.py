@@ -1,0 +1,347 @@
+"""The rules about pools of nodes: what no pool takes, with the nearest, and what is wrong with the pools themselves."""
+
+from __future__ import annotations
+
+import pytest
+
+from afflint.checks.match import Target
+from linting import lint, places, said
+
+GPU = """\
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: gpu}
+spec:
+  template:
+    metadata: {labels: {accelerator: nvidia-a100, pool: gpu}}
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+      taints: [{key: nvidia.com/gpu, effect: NoSchedule}]
+      requirements:
+      - {key: topology.kubernetes.io/zone, operator: In, values: [eu-1a, eu-1b]}
+      - {key: size, operator: In, values: [small, large]}
+      - {key: memory, operator: Gt, values: ["31"]}
+      - {key: tenant, operator: Exists}
+"""
+WEB = """\
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: web}
+spec:
+  template:
+    metadata: {labels: {pool: web}}
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+      requirements: [{key: kubernetes.io/arch, operator: In, values: [arm64]}]
+"""
+OTHER = """\
+apiVersion: cluster.x-k8s.io/v1beta1
+kind: MachinePool
+metadata: {name: far}
+spec: {clusterName: east, template: {spec: {infrastructureRef: {kind: AzureManagedMachinePool, name: far}}}}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
+kind: AzureManagedMachinePool
+metadata: {name: far}
+spec: {nodeLabels: {disk: ssd}}
+"""
+ZONE = "topology.kubernetes.io/zone"
+COMPLETE = Target(complete_nodes=True)
+
+
+def pod(*lines: str, kind: str = "Pod") -> str:
+    body = "\n".join(f"  {line}" for line in lines)
+    return f"apiVersion: v1\nkind: {kind}\nmetadata: {{name: web}}\nspec:\n  containers: [{{name: a, image: 'a:1'}}]\n{body}\n"
+
+
+def unmatched(*lines: str, pools: str = f"{GPU}---\n{WEB}", target: Target | None = None) -> list[str]:
+    """``severity message`` of what is said of a pod with these lines beside some pools."""
+    files = {"pools.yaml": pools, "web.yaml": pod(*lines)}
+    return [f"{each.severity} {each.message}" for each in lint(files, target=target) if each.rule == "no-matching-pool"]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "{accelerator: nvidia-a100}",
+        "{pool: web}",
+        "{pool: web, kubernetes.io/arch: arm64}",
+        "{pool: web, beta.kubernetes.io/arch: arm64}",
+        "{pool: web, beta.kubernetes.io/os: linux}",
+        "{pool: gpu, topology.kubernetes.io/zone: eu-1b}",
+        "{pool: web, topology.kubernetes.io/zone: anywhere}",
+        "{pool: web, node.kubernetes.io/instance-type: m7g.large}",
+        "{pool: web, karpenter.sh/capacity-type: spot}",
+        "{pool: web, feature.node.kubernetes.io/cpu-cpuid.AVX512F: 'true'}",
+        "{karpenter.sh/nodepool: gpu}",
+        "{size: large, tenant: anybody, memory: '64'}",
+        "{node-role.kubernetes.io/control-plane: ''}",
+        "{node-role.kubernetes.io/infra: ''}",
+        "{accelerator: '${ACCELERATOR}'}",
+    ],
+)
+def test_what_some_pool_can_meet_is_silent(asked: str) -> None:
+    assert unmatched(f"nodeSelector: {asked}") == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "said_of_it"),
+    [
+        ("{accelerator: nvidia-a10}", "warning no pool has `accelerator: nvidia-a10`: NodePool gpu has `accelerator: nvidia-a100`"),
+        ("{pool: batch}", "info no pool has `pool: batch`: NodePool gpu has `pool: gpu`, others `web`"),
+        ("{size: huge}", "info no pool has `size: huge`: NodePool gpu has `size In [small, large]`"),
+        ("{memory: '16'}", "info no pool has `memory: 16`: NodePool gpu has `memory Gt [31]`"),
+        (
+            "{karpenter.sh/nodepool: gup}",
+            "warning no pool has `karpenter.sh/nodepool: gup`: NodePool gpu has `karpenter.sh/nodepool: gpu`, others `web`",
+        ),
+        (
+            "{pool: web, accelerator: nvidia-a100}",
+            "warning no pool has both `accelerator: nvidia-a100` and `pool: web`: NodePool gpu has `pool: gpu`",
+        ),
+        (
+            "{pool: gpu, topology.kubernetes.io/zone: eu-1c}",
+            f"warning no pool has both `pool: gpu` and `{ZONE}: eu-1c`: NodePool gpu has `{ZONE} In [eu-1a, eu-1b]`",
+        ),
+        ("{disk: ssd}", "info none of the 2 pools has the label `disk`, so no node that they make takes the pods"),
+        (
+            "{poool: gpu}",
+            "warning none of the 2 pools has the label `poool`, so no node that they make takes the pods; did you mean `pool`?",
+        ),
+    ],
+)
+def test_what_no_pool_can_meet_is_said_with_the_nearest(asked: str, said_of_it: str) -> None:
+    assert unmatched(f"nodeSelector: {asked}") == [said_of_it]
+
+
+@pytest.mark.parametrize(
+    ("asked", "severity"),
+    [
+        ("SparkComputeGravitonODMemory", "warning"),
+        ("spark-memory-optimized-graviton", "warning"),
+        ("SparkGravitonMemoryOptimised", "warning"),
+        ("spark_benchmark_ebs", "info"),
+        ("gpu", "info"),
+    ],
+)
+def test_a_value_unlike_those_at_hand_may_be_that_of_a_pool_elsewhere(asked: str, severity: str) -> None:
+    pools = WEB.replace("pool: web", "group: SparkGravitonMemoryOptimized")
+    assert [each.partition(" ")[0] for each in unmatched(f"nodeSelector: {{group: {asked}}}", pools=pools)] == [severity]
+
+
+def test_only_complete_pools_make_it_an_error() -> None:
+    assert [each.partition(" ")[0] for each in unmatched("nodeSelector: {disk: ssd}", target=COMPLETE)] == ["error"]
+    assert [each.partition(" ")[0] for each in unmatched("nodeSelector: {pool: batch}", target=COMPLETE)] == ["error"]
+
+
+def test_it_stands_at_what_is_asked_for_and_names_where_the_nearest_is() -> None:
+    (found,) = lint({"pools.yaml": GPU, "web.yaml": pod("nodeSelector: {accelerator: nvidia-a10}")})
+    assert places([found]) == ["web.yaml:6:31 warning no-matching-pool"]
+    assert [(each.file, each.span.line, each.span.column) for each in found.related] == [("pools.yaml", 6, 38)]
+    (found,) = lint({"pools.yaml": GPU, "web.yaml": pod("nodeSelector: {disk: ssd}")})
+    assert places([found]) == ["web.yaml:6:18 info no-matching-pool"]
+
+
+AFFINITY = "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [%s]}}}"
+
+
+@pytest.mark.parametrize(
+    ("terms", "number"),
+    [
+        ("{matchExpressions: [{key: pool, operator: In, values: [a, web]}]}", 0),
+        ("{matchExpressions: [{key: pool, operator: In, values: [a, b]}]}", 1),
+        ("{matchExpressions: [{key: pool, operator: NotIn, values: [gpu, web]}]}", 1),
+        ("{matchExpressions: [{key: pool, operator: DoesNotExist}]}", 1),
+        ("{matchExpressions: [{key: memory, operator: Lt, values: ['30']}]}", 1),
+        ("{matchExpressions: [{key: memory, operator: Gt, values: ['100']}]}", 0),
+        ("{matchExpressions: [{key: disk, operator: Exists}]}, {matchExpressions: [{key: pool, operator: Exists}]}", 0),
+        ("{matchExpressions: [{key: disk, operator: Exists}]}, {matchExpressions: [{key: pool, operator: In, values: [a]}]}", 1),
+        ("{matchFields: [{key: metadata.name, operator: In, values: [n1]}]}", 0),
+    ],
+)
+def test_required_terms_are_held_against_every_pool(terms: str, number: int) -> None:
+    assert len(unmatched(AFFINITY % terms)) == number
+
+
+def test_preferences_are_none_of_its_business() -> None:
+    preferred = "{weight: 1, preference: {matchExpressions: [{key: disk, operator: Exists}]}}"
+    assert unmatched(f"affinity: {{nodeAffinity: {{preferredDuringSchedulingIgnoredDuringExecution: [{preferred}]}}}}") == []
+
+
+TAINTED = WEB.replace("      requirements:", "      taints: [{key: web, value: only, effect: NoSchedule}]\n      requirements:")
+
+
+def test_a_taint_that_nothing_tolerates_shuts_the_only_pool() -> None:
+    (found,) = unmatched("nodeSelector: {pool: web}", pools=TAINTED)
+    assert (
+        found
+        == "warning the only pool with `pool: web` is tainted, and the pods do not tolerate it: NodePool web has `web=only:NoSchedule`"
+    )
+    assert unmatched("nodeSelector: {pool: web}", "tolerations: [{key: web, operator: Exists}]", pools=TAINTED) == []
+    assert len(unmatched("nodeSelector: {pool: web}", "tolerations: [{key: web, value: other}]", pools=TAINTED)) == 1
+    assert unmatched(pools=TAINTED) == [], "whoever asks for no pool may have others"
+    assert [each.partition(" ")[0] for each in unmatched(pools=TAINTED, target=COMPLETE)] == ["error"]
+    assert unmatched("nodeSelector: {pool: web}", pools=TAINTED.replace("taints:", "startupTaints:")) == []
+    assert unmatched("nodeSelector: {pool: gpu}", pools=GPU) == [], "a cluster may have pods tolerate the taint of a device"
+
+
+def test_pools_of_other_clusters_are_not_mixed_with_the_workloads_here() -> None:
+    assert unmatched("nodeSelector: {disk: hdd}", pools=OTHER) == []
+    assert unmatched("nodeSelector: {disk: ssd}", pools=f"{GPU}---\n{OTHER}") == [], "it may be meant for that cluster"
+    assert len(unmatched("nodeSelector: {disk: hdd}", pools=f"{GPU}---\n{OTHER}")) == 1
+    (found,) = unmatched("nodeSelector: {disk: ssd}", pools=f"{GPU}---\n{OTHER}", target=COMPLETE)
+    assert found.startswith("error NodePool gpu, the only pool here, does not have the label `disk`")
+
+
+def test_a_pool_of_which_something_is_open_may_have_anything() -> None:
+    patch = "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: web}\nspec: {template: {metadata: {labels: {pool: web}}}}\n"
+    assert unmatched("nodeSelector: {disk: ssd}", pools=patch) == []
+    assert len(unmatched("nodeSelector: {pool: gpu}", pools=patch)) == 1
+
+
+def test_a_daemon_set_may_find_no_node() -> None:
+    template = (
+        "  selector: {matchLabels: {app: a}}\n  template:\n    metadata: {labels: {app: a}}\n    spec:\n      nodeSelector: {pool: batch}\n"
+    )
+    daemons = (
+        f"apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {{name: a}}\nspec:\n{template}      containers: [{{name: a, image: 'a:1'}}]\n"
+    )
+    found = [each for each in lint({"pools.yaml": GPU, "a.yaml": daemons}) if each.rule == "no-matching-pool"]
+    assert [each.severity for each in found] == ["info"]
+
+
+def test_a_patch_is_held_to_the_labels_that_it_names() -> None:
+    patch = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {template: {spec: {nodeSelector: {pool: batch}}}}\n"
+    found = lint({"pools.yaml": TAINTED, "a.yaml": patch})
+    assert [each.message for each in found] == ["no pool has `pool: batch`: NodePool web has `pool: web`"]
+    assert [each.rule for each in lint({"pools.yaml": TAINTED, "a.yaml": patch.replace("batch", "web")})] == []
+
+
+def test_a_key_that_a_pool_declares_is_a_known_node_label() -> None:
+    arch = "node.kubernetes.io/arch"
+    pools = WEB.replace("{pool: web}", f"{{pool: web, {arch}: arm64}}")
+    asking = pod(f"nodeSelector: {{{arch}: arm64}}")
+    assert [each.rule for each in lint({"web.yaml": asking})] == ["unknown-node-label"]
+    assert lint({"web.yaml": asking, "pools.yaml": pools}) == []
+    far = OTHER.replace("disk: ssd", f"{arch}: arm64")
+    assert lint({"web.yaml": asking, "pools.yaml": far}) == []
+
+
+def test_the_pools_of_auto_mode_that_no_manifest_shows() -> None:
+    assert unmatched("nodeSelector: {karpenter.sh/nodepool: general-purpose}") == []
+
+
+# --- the pools themselves ----------------------------------------------------------------------------------------------------
+
+MACHINES = """\
+apiVersion: cluster.x-k8s.io/v1beta1
+kind: MachineDeployment
+metadata: {name: md}
+spec:
+  clusterName: east
+  template:
+    metadata:
+      labels: {team: web, node.cluster.x-k8s.io/pool: web}
+    spec: {bootstrap: {dataSecretName: x}}
+"""
+
+
+def test_a_label_that_stays_on_machines_is_said_where_a_workload_asks_for_it() -> None:
+    asking, other = pod("nodeSelector: {team: web}"), pod("nodeSelector: {team: db}")
+    found = lint({"m.yaml": MACHINES, "web.yaml": asking})
+    assert places(found) == ["m.yaml:8:16 warning unreachable-node-label"]
+    assert found[0].message == "the label `team` of the Machines stays on the Machines, and never reaches a node; Pod web asks for it"
+    assert lint({"m.yaml": MACHINES, "web.yaml": other}) == []
+    assert lint({"m.yaml": MACHINES}) == []
+    assert lint({"m.yaml": MACHINES, "web.yaml": asking, "p.yaml": WEB.replace("pool: web", "team: web")}) == []
+
+
+def test_a_kubelet_that_would_not_start_is_an_error() -> None:
+    config = """\
+        apiVersion: kubeadm.k8s.io/v1beta3
+        kind: JoinConfiguration
+        nodeRegistration:
+          kubeletExtraArgs:
+            node-labels: "node-role.kubernetes.io/worker=,node.kubernetes.io/x=1,kubelet.kubernetes.io/y=1,a.node.kubernetes.io/z=1,b=1"
+    """
+    assert said(config, "unreachable-node-label") == [
+        "5:18 a kubelet does not start with `node-role.kubernetes.io/worker` among its --node-labels: that domain is not its own"
+    ]
+
+
+@pytest.mark.parametrize("effect", ["NO_SCHEDULE", "no-schedule", "NoShedule", "noschedule", "''"])
+def test_effects_in_the_spelling_of_others(effect: str) -> None:
+    assert len(said(TAINTED.replace("effect: NoSchedule", f"effect: {effect}"), "invalid-pool-taint")) == 1
+    assert said(TAINTED.replace("effect: NoSchedule", "effect: ${EFFECT}"), "invalid-pool-taint") == []
+
+
+def test_two_pools_of_a_cluster_that_spell_one_thing_differently() -> None:
+    second = WEB.replace("name: web", "name: web2").replace("pool: web", "pool: Web")
+    found = lint({"a.yaml": WEB, "b.yaml": second, "c.yaml": WEB.replace("name: web", "name: web3")})
+    assert [f"{each.severity} {each.message}" for each in found] == [
+        "info `pool: Web` of NodePool web2 is nearly `pool: web` of NodePool web"
+    ]
+    far = OTHER.replace("disk: ssd", "pool: Web")
+    assert lint({"a.yaml": WEB, "b.yaml": far}) == []
+
+
+def test_a_pool_that_no_workload_tolerates_is_an_info() -> None:
+    found = lint({"pools.yaml": TAINTED, "web.yaml": pod("tolerations: [{key: web, value: others, effect: NoSchedule}]")})
+    says = "info no workload here tolerates `web=only:NoSchedule` of NodePool web: nothing of them runs there"
+    assert [f"{each.severity} {each.message}" for each in found] == [f"{says}; the value that is tolerated is `others`"]
+    assert lint({"pools.yaml": TAINTED}) == []
+    assert lint({"pools.yaml": TAINTED, "web.yaml": pod("tolerations: [{key: web, value: only, effect: NoSchedule}]")}) == []
+    everything = lint({"pools.yaml": TAINTED, "web.yaml": pod("tolerations: [{operator: Exists}]")})
+    assert "untolerated-pool" in [each.rule for each in everything]
+
+
+def test_findings_of_pools_are_silenced_where_they_stand() -> None:
+    from linting import ON_BY_DEFAULT, findings_of, settings_of
+
+    text = f"# afflint: ignore-file[invalid-pool-taint] -- Terraform mends it\n{TAINTED.replace('NoSchedule', 'NO_SCHEDULE')}"
+    assert findings_of({"a.yaml": text.encode()}, settings_of(ON_BY_DEFAULT), inline=True) == []
+
+
+# --- beside a list of nodes ---------------------------------------------------------------------------------------------------
+
+NODES = "nodes:\n- {name: n1, labels: {pool: old, topology.kubernetes.io/zone: eu-1a}}\n"
+THREE_APART = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: apart}
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: apart}}
+  template:
+    metadata: {labels: {app: apart}}
+    spec:
+      affinity:
+        podAntiAffinity:
+          requiredDuringSchedulingIgnoredDuringExecution:
+          - {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: apart}}}
+      containers: [{name: a, image: "a:1"}]
+"""
+
+
+def test_where_a_pool_may_make_nodes_those_that_are_there_prove_nothing() -> None:
+    beside = {"nodes.yaml": NODES, "apart.yaml": THREE_APART}
+    assert "too-few-domains" in [each.rule for each in lint(beside)]
+    assert lint({**beside, "pools.yaml": WEB}) == []
+    fixed = "apiVersion: eksctl.io/v1alpha5\nkind: ClusterConfig\nmetadata: {name: c}\nmanagedNodeGroups: [{name: g, desiredCapacity: 1}]\n"
+    assert "too-few-domains" in [each.rule for each in lint({**beside, "pools.yaml": fixed})]
+
+
+def test_a_label_of_a_pool_is_known_beside_nodes_that_lack_it() -> None:
+    preferred = "{weight: 1, preference: {matchExpressions: [{key: pool, operator: In, values: [web]}]}}"
+    asking = pod(f"affinity: {{nodeAffinity: {{preferredDuringSchedulingIgnoredDuringExecution: [{preferred}]}}}}")
+    assert [each.rule for each in lint({"nodes.yaml": NODES, "a.yaml": asking})] == ["unmet-preference"]
+    assert lint({"nodes.yaml": NODES, "a.yaml": asking, "pools.yaml": WEB}) == []
+    required = pod("nodeSelector: {kubernetes.io/arch: arm64, pool: web}")
+    assert [each.severity for each in lint({"nodes.yaml": NODES, "a.yaml": required})] == ["error"]
+    assert lint({"nodes.yaml": NODES, "a.yaml": required, "pools.yaml": WEB}) == []
+
+
+def test_a_node_that_is_there_takes_what_no_pool_would() -> None:
+    asking = pod("nodeSelector: {pool: old}")
+    assert [each.rule for each in lint({"a.yaml": asking, "pools.yaml": WEB})] == ["no-matching-pool"]
+    assert lint({"nodes.yaml": NODES, "a.yaml": asking, "pools.yaml": WEB}) == []
