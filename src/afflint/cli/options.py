@@ -69,7 +69,7 @@ nodes = option(
     metavar="FILE",
     takes=SEVERAL,
     completes=file,
-    about="Nodes: a dump of them, manifests, pools, a list; or none. Repeatable.",
+    about="Nodes: a dump, manifests, pools, a list; or none.",
 )
 COLORS = ("auto", "always", "never")
 color = option(
