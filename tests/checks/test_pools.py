@@ -217,6 +217,20 @@ def test_a_patch_is_held_to_the_labels_that_it_names() -> None:
     assert [each.rule for each in lint({"pools.yaml": TAINTED, "a.yaml": patch.replace("batch", "web")})] == []
 
 
+def test_what_operators_make_pods_of_is_held_against_pools_where_it_stands() -> None:
+    spark = """\
+        apiVersion: sparkoperator.k8s.io/v1beta2
+        kind: SparkApplication
+        metadata: {name: pi}
+        spec:
+          driver: {nodeSelector: {pool: web}}
+          executor:
+            nodeSelector: {pool: batch-of-web}
+    """
+    found = lint({"pools.yaml": TAINTED.replace("pool: web", "pool: web-batch"), "a.yaml": spark.replace("pool: web}", "pool: web-batch}")})
+    assert places(found) == ["a.yaml:7:26 warning no-matching-pool"], "what the operator tolerates nobody knows"
+
+
 def test_a_key_that_a_pool_declares_is_a_known_node_label() -> None:
     arch = "node.kubernetes.io/arch"
     pools = WEB.replace("{pool: web}", f"{{pool: web, {arch}: arm64}}")

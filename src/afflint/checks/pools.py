@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from afflint.checks.match import FleetMatch, Match, Place, Target
 from afflint.checks.nodes import is_well_known, slips
 from afflint.findings import Severity
+from afflint.fleet.facts import Asked
 from afflint.inventory.cluster_view import MOST_NAMED, few
-from afflint.inventory.pool_view import Asked, Demands, PoolView
+from afflint.inventory.pool_view import Demands, PoolView
 from afflint.kube.selectors import Requirement, says
 from afflint.kube.taints import KEEPS_AWAY, Taint, Toleration, first_untolerated, tolerates
 from afflint.near_misses import is_slip

@@ -9,10 +9,22 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from afflint.controllers.counts import Scale, pod_count
 from afflint.controllers.labels import NOTHING, Added, PodLabels, added_to, pod_labels
 from afflint.findings import NO_FILE, FileId, Folder, ObjectRef, Path, Site
-from afflint.kube.constraints import PodTerm
+from afflint.kube.constraints import Constraints, PodTerm
 from afflint.kube.manifests import LABELLED, Labels, Manifest, Workload
 from afflint.kube.pinning import pinned_host
-from afflint.kube.selectors import EVERYTHING, NAMESPACE_NAME, Malformed, Parsed, Selector, merge_label_keys, parse_label_selector
+from afflint.kube.selectors import (
+    EVERYTHING,
+    NAMESPACE_NAME,
+    Malformed,
+    Parsed,
+    Requirement,
+    Selector,
+    from_labels,
+    merge_label_keys,
+    parse_label_selector,
+    parse_node_term,
+    requirement_paths,
+)
 from afflint.reading.placeholders import is_placeholder
 from afflint.records import NamedTuple
 
@@ -47,6 +59,13 @@ class Migration(NamedTuple):
     instancetype: tuple[str, str] | None = None
 
 
+class Asked(NamedTuple):
+    """One requirement on nodes, and where it stands; None for one that something else than the manifest makes."""
+
+    requirement: Requirement
+    path: Path | None
+
+
 class Pods(NamedTuple):
     """An object that makes pods, by one of its templates. ``namespace`` is None where the manifest does not say.
 
@@ -78,6 +97,8 @@ class Pods(NamedTuple):
     """Whether an operator makes them, so that they have labels of which the manifest does not tell."""
     maker: "PodMaker | None" = None
     """What the nodes are to be filled with; only in runs that have nodes, and None for what makes no pods by itself."""
+    asks: tuple[tuple[Asked, ...], ...] = ()
+    """Of what operators make, what each alternative of the node constraints asks for; only in runs that have nodes."""
 
     @property
     def pod_labels(self) -> PodLabels:
@@ -233,7 +254,7 @@ def facts_of(manifest: Manifest, *, with_spec: bool = False, resources: bool = F
             if with_spec and manifest.operated:
                 from afflint.controllers.operators import operated_pods
 
-                yield pods._replace(maker=operated_pods(manifest, site, resources=resources))
+                yield pods._replace(maker=operated_pods(manifest, site, resources=resources), asks=asked_of_nodes(manifest.constraints))
             else:
                 yield from _with_spec(pods, manifest, resources=resources) if with_spec else (pods,)
         yield from _workload_reaches(manifest, site)
@@ -259,6 +280,24 @@ def facts_of(manifest: Manifest, *, with_spec: bool = False, resources: bool = F
             from afflint.fleet.objects import kubevirt_object
 
             yield kubevirt_object(manifest)
+
+
+def asked_of_nodes(constraints: Constraints) -> tuple[tuple[Asked, ...], ...]:
+    """What the nodeSelector asks for, with each of the required terms: the alternatives. None of what cannot be read or matches no node."""
+    own = constraints.node_selector
+    selector = from_labels(own.data if own is not None else None)
+    terms = [(term, parse_node_term(term.data)) for term in constraints.node_terms if term.required]
+    if isinstance(selector, Malformed) or any(isinstance(parsed, Malformed) for _, parsed in terms):
+        return ()
+    base = [Asked(each, (*own.path, each.key)) for each in selector.requirements] if own is not None else []
+    if constraints.node_required is None:
+        return (tuple(base),) if base else ()
+    alternatives = []
+    for term, parsed in terms:
+        if isinstance(parsed, Selector):
+            paths = [(*term.path, *path) for path in requirement_paths(term.data)]
+            alternatives.append((*base, *[Asked(each, path) for each, path in zip(parsed.requirements, paths, strict=True)]))
+    return tuple(alternatives)
 
 
 def _with_spec(pods: Pods, workload: Workload, *, resources: bool) -> Iterator[Fact]:

@@ -6,27 +6,20 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
 from afflint.controllers.replicas import read_template
-from afflint.findings import FileId, Path
-from afflint.fleet.facts import Pods
+from afflint.findings import FileId
+from afflint.fleet.facts import Asked, Pods, asked_of_nodes
 from afflint.fleet.index import Fleet
 from afflint.inventory.node_files import NodeFact
 from afflint.inventory.pool_files import Pools
 from afflint.inventory.stage import set_stage
 from afflint.kube.constraints import constraints_of
-from afflint.kube.selectors import AnyOf, Requirement, Selector, matches, requirement_paths
+from afflint.kube.selectors import AnyOf, Selector, matches, requirement_paths
 from afflint.kube.taints import Toleration, first_untolerated
 from afflint.pools.matching import PoolLabels, declared_keys
 from afflint.records import NamedTuple
 from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.node_fit import SCHEDULER
-from afflint.scheduler.pods import NodeRules, read_pod
-
-
-class Asked(NamedTuple):
-    """One requirement on nodes, and where it stands; None for one that something else than the manifest makes."""
-
-    requirement: Requirement
-    path: Path | None
+from afflint.scheduler.pods import NodeRules
 
 
 class Demands(NamedTuple):
@@ -104,27 +97,24 @@ class PoolView:
                 rules = read_template(maker, cluster, "").rules
             except InventoryError:
                 continue  # What is wrong with its constraints, other rules say.
-            yield from _demands_of(pods, rules, rules.tolerations, daemon=maker.daemon)
+            if rules.node_name or rules.named is not None:
+                continue
+            alternatives = pods.asks if pods.operated else tuple(_alternatives(pods, rules))
+            if alternatives:
+                yield Demands(pods, alternatives, rules.tolerations, maker.daemon)
         for pods in self.fleet.pods:
-            spec = pods.spec if pods.maker is None else None
-            if spec and ("nodeSelector" in spec or "affinity" in spec):
-                asked = {field: spec[field] for field in ("nodeSelector", "affinity") if field in spec}
-                try:
-                    rules = read_pod({"metadata": {"name": "part"}, "spec": asked}).rules
-                except InventoryError:
-                    continue
-                yield from _demands_of(pods, rules, _ANYTHING, patch=True)
+            alternatives = pods.asks
+            if not pods.operated and pods.spec:
+                alternatives = asked_of_nodes(constraints_of(pods.spec, (*pods.template_path, "spec")))
+            if pods.maker is None and alternatives and not any(each.requirement.field for asked in alternatives for each in asked):
+                yield Demands(pods, alternatives, _ANYTHING, patch=True)
 
 
-def _demands_of(
-    pods: Pods, rules: NodeRules, tolerations: tuple[Toleration, ...], *, daemon: bool = False, patch: bool = False
-) -> Iterator[Demands]:
-    if rules.node_name or rules.named is not None:
-        return
+def _alternatives(pods: Pods, rules: NodeRules) -> Iterator[tuple[Asked, ...]]:
+    """What a scheduler reads in the pods of a workload, with what others than its manifest ask for."""
     selector = tuple(_asked_by_selector(pods, rules.node_selector))
-    terms = tuple(_asked_by_terms(pods, rules.terms)) if rules.terms is not None else ((),)
-    if terms:
-        yield Demands(pods, tuple([(*selector, *term) for term in terms]), tolerations, daemon, patch)
+    terms = _asked_by_terms(pods, rules.terms) if rules.terms is not None else ((),)
+    yield from ((*selector, *term) for term in terms)
 
 
 def _asked_by_selector(pods: Pods, selector: Selector) -> Iterator[Asked]:
