@@ -112,6 +112,13 @@ def test_what_cannot_matter_is_no_change(watch: Callable[..., Watching]) -> None
     watching.says_nothing()
 
 
+def test_whatever_a_chart_is_made_of_is_watched_where_charts_are_rendered(watch: Callable[..., Watching]) -> None:
+    watching = watch("--render", "deploy")
+    watching.says("no findings in 1 file")
+    Path("deploy/_labels.tpl").write_text("x")
+    watching.says("no findings in 1 file")
+
+
 def test_the_configuration_and_what_it_names(watch: Callable[..., Watching], project: Path) -> None:
     """A mistake in it is shown, and the next change is waited for."""
     (project.parent / "nodes.yaml").write_text(NODES.replace("LABEL", "ssd"))

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import stat
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +16,7 @@ from afflint.engine import default_settings
 from afflint.rendering import programs as rendering
 from afflint.rendering.programs import RenderError
 from afflint.session.run import run
+from checkout import clean_environment
 
 POD = """\
 apiVersion: v1
@@ -115,3 +120,24 @@ def test_the_noise_of_a_log_is_left_out(said: str, reason: str, programs: Path, 
     with pytest.raises(RenderError) as error:
         rendering.kustomize(str(tmp_path))
     assert str(error.value).endswith(f">: {reason}")
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_an_interrupt_ends_what_runs(jobs: str, programs: Path, tmp_path: Path) -> None:
+    program(programs, "kustomize", f"echo $$ > {tmp_path}/$$.pid; exec /bin/sleep 60")
+    for name in ("one", "two", "three"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "kustomization.yaml").write_text("resources: []\n")
+    command = [sys.executable, "-m", "afflint", "check", "--render", "--jobs", jobs, "one", "two", "three"]
+    environment = clean_environment(PATH=str(programs))
+    running = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    while len(started := [int(each.stem) for each in tmp_path.glob("*.pid")]) < int(jobs):
+        assert running.poll() is None
+        time.sleep(0.02)
+    running.send_signal(signal.SIGINT)
+    running.communicate()
+    assert running.returncode == 130
+    for process in started:
+        with pytest.raises(ProcessLookupError):
+            os.kill(process, 0)
+    assert len([*tmp_path.glob("*.pid")]) == int(jobs), "nothing else was started"

@@ -94,6 +94,7 @@ class Crew:
         self._jobs = jobs
         self._running: set[subprocess.Popen[bytes]] = set()
         self._lock = threading.Lock()
+        self._stopped = False
 
     def output(self, command: Sequence[str], about: str) -> bytes:
         """What a program writes to standard output. Raises RenderError, whose message names what it is ``about``."""
@@ -101,20 +102,8 @@ class Crew:
         limit = self._each if self._end is None else min(self._each, self._end - time.monotonic())
         if limit <= 0:
             raise RenderError(f"no time was left for {about}", "no time was left: all renders together took too long")
-        try:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=self._environment,
-                start_new_session=True,  # So that what it starts ends with it.
-            )
-        except OSError as error:
-            raise RenderError(f"{tool} could not be started: {error.strerror}") from None
+        process = self._started(command, about)
         with process:
-            with self._lock:
-                self._running.add(process)
             try:
                 output, said = process.communicate(timeout=limit)
             except subprocess.TimeoutExpired:
@@ -135,6 +124,25 @@ class Crew:
             raise RenderError(f"{tool} failed with exit code {process.returncode} for {about}: {reason}", reason)
         return output
 
+    def _started(self, command: Sequence[str], about: str) -> subprocess.Popen[bytes]:
+        """A program that runs, and is known to whoever may have to end it. Raises RenderError."""
+        with self._lock:
+            if self._stopped:
+                raise RenderError(f"{about} was not rendered", "somebody interrupted")
+            try:
+                process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    env=self._environment,
+                    start_new_session=True,  # So that what it starts ends with it.
+                )
+            except OSError as error:
+                raise RenderError(f"{os.path.basename(command[0])} could not be started: {error.strerror}") from None
+            self._running.add(process)
+            return process
+
     def each(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
         """What a function that runs programs gives for each item, in their order, a few of them at a time."""
         waiting = list(items)
@@ -151,6 +159,7 @@ class Crew:
                 raise
 
     def _stop(self) -> None:
+        self._stopped = True
         with self._lock:
             running = list(self._running)
         for process in running:
