@@ -85,9 +85,9 @@ def prove_chart(program: Sequence[str], folder: str, charts: Charts, blanked: in
         copy = charts.copied(folder, top)
         for file in templates_of(top) if without is not None else ():
             if without is not None and copy.origin(file) == without[0]:
-                lines = Path(file).read_text().split("\n")
-                lines[without[1] - 1] = ""
-                Path(file).write_text("\n".join(lines))
+                lines = Path(file).read_bytes().split(b"\n")
+                lines[without[1] - 1] = b""
+                Path(file).write_bytes(b"\n".join(lines))
         return template(crew, program, chart, top, VERSION)[0]
 
     with tempfile.TemporaryDirectory() as temporary:

@@ -19,7 +19,7 @@ def write(files: Mapping[str, str], top: Path | None = None) -> None:
     for name, text in files.items():
         path = (top or Path()) / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        path.write_bytes(text.encode())
 
 
 class Checking:

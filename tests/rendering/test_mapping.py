@@ -11,6 +11,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import pytest
+
 from afflint.rendering.helm import Charts
 from afflint.rendering.programs import RenderError
 from afflint.rendering.roots import CHART, Kustomizations, chart_folders, kustomization_folders
@@ -239,9 +241,10 @@ def test_a_kustomization_with_all_that_changes_fields(tmp_path: Path) -> None:
     assert shares["right"] == shares["placed"]
 
 
-def test_a_chart_with_helpers_blocks_and_a_chart_in_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_a_chart_with_helpers_blocks_and_a_chart_in_it(tmp_path: Path, line_end: str) -> None:
     for folder in ("chart", "chart/charts/sub"):
-        write(CHART_FILES, tmp_path / folder)
+        write({name: text.replace("\n", line_end) for name, text in CHART_FILES.items()}, tmp_path / folder)
     shares, rendered, roots = charts(tmp_path, blanked=50)
     assert (rendered, roots) == (1, 1)
     assert shares["placed"] == shares["leaves"] > 30

@@ -51,12 +51,14 @@ def templates_of(chart: str) -> list[str]:
 def marked(text: str, file: int, without: Iterable[int] = ()) -> str:
     """The text of a template with a mark at the end of each line that may have one, but for those lines."""
     left_out = {*without}
-    lines = text.split("\n")
     state = _State()
-    return "\n".join(
-        f"{line} #@@{file}:{number}:{int(several)}" if (several := state.mark(line)) is not None and number not in left_out else line
-        for number, line in enumerate(lines, 1)
-    )
+    found = []
+    for number, whole in enumerate(text.split("\n"), 1):
+        line = whole.removesuffix("\r")
+        several = state.mark(line)
+        mark = "" if several is None or number in left_out else f" #@@{file}:{number}:{int(several)}"
+        found.append(f"{line}{mark}{whole[len(line) :]}")
+    return "\n".join(found)
 
 
 def read_template(path: str) -> str | None:
@@ -78,7 +80,7 @@ class _State:
     def mark(self, line: str) -> bool | None:
         """Whether the line may make several lines; None where it must have no mark."""
         was_in_action, self._in_action = self._in_action, _ends_in_action(line, self._in_action)
-        if was_in_action or self._in_action or line.endswith("\r"):
+        if was_in_action or self._in_action:
             return None
         content = line.strip()
         if not content:
