@@ -28,6 +28,7 @@ apps/web/base/web.yaml:14:24: warning unknown-node-label
 apps/web/overlays/production/on-demand.yaml:12:21: error unknown-operator
 charts/worker/templates/worker.yaml:20:23: error weight-out-of-range
 charts/worker/values.yaml:4:28: error wrong-type
+data/orders.yaml:14:25: warning no-matching-pool
 data/orders.yaml:18:16: error invalid-toleration
 """
 
