@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 # Where a file does not name us, it suppresses nothing.
 _MARKER = b"afflint"
 _NEWEST = Target(NEWEST)
+# How a custom resource begins the values of a chart that stand in it as text.
+_TEXT_OF_VALUES = (b"alues: |", b"aluesContent: |", b"aluesTemplate: |")
 # For the fix of each, the whole map is looked at.
 _FEW_REPEATED = 20
 _NO_FACTS = Facts()
@@ -95,7 +97,7 @@ class Checker:
         self.triage = triage.Triage((*NAMES, *(kind.name for kind in settings.custom)), HOLDER_NAMES, _may_matter, MARKS)
 
     def check(self, name: str, data: bytes) -> FileResult:
-        """Lint the bytes of one file; ``name`` serves only to recognise templates."""
+        """Lint the bytes of one file; ``name`` serves only to recognise templates and the values of charts."""
         try:
             data = documents.to_utf8(data)
         except UnicodeDecodeError as error:
@@ -136,11 +138,15 @@ class Checker:
                 broken.append(document.index)
                 found += self._text_behind(document, manifests)
             found += self._check_document(document, manifests)
+            if any(each in document.raw_bytes for each in _TEXT_OF_VALUES):
+                found += self._embedded_values(document)
             for manifest in manifests:
                 facts += facts_of(manifest, with_spec=with_nodes, resources=resources)
                 holds_nodes = holds_nodes or manifest.kind.name == "Node"
             if _MARKER in document.raw_bytes:
                 self._suppressions(document, manifests, found, silenced)
+        if not count and not passed and triage.is_values_file(name):
+            count = self._values(name, data, found, silenced)
         if with_nodes and not count and _MARKER in data:
             self._suppressions_beside_nodes(data, found, silenced)
         if broken:
@@ -201,6 +207,34 @@ class Checker:
                 if document.has_directives and _is_directed(document, match):
                     continue
                 yield located(rule, match, manifest.base, manifest.ref, manifest.document, fixing=self._fixing[rule] != "none")
+
+    def _values(self, name: str, data: bytes, found: list[Found], silenced: list["Suppression"]) -> int:
+        """What is found in a file of values of a chart, added to ``found``; and how many documents hold constraints."""
+        from afflint.kube.shapes import mentions_placement
+        from afflint.kube.values import constraints_in_values
+
+        count = 0
+        if not mentions_placement(data) or triage.in_template_folder(name):
+            return count
+        for document in self.triage.documents(data, named=True):
+            manifests = list(constraints_in_values(document, {}))
+            if manifests:
+                count += 1
+                found += self._check_document(document, manifests)
+                if _MARKER in document.raw_bytes:
+                    self._suppressions(document, manifests, found, silenced)
+        return count
+
+    def _embedded_values(self, document: Document) -> Iterator[Found]:
+        """What is found in values of charts that stand in a document as text."""
+        from afflint.kube.values import constraints_in_values, embedded_values
+
+        for path, inner in embedded_values(document):
+            for workload in constraints_in_values(inner, document.data):
+                for rule, match in self._dispatch.matches(workload):
+                    each = located(rule, match, (), workload.ref, inner, fixing=False)
+                    field = (*path, *(match.path if match.field is None else match.field))
+                    yield each._replace(field=field_of(field), item=each.item and f"{field_of(path)}.{each.item}")
 
     def _suppressions(self, document: Document, manifests: Sequence[Manifest], found: list[Found], silenced: list["Suppression"]) -> None:
         from afflint.suppressions import Suppression, suppressions_in

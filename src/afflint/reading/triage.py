@@ -24,6 +24,7 @@ _ESCAPED_KIND = (
     rb"|kind[\"']?[ \t\r\n]*:[ \t\r\n]*" + _PROPERTIES + rb"\"[A-Za-z]*" + _ESCAPED_LETTER
 )
 _INSTRUCTION = b"afflint:"
+_VALUES_FILE = r"(?:^|[/\\])(?:values[^/\\]*|[^/\\]*[-_.]values)\.ya?ml$"
 _TEMPLATE_FOLDER = r"(?:^|[/\\])templates[/\\]"
 
 
@@ -192,6 +193,11 @@ def looks_templated(name: str, data: bytes) -> bool:
 def in_template_folder(name: str) -> bool:
     """Whether a file lies where Helm keeps the templates of a chart. Nothing else of its name matters to what is found in it."""
     return re.search(_TEMPLATE_FOLDER, name) is not None
+
+
+def is_values_file(name: str) -> bool:
+    """Whether a file holds the values of a Helm chart, by its name: ``values.yaml``, ``values-prod.yaml``, ``ci/ha-values.yaml``."""
+    return "values" in name and re.search(_VALUES_FILE, name) is not None
 
 
 def parses(data: bytes) -> bool:

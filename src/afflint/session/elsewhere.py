@@ -16,7 +16,7 @@ from afflint.session.results import RESULTS
 
 
 class Item(NamedTuple):
-    """A file to look into: its bytes, or the path where the worker finds them. Its name serves to recognise templates."""
+    """A file to look into: its bytes, or the path where the worker finds them. Its name serves to recognise templates and values."""
 
     name: str
     path: str

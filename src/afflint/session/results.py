@@ -6,7 +6,7 @@ from hashlib import blake2b
 
 from afflint.engine import FileResult, Settings
 from afflint.plain import Codec, PlainError
-from afflint.reading.triage import in_template_folder
+from afflint.reading.triage import in_template_folder, is_values_file
 from afflint.records import NamedTuple
 
 ELSEWHERE = {
@@ -60,7 +60,8 @@ class Keys:
     def key(self, name: str, data: bytes) -> bytes:
         """What a result is known by: that of a file with this name and these bytes."""
         # Of the name, only this can matter: see `Checker.check`.
-        digest = blake2b(b"t" if in_template_folder(name) else b"f", digest_size=KEY_SIZE, key=self._settings)
+        kind = b"t" if in_template_folder(name) else b"v" if is_values_file(name) else b"f"
+        digest = blake2b(kind, digest_size=KEY_SIZE, key=self._settings)
         digest.update(data)
         return digest.digest()
 

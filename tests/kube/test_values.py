@@ -1,0 +1,130 @@
+"""Values of Helm charts: files, data in custom resources, and text in block scalars, judged where they stand."""
+
+from __future__ import annotations
+
+import pytest
+
+from afflint.reading.triage import is_values_file
+from linting import findings_of, lint, settings_of
+
+WRONG = "tolerations: [{key: a, operator: Is}]"
+
+
+@pytest.mark.parametrize(
+    ("name", "is_one"),
+    [
+        ("values.yaml", True),
+        ("charts/web/values.yaml", True),
+        ("charts/web/values-prod.yml", True),
+        ("charts/web/ci/ha-values.yaml", True),
+        (r"charts\\web\\values.yaml", True),
+        ("web.values.yaml", True),
+        ("values.yaml.gotmpl", False),
+        ("values/web.yaml", False),
+        ("myvalues.yaml", False),
+        ("values.schema.json", False),
+        ("web.yaml", False),
+    ],
+)
+def test_files_of_values_are_known_by_their_names(name: str, is_one: bool) -> None:
+    assert is_values_file(name) is is_one
+
+
+def places(text: str, name: str = "values.yaml") -> list[str]:
+    return [f"{each.span.line}:{each.span.column} {each.severity} {each.rule} {each.field}" for each in lint({name: text})]
+
+
+def test_a_constraint_in_a_file_of_values() -> None:
+    text = f"# Values.\nreplicas: 3\nserver:\n  {WRONG}\n"
+    assert places(text) == ["4:36 warning unknown-operator server.tolerations[0].operator"]
+    assert places(text, "settings.yaml") == []
+    [found] = lint({"values.yaml": text})
+    assert found.message == "a toleration has no operator `Is` (if this reaches a pod, the pod is refused)"
+
+
+def test_numbers_and_booleans_are_left_alone_as_charts_quote_them() -> None:
+    assert places("nodeSelector: {disk: 1, ssd: true}\ntolerations: [{key: a, value: true}]\n") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "affinity: {}\nnodeSelector: {}\ntolerations: []\ntopologySpreadConstraints: []\n",
+        'affinity: |\n  podAntiAffinity:\n    x: {{ include "web.labels" . }}\n',
+        "affinity:\n  podAntiAffinity: soft\npodAntiAffinityPreset: hard\n",
+        "sessionAffinity: ClientIP\nservice: {sessionAffinity: None}\n",
+        "tolerations: '{{ .Values.global.tolerations }}'\n",
+        "nodeSelector: {zone: '{{ .Values.zone }}', kubernetes.io/os: linux}\n",
+        "affinity: {nodeAffinity: {key: zone, values: [a, b]}}\n",
+        "affinity:\n  broken: [\n",
+    ],
+)
+def test_silent(text: str) -> None:
+    assert places(text) == []
+
+
+def test_what_is_wrong_can_be_silenced_where_it_stands() -> None:
+    text = f"server:\n  {WRONG}  # afflint: ignore[unknown-operator]\n"
+    assert findings_of({"values.yaml": text.encode()}, settings_of(), inline=True) == []
+
+
+RELEASE = """\
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: web, namespace: shop}
+spec:
+  chart: {spec: {chart: web}}
+  values:
+    server:
+      %s
+"""
+APPLICATION = """\
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: web}
+spec:
+  source:
+    helm:
+      %s
+"""
+
+
+def test_data_in_a_release_of_flux_and_an_application_of_argo_cd() -> None:
+    assert places(RELEASE % WRONG) == ["8:40 warning unknown-operator spec.values.server.tolerations[0].operator"]
+    text = APPLICATION % f"valuesObject:\n        {WRONG}"
+    assert places(text) == ["8:42 warning unknown-operator spec.source.helm.valuesObject.tolerations[0].operator"]
+
+
+def test_text_in_an_application_is_read_and_its_lines_are_those_of_the_file() -> None:
+    text = "---\n" + APPLICATION % f"values: |\n        # Values.\n        server:\n          {WRONG}\n      releaseName: web"
+    assert places(text) == ["11:44 warning unknown-operator spec.source.helm.values.server.tolerations[0].operator"]
+    [found] = lint(text)
+    assert (found.object.kind, found.object.name, found.fix) == ("Application", "web", None)
+
+
+def test_text_in_a_chart_of_k3s() -> None:
+    text = f"""\
+apiVersion: helm.cattle.io/v1
+kind: HelmChartConfig
+metadata: {{name: rke2-ingress-nginx, namespace: kube-system}}
+spec:
+  valuesContent: |-
+    controller:
+      {WRONG}
+"""
+    assert places(text) == ["7:40 warning unknown-operator spec.valuesContent.controller.tolerations[0].operator"]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pytest.param(f"values: '{WRONG}'", id="on one line"),
+        pytest.param(f"values: >\n        {WRONG}", id="folded"),
+        pytest.param(f"values: |\n        {{{{ if .x }}}}\n        {WRONG}\n        {{{{ end }}}}", id="a template"),
+        pytest.param(f"values: |\n        {WRONG}]", id="no YAML"),
+        pytest.param(f"notes: |\n        {WRONG}", id="another field"),
+        pytest.param("values: |", id="empty"),
+    ],
+)
+def test_text_that_is_left_out(values: str) -> None:
+    assert places(APPLICATION % values) == []
