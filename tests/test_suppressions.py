@@ -346,13 +346,15 @@ def _data(text: str) -> list[object]:
 
 def test_of_several_rules_those_are_named_that_silence_nothing() -> None:
     text = at(7, " # afflint: ignore[wrong-type, invalid-toleration, empty-topology-key]")
-    assert messages(text, "unused-suppression") == ["this suppression silences nothing of `invalid-toleration`, `empty-topology-key`"]
+    assert messages(text, "unused-suppression") == [
+        "this suppression silences nothing: there is no `invalid-toleration` or `empty-topology-key` here"
+    ]
     [finding] = [each for each in outcome(text).findings if each.rule == "unused-suppression"]
     assert finding.fix is None  # One of them is needed.
 
 
 def test_without_rules_it_is_reported_when_nothing_at_all_is_there() -> None:
-    assert messages(at(4, " # afflint: ignore"), "unused-suppression") == ["this suppression silences nothing"]
+    assert messages(at(4, " # afflint: ignore"), "unused-suppression") == ["this suppression silences nothing: there is no finding here"]
     assert found(at(7, " # afflint: ignore")) == ALL[1:]
 
 

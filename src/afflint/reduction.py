@@ -16,6 +16,7 @@ from afflint.fleet.index import Fleet
 from afflint.reading import documents, triage
 from afflint.reading.documents import Document
 from afflint.records import NamedTuple
+from afflint.wording import listing
 
 if TYPE_CHECKING:
     from afflint.inventory.node_files import NodeFact
@@ -155,8 +156,8 @@ class Reduction:
             return
         from afflint.suppressions import removal
 
-        listed = ", ".join(f"`{each}`" for each in names if each)
-        message = f"this suppression silences nothing{f' of {listed}' if listed else ''}"
+        listed = listing([f"`{each}`" for each in names if each] or ["finding"], "or")
+        message = f"this suppression silences nothing: there is no {listed} here"
         edits = removal(suppression) if len(names) == max(len(suppression.rules), 1) else ()
         yield Found("unused-suppression", message, "", suppression.document, suppression.span, NO_OBJECT, "", edits=edits)
 

@@ -58,8 +58,8 @@ class TestAffinityCycle:
             "c.yaml": deployment("c", "", "+ app: a @ zone"),
         }
         assert said(files, "affinity-cycle")[0] == (
-            "13:12 no pod can be placed first: Deployment a waits for Deployment b, Deployment b waits for Deployment c"
-            " and Deployment c waits for Deployment a"
+            "13:12 no pod can be placed first, so all stay pending: Deployment a waits for Deployment b, Deployment b waits for Deployment"
+            " c and Deployment c waits for Deployment a"
         )
 
     def test_whoever_waits_for_a_circle_waits_for_ever(self) -> None:

@@ -81,7 +81,7 @@ def test_more_replicas_than_domains() -> None:
     assert said("too-few-domains", THREE, workload(apart(ZONE))) == [
         (
             "a.yaml:10:86 error: 3 replicas, 2 zones: 1 node is tainted node-role.kubernetes.io/control-plane:NoSchedule; "
-            "the required podAntiAffinity over zones leaves room for 2"
+            "the required podAntiAffinity over zones leaves room for 2, and 1 stays pending"
         )
     ]
 
@@ -90,7 +90,7 @@ def test_a_required_spread_that_may_not_run_ahead_of_a_zone_out_of_reach() -> No
     assert said("too-few-domains", THREE, workload(spread(ZONE))) == [
         (
             "a.yaml:10:36 error: 3 replicas, 2 zones: 1 node is tainted node-role.kubernetes.io/control-plane:NoSchedule; "
-            "the spread constraint over zones leaves room for 2"
+            "the spread constraint over zones leaves room for 2, and 1 stays pending"
         )
     ]
     assert rules(THREE, workload(spread(ZONE, more=", nodeTaintsPolicy: Honor"))) == []
@@ -436,7 +436,7 @@ def test_a_domain_behind_a_taint_counts_as_empty() -> None:
     [finding] = [each for each in lint(THREE, workload(spread(ZONE), replicas=2)) if each.rule == "spread-blocked-by-taints"]
     assert finding.severity == "warning"
     assert finding.message == (
-        "`c` of `topology.kubernetes.io/zone` counts as empty domain, and taints keep the pods out of it, "
+        "`c` of `topology.kubernetes.io/zone` counts as an empty domain, and taints keep the pods out of it, "
         "so that at most 2 pods find room elsewhere"
     )
     assert finding.help == "Add `nodeTaintsPolicy: Honor` to the constraint, and such domains no longer count."
@@ -495,7 +495,7 @@ def test_more_replicas_than_nodes_for_a_port_of_the_host() -> None:
     assert said("too-few-domains", THREE, with_port(80)) == [
         (
             "a.yaml:10:103 error: 3 replicas, 2 nodes: 1 node is tainted node-role.kubernetes.io/control-plane:NoSchedule; "
-            "host port 80 leaves room for 2"
+            "host port 80 leaves room for 2, and 1 stays pending"
         )
     ]
     assert said("too-few-domains", SIX, with_port(80)) == []

@@ -55,7 +55,7 @@ class TestSpreadMissesItself:
 class TestSpreadWithoutEffect:
     def test_replicas_that_all_fit_into_one_domain(self) -> None:
         assert said(deployment("a: b", hard("{matchLabels: {app: web}}", 2)), "spread-without-effect") == [
-            "12:21 maxSkew 2 lets all 2 replicas share one domain: this holds nothing back before there are more"
+            "12:21 maxSkew 2 lets all 2 replicas share one domain: with no more replicas than that it has no effect"
         ]
 
     @pytest.mark.parametrize("replicas", ["replicas: 3", "paused: false", "replicas: 1"])

@@ -184,7 +184,7 @@ def _repeated_pod_terms(workload: Workload) -> Iterator[Match]:
             first = seen.setdefault(f"{term.anti} {sorted(term.data.items(), key=str)}", position)
             if first != position:
                 message = f"this term is the same as term {first} of the list"
-                yield Match(term.path, message, "Remove it, or say what it was to be.", edits=removing(term.path))
+                yield Match(term.path, message, "Remove it, or correct it to what was meant.", edits=removing(term.path))
 
 
 def deprecated_node_label(manifest: Workload) -> Iterator[Match]:

@@ -135,7 +135,7 @@ def affinity_cycle(fleet: Fleet, target: Target) -> Iterator[FleetMatch]:
         circle = waiting.circle(need)
         if circle:
             steps = [f"{one.title} waits for {other.title}" for one, other in pairwise(circle)]
-            message = f"no pod can be placed first: {listing(steps)}"
+            message = f"no pod can be placed first, so all stay pending: {listing(steps)}"
         else:
             names = listing(dict.fromkeys(each.title for each in targets[:_MOST_NAMED]), "or")
             message = f"this waits for {names}, which can never be placed because of a circle of required podAffinity"
@@ -432,7 +432,7 @@ def spread_without_effect(fleet: Fleet) -> Iterator[FleetMatch]:
         if not pods.pod_labels.all(reach.selector) or any(other.key != pods.key for other in fleet.selected(reach)):
             continue  # The pods of others count as well, and then it may hold something back.
         every = f"all {most} replicas" + (f", the most that {pods.scale.scaler} asks for," if pods.scale.scaler else "")
-        message = f"maxSkew {reach.max_skew} lets {every} share one domain: this holds nothing back before there are more"
+        message = f"maxSkew {reach.max_skew} lets {every} share one domain: with no more replicas than that it has no effect"
         yield _at(reach, Match((*reach.path[:-1], "maxSkew"), message))
 
 

@@ -25,7 +25,7 @@ _IN_WORDS = {
 def deprecated_kubevirt_api(manifest: Manifest) -> Iterator[Match]:
     """KubeVirt objects in a group version that is served, but deprecated."""
     if manifest.kind.kubevirt and manifest.ref.api_version == "kubevirt.io/v1alpha3":
-        message = f"{manifest.kind.name} in `kubevirt.io/v1alpha3` is deprecated"
+        message = f"`kubevirt.io/v1alpha3` is deprecated: a KubeVirt to come may no longer take a {manifest.kind.name} in it"
         path: Path = (*manifest.base, "apiVersion")
         if manifest.document.raw(path) is None:
             # A list from the API server says it once for all of its items.

@@ -60,7 +60,9 @@ def too_few_domains(view: ClusterView) -> Iterator[FleetMatch]:
         finite = found.maker.kind in _FINITE
         # Pods of a Job wait for each other and run all the same.
         severity: Severity | None = "info" if finite else None
-        yield _match(view, found.maker, found.path, f"{message} at a time" if finite else message, severity=severity)
+        left = found.replicas - found.most
+        message += " at a time" if finite else f", and {left} {'stays' if left == 1 else 'stay'} pending"
+        yield _match(view, found.maker, found.path, message, severity=severity)
     for found in proofs.too_few_domains_at_most(view.survey):
         message = f"{found.maker.scale.scaler} asks for up to {proofs.counted(found)}; {_bound(found)} for {found.most}"
         yield _match(view, found.maker, found.path, message, severity="info")
@@ -287,7 +289,7 @@ def spread_blocked_by_taints(view: ClusterView) -> Iterator[FleetMatch]:
     """Domains that count as empty although taints keep the pods out of them."""
     for found in proofs.spread_blocked_by_taints(view.survey):
         names, one = few(list(map(quoted, found.blocked))), len(found.blocked) == 1
-        counts = f"{names} of {quoted(found.key)} {'counts as empty domain' if one else 'count as empty domains'}"
+        counts = f"{names} of {quoted(found.key)} {'counts as an empty domain' if one else 'count as empty domains'}"
         means = "taints or a cordon" if not found.helps else "taints"
         room = "" if found.most is None else f", so that at most {found.most} pod{' finds' if found.most == 1 else 's find'} room elsewhere"
         message = f"{counts}, and {means} keep the pods out of {'it' if one else 'them'}{room}"

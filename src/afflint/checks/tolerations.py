@@ -72,9 +72,10 @@ def untolerated_control_plane(manifest: Workload) -> Iterator[Match]:
     tolerations = [toleration for _, toleration in _parsed(manifest)]
     if any(tolerated(Taint(role, "", "NoSchedule"), tolerations) for role in (MASTER, CONTROL_PLANE)):
         return
-    message = f"only nodes with {quoted(key)} will do; these are usually tainted {quoted('NoSchedule')}, and nothing here tolerates that"
+    tainted = f"these are usually tainted {quoted('NoSchedule')}, and nothing here tolerates that: such pods stay pending"
+    message = f"only nodes with {quoted(key)} will do; {tainted}"
     if replaced:
-        message += ": a nodePlacement takes the place of all that KubeVirt says itself, its tolerations too"
+        message += "; a nodePlacement takes the place of all that KubeVirt says itself, its tolerations too"
     yield Match(path, message, key=is_key)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from afflint.controllers.counts import Scale, pod_count
 from afflint.controllers.labels import NOTHING, Added, PodLabels, added_to, pod_labels
 from afflint.findings import NO_FILE, FileId, Folder, ObjectRef, Path, Site
-from afflint.kube.constraints import Constraints, PodTerm
+from afflint.kube.constraints import REQUIRED, Constraints, PodTerm
 from afflint.kube.manifests import LABELLED, Labels, Manifest, Workload
 from afflint.kube.pinning import pinned_host
 from afflint.kube.selectors import (
@@ -313,8 +313,6 @@ def _with_spec(pods: Pods, workload: Workload, *, resources: bool) -> Iterator[F
         yield from unusable_pods(workload, maker)
 
 
-# What a Namespace may contradict.
-_CONTRADICTED = ("nodeSelector", "tolerations", "affinity")
 _PLACEMENT = (
     "affinity", "nodeSelector", "tolerations", "topologySpreadConstraints", "nodeName", "schedulerName", "evictionStrategy",
     "architecture",
@@ -341,9 +339,21 @@ def _pods(workload: Workload, site: Site) -> Pods:
         _application(workload),
         _migration(workload),
         added=added_to(workload, count),
-        spec=None if workload.operated else {field: workload.pod[field] for field in _CONTRADICTED if field in workload.pod} or None,
+        # Of pods that an operator makes, the fields stand where its kind has them.
+        spec=_contradicted(workload) if workload.ref.namespace is not None and not workload.operated else None,
         operated=workload.operated,
     )
+
+
+def _contradicted(workload: Workload) -> dict[str, Any] | None:
+    """The parts of the pod spec that a namespace may contradict; None where there are none, as mostly."""
+    pod = workload.pod
+    found = {field: pod[field] for field in ("nodeSelector", "tolerations") if pod.get(field)}
+    affinity = pod.get("affinity")
+    node = affinity.get("nodeAffinity") if type(affinity) is dict else None
+    if type(node) is dict and node.get(REQUIRED):
+        found["affinity"] = {"nodeAffinity": {REQUIRED: node[REQUIRED]}}
+    return found or None
 
 
 def labels_known(workload: Workload, partial: bool) -> bool:

@@ -312,7 +312,7 @@ def _gates(workload: Workload) -> Iterator[Match]:
             message = f"{quoted(name)} is no name of a scheduling gate: {visible(key_fault(name))}"
             yield Match(path, message, "Name gates like labels: `example.com/gate`.", field=gate.path)
         elif name in seen:
-            yield Match(path, f"a second scheduling gate {quoted(name)}", "Remove one of them.", field=gate.path)
+            yield Match(path, f"the scheduling gate {quoted(name)} stands here twice", "Remove one of them.", field=gate.path)
         seen.add(name or "")
     if seen and workload.pod.get("nodeName"):
         match = Match((*workload.pod_path, "nodeName"), "nodeName together with schedulingGates", "Remove one of the two.")

@@ -125,7 +125,7 @@ def invalid_namespace_name(workload: Workload) -> Iterator[Match]:
         for step, name in _texts_in(workload, term, "namespaces"):
             if not is_dns_label(name) and not is_placeholder(name):
                 help_ = "For all namespaces write `namespaceSelector: {}` instead of a list." if name in ("*", "") else ""
-                yield Match((*term.path, *step), f"{quoted(name)} can be no namespace", help_, field=(*term.path, "namespace"))
+                yield Match((*term.path, *step), f"{quoted(name)} is no name of a namespace", help_, field=(*term.path, "namespace"))
 
 
 def forbidden_label(workload: Workload) -> Iterator[Match]:

@@ -47,9 +47,10 @@ def duplicate_spread_constraint(workload: Workload) -> Iterator[Match]:
         if earlier is not spread:
             # The API server names the earlier one, KubeVirt's schema the later one.
             field: Path = spread.path if workload.kind.kubevirt else (*earlier.path, "{topologyKey, whenUnsatisfiable}")
+            doing = quoted(action) if action else "the same action"
             yield Match(
                 (*spread.path, "topologyKey") if "topologyKey" in spread.data else spread.path,
-                f"a second spread constraint over {quoted(key)} with {quoted(action) if action else 'the same action'}",
+                f"a second spread constraint over {quoted(key)} with {doing}; there may be only one",
                 "Merge the two; over one topology key there may be one DoNotSchedule and one ScheduleAnyway.",
                 field=field,
             )
