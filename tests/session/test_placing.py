@@ -54,6 +54,31 @@ spec: {nodeName: n1, containers: [{name: old, image: old, resources: {requests: 
 """
 
 
+NAMESPACE = b"""
+apiVersion: v1
+kind: Namespace
+metadata: {name: default, annotations: {openshift.io/node-selector: disk=ssd}}
+"""
+SCALER = b"""
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: web, namespace: default}
+spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}, minReplicas: 2, maxReplicas: 4}
+"""
+
+
+def test_what_the_context_says_of_namespaces_and_numbers_counts() -> None:
+    web = Source(
+        "web.yaml", "web.yaml", WEB.replace(b"{name: web}\nspec:\n  replicas", b"{name: web, namespace: default}\nspec:\n  replicas")
+    )
+    context = [Source("ns.yaml", "ns.yaml", NAMESPACE), Source("hpa.yaml", "hpa.yaml", SCALER)]
+    nodes = [Source("nodes.yaml", "nodes.yaml", SHORT_NODES)]
+    [alone] = read_stage([web], nodes, [], default_settings()).stage.makers
+    assert (alone.replicas, alone.pod.get("nodeSelector")) == (1, None)
+    [maker] = read_stage([web], nodes, [], default_settings(), context).stage.makers
+    assert (maker.replicas, maker.pod.get("nodeSelector")) == (2, {"disk": "ssd"})
+
+
 @pytest.mark.parametrize("nodes", [NODES, SHORT_NODES])
 def test_files_are_read_with_resources_if_asked(nodes: bytes) -> None:
     files = [Source("web.yaml", "web.yaml", WEB)], [Source("nodes.yaml", "nodes.yaml", nodes)]

@@ -65,7 +65,8 @@ def too_few_domains(view: ClusterView) -> Iterator[FleetMatch]:
         yield _match(view, found.maker, found.path, message, severity=severity)
     for found in proofs.too_few_domains_at_most(view.survey):
         message = f"{found.maker.scale.scaler} asks for up to {proofs.counted(found)}; {_bound(found)} for {found.most}"
-        yield _match(view, found.maker, found.path, message, severity="info")
+        remedy = f"Provide as many domains as {found.maker.scale.scaler} may ask for, or let it ask for no more than there is room for."
+        yield _match(view, found.maker, found.path, message, remedy=remedy, severity="info")
 
 
 def _bound(found: TooFewDomains) -> str:
@@ -191,11 +192,12 @@ def drain_blocked(view: ClusterView) -> Iterator[FleetMatch]:
             scaler = _more_would_do(covered, owners)
             never = f"as many as {scaler} keeps at least; a drain waits until it asks for more" if scaler else _NEVER
             message = f"{covered.arithmetic(covered.expected)}{', ' if scaler else ': '}{never}"
-            asked = scaler or str(budget.max_unavailable) in ("0", "0%") or budget.min_available == "100%"
+            asked = bool(scaler) or str(budget.max_unavailable) in ("0", "0%") or budget.min_available == "100%"
             field = "maxUnavailable" if budget.max_unavailable is not None else "minAvailable"
             path = (*reach.site.base, "spec", field) if budget.tells else (*reach.site.base, "metadata", "name")
             related = tuple([_name_of(view.pods_of(maker), "is covered by it") for maker in owners[:MOST_NAMED]])
-            match = Match(path, message, related=related, severity="info" if asked else None)
+            remedy = f"Let {scaler} keep one replica more, or the budget do without one pod: `maxUnavailable: 1`." if scaler else ""
+            match = Match(path, message, remedy, related=related, severity="info" if asked else None)
             yield FleetMatch(reach.site, reach.ref, match)
 
 
