@@ -267,7 +267,7 @@ class TestUsage:
             ("check --kubernetes-version 2.1", "--kubernetes-version takes a version such as 1.34, not '2.1'"),
             ("check --config nowhere.yaml", "no such configuration file: 'nowhere.yaml'"),
             ("check --config a.yaml --no-config", "--config and --no-config exclude each other"),
-            ("check --output a --output b", "--output needs a --format of its own each"),
+            ("check --output a --output b", "there are more --output FILE than --format: name a format for each of them"),
             (
                 "check --format json --format sarif",
                 "only one report can go to standard output; give the others an --output FILE",
@@ -716,7 +716,7 @@ class TestRendering:
         [
             ("--kustomize nowhere", "--kustomize takes a folder with a kustomization, and 'nowhere' is none"),
             ("--helm nowhere", "--helm takes a chart, and there is none at 'nowhere'"),
-            ("--values a.yaml", "--values goes with --helm"),
+            ("--values a.yaml", "--values FILE goes with --helm CHART, and no chart is named"),
         ],
     )
     def test_mistakes_are_told_in_one_line(self, afflint: Afflint, arguments: str, message: str) -> None:

@@ -134,7 +134,7 @@ def _sources(session: Session, paths: Sequence[str], given: dict[str, Any]) -> l
     rendered: list[Source] = []
     if given["kustomizations"] or given["charts"] or given["values"]:
         if given["values"] and not given["charts"]:
-            raise UserError("--values goes with --helm")
+            raise UserError("--values FILE goes with --helm CHART, and no chart is named")
         rendered = session.rendered(given["kustomizations"], given["charts"], given["values"])
     named = paths or (() if rendered else (".",))
     return session.sources(named, rendered, stdin_name=given["stdin_filename"], force_exclude=given["force_exclude"])
@@ -255,7 +255,7 @@ def targets_of(formats: Sequence[str], outputs: Sequence[str]) -> list[tuple[str
     for name in formats:
         options.one_of("--format", name, FORMATS)
     if len(outputs) > max(len(formats), 1):
-        raise UserError("--output needs a --format of its own each")
+        raise UserError("there are more --output FILE than --format: name a format for each of them")
     chosen = list(formats) or ["text"]
     targets = [(name, outputs[number] if number < len(outputs) else "-") for number, name in enumerate(chosen)]
     if sum(target == "-" for _, target in targets) > 1:
