@@ -13,9 +13,8 @@ from afflint.findings import Path
 from afflint.kube.custom import CustomWorkload
 from afflint.kube.kinds import Kind
 from afflint.kube.shapes import holders_in, mentions_placement
-from afflint.reading import documents
+from afflint.reading.blocks import document_in_block, text_of_block
 from afflint.reading.document import Document
-from afflint.reading.nodes import ScalarNode
 from afflint.reading.placeholders import holds_control
 
 _VALUES = Kind("values", "", (), (), None)
@@ -35,17 +34,12 @@ def embedded_values(document: Document) -> Iterator[tuple[Path, Document]]:
     Only literal block scalars count, whose text stands line by line as it is. What is a template, or no YAML, is left out.
     """
     for path in _texts(document.data):
-        node = document.node_at(path)
-        if type(node) is not ScalarNode or node.style != "|":
+        found = text_of_block(document, path)
+        if found is None or not mentions_placement(found[0]) or holds_control(found[0]):
             continue
-        line = document.position(node.start_mark.index)[0]
-        # The text begins on the line below the indicator.
-        start = document.line_starts()[line - document.line] if line - document.line < len(document.line_starts()) else None
-        text = document.text()[start : document.end_of(node)].encode() if start is not None else b""
-        if mentions_placement(text) and not holds_control(text):
-            inner = documents.read(text, document.index, line)
-            if inner.problem is None:
-                yield path, inner
+        inner = document_in_block(document, path)
+        if inner is not None:
+            yield path, inner
 
 
 def _texts(data: Any) -> Iterator[Path]:
