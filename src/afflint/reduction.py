@@ -140,14 +140,18 @@ class Reduction:
             found.item,
         )
 
-    def silence(self, file: FileId, suppressions: Sequence[Suppression], findings: Sequence[Finding]) -> tuple[list[Finding], int]:
-        """What remains of a file's findings after its suppressions, those that silence nothing added; and how many were silenced."""
+    def silence(
+        self, file: FileId, suppressions: Sequence[Suppression], findings: Sequence[Finding], *, idle: bool = True
+    ) -> tuple[list[Finding], int]:
+        """What remains of a file's findings after its suppressions, with ``idle`` those that silence nothing added; and how many were
+        silenced.
+        """
         if not suppressions:
             return list(findings), 0
         from afflint.suppressions import apply
 
         kept, count, unused = apply(findings, suppressions)
-        if "unused-suppression" in self._rules:
+        if idle and "unused-suppression" in self._rules:
             kept += self.findings(file, (each for suppression, names in unused for each in self._unused(suppression, names)))
         return kept, count
 

@@ -66,6 +66,8 @@ def test_silent(text: str) -> None:
 def test_what_is_wrong_can_be_silenced_where_it_stands() -> None:
     text = f"server:\n  {WRONG}  # afflint: ignore[unknown-operator]\n"
     assert findings_of({"values.yaml": text.encode()}, settings_of(), inline=True) == []
+    idle = text.replace("operator: Is", "operator: Exists")
+    assert findings_of({"values.yaml": idle.encode()}, settings_of(), inline=True) == [], "it may be meant for the rendered chart"
 
 
 RELEASE = """\

@@ -81,7 +81,7 @@ class Renders:
             remaining, silenced = _unsilenced(found, numbers.sources[source], options)
             kept += remaining
             suppressed += silenced
-        return Placed(_each_once(kept), suppressed, tuple(numbers.sources))
+        return Placed(_each_once(_without_guesses(kept)), suppressed, tuple(numbers.sources))
 
     def _moving(self, findings: Iterable[Finding], sources: Sequence[Source]) -> dict[str, _Moving]:
         """The builds that findings stand in or point into, by their paths, each with its way back."""
@@ -211,6 +211,12 @@ def _suppressions(source: Source) -> list[Suppression]:
     documents = [each for each in documents_of(data).values() if each.problem is None]
     found = (each for document in documents for each in suppressions_in(document, (), rules(), CATEGORIES))
     return [each for each in found if isinstance(each, Suppression)]
+
+
+def _without_guesses(findings: list[Finding]) -> list[Finding]:
+    """The findings, without those in values of charts that the rendered chart shows at the same place: it knows what becomes of them."""
+    shown = {(each.rule, each.source, each.span.line, each.span.column) for each in findings if each.rendered}
+    return [each for each in findings if each.rendered or (each.rule, each.source, each.span.line, each.span.column) not in shown]
 
 
 def _each_once(findings: list[Finding]) -> list[Finding]:

@@ -11,6 +11,7 @@ from afflint.findings import FileId, Finding, Folder, Found, sort_key
 from afflint.fleet.facts import Facts
 from afflint.reading.kustomizations import Kustomizations
 from afflint.reading.sources import SKIPPED_FOLDERS, STDIN, Source, each_once, keep, read_bytes
+from afflint.reading.triage import is_values_file
 from afflint.records import NamedTuple
 from afflint.reduction import Reduction
 from afflint.report import Summary
@@ -353,7 +354,8 @@ class Silencer:
             remaining = [finding for finding in remaining if not covers(names, finding.rule, finding.category)] if names else remaining
         if not self._options.inline:
             return remaining, 0
-        return self._reduction.silence(file, result.suppressions, remaining)
+        # In values of a chart they may be meant for what it renders to.
+        return self._reduction.silence(file, result.suppressions, remaining, idle=not is_values_file(source.name))
 
 
 # What a kustomization may add to a manifest, or to what it patches.
