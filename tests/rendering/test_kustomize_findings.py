@@ -143,6 +143,8 @@ def test_what_is_not_rendered_is_said_and_told_as_it_stands(checking: Checking) 
     base(GOOD)
     out = checking("--render", code=0)
     assert "Rendered 0 of 1 kustomization.\nNot rendered: overlays/prod (kustomize): " in out
+    beside = checking("--render", "--format", "concise", code=0)
+    assert "afflint: Rendered 0 of 1 kustomization.\nafflint: Not rendered: overlays/prod (kustomize): " in beside
 
 
 def test_nothing_is_fetched_unless_asked_for(checking: Checking) -> None:

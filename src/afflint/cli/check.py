@@ -104,6 +104,12 @@ def reported(
 
             report = report._replace(made=made())
         _report(targets, report, given["color"], beside=beside)
+    renders = outcome.summary.renders
+    if renders is not None and (renders.failed or renders.without) and not any(name in ("text", "json") for name, _ in targets):
+        from afflint.report.text import rendered_lines
+
+        for line in rendered_lines(renders, given["verbose"]):
+            say(f"afflint: {line}")
     if outcome.unused_nodes:
         say(f"afflint: {shown(outcome.unused_nodes)}; so no nodes are taken into account: name those of one cluster with --nodes")
     if outcome.gone:

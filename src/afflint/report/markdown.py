@@ -74,6 +74,9 @@ def _words(finding: Finding) -> Iterator[str]:
         yield f"<sub>{_text(about)}</sub>"
     if finding.help:
         yield f"*Help:* {_text(finding.help)}"
+    if finding.rendered:
+        more = f" and {len(finding.rendered) - _RELATED} more" if len(finding.rendered) > _RELATED else ""
+        yield f"*Rendered in:* {', '.join(_code(slashed(each)) for each in finding.rendered[:_RELATED])}{more}"
     if finding.fix is not None:
         yield f"*Mended by* {_code('--fix' if finding.fix.safe else '--fix --unsafe-fixes')}"
     for related in finding.related[:_RELATED]:

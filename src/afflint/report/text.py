@@ -146,7 +146,7 @@ def summary_lines(report: Report, paint: Paint = _plain) -> Iterator[str]:
     """What was found in how much, what was left out, and how much of it can be mended."""
     yield from _summary(report.summary, paint, report.verbose)
     if report.summary.renders is not None:
-        yield from _rendered(report.summary.renders, report.verbose)
+        yield from rendered_lines(report.summary.renders, report.verbose)
     yield from _fixes(report)
 
 
@@ -194,7 +194,7 @@ def _summary(summary: Summary, paint: Paint, verbose: bool) -> Iterator[str]:
 _MOST_FAILED = 10
 
 
-def _rendered(renders: Renders, verbose: bool) -> Iterator[str]:
+def rendered_lines(renders: Renders, verbose: bool) -> Iterator[str]:
     """How much was rendered, and what was not, and why."""
     failed = [tool for tool, _, _ in renders.failed]
     parts = [
