@@ -221,3 +221,17 @@ def test_a_pool_that_stands_there_twice_is_one(tmp_path: Path, monkeypatch: pyte
     session = Session(config.default())
     classes = session.stage(session.sources(["."])).classes
     assert [each.title for each in classes] == ["NodePool gpu"]
+
+
+def test_workloads_that_demand_the_same_of_nodes_share_them() -> None:
+    crowd = [deployment(APART.replace("app: web", f"app: w{number}"), 3, f"w{number}") for number in range(40)]
+    plan = plan_of(karpenter(), *crowd)
+    assert len(plan.nodes) <= 5
+    assert all(None not in nodes(plan, number) for number in range(40))
+
+
+def test_workloads_that_keep_each_other_away_have_nodes_of_their_own() -> None:
+    alone = APART.replace("matchLabels: {app: web}", "matchExpressions: [{key: app, operator: Exists}]")
+    plan = plan_of(karpenter(), *[deployment(alone, 2, f"w{number}") for number in range(6)])
+    assert len(plan.nodes) == 12
+    assert len({node for number in range(6) for node in nodes(plan, number)}) == 12

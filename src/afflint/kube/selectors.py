@@ -332,7 +332,7 @@ def conflict(requirements: Sequence[Requirement]) -> tuple[int, ...]:
         return ()  # One requirement for each label, and each can hold.
     conflicts = []
     for members in by_key.values():
-        if not _satisfiable([requirements[index] for index in members]):
+        if not can_hold_together([requirements[index] for index in members]):
             conflicts.append(_smallest_conflict(members, requirements))
     return min(conflicts, key=len, default=())
 
@@ -349,8 +349,15 @@ def meeting(requirements: Sequence[Requirement]) -> list[str | None]:
     return [sample for sample in samples if sample in admitted]
 
 
-def _satisfiable(requirements: Sequence[Requirement]) -> bool:
-    """Whether requirements on one key can hold together."""
+def can_hold_together(requirements: Sequence[Requirement]) -> bool:
+    """Whether requirements on one key can all hold. Where one of them lists values, or asks for none, no others need be tried."""
+    for each in requirements:
+        if each.field:
+            break
+        if each.operator == "In":
+            return any(all(holds(other, value) for other in requirements) for value in each.values)
+        if each.operator == "DoesNotExist":
+            return all(holds(other, None) for other in requirements)
     return bool(meeting(requirements))
 
 
@@ -361,7 +368,7 @@ def _can_hold(requirement: Requirement) -> bool:
 
 def _smallest_conflict(members: list[int], requirements: Sequence[Requirement]) -> tuple[int, ...]:
     for index in members:
-        if not _satisfiable([requirements[index]]):
+        if not can_hold_together([requirements[index]]):
             return (index,)
     if len(members) > _MAX_MINIMISED:
         return _small_conflict(members, requirements)
@@ -391,13 +398,13 @@ def _small_conflict(members: list[int], requirements: Sequence[Requirement]) -> 
     holding, clashing = 0, len(members)
     while clashing - holding > 1:
         middle = (holding + clashing) // 2
-        if _satisfiable([requirements[index] for index in members[:middle]]):
+        if can_hold_together([requirements[index] for index in members[:middle]]):
             holding = middle
         else:
             clashing = middle
     last = members[clashing - 1]
     for index in members[: clashing - 1]:
-        if not _satisfiable((requirements[index], requirements[last])):
+        if not can_hold_together((requirements[index], requirements[last])):
             return (index, last)
     return tuple(members[:clashing])
 

@@ -13,11 +13,18 @@ from afflint.placement.arrangement import Arrangement, Inventory, Placed, arrang
 from afflint.placement.node_classes import NodeClass
 from afflint.records import NamedTuple
 from afflint.scheduler.nodes import Node
-from afflint.scheduler.pods import Pod, readable
+from afflint.scheduler.pods import NodeRules, Pod, readable
 
 _MOST_ROUNDS = 200
 _MOST_FUTILE = 2
-"""So often nodes are made for a workload in a pool without one more of its pods finding a place."""
+"""So often nodes are made in a pool without one more of the pods that they are for finding a place."""
+
+
+class _Asked(NamedTuple):
+    """The number of a pool, and what the pods that wait for its nodes demand of these."""
+
+    number: int
+    rules: NodeRules
 
 
 class Grown(NamedTuple):
@@ -42,9 +49,11 @@ class _Growing:
         self.keys = {key for maker in makers for key in _topology_keys(maker)}
         self.nodes: dict[str, tuple[Node, int]] = {}
         self.counts = [0] * len(classes)
-        self.steps: dict[tuple[str, int], int] = {}
-        self.futile: dict[tuple[str, int], int] = {}
-        self.before: dict[tuple[str, int], int] = {}
+        """The numbers that were given to nodes of each pool, and below how many it has."""
+        self.made_in = [0] * len(classes)
+        self.steps: dict[_Asked, int] = {}
+        self.futile: dict[_Asked, int] = {}
+        self.before: dict[_Asked, int] = {}
 
     def grow(self) -> Grown:
         for number, each in enumerate(self.classes):
@@ -70,43 +79,49 @@ class _Growing:
             if name not in self.taken:
                 break
         self.taken.add(name)
+        self.made_in[number] += 1
         self.nodes[name] = each.node(name, self.counts[number] - 1, pod.rules if pod is not None else None, self.keys), number
 
     def _answer(self, arrangement: Arrangement) -> bool:
-        """Make nodes for the pods that wait; whether any was made."""
-        made = False
+        """Make nodes for the pods that wait; whether there is anything more to be tried.
+
+        Workloads that demand the same of nodes share what is made: so many at once as the one that needs most of them may need.
+        """
+        groups: dict[_Asked, list[Placed]] = {}
         for placed in arrangement.workloads:
-            number = self._pool_for(placed)
-            if number is None or placed.template is None:
-                continue
-            asked = (placed.maker.key, number)
-            most = len(placed.pending) if _repels_itself(placed.template) else _ALONE
-            # An autoscaler knows the zones of a pool before there is a node in each; the scheduler spreads over those that it sees.
-            first = max([self.classes[number].variety(spread.key) for spread in placed.template.hard_spread], default=1)
-            step = self.steps[asked] = min(2 * self.steps.get(asked, 0) or first, most)
-            for _ in range(min(step, len(placed.pending), self._room(number))):
-                self._make(number, placed.template)
-                made = True
-        return made
+            asked = self._pool_for(placed)
+            if asked is not None:
+                groups.setdefault(asked, []).append(placed)
+        for asked, several in groups.items():
+            waiting = sum(len(placed.pending) for placed in several)
+            if waiting >= self.before.get(asked, waiting + 1):
+                self.futile[asked] = self.futile.get(asked, 0) + 1
+            self.before[asked] = waiting
+            if self.futile.get(asked, 0) < _MOST_FUTILE:
+                self._make_for(asked.number, asked, several)
+        return bool(groups)
+
+    def _make_for(self, number: int, asked: _Asked, several: Sequence[Placed]) -> None:
+        pods = [placed.template for placed in several if placed.template is not None]
+        most = max([len(placed.pending) if _repels_itself(pod) else _ALONE for placed, pod in zip(several, pods, strict=True)])
+        # An autoscaler knows the zones of a pool before there is a node in each; the scheduler spreads over those that it sees.
+        first = max([self.classes[number].variety(spread.key) for pod in pods for spread in pod.hard_spread], default=1)
+        step = self.steps[asked] = min(2 * self.steps.get(asked, 0) or first, most)
+        for _ in range(min(step, sum(len(placed.pending) for placed in several), self._room(number))):
+            self._make(number, pods[0])
 
     def _room(self, number: int) -> int:
         most = self.classes[number].count
-        there = sum(each == number for _, each in self.nodes.values())
-        return _UNBOUNDED if most is None else most - there
+        return _UNBOUNDED if most is None else most - self.made_in[number]
 
-    def _pool_for(self, placed: Placed) -> int | None:
-        """The pool in which nodes are made for the pods of a workload that wait."""
-        waiting = len(placed.pending)
-        if not waiting or placed.template is None or placed.error or placed.maker.daemon or placed.maker.node_name:
+    def _pool_for(self, placed: Placed) -> _Asked | None:
+        """The pool in which nodes are made for the pods of a workload that wait, if there is one, with what they demand of nodes."""
+        if not placed.pending or placed.template is None or placed.error or placed.maker.daemon or placed.maker.node_name:
             return None
         for number, each in enumerate(self.classes):
-            asked = (placed.maker.key, number)
-            if asked in self.before and waiting >= self.before[asked]:
-                self.futile[asked] = self.futile.get(asked, 0) + 1
-            self.before.pop(asked, None)
+            asked = _Asked(number, placed.template.rules)
             if self.futile.get(asked, 0) < _MOST_FUTILE and self._room(number) > 0 and each.may_take(placed.template.rules):
-                self.before[asked] = waiting
-                return number
+                return asked
         return None
 
     def _without_empty(self, arrangement: Arrangement, kept: frozenset[str]) -> Grown:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from afflint.kube.node_labels import DEPRECATED, MASTER
-from afflint.kube.selectors import Requirement, conflict
+from afflint.kube.selectors import Requirement, can_hold_together
 from afflint.pools.data import may_be_added
 from afflint.pools.model import Label, Part, Pool
 
@@ -13,12 +13,13 @@ from afflint.pools.model import Label, Part, Pool
 class PoolLabels:
     """What is known of the labels of a pool's nodes, ready to be asked. ``declared`` are the keys of all pools of the cluster."""
 
-    __slots__ = ("_by_key", "_closed", "_declared", "pool")
+    __slots__ = ("_by_key", "_closed", "_declared", "_unmet", "pool")
 
     def __init__(self, pool: Pool, declared: Collection[str]) -> None:
         self.pool = pool
         self._closed = pool.closed
         self._declared = declared
+        self._unmet: dict[tuple[Requirement, ...], tuple[int, ...]] = {}
         self._by_key: dict[str, list[Label]] = {}
         for label in pool.labels:
             self._by_key.setdefault(label.key, []).append(label)
@@ -45,12 +46,22 @@ class PoolLabels:
             if not requirement.field:  # What a node will be called nobody knows.
                 by_key.setdefault(requirement.key, []).append(index)
         found: list[int] = []
-        for key, indexes in by_key.items():
-            known = self.about(key)
-            if known and conflict([*known, *[requirements[index] for index in indexes]]):
-                alone = [index for index in indexes if conflict([*known, requirements[index]])]
-                found += alone or indexes
+        for indexes in by_key.values():
+            asked = tuple([requirements[index] for index in indexes])
+            # Remembered: many workloads ask for the same.
+            unmet = self._unmet.get(asked)
+            if unmet is None:
+                unmet = self._unmet[asked] = self._not_met(asked)
+            found += [indexes[place] for place in unmet]
         return sorted(found)
+
+    def _not_met(self, asked: tuple[Requirement, ...]) -> tuple[int, ...]:
+        """Which of some requirements on one label no node meets, by their places; all of them, where none is at fault alone."""
+        known = self.about(asked[0].key)
+        if not known or can_hold_together([*known, *asked]):
+            return ()
+        alone = tuple([place for place, each in enumerate(asked) if not can_hold_together([*known, each])])
+        return alone or tuple(range(len(asked)))
 
     def values(self, key: str) -> tuple[str, ...]:
         """The values that the label can have, where these are known."""
