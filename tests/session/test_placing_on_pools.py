@@ -174,14 +174,17 @@ def test_a_pod_that_fits_no_pool_makes_no_nodes() -> None:
     host = "\n      hostNetwork: true"
     crowd = deployment(APART.replace("app: web", "app: none"), 40)
     assert len(plan_of(karpenter(), crowd).nodes) == 1
-    assert plan_of(karpenter(), deployment("\n      nodeSelector: {disk: ssd}")).nodes == ()
+    plan = plan_of(karpenter(), deployment("\n      nodeSelector: {disk: ssd}"))
+    assert [row.name for row in plan.nodes] == ["gpu-1"], "one, on which it is seen why"
+    assert [verdict.why for verdict in plan.workloads[0].verdicts] == ["lacks disk=ssd"]
     assert len(plan_of(karpenter(), deployment(host)).nodes) == 1
 
 
 def test_a_spread_over_a_label_that_no_pool_has_makes_no_end_of_nodes() -> None:
     plan = plan_of(karpenter(), deployment(SPREAD.replace("topology.kubernetes.io/zone", "rack"), 4))
     assert nodes(plan) == [None] * 4
-    assert plan.nodes == ()
+    assert len(plan.nodes) == 1
+    assert "rack" in plan.workloads[0].replicas[0].why
 
 
 def test_the_reports_draw_pools_as_what_they_are() -> None:

@@ -7,6 +7,7 @@ Which of several pools it takes is its own affair: here it is the first that can
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from afflint.controllers.pod_maker import PodMaker
 from afflint.placement.arrangement import Arrangement, Inventory, Placed, arrange
@@ -125,14 +126,30 @@ class _Growing:
         return None
 
     def _without_empty(self, arrangement: Arrangement, kept: frozenset[str]) -> Grown:
-        """Without nodes on which nothing stands but what runs everywhere, unless pods then find no place."""
+        """Without nodes on which nothing stands but what runs everywhere, unless pods then find no place.
+
+        Where pods have none anyway, each pool keeps a node, so that it is seen why.
+        """
         used = {node for placed in arrangement.workloads if not placed.maker.daemon for node in placed.nodes.values()}
-        names = [name for name in self.nodes if name in kept or name in used]
-        if len(names) < len(self.nodes):
-            fewer = arrange(self._now(names), self.makers)
-            if _waiting(fewer) > _waiting(arrangement):
-                names = list(self.nodes)
+        waiting = _waiting(arrangement)
+        shown = set(self._one_of_each(used | kept)) if waiting else set()
+        names = [name for name in self.nodes if name in kept or name in used or name in shown]
+        if len(names) < len(self.nodes) and _waiting(arrange(self._now(names), self.makers)) > waiting:
+            names = list(self.nodes)
         return Grown(self._now(names), {name: self.nodes[name][1] for name in names})
+
+    def _one_of_each(self, there: AbstractSet[str]) -> Iterator[str]:
+        """A node of each pool that has none otherwise: on it can be seen why pods without a place do not go there."""
+        having = {self.nodes[name][1] for name in there if name in self.nodes}
+        for number in range(len(self.classes)):
+            if number in having:
+                continue
+            made = next((name for name, (_, each) in self.nodes.items() if each == number), None)
+            if made is None and self._room(number) > 0:
+                self._make(number, None)
+                made = next(reversed(self.nodes))
+            if made is not None:
+                yield made
 
 
 _UNBOUNDED = 1 << 30
