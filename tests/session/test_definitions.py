@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from afflint.findings import Finding
 from afflint.reading.sources import Source, discover
 from afflint.session.run import Options, run
+from checkout import clean_environment
 from linting import settings_of
 
 DEFINITION = """\
@@ -81,3 +84,11 @@ def test_nobody_asks_for_them_where_all_kinds_are_known(tree: Path) -> None:
     for file in tree.glob("widget-*.yaml"):
         file.write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {affinity: a}\n", encoding="utf-8")
     assert found(tree, Options(definitions=definitions)) == []
+
+
+def test_a_path_that_is_not_there_is_said_even_if_nobody_needs_it(tmp_path: Path) -> None:
+    (tmp_path / "pod.yaml").write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n", encoding="utf-8")
+    command = [sys.executable, "-m", "afflint", "check", "--crds", "nowhere", "pod.yaml"]
+    done = subprocess.run(command, cwd=tmp_path, env=clean_environment(), capture_output=True, encoding="utf-8")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "no such file or folder: 'nowhere'" in done.stderr

@@ -209,14 +209,16 @@ def run_options(config: Config, given: dict[str, Any], progress: Progress) -> Op
         known = load(config.baseline)
     jobs, mapper, cache = options.jobs(config.jobs), given.get("mapper"), _cache_folder(given)
     inline, crds = not given["no_ignore"], given.get("crds")
-    definitions = (lambda: _definitions(crds)) if crds else None
+    definitions = _definitions(crds) if crds else None
     return Options(jobs, inline=inline, progress=progress, baseline=known, mapper=mapper, cache=cache, definitions=definitions)
 
 
-def _definitions(paths: Sequence[str]) -> Iterable[Source]:
+def _definitions(paths: Sequence[str]) -> Callable[[], Iterable[Source]]:
+    """What gives the files of definitions. That they are there is seen to at once, whether or not anybody asks for them."""
     from afflint.reading.sources import discover
 
-    return discover(paths)
+    found = list(discover(paths))
+    return lambda: found
 
 
 def _cache_folder(given: dict[str, Any]) -> str | None:
