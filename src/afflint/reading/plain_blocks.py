@@ -23,12 +23,14 @@ _QUOTED = r"\"[ !#-\[\]-~]*\"|'[ -&(-~]*'"
 # It begins with what begins nothing else; a colon with a blank behind it ends a key, and a number sign behind a blank begins a comment.
 _PLAIN = r"(?:[A-Za-z0-9_./$(+~]|-(?=[!-~]))(?:[!-9;-~]+|:(?=[!-~])| +(?=[!-\"$-~]))*"
 _KEY = r"[A-Za-z0-9_./][A-Za-z0-9_./-]{0,200}|\"[ !#-\[\]-~]{0,200}\"|'[ -&(-~]{0,200}'"
-# In brackets, fewer characters are harmless.
+_BRACKETS = r"\{[ -~]*\}|\[[ -~]*\]"
+_VALUE = rf"{_PLAIN}|{_QUOTED}|{_BRACKETS}|\|-?"
+_LINE = re.compile(rf"(- +)?(?:({_KEY}):(?= |$) *)?({_VALUE})?(?: *| +#[ -~]*)")
+# What brackets may hold, where fewer characters are harmless. Compiled when it is needed.
 _ITEM = rf"[A-Za-z0-9_./+~][A-Za-z0-9_./+~-]*|{_QUOTED}"
+_ITEMS = rf"(?: *(?:{_ITEM})(?:, *(?:{_ITEM}))*)? *"
 _PAIR = rf"(?:{_KEY}): +(?:{_ITEM})"
-_FLOW = rf"\{{ *(?:{_PAIR}(?:, *{_PAIR})*)? *\}}|\[ *(?:(?:{_ITEM})(?:, *(?:{_ITEM}))*)? *\]"
-_VALUE = rf"{_PLAIN}|{_QUOTED}|{_FLOW}|\|-?"
-_LINE = re.compile(rf"(?:(- +)?({_KEY}):(?: +({_VALUE}))?|(- +)({_VALUE}))(?: *| +#[ -~]*)")
+_PAIRS = rf"(?: *{_PAIR}(?:, *{_PAIR})*)? *"
 _REMEMBERED, _SHORT = 20_000, 100
 
 _NOTHING, _TEXT, _STRIPPED_TEXT = object(), object(), object()
@@ -59,10 +61,11 @@ def _line(text: str) -> _Line | None:
     match = _LINE.fullmatch(text)
     if match is None:
         raise ValueError
-    item_dash, key_text, value_text, dash, item_text = match.groups()
-    if key_text is None:
-        return len(dash), None, _value(item_text)
-    return len(item_dash or ""), _key(key_text), _NOTHING if value_text is None else _value(value_text)
+    dash, key, value = match.groups()
+    # Other than a key, an item has to say something, and what is neither belongs to the line before.
+    if key is None and (dash is None or value is None):
+        raise ValueError
+    return len(dash or ""), None if key is None else _key(key), _NOTHING if value is None else _value(value)
 
 
 def _value(text: str) -> Any:
@@ -70,13 +73,21 @@ def _value(text: str) -> Any:
     if first == "{":
         return _flow_map(text[1:-1])
     if first == "[":
-        return [_scalar(item) for item in re.findall(_ITEM, text[1:-1])]
+        return _flow_list(text[1:-1])
     if first == "|":
         return _TEXT if text == "|" else _STRIPPED_TEXT
     return _scalar(text)
 
 
+def _flow_list(text: str) -> list[Any]:
+    if re.fullmatch(_ITEMS, text) is None:
+        raise ValueError
+    return [_scalar(item) for item in re.findall(_ITEM, text)]
+
+
 def _flow_map(text: str) -> dict[str, Any]:
+    if re.fullmatch(_PAIRS, text) is None:
+        raise ValueError
     made = {}
     for key_text, item in re.findall(rf"({_KEY}): +({_ITEM})", text):
         key = _key(key_text)
