@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from afflint.findings import Path, Span
 from afflint.reading import documents as reading
+from afflint.reading import parsing
 from afflint.reading.composing import MAX_DEPTH
 from afflint.reading.documents import Document, read, split, to_utf8
 
@@ -613,7 +614,7 @@ def test_when_memory_runs_out_that_is_a_problem_of_the_document(monkeypatch: pyt
     def exhausted(_raw: bytes) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(reading, "compose", exhausted)
+    monkeypatch.setattr(parsing, "compose", exhausted)
     assert fault("a: &b 1") == ("reading it takes more memory than there is", 1, 1)
 
 

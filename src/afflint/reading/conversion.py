@@ -6,7 +6,7 @@ from typing import Any
 
 from afflint.reading.composing import PLAIN, QUOTED
 from afflint.reading.nodes import MappingNode, ScalarNode, SequenceNode
-from afflint.reading.scalars import Scalar, key_text, plain_key, resolve_plain, resolve_tagged
+from afflint.reading.scalars import PLAIN_KEYS, PLAIN_VALUES, Scalar, key_text, resolve_tagged
 
 Pairs = dict[str, tuple[Any, Any]]
 """The keys of a mapping as strings, each with its key node and its value node."""
@@ -14,7 +14,6 @@ Pairs = dict[str, tuple[Any, Any]]
 _NULL_KEY = "a null key: the API server takes only strings, numbers and booleans as keys"
 _ODD_KEY = "a key that is a list or a map: the API server takes only strings, numbers and booleans as keys"
 _MERGE_TAG = "tag:yaml.org,2002:merge"
-_REMEMBERED, _SHORT = 20_000, 100
 
 
 class UnreadableError(ValueError):
@@ -28,30 +27,6 @@ class UnreadableError(ValueError):
 
 class RepeatedKeyError(ValueError):
     """The fast conversion met a repeated key; the careful one tells where."""
-
-
-class _PlainValues(dict[str, Scalar]):
-    """Remembers what plain scalars resolve to: manifests say the same few words again and again."""
-
-    def __missing__(self, text: str) -> Scalar:
-        value = resolve_plain(text)
-        if len(self) < _REMEMBERED and len(text) < _SHORT:
-            self[text] = value
-        return value
-
-
-class _PlainKeys(dict[str, Any]):
-    """The same for mapping keys, which always become strings; None stands for the null key."""
-
-    def __missing__(self, text: str) -> str | None:
-        key = plain_key(text)
-        if len(self) < _REMEMBERED and len(text) < _SHORT:
-            self[text] = key
-        return key
-
-
-PLAIN_VALUES = _PlainValues()
-PLAIN_KEYS = _PlainKeys()
 
 
 def plain_data(node: Any) -> Any:

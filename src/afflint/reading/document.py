@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from afflint.findings import Path, Span
-from afflint.reading.composing import PLAIN, compose, nodes_below
-from afflint.reading.conversion import CarefulConversion, Pairs, RepeatedKeyError, pairs_of, plain_data
-from afflint.reading.nodes import MappingNode, ScalarNode, SequenceNode
 from afflint.records import NamedTuple
+
+if TYPE_CHECKING:
+    from afflint.reading.conversion import Pairs
 
 
 class Problem(NamedTuple):
@@ -77,6 +77,8 @@ class Document:
     def root(self) -> Any:
         """The node of the whole document, None where there is none. Of what was read without nodes, they are made when first asked for."""
         if self._unmade:
+            from afflint.reading.composing import compose
+
             self.root = compose(self.raw_bytes).root
         return self._node
 
@@ -114,7 +116,7 @@ class Document:
         node, key_node = self._find(path)
         if node is None:
             return self._start()
-        if (key or type(node) is not ScalarNode or node.start_mark.index == node.end_mark.index) and key_node is not None:
+        if (key or _kind(node) != _SCALAR or node.start_mark.index == node.end_mark.index) and key_node is not None:
             return self._span(key_node)
         return self._span(node)
 
@@ -132,12 +134,14 @@ class Document:
     def raw(self, path: Path) -> str | None:
         """The text of the scalar at ``path`` as it is written, without quotes; None for collections and missing paths."""
         node, _ = self._find(path, exact=True)
-        return node.value if type(node) is ScalarNode else None
+        return node.value if _kind(node) == _SCALAR else None
 
     def is_plain(self, path: Path) -> bool:
         """True when the value at ``path`` is an unquoted, untagged scalar."""
+        from afflint.reading.composing import PLAIN
+
         node, _ = self._find(path, exact=True)
-        return type(node) is ScalarNode and node.ctag is PLAIN
+        return _kind(node) == _SCALAR and node.ctag is PLAIN
 
     def node_at(self, path: Path) -> Any:
         """The node of the value at ``path``; None where nothing is. Of an alias it is the one that its anchor names."""
@@ -145,8 +149,10 @@ class Document:
 
     def scalar_spans(self) -> Iterator[Span]:
         """The stretches of quoted and block scalars, where a ``#`` is text and no comment."""
+        from afflint.reading.composing import nodes_below
+
         for node in nodes_below(self.root):
-            if type(node) is not ScalarNode:
+            if _kind(node) != _SCALAR:
                 continue
             if node.style in ("'", '"'):
                 yield Span(*self.position(node.start_mark.index), *self.position(node.end_mark.index))
@@ -159,10 +165,12 @@ class Document:
 
     def node_lines(self) -> Iterator[tuple[int, int, int]]:
         """For every key and list item: its line, column and the line on which its value ends (from 1, in file lines)."""
+        from afflint.reading.composing import nodes_below
+
         for node in nodes_below(self.root):
-            if type(node) is ScalarNode:
+            if _kind(node) == _SCALAR:
                 continue
-            pairs = node.value if type(node) is MappingNode else [(item, item) for item in node.value]
+            pairs = node.value if _kind(node) == _MAPPING else [(item, item) for item in node.value]
             for key, value in pairs:
                 line, column = self.position(key.start_mark.index)
                 yield line, column, max(line, self.position(self.end_of(value))[0])
@@ -187,13 +195,15 @@ class Document:
 
     def _child(self, node: Any, step: str | int) -> tuple[Any, Any] | None:
         if type(step) is int:
-            if type(node) is SequenceNode and 0 <= step < len(node.value):
+            if _kind(node) == _SEQUENCE and 0 <= step < len(node.value):
                 return _first_scalar(node.value[step]), node.value[step]
             return None
-        if type(node) is not MappingNode or type(step) is not str:
+        if _kind(node) != _MAPPING or type(step) is not str:
             return None
         pairs = self._merged.get(id(node)) or self._pairs.get(id(node))
         if pairs is None:
+            from afflint.reading.conversion import pairs_of
+
             pairs = self._pairs[id(node)] = pairs_of(node)
         return pairs.get(step)
 
@@ -217,7 +227,7 @@ class Document:
         """Where a scalar begins behind its anchor and its tag."""
         start: int = node.start_mark.index
         text = self.text()
-        if type(node) is ScalarNode and text[start : start + 1] in ("&", "!"):
+        if _kind(node) == _SCALAR and text[start : start + 1] in ("&", "!"):
             match = _PROPERTIES.match(text, start, node.end_mark.index)
             if match is not None and match.end() < node.end_mark.index:
                 return match.end()
@@ -226,13 +236,13 @@ class Document:
     def end_of(self, node: Any) -> int:
         """Where a node's text ends: libyaml puts the end of what is indented at the start of the next token."""
         last = node
-        while type(last) is not ScalarNode and not last.flow_style and last.value:
+        while _kind(last) != _SCALAR and not last.flow_style and last.value:
             alias = self._alias_at_end(last)
             if alias is not None:
                 return alias
-            last = last.value[-1][1] if type(last) is MappingNode else last.value[-1]
+            last = last.value[-1][1] if _kind(last) == _MAPPING else last.value[-1]
         end: int = last.end_mark.index
-        if type(last) is ScalarNode and last.style in ("|", ">"):
+        if _kind(last) == _SCALAR and last.style in ("|", ">"):
             start: int = last.start_mark.index
             return start + len(self.text()[start:end].rstrip())
         return end
@@ -246,7 +256,7 @@ class Document:
             self._aliased = "&" in self.text()
         if not self._aliased:
             return None
-        *before, value = [each for pair in node.value for each in pair] if type(node) is MappingNode else node.value
+        *before, value = [each for pair in node.value for each in pair] if _kind(node) == _MAPPING else node.value
         written = max((each.end_mark.index for each in before), default=0)
         if value.start_mark.index > node.start_mark.index and value.start_mark.index >= written:
             return None
@@ -290,23 +300,18 @@ def _holds_directives(raw_bytes: bytes) -> bool:
     return holds_directives(raw_bytes)
 
 
+# What ruamel.yaml calls its nodes: to import their classes takes longer than to read most files.
+_SCALAR, _SEQUENCE, _MAPPING = "scalar", "sequence", "mapping"
+
+
+def _kind(node: Any) -> str:
+    """Which of these a node is; empty where there is none."""
+    kind: str = "" if node is None else node.id
+    return kind
+
+
 def _first_scalar(node: Any) -> Any:
     """The node to show for a list item: the first key of a mapping, else the item itself."""
-    while type(node) is not ScalarNode and node.value:
-        node = node.value[0][0] if type(node) is MappingNode else node.value[0]
+    while _kind(node) != _SCALAR and node.value:
+        node = node.value[0][0] if _kind(node) == _MAPPING else node.value[0]
     return node
-
-
-def convert(document: Document) -> None:
-    """Set the data of a composed document, and its repeated keys. Raises UnreadableError."""
-    # Anchors need "&" (an alias without one is a syntax error) and merge keys need "<<".
-    if b"&" not in document.raw_bytes and b"<<" not in document.raw_bytes:
-        try:
-            document.data = plain_data(document.root)
-            return
-        except (RepeatedKeyError, ValueError):
-            pass  # The careful conversion finds out where.
-    careful = CarefulConversion()
-    document.data = careful.document(document.root)
-    document._merged = careful.merged
-    document.duplicates = tuple(Duplicate(path, document._span(place), document._span(first)) for path, place, first in careful.duplicates)

@@ -4,16 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
-
-from afflint.reading.composing import TooDeepError, TooLargeError, compose, nodes_below, too_deep_at
-from afflint.reading.conversion import UnreadableError
 from afflint.reading.document import Document as Document
 from afflint.reading.document import Problem as Problem
-from afflint.reading.document import convert
-from afflint.reading.nodes import ScalarNode
 from afflint.reading.plain_blocks import plain_blocks
 
 _LONG = 1_000_000
@@ -33,56 +26,21 @@ def read(raw_bytes: bytes, index: int, line: int) -> Document:
         long = read_list(raw_bytes, index, line)
         if long is not None:
             return long
-    document = _read(raw_bytes, raw_bytes, index, line)
+    data = plain_blocks(raw_bytes)
+    if data is not None:
+        document = Document(raw_bytes, index, line)
+        document.made_of(data)
+        return document
+    from afflint.reading.parsing import parsed
+
+    document = parsed(raw_bytes, raw_bytes, index, line)
     if document.problem is not None:
         from afflint.reading.placeholders import masked
 
         readable = masked(raw_bytes)
         if readable is not None:
-            return _read(raw_bytes, readable, index, line)
+            return parsed(raw_bytes, readable, index, line)
     return document
-
-
-def _read(raw_bytes: bytes, composed: bytes, index: int, line: int) -> Document:
-    """The document with this text. What is composed has its placeholders masked, if it is not the same."""
-    document = Document(raw_bytes, index, line)
-    if composed is raw_bytes and (data := plain_blocks(raw_bytes)) is not None:
-        document.made_of(data)
-        return document
-    try:
-        document.root, document.rest = compose(composed)
-        if composed is not raw_bytes:
-            document.filled = True
-            _unmask(document.root)
-        if document.root is not None:
-            convert(document)
-        return document
-    except UnreadableError as error:
-        document.problem = Problem(error.message, document._span(error.node))
-    except YAMLError as error:
-        document.problem = _syntax_problem(document, error)
-    except (TooDeepError, TooLargeError) as error:
-        document.problem = _bound_problem(document, error)
-    except RecursionError:
-        document.problem = _bound_problem(document, TooDeepError(too_deep_at(raw_bytes)))
-    except MemoryError:
-        document.problem = Problem("reading it takes more memory than there is", document._start())
-    document.data = document.root = document.rest = None
-    return document
-
-
-def _unmask(root: Any) -> None:
-    from afflint.reading.placeholders import unmasked
-
-    for node in nodes_below(root):
-        if type(node) is ScalarNode:
-            node.value = unmasked(node.value)
-
-
-def _bound_problem(document: Document, error: TooDeepError | TooLargeError) -> Problem:
-    if isinstance(error, TooLargeError) or error.index is None:
-        return Problem(str(error), document._start())
-    return Problem(str(error), document.character(error.index))
 
 
 _TEXT_AFTER = "text after the document separator `---`; only a comment may follow it"
@@ -161,64 +119,6 @@ def encoding_of(data: bytes) -> tuple[bytes, str]:
     if data[1:2] == b"\0" and data[:1] != b"\0":
         return b"", "utf-16-le"
     return b"", "utf-8"
-
-
-_NO_UTF_8 = "bytes that are no UTF-8"
-_FRIENDLIER = {
-    "invalid leading UTF-8 octet": _NO_UTF_8,
-    "invalid trailing UTF-8 octet": _NO_UTF_8,
-    "incomplete UTF-8 octet sequence": _NO_UTF_8,
-    "invalid length of a UTF-8 sequence": _NO_UTF_8,
-    "invalid Unicode character": _NO_UTF_8,
-    "found character that cannot start any token": "a character that cannot start a value here",
-    "mapping values are not allowed in this context": "`: ` is not allowed here: the line before is unfinished, or the indentation is off",
-    "did not find expected key": "the indentation is off: expected a key",
-    "did not find expected '-' indicator": "the indentation is off: expected a list item `- `",
-    "did not find expected ',' or ']'": "a `[` that is not closed: expected `,` or `]`",
-    "did not find expected ',' or '}'": "a `{` that is not closed: expected `,` or `}`",
-    "did not find expected node content": "a value is missing or cut off here",
-    "found unexpected end of stream": "a quote that is not closed",
-    "found unexpected document indicator": "a quote that is not closed",
-    "control characters are not allowed": "a control character, which YAML does not allow",
-    "did not find the expected '>'": "a tag that is not closed: expected `>`",
-    "found undefined alias": "an alias to an anchor that is not defined in this document",
-    "could not find expected ':'": "the indentation is off, or a `:` is missing after the key",
-    "did not find expected <document start>": "text that belongs to no document: a line before it ends the document, or is a `%` directive",
-    "found invalid Unicode character escape code": "an escape that is no Unicode character",
-}
-
-
-def _syntax_problem(document: Document, error: Exception) -> Problem:
-    if isinstance(error, MarkedYAMLError):
-        reason = error.problem or "not YAML"
-        index = _place(reason, error.problem_mark, error.context_mark, len(document.text().rstrip()))
-    else:
-        # A ReaderError counts bytes, and only the characters before the fault are known to be good.
-        reason = str(getattr(error, "reason", "") or "not YAML")
-        offset = getattr(error, "position", 0) or 0
-        index = len(document.raw_bytes[: max(offset, 0)].decode("utf-8", "replace"))
-    text = document.text()
-    index = min(index, len(text))
-    message = _FRIENDLIER.get(reason, reason)
-    if text[index : index + 1] == "?" and reason.startswith("did not find expected ','"):
-        message = "an unquoted value with a `?` inside `[ ]` or `{ }`; put it in quotes"
-    elif text[index : index + 1] == "\t":
-        message = "a tab, which YAML does not allow as indentation; use spaces"
-    return Problem(message, document.character(index))
-
-
-def _place(reason: str, mark: Any, context: Any, end: int) -> int:
-    """Where a fault is: where libyaml gave up, or where that began which it never found the end of."""
-    if mark is None or context is None:
-        mark = mark or context
-    elif reason in _NOT_ENDED or mark.index >= end or (reason in _NOT_CLOSED and mark.line > context.line):
-        mark = context
-    index: int = mark.index if mark is not None else 0
-    return index
-
-
-_NOT_ENDED = ("found unexpected end of stream", "found unexpected document indicator", "could not find expected ':'")
-_NOT_CLOSED = ("did not find expected ',' or ']'", "did not find expected ',' or '}'")
 
 
 def _count_lines(data: bytes, start: int, end: int) -> int:

@@ -14,8 +14,9 @@ from ruamel.yaml.error import YAMLError
 
 from afflint.findings import Path, Span
 from afflint.reading.composing import COLLECTION, MAX_DEPTH, MAX_NODES, TooLargeError, compose, most_nodes
-from afflint.reading.document import Document, convert
+from afflint.reading.document import Document
 from afflint.reading.nodes import MappingNode, SequenceNode
+from afflint.reading.parsing import convert
 from afflint.reading.scalars import resolve_plain
 
 _REMEMBERED = 16

@@ -3,7 +3,7 @@
 Block maps and lists, a key or an item a line, of scalars and flat flow collections on one line and of literal texts (``|``), with comments
 and blank lines between them: no anchors, tags, folded texts, escapes, tabs, nor anything beyond ASCII. What is not surely of this style is
 left to libyaml, and so is whatever is wrong with a document: nothing is decided here. Scalars mean what they mean everywhere
-(``conversion``). Nodes, the making of which takes a third of a run, are then made for those documents only in which something has to be
+(``scalars``). Nodes, the making of which takes a third of a run, are then made for those documents only in which something has to be
 pointed at.
 """
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from afflint.reading.conversion import PLAIN_KEYS, PLAIN_VALUES
+from afflint.reading.scalars import PLAIN_KEYS, PLAIN_VALUES
 
 _LONG = 1_000_000
 """Of longer documents, the number of nodes may matter."""

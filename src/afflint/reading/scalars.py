@@ -6,6 +6,7 @@ A scalar becomes ``None``, ``bool``, ``int``, ``float`` or ``str``. There are no
 from __future__ import annotations
 
 import re
+from typing import Any
 
 Scalar = bool | int | float | str | None
 
@@ -164,3 +165,30 @@ def _integer(digits: str) -> int | None:
         return None
     number = -number if sign == "-" else number
     return number if _LOWEST <= number <= _HIGHEST else None
+
+
+_REMEMBERED, _SHORT = 20_000, 100
+
+
+class _PlainValues(dict[str, Scalar]):
+    """Remembers what plain scalars resolve to: manifests say the same few words again and again."""
+
+    def __missing__(self, text: str) -> Scalar:
+        value = resolve_plain(text)
+        if len(self) < _REMEMBERED and len(text) < _SHORT:
+            self[text] = value
+        return value
+
+
+class _PlainKeys(dict[str, Any]):
+    """The same for mapping keys, which always become strings; None stands for the null key."""
+
+    def __missing__(self, text: str) -> str | None:
+        key = plain_key(text)
+        if len(self) < _REMEMBERED and len(text) < _SHORT:
+            self[text] = key
+        return key
+
+
+PLAIN_VALUES = _PlainValues()
+PLAIN_KEYS = _PlainKeys()
