@@ -142,9 +142,9 @@ def single(settings: Settings) -> Result:
     command = afflint(trees.path_of_single(tree))
     run(command)
     usages = in_turns({ONE_JOB: command, NOTHING: interpreter("-c", "pass")}, _SINGLE_ROUNDS * settings.rounds)
-    bars = [_bar(f"one file of {tree.size} bytes, in times `{NOTHING}`", usages[ONE_JOB], usages[NOTHING], 8, judged=True)]
+    bars = [_bar(f"one file of {tree.size} bytes, in times `{NOTHING}`", usages[ONE_JOB], usages[NOTHING], 6, judged=True)]
     imported = imports_of(command)
-    allowed = foundation(imported)
+    allowed = foundation()
     superfluous = unneeded(imported, allowed)
     bars.append(Bar("modules imported for one file without need", len(superfluous), 0))
     return Result(rows("single", usages, NOTHING), bars, (*_import_notes(imported, allowed, superfluous),))

@@ -6,11 +6,8 @@ from typing import NamedTuple
 
 from bench.processes import Command, interpreter, output_of
 
-_PACKAGES = ("runpy", "typing")
+_PACKAGES = ("runpy", "typing", "__future__")
 """What ``python -m`` itself takes, and annotations: whatever importing these alone pulls in is allowed."""
-
-_PARSERS = ("_ruamel_yaml", "yaml._yaml")
-"""So is what one binding of libyaml pulls in, the one that is imported first: two of them would be one too many."""
 
 _NEEDED = frozenset(
     (
@@ -29,8 +26,9 @@ _NEEDED = frozenset(
         *("afflint.errors", "afflint.records", "afflint.config", "afflint.findings", "afflint.rules", "afflint.shipped"),
         *("afflint.reading", "afflint.reading.files", "afflint.reading.sources", "afflint.reading.triage"),
         *("afflint.reading.document", "afflint.reading.documents"),
-        *("afflint.reading.composing", "afflint.reading.conversion", "afflint.reading.scalars"),
+        *("afflint.reading.plain_blocks", "afflint.reading.scalars", "afflint.reading.placeholders"),
         *("afflint.engine", "afflint.edits", "afflint.near_misses", "afflint.wording", "afflint.session", "afflint.session.run"),
+        *("afflint.session.mapping",),
         *("afflint.reduction", "afflint.session.session", "afflint.reading.kustomizations"),
         *("afflint.report", "afflint.report.escape", "afflint.report.text", "afflint.report.wording"),
     )
@@ -54,10 +52,9 @@ def imports_of(command: Command) -> list[Import]:
     return [Import(name.strip(), int(own)) for own, _, name in rows if own.strip().isdigit()]
 
 
-def foundation(imported: list[Import]) -> frozenset[str]:
-    """The modules that afflint cannot do without: the interpreter's own, and those of the packages it is built on."""
-    parsers = [each.name for each in imported if each.name in _PARSERS]
-    return frozenset(each.name for each in imports_of(interpreter("-c", f"import {', '.join((*_PACKAGES, *parsers[:1]))}")))
+def foundation() -> frozenset[str]:
+    """The modules that afflint cannot do without: those of the interpreter."""
+    return frozenset(each.name for each in imports_of(interpreter("-c", f"import {', '.join(_PACKAGES)}")))
 
 
 def unneeded(imported: list[Import], allowed: frozenset[str]) -> list[Import]:
