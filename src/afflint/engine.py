@@ -85,6 +85,23 @@ class FileResult(NamedTuple):
     """What the file defines of the kinds that were asked for."""
 
 
+class _Told(NamedTuple):
+    """What one document of a file told. ``other``: its kind, where it was parsed for nothing; ``counts``: whether it may be an object."""
+
+    document: int
+    found: tuple[Found, ...]
+    facts: tuple[Fact, ...] = ()
+    suppressions: tuple["Suppression", ...] = ()
+    counts: bool = True
+    is_broken: bool = False
+    filled: bool = False
+    other: str | None = None
+    holds_nodes: bool = False
+    unknown: tuple[tuple[str, str], ...] = ()
+    custom: tuple[tuple[str, str], ...] = ()
+    pools: "tuple[Pool | Part, ...]" = ()
+
+
 class Checker:
     """Checks files under one set of settings. Made once per process."""
 
@@ -96,8 +113,11 @@ class Checker:
         self._learnt = {(kind.group, kind.name): kind for kind in settings.learnt}
         self.triage = triage.Triage((*NAMES, *(kind.name for kind in settings.custom)), HOLDER_NAMES, _may_matter, MARKS)
 
-    def check(self, name: str, data: bytes) -> FileResult:
-        """Lint the bytes of one file; ``name`` serves only to recognise templates and the values of charts."""
+    def check(self, name: str, data: bytes, kept: "Kept | None" = None) -> FileResult:
+        """Lint the bytes of one file; ``name`` serves only to recognise templates and the values of charts.
+
+        ``kept`` is what is known of its documents.
+        """
         try:
             data = documents.to_utf8(data)
         except UnicodeDecodeError as error:
@@ -106,48 +126,20 @@ class Checker:
             from afflint.kube.crds import defined_in
 
             return FileResult(defined=defined_in(data, self._settings.defining))
-        found: list[Found] = []
-        facts: list[Fact] = []
-        pools: list[Pool | Part] = []
-        silenced: list[Suppression] = []
-        count, filled = 0, False
-        broken: list[int] = []
         passed: list[str] = []
-        unknown: list[tuple[str, str]] = []
-        custom: list[tuple[str, str]] = []
-        with_nodes, resources = self._settings.with_nodes, self._settings.resources
-        holds_nodes = triage.is_node_list(data)
-        for document in self.triage.documents(data, passed=passed):
-            count += 1
-            if document.problem is not None:
-                broken.append(document.index)
-                found += self._unreadable(document.index, document.problem)
-                continue
-            filled = filled or document.filled
-            manifests = list(manifests_in(document, self._custom, self._learnt))
-            declared = _pools_in(document)
-            pools += declared
-            unknown += () if declared else self._unknown(document, manifests)
-            custom += self._ways(manifests)
-            other = None if manifests or declared else _other_kind(document)
-            if other is not None:
-                passed.append(other)
-            if not (manifests or declared) and (other is not None or not _says_kind(document)):
-                count -= 1
-            if document.rest is not None:
-                broken.append(document.index)
-                found += self._text_behind(document, manifests)
-            found += self._check_document(document, manifests)
-            if any(each in document.raw_bytes for each in _TEXT_OF_VALUES):
-                found += self._embedded_values(document)
-            for manifest in manifests:
-                facts += facts_of(manifest, with_spec=with_nodes, resources=resources)
-                holds_nodes = holds_nodes or manifest.kind.name == "Node"
-            if _MARKER in document.raw_bytes:
-                self._suppressions(document, manifests, found, silenced)
+        if kept is None:
+            told = [self._told(document) for document in self.triage.documents(data, passed=passed)]
+        else:
+            kept.begin(self)
+            told = [kept.told(document) for document in self.triage.documents(data, passed=passed, reading=kept.read)]
+        found = [found for each in told for found in each.found]
+        silenced = [suppression for each in told for suppression in each.suppressions]
+        count = sum(each.counts for each in told)
+        broken = tuple([each.document for each in told if each.is_broken])
+        passed += [each.other for each in told if each.other is not None]
         if not count and not passed and triage.is_values_file(name):
             count = self._values(name, data, found, silenced)
-        if with_nodes and not count and _MARKER in data:
+        if self._settings.with_nodes and not count and _MARKER in data:
             self._suppressions_beside_nodes(data, found, silenced)
         if broken:
             # What stands behind a fault may have lost its beginning to it.
@@ -158,17 +150,55 @@ class Checker:
         if any(each.edits for each in found) and triage.looks_templated(name, data):
             # What it renders to may be another text altogether.
             found = [each._replace(edits=(), meant=()) for each in found]
-        facts_found = collected(facts, holds_nodes=holds_nodes, pools=pools)
+        holds_nodes = triage.is_node_list(data) or any(each.holds_nodes for each in told)
+        pools = [pool for each in told for pool in each.pools]
+        facts = collected([fact for each in told for fact in each.facts], holds_nodes=holds_nodes, pools=pools)
+        filled = any(each.filled for each in told)
         return FileResult(
             tuple(found),
-            facts_found,
+            facts,
             tuple(silenced),
             count,
             filled=filled,
             passed=tuple(passed),
-            broken=tuple(broken),
-            unknown=tuple(dict.fromkeys(unknown)),
-            custom=tuple(custom),
+            broken=broken,
+            unknown=tuple(dict.fromkeys(kind for each in told for kind in each.unknown)),
+            custom=tuple([way for each in told for way in each.custom]),
+        )
+
+    def _told(self, document: Document) -> "_Told":
+        """What one document of a file tells."""
+        if document.problem is not None:
+            return _Told(document.index, tuple(self._unreadable(document.index, document.problem)), is_broken=True)
+        found: list[Found] = []
+        facts: list[Fact] = []
+        silenced: list[Suppression] = []
+        manifests = list(manifests_in(document, self._custom, self._learnt))
+        declared = _pools_in(document)
+        other = None if manifests or declared else _other_kind(document)
+        counts = bool(manifests or declared) or (other is None and _says_kind(document))
+        if document.rest is not None:
+            found += self._text_behind(document, manifests)
+        found += self._check_document(document, manifests)
+        if any(each in document.raw_bytes for each in _TEXT_OF_VALUES):
+            found += self._embedded_values(document)
+        for manifest in manifests:
+            facts += facts_of(manifest, with_spec=self._settings.with_nodes, resources=self._settings.resources)
+        if _MARKER in document.raw_bytes:
+            self._suppressions(document, manifests, found, silenced)
+        return _Told(
+            document.index,
+            tuple(found),
+            tuple(facts),
+            tuple(silenced),
+            counts=counts,
+            is_broken=document.rest is not None,
+            filled=document.filled,
+            other=other,
+            holds_nodes=any(manifest.kind.name == "Node" for manifest in manifests),
+            unknown=() if declared else tuple(self._unknown(document, manifests)),
+            custom=tuple(self._ways(manifests)),
+            pools=tuple(declared),
         )
 
     def _unknown(self, document: Document, manifests: Sequence[Manifest]) -> Sequence[tuple[str, str]]:
@@ -314,6 +344,48 @@ def _may_matter(name: bytes, piece: bytes) -> bool:
     from afflint.kube.shapes import mentions_placement
 
     return mentions_placement(piece) or is_labelled(name)
+
+
+class Kept:
+    """What the documents of one text told: after a change only those are read again that have changed, or that lie elsewhere now."""
+
+    def __init__(self) -> None:
+        self._checker: Checker | None = None
+        self._before: dict[tuple[bytes, int, int], _Remembered] = {}
+        self._now: dict[tuple[bytes, int, int], _Remembered] = {}
+
+    def begin(self, checker: Checker) -> None:
+        """Say that the text is checked once more. What another checker was told is forgotten."""
+        self._before = self._now if self._checker is checker else {}
+        self._now = {}
+        self._checker = checker
+
+    def read(self, piece: bytes, index: int, line: int) -> Document:
+        """In place of ``documents.read``."""
+        key = piece, index, line
+        known = self._before.get(key)
+        self._now[key] = known if known is not None else _Remembered(documents.read(piece, index, line))
+        return self._now[key].document
+
+    def told(self, document: Document) -> _Told:
+        """What a document tells."""
+        assert self._checker is not None
+        known = self._now.get((document.raw_bytes, document.index, document.line))
+        if known is None or known.document is not document:
+            return self._checker._told(document)
+        if known.told is None:
+            known.told = self._checker._told(document)
+        return known.told
+
+
+class _Remembered:
+    """A document, and what it told."""
+
+    __slots__ = ("document", "told")
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.told: _Told | None = None
 
 
 def _is_directed(document: Document, match: Match) -> bool:

@@ -7,7 +7,13 @@ from typing import Any
 
 import pytest
 
+from afflint.findings import Finding
+from afflint.lsp.memory import Buffer
+from afflint.lsp.project import Project
+from afflint.lsp.setup import Chosen
 from afflint.lsp.text import Text
+from afflint.reading.sources import Source
+from afflint.session.fixes import fixed_alone, is_safe
 from lsp_client import Client
 
 DEPLOYMENT = """\
@@ -82,12 +88,33 @@ def test_all_of_one_rule_and_all_that_is_safe(folder: Path) -> None:
         assert actions(client, "fox.yaml", 9, "refactor") == []
 
 
+def test_what_one_fix_brings_to_light_the_next_round_mends(folder: Path) -> None:
+    one = (
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: fox}\nspec:\n  containers: [{name: fox, image: fox}]\n  nodeSelector:\n    ssd: true\n"
+    )
+    text = one + one.replace("{name: fox}\nspec", "{name: dog}\nspec")
+    project = Project(str(folder), Chosen(no_config=True), whole=True)
+
+    def check(source: Source) -> list[Finding]:
+        buffer = project.checked(Buffer(source.path, 1, source.data or b""))
+        assert buffer.result is not None
+        return project.remaining(buffer, buffer.result, None, ())
+
+    source = Source("fox.yaml", str(folder / "fox.yaml"), text.encode())
+    assert fixed_alone(source, check, is_safe, project.mender).decode() == text
+    mended = fixed_alone(source, check, lambda _: True, project.mender).decode()
+    assert mended.count("---\n") == 1
+    assert mended.replace("---\n", "") == text.replace("true", '"true"')
+
+
 def test_a_client_that_can_wait_gets_the_edit_when_it_asks_for_it(folder: Path) -> None:
     resolving = {"textDocument": {"codeAction": {"resolveSupport": {"properties": ["edit"]}}}}
     with Client(folder, capabilities=resolving) as client:
         client.open("fox.yaml", DEPLOYMENT)
         (fix_all,) = actions(client, "fox.yaml", 0, "source.fixAll.afflint")
         assert "edit" not in fix_all
+        # Neovim leaves out what is null.
+        assert None not in fix_all["data"].values()
         resolved = client.request("codeAction/resolve", fix_all)
         assert 'ssd: "true"' in applied(DEPLOYMENT, client, "fox.yaml", resolved["edit"])
 

@@ -8,13 +8,17 @@ import signal
 import sys
 import time
 from pathlib import Path
+from queue import SimpleQueue
 
 import pytest
 
 from afflint.findings import NO_OBJECT, Edit, Found, FoundPlace, Span
 from afflint.lsp import messages
-from afflint.lsp.background import _encoded
-from afflint.lsp.messages import Answer, Known, Lines, Order, Place, Question, Ran, Recognized, Report, Told
+from afflint.lsp.background import Background, _encoded
+from afflint.lsp.capabilities import Client as ClientOf
+from afflint.lsp.messages import Answer, Hello, Known, Lines, Order, Place, Question, Ran, Recognized, Report, Run, Told
+from afflint.lsp.project import Project
+from afflint.lsp.setup import Chosen
 from checkout import ROOT
 from lsp_client import PATIENCE, Client
 
@@ -48,6 +52,28 @@ def ends(process: int) -> bool:
     while is_there(process) and time.monotonic() < end:
         time.sleep(0.02)
     return not is_there(process)
+
+
+DEFINITION = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  names: {kind: Widget}
+  versions:
+    - name: v1
+      served: true
+      schema:
+        openAPIV3Schema:
+          properties:
+            spec:
+              properties:
+                where:
+                  properties:
+                    tolerations:
+                      items: {properties: {key: {type: string}, operator: {type: string}, effect: {type: string}}}
+"""
 
 
 class TestDeaths:
@@ -142,6 +168,37 @@ class TestEnds:
             client.open("cart.yaml")
             client.settle()
             assert client.rules("cart.yaml") == [*CART]
+
+
+POOL = """\
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: fast}
+spec:
+  template:
+    metadata: {labels: {example.com/disk: ssd}}
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: a}
+      requirements: []
+"""
+
+
+@pytest.mark.parametrize("beside", ["nodes: [{name: one}]\n", POOL, DEFINITION, DEFINITION + "---\n" + POOL])
+def test_the_first_process_checks_under_the_settings_of_the_run(shop: Path, beside: str) -> None:
+    (shop / "beside.yaml").write_text(beside)
+    (shop / "widget.yaml").write_text("apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: w}\nspec: {where: {tolerations: []}}\n")
+    told: SimpleQueue[Report] = SimpleQueue()
+    chosen = Chosen(no_config=True)
+    background = Background(Hello(ClientOf(), chosen), lambda what: told.put(messages.REPORTS.decode(_encoded(what))))
+    background.take(Order(Run(str(shop), True, True)))
+    ran = told.get(timeout=PATIENCE).what
+    assert isinstance(ran, Ran)
+    assert ran.told is not None, ran.fault
+    project, overview = Project(str(shop), chosen, whole=True), background._overviews[str(shop)]
+    before = project.settings
+    project.adopt(ran.told)
+    assert overview.state is not None
+    assert project.settings == overview.state.gathered.settings != before
 
 
 class TestMessages:

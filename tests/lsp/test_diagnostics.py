@@ -163,6 +163,50 @@ class TestAcrossManifests:
             client.notify("workspace/didChangeWatchedFiles", changed)
             client.wait_for("pod.yaml")
 
+    def test_where_the_editor_does_not_watch_files_a_save_looks_for_them(self, folder: Path) -> None:
+        text = POD.replace('topologyKey: ""', "topologyKey: kubernetes.io/hostname").replace("app: hunter", "app: huntre")
+        (folder / "pod.yaml").write_text(text)
+        with Client(folder) as client:
+            client.open("pod.yaml")
+            client.settle()
+            assert client.rules("pod.yaml") == []
+            (folder / "hunter.yaml").write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: hunter, labels: {app: hunter}}\n")
+            client.save("pod.yaml")
+            client.wait_for("pod.yaml", "8:10 affinity-target-missing")
+
+    def test_kinds_that_another_file_defines_are_known_while_one_types(self, tmp_path: Path) -> None:
+        (tmp_path / "widgets.yaml").write_text(DEFINITION)
+        widget = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: w}\nspec:\n  where:\n    tolerations: {key: a}\n"
+        with Client(tmp_path) as client:
+            client.open("widget.yaml", widget)
+            client.wait_for("widget.yaml", "5:4 wrong-type")
+            client.change("widget.yaml", (5, 17, 5, 25, "[]"))
+            client.wait_for("widget.yaml")
+            client.change("widget.yaml", (0, 0, 5, 19, widget.rstrip("\n")))
+            client.wait_for("widget.yaml", "5:4 wrong-type")
+
+
+DEFINITION = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  names: {kind: Widget}
+  versions:
+    - name: v1
+      served: true
+      schema:
+        openAPIV3Schema:
+          properties:
+            spec:
+              properties:
+                where:
+                  properties:
+                    tolerations:
+                      items: {properties: {key: {type: string}, operator: {type: string}, effect: {type: string}}}
+"""
+
 
 class TestSettingsOfTheProject:
     """What holds for `afflint check` holds here."""
@@ -273,6 +317,13 @@ class TestWhoAsks:
             assert client.request("textDocument/diagnostic", again) == {"kind": "unchanged", "resultId": first["resultId"]}
             client.until(lambda: any(each["method"] == "workspace/diagnostic/refresh" for each in client.asked))
             assert not client.published
+
+    def test_a_client_that_cannot_be_told_to_ask_again_is_told_what_is_found(self, shop: Path) -> None:
+        """Neovim 0.11 is one: what other files say would never show there."""
+        with Client(shop, capabilities={"textDocument": {"diagnostic": {}}}) as client:
+            assert "diagnosticProvider" not in client.capabilities
+            client.open("cart.yaml")
+            client.wait_for("cart.yaml", "6:4 label-not-on-template", "18:13 wrong-type")
 
     def test_all_of_the_workspace(self, shop: Path) -> None:
         with Client(shop, capabilities=self.PULLS, options={"diagnostics": "workspace"}) as client:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import shlex
 import shutil
 import sys
@@ -57,6 +58,48 @@ table.insert(told, request("textDocument/hover", vim.lsp.util.make_position_para
 vim.fn.writefile({ vim.json and vim.json.encode(told) or vim.fn.json_encode(told) }, "told.json")
 vim.cmd("qall!")
 """
+
+
+AS_DOCUMENTED = """
+local told = {}
+local function until_there_are(number)
+  vim.wait(30000, function() return #vim.diagnostic.get(0) == number end, 20)
+  for _, each in ipairs(vim.diagnostic.get(0)) do
+    table.insert(told, string.format("%d:%d %s", each.lnum + 1, each.col + 1, each.code))
+  end
+end
+vim.cmd("edit cart.yaml")
+until_there_are(2)
+vim.lsp.buf.code_action({ context = { only = { "source.fixAll.afflint" }, diagnostics = {} }, apply = true })
+until_there_are(1)
+table.insert(told, vim.api.nvim_buf_get_lines(0, 18, 19, false)[1])
+vim.fn.writefile({ vim.json.encode(told) }, "told.json")
+vim.cmd("qall!")
+"""
+
+
+def version_of_neovim() -> tuple[int, ...]:
+    """(0, 0) without one."""
+    if shutil.which("nvim") is None:
+        return 0, 0
+    printed = run(["nvim", "--version"], ROOT)
+    return tuple(int(part) for part in printed.split("\n")[0].split("v")[-1].split("-")[0].split(".")[:2])
+
+
+@pytest.mark.skipif(version_of_neovim() < (0, 11), reason="Neovim 0.11 is not installed")
+def test_neovim_set_up_as_documented(shop: Path) -> None:
+    (shop / ".git").mkdir()
+    blocks = re.findall(r"```lua\n(.*?)```", (ROOT / "docs" / "editors.md").read_text(encoding="utf-8"), re.DOTALL)
+    command = ", ".join(json.dumps(each) for each in (sys.executable, "-m", "afflint", "lsp"))
+    written = '{ "afflint", "lsp" }'
+    assert written in blocks[0]
+    (shop.parent / "init.lua").write_text(blocks[0].replace(written, f"{{ {command} }}"), encoding="utf-8")
+    (shop.parent / "session.lua").write_text(AS_DOCUMENTED, encoding="utf-8")
+    environment = clean_environment(HOME=str(shop.parent), XDG_STATE_HOME=str(shop.parent), TERM="dumb")
+    printed = run(["nvim", "--headless", "-u", "../init.lua", "-c", "luafile ../session.lua"], shop, environment=environment, expect=None)
+    assert (shop / "told.json").exists(), printed
+    told = json.loads((shop / "told.json").read_text(encoding="utf-8"))
+    assert told == ["7:5 label-not-on-template", "19:14 wrong-type", "7:5 label-not-on-template", '        ssd: "true"']
 
 
 @pytest.fixture

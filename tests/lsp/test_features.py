@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from afflint.inventory.node_files import nodes_of
+from afflint.kube.selectors import Requirement, Selector
+from afflint.lsp.completion import completions
+from afflint.lsp.meaning import having
+from afflint.lsp.overview import Overview
+from afflint.lsp.setup import Chosen
+from afflint.lsp.text import Text
 from afflint.lsp.uris import of_path
+from afflint.reading.sources import Source
 from afflint.rules import rules
 from lsp_client import Client
 
@@ -71,21 +80,41 @@ spec: {selector: {app: web}, ports: [{port: 80}]}
 """
 
 
+POOL = """\
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: fast}
+spec:
+  template:
+    metadata: {labels: {example.com/disk: ssd}}
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: a}
+      requirements: []
+"""
+
+
+def written(folder: Path) -> Path:
+    (folder / ".afflint.yaml").write_text("nodes: [nodes.yaml]\n")
+    (folder / "nodes.yaml").write_text(NODES)
+    (folder / "vm.yaml").write_text(MACHINE)
+    (folder / "web.yaml").write_text(WEB)
+    return folder
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / ".afflint.yaml").write_text("nodes: [nodes.yaml]\n")
-    (tmp_path / "nodes.yaml").write_text(NODES)
-    (tmp_path / "vm.yaml").write_text(MACHINE)
-    (tmp_path / "web.yaml").write_text(WEB)
-    return tmp_path
+    return written(tmp_path)
 
 
-REFRESHING = {"textDocument": {"inlayHint": {}}, "workspace": {"inlayHint": {"refreshSupport": True}}}
-
-
-def ready(client: Client) -> None:
-    """Wait until all manifests have been read."""
-    client.until(lambda: any(each["method"] == "workspace/inlayHint/refresh" for each in client.asked))
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """An editor in which both manifests are open and nobody types. It knows hints, and no Markdown."""
+    plain = {"textDocument": {"hover": {"contentFormat": ["plaintext"]}, "inlayHint": {}}}
+    with Client(written(tmp_path_factory.mktemp("folder")), capabilities=plain) as client:
+        client.open("web.yaml")
+        client.open("vm.yaml")
+        client.settle()
+        yield client
 
 
 def line_of(text: str, part: str) -> tuple[int, int]:
@@ -111,7 +140,7 @@ class TestHover:
                 "web.yaml",
                 "maxSkew",
                 (
-                    "Deployment web must be spread over the zones: none may have more than 1 more of the pods than the emptiest,"
+                    "Deployment web must be spread over the zones: the fullest may have at most 1 pod more than the emptiest,"
                     " counting pods that have `app=web`, in this namespace: Deployment web itself."
                     " 3 of 3 nodes have `topology.kubernetes.io/zone`: 2 zones."
                 ),
@@ -129,23 +158,23 @@ class TestHover:
                 "{labels: {app",
                 "The pods of VirtualMachine node-affinity-vm are selected by required podAffinity of Deployment web.",
             ),
+            (
+                "web.yaml",
+                "labels:",
+                "The pods of Deployment web are selected by its own topologySpreadConstraint and Service web.",
+            ),
             ("web.yaml", "{selector: {app", "Service web selects pods that have `app=web`, in this namespace: Deployment web."),
         ],
     )
-    def test_a_constraint_in_words(self, folder: Path, name: str, part: str, meaning: str) -> None:
-        plain = {"textDocument": {"hover": {"contentFormat": ["plaintext"]}, "inlayHint": {}}}
-        with Client(folder, capabilities={**REFRESHING, **plain}) as client:
-            client.open(name)
-            ready(client)
-            line, column = line_of((folder / name).read_text(), part)
-            shown = client.request("textDocument/hover", client.at(name, line, column + 12))
-            assert shown["contents"]["value"] == meaning
+    def test_a_constraint_in_words(self, reader: Client, name: str, part: str, meaning: str) -> None:
+        line, column = line_of((reader.folder / name).read_text(), part)
+        shown = reader.request("textDocument/hover", reader.at(name, line, column + 12))
+        assert shown["contents"]["value"] == meaning
 
     def test_a_finding_comes_with_the_page_of_its_rule(self, folder: Path) -> None:
         text = WEB.replace("disk: ssd", "disk: true")
-        with Client(folder, capabilities=REFRESHING) as client:
+        with Client(folder) as client:
             client.open("web.yaml", text)
-            ready(client)
             shown = client.request("textDocument/hover", client.at("web.yaml", *line_of(text, "true")))
             value = shown["contents"]["value"]
             assert shown["contents"]["kind"] == "markdown"
@@ -154,12 +183,26 @@ class TestHover:
             assert "**Why it matters**" in value
             assert shown["range"]["start"] == {"line": 13, "character": 14}
 
-    def test_elsewhere_there_is_nothing_to_say(self, folder: Path) -> None:
-        with Client(folder, capabilities=REFRESHING) as client:
-            client.open("web.yaml")
-            ready(client)
-            assert client.request("textDocument/hover", client.at("web.yaml", 0, 3)) is None
-            assert client.request("textDocument/hover", client.at("web.yaml", 999, 999)) is None
+    def test_elsewhere_there_is_nothing_to_say(self, reader: Client) -> None:
+        assert reader.request("textDocument/hover", reader.at("web.yaml", 0, 3)) is None
+        assert reader.request("textDocument/hover", reader.at("web.yaml", 999, 999)) is None
+
+
+@pytest.mark.parametrize(
+    "expressions, said",
+    [
+        ([("disk", "In", ["ssd", "nvme"])], "has `disk=ssd` or `disk=nvme`"),
+        ([("disk", "NotIn", ["hdd"])], "does not have `disk=hdd`"),
+        (
+            [("zone", "NotIn", ["c"]), ("disk", "Exists", []), ("old", "DoesNotExist", [])],
+            "has a label `disk` and no label `old` and does not have `zone=c`",
+        ),
+        ([("cpus", "Gt", ["4"])], "has `cpus` above `4`"),
+        ([], "has any labels or none"),
+    ],
+)
+def test_labels_in_words(expressions: list[tuple[str, str, list[str]]], said: str) -> None:
+    assert having(Selector(tuple(Requirement(*each[:2], tuple(each[2])) for each in expressions))) == said
 
 
 def places(client: Client, answer: Any) -> list[tuple[str, int, int]]:
@@ -168,40 +211,28 @@ def places(client: Client, answer: Any) -> list[tuple[str, int, int]]:
 
 class TestNavigation:
     @pytest.mark.parametrize("method", ["definition", "references"])
-    def test_from_a_selector_to_the_labels_and_back(self, folder: Path, method: str) -> None:
-        with Client(folder, capabilities=REFRESHING) as client:
-            client.open("web.yaml")
-            client.open("vm.yaml")
-            ready(client)
-            more = {"context": {"includeDeclaration": True}}
-            asked = client.at("web.yaml", *line_of(WEB, "app: fedora"), **more)
-            assert places(client, client.request(f"textDocument/{method}", asked)) == [("vm.yaml", 6, 15)]
-            asked = client.at("vm.yaml", *line_of(MACHINE, "app: fedora"), **more)
-            assert places(client, client.request(f"textDocument/{method}", asked)) == [
-                ("web.yaml", *line_of(WEB, "labelSelector:\n".strip())[:0], 24, 14)
-            ]
+    def test_from_a_selector_to_the_labels_and_back(self, reader: Client, method: str) -> None:
+        more = {"context": {"includeDeclaration": True}}
+        asked = reader.at("web.yaml", *line_of(WEB, "app: fedora"), **more)
+        assert places(reader, reader.request(f"textDocument/{method}", asked)) == [("vm.yaml", *line_of(MACHINE, "labels: {app"))]
+        asked = reader.at("vm.yaml", *line_of(MACHINE, "app: fedora"), **more)
+        assert places(reader, reader.request(f"textDocument/{method}", asked)) == [("web.yaml", 24, 14)]
 
-    def test_all_that_select_a_pod(self, folder: Path) -> None:
-        with Client(folder, capabilities=REFRESHING) as client:
-            client.open("web.yaml")
-            ready(client)
-            asked = client.at("web.yaml", *line_of(WEB, "labels:"), context={"includeDeclaration": False})
-            spread, service = line_of(WEB, "labelSelector: {"), line_of(WEB, "selector: {app")
-            assert places(client, client.request("textDocument/references", asked)) == [("web.yaml", *spread), ("web.yaml", *service)]
+    def test_all_that_select_a_pod(self, reader: Client) -> None:
+        asked = reader.at("web.yaml", *line_of(WEB, "labels:"), context={"includeDeclaration": False})
+        spread, service = line_of(WEB, "labelSelector: {"), line_of(WEB, "selector: {app")
+        assert places(reader, reader.request("textDocument/references", asked)) == [("web.yaml", *spread), ("web.yaml", *service)]
 
 
 class TestHints:
-    def test_a_selector_is_followed_by_what_it_selects(self, folder: Path) -> None:
-        with Client(folder, capabilities=REFRESHING) as client:
-            client.open("web.yaml")
-            ready(client)
-            whole = {"start": {"line": 0, "character": 0}, "end": {"line": 99, "character": 0}}
-            found = client.request("textDocument/inlayHint", {"textDocument": {"uri": client.uri("web.yaml")}, "range": whole})
-            assert [(each["position"]["line"], each["label"]) for each in found] == [
-                (24, "selects 1 pod in 1 manifest"),
-                (20, "selects 3 pods in 1 manifest"),
-                (32, "selects 3 pods in 1 manifest"),
-            ]
+    def test_a_selector_is_followed_by_what_it_selects(self, reader: Client) -> None:
+        whole = {"start": {"line": 0, "character": 0}, "end": {"line": 99, "character": 0}}
+        found = reader.request("textDocument/inlayHint", {"textDocument": {"uri": reader.uri("web.yaml")}, "range": whole})
+        assert [(each["position"]["line"], each["label"]) for each in found] == [
+            (24, "selects 1 pod in 1 manifest"),
+            (20, "selects 3 pods in 1 manifest"),
+            (32, "selects 3 pods in 1 manifest"),
+        ]
 
     def test_a_client_without_hints_has_lenses(self, folder: Path) -> None:
         with Client(folder) as client:
@@ -211,7 +242,7 @@ class TestHints:
             client.until(lambda: len(client.request("textDocument/codeLens", asked)) == 3)
 
     def test_they_can_be_turned_off(self, folder: Path) -> None:
-        with Client(folder, options={"hints": False}, capabilities=REFRESHING) as client:
+        with Client(folder, options={"hints": False}) as client:
             assert not {"inlayHintProvider", "codeLensProvider"} & client.capabilities.keys()
 
 
@@ -241,6 +272,19 @@ def nested(steps: str) -> str:
     return "\n".join(lines)
 
 
+def at_bar(text: str) -> tuple[Text, tuple[int, int]]:
+    """A text without its bar, and where that stood."""
+    before = text.partition("|")[0]
+    return Text(text.replace("|", ""), "utf-32"), (before.count("\n"), len(before.rpartition("\n")[2]))
+
+
+@pytest.fixture(scope="module")
+def overview(tmp_path_factory: pytest.TempPathFactory) -> Overview:
+    found = Overview(str(written(tmp_path_factory.mktemp("folder"))), Chosen(), whole=True)
+    found.run({}, lambda _done, _total: None)
+    return found
+
+
 class TestCompletion:
     """A bar stands where the cursor is."""
 
@@ -263,19 +307,72 @@ class TestCompletion:
             (f"{TERM}labelSelector/matchExpressions/- key: app/+values/- |", ["fedora", "web"]),
             (f"{TERM}labelSelector/matchLabels/app: |", ["fedora", "web"]),
             (f"{TERM}labelSelector/matchLabels/a|", ["app"]),
+            # Flow style.
+            ("nodeSelector: {|}", ["disk", "kubernetes.io~hostname", "topology.kubernetes.io~zone"]),
+            ("nodeSelector: {to|}", ["disk", "kubernetes.io~hostname", "topology.kubernetes.io~zone"]),
+            ("nodeSelector: {disk: |", ["ssd"]),
+            ('nodeSelector: {other: "{", disk: s|, topology.kubernetes.io~zone: a}', ["ssd"]),
+            ("tolerations/- {key: |}", ["dedicated"]),
+            ("tolerations: [{key: x}, {value: |, key: dedicated}]", ["db"]),
+            ("tolerations/- {effect: |", ["NoSchedule", "PreferNoSchedule", "NoExecute"]),
+            ("tolerations/- {operator: |}", ["Equal", "Exists"]),
+            (f"{TERM}labelSelector: {{matchLabels: {{ap|}}}}", ["app"]),
+            (f"{TERM}labelSelector: {{matchLabels: {{app: |}}}}", ["fedora", "web"]),
+            (f"{TERM}labelSelector: {{matchExpressions: [{{key: app, operator: In, values: [web, |]}}]}}", ["fedora", "web"]),
+            (f"{TERM}labelSelector: {{matchExpressions: [{{operator: |}}]}}", ["In", "NotIn", "Exists", "DoesNotExist"]),
+            (f"{NODE_TERM}key: topology.kubernetes.io~zone/+values: [|]", ["a", "b"]),
+            (f"{NODE_TERM}{{values: [|], key: topology.kubernetes.io~zone}}", ["a", "b"]),
+            ("nodeSelector: {} |", []),
+            ("nodeSelector: { # |", []),
+            ("containers: [{name: |}]", []),
             ("# topologyKey: |", []),
             ("containers/- name: |", []),
         ],
     )
-    def test_what_may_stand_there(self, folder: Path, typed: str, expected: list[str]) -> None:
-        text = f"apiVersion: v1\nkind: Pod\nmetadata: {{name: fox}}\nspec:\n{nested(typed)}".replace("~", "/")
-        before = text.partition("|")[0]
-        with Client(folder, capabilities=REFRESHING) as client:
-            client.open("web.yaml")
-            ready(client)
-            client.open("fox.yaml", text.replace("|", ""))
-            line, column = before.count("\n"), len(before.rpartition("\n")[2])
-            found = client.request("textDocument/completion", client.at("fox.yaml", line, column))["items"]
-            assert [each["label"].replace("/", "~") for each in found] == expected
-            for each in found[:1]:
-                assert each["textEdit"]["range"]["end"] == {"line": line, "character": column}
+    def test_what_may_stand_there(self, overview: Overview, typed: str, expected: list[str]) -> None:
+        text, place = at_bar(f"apiVersion: v1\nkind: Pod\nmetadata: {{name: fox}}\nspec:\n{nested(typed)}".replace("~", "/"))
+        assert overview.state is not None
+        _, found = completions(text, place, overview.state.gathered.fleet, overview.state.gathered.nodes)
+        assert [each.label.replace("/", "~") for each, _ in found] == expected
+
+    def test_pools_of_nodes_say_what_their_nodes_will_have(self, tmp_path: Path) -> None:
+        (tmp_path / "pool.yaml").write_text(POOL)
+        (tmp_path / "fox.yaml").write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: fox}\nspec: {nodeSelector: {example.com/disk: }}\n")
+        with Client(tmp_path) as client:
+            client.open("fox.yaml")
+            client.settle()
+            asked = client.at("fox.yaml", 3, len("spec: {nodeSelector: {example.com/disk: "))
+            (found,) = client.request("textDocument/completion", asked)["items"]
+            assert (found["label"], found["detail"]) == ("ssd", "of NodePool fast")
+
+    def test_an_editor_gets_them_with_what_they_take_the_place_of(self, folder: Path) -> None:
+        with Client(folder) as client:
+            client.open("fox.yaml", "kind: Pod\nspec: {nodeSelector: {di}}\n")
+            client.settle()
+            asked = client.at("fox.yaml", 1, line_of("spec: {nodeSelector: {di}}", "}}")[1])
+            found, *_ = client.request("textDocument/completion", asked)["items"]
+            assert (found["label"], found["detail"], found["filterText"]) == ("disk", "on nodes: ssd", "disk")
+            start, end = {"line": 1, "character": 22}, {"line": 1, "character": 24}
+            assert found["textEdit"] == {"range": {"start": start, "end": end}, "newText": "disk: "}
+
+    @pytest.mark.parametrize(
+        "typed, expected",
+        [
+            ("spec:\n  nodeSelector:\n    disk: |", "spec:\n  nodeSelector:\n    disk: ssd"),
+            ("spec:\n  nodeSelector:\n    di|", "spec:\n  nodeSelector:\n    disk: "),
+            ("spec: {nodeSelector: {disk: |}}", "spec: {nodeSelector: {disk: ssd}}"),
+            ("spec: {nodeSelector: {di|}}", "spec: {nodeSelector: {disk: }}"),
+            ("spec: {nodeSelector: {'di|'}}", "spec: {nodeSelector: {'disk'}}"),
+            ("spec:\n  nodeSelector:\n    disk: 's|'", "spec:\n  nodeSelector:\n    disk: 'ssd'"),
+            ('{"spec": {"nodeSelector": {"disk": |}}}', '{"spec": {"nodeSelector": {"disk": "ssd"}}}'),
+            ('{"spec": {"nodeSelector": {"di|"}}}', '{"spec": {"nodeSelector": {"disk"}}}'),
+            ('{"spec": {"nodeSelector": {|}}}', '{"spec": {"nodeSelector": {"disk": }}}'),
+            ("spec: {nodeSelector: {\n  x: y,\n  disk: s|\n}}", "spec: {nodeSelector: {\n  x: y,\n  disk: ssd\n}}"),
+        ],
+    )
+    def test_what_is_put_in(self, typed: str, expected: str) -> None:
+        nodes = nodes_of({0: Source("nodes.yaml", "nodes.yaml", b"nodes: [{name: one, labels: {disk: ssd}}]")})
+        text, (line, column) = at_bar(typed)
+        start, found = completions(text, (line, column), None, nodes)
+        text.replace((line, start), (line, column), found[0][0].text)
+        assert str(text) == expected

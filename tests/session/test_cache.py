@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from afflint import config
-from afflint.engine import Checker, FileResult, default_settings
+from afflint.engine import Checker, FileResult, Kept, default_settings
 from afflint.session import cache as keeping
 from afflint.session import mapping
 from afflint.session.cache import Cache
@@ -70,9 +70,9 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: list[str] = []
     check = Checker.check
 
-    def noted(self: Checker, name: str, data: bytes) -> FileResult:
+    def noted(self: Checker, name: str, data: bytes, kept: Kept | None = None) -> FileResult:
         names.append(os.path.basename(name))
-        return check(self, name, data)
+        return check(self, name, data, kept)
 
     monkeypatch.setattr(Checker, "check", noted)
     return names

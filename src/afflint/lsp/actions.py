@@ -6,17 +6,19 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
+from afflint.engine import Kept
 from afflint.findings import Finding
-from afflint.fixing import key_of, mended
+from afflint.fixing import mended
 from afflint.lsp.capabilities import FIX_ALL, Client
 from afflint.lsp.memory import Buffer
 from afflint.lsp.opened import Opened
 from afflint.lsp.text import Place, Text
+from afflint.reading.sources import Source
+from afflint.session.fixes import fixed_alone, is_safe
 from afflint.suppressions import Suppression
 from afflint.wording import quoted
 
 QUICK_FIX = "quickfix"
-_MOST_ROUNDS = 20
 _MOST = 20
 """Of so many findings in a stretch of text actions are offered: each is tried before it is."""
 _LONGEST_TITLE = 100
@@ -43,7 +45,7 @@ class Actions:
                 found += self._fix_rule(rule)
             for finding in here:
                 found += self._ignore(finding)
-        safe = [each for each in self._findings if _is_safe(each)]
+        safe = [each for each in self._findings if is_safe(each)]
         # Whoever asks for nothing in particular shows a menu: what changes the whole file is on it only where there is something to mend.
         if _is_wanted(FIX_ALL, only) and (safe or only):
             found.append(self._many(f"Fix all that is safe: {len(safe)} of afflint's findings", FIX_ALL, None))
@@ -79,32 +81,30 @@ class Actions:
 
     def _many(self, title: str, kind: str, rule: str | None) -> dict[str, Any]:
         """An action over the whole document, with its edit at once unless the client asks for that later."""
-        action = self._action(title, kind) | {"data": {"uri": self._document.uri, "rule": rule}}
+        # Nothing in it is null: some clients leave that out of what they send back.
+        action = self._action(title, kind) | {"data": {"uri": self._document.uri, "rule": rule or ""}}
         return action if self._client.resolves_edits else self.resolved(action)
 
     def resolved(self, action: dict[str, Any]) -> dict[str, Any]:
         """An action with its edit: all safe fixes of the document, or all of one rule."""
-        rule = action["data"]["rule"]
-        wanted: Callable[[Finding], bool] = _is_safe if rule is None else lambda finding: finding.rule == rule
+        rule = action["data"].get("rule")
+        wanted: Callable[[Finding], bool] = (lambda finding: finding.rule == rule) if rule else is_safe
         return action | {"edit": self._edit(edits(self._document.text, self._mended(wanted)))}
 
     def _mended(self, wanted: Callable[[Finding], bool]) -> bytes:
         """The document with the wanted fixes, in rounds: what one could not do beside others, or brought forth, the next does."""
-        document = self._document
-        project, data = document.project, document.buffer.data
-        findings: Sequence[Finding] = self._findings
-        refused: set[tuple[object, ...]] = set()
-        for _ in range(_MOST_ROUNDS):
-            chosen = [each for each in findings if each.fix is not None and wanted(each) and key_of(each) not in refused]
-            done = mended(document.name, data, chosen, project.mender) if chosen else None
-            if done is None or done.data == data:
-                break
-            refused |= {key_of(each) for each in done.refused}
-            data = done.data
-            buffer = project.checked(Buffer(document.path, document.version, data))
+        document, project, shown = self._document, self._document.project, self._findings
+        kept = Kept()
+
+        def check(source: Source) -> Sequence[Finding]:
+            if source.data == document.buffer.data:
+                return shown
+            buffer = project.checked(Buffer(document.path, document.version, source.data or b""), kept)
             assert buffer.result is not None
-            findings = project.remaining(buffer, buffer.result, document.known, ())
-        return data
+            # What rules across manifests find shows after the next run.
+            return project.remaining(buffer, buffer.result, document.known, ())
+
+        return fixed_alone(Source(document.name, document.path, document.buffer.data), check, wanted, project.mender)
 
     # Suppressions.
 
@@ -157,12 +157,7 @@ def edits(text: Text, after: bytes) -> list[dict[str, Any]]:
 
     new = Text(after.decode("utf-8", "surrogatepass"), "utf-32")
     old_lines, new_lines = text.whole_lines, new.whole_lines
-    first = 0
-    while first < min(len(old_lines), len(new_lines)) and old_lines[first] == new_lines[first]:
-        first += 1
-    behind = 0
-    while behind < min(len(old_lines), len(new_lines)) - first and old_lines[-1 - behind] == new_lines[-1 - behind]:
-        behind += 1
+    first, behind = _alike(old_lines, new_lines)
     old, fresh = old_lines[first : len(old_lines) - behind], new_lines[first : len(new_lines) - behind]
     found = []
     for tag, start, end, new_start, new_end in difflib.SequenceMatcher(None, old, fresh, autojunk=False).get_opcodes():
@@ -176,18 +171,21 @@ def _changed(text: Text, line: int, old: Sequence[str], new: Sequence[str]) -> d
     before, after = "".join(old), "".join(new)
     start, end = (line, 0), (line + len(old), 0)
     if len(old) == len(new) == 1:
-        head = 0
-        while head < min(len(before), len(after)) and before[head] == after[head]:
-            head += 1
-        tail = 0
-        while tail < min(len(before), len(after)) - head and before[-1 - tail] == after[-1 - tail]:
-            tail += 1
+        head, tail = _alike(before, after)
         start, end = (line, head), (line, len(before) - tail)
         after = after[head : len(after) - tail]
     elif line + len(old) >= text.lines:
         # The last line has no break: its end is no beginning of another.
         end = (line + len(old) - 1, len(old[-1])) if old else start
     return {"range": {"start": text.position(start), "end": text.position(end)}, "newText": after}
+
+
+def _alike(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
+    """How much two sequences have in common at their beginning, and behind that at their end."""
+    most = min(len(old), len(new))
+    head = next((index for index in range(most) if old[index] != new[index]), most)
+    most -= head
+    return head, next((index for index in range(most) if old[-1 - index] != new[-1 - index]), most)
 
 
 def _comments(text: Text, finding: Finding) -> Iterator[tuple[int, int, int, str, int]]:
@@ -207,10 +205,6 @@ def _comments(text: Text, finding: Finding) -> Iterator[tuple[int, int, int, str
 
 def _covers(suppression: Suppression, rule: str, place: tuple[int, int]) -> bool:
     return rule in suppression.rules and suppression.start <= place < suppression.end
-
-
-def _is_safe(finding: Finding) -> bool:
-    return finding.fix is not None and finding.fix.safe
 
 
 def _is_wanted(kind: str, only: Iterable[str]) -> bool:

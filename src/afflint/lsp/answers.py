@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from afflint.findings import Span
 from afflint.fleet.facts import Pods
+from afflint.fleet.index import Fleet
+from afflint.inventory.node_files import NodeFact
 from afflint.lsp.meaning import Around, meaning, selectors_of
 from afflint.lsp.mirrored import Mirrored
 from afflint.lsp.opened import Texts
+from afflint.lsp.overview import State
 from afflint.lsp.pointing import at, pods_at, reaches_of, selects
 from afflint.lsp.text import Place
 from afflint.wording import visible
+
+if TYPE_CHECKING:
+    from afflint.pools.model import Pool
 
 _END = 1 << 30
 
@@ -54,8 +60,7 @@ def _completion(params: Any, document: Mirrored, _texts: Texts) -> Any:
     from afflint.lsp.completion import completions
 
     place, state = document.text.place(params["position"]), document.overview.state
-    known = (None, []) if state is None else (state.gathered.fleet, state.gathered.nodes)
-    start, found = completions(document.text, place, *known)
+    start, found = completions(document.text, place, *_known(state))
     replaced = _range(document, (place[0], start), place)
     items = [
         {
@@ -69,6 +74,14 @@ def _completion(params: Any, document: Mirrored, _texts: Texts) -> Any:
         for number, (item, kind) in enumerate(found)
     ]
     return {"isIncomplete": False, "items": items}
+
+
+def _known(state: State | None) -> tuple[Fleet | None, Sequence[NodeFact], Sequence[Pool]]:
+    """The manifests, the nodes, and the pools of nodes of the cluster that the manifests are for."""
+    if state is None:
+        return None, (), ()
+    pools = state.gathered.pools
+    return state.gathered.fleet, state.gathered.nodes, [each for each in pools.whole if pools.is_here(each)] if pools else ()
 
 
 def _hints(params: Any, document: Mirrored, _texts: Texts) -> Any:

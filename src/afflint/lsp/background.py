@@ -72,7 +72,7 @@ class Background:
         self._documents: dict[str, Mirrored] = {}
         self._shown: dict[str, dict[str, list[object]]] = {}
         """What was last told of files that are not open, by their folder and their URIs."""
-        self._jobs: SimpleQueue[tuple[Run, dict[str, Buffer]]] = SimpleQueue()
+        self._jobs: SimpleQueue[tuple[Run, Overview, dict[str, Buffer]]] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
     def take(self, order: Order) -> None:
@@ -130,26 +130,28 @@ class Background:
             self._thread.start()
         overview = self._overview(asked.folder, whole=asked.whole)
         mine = [each for each in self._documents.values() if each.overview is overview]
-        self._jobs.put((asked, {each.path: Buffer(each.path, each.version, each.text.bytes) for each in mine}))
+        self._jobs.put((asked, overview, {each.path: Buffer(each.path, each.version, each.text.bytes) for each in mine}))
 
     def _work(self) -> None:
         runs = 0
         while True:
-            self._tell(self._ran(*self._jobs.get()))
+            asked, overview, buffers = self._jobs.get()
+            ran = self._ran(asked, overview, buffers)
+            if self._overviews.get(asked.folder) is overview:  # Otherwise nobody looks at it any more.
+                self._tell(ran)
             if runs % _BETWEEN_COLLECTIONS == 0:
                 # Whoever runs for days must not keep what nothing refers to; what it does keep need not be looked through again.
                 gc.collect()
                 gc.freeze()
             runs += 1
 
-    def _ran(self, asked: Run, buffers: dict[str, Buffer]) -> Ran:
+    def _ran(self, asked: Run, overview: Overview, buffers: dict[str, Buffer]) -> Ran:
         folder = asked.folder
 
         def between(done: int, total: int) -> None:
             if total >= _LONG and done % _STEP == 0:
                 self._tell(Progress(folder, done, total))
 
-        overview = self._overview(folder, whole=asked.whole)
         if asked.anew:
             overview.forget_files()
         wishes = self._wishes
@@ -172,6 +174,8 @@ class Background:
             gathered.settings.with_nodes,
             gathered.silencer.kustomizations.holding_all(),
             tuple([_known(each, state) for each in documents]),
+            gathered.settings.learnt,
+            tuple(sorted(gathered.settings.target.known_labels)),
             None if state.baseline is None else state.baseline.folder,
             tuple(self._unopened(overview, state, wishes, documents)),
             gathered.unused_nodes,

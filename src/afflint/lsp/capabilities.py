@@ -20,7 +20,6 @@ class Client(NamedTuple):
 
     encoding: str = "utf-16"
     pulls: bool = False
-    refreshes_diagnostics: bool = False
     refreshes_hints: bool = False
     shows_hints: bool = False
     watches: bool = False
@@ -39,8 +38,9 @@ class Client(NamedTuple):
         resolved = _at(announced, "textDocument", "codeAction", "resolveSupport", "properties")
         return cls(
             encoding=next((each for each in ENCODINGS if each in offered), "utf-16"),
-            pulls=isinstance(_at(announced, "textDocument", "diagnostic"), dict),
-            refreshes_diagnostics=_at(announced, "workspace", "diagnostics", "refreshSupport") is True,
+            # Who cannot be told to ask again, as Neovim 0.11, would never see what other files say later: that one is told.
+            pulls=isinstance(_at(announced, "textDocument", "diagnostic"), dict)
+            and _at(announced, "workspace", "diagnostics", "refreshSupport") is True,
             refreshes_hints=_at(announced, "workspace", "inlayHint", "refreshSupport") is True,
             shows_hints=isinstance(_at(announced, "textDocument", "inlayHint"), dict),
             watches=_at(announced, "workspace", "didChangeWatchedFiles", "dynamicRegistration") is True,
@@ -72,7 +72,7 @@ def capabilities(client: Client, settings: Settings) -> dict[str, Any]:
     if settings.hover:
         offered["hoverProvider"] = True
     if settings.completion:
-        offered["completionProvider"] = {"triggerCharacters": [":", " ", "-", "/"], "resolveProvider": False}
+        offered["completionProvider"] = {"triggerCharacters": [":", " ", "-", "/", "{", "[", ","], "resolveProvider": False}
     if client.pulls:
         offered["diagnosticProvider"] = {
             "identifier": SOURCE,

@@ -1,19 +1,24 @@
 """Values that are known to fit where one types: operators and effects, topology keys, labels of nodes and of pods.
 
-What is being typed is seldom YAML yet, so the place is told by indentation.
+What is being typed is seldom YAML yet, so the place is told by indentation, in flow style by brackets (``flow``).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from afflint.fleet.index import Fleet
 from afflint.inventory.node_files import NodeFact
 from afflint.kube.node_labels import HOSTNAME, REGION, ZONE, domain_word, unlikely_domain
 from afflint.kube.selectors import LABEL_OPERATORS, NODE_OPERATORS
+from afflint.lsp.flow import Flow, flow_at
 from afflint.lsp.text import Place, Text
 from afflint.records import NamedTuple
+
+if TYPE_CHECKING:
+    from afflint.pools.model import Pool
 
 _MOST = 500
 _INDENT = re.compile(r" *(?:- +)*(?:-$)?")
@@ -49,6 +54,10 @@ class _Spot(NamedTuple):
     siblings: dict[str, str]
     """The values beside it in its map, or in the map of the list that it is an item of."""
     start: int
+    flow: bool = False
+    quoted: bool = False
+    """Whether a quote was typed before it."""
+    json: bool = False
 
 
 _FIXED: dict[str, tuple[tuple[str, str], ...]] = {
@@ -72,14 +81,27 @@ _MEANT = {
 }
 
 
-def completions(text: Text, place: Place, fleet: Fleet | None, nodes: Iterable[NodeFact]) -> tuple[int, list[tuple[Item, int]]]:
+def completions(
+    text: Text, place: Place, fleet: Fleet | None, nodes: Sequence[NodeFact], pools: Sequence[Pool] = ()
+) -> tuple[int, list[tuple[Item, int]]]:
     """What may stand at a place: from which column on, and the proposals with their kinds."""
     spot = _spot(text, place)
-    found = [] if spot is None else list(_proposals(spot, fleet, list(nodes)))
-    return (place[1] if spot is None else spot.start), list(dict.fromkeys(found))[:_MOST]
+    if spot is None:
+        return place[1], []
+    found = dict.fromkeys(_proposals(spot, fleet, nodes, pools))
+    return spot.start, [(_as_written(item, kind, spot), kind) for item, kind in found][:_MOST]
 
 
-def _proposals(spot: _Spot, fleet: Fleet | None, nodes: list[NodeFact]) -> Iterator[tuple[Item, int]]:
+def _as_written(item: Item, kind: int, spot: _Spot) -> Item:
+    """A proposal as it has to be written between quotes, or in JSON."""
+    if spot.quoted:
+        return item._replace(text=item.label)
+    if spot.json:
+        return item._replace(text=f'"{item.label}"{": " if kind == _PROPERTY else ""}')
+    return item
+
+
+def _proposals(spot: _Spot, fleet: Fleet | None, nodes: Sequence[NodeFact], pools: Sequence[Pool]) -> Iterator[tuple[Item, int]]:
     key, around = spot.key, spot.keys
     if key in _FIXED:
         yield from ((Item(value, detail, value), _VALUE) for value, detail in _FIXED[key])
@@ -92,13 +114,13 @@ def _proposals(spot: _Spot, fleet: Fleet | None, nodes: list[NodeFact]) -> Itera
         operators = NODE_OPERATORS if _is_of_nodes(around) else LABEL_OPERATORS
         yield from ((Item(value, _MEANT[value], value), _VALUE) for value in operators)
     elif key == "topologyKey":
-        yield from _topology_keys(nodes)
+        yield from _topology_keys(nodes, pools)
     elif "tolerations" in around[-1:]:
-        yield from _taints(spot, nodes)
+        yield from _taints(spot, nodes, pools)
+    elif _is_of_nodes(around):
+        yield from _labels(spot, _node_labels(nodes, pools), "nodes")
     else:
-        yield from _labels(
-            spot, _node_labels(nodes) if _is_of_nodes(around) else _pod_labels(fleet), "nodes" if _is_of_nodes(around) else "pods"
-        )
+        yield from _labels(spot, _pod_labels(fleet), "pods")
 
 
 def _is_of_nodes(keys: tuple[str, ...]) -> bool:
@@ -108,74 +130,93 @@ def _is_of_nodes(keys: tuple[str, ...]) -> bool:
     )
 
 
-def _topology_keys(nodes: list[NodeFact]) -> Iterator[tuple[Item, int]]:
+def _topology_keys(nodes: Iterable[NodeFact], pools: Iterable[Pool]) -> Iterator[tuple[Item, int]]:
     counts: dict[str, set[str]] = {}
     for node in nodes:
         for key, value in node.labels.items():
-            if unlikely_domain(key) is None:
-                counts.setdefault(key, set()).add(value)
+            counts.setdefault(key, set()).add(value)
+    for pool in pools:
+        for label in pool.labels:
+            counts.setdefault(label.key, set())
     usual = (HOSTNAME, ZONE, REGION)
-    for key in (*usual, *sorted(counts.keys() - {*usual})):
-        number = f", {len(counts[key])} on these nodes" if key in counts else ""
+    for key in (*usual, *sorted(key for key in counts if key not in usual and unlikely_domain(key) is None)):
+        number = f", {len(counts[key])} on these nodes" if counts.get(key) else ""
         yield Item(key, f"{domain_word(key) or 'label of nodes'}{number}", key), _VALUE
 
 
-def _taints(spot: _Spot, nodes: list[NodeFact]) -> Iterator[tuple[Item, int]]:
-    for taint in dict.fromkeys(taint for node in nodes for taint in node.node.taints):
+def _taints(spot: _Spot, nodes: Iterable[NodeFact], pools: Iterable[Pool]) -> Iterator[tuple[Item, int]]:
+    taints = dict.fromkeys(taint for node in nodes for taint in node.node.taints)
+    found = [(taint, "these nodes") for taint in taints] + [(each.taint, pool.title) for pool in pools for each in pool.taints]
+    for taint, whose in found:
         if spot.key == "key":
-            yield Item(taint.key, f"a taint of these nodes: {taint.effect}", taint.key), _VALUE
+            yield Item(taint.key, f"a taint of {whose}: {taint.effect}", taint.key), _VALUE
         elif spot.key == "value" and spot.siblings.get("key") == taint.key and taint.value:
-            yield Item(taint.value, f"a taint of these nodes: {taint.effect}", _quoted(taint.value)), _VALUE
+            yield Item(taint.value, f"a taint of {whose}: {taint.effect}", _quoted(taint.value, spot)), _VALUE
 
 
 _MAPS_OF_LABELS = ("matchLabels", "nodeSelector", "labels", "selector")
 
 
-def _labels(spot: _Spot, labels: dict[str, dict[str, int]], whose: str) -> Iterator[tuple[Item, int]]:
+_Labels = dict[str, dict[str, str]]
+"""By key the values with whose they are, the most frequent first."""
+
+
+def _labels(spot: _Spot, labels: _Labels, whose: str) -> Iterator[tuple[Item, int]]:
     around, key = spot.keys, spot.key
     if "matchExpressions" in around[-1:] and key == "key":
         yield from ((Item(name, _values(values, whose), name), _VALUE) for name, values in labels.items())
     elif around[-2:] == ("matchExpressions", "values") and key is None:
-        yield from _listed(labels.get(spot.siblings.get("key", ""), {}), whose)
+        yield from _listed(labels.get(spot.siblings.get("key", ""), {}), spot)
     elif around and around[-1] in _MAPS_OF_LABELS and key is None:
         yield from ((Item(name, _values(values, whose), f"{name}: "), _PROPERTY) for name, values in labels.items())
     elif around and around[-1] in _MAPS_OF_LABELS:
-        yield from _listed(labels.get(key or "", {}), whose)
+        yield from _listed(labels.get(key or "", {}), spot)
 
 
-def _listed(values: dict[str, int], whose: str) -> Iterator[tuple[Item, int]]:
-    for value, number in values.items():
-        yield Item(value, f"{number} of these {whose}", _quoted(value)), _VALUE
+def _listed(values: dict[str, str], spot: _Spot) -> Iterator[tuple[Item, int]]:
+    for value, whose in values.items():
+        yield Item(value, whose, _quoted(value, spot)), _VALUE
 
 
-def _values(values: dict[str, int], whose: str) -> str:
+def _values(values: dict[str, str], whose: str) -> str:
+    if not values:
+        return f"on {whose}"
     shown = ", ".join(list(values)[:4])
     return f"on {whose}: {shown}{', …' if len(values) > 4 else ''}"
 
 
-def _node_labels(nodes: Iterable[NodeFact]) -> dict[str, dict[str, int]]:
-    return _counted(each.labels for each in nodes)
+def _node_labels(nodes: Iterable[NodeFact], pools: Iterable[Pool]) -> _Labels:
+    found = _counted((each.labels for each in nodes), "nodes")
+    for pool in pools:
+        for label in pool.labels:
+            values = found.setdefault(label.key, {})
+            if label.requirement.operator == "In":
+                values.update({value: f"of {pool.title}" for value in label.requirement.values if value not in values})
+    return dict(sorted(found.items()))
 
 
-def _pod_labels(fleet: Fleet | None) -> dict[str, dict[str, int]]:
-    return {} if fleet is None else _counted(each.template_labels for each in fleet.pods)
+def _pod_labels(fleet: Fleet | None) -> _Labels:
+    return {} if fleet is None else _counted((each.template_labels for each in fleet.pods), "pods")
 
 
-def _counted(labels: Iterable[dict[str, str]]) -> dict[str, dict[str, int]]:
+def _counted(labels: Iterable[dict[str, str]], whose: str) -> _Labels:
     """How often each value of each label occurs, in the order of the keys, the most frequent value first."""
     counts: dict[str, dict[str, int]] = {}
     for each in labels:
         for key, value in each.items():
             values = counts.setdefault(key, {})
             values[value] = values.get(value, 0) + 1
-    return {key: dict(sorted(counts[key].items(), key=lambda item: (-item[1], item[0]))) for key in sorted(counts)}
+    return {
+        key: {value: f"{number} of these {whose}" for value, number in sorted(counts[key].items(), key=lambda item: (-item[1], item[0]))}
+        for key in sorted(counts)
+    }
 
 
-def _quoted(value: str) -> str:
+def _quoted(value: str, spot: _Spot) -> str:
     """A value as YAML has to have it to stay a string."""
     from afflint.reading.emitting import scalar
 
-    return scalar(value, "", flow=False) or value
+    return scalar(value, "", flow=spot.flow) or value
 
 
 # Where something is typed.
@@ -195,8 +236,11 @@ def _line(text: str) -> _Line | None:
 
 
 def _spot(text: Text, place: Place) -> _Spot | None:
-    """What is typed at a place; None in a comment, in flow style and the like."""
+    """What is typed at a place; None in a comment and the like."""
     number, column = place
+    flow = flow_at(text, place)
+    if flow is not None:
+        return _in_brackets(text, flow, place)
     typed = text.line(number)[:column]
     if "#" in typed or "{" in typed or "[" in typed:
         return None
@@ -204,10 +248,30 @@ def _spot(text: Text, place: Place) -> _Spot | None:
     if line is None:
         line = _Line(len(typed), False, "", "", False)
     start = column - len(line.value) if line.value else column
-    if line.value[:1] in ("'", '"'):
-        start += 1
+    quoted = line.value[:1] in ("'", '"')
     keys, siblings = _above(text, number, line)
-    return _Spot(keys, line.key if line.colon else None, siblings, start)
+    return _Spot(keys, line.key if line.colon else None, siblings, start + quoted, quoted=quoted)
+
+
+def _in_brackets(text: Text, flow: Flow, place: Place) -> _Spot:
+    """What is typed between brackets."""
+    number, column = place
+    dashed = flow.column > len(text.line(flow.line)) - len(text.line(flow.line).lstrip(" "))
+    line = _Line(flow.column, dashed, flow.key or "", "", flow.key is not None)
+    around, siblings = _above(text, flow.line, line)
+    keys = [*around, *(each.key for each in flow.brackets if each.key is not None)]
+    inner = flow.brackets[-1]
+    # Beside an item of a list stands what stands beside the list.
+    maps = [each for each in flow.brackets if each.is_map]
+    if inner.is_map or (maps and flow.brackets[-2:-1] == maps[-1:]):
+        siblings = maps[-1].pairs
+    start, written = flow.start, text.line(number)
+    quoted = written[start : start + 1] in ("'", '"') if start < column else False
+    return _Spot(tuple(keys), flow.name if inner.is_map else None, siblings, start + quoted, True, quoted, _is_json(text))
+
+
+def _is_json(text: Text) -> bool:
+    return str(text).lstrip("\ufeff \t\r\n").startswith(("{", "["))
 
 
 def _above(text: Text, number: int, line: _Line) -> tuple[tuple[str, ...], dict[str, str]]:

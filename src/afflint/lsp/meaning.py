@@ -86,10 +86,10 @@ def _pod_term(term: PodTerm, reach: Reach | None, around: Around) -> Iterator[st
         yield "has a term here that asks for no pod at all: its labelSelector is missing, or cannot be read."
         return
     if term.weighted is None:
-        yield f"must {share} with {'any' if term.anti else 'a'} pod that has {said(reach.selector)},"
+        yield f"must {share} with {'any' if term.anti else 'a'} pod that {having(reach.selector)},"
         yield f"{_namespaces(reach)}: {selected(reach, around)}."
     else:
-        yield f"should {share} with pods that have {said(reach.selector)},"
+        yield f"should {share} with pods that {having(reach.selector, several=True)},"
         yield f"{_namespaces(reach)} (weight {_weight(term.weighted)}): {selected(reach, around)}."
     if type(key) is str:
         yield from _keyed(key, around)
@@ -101,11 +101,11 @@ def _spread(data: dict[str, Any], reach: Reach | None, around: Around) -> Iterat
     hard = data.get("whenUnsatisfiable") != "ScheduleAnyway"
     word = "must" if hard else "should"
     least = skew if type(skew) is int else 1
-    yield f"{word} be spread over the {noun}s: none may have more than {least} more of the pods than the emptiest,"
+    yield f"{word} be spread over the {noun}s: the fullest may have at most {counted(least, 'pod')} more than the emptiest,"
     if reach is None:
         yield "where no pods are counted: there is no labelSelector, or none that can be read."
         return
-    yield f"counting pods that have {said(reach.selector)}, {_namespaces(reach)}: {selected(reach, around)}."
+    yield f"counting pods that {having(reach.selector, several=True)}, {_namespaces(reach)}: {selected(reach, around)}."
     if type(data.get("minDomains")) is int:
         yield f"With fewer than {data['minDomains']} {noun}s the emptiest counts as having none."
     if type(key) is str:
@@ -114,23 +114,23 @@ def _spread(data: dict[str, Any], reach: Reach | None, around: Around) -> Iterat
 
 def _evidence(reach: Reach, around: Around) -> Iterator[str]:
     what = {BUDGET_SELECTOR: "covers"}.get(reach.what, "selects")
-    yield f"{what} pods that have {said(reach.selector)}, {_namespaces(reach)}: {selected(reach, around)}."
+    yield f"{what} pods that {having(reach.selector, several=True)}, {_namespaces(reach)}: {selected(reach, around)}."
 
 
-def said(selector: Selector) -> str:
-    """``app=fedora and a tier``: the labels that a selector asks for."""
-    if not selector.requirements:
-        return "any labels or none"
-    return listing(_requirement(each) for each in selector.requirements)
+def having(selector: Selector, *, several: bool = False) -> str:
+    """``has `app=fedora` and a label `tier` ``, of ``several`` things ``have``: the labels that a selector asks for."""
+    has, lacks = ("have", "do not have") if several else ("has", "does not have")
+    wanted = [_requirement(each) for each in selector.requirements if each.operator != "NotIn"]
+    parts = [f"{has} {listing(wanted)}"] if wanted else []
+    parts += [f"{lacks} {_requirement(each)}" for each in selector.requirements if each.operator == "NotIn"]
+    return listing(parts) if parts else f"{has} any labels or none"
 
 
 def _requirement(each: Requirement) -> str:
     labels = [quoted(f"{each.key}={value}") for value in each.values[:_MOST_NAMED]]
     labels += [f"{len(each.values) - _MOST_NAMED} more"] if len(each.values) > _MOST_NAMED else []
-    if each.operator == "In":
+    if each.operator in ("In", "NotIn"):
         return listing(labels, "or")
-    if each.operator == "NotIn":
-        return f"not {listing(labels, 'or')}"
     if each.operator == "Exists":
         return f"a label {quoted(each.key)}"
     if each.operator == "DoesNotExist":
@@ -140,7 +140,7 @@ def _requirement(each: Requirement) -> str:
 
 def _namespaces(reach: Reach) -> str:
     if reach.everywhere and reach.namespace_selector is not None and reach.namespace_selector.requirements:
-        return f"in namespaces that have {said(reach.namespace_selector)}"
+        return f"in namespaces that {having(reach.namespace_selector, several=True)}"
     if reach.everywhere:
         return "in all namespaces"
     if reach.namespaces:
@@ -176,12 +176,17 @@ def selectors_of(reaches: Sequence[Reach], pods: Pods) -> str:
     """Who selects some pods: their objects, and what for."""
     title = visible(pods.title)
     if not reaches:
-        return f"No selector here matches the pods of {title}."
-    names = dict.fromkeys(
-        visible(f"{reach.what} of {reach.title}" if reach.template_path is not None else reach.title) for reach in reaches
-    )
+        return f"No affinity, spread constraint, Service, PodDisruptionBudget or NetworkPolicy here selects the pods of {title}."
+    names = dict.fromkeys(visible(_selecting(reach, pods)) for reach in reaches)
     named = [*list(names)[:_MOST_NAMED], *([f"{len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else [])]
     return f"The pods of {title} are selected by {listing(named)}."
+
+
+def _selecting(reach: Reach, pods: Pods) -> str:
+    if reach.template_path is None:
+        return reach.title
+    own = (reach.site, reach.ref) == (pods.site, pods.ref)
+    return f"its own {reach.what}" if own else f"{reach.what} of {reach.title}"
 
 
 # Nodes.
@@ -193,19 +198,19 @@ def _node_term(term: NodeTerm, number: int, around: Around) -> Iterator[str]:
         yield "has a term here that matches no node: it is empty, or cannot be read."
         return
     if term.weighted is not None:
-        asks = f"should run on a node that has {said(parsed)} (weight {_weight(term.weighted)})"
+        asks = f"should run on a node that {having(parsed)} (weight {_weight(term.weighted)})"
     else:
         others = f" (one of {number} terms, of which one must match)" if number > 1 else ""
-        asks = f"must run on a node that has {said(parsed)}{others}"
+        asks = f"must run on a node that {having(parsed)}{others}"
     yield asks + _counted(around, lambda fact: matches(parsed, fact.labels, fact.name))
 
 
 def _node_selector(data: dict[str, Any], around: Around) -> Iterator[str]:
     parsed = from_labels(data)
     if isinstance(parsed, Malformed):
-        yield "has a nodeSelector that cannot be read: labels are strings."
+        yield "has a nodeSelector that cannot be read: the values of labels are strings."
         return
-    yield f"must run on a node that has {said(parsed)}" + _counted(around, lambda fact: matches(parsed, fact.labels, fact.name))
+    yield f"must run on a node that {having(parsed)}" + _counted(around, lambda fact: matches(parsed, fact.labels, fact.name))
 
 
 def _toleration(data: dict[str, Any], around: Around) -> Iterator[str]:

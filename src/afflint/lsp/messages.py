@@ -11,6 +11,7 @@ from typing import Any
 
 from afflint.baseline import Entry
 from afflint.findings import FileId, Found
+from afflint.kube.catalogue import CustomKind
 from afflint.lsp.capabilities import Client
 from afflint.lsp.setup import Chosen
 from afflint.plain import Codec
@@ -124,14 +125,18 @@ class Shown(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What came of a run. ``shared`` is the deepest folder that holds all its files, ``baseline`` the folder of the baseline if it has one.
+    """What came of a run.
 
-    ``unopened`` is what has changed since the run before. ``unused_nodes``: why nodes that it met are none of one cluster.
+    ``shared`` is the deepest folder that holds all its files, ``baseline`` the folder of the baseline if it has one. ``learnt`` are the
+    kinds that CustomResourceDefinitions describe, ``known_labels`` those that pools of nodes declare. ``unopened`` is what has changed
+    since the run before. ``unused_nodes``: why nodes that it met are none of one cluster.
     """
 
     with_nodes: bool
     shared: str
     documents: tuple[Known, ...]
+    learnt: tuple[CustomKind, ...] = ()
+    known_labels: tuple[str, ...] = ()
     baseline: str | None = None
     unopened: tuple[Shown, ...] = ()
     unused_nodes: str | None = None

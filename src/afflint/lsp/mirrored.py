@@ -73,4 +73,5 @@ class Parsed:
     def manifests(self, document: Document) -> list[Manifest]:
         """The manifests of a document; one with several templates is there once for each."""
         custom = {(kind.group, kind.name): kind for kind in self._settings.custom}
-        return list(manifests_in(document, custom))
+        learnt = {(kind.group, kind.name): kind for kind in self._settings.learnt}
+        return list(manifests_in(document, custom, learnt))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
-from afflint.engine import FileResult
+from afflint.engine import FileResult, Kept
 from afflint.findings import FileId, Finding, Found
 from afflint.lsp.memory import Buffer
 from afflint.lsp.messages import Known
@@ -43,6 +43,7 @@ class Opened:
         """Whether the second process has it as it is now."""
         self._log: list[tuple[int, Sequence[Shift]]] = []
         self._buffer: Buffer | None = None
+        self._kept = Kept()
         self._across: list[Found] = []
         self._findings: _Shown | None = None
 
@@ -100,7 +101,7 @@ class Opened:
     def buffer(self) -> Buffer:
         """The document as it is now, checked under the settings of now."""
         if self._buffer is None or self._buffer.settings != self.project.settings:
-            self._buffer = self.project.checked(Buffer(self.path, self.version, self.text.bytes))
+            self._buffer = self.project.checked(Buffer(self.path, self.version, self.text.bytes), self._kept)
         return self._buffer
 
     @property

@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from afflint.engine import Checker, FileResult, Settings
+from afflint.engine import Checker, FileResult, Kept, Settings
 from afflint.findings import NO_FILE, FileId, Finding, Found
 from afflint.lsp.memory import Buffer
 from afflint.lsp.messages import Known, Told
@@ -60,7 +60,9 @@ class Project:
 
     def adopt(self, told: Told) -> None:
         """Take over what a run said."""
-        settings = self.setup.settings._replace(with_nodes=told.with_nodes)
+        settings = self.setup.settings
+        target = settings.target._replace(known_labels=frozenset(told.known_labels))
+        settings = settings._replace(with_nodes=told.with_nodes, learnt=told.learnt, target=target)
         # As the run saw the kustomizations, they may have changed since the run before.
         kustomizations = Kustomizations(SKIPPED_FOLDERS, (os.path.join(told.shared, "_"),) if told.shared else ())
         self.state = State(settings, {each.uri: each for each in told.documents}, told.baseline, kustomizations)
@@ -85,10 +87,10 @@ class Project:
             return self.setup.session.covers(path)
         return known.place is not None
 
-    def checked(self, buffer: Buffer) -> Buffer:
-        """The same document with what the map step gives for it."""
+    def checked(self, buffer: Buffer, kept: Kept | None = None) -> Buffer:
+        """The same document with what the map step gives for it. ``kept`` is what is known of its parts."""
         source = Source(relative(buffer.path, self.folder), buffer.path, buffer.data)
-        return buffer._replace(settings=self.settings, result=result_of(self._checker, source))
+        return buffer._replace(settings=self.settings, result=result_of(self._checker, source, kept))
 
     @property
     def _checker(self) -> Checker:
@@ -99,15 +101,11 @@ class Project:
 
     @property
     def mender(self) -> Checker:
-        """What fixes are tried with: what the cluster refuses counts, whichever rules are asked for."""
-        from afflint.rules import bound, rules
+        """What fixes are tried with."""
+        from afflint.session.fixes import mender
 
-        settings = self.settings
-        if self._menders is None or self._menders[0] != settings:
-            besides = {name for name, rule in rules().items() if rule.category == "admission"}.difference(
-                each.name for each in settings.rules
-            )
-            self._menders = settings, Checker(settings._replace(rules=(*settings.rules, *bound(besides))))
+        if self._menders is None or self._menders[0] != self.settings:
+            self._menders = self.settings, mender(self.settings)
         return self._menders[1]
 
     def remaining(self, buffer: Buffer, result: FileResult, known: Known | None, across: Sequence[Found]) -> list[Finding]:

@@ -6,6 +6,7 @@ keystroke never waits for that.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import threading
@@ -44,6 +45,8 @@ _AT_LEAST_EVERY = 40
 """While one goes on typing, it is done all the same after so many times what it takes."""
 _QUICK, _LONGEST_WAIT = 0.04, 0.3
 """What takes more seconds to check than this is checked only when nothing was typed for twice as long, or for so many seconds."""
+_IDLE = 3.0
+"""Seconds without a message in which somebody who types has stopped for a while."""
 _ERROR, _WARNING, _INFO = 1, 2, 3
 _LATER = tuple(f"textDocument/{each}" for each in ("definition", "references", "completion", "inlayHint", "codeLens"))
 """The requests about a document that the second process answers alone."""
@@ -93,6 +96,8 @@ class Server:
         """What the second process has been asked: the request of the client, and what makes its result of the answer."""
         self._said: set[str] = set()
         self._asked: dict[str, Callable[[Any], None]] = {}
+        self._littered = False
+        """Whether anything has been done since it was looked for what nothing refers to."""
         self._number = 0
         self._progress: str | None = None
         self._features = Features(self._documents, lambda document: self._wished(document.findings()), lambda: self._client)
@@ -104,19 +109,29 @@ class Server:
     def serve(self) -> int:
         """Answer until the client says that it is enough. Returns the exit code: 0 after a shutdown, else 1."""
         threading.Thread(target=self._read, name="reader", daemon=True).start()
+        # Checks leave no cycles behind as a rule, and looking for some takes as long as a check: that is done when nobody types.
+        gc.disable()
         try:
             while self._exit is None:
-                try:
-                    message = self._inbox.get(timeout=self._wait())
-                except Empty:
-                    pass
-                else:
-                    self._take(message)
-                if self._exit is None and self._inbox.empty():
-                    self._catch_up()
+                self._turn()
         finally:
             self._companion.end()
         return self._exit
+
+    def _turn(self) -> None:
+        """Take the next message, or do what is due if none comes before that."""
+        wait = self._wait()
+        try:
+            message = self._inbox.get(timeout=min(wait, _IDLE) if self._littered else wait)
+        except Empty:
+            if self._littered and wait >= _IDLE:
+                gc.collect()
+                self._littered = False
+        else:
+            self._take(message)
+            self._littered = True
+        if self._exit is None and self._inbox.empty():
+            self._catch_up()
 
     def end_with(self, process: int) -> None:
         """Stop serving when that process is gone."""
@@ -476,7 +491,7 @@ class Server:
         path = self._path(params["textDocument"]["uri"])
         if document is not None:
             self._due[document.uri] = time.monotonic()
-            if document.file is None:
+            if document.file is None or not self._client.watches:
                 document.project.stale = True
             self._want(document.project, pause=0)
         if path is not None and _is_configuration(path):
@@ -610,8 +625,7 @@ class Server:
     def _show_all(self) -> None:
         """Show what is found now wherever that may have changed."""
         if self._client.pulls:
-            if self._client.refreshes_diagnostics:
-                self._ask("workspace/diagnostic/refresh", None)
+            self._ask("workspace/diagnostic/refresh", None)
             return
         for document in self._documents.values():
             self._show_again(document)
@@ -625,7 +639,7 @@ class Server:
         """Show what is found in a document when nobody waits for an answer."""
         if not self._client.pulls:
             self._due.setdefault(document.uri, time.monotonic())
-        elif self._client.refreshes_diagnostics:
+        else:
             self._ask("workspace/diagnostic/refresh", None)
 
     def _show(self, document: Opened) -> None:

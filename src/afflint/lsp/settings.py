@@ -42,7 +42,7 @@ def read(given: Any, faults: list[str]) -> Settings:
     """The settings that a client sends; what is wrong with them is added to ``faults``, and the default holds."""
     if isinstance(given, dict) and isinstance(given.get("afflint"), dict):
         given = given["afflint"]
-    if given is None:
+    if given is None or given == []:  # Neovim sends an empty table as a list.
         return Settings()
     if not isinstance(given, dict):
         faults.append(f"the settings are {type_name(given)}, not a map")

@@ -23,6 +23,9 @@ _ESCAPED_KIND = (
     rb"\"(?=[^\"]{0,60}\\)(?:[kind]|" + _ESCAPED_LETTER + rb"|\\\r?\n[ \t]*){4,20}\"[ \t\r\n]*:"
     rb"|kind[\"']?[ \t\r\n]*:[ \t\r\n]*" + _PROPERTIES + rb"\"[A-Za-z]*" + _ESCAPED_LETTER
 )
+Reading = Callable[[bytes, int, int], Document]
+"""Parses the bytes of a document: its number among those of the file, and its line, follow."""
+
 _INSTRUCTION = b"afflint:"
 _VALUES_FILE = r"(?:^|[/\\])(?:values[^/\\]*|[^/\\]*[-_.]values)\.ya?ml$"
 _TEMPLATE_FOLDER = r"(?:^|[/\\])templates[/\\]"
@@ -60,10 +63,12 @@ class Triage:
             rb"kind[\"']?" + _BLANKS + rb":" + _BLANKS + _PROPERTIES + rb"(?:[\"']?(?:" + known + rb")(?:List)?\b|[*|>]|\"[A-Za-z]*\\)"
         )
 
-    def documents(self, data: bytes, *, named: bool = False, passed: list[str] | None = None) -> Iterator[Document]:
+    def documents(
+        self, data: bytes, *, named: bool = False, passed: list[str] | None = None, reading: Reading = read
+    ) -> Iterator[Document]:
         """The documents that matter, parsed and numbered. Once one of a file matters, so do those that do not say what they are.
 
-        The kinds of those that do not are added to ``passed``.
+        The kinds of those that do not are added to ``passed``. ``reading`` takes the place of ``documents.read``.
 
         Those with an instruction to afflint in a comment matter then, too, even one that is empty otherwise. Of a file that was
         ``named`` for what it holds, as one with a list of nodes that says no kind, all are read if none shows that it matters.
@@ -97,7 +102,7 @@ class Triage:
             if matters is False and not (reads or is_marked):
                 index += 1
                 continue
-            document = read(piece, index, line)
+            document = reading(piece, index, line)
             index += not document.empty
             # Of what belongs to somebody else, too, it is not ours to say that it cannot be read.
             if (reads or (is_marked and document.problem is None)) and (_INSTRUCTION in piece or not document.empty):

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from afflint.engine import Checker, FileResult, Settings
 from afflint.findings import FileId, Finding
@@ -17,7 +17,7 @@ from afflint.reading.sources import STDIN, Source, read_bytes
 from afflint.records import NamedTuple
 from afflint.rules import bound, rules
 from afflint.session.mapping import mapped
-from afflint.session.run import Options, Outcome
+from afflint.session.run import Options, Outcome, summary_of
 
 if TYPE_CHECKING:
     from afflint.session.session import Session
@@ -54,7 +54,52 @@ def fixed(
 
     ``tops`` are the paths that were named, out of which no link may lead. With ``only`` nothing but the files at these paths is mended.
     """
-    return _Rounds(session, sources, options, unsafe, _Reachable(tops), only).fixed()
+    wanted = _any if unsafe else is_safe
+    return _Rounds(session, sources, options, wanted, _Reachable(tops), only, mender(session.settings())).fixed()
+
+
+def fixed_alone(source: Source, check: Callable[[Source], Iterable[Finding]], wanted: Callable[[Finding], bool], checker: Checker) -> bytes:
+    """The bytes of a text, which nobody else looks at meanwhile, with the fixes that are wanted.
+
+    ``check`` says what is found in it as it is by then, ``checker`` is what fixes are tried with: see ``mender``.
+    """
+    done = _Rounds(_Alone(source, check), (source,), Options(), wanted, _Reachable(()), (), checker).fixed()
+    return done.changes[0].after if done.changes else read_bytes(source)
+
+
+def mender(settings: Settings) -> Checker:
+    """What fixes are tried with: what the cluster refuses counts, whichever rules are asked for."""
+    besides = {name for name, rule in rules().items() if rule.category == "admission"}.difference(each.name for each in settings.rules)
+    return Checker(settings._replace(rules=(*settings.rules, *bound(besides))))
+
+
+def is_safe(finding: Finding) -> bool:
+    """Whether the fix of a finding can be made without asking."""
+    return finding.fix is not None and finding.fix.safe
+
+
+def _any(_finding: Finding) -> bool:
+    return True
+
+
+class _Checking(Protocol):
+    """What says what is found in some files: a session as a rule."""
+
+    stdin: Source | None
+
+    def check(self, sources: Sequence[Source], options: Options | None = None) -> Outcome: ...
+
+
+class _Alone:
+    """In place of a session: one text."""
+
+    def __init__(self, source: Source, check: Callable[[Source], Iterable[Finding]]) -> None:
+        self.stdin: Source | None = source
+        self._check = check
+
+    def check(self, sources: Sequence[Source], _options: Options | None = None) -> Outcome:
+        found = [each._replace(source=0) for each in self._check(sources[0])]
+        return Outcome(found, summary_of((), found, 0), tuple(sources))
 
 
 class _Draft:
@@ -77,9 +122,16 @@ class _Rounds:
     """The files of a run, as they are after the rounds so far. Each is known by its place, links resolved."""
 
     def __init__(
-        self, session: Session, sources: Sequence[Source], options: Options, unsafe: bool, reachable: _Reachable, only: Collection[str]
+        self,
+        session: _Checking,
+        sources: Sequence[Source],
+        options: Options,
+        wanted: Callable[[Finding], bool],
+        reachable: _Reachable,
+        only: Collection[str],
+        checker: Checker,
     ) -> None:
-        self._session, self._unsafe = session, unsafe
+        self._session, self._wanted, self._checker = session, wanted, checker
         self._options = options._replace(mapper=_Remembered(options))
         self._reachable, self._only = reachable, only
         self._sources = list(sources)
@@ -88,10 +140,6 @@ class _Rounds:
         self._drafts: dict[str, _Draft] = {}
         self._refused: set[tuple[object, ...]] = set()
         self._left_alone: dict[str, str] = {}
-        # What the cluster refuses counts, whichever rules are asked for.
-        settings = session.settings()
-        besides = {name for name, rule in rules().items() if rule.category == "admission"}.difference(each.name for each in settings.rules)
-        self._checker = Checker(settings._replace(rules=(*settings.rules, *bound(besides))))
 
     def fixed(self) -> Fixed:
         outcome = self._check()
@@ -134,7 +182,7 @@ class _Rounds:
     def _fixable(self, findings: Iterable[Finding]) -> dict[FileId, list[Finding]]:
         found: dict[FileId, list[Finding]] = {}
         for finding in findings:
-            if finding.fix is not None and (finding.fix.safe or self._unsafe) and _key(finding) not in self._refused:
+            if finding.fix is not None and self._wanted(finding) and _key(finding) not in self._refused:
                 found.setdefault(finding.source, []).append(finding)
         return found
 

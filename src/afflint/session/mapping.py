@@ -5,7 +5,7 @@ from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, TypeVar
 
-from afflint.engine import Checker, FileResult, Settings
+from afflint.engine import Checker, FileResult, Kept, Settings
 from afflint.reading.sources import Source, read_bytes
 from afflint.records import NamedTuple
 
@@ -66,10 +66,10 @@ def told_here(settings: Settings) -> Callable[[Source], FileResult]:
     return partial(result_of, Checker(settings))
 
 
-def result_of(checker: Checker, source: Source) -> FileResult:
-    """What the map step gives for a file, whatever becomes of it."""
+def result_of(checker: Checker, source: Source, kept: Kept | None = None) -> FileResult:
+    """What the map step gives for a file, whatever becomes of it. ``kept`` is what is known of its documents."""
     data = bytes_of(source)
-    return _unreadable(checker, data) if isinstance(data, Exception) else _checked(checker, source, data)
+    return _unreadable(checker, data) if isinstance(data, Exception) else _checked(checker, source, data, kept)
 
 
 def bytes_of(source: Source) -> bytes | OSError | MemoryError:
@@ -80,9 +80,9 @@ def bytes_of(source: Source) -> bytes | OSError | MemoryError:
         return error
 
 
-def _checked(checker: Checker, source: Source, data: bytes) -> FileResult:
+def _checked(checker: Checker, source: Source, data: bytes, kept: Kept | None = None) -> FileResult:
     try:
-        return checker.check(source.name, data)
+        return checker.check(source.name, data, kept)
     except MemoryError as error:
         return _unreadable(checker, error)
 

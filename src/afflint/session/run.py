@@ -109,6 +109,7 @@ class Gathered(NamedTuple):
     settings: Settings
     """Those that the run had in the end, nodes found among the files included."""
     unused_nodes: str | None
+    pools: "Pools | None" = None
 
 
 def gathered(files: "Files", settings: Settings, options: Options = _DEFAULT) -> Gathered:
@@ -151,7 +152,7 @@ def gathered(files: "Files", settings: Settings, options: Options = _DEFAULT) ->
     if fleet is not None:
         for file, found in reduction.across(fleet, results.__contains__, nodes, pools):
             across.setdefault(file, []).append(found)
-    return Gathered(files, results, told, fleet, nodes, across, Silencer(reduction, options, kustomizations), settings, fault)
+    return Gathered(files, results, told, fleet, nodes, across, Silencer(reduction, options, kustomizations), settings, fault, pools)
 
 
 def outcome(gathered: Gathered, options: Options = _DEFAULT) -> Outcome:
@@ -176,7 +177,7 @@ def outcome(gathered: Gathered, options: Options = _DEFAULT) -> Outcome:
         kept, silenced, entries = apply(kept, options.baseline, checked)
         suppressed, gone = suppressed + silenced, len(entries)
     empty = tuple([file for file in files.checked if is_empty(results[file])])
-    summary = _summary(results.values(), kept, suppressed)
+    summary = summary_of(results.values(), kept, suppressed)
     if options.renders is not None:
         summary = summary._replace(renders=options.renders.count())
     return Outcome(kept, summary, sources, gone, gathered.unused_nodes, empty)
@@ -388,7 +389,8 @@ def _in_kustomizations(findings: list[Finding], source: Source, kustomizations: 
     return [finding for finding in findings if not is_excused(finding)]
 
 
-def _summary(results: Collection[FileResult], findings: Sequence[Finding], suppressed: int) -> Summary:
+def summary_of(results: Collection[FileResult], findings: Sequence[Finding], suppressed: int) -> Summary:
+    """The numbers of a run."""
     severities = [finding.severity for finding in findings]
     return Summary(
         files=len(results),

@@ -1,0 +1,155 @@
+"""Where one types in flow style: the maps and lists in brackets around a place, told from the text, which is seldom YAML yet."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from afflint.lsp.text import Place, Text
+
+_KEY = r"[^\s\"'#{}\[\],][^#{}\[\]]*?|\"[^\"]*\"|'[^']*'"
+_OPENING = re.compile(rf" *(?P<dashes>(?:- +)*)(?:(?P<key>{_KEY})\s*:\s+)?(?:[&!]\S*\s+)*(?P<value>.*)")
+_BLOCK_SCALAR = re.compile(r"[|>][-+0-9]*\s*(?:#.*)?$")
+_BEYOND = 20
+"""So many lines below the place are looked at for what stands beside it."""
+_LONGEST = 10_000
+"""Nobody types in a line of more characters."""
+_BEHIND_COLON = ("", " ", "\t", ",", "}", "]")
+
+
+class Bracket:
+    """A map or a list in brackets. ``key`` is the one that it is the value of, None for an item of a list.
+
+    ``pairs`` are the scalars of a map with their keys. While it is read, ``name`` is the key whose value comes, and ``start`` is where what
+    is being read began, None before that.
+    """
+
+    def __init__(self, kind: str, key: str | None) -> None:
+        self.is_map = kind == "{"
+        self.key = key
+        self.pairs: dict[str, str] = {}
+        self.name: str | None = None
+        self.start: Place | None = None
+        self._written = ""
+
+    def take(self, character: str, place: Place) -> None:
+        """Read one more character of a scalar."""
+        if self.start is None:
+            if character.isspace():
+                return
+            self.start = place
+        self._written += character
+
+    def colon(self) -> None:
+        """What was read is a key."""
+        self.name = self._scalar()
+        self._begin()
+
+    def comma(self) -> None:
+        """What was read is a value, or an item."""
+        if self.is_map and self.name is not None:
+            self.pairs[self.name] = self._scalar()
+        self.name = None
+        self._begin()
+
+    def _begin(self) -> None:
+        self._written, self.start = "", None
+
+    def _scalar(self) -> str:
+        return self._written.strip().strip("\"'")
+
+
+class Flow:
+    """The brackets around a place, the outermost first. ``line`` is the one in block style that holds them, and ``column`` where that
+    begins after its dashes; ``key`` is its key, None for an item of a list. ``name`` and ``start`` are those of the innermost bracket
+    when the place was reached."""
+
+    def __init__(self, line: int, column: int, key: str | None, brackets: list[Bracket], place: Place) -> None:
+        inner = brackets[-1]
+        self.line, self.column, self.key = line, column, key
+        self.brackets = brackets
+        self.name = inner.name
+        self.start = inner.start[1] if inner.start is not None and inner.start[0] == place[0] else place[1]
+
+
+def flow_at(text: Text, place: Place) -> Flow | None:
+    """The brackets that are open at a place; None in block style."""
+    for number, column, key, start in _openings(text, place[0]):
+        found = _Reading(text, number, column, key).until((number, start), place)
+        if found is not None:
+            return found
+    return None
+
+
+def _openings(text: Text, last: int) -> Iterator[tuple[int, int, str | None, int]]:
+    """The lines of the document, up to one of them, in which a value begins with a bracket: that line, its column, its key, the bracket."""
+    first = next((number for number in range(last, -1, -1) if text.line(number).startswith("---")), 0)
+    deeper: int | None = None
+    for number in range(first, last + 1):
+        line = text.line(number)
+        indent = len(line) - len(line.lstrip(" "))
+        if len(line) > _LONGEST or (deeper is not None and (indent > deeper or not line.strip())):
+            continue
+        match = _OPENING.match(line)
+        deeper = None
+        if match is None:
+            continue
+        column = match.end("dashes")
+        if _BLOCK_SCALAR.match(match["value"]):
+            deeper = column if match["key"] else indent
+        elif match["value"][:1] in ("{", "["):
+            yield number, column, match["key"] and match["key"].strip("\"'"), match.start("value")
+
+
+class _Reading:
+    """Reads what stands in brackets from its first character on."""
+
+    def __init__(self, text: Text, line: int, column: int, key: str | None) -> None:
+        self._text = text
+        self._block = line, column, key
+        self._brackets: list[Bracket] = []
+        self._found: Flow | None = None
+        self._quote = ""
+
+    def until(self, start: Place, wanted: Place) -> Flow | None:
+        """The brackets around a place, with all that stands in them; None if all are closed before it."""
+        number, column = start
+        while number <= min(wanted[0] + _BEYOND, self._text.lines - 1):
+            line = self._text.line(number)
+            while column <= len(line):
+                if (number, column) == wanted and self._brackets:
+                    self._found = Flow(*self._block, list(self._brackets), wanted)
+                if column == len(line) or (line[column] == "#" and line[:column][-1:] in ("", " ", "\t") and not self._quote):
+                    break
+                self._character(line, (number, column))
+                if not self._brackets:
+                    return self._found
+                column += 1
+            if number == wanted[0] and self._found is None:
+                return None  # In a comment.
+            number, column = number + 1, 0
+        return self._found
+
+    def _character(self, line: str, place: Place) -> None:
+        character = line[place[1]]
+        inner = self._brackets[-1] if self._brackets else None
+        if inner is not None and self._quote:
+            self._quote = "" if character == self._quote else self._quote
+            inner.take(character, place)
+        elif character in "{[":
+            self._brackets.append(Bracket(character, self._block[2] if inner is None else inner.name))
+        elif inner is None:
+            return
+        elif character in "}]":
+            inner.comma()
+            self._brackets.pop()
+        elif character == ",":
+            inner.comma()
+        elif (
+            character == ":" and inner.is_map and inner.name is None and line[place[1] + 1 : place[1] + 2] in ("", " ", "\t", ",", "}", "]")
+        ):
+            inner.colon()
+        else:
+            if character in "\"'" and inner.start is None:
+                self._quote = character
+            inner.take(character, place)
