@@ -96,7 +96,12 @@ def test_neovim_set_up_as_documented(shop: Path) -> None:
     (shop.parent / "init.lua").write_text(blocks[0].replace(written, f"{{ {command} }}"), encoding="utf-8")
     (shop.parent / "session.lua").write_text(AS_DOCUMENTED, encoding="utf-8")
     environment = clean_environment(HOME=str(shop.parent), XDG_STATE_HOME=str(shop.parent), TERM="dumb")
-    printed = run(["nvim", "--headless", "-u", "../init.lua", "-c", "luafile ../session.lua"], shop, environment=environment, expect=None)
+    printed = run(
+        ["nvim", "--headless", "-u", "../init.lua", "-c", "luafile ../session.lua", "-c", "cquit"],
+        shop,
+        environment=environment,
+        expect=None,
+    )
     assert (shop / "told.json").exists(), printed
     told = json.loads((shop / "told.json").read_text(encoding="utf-8"))
     assert told == ["7:5 label-not-on-template", "19:14 wrong-type", "7:5 label-not-on-template", '        ssd: "true"']
@@ -107,14 +112,17 @@ def shop(tmp_path: Path) -> Path:
     return Path(shutil.copytree(ROOT / "examples" / "shop", tmp_path / "shop"))
 
 
-@pytest.mark.skipif(shutil.which("nvim") is None, reason="Neovim is not installed")
+@pytest.mark.skipif(not (0, 1) <= version_of_neovim() < (0, 11), reason="no Neovim before 0.11, whose functions these are, is installed")
 def test_neovim(shop: Path) -> None:
     command = ", ".join(json.dumps(each) for each in (sys.executable, "-m", "afflint", "lsp"))
     script = shop.parent / "session.lua"
     script.write_text(NEOVIM.replace("AFFLINT", f"{{ {command} }}"), encoding="utf-8")
     environment = clean_environment(HOME=str(shop.parent), XDG_STATE_HOME=str(shop.parent), TERM="dumb")
     printed = run(
-        ["nvim", "--headless", "-u", "NONE", "-c", f"luafile {shlex.quote(str(script))}"], shop, environment=environment, expect=None
+        ["nvim", "--headless", "-u", "NONE", "-c", f"luafile {shlex.quote(str(script))}", "-c", "cquit"],
+        shop,
+        environment=environment,
+        expect=None,
     )
     assert (shop / "told.json").exists(), printed
     first, moved, line, mended, hover = json.loads((shop / "told.json").read_text(encoding="utf-8"))
