@@ -231,3 +231,10 @@ def test_it_agrees_over_real_manifests() -> None:
 
 def test_depth_is_left_to_libyaml() -> None:
     assert plain_blocks("\n".join(f"{' ' * depth}a:" for depth in range(400)).encode()) is None
+
+
+def test_a_line_of_another_style_is_given_up_at_once() -> None:
+    """Each more letter once made it take twice as long."""
+    key = "example.com/" + "a" * 60
+    document = read(f'metadata:\n  annotations:\n    {key}: "an \\" escape"\n'.encode(), 0, 0)
+    assert document.data == {"metadata": {"annotations": {key: 'an " escape'}}}

@@ -21,7 +21,8 @@ _DEEP = 100
 
 _QUOTED = r"\"[ !#-\[\]-~]*\"|'[ -&(-~]*'"
 # It begins with what begins nothing else; a colon with a blank behind it ends a key, and a number sign behind a blank begins a comment.
-_PLAIN = r"(?:[A-Za-z0-9_./$(+~]|-(?=[!-~]))(?:[!-9;-~]+|:(?=[!-~])| +(?=[!-\"$-~]))*"
+# Nothing in it can be matched in two ways: a line that is of another style is given up at once.
+_PLAIN = r"(?:[A-Za-z0-9_./$(+~]|-(?=[!-~]))[!-9;-~]*(?:(?::(?=[!-~])| +(?=[!-\"$-~]))[!-9;-~]*)*"
 _KEY = r"[A-Za-z0-9_./][A-Za-z0-9_./-]{0,200}|\"[ !#-\[\]-~]{0,200}\"|'[ -&(-~]{0,200}'"
 _BRACKETS = r"\{[ -~]*\}|\[[ -~]*\]"
 _VALUE = rf"{_PLAIN}|{_QUOTED}|{_BRACKETS}|\|-?"
