@@ -238,3 +238,8 @@ def test_a_line_of_another_style_is_given_up_at_once() -> None:
     key = "example.com/" + "a" * 60
     document = read(f'metadata:\n  annotations:\n    {key}: "an \\" escape"\n'.encode(), 0, 0)
     assert document.data == {"metadata": {"annotations": {key: 'an " escape'}}}
+
+
+@pytest.mark.parametrize("line", ["a:{}\t", "a: b{}\t", "-{}\t", "a: {}[\t", "a: [b,{}\t]", "a: {{b: c{}\t}}", "a: 'b'{}\t"])
+def test_long_runs_of_blanks_are_given_up_at_once(line: str) -> None:
+    assert plain_blocks(line.format(" " * 300_000).encode()) is None

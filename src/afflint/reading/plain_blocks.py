@@ -32,6 +32,7 @@ _ITEM = rf"[A-Za-z0-9_./+~][A-Za-z0-9_./+~-]*|{_QUOTED}"
 _ITEMS = rf"(?: *(?:{_ITEM})(?:, *(?:{_ITEM}))*)? *"
 _PAIR = rf"(?:{_KEY}): +(?:{_ITEM})"
 _PAIRS = rf"(?: *{_PAIR}(?:, *{_PAIR})*)? *"
+_BLANKS = " " * 100
 _REMEMBERED, _SHORT = 20_000, 100
 
 _NOTHING, _TEXT, _STRIPPED_TEXT = object(), object(), object()
@@ -59,7 +60,8 @@ def _line(text: str) -> _Line | None:
         if not text.isprintable():
             raise ValueError
         return None
-    match = _LINE.fullmatch(text)
+    # Long runs of blanks could belong to several parts of the pattern, which would try them all.
+    match = None if _BLANKS in text else _LINE.fullmatch(text)
     if match is None:
         raise ValueError
     dash, key, value = match.groups()
