@@ -17,6 +17,12 @@ from shared_material import shared
 # What was wrong: the commit, the file below before/ (or in the blob), rule and line. Blobs have no after.
 MENDED = [
     (
+        "NVIDIA+gpu-operator/2d3c35448",
+        "deployments/gpu-operator/values.yaml",
+        "deprecated-node-label",
+        97,
+    ),
+    (
         "NVIDIA+gpu-operator/blob-170ee14277",
         "driver-additional-configs.yaml",
         "selector-template-mismatch",
@@ -33,8 +39,10 @@ MENDED = [
 # Here it is the mending that brought the mistake in: anti-affinity over a label that stands in metadata.labels only.
 BROUGHT_IN = "argoproj+argo-cd/59443ad185"
 
+# And here there are two: a term without topologyKey, and two values that one label was to have at once.
+TWO_MISTAKES = "rook+rook/blob-97bc0319a1"
+
 NOTHING_TO_FIND = {
-    "NVIDIA+gpu-operator/2d3c35448": "values of a chart, which are no manifests",
     "NVIDIA+gpu-operator/e1863f270": "a toleration is missing for a taint of the GPU nodes: nothing in the manifests tells of the taint",
     "aws-samples+eks-workshop-v2/4306eaea": "a patch: its anti-affinity catches others only together with the manifests it patches",
     "bjw-s-labs+home-ops/1ebf2418d0": "a HelmRelease, whose values only its chart can read",
@@ -45,7 +53,6 @@ NOTHING_TO_FIND = {
     "kubevirt+project-infra/743e6d899": "jobs of Prow",
     "kubevirt+project-infra/879008ffa": "jobs of Prow",
     "kubevirt+project-infra/d30c255cf": "jobs of Prow",
-    "rook+rook/blob-97bc0319a1": "a CephCluster, whose placement fields stand in no pod template",
 }
 
 
@@ -73,6 +80,11 @@ def test_a_mending_that_brought_a_mistake_in() -> None:
     assert found == [(f"argocd-{name}-deployment.yaml", "label-not-on-template", 6) for name in names]
 
 
+def test_two_mistakes_in_a_custom_resource() -> None:
+    found = lint(shared("corpus", "history", *TWO_MISTAKES.split("/")))
+    assert [(each.rule, each.span.line) for each in found] == [("empty-topology-key", 200), ("contradictory-selector", 210)]
+
+
 @pytest.mark.parametrize("commit", NOTHING_TO_FIND)
 def test_where_the_manifests_do_not_show_it_nothing_is_found(commit: str) -> None:
     folder = shared("corpus", "history", *commit.split("/"))
@@ -82,4 +94,4 @@ def test_where_the_manifests_do_not_show_it_nothing_is_found(commit: str) -> Non
 def test_every_commit_of_the_collection_is_accounted_for() -> None:
     folder = shared("corpus", "history")
     there = {path.relative_to(folder).as_posix() for path in folder.glob("*/*")}
-    assert there == {*(commit for commit, *_ in MENDED), BROUGHT_IN, *NOTHING_TO_FIND}
+    assert there == {*(commit for commit, *_ in MENDED), BROUGHT_IN, TWO_MISTAKES, *NOTHING_TO_FIND}
