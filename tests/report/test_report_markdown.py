@@ -100,7 +100,7 @@ def test_it_is_never_longer_than_a_comment_may_be_and_says_how_many_there_are_be
     assert 50_000 < len(output.encode()) < 65_536
     shown = len(rows(output))
     assert f"\n**And {5_003 - shown} more: {5_000 - shown} errors, 3 info.**\n" in output
-    assert "2 Go-templated files skipped." in output
+    assert "2 Go-templated files skipped;" in output
 
 
 def test_a_long_word_is_cut() -> None:

@@ -32,8 +32,7 @@ def test_files_without_a_manifest_are_not_called_clean() -> None:
 def test_templated_files_are_counted_with_the_way_to_check_them() -> None:
     assert summary_of(NOTHING._replace(documents=0, templated=2)) == (
         "No manifest was found in the 2 files read.\n"
-        "2 Go-templated files skipped. To check what they render to, pipe it in: "
-        "`helm template CHART | afflint check -` or `kustomize build DIR | afflint check -`.\n"
+        "2 Go-templated files skipped; `--render` checks what charts render to, with your `helm`.\n"
     )
 
 

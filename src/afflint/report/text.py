@@ -185,10 +185,7 @@ def _summary(summary: Summary, paint: Paint, verbose: bool) -> Iterator[str]:
     if summary.unread:
         yield f"{counted(summary.unread, 'file')} could not be read."
     if summary.templated:
-        yield (
-            f"{counted(summary.templated, 'Go-templated file')} skipped. To check what they render to, pipe it in: "
-            "`helm template CHART | afflint check -` or `kustomize build DIR | afflint check -`."
-        )
+        yield f"{counted(summary.templated, 'Go-templated file')} skipped; `--render` checks what charts render to, with your `helm`."
 
 
 _MOST_FAILED = 10
