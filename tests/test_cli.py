@@ -6,6 +6,7 @@ import gc
 import io
 import json
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -307,6 +308,37 @@ class TestUsage:
         from afflint import __version__
 
         assert afflint("--version") == (0, f"afflint, version {__version__}\n", "")
+
+    @pytest.mark.parametrize("words", ["--version -v", "-v --version", "--verbose --version"])
+    def test_what_a_report_of_a_fault_needs(self, afflint: Afflint, monkeypatch: pytest.MonkeyPatch, words: str) -> None:
+        from afflint import __version__
+
+        monkeypatch.setenv("PATH", os.getcwd())
+        done = afflint(*words.split())
+        told = dict(re.findall(r"(?m)^(\S+) +(.+)$", done.out))
+        assert (done.code, done.err) == (0, "")
+        assert [*told] == ["afflint", "python", "platform", "libraries", "extras", "kustomize", "helm"]
+        assert told["afflint"] == __version__
+        assert told["python"].startswith(platform.python_version())
+        assert re.search(r"ruamel\.yaml\.clib \d", told["libraries"])
+        assert told["helm"] == told["kustomize"] == "not found"
+        assert os.getcwd() not in done.out, "what is pasted into a report names no folder"
+
+    @pytest.mark.skipif(os.name == "nt", reason="a script stands in for Helm")
+    @pytest.mark.parametrize(
+        ("script", "said"),
+        [
+            ('[ "$*" = "version --short" ] && echo v3.20.2', "v3.20.2"),
+            ("printf 'a\\033[2Jb'", r"a\x1b[2Jb"),
+            ("exit 1", "found, and does not say its version"),
+            ("exit 0", "found, and does not say its version"),
+        ],
+    )
+    def test_programs_say_their_version(self, afflint: Afflint, monkeypatch: pytest.MonkeyPatch, script: str, said: str) -> None:
+        Path("helm").write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        Path("helm").chmod(0o755)
+        monkeypatch.setenv("PATH", os.getcwd())
+        assert afflint("--version", "-v").out.splitlines()[-1] == f"helm         {said}"
 
     @pytest.mark.parametrize("command", [(), ("check",), ("rule",), ("config",), ("lsp",)])
     def test_help(self, afflint: Afflint, command: tuple[str, ...]) -> None:

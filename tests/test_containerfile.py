@@ -15,6 +15,16 @@ from checkout import ROOT, clean_environment, run
 
 LINES = [line for line in (ROOT / "Containerfile").read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
 INSTRUCTIONS = [(line.partition(" ")[0], line.partition(" ")[2]) for line in LINES]
+UNCOMPILED = """
+import sys
+from importlib.util import cache_from_source
+from pathlib import Path
+from afflint.cli import _guarded
+_guarded()
+modules = [each for each in sys.modules.values() if "SourceFileLoader" in str(getattr(getattr(each, "__spec__", 0), "loader", 0))]
+print("not compiled:", [each.__name__ for each in modules if not Path(cache_from_source(each.__file__)).exists()])
+"""
+"""Runs afflint, and says for which modules there was no compiled one."""
 
 
 def told(name: str) -> list[str]:
@@ -29,8 +39,9 @@ def test_instructions_are_known_and_the_second_stage_is_without_what_only_builds
     assert [rest for name, rest in INSTRUCTIONS[last:] if name == "COPY"] == ["--from=build /opt/afflint /opt/afflint"]
 
 
-def test_it_does_not_run_as_root() -> None:
-    assert told("USER") == ["65532:65532"]
+def test_it_runs_as_nobody() -> None:
+    """By number: Kubernetes cannot tell from a name whether it is root."""
+    assert told("USER") == ["65534:65534"]
 
 
 def test_what_is_copied_is_sent_to_the_builder_and_nothing_else() -> None:
@@ -58,13 +69,17 @@ def test_what_is_run_makes_an_afflint_that_checks(tmp_path: Path) -> None:
         tool.chmod(0o755)
     for command in told("RUN"):
         inside = command.replace("/opt/", f"{tmp_path}/opt/").replace(" /src", f" {tmp_path}/src")
-        run(("sh", "-c", inside), tmp_path, environment=clean_environment(**path))
+        run(("sh", "-c", inside), tmp_path, environment=clean_environment(**path, PYTHONDONTWRITEBYTECODE=""))
     shutil.rmtree(tmp_path / "src")
     ((entry,), words) = (json.loads(told(name)[0]) for name in ("ENTRYPOINT", "CMD"))
     command = (tmp_path / "opt" / "afflint" / "bin" / entry, *words)
     # A user without a home, in a folder that is not theirs: what CI has mounted.
-    environment = clean_environment(HOME="/nonexistent")
+    given = dict(each.replace("/opt/", f"{tmp_path}/opt/").split("=") for each in told("ENV"))
+    environment = clean_environment(**{**given, "HOME": "/nonexistent", "PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1"})
     del environment["AFFLINT_NO_CACHE"]
     report = run((*command, "--format", "concise"), ROOT / "examples" / "shop", environment=environment, expect=1)
     assert report.count(" error ") == 6
     assert run((*command, "."), ROOT / "examples" / "fixed", environment=environment).startswith("No findings.")
+    # Nothing is compiled at a start, of afflint or of Python: that would take longer than the run.
+    shown = run((command[0].parent / "python", "-c", UNCOMPILED, *words, "."), ROOT / "examples" / "shop", environment=environment)
+    assert shown.splitlines()[-1] == "not compiled: []"

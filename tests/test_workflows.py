@@ -1,4 +1,4 @@
-"""The workflow that calls the gate: on the systems and with the Pythons that afflint is for, with no more rights than it needs.
+"""The workflows: the gate runs on the systems and with the Pythons that afflint is for, and nothing has more rights than it needs.
 
 What is expected is the workflow syntax that GitHub documents.
 """
@@ -16,29 +16,73 @@ from ruamel.yaml import YAML
 
 from checkout import ROOT, clean_environment
 
-WORKFLOW: dict[str, Any] = YAML(typ="safe", pure=True).load(ROOT / ".github" / "workflows" / "ci.yml")
-STEPS: list[dict[str, Any]] = [step for job in WORKFLOW["jobs"].values() for step in job["steps"]]
+FOLDER = ROOT / ".github" / "workflows"
+WORKFLOWS: dict[str, dict[str, Any]] = {path.stem: YAML(typ="safe", pure=True).load(path) for path in sorted(FOLDER.glob("*.yml"))}
+STEPS: list[dict[str, Any]] = [step for each in WORKFLOWS.values() for job in each["jobs"].values() for step in job["steps"]]
+JOB_KEYS = {"name", "runs-on", "timeout-minutes", "strategy", "defaults", "steps", "needs", "if", "env", "permissions", "environment"}
+
+each_workflow = pytest.mark.parametrize("name", WORKFLOWS)
 
 
-def test_it_has_the_keys_that_github_knows() -> None:
-    assert WORKFLOW.keys() <= {"name", "on", "permissions", "concurrency", "jobs", "env", "defaults", "run-name"}
-    assert WORKFLOW["on"].keys() <= {"push", "pull_request", "workflow_dispatch", "schedule"}
-    for job in WORKFLOW["jobs"].values():
-        assert job.keys() <= {"name", "runs-on", "timeout-minutes", "strategy", "defaults", "steps", "needs", "if", "env", "permissions"}
+@each_workflow
+def test_it_has_the_keys_that_github_knows(name: str) -> None:
+    workflow = WORKFLOWS[name]
+    assert workflow.keys() <= {"name", "on", "permissions", "concurrency", "jobs", "env", "defaults", "run-name"}
+    assert workflow["on"].keys() <= {"push", "pull_request", "workflow_dispatch", "schedule"}
+    for job in workflow["jobs"].values():
+        assert job.keys() <= JOB_KEYS
         assert job["timeout-minutes"] <= 60
+        assert {*job.get("needs", [])} <= workflow["jobs"].keys()
+
+
+def test_a_step_has_the_keys_that_github_knows() -> None:
     for step in STEPS:
         assert step.keys() <= {"name", "id", "if", "uses", "with", "run", "env", "shell", "continue-on-error", "working-directory"}
         assert ("run" in step) is ("uses" not in step)
 
 
-def test_it_may_read_and_nothing_else_and_keeps_no_token() -> None:
-    assert WORKFLOW["permissions"] == {"contents": "read"}
+def test_what_strangers_can_start_may_read_and_nothing_else() -> None:
+    assert WORKFLOWS["ci"]["permissions"] == {"contents": "read"}
+    assert not [job for job in WORKFLOWS["ci"]["jobs"].values() if "permissions" in job]
+    started = {name for name, each in WORKFLOWS.items() if "pull_request" in each["on"]}
+    assert started == {"ci"}
+
+
+def test_no_workflow_keeps_a_token_or_has_an_expression_in_a_program() -> None:
     assert all(step["with"] == {"persist-credentials": False} for step in STEPS if step.get("uses", "").startswith("actions/checkout@"))
     assert not [step for step in STEPS if "${{" in step.get("run", "")], "an expression in a program is a program"
+    assert "secrets." not in "".join(path.read_text(encoding="utf-8") for path in FOLDER.iterdir())
+
+
+@each_workflow
+def test_whatever_may_write_runs_only_what_is_named_by_its_commit(name: str) -> None:
+    """Tags of actions can be moved by others."""
+    allowed = [job.get("permissions", {}) for job in WORKFLOWS[name]["jobs"].values()]
+    if any("write" in each.values() for each in allowed):
+        used = [step["uses"] for job in WORKFLOWS[name]["jobs"].values() for step in job["steps"] if "uses" in step]
+        assert [each for each in used if not re.fullmatch(r"[a-z-]+/[a-z-]+@[0-9a-f]{40}", each)] == []
+
+
+def test_a_release_is_built_once_and_published_by_jobs_that_hold_no_source() -> None:
+    jobs = WORKFLOWS["release"]["jobs"]
+    assert WORKFLOWS["release"]["permissions"] == {}
+    assert {name: job["permissions"] for name, job in jobs.items() if name in ("build", "pypi", "release")} == {
+        "build": {"contents": "read"},
+        "pypi": {"id-token": "write"},
+        "release": {"contents": "write"},
+    }
+    assert jobs["pypi"]["environment"] == "pypi"
+    uses = {name: [step.get("uses", "").partition("@")[0] for step in job["steps"]] for name, job in jobs.items()}
+    assert uses["pypi"] == ["actions/download-artifact", "pypa/gh-action-pypi-publish"]
+    assert [name for name, used in uses.items() if "actions/attest-build-provenance" in used] == ["provenance", "image"]
+    assert not [step for name in ("provenance", "pypi") for step in jobs[name]["steps"] if "run" in step]
+    first, gate, *_ = [step["run"] for step in jobs["build"]["steps"] if "run" in step]
+    assert first.startswith('python .ci/release.py "$GITHUB_REF_NAME"')
+    assert gate == ".ci/run"
 
 
 def test_the_gate_runs_everywhere() -> None:
-    gate = WORKFLOW["jobs"]["gate"]
+    gate = WORKFLOWS["ci"]["jobs"]["gate"]
     assert gate["strategy"]["matrix"] == {
         "os": ["ubuntu-latest", "macos-latest", "windows-latest"],
         "python": ["3.10", "3.11", "3.12", "3.13", "3.14"],

@@ -12,7 +12,8 @@ from afflint.cli.output import FAULT, USAGE, say, shown
 from afflint.errors import UserError
 
 _FAULT_MESSAGE = """afflint: internal error: {error}
-This is a fault of afflint, not of your manifests. Please report it with the command line and, if you can, the file.
+This is a fault of afflint, not of your manifests. Please report it with the command line, the file if you can, and what
+`afflint --version -v` says.
 Set AFFLINT_TRACEBACK=1 to see where it happened."""
 
 

@@ -114,6 +114,15 @@ def _option(given: Option) -> click.Option:
 class _Commands(click.Group):
     """Imports of its commands only the one that is asked for."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Answer ``--version -v``: of click's options none can see the others."""
+        if "--version" in args and {*args} - {"--version"} and {*args} <= {"--version", "-v", "--verbose"}:
+            from afflint.cli import versions
+
+            click.echo(versions.details(), nl=False)
+            ctx.exit()
+        return super().parse_args(ctx, args)
+
     def list_commands(self, _context: click.Context) -> list[str]:
         return sorted(_COMMANDS)
 
@@ -128,7 +137,7 @@ class _Commands(click.Group):
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(__version__, prog_name="afflint")
+@click.version_option(__version__, prog_name="afflint", help="Show the version and exit; with -v all that a report of a fault needs.")
 def cli() -> None:
     """Lint where Kubernetes and KubeVirt workloads are placed: labels, affinity, spread, tolerations.
 
