@@ -190,7 +190,8 @@ class TestExitCodes:
         assert (done.code, done.out) == (3, "")
         assert done.err.splitlines() == [
             r"afflint: internal error: RuntimeError: no such \x1b[2Jthing",
-            "This is a fault of afflint, not of your manifests. Please report it with the command line and, if you can, the file.",
+            "This is a fault of afflint, not of your manifests. Please report it with the command line, the file if you can, and what",
+            "`afflint --version -v` says.",
             "Set AFFLINT_TRACEBACK=1 to see where it happened.",
         ]
 
