@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from afflint.checks.match import Match, Target
 from afflint.findings import NO_OBJECT, Edit, Found, ObjectRef, Path, Span, field_of, named_field
-from afflint.fleet.facts import Fact, Facts, collected, facts_of
+from afflint.fleet.facts import Fact, Facts, Pods, collected, facts_of
 from afflint.kube import NEWEST
 from afflint.kube.kinds import HOLDER_NAMES, NAMES, WITHOUT_PODS, Kind
-from afflint.kube.manifests import Manifest, manifests_in
+from afflint.kube.manifests import Manifest, Workload, manifests_in
 from afflint.pools.kinds import MARKS, may_declare
 from afflint.reading import documents, triage
 from afflint.reading.documents import Document
@@ -20,6 +20,8 @@ from afflint.records import NamedTuple
 from afflint.rules import CATEGORIES, BoundRule, Dispatch, bound, rules
 
 if TYPE_CHECKING:
+    from afflint.fleet.suspects import Suspect
+    from afflint.judging import Judge
     from afflint.kube.catalogue import CustomKind
     from afflint.pools.model import Part, Pool
     from afflint.suppressions import Suppression
@@ -51,6 +53,10 @@ class Settings(NamedTuple):
     """Kinds that CustomResourceDefinitions of the run describe."""
     defining: tuple[tuple[str, str], ...] = ()
     """Where there are some, nothing is checked: what files define of these kinds, by group and name, is all that they are to tell."""
+    policies: tuple[str, ...] = ()
+    """The names of all policies of the configuration, those that do not run included."""
+    root: str = ""
+    """The folder that the globs of policies are relative to; "" for the working directory. The map step does not ask."""
 
 
 def default_settings(names: Sequence[str] | None = None, *, target: Target | None = None) -> Settings:
@@ -100,6 +106,7 @@ class _Told(NamedTuple):
     unknown: tuple[tuple[str, str], ...] = ()
     custom: tuple[tuple[str, str], ...] = ()
     pools: "tuple[Pool | Part, ...]" = ()
+    suspects: "tuple[Suspect, ...]" = ()
 
 
 class Checker:
@@ -111,6 +118,7 @@ class Checker:
         self._dispatch = Dispatch(settings.rules, settings.target)
         self._custom = {(kind.group, kind.name): kind for kind in settings.custom}
         self._learnt = {(kind.group, kind.name): kind for kind in settings.learnt}
+        self._judge = _judge(settings.rules)
         self.triage = triage.Triage((*NAMES, *(kind.name for kind in settings.custom)), HOLDER_NAMES, _may_matter, MARKS)
 
     def check(self, name: str, data: bytes, kept: "Kept | None" = None) -> FileResult:
@@ -153,6 +161,8 @@ class Checker:
         holds_nodes = triage.is_node_list(data) or any(each.holds_nodes for each in told)
         pools = [pool for each in told for pool in each.pools]
         facts = collected([fact for each in told for fact in each.facts], holds_nodes=holds_nodes, pools=pools)
+        if self._judge is not None:
+            facts = facts._replace(suspects=tuple([suspect for each in told for suspect in each.suspects]))
         filled = any(each.filled for each in told)
         return FileResult(
             tuple(found),
@@ -182,8 +192,13 @@ class Checker:
         found += self._check_document(document, manifests)
         if any(each in document.raw_bytes for each in _TEXT_OF_VALUES):
             found += self._embedded_values(document)
+        suspects: list[Suspect] = []
         for manifest in manifests:
-            facts += facts_of(manifest, with_spec=self._settings.with_nodes, resources=self._settings.resources)
+            told = list(facts_of(manifest, with_spec=self._settings.with_nodes, resources=self._settings.resources))
+            facts += told
+            if self._judge is not None and told and isinstance(told[0], Pods) and isinstance(manifest, Workload):
+                suspect = self._judge.suspect(manifest, told[0])
+                suspects += [] if suspect is None else [suspect]
         if _MARKER in document.raw_bytes:
             self._suppressions(document, manifests, found, silenced)
         return _Told(
@@ -199,6 +214,7 @@ class Checker:
             unknown=() if declared else tuple(self._unknown(document, manifests)),
             custom=tuple(self._ways(manifests)),
             pools=tuple(declared),
+            suspects=tuple(suspects),
         )
 
     def _unknown(self, document: Document, manifests: Sequence[Manifest]) -> Sequence[tuple[str, str]]:
@@ -269,7 +285,7 @@ class Checker:
     def _suppressions(self, document: Document, manifests: Sequence[Manifest], found: list[Found], silenced: list["Suppression"]) -> None:
         from afflint.suppressions import Suppression, suppressions_in
 
-        for each in suppressions_in(document, manifests, rules(), CATEGORIES):
+        for each in suppressions_in(document, manifests, (*rules(), *self._settings.policies), CATEGORIES):
             if isinstance(each, Suppression):
                 silenced.append(each)
             else:
@@ -334,6 +350,15 @@ class Checker:
         """What the engine finds itself, by the rules that have no check."""
         if rule in self._fixing:
             yield Found(rule, message, remedy, document, span, ref, field_of(path), edits=edits if self._fixing[rule] != "none" else ())
+
+
+def _judge(rules: Sequence[BoundRule]) -> "Judge | None":
+    """What judges workloads by the policies among some rules; None where there are none."""
+    if all(each.subject != "policy" for each in rules):
+        return None
+    from afflint.judging import Judge
+
+    return Judge(rules)
 
 
 def _may_matter(name: bytes, piece: bytes) -> bool:

@@ -5,18 +5,21 @@ Pure but for ``read``, by which it asks for the bytes of the few files that find
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from afflint.checks.match import FleetMatch
+from afflint.config import matcher
 from afflint.engine import Settings, located
 from afflint.findings import NO_OBJECT, FileId, Finding, Fix, Found, FoundPlace, Related
 from afflint.fleet.facts import Facts
 from afflint.fleet.index import Fleet
 from afflint.reading import documents, triage
 from afflint.reading.documents import Document
+from afflint.reading.sources import relative
 from afflint.records import NamedTuple
-from afflint.wording import listing
+from afflint.wording import listing, quoted
 
 if TYPE_CHECKING:
     from afflint.inventory.node_files import NodeFact
@@ -41,13 +44,14 @@ class Reduction:
         self._cutter = cutter
         self._names = names
         self._read = read
+        self._globs: dict[tuple[str, ...], Callable[[str], bool]] = {}
 
     # Across manifests.
 
     def fleet(self, facts: Iterable[Facts], nodes: Sequence[NodeFact] = (), pools: Pools | None = None) -> Fleet | None:
         """All facts indexed; None where no rule across manifests, nor one about nodes or pools, would ask for them."""
         subjects = {each.subject for each in self._settings.rules}
-        if "fleet" not in subjects and not (nodes and "nodes" in subjects) and not (pools and "pools" in subjects):
+        if subjects.isdisjoint(("fleet", "policy", *(("nodes", "outcome") if nodes else ()), *(("pools",) if pools else ()))):
             return None
         return Fleet(facts, complete=self._settings.target.complete, plugins=self._settings.target.admission_plugins)
 
@@ -62,15 +66,33 @@ class Reduction:
     def _matches(self, fleet: Fleet, nodes: Sequence[NodeFact], pools: Pools | None) -> Iterator[tuple[str, FleetMatch]]:
         yield from self._told("fleet", fleet)
         name_of, version = self._names.__getitem__, self._settings.target.version
+        if fleet.suspects:
+            from afflint.judging import judged
+
+            yield from judged(self._settings.rules, fleet, self._is_in)
         if nodes:
             from afflint.inventory.cluster_view import ClusterView
 
             classes = _growing(pools) if pools else ()
-            yield from self._told("nodes", ClusterView(nodes, fleet, self._settings.host_key, name_of, version, classes))
+            view = ClusterView(nodes, fleet, self._settings.host_key, name_of, version, classes)
+            yield from self._told("nodes", view)
+            if any(each.subject == "outcome" for each in self._settings.rules):
+                from afflint.judging import outcomes
+
+                yield from outcomes(self._settings.rules, view, self._is_in)
         if pools:
             from afflint.inventory.pool_view import PoolView
 
             yield from self._told("pools", PoolView(pools, fleet, name_of, version, nodes))
+
+    def _is_in(self, globs: tuple[str, ...], file: FileId) -> bool:
+        """Whether a file is matched by globs of the configuration. What was rendered lies in the folder of its root."""
+        name = self._names[file]
+        if name.startswith("<") and name.endswith(">"):
+            name = os.path.join(name[1:-1].partition(" ")[2], "rendered.yaml")
+        if globs not in self._globs:
+            self._globs[globs] = matcher(globs)
+        return self._globs[globs](relative(os.path.abspath(name), self._settings.root or os.getcwd()).replace(os.sep, "/"))
 
     def _told(self, subject: Subject, about: object) -> Iterator[tuple[str, FleetMatch]]:
         """What the rules of one subject find."""
@@ -141,22 +163,34 @@ class Reduction:
         )
 
     def silence(
-        self, file: FileId, suppressions: Sequence[Suppression], findings: Sequence[Finding], *, idle: bool = True
+        self,
+        file: FileId,
+        suppressions: Sequence[Suppression],
+        findings: Sequence[Finding],
+        *,
+        idle: bool = True,
+        mandatory: frozenset[str] = frozenset(),
     ) -> tuple[list[Finding], int]:
         """What remains of a file's findings after its suppressions, with ``idle`` those that silence nothing added; and how many were
-        silenced.
+        silenced. Findings of the rules that are ``mandatory`` remain.
         """
         if not suppressions:
             return list(findings), 0
         from afflint.suppressions import apply
 
-        kept, count, unused = apply(findings, suppressions)
+        kept, count, unused = apply(findings, suppressions, mandatory)
         if idle and "unused-suppression" in self._rules:
-            kept += self.findings(file, (each for suppression, names in unused for each in self._unused(suppression, names)))
+            kept += self.findings(file, (each for suppression, names in unused for each in self._unused(suppression, names, mandatory)))
         return kept, count
 
-    def _unused(self, suppression: Suppression, names: tuple[str, ...]) -> Iterator[Found]:
-        if any(each and not self._can_tell(each) for each in names):
+    def _unused(self, suppression: Suppression, names: tuple[str, ...], mandatory: frozenset[str]) -> Iterator[Found]:
+        for name in names:
+            if name in mandatory:
+                message = f"{quoted(name)} is mandatory: nothing in a manifest silences it"
+                remedy = "Mend what it finds, or ask whoever is responsible for the policy."
+                yield Found("unused-suppression", message, remedy, suppression.document, suppression.span, NO_OBJECT, "")
+        names = tuple([name for name in names if name not in mandatory])
+        if not names or any(each and not self._can_tell(each) for each in names):
             return
         from afflint.suppressions import removal
 
@@ -168,7 +202,7 @@ class Reduction:
     def _can_tell(self, name: str) -> bool:
         """Whether this run could have found what a suppression names: not rules that are off, or that need other files."""
         subjects = {each.subject for each in self._settings.rules if each.name == name}
-        return bool(subjects) and subjects.isdisjoint(("fleet", "nodes", "pools"))
+        return bool(subjects) and subjects.isdisjoint(("fleet", "nodes", "pools", "policy", "outcome"))
 
 
 def _growing(pools: Pools) -> Sequence[NodeClass]:

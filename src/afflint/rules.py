@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, cached_property, lru_cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from afflint.checks import affinity as affinity_checks
 from afflint.checks import fleet, kubevirt
@@ -19,7 +19,11 @@ from afflint.kube.constraints import NONE
 from afflint.kube.manifests import Manifest, Workload
 from afflint.records import NamedTuple
 
-Subject = Literal["manifest", "workload", "constrained", "mismatched", "operated", "fleet", "nodes", "pools", "run"]
+if TYPE_CHECKING:
+    from afflint.config import Policy
+    from afflint.policies.binding import BoundPolicy
+
+Subject = Literal["manifest", "workload", "constrained", "mismatched", "operated", "fleet", "nodes", "pools", "run", "policy", "outcome"]
 """What a rule applies to, which is when its check may run:
 
 - ``manifest``: every object that afflint reads;
@@ -30,7 +34,8 @@ Subject = Literal["manifest", "workload", "constrained", "mismatched", "operated
 - ``fleet``: all objects of the run together;
 - ``nodes``: all objects of the run together with its nodes;
 - ``pools``: all objects of the run together with the pools of nodes that manifests declare;
-- ``run``: what is read and afflint's own comments; the engine finds these itself.
+- ``run``: what is read and afflint's own comments; the engine finds these itself;
+- ``policy``, ``outcome``: what a policy of the configuration is about: each workload, or all of them with the nodes. See ``judging``.
 """
 
 # What a check needs of the target it asks for.
@@ -183,7 +188,10 @@ class RuleError(Exception):
 
 
 class Rule(NamedTuple):
-    """A rule as its page describes it. ``default`` is False for rules that are off until selected; ``since`` is a version of afflint."""
+    """A rule as its page describes it. ``default`` is False for rules that are off until selected; ``since`` is a version of afflint.
+
+    Of a policy ``text`` is the page, and ``path`` the file that says it.
+    """
 
     name: str
     category: str
@@ -193,10 +201,11 @@ class Rule(NamedTuple):
     check: str
     since: str
     path: str
+    text: str = ""
 
     def page(self) -> str:
         """The Markdown body of the page, without its front matter."""
-        return _page(self.path)
+        return self.text or _page(self.path)
 
     def summary(self) -> str:
         """The first paragraph: what is wrong, in one sentence."""
@@ -204,12 +213,12 @@ class Rule(NamedTuple):
 
     def remedy(self) -> str:
         """The first paragraph under "How to fix it"."""
-        return _remedy(self.path)
+        return _remedy(self.page())
 
 
 @cache
-def _remedy(path: str) -> str:
-    return next(_paragraphs(_page(path).split("## How to fix it\n", 1)[1]))
+def _remedy(page: str) -> str:
+    return next(_paragraphs(page.split("## How to fix it\n", 1)[1]))
 
 
 @cache
@@ -229,6 +238,8 @@ class BoundRule(NamedTuple):
     function: Any = None
     severity: Severity | None = None
     params: tuple[tuple[str, Any], ...] = ()
+    policy: "BoundPolicy | None" = None
+    """What a policy asks of whom; its check is called by ``judging``."""
 
     @property
     def name(self) -> str:
@@ -278,6 +289,27 @@ def bound(names: Iterable[str], severities: Mapping[str, Severity] | None = None
             if name in chosen
         ]
     )
+
+
+def policy_rule(policy: "Policy", path: str = "") -> Rule:
+    """A policy as a rule, which the file at ``path`` says."""
+    from afflint.policies.binding import page
+    from afflint.policies.registry import CHECKS
+
+    fix, severity = CHECKS[policy.check].fix, policy.severity or "warning"
+    return Rule(policy.name, "policy", severity, True, fix, policy.check, "", path, page(policy))
+
+
+def bound_policies(policies: "Iterable[Policy]", severities: Mapping[str, Severity] | None = None) -> tuple[BoundRule, ...]:
+    """Policies as bound rules, with configured severities."""
+    from afflint.policies.binding import bound_policy
+
+    configured, found = severities or {}, []
+    for policy in policies:
+        each = bound_policy(policy)
+        severity = configured.get(policy.name) or policy.severity
+        found.append(BoundRule(policy_rule(policy), each.check.subject, severity=severity, policy=each))
+    return tuple(found)
 
 
 def _paragraphs(text: str) -> Iterator[str]:

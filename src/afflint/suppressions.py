@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from afflint.findings import Edit, Finding, Path, Span
@@ -184,20 +184,22 @@ def _no_instruction(document: int, span: Span, said: str) -> Misunderstood:
 
 
 def apply(
-    findings: Sequence[Finding], suppressions: Sequence[Suppression]
+    findings: Sequence[Finding], suppressions: Sequence[Suppression], mandatory: Collection[str] = ()
 ) -> tuple[list[Finding], int, list[tuple[Suppression, tuple[str, ...]]]]:
     """The findings of one file that remain, how many were silenced, and the suppressions (with their rules) that silenced nothing.
 
-    A suppression without rules that silenced nothing comes with the one name "".
+    A suppression without rules that silenced nothing comes with the one name "". Nothing silences the rules that are ``mandatory``.
     """
     places: dict[str, list[Position]] = {}
     for finding in findings:
-        for word in _words(finding):
+        for word in () if finding.rule in mandatory else _words(finding):
             places.setdefault(word, []).append(_place(finding))
     for each in places.values():
         each.sort()
     covered = _Covered(suppressions)
-    kept = [finding for finding in findings if not any(covered(word, _place(finding)) for word in _words(finding))]
+    kept = [
+        finding for finding in findings if finding.rule in mandatory or not any(covered(word, _place(finding)) for word in _words(finding))
+    ]
     unused = [(each, idle) for each in suppressions if (idle := _idle(each, places))]
     return kept, len(findings) - len(kept), unused
 

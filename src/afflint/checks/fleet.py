@@ -450,11 +450,11 @@ def migration_impossible(fleet: Fleet) -> Iterator[FleetMatch]:
             path, host = pods.migration.pin
             message = f"{asks} the VM is required to run on {quoted(host)}: draining that node blocks for good"
             yield FleetMatch(pods.site, pods.ref, Match(path, message))
-        obstacle = _obstacle(fleet, pods)
-        if obstacle is not None:
-            remedy = _OTHER_BINDING if obstacle.reason.startswith("Interface") else _IF_POSSIBLE
-            message = f"{asks} {obstacle.words}: draining its node blocks until someone stops the VM"
-            yield FleetMatch(pods.site, pods.ref, Match(obstacle.path, message, remedy))
+        found = obstacle(fleet, pods)
+        if found is not None:
+            remedy = _OTHER_BINDING if found.reason.startswith("Interface") else _IF_POSSIBLE
+            message = f"{asks} {found.words}: draining its node blocks until someone stops the VM"
+            yield FleetMatch(pods.site, pods.ref, Match(found.path, message, remedy))
         for reach in fleet.reaches_of(pods):
             if reach.what == REQUIRED_AFFINITY and reach.topology_key == HOSTNAME:
                 target = _only_target(fleet, reach, pods)
@@ -468,7 +468,7 @@ _IF_POSSIBLE = "Use `evictionStrategy: LiveMigrateIfPossible`, and the VM is shu
 _OTHER_BINDING = "Give the VM an interface with `masquerade: {}`, or use `evictionStrategy: LiveMigrateIfPossible`."
 
 
-def _obstacle(fleet: Fleet, pods: Pods) -> "Obstacle | None":
+def obstacle(fleet: Fleet, pods: Pods) -> "Obstacle | None":
     """The first that keeps a VM from migrating at all. What it lacks is not worth a word beside the host that it is tied to."""
     if pods.migration is None:
         return None

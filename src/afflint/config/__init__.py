@@ -45,6 +45,7 @@ __all__ = [
     "selected",
     "unknown_name",
     "with_overrides",
+    "written",
 ]
 
 RENDERERS = ("kustomize", "helm")
@@ -88,20 +89,25 @@ class Workload(NamedTuple):
 
 
 class Policy(NamedTuple):
-    """A rule of the user's: a check with its parameters, and what it applies to. ``severity`` and ``message`` None: the check's own."""
+    """A rule of the user's: a check with its parameters, what it is about, and what it is not about, all as the file says it.
+
+    ``severity`` and ``message`` None: the check's own. Nothing in a manifest silences one that is ``mandatory``.
+    """
 
     name: str
     check: str
-    params: Mapping[str, object]
-    applies_to: Mapping[str, object]
-    severity: Severity | None
-    message: str | None
+    params: Mapping[str, Any] = {}
+    match: Mapping[str, Any] = {}
+    exclude: Mapping[str, Any] = {}
+    severity: Severity | None = None
+    message: str | None = None
+    mandatory: bool = False
 
 
 class Config(NamedTuple):
     """The effective settings: one field per key of the configuration, ``-`` written as ``_``.
 
-    ``root`` is the directory that globs are relative to. ``origins`` has every key, and ``severity.<rule>`` and
+    ``root`` is the directory that globs are relative to. ``origins`` has every key, and ``severity.<rule>``, ``policies.<name>`` and
     ``per-file-ignores.<glob>`` (written as ``findings.field_of`` writes them) for the entries of maps.
     """
 
@@ -218,6 +224,7 @@ def load(path: str, *, rule_names: Sequence[str], categories: Sequence[str], roo
     from afflint.config.loading import resolve
 
     values, origins = resolve(path, (*rule_names,), (*categories,))
+    values = {**values, **({"policies": tuple(values["policies"].values())} if "policies" in values else {})}
     directory = os.path.dirname(path) if root is None else root
     return default()._replace(
         root=os.path.abspath(directory),
@@ -336,28 +343,30 @@ def describe(config: Config) -> Iterator[tuple[str, str, str]]:
     """Each setting as (key, value as YAML would write it on one line, origin); entries of maps one by one."""
     for key in KEYS:
         value = getattr(config, key.replace("-", "_"))
+        if key == "policies":
+            value = {policy.name: policy for policy in value}
         if isinstance(value, dict) and value:
             for entry, item in value.items():
                 name = field_of((key, entry))
-                yield visible(name), _flow(item), str(config.origins.get(name, config.origins[key]))
+                yield visible(name), written(item), str(config.origins.get(name, config.origins[key]))
         else:
-            yield key, _flow(value) if value is not None else _UNSAID[key], str(config.origins[key])
+            yield key, written(value or () if key == "policies" else value) if value is not None else _UNSAID[key], str(config.origins[key])
 
 
 _UNSAID = {"select": "(the default rules)", "baseline": "(none)", "jobs": "(one for each core)"}
 """What holds where a key is not said that has no value of its own then."""
 
 
-def _flow(value: object) -> str:
+def written(value: object) -> str:
     """A value in YAML's flow style, near enough to be read by people."""
     if isinstance(value, Workload):
         value = {"apiVersion": value.api_version, "kind": value.kind, "template": ".".join(value.template)}
     elif isinstance(value, Policy):
-        value = {field.replace("_", "-"): item for field, item in value._asdict().items() if item not in (None, {})}
+        value = {field: item for field, item in value._asdict().items() if field != "name" and item not in (None, {}, False)}
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_flow(key)}: {_flow(item)}" for key, item in value.items()) + "}"
+        return "{" + ", ".join(f"{written(key)}: {written(item)}" for key, item in value.items()) + "}"
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(map(_flow, value)) + "]"
+        return "[" + ", ".join(map(written, value)) + "]"
     if value is None or isinstance(value, bool):
         return str(value).lower() if value is not None else "null"
     text = str(value)

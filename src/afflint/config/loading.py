@@ -32,7 +32,9 @@ MOST_PROBLEMS = 100
 
 LONGEST_CHAIN = 32
 
-_MAPS = ("severity", "per-file-ignores")
+_MAPS = ("severity", "per-file-ignores", "policies")
+SHIPPED = "afflint:"
+"""How the name of a set of policies begins that comes with afflint."""
 _PATHS = ("extends", "nodes")
 _NAMES = ("select", "ignore", "extend-select")
 _GLOBS = ("include", "exclude", "context")
@@ -79,6 +81,7 @@ class _Loader:
         self.met: list[str] = []  # the names of all files, the one asked for first
         self.files: list[_File] = []
         self.resolved: dict[str, _Values] = {}  # by real path: two files may extend the same third
+        self.of_policies: set[str] = set()  # the files that ``policies`` names
 
     def order(self, problem: ConfigProblem) -> tuple[object, ...]:
         """File by file as they were met, in a file by position."""
@@ -95,8 +98,9 @@ class _Loader:
     def _resolve(self, name: str, chain: tuple[str, ...]) -> _Values:
         """Raises ReadError when the file cannot be opened, for that is a mistake of whoever names it; its own mistakes it notes."""
         self.met.append(name)
-        raw = read_bytes(name)
-        identity = os.path.realpath(name)
+        path = _shipped(name) if name.startswith(SHIPPED) else name
+        raw = read_bytes(path)
+        identity = os.path.realpath(path)
         if identity not in self.resolved:
             file = self._read(name, raw)
             self.resolved[identity] = self._checked(file, (*chain, identity)) if file else _NOTHING
@@ -125,7 +129,26 @@ class _Loader:
         below = self._extended(file, chain)
         faults = list(islice(_faults(file.located), MOST_PROBLEMS))
         self.problems += map(file.problem, faults)
+        below = below.under(self._named(file, chain))
         return below if faults else below.under(_typed(file))
+
+    def _named(self, file: _File, chain: tuple[str, ...]) -> _Values:
+        """The policies of the files that ``policies`` names."""
+        found = _NOTHING
+        for path, target in _texts(file.located, ("policies",)):
+            name = _beside(file.name, target)
+            try:
+                values = self._one_extended(name, chain)
+            except ReadError as refused:
+                self.problems.append(file.problem(Fault(file.located.span(path), f"{quoted(target)} {refused.message}")))
+                continue
+            others = sorted(values.values.keys() - {"policies"})
+            if others:
+                message = f"{quoted(target)} says more than policies, such as `{others[0]}`: whoever wants all of it says `extends`"
+                self.problems.append(file.problem(Fault(file.located.span(path), message)))
+            origins = {key: origin for key, origin in values.origins.items() if key.startswith("policies")}
+            found = found.under(_Values({key: value for key, value in values.values.items() if key == "policies"}, origins))
+        return found
 
     def _extended(self, file: _File, chain: tuple[str, ...]) -> _Values:
         """What the files that this one extends say, the later over the earlier."""
@@ -140,7 +163,7 @@ class _Loader:
     def _one_extended(self, name: str, chain: tuple[str, ...]) -> _Values:
         if len(chain) > LONGEST_CHAIN:
             raise ReadError(f"is the end of a chain of more than {LONGEST_CHAIN} configurations that extend each other")
-        if "\0" not in name and os.path.realpath(name) in chain:
+        if "\0" not in name and os.path.realpath(_shipped(name) if name.startswith(SHIPPED) else name) in chain:
             raise ReadError("leads back to a file that extends this one" if len(chain) > 1 else "is this file itself")
         return self._resolve(name, chain)
 
@@ -197,7 +220,15 @@ def _glob_faults(glob: str, span: Span) -> Iterator[Fault]:
 
 
 def _policy_faults(located: Located, taken: set[str]) -> Iterator[Fault]:
-    """A policy is selected and ignored by its name, so it needs one of its own."""
+    """A policy is selected and ignored by its name, so it needs one of its own; and what the schema cannot say of the rest of it."""
+    listed = located.data.get("policies")
+    if isinstance(listed, list):
+        from afflint.policies.mistakes import faults_of
+
+        for index, policy in enumerate(listed):
+            if isinstance(policy, dict):
+                for path, message in faults_of(policy):
+                    yield Fault(located.span(("policies", index, *path)), message)
     seen: set[str] = set()
     for path, name in _texts(located, ("policies",), "name"):
         if name in taken:
@@ -224,19 +255,37 @@ def _name_faults(located: Located, known: tuple[str, ...], categories: tuple[str
             yield Fault(at, f"unknown rule {quoted(name)}{did_you_mean(nearest(name, known))}")
 
 
+def _shipped(name: str) -> str:
+    """The path of a set of policies that comes with afflint. Raises ReadError for one that is not there."""
+    from afflint import shipped
+
+    folder = os.path.join(shipped.directory("rules"), "profiles")
+    word = name.removeprefix(SHIPPED)
+    known = sorted(each.removesuffix(".yaml") for each in os.listdir(folder) if each.endswith(".yaml")) if os.path.isdir(folder) else []
+    if word not in known:
+        close = nearest(word, known)
+        hint = did_you_mean(close and f"{SHIPPED}{close}") or (f": there are {', '.join(f'`{each}`' for each in known)}" if known else "")
+        raise ReadError(f"is no set of policies that comes with afflint{hint}")
+    return os.path.join(folder, f"{word}.yaml")
+
+
 def _beside(file: str, path: str) -> str:
-    """A path that stands in ``file``."""
-    return os.path.normpath(os.path.join(os.path.dirname(file), path))
+    """A path that stands in ``file``, or the name of what comes with afflint."""
+    return path if path.startswith(SHIPPED) else os.path.normpath(os.path.join(os.path.dirname(file), path))
 
 
 def _typed(file: _File) -> _Values:
     """The values of a file without mistakes, as Config has them, and where they stand."""
     values: dict[str, Any] = {}
     origins: dict[str, Origin] = {}
-    for key, value in file.located.data.items():
+    said: Mapping[str, Any] = file.located.data
+    for key, value in said.items():
         values[key] = _value(file.name, key, value)
         origins[key] = _origin(file, (key,))
-        if key in _MAPS:
+        if key == "policies":
+            own = [(index, item) for index, item in enumerate(value) if isinstance(item, dict)]
+            origins |= {field_of((key, item["name"])): _origin(file, (key, index)) for index, item in own}
+        elif key in _MAPS:
             origins |= {field_of((key, entry)): _origin(file, (key, entry)) for entry in values[key]}
     return _Values(values, origins)
 
@@ -267,10 +316,9 @@ def _value(name: str, key: str, value: Any) -> object:
     if key == "workloads":
         return tuple(Workload(item["apiVersion"], item["kind"], tuple(item["template"].split("."))) for item in value)
     if key == "policies":
-        return tuple(_policy(item) for item in value)
+        return {item["name"]: _policy(item) for item in value if isinstance(item, dict)}
     return tuple(value) if isinstance(value, list) else value
 
 
 def _policy(item: Mapping[str, Any]) -> Policy:
-    get = item.get
-    return Policy(item["name"], item["check"], get("params", {}), get("applies-to", {}), get("severity"), get("message"))
+    return Policy(**{"params": {}, "match": {}, "exclude": {}, **item})

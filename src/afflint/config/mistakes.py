@@ -77,9 +77,11 @@ def _instance(error: ValidationError) -> Mapping[str, Any]:
 
 def _wrong_value(error: ValidationError, path: Path, located: Located) -> str:
     value = error.instance
-    if error.validator == "enum" and isinstance(value, str):
-        hint = did_you_mean(nearest(value, SEVERITIES)) or f"; it is one of {', '.join(f'`{word}`' for word in SEVERITIES)}"
-        return f"unknown severity {quoted(value)}{hint}"
+    words = _schema_of(error).get("enum")
+    if error.validator == "enum" and isinstance(value, str) and isinstance(words, list):
+        hint = did_you_mean(nearest(value, words)) or f"; it is one of {', '.join(f'`{word}`' for word in words)}"
+        what = "severity" if words == [*SEVERITIES] else "word" if path[-1:] != ("check",) else "check"
+        return f"unknown {what} {quoted(value)}{hint}"
     if path == ("kubernetes-version",) and isinstance(value, float):
         number = located.source(path)
         return f'`kubernetes-version` must be quoted: write "{visible(number)}", for as a number {visible(number)} is {value:g}'

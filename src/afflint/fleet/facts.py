@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from afflint.controllers.migratability import Obstacle
     from afflint.controllers.pod_maker import PodMaker
     from afflint.fleet.objects import AboutPods, KubeVirtObject, Scaler, Unusable
+    from afflint.fleet.suspects import Suspect
     from afflint.pools.model import Part, Pool
     from afflint.scheduler.namespaces import Namespace, Service
 
@@ -174,6 +175,8 @@ class Facts(NamedTuple):
     """The pools of nodes that it declares, in every run."""
     pool_parts: "tuple[Part, ...]" = ()
     """What completes pools that are declared elsewhere, or here."""
+    suspects: "tuple[Suspect, ...]" = ()
+    """The pods that policies may have to refuse; only in runs that have policies."""
 
     def of_file(self, file: FileId, folder: Folder) -> "Facts":
         """The same, with the file that they were read from in every site."""
@@ -196,6 +199,7 @@ class Facts(NamedTuple):
             scalers=tuple([scaler._replace(site=stamped(scaler.site)) for scaler in self.scalers]),
             pools=tuple([pool._replace(site=stamped(pool.site)) for pool in self.pools]),
             pool_parts=tuple([part._replace(site=stamped(part.site)) for part in self.pool_parts]),
+            suspects=tuple([suspect._replace(site=stamped(suspect.site)) for suspect in self.suspects]),
         )
 
     def of_patches(self) -> "Facts":
@@ -379,9 +383,13 @@ def _application(manifest: Manifest) -> str | None:
 
 
 def _migration(workload: Workload) -> Migration | None:
-    strategy = workload.pod.get("evictionStrategy")
-    if not workload.kind.kubevirt or strategy not in (None, "LiveMigrate"):
-        return None
+    return migration_of(workload) if workload.kind.kubevirt and workload.pod.get("evictionStrategy") in (None, "LiveMigrate") else None
+
+
+def migration_of(workload: Workload) -> Migration:
+    """What keeps a VM from migrating, whether or not it asks for that."""
+    said = workload.pod.get("evictionStrategy")
+    strategy = said if type(said) is str else None
     referred = workload.above(1).get("instancetype") if workload.has_own_template else None
     instancetype = (str(referred.get("kind") or ""), str(referred.get("name") or "")) if type(referred) is dict else None
     return Migration(pinned_host(workload.constraints), () if workload.partial else _obstacles(workload), strategy, instancetype)

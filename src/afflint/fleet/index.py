@@ -19,6 +19,7 @@ from afflint.records import NamedTuple
 if TYPE_CHECKING:
     from afflint.controllers.budgets import Budget
     from afflint.fleet.objects import KubeVirtObject
+    from afflint.fleet.suspects import Suspect
     from afflint.kube.pod_admission import PodAdmission
     from afflint.scheduler.namespaces import Namespace, Service
 
@@ -63,6 +64,8 @@ class Fleet:
         self.services: list[Service] = [service for each in each_file for service in each.services]
         self.budgets: list[Budget] = [budget for each in each_file for budget in each.budgets]
         self.kubevirt: list[KubeVirtObject] = [each for facts in each_file for each in facts.kubevirt]
+        self.suspects: list[Suspect] = sorted((each for facts in each_file for each in facts.suspects), key=lambda each: each[:2])
+        """The pods that policies may have to refuse."""
         self.namespaces: dict[str, Namespace] = {}
         """By name. Of several objects the first counts."""
         self.ambiguous = {
@@ -93,6 +96,10 @@ class Fleet:
     def with_scale(self, pods: Pods) -> Pods:
         """Pods of a file of the run, with what an autoscaler makes of their number."""
         return self._by_key.get(pods.key, pods)
+
+    def pods_at(self, key: PodsKey) -> Pods | None:
+        """The pods of the template at a place."""
+        return self._by_key.get(key)
 
     # KubeVirt.
 

@@ -116,6 +116,14 @@ def pattern(text: str) -> Pattern | None:
     return Pattern(include, tuple(steps), only_folders)
 
 
+def name_matcher(globs: Iterable[str]) -> Callable[[str], bool] | None:
+    """Whether a name, which may have slashes like any other character, is matched by one of some globs; None where one matches nothing."""
+    steps = [_step(each) for each in globs]
+    if None in steps:
+        return None
+    return lambda name: any(step is not None and step(name) for step in steps)
+
+
 def separates_by_backslash(text: str) -> bool:
     """Whether a pattern has a backslash where another has a slash: before what is no less itself without it."""
     return _BACKSLASH_FOR_SLASH.search(text) is not None

@@ -193,7 +193,7 @@ def _unsilenced(findings: list[Finding], source: Source, options: Options) -> tu
         return findings, 0
     from afflint.suppressions import apply
 
-    kept, silenced, _ = apply(findings, suppressions)
+    kept, silenced, _ = apply(findings, suppressions, options.mandatory)
     return kept, silenced
 
 

@@ -23,6 +23,7 @@ ELSEWHERE = {
     "Service": "afflint.scheduler.namespaces",
     "SymbolicEdit": "afflint.edits",
     "Suppression": "afflint.suppressions",
+    "Suspect": "afflint.fleet.suspects",
     "Unusable": "afflint.fleet.objects",
 }
 """Where the types are that others name only for the type checker."""
@@ -74,6 +75,7 @@ class Keys:
 def _deciding(settings: Settings) -> list[object]:
     """All that decides, besides the bytes and afflint itself, what is found in a file."""
     target = settings.target
-    parts: list[object] = [(each.name, each.rule.fix, each.params) for each in settings.rules]
+    parts: list[object] = [(each.name, each.rule.fix, each.params, *([each.policy] if each.policy else [])) for each in settings.rules]
+    parts += settings.policies
     parts += [target.version, sorted(target.feature_gates), sorted(target.admission_plugins), target.complete, sorted(target.known_labels)]
     return [*parts, *settings.custom, settings.with_nodes, settings.resources, settings.host_key, *settings.learnt, *settings.defining]

@@ -71,6 +71,8 @@ class Options(NamedTuple):
     """The folder in which results are kept from one run to the next, or DEFAULT_CACHE."""
     renders: "Renders | None" = None
     """What was rendered for this run: its findings are told where they are written."""
+    mandatory: frozenset[str] = frozenset()
+    """The rules whose findings no comment and no annotation silences."""
 
 
 _DEFAULT = Options()
@@ -318,10 +320,13 @@ class Files:
 def located_facts(files: Files, file: FileId, result: FileResult, kustomizations: Kustomizations) -> Facts:
     """The facts of a file, with the file in every site. What kustomizations use as patches makes no pods."""
     facts = result.facts
-    if any(pods.maker is not None for pods in facts.pods):
+    if facts.suspects or any(pods.maker is not None for pods in facts.pods):
         use = kustomizations.use_of(files.sources[file].path)
         if use is not None and use.patches:
             facts = facts.of_patches()
+    if facts.suspects:
+        added = tuple(sorted(kustomizations.labels_added(files.sources[file].path)))
+        facts = facts._replace(suspects=tuple([each._replace(labels_added=added) for each in facts.suspects])) if added else facts
     return facts.of_file(file, files.folder(file))
 
 
@@ -356,7 +361,8 @@ class Silencer:
         if not self._options.inline:
             return remaining, 0
         # In values of a chart they may be meant for what it renders to.
-        return self._reduction.silence(file, result.suppressions, remaining, idle=not is_values_file(source.name))
+        idle = not is_values_file(source.name)
+        return self._reduction.silence(file, result.suppressions, remaining, idle=idle, mandatory=self._options.mandatory)
 
 
 # What a kustomization may add to a manifest, or to what it patches.

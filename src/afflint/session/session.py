@@ -156,7 +156,18 @@ class Session:
         target = Target((version[0], version[1]), frozenset(config.feature_gates), plugins, config.complete, config.complete_nodes)
         custom = tuple(custom_kind(each.api_version, each.kind, each.template) for each in config.workloads)
         auto_nodes = config.nodes != (configuration.NO_NODES,)
-        return Settings(bound(selected, config.severity), target, custom, auto_nodes=auto_nodes, host_key=config.physical_host_key)
+        settings = Settings(bound(selected, config.severity), target, custom, auto_nodes=auto_nodes, host_key=config.physical_host_key)
+        return self._with_policies(settings) if config.policies else settings
+
+    def _with_policies(self, settings: Settings) -> Settings:
+        """The settings with the policies of the configuration, of which those that are selected run."""
+        from afflint.rules import bound_policies
+
+        config = self.config
+        chosen = [each for each in config.policies if configuration.is_selected(each.name, "policy", True, config)]
+        names = tuple([each.name for each in config.policies])
+        bound = bound_policies(chosen, config.severity)
+        return settings._replace(rules=(*settings.rules, *bound), policies=names, root=config.root)
 
     def check(self, sources: Sequence[Source], options: Options | None = None) -> Outcome:
         """Lint ``sources`` with the context and the nodes that the configuration names."""
@@ -180,6 +191,9 @@ class Session:
         from afflint.session.run import Options
 
         options = options or Options()
+        mandatory = frozenset(policy.name for policy in self.config.policies if policy.mandatory)
+        if mandatory:
+            options = options._replace(mandatory=mandatory)
         if self.config.per_file_ignores:
             ignores = configuration.ignores(self.config)
             options = options._replace(ignored_in=lambda path: ignores(self._relative(path)))

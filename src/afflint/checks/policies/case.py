@@ -1,0 +1,179 @@
+"""What a check of a policy looks at: the pods of one template, alone or with what all manifests together tell of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from afflint.checks.match import FleetMatch, Match
+from afflint.fleet.facts import Pods, migration_of
+from afflint.fleet.suspects import Suspect
+from afflint.kube.constraints import Constraints, constraints_of
+from afflint.kube.manifests import Labels, Workload
+from afflint.kube.pod_admission import given_labels, given_tolerations
+
+if TYPE_CHECKING:
+    from afflint.fleet.facts import Migration
+    from afflint.fleet.index import Fleet
+    from afflint.kube.pod_admission import PodAdmission
+    from afflint.scheduler.namespaces import Namespace
+
+POD_FIELDS = ("nodeName", "schedulerName", "evictionStrategy", "hostNetwork", "architecture")
+"""The fields of a pod spec, besides its constraints, that decide where pods may be."""
+
+
+class Case:
+    """The pods of one template.
+
+    ``fleet`` is None in the map step, where nothing but the object itself is known; then ``admission`` is None, too, and ``pods.scale``
+    is what the object says, without its autoscaler.
+    """
+
+    __slots__ = ("_constraints", "_operator", "_suspect", "_workload", "admission", "fleet", "pods")
+
+    def __init__(
+        self,
+        pods: Pods,
+        workload: Workload | None = None,
+        suspect: Suspect | None = None,
+        fleet: Fleet | None = None,
+        admission: PodAdmission | None = None,
+    ) -> None:
+        self.pods = pods
+        """What the manifests tell of the pods: their object (``ref``, ``title``, ``site``), labels, number, and more."""
+        self.fleet = fleet
+        """All manifests of the run together."""
+        self.admission = admission
+        """What the namespace says about its pods, ``admission.unsure`` where that may not hold; None for nothing."""
+        self._workload = workload
+        self._suspect = suspect
+        self._constraints: Constraints | None = workload.constraints if workload is not None else suspect and suspect.constraints
+        self._operator: Constraints | type[Case] | None = Case  # not asked yet
+
+    @property
+    def constraints(self) -> Constraints:
+        """The constraints of the pods as the manifest has them, with their paths in the document."""
+        if self._constraints is None:
+            # Of pods that no policy suspects there are those that runs with nodes keep.
+            self._constraints = constraints_of(self.pods.spec or {}, self.pod_path)
+        return self._constraints
+
+    @property
+    def operator(self) -> Constraints | None:
+        """The constraints with those that an operator adds by itself, whose paths lead nowhere.
+
+        None where nobody knows what it adds. Of pods that no operator makes they are just the constraints.
+        """
+        if not self.pods.operated:
+            return self.constraints
+        if self._operator is Case:
+            self._operator = self._suspect.operator if self._suspect is not None else self._with_defaults()
+        assert not isinstance(self._operator, type)
+        return self._operator
+
+    def _with_defaults(self) -> Constraints | None:
+        maker = self.pods.maker
+        if maker is None and self._workload is not None:
+            from afflint.controllers.operators import operated_pods
+
+            maker = operated_pods(self._workload, self.pods.site)
+        return None if maker is None else constraints_of(dict(maker.pod), maker.pod_path)
+
+    @property
+    def whole(self) -> bool:
+        """Whether the manifest has all that its pods have: no patch, no fragment, and no custom resource that nobody knows."""
+        if self._suspect is not None:
+            return self._suspect.whole and (self.pods.operated or not self.pods.partial)
+        return self.pods.operated or not self.pods.partial
+
+    @property
+    def pod(self) -> Mapping[str, Any]:
+        """The fields of the pod spec in POD_FIELDS, as far as they are there."""
+        if self._suspect is not None:
+            return self._suspect.pod
+        return self._workload.pod if self._workload is not None else self.pods.spec or {}
+
+    @property
+    def pod_path(self) -> tuple[str | int, ...]:
+        """Where the pod spec stands in the document; of a custom resource, what holds the constraints."""
+        if self._suspect is not None:
+            return self._suspect.pod_path
+        return self._workload.pod_path if self._workload is not None else (*self.pods.template_path, "spec")
+
+    @property
+    def object(self) -> dict[str, Any] | None:
+        """The whole object, for checks that ask for it in the registry."""
+        return self._suspect.object if self._suspect is not None else self._workload.data if self._workload is not None else None
+
+    @property
+    def migration(self) -> Migration | None:
+        """What keeps a VM from migrating, whatever its eviction strategy; None for what is no VM."""
+        if self._suspect is not None:
+            return self._suspect.migration
+        return migration_of(self._workload) if self._workload is not None and self.pods.kubevirt else self.pods.migration
+
+    # What it is called, and what it carries.
+
+    @property
+    def kind(self) -> str:
+        return self.pods.ref.kind or ""
+
+    @property
+    def group(self) -> str:
+        return (self.pods.ref.api_version or "").rpartition("/")[0]
+
+    @property
+    def title(self) -> str:
+        """``Deployment web``."""
+        return self.pods.title
+
+    @property
+    def labels(self) -> Labels:
+        """The labels of the object with those that all of its pods have on top."""
+        return {**self.pods.labels, **self.pods.pod_labels.certain}
+
+    @property
+    def labels_added(self) -> tuple[str, ...]:
+        """The keys of labels that kustomizations put on the pods, whatever the manifest says."""
+        return self._suspect.labels_added if self._suspect is not None else ()
+
+    @property
+    def namespace(self) -> Namespace | None:
+        """The namespace with its labels, as its manifest has them; None where there is none, or several that differ."""
+        name = self.pods.namespace
+        if self.fleet is None or name is None or name in self.fleet.ambiguous:
+            return None
+        return self.fleet.namespaces.get(name)
+
+    @property
+    def given_labels(self) -> dict[str, str]:
+        """The labels that the namespace surely adds to the nodeSelector of its pods."""
+        return {} if self.admission is None or self.admission.unsure else given_labels(self.admission)
+
+    @property
+    def given_tolerations(self) -> list[dict[str, Any]]:
+        """The tolerations that the namespace surely gives to its pods."""
+        return [] if self.admission is None or self.admission.unsure else given_tolerations(self.admission)
+
+    # What comes of it.
+
+    def at(self, match: Match) -> FleetMatch:
+        """A match in the object, for checks that are about all workloads together."""
+        return FleetMatch(self.pods.site, self.pods.ref, match)
+
+    def suspected_by(self, policies: tuple[str, ...], *, with_object: bool) -> Suspect:
+        """What goes on to the reduce step."""
+        workload = self._workload
+        assert workload is not None
+        return Suspect(
+            self.pods.site,
+            self.pods.template_path,
+            workload.pod_path,
+            policies,
+            self.whole,
+            self.constraints,
+            self.operator,
+            {field: workload.pod[field] for field in POD_FIELDS if field in workload.pod},
+            self.migration,
+            workload.data if with_object else None,
+        )

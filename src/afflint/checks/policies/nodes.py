@@ -1,0 +1,129 @@
+"""What pods may ask of their nodes: the labels by which they choose them, the taints that they tolerate, nodes by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from afflint.checks.match import Match, removing
+from afflint.checks.policies.case import Case
+from afflint.findings import Path
+from afflint.fleet.facts import Asked, asked_of_nodes
+from afflint.kube.constraints import Constraints
+from afflint.kube.node_labels import HOSTNAME
+from afflint.kube.selectors import NODE_NAME, Requirement, Selector, conflict, holds, parse_node_term, requirement_paths
+from afflint.kube.taints import Toleration, implies
+from afflint.policies.simple import AllowedToleration, AllowedTolerations, ForbiddenNodeLabels, NoPinning
+from afflint.reading.globs import name_matcher
+from afflint.reading.placeholders import is_placeholder
+from afflint.wording import listing, quoted
+
+_ASKING = ("In", "Exists", "Gt", "Lt")
+
+
+def forbidden_node_labels(case: Case, params: ForbiddenNodeLabels) -> Iterator[Match]:
+    """Node constraints that ask for a label that is not to be asked for, and leave a value of it possible that is forbidden."""
+    if case.constraints.node_selector is None and not case.constraints.node_terms:
+        return
+    reported: set[Path] = set()
+    for asked, required in _alternatives(case.constraints):
+        if not required and not params.preferred:
+            continue
+        for key, values in params.labels.items():
+            found = _forbidden(asked, key, values)
+            if found is not None and found[0] not in reported:
+                reported.add(found[0])
+                path, value = found
+                what = f"`{key}={value}`" if value is not None else f"the label {quoted(key)}"
+                prefers = "asks for" if required else "prefers"
+                yield Match(path, f"{case.title} {prefers} nodes with {what}, by which no nodes are to be chosen")
+
+
+def _alternatives(constraints: Constraints) -> Iterator[tuple[Sequence[Asked], bool]]:
+    """What is asked of a node, for each way to meet it; and whether it is required. Without what cannot be met."""
+    for asked in asked_of_nodes(constraints):
+        if not conflict([each.requirement for each in asked]):
+            yield asked, True
+    for term in constraints.node_terms:
+        parsed = None if term.required else parse_node_term(term.data)
+        if isinstance(parsed, Selector) and not conflict(parsed.requirements):
+            paths = [(*term.path, *path) for path in requirement_paths(term.data)]
+            yield [Asked(each, path) for each, path in zip(parsed.requirements, paths, strict=True)], False
+
+
+def _forbidden(asked: Sequence[Asked], key: str, values: Sequence[str]) -> tuple[Path, str | None] | None:
+    """Where a label is asked for that may have one of the values then, and which; any value where none is named."""
+    about = [each for each in asked if each.requirement.key == key and not each.requirement.field]
+    asking = next((each for each in about if each.requirement.operator in _ASKING), None)
+    if asking is None or asking.path is None or any(is_placeholder(value) for each in about for value in each.requirement.values):
+        return None
+    if not values:
+        return _place(asking, None), asking.requirement.values[0] if asking.requirement.operator == "In" else None
+    possible = next((value for value in values if all(holds(each.requirement, value) for each in about)), None)
+    return None if possible is None else (_place(asking, possible), possible)
+
+
+def _place(asked: Asked, value: str | None) -> Path:
+    """Where a requirement says a value, or its key."""
+    assert asked.path is not None
+    if asked.path[-1] == asked.requirement.key:  # an entry of the nodeSelector
+        return asked.path
+    if value in asked.requirement.values:
+        return (*asked.path, "values", asked.requirement.values.index(value or ""))
+    return (*asked.path, "key")
+
+
+def allowed_tolerations(case: Case, params: AllowedTolerations) -> Iterator[Match]:
+    """Tolerations of more than what is allowed."""
+    for item in case.constraints.tolerations:
+        fields = [item.data.get(field) for field in Toleration._fields]
+        if not all(type(each) is str or each is None for each in fields) or any(each and is_placeholder(str(each)) for each in fields):
+            continue
+        own = Toleration(*[str(each or "") for each in fields])
+        if not any(_allows(each, own) for each in params.tolerations):
+            yield Match(
+                item.path,
+                f"{case.title} tolerates {_words(own)}, which is not among the tolerations that are allowed",
+                edits=removing(item.path, prune=True),
+            )
+
+
+def _allows(allowed: AllowedToleration, own: Toleration) -> bool:
+    """Whether all that a toleration tolerates is allowed."""
+    if allowed.key == "*":
+        return implies(allowed.toleration, own)
+    named = name_matcher((allowed.key,))
+    return bool(own.key) and named is not None and bool(named(own.key)) and implies(allowed.toleration._replace(key=own.key), own)
+
+
+def _words(toleration: Toleration) -> str:
+    """``the taint `dedicated=db:NoSchedule```; what is left out is not said."""
+    if not toleration.key:
+        return f"every taint with the effect {toleration.effect}" if toleration.effect else "every taint"
+    value = f"={toleration.value}" if toleration.operator in ("", "Equal") and toleration.value else ""
+    return f"the taint {quoted(f'{toleration.key}{value}' + (f':{toleration.effect}' if toleration.effect else ''))}"
+
+
+def no_pinning(case: Case, params: NoPinning) -> Iterator[Match]:
+    """Pods that are tied to nodes by their names: by nodeName, or by what is required of the host name."""
+    name = case.pod.get("nodeName")
+    if type(name) is str and name and not is_placeholder(name):
+        yield Match((*case.pod_path, "nodeName"), f"{case.title} is put on the node {quoted(name)} by name")
+    reported: set[Path] = set()
+    for asked, required in _alternatives(case.constraints):
+        for each in asked if required else ():
+            hosts = _hosts(each.requirement)
+            if hosts and each.path is not None and each.path not in reported and (params.several or len(hosts) == 1):
+                reported.add(each.path)
+                path = each.path if each.path[-1] == HOSTNAME else (*each.path, "values", 0)
+                names = listing([quoted(host) for host in hosts[:_MOST_NAMED]], "or")
+                more = f" or {len(hosts) - _MOST_NAMED} more" if len(hosts) > _MOST_NAMED else ""
+                yield Match(path, f"{case.title} is tied to the node{'s' if len(hosts) > 1 else ''} {names}{more} by name")
+
+
+_MOST_NAMED = 4
+
+
+def _hosts(requirement: Requirement) -> tuple[str, ...]:
+    """The nodes that a requirement names; none where it names other things, or is yet to be filled in."""
+    by_name = requirement.key == (NODE_NAME if requirement.field else HOSTNAME) and requirement.operator == "In"
+    return requirement.values if by_name and not any(map(is_placeholder, requirement.values)) else ()

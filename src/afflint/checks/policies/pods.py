@@ -1,0 +1,79 @@
+"""What pods may ask of other pods, how much their preferences weigh, and which labels they must have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from afflint.checks.match import Match, inserting, replacing
+from afflint.checks.policies.case import Case
+from afflint.kube.label_places import SPREAD, LabelPlace, topology_keys
+from afflint.kube.selectors import Requirement, Selector
+from afflint.policies.params import words_of
+from afflint.policies.simple import AllowedTopologyKeys, MaximumWeight, NoHardAntiAffinity, RequiredTemplateLabels
+from afflint.reading.globs import name_matcher
+from afflint.reading.placeholders import is_placeholder
+from afflint.wording import quoted
+
+
+def allowed_topology_keys(case: Case, params: AllowedTopologyKeys) -> Iterator[Match]:
+    """Topology keys that are not allowed."""
+    if not case.constraints.pod_terms and not case.constraints.spreads:
+        return
+    named = name_matcher(params.keys)
+    for place in topology_keys(case.constraints):
+        if _constraint(place) in params.constraints and not is_placeholder(place.key) and named is not None and not named(place.key):
+            what = f"{'hard' if place.required else 'soft'} {SPREAD}" if place.what == SPREAD else place.what
+            message = f"{case.title} has a {what} over {quoted(place.key)}; allowed is {words_of(params.keys)}"
+            yield Match(place.path, message)
+
+
+def _constraint(place: LabelPlace) -> str:
+    """What has a topology key, as the parameter calls it."""
+    if place.what == SPREAD:
+        return "hard-spread" if place.required else "soft-spread"
+    return f"{'required' if place.required else 'preferred'}-{'anti-affinity' if place.what.endswith('podAntiAffinity') else 'affinity'}"
+
+
+def maximum_weight(case: Case, params: MaximumWeight) -> Iterator[Match]:
+    """Preferences that weigh more than is allowed."""
+    for item in (*case.constraints.node_preferred, *case.constraints.pod_preferred):
+        weight = item.data.get("weight")
+        if type(weight) is int and weight > params.weight:
+            message = f"a preference of {case.title} weighs {weight}, more than {params.weight}"
+            yield Match((*item.path, "weight"), message, edits=replacing((*item.path, "weight"), params.weight))
+
+
+def no_hard_anti_affinity(case: Case, params: NoHardAntiAffinity) -> Iterator[Match]:
+    """Required anti-affinity, but over keys where it may be required."""
+    named = name_matcher(params.except_)
+    for term in case.constraints.pod_terms:
+        key = term.data.get("topologyKey")
+        if term.anti and term.required and type(key) is str and not is_placeholder(key) and not (named is not None and named(key)):
+            allowed = f"; only over {words_of(params.except_)} it may be required" if params.except_ else ""
+            yield Match((*term.path, "topologyKey"), f"{case.title} requires anti-affinity over {quoted(key)}{allowed}")
+
+
+def required_template_labels(case: Case, params: RequiredTemplateLabels) -> Iterator[Match]:
+    """Labels that pods lack, or that have another value."""
+    pods = case.pods
+    if not pods.labels_known and not pods.operated:
+        return
+    labels, path = pods.pod_labels, (*pods.template_path, "metadata", "labels")
+    for key, values in params.labels.items():
+        if key in case.labels_added or labels.all(Selector((Requirement(key, "In", values) if values else Requirement(key, "Exists"),))):
+            continue
+        own = pods.template_labels.get(key)
+        if own is not None and is_placeholder(own):
+            continue
+        demanded = f"`{key}` with {'any value' if not values else words_of(values)}"
+        if own is not None:
+            edits = replacing((*path, key), values[0]) if len(values) == 1 else ()
+            yield Match((*path, key), f"the pods of {case.title} have {quoted(f'{key}={own}')}; they must have {demanded}", edits=edits)
+        elif not (pods.operated and not pods.template_labels and not _has_template(case)):
+            edits = inserting(path, key, values[0]) if len(values) == 1 else ()
+            yield Match(path, f"the pods of {case.title} lack the label {demanded}", edits=edits)
+
+
+def _has_template(case: Case) -> bool:
+    """Whether a custom resource has a place for labels of its pods that is known."""
+    return case.pods.template_path == case.pod_path[:-1]

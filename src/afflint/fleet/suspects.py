@@ -1,0 +1,31 @@
+"""What goes from the map step to the reduce step of pods that policies may have to refuse. Only in runs with policies."""
+
+from typing import Any
+
+from afflint.findings import Path, Site
+from afflint.fleet.facts import Migration
+from afflint.kube.constraints import Constraints
+from afflint.records import NamedTuple
+
+
+class Suspect(NamedTuple):
+    """Pods of one template with which some ``policies``, by their names, may not be content, and what their checks look at.
+
+    ``whole`` is False for a patch or a fragment. ``pod`` are the other fields of the pod spec that place pods. ``operator`` are the
+    constraints with those that an operator adds by itself, None where nobody knows these; of what no operator makes the same.
+    """
+
+    site: Site
+    template_path: Path
+    pod_path: Path
+    policies: tuple[str, ...]
+    whole: bool
+    constraints: Constraints
+    operator: Constraints | None
+    pod: dict[str, Any]
+    migration: Migration | None = None
+    """Of a VM, whatever its eviction strategy."""
+    object: dict[str, Any] | None = None
+    """The whole object, for checks that ask for it."""
+    labels_added: tuple[str, ...] = ()
+    """The keys of labels that kustomizations put on the pods."""

@@ -1,0 +1,260 @@
+"""Policies at work: which workloads each is about, what its check finds in them, and how that is said.
+
+In the map step each workload is judged alone, and only one that may be refused goes on (``Judge``); in the reduce step it is judged again
+with what all manifests tell (``judged``). So what goes from one to the other, and what a cache keeps, is small where policies are obeyed.
+Imported only by runs with policies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from afflint.checks.match import FleetMatch, Match
+from afflint.checks.policies.case import Case
+from afflint.fleet.facts import Pods
+from afflint.fleet.suspects import Suspect
+from afflint.kube.manifests import Workload
+from afflint.kube.selectors import NAMESPACE_NAME, Requirement, Selector, holds, matches
+from afflint.policies.binding import BoundPolicy
+from afflint.policies.matching import EVERYTHING, Matching
+from afflint.policies.messages import filled, holds_own_words
+from afflint.policies.params import class_at
+from afflint.reading.globs import name_matcher
+from afflint.records import NamedTuple
+
+if TYPE_CHECKING:
+    from afflint.findings import FileId
+    from afflint.fleet.index import Fleet
+    from afflint.inventory.cluster_view import ClusterView
+    from afflint.rules import BoundRule
+
+# By an autoscaler there may be more of any other than the object says.
+_COUNTED = frozenset(("Pod", "Job", "CronJob", "DaemonSet", "VirtualMachine", "VirtualMachineInstance"))
+
+Condition = Callable[[Case], "bool | None"]
+"""Whether a workload meets a condition; None where nobody can tell, or not yet."""
+
+
+class Scope:
+    """What a policy is about: workloads of its ``kinds``, by kind and group, that it ``covers``.
+
+    ``files`` says whether a file is matched by globs; that is known in the reduce step only.
+    """
+
+    def __init__(self, match: Matching, exclude: Matching, files: Callable[[tuple[str, ...], FileId], bool] | None = None) -> None:
+        self._match = list(_conditions(match, files))
+        self._exclude = [*_conditions(exclude, files), *_of_kinds(exclude)]
+        self._excludes = exclude != EVERYTHING
+        self.kinds = _kinds(match.kinds)
+
+    def covers(self, case: Case) -> bool | None:
+        """Whether the policy is about a workload of such a kind; None where that is not known."""
+        wanted = _all(self._match, case) if self._match else True
+        if wanted is False or not self._excludes:
+            return wanted
+        excluded = _all(self._exclude, case)
+        if excluded:
+            return False
+        # Alone it may be excluded by what is not known yet, and is judged then; in the end what nobody can tell excludes nothing.
+        return wanted
+
+
+def _all(conditions: Iterable[Condition], case: Case) -> bool | None:
+    met: bool | None = True
+    for condition in conditions:
+        found = condition(case)
+        if found is False:
+            return False
+        met = found and met
+    return met
+
+
+def _conditions(matching: Matching, files: Callable[[tuple[str, ...], FileId], bool] | None) -> Iterator[Condition]:
+    """The conditions that are said but for kinds, those that are cheap first."""
+    if matching.namespaces:
+        yield _of_namespace(_named(matching.namespaces))
+    if matching.names:
+        yield _of_name(_named(matching.names))
+    if matching.min_replicas is not None:
+        yield _of_number(matching.min_replicas)
+    if matching.labels is not None:
+        yield _of_labels(matching.labels)
+    if matching.namespace_labels is not None:
+        yield _of_namespace_labels(matching.namespace_labels)
+    if matching.files:
+        yield _of_file(matching.files, files)
+
+
+def _of_kinds(matching: Matching) -> Iterator[Condition]:
+    if matching.kinds:
+        named = _kinds(matching.kinds)
+        yield lambda case: named(case.kind, case.group)
+
+
+def _named(globs: tuple[str, ...]) -> Callable[[str], bool]:
+    found = name_matcher(globs)
+    assert found is not None
+    return found
+
+
+def _kinds(globs: tuple[str, ...]) -> Callable[[str, str], bool]:
+    """Whether a kind of a group is named."""
+    if not globs:
+        return lambda _kind, _group: True
+    named = _named(globs)
+    return lambda kind, group: named(kind) or (bool(group) and named(f"{kind}.{group}"))
+
+
+def _of_namespace(named: Callable[[str], bool]) -> Condition:
+    return lambda case: case.pods.namespace is not None and named(case.pods.namespace)
+
+
+def _of_name(named: Callable[[str], bool]) -> Condition:
+    return lambda case: case.pods.ref.name is not None and named(case.pods.ref.name)
+
+
+def _of_number(least: int) -> Condition:
+    def enough(case: Case) -> bool | None:
+        scale = case.pods.scale
+        most = 1 if scale.most is None else scale.most
+        if most >= least:
+            return True
+        return None if case.fleet is None and case.kind not in _COUNTED else False
+
+    return enough
+
+
+def _of_labels(selector: Selector) -> Condition:
+    return lambda case: matches(selector, case.labels)
+
+
+def _of_namespace_labels(selector: Selector) -> Condition:
+    by_name = [each for each in selector.requirements if each.key == NAMESPACE_NAME]
+    others = len(by_name) < len(selector.requirements)
+
+    def labelled(case: Case) -> bool | None:
+        name = case.pods.namespace
+        if case.fleet is not None:
+            return case.fleet.matches_namespace(selector, name)
+        if name is None:
+            return None
+        return (None if others else True) if _all_hold(by_name, name) else False
+
+    return labelled
+
+
+def _all_hold(requirements: Iterable[Requirement], value: str) -> bool:
+    return all(holds(each, value) for each in requirements)
+
+
+def _of_file(globs: tuple[str, ...], files: Callable[[tuple[str, ...], FileId], bool] | None) -> Condition:
+    if files is None:
+        return lambda _case: None
+    return lambda case: files(globs, case.pods.site.file)
+
+
+class _Policy(NamedTuple):
+    """A policy with what it takes to ask it."""
+
+    name: str
+    bound: BoundPolicy
+    scope: Scope
+    check: Callable[..., Iterator[Any]]
+
+
+def _policies(rules: Iterable[BoundRule], subject: str, files: Callable[[tuple[str, ...], FileId], bool] | None = None) -> list[_Policy]:
+    found = [(rule.name, rule.policy) for rule in rules if rule.subject == subject]
+    return [
+        _Policy(name, bound, Scope(bound.match, bound.exclude, files), class_at(bound.check.function)) for name, bound in found if bound
+    ]
+
+
+class Judge:
+    """Judges workloads alone, in the map step. Made once for each process."""
+
+    def __init__(self, rules: Iterable[BoundRule]) -> None:
+        self._policies = _policies(rules, "policy")
+        self._of_kind: dict[tuple[str, str], list[_Policy]] = {}
+
+    def suspect(self, workload: Workload, pods: Pods) -> Suspect | None:
+        """A workload with which some policy may not be content; None for one that all are content with, whatever else there is."""
+        case = Case(pods, workload)
+        key = case.kind, case.group
+        if key not in self._of_kind:
+            self._of_kind[key] = [each for each in self._policies if each.scope.kinds(*key)]
+        policies = [each for each in self._of_kind[key] if each.scope.covers(case) is not False and _finds(each, case)]
+        if not policies:
+            return None
+        return case.suspected_by(tuple([each.name for each in policies]), with_object=any(each.bound.check.object for each in policies))
+
+
+def _finds(policy: _Policy, case: Case) -> bool:
+    return next(_found(policy, case), None) is not None
+
+
+def _found(policy: _Policy, case: Case) -> Iterator[Match]:
+    if policy.bound.check.lacks and not case.whole:
+        return iter(())
+    found: Iterator[Match] = policy.check(case, policy.bound.params)
+    return found
+
+
+def judged(rules: Iterable[BoundRule], fleet: Fleet, files: Callable[[tuple[str, ...], FileId], bool]) -> Iterator[tuple[str, FleetMatch]]:
+    """What policies find in the suspects, each with the name of the policy. ``files``: whether a file is matched by some globs."""
+    policies = {each.name: each for each in _policies(rules, "policy", files)}
+    for suspect in fleet.suspects:
+        pods = fleet.pods_at((suspect.site, suspect.template_path))
+        if pods is None:
+            continue
+        admission = fleet.admission(pods.namespace) if pods.namespace is not None else None
+        case = Case(pods, None, suspect, fleet, admission)
+        for name in suspect.policies:
+            policy = policies.get(name)
+            if policy is not None and policy.scope.covers(case):
+                for match in _found(policy, case):
+                    yield name, case.at(said(match, name, policy.bound, case))
+
+
+def outcomes(
+    rules: Iterable[BoundRule], view: ClusterView, files: Callable[[tuple[str, ...], FileId], bool]
+) -> Iterator[tuple[str, FleetMatch]]:
+    """What policies about outcomes find, given the nodes."""
+    policies = _policies(rules, "outcome", files)
+    if not policies:
+        return
+    cases = [
+        Case(pods, None, None, view.fleet, view.fleet.admission(pods.namespace) if pods.namespace is not None else None)
+        for pods in view.fleet.pods
+    ]
+    for policy in policies:
+        about = [case for case in cases if policy.scope.kinds(case.kind, case.group) and policy.scope.covers(case)]
+        about = [case for case in about if case.whole or not policy.bound.check.lacks]
+        of_site = {case.pods.site: case for case in about}
+        for each in policy.check(about, policy.bound.params, view):
+            case = of_site[each.site]
+            yield policy.name, each._replace(match=said(each.match, policy.name, policy.bound, case))
+
+
+def said(match: Match, name: str, policy: BoundPolicy, case: Case) -> Match:
+    """The match in the user's own words, if there are any; what the check says goes in front of the help then, unless they hold it."""
+    if policy.message is None:
+        return match
+    fields = fields_of(case, name, match.message)
+    message = filled(policy.message, fields)
+    if holds_own_words(policy.message):
+        return match._replace(message=message)
+    return match._replace(message=message, help=f"{match.message[:1].upper()}{match.message[1:]}. {match.help or policy.check.remedy}")
+
+
+def fields_of(case: Case, policy: str, message: str) -> Mapping[str, str]:
+    """What the fields of a message stand for."""
+    ref = case.pods.ref
+    return {
+        "object": case.title,
+        "kind": case.kind,
+        "name": ref.name or "",
+        "namespace": ref.namespace or "default",
+        "policy": policy,
+        "message": message,
+    }

@@ -1,0 +1,53 @@
+"""Policies of a configuration with their typed parameters, ready to be asked. Plain, frozen, picklable values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from afflint.policies.matching import Matching
+from afflint.policies.params import class_at, read
+from afflint.policies.registry import CHECKS, PolicyCheck
+from afflint.records import NamedTuple
+
+if TYPE_CHECKING:
+    from afflint.config import Policy
+
+
+class BoundPolicy(NamedTuple):
+    """A policy: its check by name and as the registry has it, the typed parameters, what it is about, and the user's own message."""
+
+    name: str
+    check_name: str
+    check: PolicyCheck
+    params: Any
+    match: Matching
+    exclude: Matching
+    message: str | None = None
+    mandatory: bool = False
+
+
+def bound_policy(policy: Policy) -> BoundPolicy:
+    """A policy that is right, as those of a configuration that was loaded are."""
+    check = CHECKS[policy.check]
+    return BoundPolicy(
+        policy.name,
+        policy.check,
+        check,
+        read(class_at(check.params), policy.params),
+        read(Matching, policy.match),
+        read(Matching, policy.exclude),
+        policy.message,
+        policy.mandatory,
+    )
+
+
+def page(policy: Policy) -> str:
+    """The page of a policy: what it demands, what to do about it, and how the configuration says it."""
+    from afflint.config import written
+
+    check = CHECKS[policy.check]
+    said = {"check": policy.check, "params": policy.params, "match": policy.match, "exclude": policy.exclude, "message": policy.message}
+    lines = [f"{key}: {written(value)}" for key, value in said.items() if value not in (None, {})]
+    lines += ["mandatory: true"] if policy.mandatory else []
+    body = "\n".join(lines)
+    return f"# {policy.name}\n\n{check.about}\n\n## How to fix it\n\n{check.remedy}\n\n## The policy\n\n```yaml\n{body}\n```\n"

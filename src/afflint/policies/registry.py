@@ -1,0 +1,78 @@
+"""The checks that policies may name. Explicit; what they need is imported when a policy names them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from afflint.records import NamedTuple
+
+
+class PolicyCheck(NamedTuple):
+    """A check: ``module:class`` of its parameters, ``module:function`` of what makes it, and its subject.
+
+    ``about`` says in one sentence what it demands, ``remedy`` what to do where the check does not say it for the very finding. ``lacks``:
+    it judges what a manifest lacks, and is asked about whole ones only. ``object``: it looks at the whole object.
+    """
+
+    params: str
+    function: str
+    about: str
+    remedy: str
+    subject: Literal["policy", "outcome"] = "policy"
+    lacks: bool = False
+    fix: Literal["none", "unsafe"] = "none"
+    object: bool = False
+
+
+CHECKS: dict[str, PolicyCheck] = {
+    "forbidden-node-labels": PolicyCheck(
+        "afflint.policies.simple:ForbiddenNodeLabels",
+        "afflint.checks.policies.nodes:forbidden_node_labels",
+        "The pods must not choose nodes by these labels.",
+        "Choose the nodes by another label, or leave the choice to the scheduler.",
+    ),
+    "allowed-topology-keys": PolicyCheck(
+        "afflint.policies.simple:AllowedTopologyKeys",
+        "afflint.checks.policies.pods:allowed_topology_keys",
+        "Spread constraints and terms about other pods may count over these topology keys only.",
+        "Use one of the topology keys that are allowed.",
+    ),
+    "required-template-labels": PolicyCheck(
+        "afflint.policies.simple:RequiredTemplateLabels",
+        "afflint.checks.policies.pods:required_template_labels",
+        "The pods must have these labels.",
+        "Add the label to the pod template.",
+        lacks=True,
+        fix="unsafe",
+    ),
+    "allowed-tolerations": PolicyCheck(
+        "afflint.policies.simple:AllowedTolerations",
+        "afflint.checks.policies.nodes:allowed_tolerations",
+        "The pods may tolerate these taints and no others.",
+        "Take the toleration away, or narrow it to a taint that is allowed.",
+    ),
+    "maximum-weight": PolicyCheck(
+        "afflint.policies.simple:MaximumWeight",
+        "afflint.checks.policies.pods:maximum_weight",
+        "No preference may weigh more than this.",
+        "Lower the weight.",
+    ),
+    "no-hard-anti-affinity": PolicyCheck(
+        "afflint.policies.simple:NoHardAntiAffinity",
+        "afflint.checks.policies.pods:no_hard_anti_affinity",
+        "Anti-affinity must be a preference.",
+        "Prefer it with `preferredDuringSchedulingIgnoredDuringExecution`, or spread the pods by a constraint.",
+    ),
+    "no-pinning": PolicyCheck(
+        "afflint.policies.simple:NoPinning",
+        "afflint.checks.policies.nodes:no_pinning",
+        "The pods must not be tied to nodes by name.",
+        "Ask for a label that several nodes have.",
+    ),
+    "required-migratability": PolicyCheck(
+        "afflint.policies.simple:RequiredMigratability",
+        "afflint.checks.policies.machines:required_migratability",
+        "Virtual machines must be able to move to another node while they run.",
+        "Take away what ties the machine to its node.",
+    ),
+}
