@@ -36,10 +36,10 @@ workloads:
   template: spec.template
 policies:
 - name: zones
-  check: required-spread
-  params: {key: topology.kubernetes.io/zone, from: 3}
-  applies-to: {kinds: [Deployment]}
-  message: "spread it: three zones"
+  check: allowed-topology-keys
+  params: {keys: topology.kubernetes.io/zone}
+  match: {kinds: [Deployment]}
+  message: "zones alone: nothing else"
 physical-host-key: example.com/host
 baseline: known.json
 fail-on: error

@@ -66,10 +66,10 @@ def test_yaml_may_extend_toml_and_the_reverse(write: Write, load: Load) -> None:
 
 
 def test_a_file_may_name_the_policies_of_another(write: Write, load: Load) -> None:
-    write("base.yaml", "policies:\n- {name: spread-zones, check: required-spread, params: {key: zone}, severity: error}\n")
+    write("base.yaml", "policies:\n- {name: spread-zones, check: allowed-topology-keys, params: {keys: zone}, severity: error}\n")
     config = load("extends: base.yaml\nignore: [spread-zones]\nseverity: {spread-zones: info}\n")
     assert [policy.name for policy in config.policies] == ["spread-zones"]
-    assert config.policies[0].params == {"key": "zone"}
+    assert config.policies[0].params == {"keys": "zone"}
     assert (config.policies[0].severity, config.policies[0].message) == ("error", None)
 
 

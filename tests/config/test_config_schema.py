@@ -29,6 +29,10 @@ def _parts(node: Any) -> Iterator[dict[str, Any]]:
     for key in ("items", "additionalProperties"):
         if isinstance(node.get(key), dict):
             yield from _parts(node[key])
+    for case in node.get("allOf", ()):
+        assert case["if"].keys() == {"properties", "required"}, "it says of which check, and nothing that a value can fail"
+        for part in case["then"]["properties"].values():
+            yield from _parts(part)
 
 
 def test_it_is_a_schema_of_2020_12() -> None:
@@ -93,7 +97,7 @@ def test_the_entry_for_the_catalogue_names_the_files_that_are_found(tmp_path: Pa
 
 
 def test_every_part_that_a_value_can_fail_says_what_it_must_be() -> None:
-    asserting = {"type", "enum", "pattern", "minLength", "maxLength", "minimum"}
+    asserting = {"type", "enum", "pattern", "minLength", "maxLength", "minimum", "maximum"}
     known = asserting | {
         "$schema",
         "$ref",
@@ -106,6 +110,7 @@ def test_every_part_that_a_value_can_fail_says_what_it_must_be() -> None:
         "properties",
         "required",
         "additionalProperties",
+        "allOf",
     }
     for part in _parts(schema()):
         assert part.keys() <= known, part

@@ -34,11 +34,10 @@ def test_every_key(load: Load) -> None:
         policies=(
             Policy(
                 "zones",
-                "required-spread",
-                {"key": "topology.kubernetes.io/zone", "from": 3},
+                "allowed-topology-keys",
+                {"keys": "topology.kubernetes.io/zone"},
                 {"kinds": ["Deployment"]},
-                None,
-                "spread it: three zones",
+                message="zones alone: nothing else",
             ),
         ),
         physical_host_key="example.com/host",
@@ -119,12 +118,12 @@ def test_describe_shows_each_value_and_its_origin(load: Load) -> None:
         "admission-plugins": ("[LimitPodHardAntiAffinityTopology]", ".afflint.yaml:14:1"),
         "feature-gates": ("[TaintTolerationComparisonOperators]", ".afflint.yaml:15:1"),
         "workloads": ("[{apiVersion: argoproj.io/v1alpha1, kind: Rollout, template: spec.template}]", ".afflint.yaml:16:1"),
-        "policies": (
+        "policies.zones": (
             (
-                "[{name: zones, check: required-spread, params: {key: topology.kubernetes.io/zone, from: 3}, "
-                'applies-to: {kinds: [Deployment]}, message: "spread it: three zones"}]'
+                "{check: allowed-topology-keys, params: {keys: topology.kubernetes.io/zone}, "
+                'match: {kinds: [Deployment]}, message: "zones alone: nothing else"}'
             ),
-            ".afflint.yaml:20:1",
+            ".afflint.yaml:21:3",
         ),
         "physical-host-key": ("example.com/host", ".afflint.yaml:26:1"),
         "render": ("[]", "default"),
