@@ -162,7 +162,10 @@ per-file-ignores: {'legacy\**': [all]}
         .afflint.yaml:4:13: `workloads[0].template` must be a dotted path such as spec.template, not the text `.spec.template`""",
     ),
     "policies that take names": (
-        "policies:\n- {name: admission, check: no-pinning}\n- {name: own, check: no-pinning}\n- {name: own, check: no-pinning}\n- {name: Own, check: no-pinning}\n",
+        (
+            "policies:\n- {name: admission, check: no-pinning}\n- {name: own, check: no-pinning}\n- {name: own, check: no-pinning}\n"
+            "- {name: Own, check: no-pinning}\n"
+        ),
         """\
         .afflint.yaml:2:10: `admission` is the name of a rule or category of afflint; a policy needs another
         .afflint.yaml:4:10: another policy is named `own` already

@@ -106,7 +106,8 @@ MISTAKES = {
     ),
     "parameters of the second policy": (
         (
-            "[[tool.afflint.policies]]\nname = 'a'\ncheck = 'no-pinning'\n[[tool.afflint.policies]]\nname = 'b'\ncheck = 'no-pinning'\nparams = 1\n"
+            "[[tool.afflint.policies]]\nname = 'a'\ncheck = 'no-pinning'\n"
+            "[[tool.afflint.policies]]\nname = 'b'\ncheck = 'no-pinning'\nparams = 1\n"
             "match.kinds = ['Web']\n[tool.other]\nparams = 2\n"
         ),
         "pyproject.toml:7:10: `policies[1].params` must be a map of parameters, not the number `1`",

@@ -98,7 +98,7 @@ def reported(
     if given["statistics"]:
         show(_statistics(outcome), beside=beside)
     else:
-        report = _report_of(outcome, paths, quiet=given["quiet"], verbose=given["verbose"], unsafe=given["unsafe_fixes"])
+        report = _report_of(outcome, config, paths, quiet=given["quiet"], verbose=given["verbose"], unsafe=given["unsafe_fixes"])
         if "html" in config.format:
             from afflint.cli.making import made
 
@@ -123,9 +123,14 @@ def reported(
 
 def notes(session: Session) -> Iterator[str]:
     """What the configuration asks for and does not get."""
+    from afflint.config import COMMAND_LINE, is_selected
     from afflint.kube import NEWEST, OLDEST
 
     config = session.config
+    if config.policies and config.select is not None:
+        idle = [each.name for each in config.policies if not is_selected(each.name, "policy", True, config)]
+        if len(idle) == len(config.policies) and config.origins["select"] != COMMAND_LINE:
+            yield "no policy is selected: `select` stands in place of all that is on by default; name `policy` in it, or in `extend-select`"
     if (config.select is not None or config.ignore) and not session.settings().rules:
         yield "no rule is selected, so nothing can be found: `afflint config` shows what `select` and `ignore` say"
     version = tuple(map(int, config.kubernetes_version.split(".")))
@@ -271,18 +276,19 @@ def targets_of(formats: Sequence[str], outputs: Sequence[str]) -> list[tuple[str
     return targets
 
 
-def _report_of(outcome: Outcome, paths: Sequence[str], *, quiet: bool, verbose: bool, unsafe: bool) -> Report:
+def _report_of(outcome: Outcome, config: Config, paths: Sequence[str], *, quiet: bool, verbose: bool, unsafe: bool) -> Report:
     from afflint.report import Report
 
     summary = outcome.summary._replace(empty=among((outcome.sources[file].name for file in outcome.empty), paths))
-    return Report(outcome.findings, summary, _rule_infos, outcome.text, __version__, verbose, quiet, unsafe)
+    return Report(outcome.findings, summary, lambda: _rule_infos(config), outcome.text, __version__, verbose, quiet, unsafe)
 
 
-def _rule_infos() -> list[Any]:
+def _rule_infos(config: Config) -> list[Any]:
     from afflint.report import RuleInfo
-    from afflint.rules import rules
+    from afflint.rules import policy_rule, rules
 
-    return [RuleInfo(each.name, each.category, each.severity, each.summary(), each.remedy(), each.page()) for each in rules().values()]
+    known = [*rules().values(), *map(policy_rule, config.policies)]
+    return [RuleInfo(each.name, each.category, each.severity, each.summary(), each.remedy(), each.page()) for each in known]
 
 
 def _report(targets: list[tuple[str, str]], report: Report, color: str, *, beside: bool) -> None:

@@ -117,7 +117,9 @@ def configuration(options: Mapping[str, Any]) -> Config:
     path = configuration_file(options)
     known = tuple(rules())
     config = settings.default() if path is None else settings.load(path, rule_names=known, categories=CATEGORIES)
-    chosen = {key: _names(f"--{key.replace('_', '-')}", options.get(key) or ()) for key in ("select", "ignore", "extend_select")}
+    named = {key: options.get(key) or () for key in ("select", "ignore", "extend_select")}
+    own = tuple([policy.name for policy in config.policies])
+    chosen = {key: _names(f"--{key.replace('_', '-')}", values, own) for key, values in named.items()}
     node_files = tuple(options.get("nodes") or ())
     words = node_files in ((settings.AUTO_NODES,), (settings.NO_NODES,))
     for file in () if words else node_files:
@@ -140,15 +142,15 @@ def configuration(options: Mapping[str, Any]) -> Config:
     )
 
 
-def _names(option: str, values: Sequence[str]) -> tuple[str, ...]:
-    """The rule and category names in comma-separated values, each known."""
+def _names(option: str, values: Sequence[str], policies: Sequence[str]) -> tuple[str, ...]:
+    """The names of rules, ``policies`` and categories in comma-separated values, each known."""
     from afflint.rules import CATEGORIES, rules
 
     listed = tuple(name.strip() for value in values for name in value.split(",") if name.strip())
     if option == "--select" and values and not listed:
         raise UserError(f"{option} names no rule and no category")
     for name in listed:
-        one_of(option, name, (*rules(), *CATEGORIES, "all"), "afflint rule")
+        one_of(option, name, (*rules(), *policies, *CATEGORIES, "all"), "afflint rule")
     return listed
 
 
