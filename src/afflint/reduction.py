@@ -32,6 +32,14 @@ Reader = Callable[[FileId], bytes]
 """Gives the bytes of a file of the run again. Raises OSError."""
 
 
+class ClusterFleet(NamedTuple):
+    """The manifests of one of several clusters: ``own`` are the files that are of no other. ``whole``: those of all clusters are in it."""
+
+    fleet: Fleet
+    own: frozenset[FileId]
+    whole: bool = True
+
+
 class Reduction:
     """Turns what was found into findings under one set of settings.
 
@@ -55,15 +63,30 @@ class Reduction:
             return None
         return Fleet(facts, complete=self._settings.target.complete, plugins=self._settings.target.admission_plugins)
 
+    def part_of(self, fleet: Fleet, facts: Iterable[Facts]) -> Fleet:
+        """Some of the manifests of a fleet, as those of a cluster that has no others."""
+        return Fleet(facts, complete=self._settings.target.complete, plugins=self._settings.target.admission_plugins, whole=fleet)
+
     def across(
-        self, fleet: Fleet, wanted: Callable[[FileId], bool], nodes: Sequence[NodeFact] = (), pools: Pools | None = None
+        self,
+        fleet: Fleet,
+        wanted: Callable[[FileId], bool],
+        nodes: Sequence[NodeFact] = (),
+        pools: Pools | None = None,
+        clusters: Sequence[ClusterFleet] = (),
     ) -> Iterator[tuple[FileId, Found]]:
-        """What rules across manifests, and about nodes and pools, find in files that are ``wanted``; the others are only context."""
-        matches = [(rule, match) for rule, match in self._matches(fleet, nodes, pools) if wanted(match.site.file)]
+        """What rules across manifests, and about nodes and pools, find in files that are ``wanted``; the others are only context.
+
+        ``clusters`` are those that the manifests are for, where these are several: then each is held against the nodes alone.
+        """
+        told = self._matches(fleet, nodes, pools, clusters)
+        matches = [(rule, match) for rule, match in told if wanted(match.site.file)]
         for (_, match), found in zip(matches, self._located(matches), strict=True):
             yield match.site.file, found
 
-    def _matches(self, fleet: Fleet, nodes: Sequence[NodeFact], pools: Pools | None) -> Iterator[tuple[str, FleetMatch]]:
+    def _matches(
+        self, fleet: Fleet, nodes: Sequence[NodeFact], pools: Pools | None, clusters: Sequence[ClusterFleet]
+    ) -> Iterator[tuple[str, FleetMatch]]:
         yield from self._told("fleet", fleet)
         name_of, version = self._names.__getitem__, self._settings.target.version
         if fleet.suspects:
@@ -74,12 +97,16 @@ class Reduction:
             from afflint.inventory.cluster_view import ClusterView
 
             classes = _growing(pools) if pools else ()
-            view = ClusterView(nodes, fleet, self._settings.host_key, name_of, version, classes)
-            yield from self._told("nodes", view)
-            if any(each.subject == "outcome" for each in self._settings.rules):
-                from afflint.judging import outcomes
 
-                yield from outcomes(self._settings.rules, view, self._is_in)
+            def about_nodes(fleet: Fleet) -> Iterator[tuple[str, FleetMatch]]:
+                view = ClusterView(nodes, fleet, self._settings.host_key, name_of, version, classes)
+                yield from self._told("nodes", view)
+                if any(each.subject == "outcome" for each in self._settings.rules):
+                    from afflint.judging import outcomes
+
+                    yield from outcomes(self._settings.rules, view, self._is_in)
+
+            yield from _in_each_cluster(clusters, about_nodes) if clusters else about_nodes(fleet)
         if pools:
             from afflint.inventory.pool_view import PoolView
 
@@ -203,6 +230,23 @@ class Reduction:
         """Whether this run could have found what a suppression names: not rules that are off, or that need other files."""
         subjects = {each.subject for each in self._settings.rules if each.name == name}
         return bool(subjects) and subjects.isdisjoint(("fleet", "nodes", "pools", "policy", "outcome"))
+
+
+def _in_each_cluster(
+    clusters: Sequence[ClusterFleet], asked: Callable[[Fleet], Iterable[tuple[str, FleetMatch]]]
+) -> Iterator[tuple[str, FleetMatch]]:
+    """What is found in each cluster. Of a manifest that is of all clusters only what holds in each of those."""
+    everywhere: dict[tuple[object, ...], tuple[str, FleetMatch]] | None = None
+    for cluster in clusters:
+        shared: dict[tuple[object, ...], tuple[str, FleetMatch]] = {}
+        for rule, match in asked(cluster.fleet):
+            if match.site.file in cluster.own:
+                yield rule, match
+            else:
+                shared.setdefault((rule, match.site, match.match.path), (rule, match))
+        if cluster.whole:
+            everywhere = shared if everywhere is None else {key: each for key, each in everywhere.items() if key in shared}
+    yield from (everywhere or {}).values()
 
 
 def _growing(pools: Pools) -> Sequence[NodeClass]:

@@ -52,8 +52,12 @@ class Fleet:
     that are known to be on.
     """
 
-    def __init__(self, facts: Iterable[Facts], *, complete: bool = False, plugins: Collection[str] = ()) -> None:
+    def __init__(
+        self, facts: Iterable[Facts], *, complete: bool = False, plugins: Collection[str] = (), whole: Fleet | None = None
+    ) -> None:
         each_file = list(facts)
+        self.whole = whole
+        """All manifests of the run, where these are only those of one cluster."""
         self.pods: list[Pods] = sorted((pods for each in each_file for pods in each.pods), key=lambda pods: pods.site)
         scalers = [scaler for each in each_file for scaler in each.scalers]
         if scalers:

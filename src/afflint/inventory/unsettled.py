@@ -33,6 +33,8 @@ def unsettled(fleet: Fleet) -> dict[PodsKey, str]:
         else:
             where = f"namespace {quoted(name)}, of which there {'are several objects' if name in fleet.ambiguous else 'is no object'}"
         found.setdefault(owner, f"a namespaceSelector asks for labels of {where}: it is taken to have none but its name")
+    for owner in _drawn_elsewhere(fleet) if fleet.whole is not None else ():
+        found.setdefault(owner, "its podAffinity asks for pods that seem to be of another cluster")
     if found:
         for owner in _dependants(fleet, found):
             found.setdefault(owner, "")
@@ -53,6 +55,14 @@ def _of_unknown_namespaces(fleet: Fleet) -> Iterator[tuple[PodsKey, str | None]]
         name = decided[asked]
         if not isinstance(name, bool):
             yield (reach.site, reach.template_path), name
+
+
+def _drawn_elsewhere(fleet: Fleet) -> Iterator[PodsKey]:
+    """Pods that must go where others are which only another cluster seems to have: which cluster is which is a guess."""
+    drawn = (reach for reach in fleet.reaches if reach.what == REQUIRED_AFFINITY and not fleet.is_selected(reach))
+    for reach in drawn:
+        if reach.template_path is not None and fleet.whole is not None and fleet.whole.is_selected(reach):
+            yield reach.site, reach.template_path
 
 
 _TERMS = (REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -11,9 +12,11 @@ from typing import TYPE_CHECKING
 from afflint.findings import NO_OBJECT, Finding, ObjectRef, Related, Span, field_of, sort_key
 from afflint.reading.cursor import cursor_at
 from afflint.reading.documents import to_utf8
+from afflint.reading.files import read_regular
 from afflint.reading.sources import Source, read_bytes, relative
 from afflint.records import NamedTuple
 from afflint.rendering.builds import Build, Wanted, Way, rendered
+from afflint.rendering.clusters import Root, clusters_of
 from afflint.rendering.origins import Identity, identity_of
 from afflint.rendering.programs import RenderError
 from afflint.rendering.texts import Place, documents_of
@@ -22,10 +25,12 @@ from afflint.report import Renders as Count
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from afflint.fleet.facts import Pods
     from afflint.reading.document import Document
     from afflint.session.run import Options
     from afflint.suppressions import Suppression
 
+_LARGEST = 16 << 20
 # What a program printed has no comments of its own that could be idle; what was meant for the source is judged there.
 _OF_COMMENTS = frozenset(("unused-suppression",))
 # What differs between overlays does not make another mistake of it.
@@ -62,6 +67,22 @@ class Renders:
         failed = tuple((each.tool, each.name, each.reason) for each in self._failures)
         partly = tuple((build.name, name) for build in self._builds.values() for name in build.without)
         return Count(tools.count("kustomize"), tools.count("helm"), failed, partly)
+
+    def clusters(self, told: Mapping[str, Sequence[Pods]], is_patch: Callable[[str], bool]) -> list[frozenset[str]]:
+        """Which of what was rendered is for which cluster, by the paths of the sources; what is in none is for all of them.
+
+        ``told`` are the pods of each source. Roots exclude each other that make one and the same object, or make pods of one file.
+        """
+        used = Counter(file for build in self._builds.values() for file in build.covered)
+        kinds = {file: _kinds_in(file) for file, count in used.items() if count > 1 and not is_patch(file)}
+        roots = {}
+        for path, build in self._builds.items():
+            pods = told.get(path, ())
+            made = {each.ref.kind for each in pods}
+            objects = {(each.ref.kind, each.namespace or "default", each.ref.name) for each in pods if not each.partial}
+            files = {file for file in build.covered if not made.isdisjoint(kinds.get(file, ()))}
+            roots[path] = Root(build.name, frozenset((*objects, *files)))
+        return clusters_of(roots)
 
     def placed(self, findings: Iterable[Finding], sources: tuple[Source, ...], options: Options) -> Placed:
         """The findings of a run, those in what was rendered moved to their sources: one mistake seen through several roots is one."""
@@ -139,6 +160,15 @@ class _Moving:
             path, key = next(((each, False) for each in items if field_of(each) == field), (path, key))
         identity = identity_of(parsed.data)
         return self._way.place(parsed.index, identity, path, key=key), self._way.written(identity)
+
+
+def _kinds_in(file: str) -> frozenset[str]:
+    """The kinds of the objects in a file, be it a template."""
+    try:
+        data = read_regular(file, _LARGEST)
+    except OSError:
+        return frozenset()
+    return frozenset(re.findall(r"(?m)^ *\"?kind\"?: *[\"']?(\w+)", data.decode("utf-8", "replace")))
 
 
 def _holds(document: Document, span: Span) -> bool:

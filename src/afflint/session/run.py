@@ -13,7 +13,7 @@ from afflint.reading.kustomizations import Kustomizations
 from afflint.reading.sources import SKIPPED_FOLDERS, STDIN, Source, each_once, keep, read_bytes
 from afflint.reading.triage import is_values_file
 from afflint.records import NamedTuple
-from afflint.reduction import Reduction
+from afflint.reduction import ClusterFleet, Reduction
 from afflint.report import Summary
 from afflint.session.mapping import DEFAULT_CACHE as DEFAULT_CACHE
 from afflint.session.mapping import mapped
@@ -149,12 +149,41 @@ def gathered(files: "Files", settings: Settings, options: Options = _DEFAULT) ->
 
     reduction = Reduction(settings, Checker(settings).triage, files.names, read)
     kustomizations = files.kustomizations()
-    fleet = reduction.fleet((located_facts(files, file, told[file], kustomizations) for file in sorted(told)), nodes, pools)
+    facts = {file: located_facts(files, file, told[file], kustomizations) for file in sorted(told)}
+    fleet = reduction.fleet(facts.values(), nodes, pools)
     across: dict[FileId, list[Found]] = {}
     if fleet is not None:
-        for file, found in reduction.across(fleet, results.__contains__, nodes, pools):
+        clusters = _clusters(files, facts, fleet, reduction, kustomizations, options) if nodes else []
+        for file, found in reduction.across(fleet, results.__contains__, nodes, pools, clusters):
             across.setdefault(file, []).append(found)
     return Gathered(files, results, told, fleet, nodes, across, Silencer(reduction, options, kustomizations), settings, fault, pools)
+
+
+def _clusters(
+    files: "Files", facts: Mapping[FileId, Facts], fleet: "Fleet", reduction: Reduction, kustomizations: Kustomizations, options: Options
+) -> list[ClusterFleet]:
+    """The manifests of each cluster, where what was rendered for this run is for several."""
+    if options.renders is None:
+        return []
+
+    def is_patch(path: str) -> bool:
+        use = kustomizations.use_of(path)
+        return use is not None and use.patches
+
+    numbers = {files.sources[file].path: file for file in facts}
+    found = options.renders.clusters({path: facts[file].pods for path, file in numbers.items()}, is_patch)
+    apart = frozenset(numbers[path] for paths in found for path in paths)
+    clusters = []
+    for number, paths in enumerate(found):
+        own = frozenset(numbers[path] for path in paths)
+        whole = number < _MOST_CLUSTERS
+        held = (each for file, each in facts.items() if file in own or (whole and file not in apart))
+        clusters.append(ClusterFleet(reduction.part_of(fleet, held), own, whole))
+    return clusters
+
+
+_MOST_CLUSTERS = 8
+"""So many clusters are looked at with all manifests that may be of any, the others with their own alone."""
 
 
 def outcome(gathered: Gathered, options: Options = _DEFAULT) -> Outcome:

@@ -1,0 +1,109 @@
+"""Overlays of one base are for different clusters: each is held against the nodes alone, with what is there for all."""
+
+from __future__ import annotations
+
+import pytest
+
+from afflint.rendering.clusters import Root, clusters_of
+from rendering.real_tools import on_path
+from rendering.rendered_trees import Checking, write
+
+WEB = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  strategy: {type: Recreate}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      affinity:
+        podAntiAffinity:
+          requiredDuringSchedulingIgnoredDuringExecution:
+            - topologyKey: kubernetes.io/hostname
+              labelSelector: {matchLabels: {app: web}}
+              namespaceSelector: {}
+      containers: [{name: web, image: "nginx:1.27", ports: [{containerPort: 80, hostPort: 80}]}]
+"""
+NODES = "nodes: [{name: a}, {name: b}]\n"
+
+
+@pytest.fixture
+def overlays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two of one base, in namespaces of their own, for two nodes."""
+    on_path(monkeypatch, "kustomize")
+    write({"nodes.yaml": NODES, "base/web.yaml": WEB, "base/kustomization.yaml": "resources: [web.yaml]\n"})
+    for name in ("dev", "prod"):
+        write({f"overlays/{name}/kustomization.yaml": f"resources: [../../base]\nnamespace: {name}\n"})
+
+
+def deployment(name: str, namespace: str, more: str) -> str:
+    return (
+        f"apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: {name}, namespace: {namespace}}}\nspec:\n  replicas: 1\n"
+        f"  selector: {{matchLabels: {{app: {name}}}}}\n  strategy: {{type: Recreate}}\n"
+        f"  template:\n    metadata: {{labels: {{app: {name}}}}}\n    spec:\n{more}      containers: [{{name: c, image: i}}]\n"
+    )
+
+
+def affinity(kind: str, app: str) -> str:
+    return (
+        f"      affinity:\n        {kind}:\n          requiredDuringSchedulingIgnoredDuringExecution:\n"
+        f"            - topologyKey: kubernetes.io/hostname\n              namespaceSelector: {{}}\n"
+        f"              labelSelector: {{matchLabels: {{app: {app}}}}}\n"
+    )
+
+
+def test_overlays_leave_each_other_all_room(checking: Checking, overlays: None) -> None:  # noqa: ARG001
+    # Both ask for one port of each host, and keep away from pods with the same label in any namespace.
+    assert checking.told("--select", "placement", "--nodes", "nodes.yaml") == []
+
+
+def test_each_overlay_is_judged_though_it_names_the_same_object(checking: Checking, overlays: None) -> None:  # noqa: ARG001
+    for name, count in (("dev", 2), ("prod", 3)):
+        write({f"overlays/{name}/kustomization.yaml": f"resources: [../../base]\nreplicas: [{{name: web, count: {count}}}]\n"})
+    (finding,) = checking.report("--select", "placement", "--nodes", "nodes.yaml")["findings"]
+    assert (finding["rule"], finding["rendered_in"]) == ("too-few-domains", ["overlays/prod"])
+
+
+def test_what_is_there_for_all_is_told_only_where_it_holds_in_each(checking: Checking, overlays: None) -> None:  # noqa: ARG001
+    # Beside the two pods of production nothing has room that keeps away from them; beside the one of `dev` there is some.
+    write({"tools.yaml": deployment("tools", "tools", affinity("podAntiAffinity", "web"))})
+    for name, count in (("dev", 1), ("prod", 2)):
+        write({f"overlays/{name}/kustomization.yaml": f"resources: [../../base]\nreplicas: [{{name: web, count: {count}}}]\n"})
+    words = "--select", "competing-workloads", "--nodes", "nodes.yaml"
+    assert checking.told(*words) == []
+    write({"overlays/dev/kustomization.yaml": "resources: [../../base]\n"})
+    assert checking.told(*words) == ["tools.yaml:3:18 competing-workloads metadata.name []"]
+
+
+def test_company_in_what_is_taken_for_another_cluster_may_be_there_all_the_same(checking: Checking, overlays: None) -> None:  # noqa: ARG001
+    # Which cluster `live` is nobody can tell: not that the pods it asks for are missing there.
+    for name in ("live", "trial"):
+        write(
+            {
+                f"shop/{name}/shop.yaml": deployment("shop", "shop", affinity("podAffinity", "web")),
+                f"shop/{name}/kustomization.yaml": "resources: [shop.yaml]\n",
+            }
+        )
+    assert checking.told("--select", "placement", "--nodes", "nodes.yaml") == []
+
+
+def test_clusters_are_told_by_what_roots_are_called() -> None:
+    shop, blog = frozenset(("shop",)), frozenset(("blog",))
+    roots = {
+        "1": Root("shop/overlays/dev", shop),
+        "2": Root("shop/overlays/prod", shop),
+        "3": Root("blog/prod", blog),
+        "4": Root("blog/test-eu", blog),
+        "5": Root("tools", frozenset(("tools",))),
+    }
+    assert sorted(map(sorted, clusters_of(roots))) == [["1"], ["2", "3"], ["4"]]
+
+
+def test_two_releases_of_a_chart_exclude_each_other_whatever_they_are_called() -> None:
+    same = frozenset(("templates/web.yaml",))
+    assert clusters_of({"1": Root("chart", same), "2": Root("chart", same)}) == [{"1"}, {"2"}]
+    assert clusters_of({"1": Root("chart", same)}) == []
