@@ -22,6 +22,7 @@ _COMMANDS = {
     "place": "afflint.cli.place:COMMAND",
     "rule": "afflint.cli.pages:RULE",
     "config": "afflint.cli.pages:CONFIG",
+    "init": "afflint.cli.init:COMMAND",
     "lsp": "afflint.cli.lsp:COMMAND",
 }
 

@@ -290,6 +290,11 @@ def _typed(file: _File) -> _Values:
     return _Values(values, origins)
 
 
+def typed(file: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of keys, as a file without mistakes says them, by the fields of Config."""
+    return {key.replace("-", "_"): _value(file, key, value) for key, value in values.items()}
+
+
 def _origin(file: _File, path: Path) -> Origin:
     span = file.located.span(path, key=True)
     return Origin(file.name, span.line, span.column)

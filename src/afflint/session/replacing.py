@@ -16,7 +16,7 @@ class ReplaceError(UserError):
     """A file that was not written; the message is for the user."""
 
 
-def replaced(path: str, before: bytes, after: bytes) -> None:
+def replaced(path: str, before: bytes, after: bytes, *, doing: str = "fix") -> None:
     """Put ``after`` in the place of ``before`` in a file, through links, which stay. Raises ReplaceError, and then nothing has changed.
 
     The file keeps its mode, owner and extended attributes. Of a file that has several names (hard links) only this one gets the new text,
@@ -26,15 +26,32 @@ def replaced(path: str, before: bytes, after: bytes) -> None:
     try:
         status = os.stat(place)
         if not status.st_mode & _WRITABLE or not os.access(place, os.W_OK):
-            raise ReplaceError(f"cannot fix {path!r}: it is read-only")
+            raise ReplaceError(f"cannot {doing} {path!r}: it is read-only")
         if status.st_size != len(before) or read_regular(place, len(before)) != before:
-            raise ReplaceError(f"cannot fix {path!r}: it has changed since it was read; run afflint again")
+            raise ReplaceError(f"cannot {doing} {path!r}: it has changed since it was read; run afflint again")
         written_beside(place, lambda file: file.write(after), keep=status)
     except OSError as error:
-        raise ReplaceError(f"cannot fix {path!r}: {error.strerror or error}") from None
+        raise ReplaceError(f"cannot {doing} {path!r}: {error.strerror or error}") from None
 
 
 _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
+
+
+def written_new(path: str, data: bytes) -> None:
+    """Write a file where there is none, and leave alone what is there. Raises FileExistsError then, and OSError for the rest."""
+    beside = f"{path}.{os.urandom(8).hex()}.tmp"
+    written_beside(beside, lambda file: file.write(data))
+    try:
+        # A link is refused where something is already, and so is a new name on Windows. Elsewhere a new name would take its place.
+        (os.rename if os.name == "nt" else os.link)(beside, path)
+    except FileExistsError:
+        raise
+    except OSError:  # A file system without links.
+        with open(path, "xb") as file:
+            file.write(data)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(beside)
 
 
 def written_beside(place: str, write: Callable[[BinaryIO], object], *, keep: os.stat_result | None = None) -> None:
