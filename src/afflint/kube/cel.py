@@ -1,0 +1,347 @@
+"""CEL as the API server's admission policies speak it: expressions compiled, and evaluated over plain data.
+
+The one module that knows which library does this: cel-expr-python, Google's runtime, which is there with the extra ``cel``. What
+Kubernetes adds to the language stands in ``kube.cel_functions``. Everything is bounded: the text of an expression and how deeply it is
+nested, 10,000 rounds of its macros (the library sees to that), the size of an object and of what functions make; regular expressions
+are RE2, which takes time in proportion to the text.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from typing import Any
+
+from afflint.errors import UserError
+from afflint.records import NamedTuple
+
+VARIABLES = ("object", "oldObject", "request", "params", "namespaceObject", "variables")
+"""What expressions can name: see Variables in the API's ValidatingAdmissionPolicySpec."""
+
+LONGEST_EXPRESSION = 10_000
+"""Characters of an expression."""
+_LARGEST_OBJECT = 1 << 20
+"""Characters and values of an object, taken together: etcd keeps none much larger."""
+_DEEPEST = 100
+"""Levels of an object: the library goes down them by recursion."""
+
+_EXTENSIONS = ("optional", "sets", "two-var-comprehensions")
+_OFFLINE = {"authorizer": "`authorizer` asks the cluster who may do what"}
+
+
+class Mistake(NamedTuple):
+    """What is wrong with an expression, and where in it; both count from 1."""
+
+    message: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.message} (at {self.line}:{self.column} of the expression)" if self.line > 0 else self.message
+
+
+class ExpressionError(Exception):
+    """An expression that the API server would refuse."""
+
+    def __init__(self, mistakes: Sequence[Mistake]) -> None:
+        super().__init__("; ".join(map(str, mistakes)))
+        self.mistakes = tuple(mistakes)
+
+
+class OfflineError(Exception):
+    """An expression that only a cluster, or another program, can evaluate: the message says why."""
+
+
+class EvaluationError(Exception):
+    """An expression that came to no result for an object: the message says why."""
+
+
+def ensure_available() -> None:
+    """Raises UserError, which says what to install, where CEL cannot be evaluated."""
+    _library()
+
+
+@cache
+def _library() -> Any:
+    try:
+        from cel_expr_python import cel
+    except ImportError:
+        import sys
+
+        if sys.version_info < (3, 11):
+            raise UserError(
+                f"policies in CEL need Python 3.11 or later and the extra `cel` (pip install 'afflint[cel]'); "
+                f"this is Python {sys.version_info[0]}.{sys.version_info[1]}"
+            ) from None
+        raise UserError("policies in CEL need `cel-expr-python`: pip install 'afflint[cel]'") from None
+    return cel
+
+
+# Compiling.
+
+
+class Program:
+    """A compiled expression. ``needs``: the names of the variables of the policy that it may refer to; None for perhaps all."""
+
+    def __init__(self, text: str, compiled: Any) -> None:
+        self.text = text
+        self._compiled = compiled
+        self.needs = _named_variables(text)
+
+    def evaluate(self, given: Given) -> Any:
+        """The result as plain data. Raises EvaluationError."""
+        given.prepare(self)
+        try:
+            result = self._compiled.eval(given.activation())
+        except RuntimeError as error:
+            raise EvaluationError(_reason(str(error))) from None
+        return _plain(result)
+
+
+class Given:
+    """What expressions are evaluated over: the data of an object by the names of VARIABLES, and the variables of its policy.
+
+    These are evaluated when an expression first refers to one, once. One that comes to no result is not there for whoever refers to it,
+    who then comes to none either, unless the answer does not depend on it.
+    """
+
+    def __init__(self, values: Mapping[str, Any], variables: Mapping[str, Program | None] | None = None) -> None:
+        self._values = dict.fromkeys(VARIABLES) | {name: clean(value) for name, value in values.items()}
+        self._variables = variables or {}
+        self._known: dict[str, Any] = {}
+        self._failed: dict[str, str] = {}
+        self._activation: Any = None
+
+    def activation(self) -> Any:
+        """The values as the library takes them."""
+        if self._activation is None:
+            self._activation = _environment().Activation({**self._values, "variables": self._known})
+        return self._activation
+
+    def prepare(self, program: Program) -> None:
+        """Evaluate the variables that an expression may refer to."""
+        for name in self._variables if program.needs is None else program.needs:
+            self._evaluate(name)
+
+    def failure(self, program: Program) -> str:
+        """Why a variable that an expression refers to has no value; "" where all have one."""
+        return next((self._failed[name] for name in program.needs or () if name in self._failed), "")
+
+    def _evaluate(self, name: str) -> None:
+        if name in self._known or name in self._failed or name not in self._variables:
+            return
+        program = self._variables[name]
+        self._failed[name] = f"`variables.{name}` cannot be had offline"
+        if program is not None:
+            try:
+                value = program.evaluate(self)
+            except EvaluationError as error:
+                self._failed[name] = f"`variables.{name}`: {self.failure(program) or error}"
+            else:
+                del self._failed[name]
+                self._known[name] = value
+                self._activation = None
+
+
+@lru_cache(maxsize=4096)
+def compiled(text: str) -> Program:
+    """The expression, ready to be evaluated. Raises ExpressionError, OfflineError, and UserError where the library is missing."""
+    if len(text) > LONGEST_EXPRESSION:
+        raise OfflineError(f"it has {len(text)} characters; more than {LONGEST_EXPRESSION} are not evaluated")
+    environment = _environment()
+    try:
+        return Program(text, environment.compile(_given_to(text)))
+    except RuntimeError as error:
+        mistakes = [Mistake(each[3], int(each[1]), int(each[2])) for each in _MISTAKE.finditer(str(error))]
+        if mistakes and all(_COMPARED_NUMBERS.match(each.message) for each in mistakes):
+            # The API server compares whole numbers with others. So does the library, where it does not look at types first.
+            return Program(text, environment.compile(_given_to(text), disable_check=True))
+    for each in mistakes:
+        name = _UNDECLARED.match(each.message)
+        if name is not None and name[1] in _OFFLINE:
+            raise OfflineError(_OFFLINE[name[1]])
+        if "recursion depth" in each.message:
+            raise OfflineError("it is nested more deeply than can be evaluated here; variables make it flatter")
+    raise ExpressionError([each._replace(message=_worded(each.message)) for each in mistakes] or [Mistake("it cannot be read", 0, 0)])
+
+
+_MISTAKE = re.compile(r"ERROR: <input>:(-?[0-9]+):(-?[0-9]+): ([^\n]*)")
+_UNDECLARED = re.compile(r"undeclared reference to '([^']*)'")
+_COMPARED_NUMBERS = re.compile(
+    r"found no matching overload for '_(?:<|<=|>|>=|==|!=)_' applied to '\((?:int|uint|double), (?:int|uint|double)\)'"
+)
+_SYNTAX = re.compile(r"Syntax error: (.*?)(?: expecting \{.*)?$")
+
+
+def _worded(message: str) -> str:
+    from afflint.wording import did_you_mean, nearest, visible
+
+    undeclared = _UNDECLARED.match(message)
+    if undeclared is not None:
+        known = (*VARIABLES, *_known_functions(), "has", "all", "exists", "exists_one", "map", "filter")
+        name = undeclared[1].partition(".")[0]
+        return f"there is no `{visible(name)}` here{did_you_mean(nearest(name, known))}"
+    syntax = _SYNTAX.match(message)
+    return visible(f"it is not CEL: {syntax[1]}" if syntax is not None else message)
+
+
+def _known_functions() -> Iterator[str]:
+    from afflint.kube.cel_functions import FUNCTIONS
+
+    yield from dict.fromkeys(each.name for each in FUNCTIONS)
+    yield from ("size", "contains", "startsWith", "endsWith", "matches", "find", "findAll", "int", "uint", "double", "bool", "type")
+    yield from ("duration", "timestamp", "dyn", "orValue")
+
+
+# Literals and comments of CEL, and the names of variables outside them.
+_TOKEN = re.compile(
+    r"""[rR][bB]?(?:\"{3}.*?\"{3}|'{3}.*?'{3}|"[^"\n]*"|'[^'\n]*')"""
+    r"""|\"{3}(?:\\.|[^\\])*?\"{3}|'{3}(?:\\.|[^\\])*?'{3}|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'"""
+    r"""|//[^\n]*|(?<![\w.])variables(?:\s*\.\s*(\w+))?(?!\w)""",
+    re.DOTALL,
+)
+
+
+def _named_variables(text: str) -> tuple[str, ...] | None:
+    if "variables" not in text:
+        return ()
+    found = [match[1] for match in _TOKEN.finditer(text) if match[0].startswith("variables")]
+    return None if None in found else tuple(dict.fromkeys(found))
+
+
+@cache
+def _environment() -> Any:
+    """CEL with what Kubernetes adds to it."""
+    cel = _library()
+    from afflint.kube.cel_functions import FUNCTIONS, Function
+
+    types = {name: getattr(cel.Type, name.upper()) for name in ("bool", "int", "double", "string", "dyn", "list", "map")}
+    declared: dict[str, list[Any]] = {}
+    own = (
+        Function("find", ("string", "string"), "string", lambda text, pattern: next(iter(_all_found(text, pattern)), "")),
+        Function("findAll", ("string", "string"), "list", _all_found),
+        Function("findAll", ("string", "string", "int"), "list", _some_found),
+    )
+    for number, each in enumerate((*FUNCTIONS, *own)):
+        overload = cel.Overload(f"kubernetes_{number}", types[each.gives], [types[name] for name in each.takes], each.member, each.made)
+        declared.setdefault(each.name, []).append(overload)
+    extension = cel.CelExtension("kubernetes", [cel.FunctionDecl(name, overloads) for name, overloads in declared.items()])
+    variables = {name: types["dyn"] for name in VARIABLES if name != "variables"}
+    variables["variables"] = cel.Type.Map(types["string"], types["dyn"])
+    return cel.NewEnv(config=_extended(_EXTENSIONS), variables=variables, extensions=[extension])
+
+
+def _extended(names: Sequence[str]) -> Any:
+    return _library().NewEnvConfigFromYaml("extensions:\n" + "".join(f"- name: {name}\n" for name in names))
+
+
+@cache
+def _finder() -> tuple[Any, Any]:
+    """What finds all matches of a pattern: CEL has RE2, Python has not."""
+    cel = _library()
+    environment = cel.NewEnv(config=_extended(("optional", "regex")), variables={"text": cel.Type.STRING, "pattern": cel.Type.STRING})
+    return environment, environment.compile("regex.extractAll(text, pattern)")
+
+
+def _all_found(text: str, pattern: str) -> list[str]:
+    from afflint.kube.cel_functions import without_groups
+
+    environment, program = _finder()
+    try:
+        found = _plain(program.eval(environment.Activation({"text": text, "pattern": without_groups(pattern)})))
+    except (RuntimeError, EvaluationError) as error:
+        raise ValueError(_reason(str(error))) from None
+    return found if isinstance(found, list) else []
+
+
+def _some_found(text: str, pattern: str, most: int) -> list[str]:
+    found = _all_found(text, pattern)
+    return found if most < 0 else found[:most]
+
+
+def _given_to(text: str) -> str:
+    """The text as the library can take it: it counts on Unicode, and ends where a NUL stands."""
+    if "\0" in text:
+        raise ExpressionError([Mistake("it has a NUL in it", 0, 0)])
+    return text.encode("utf-8", "replace").decode()
+
+
+# Values.
+
+
+def clean(value: Any) -> Any:
+    """Data as expressions may see it: without nulls, which the API server drops, and without what the library cannot bear.
+
+    Raises EvaluationError for data that are too large or nested too deeply.
+    """
+    return _Cleaner().cleaned(value, _DEEPEST)
+
+
+class _Cleaner:
+    def __init__(self) -> None:
+        self.left = _LARGEST_OBJECT
+
+    def cleaned(self, value: Any, levels: int) -> Any:
+        kind = type(value)
+        self.left -= len(value) + 1 if kind is str else 1
+        if self.left < 0 or levels < 0:
+            raise EvaluationError("the object is too large" if self.left < 0 else "the object is nested too deeply")
+        if kind is str:
+            return value if value.isascii() and "\0" not in value else _sound(value)
+        if kind is dict:
+            return {
+                self.cleaned(key, levels) if type(key) is str else str(key): self.cleaned(each, levels - 1)
+                for key, each in value.items()
+                if each is not None
+            }
+        if kind is list or kind is tuple:
+            return [self.cleaned(each, levels - 1) for each in value if each is not None]
+        if kind is int and not -(2**63) <= value < 2**63:
+            return float(value) if abs(value) < 1 << 1000 else math.inf
+        return value
+
+
+def _sound(text: str) -> str:
+    return text.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
+
+
+_SCALARS = frozenset(("BOOL", "INT", "UINT", "DOUBLE", "STRING", "TIMESTAMP", "DURATION"))
+
+
+def _plain(value: Any) -> Any:
+    """What the library gives, as data. Never by its own way of doing so: that loses count of Python's None."""
+    kind, _, _ = str(value.type()).partition("<")
+    if kind in _SCALARS:
+        return value.value()
+    if kind == "NULL":
+        return None
+    if kind == "LIST":
+        return [_plain(each) for each in value.value()]
+    if kind == "MAP":
+        return {key: _plain(each) for key, each in value.value().items()}
+    if kind == "ERROR":
+        try:
+            reason = value.value()
+        except TypeError:  # So it is with optional values.
+            reason = "it ends in an optional value; `orValue` makes a value of it"
+        raise EvaluationError(_reason(reason))
+    raise EvaluationError(f"a value of type {kind.lower()} cannot be handed on")
+
+
+_NO_KEY = re.compile(r'(?:Key not found in map|no such key)\s*:?\s*"?(.*?)"?$')
+_STATUS = re.compile(r"^[A-Z_]+: | \[[A-Z_]+\]$")
+
+
+def _reason(text: str) -> str:
+    """Why there is no result, in the words for it."""
+    from afflint.wording import visible
+
+    text = _STATUS.sub("", text.strip())
+    missing = _NO_KEY.search(text)
+    if missing is not None:
+        return f"there is no `{visible(missing[1])}`"
+    if "Iteration budget" in text:
+        return "it goes through more than 10,000 items"
+    return visible(text.splitlines()[0][:200]) if text else "it cannot be evaluated"

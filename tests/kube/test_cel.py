@@ -1,0 +1,170 @@
+"""Expressions in CEL mean here what they mean to the API server; what is wrong with one, and what cannot be had, is said."""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+
+import pytest
+
+from afflint.errors import UserError
+from afflint.kube import cel
+from afflint.kube.cel import EvaluationError, ExpressionError, Given, OfflineError, compiled
+
+needs_cel = pytest.mark.skipif(find_spec("cel_expr_python") is None, reason="the extra `cel` is not installed")
+
+OBJECT = {
+    "metadata": {"name": "web", "labels": {"app": "web", "gone": None}},
+    "spec": {"replicas": 3, "args": ["a", "b"], "image": "registry.example.com/web:1.2", "memory": "1Gi", "share": 0.5},
+}
+
+
+def value(text: str, variables: dict[str, str] | None = None) -> object:
+    """What an expression comes to for OBJECT."""
+    return compiled(text).evaluate(Given({"object": OBJECT}, {name: compiled(each) for name, each in (variables or {}).items()}))
+
+
+@needs_cel
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("object.spec.replicas <= 5", True),
+        ("object.spec.replicas > 2.5 && 1 < 2.5", True),
+        ("object.metadata.labels['app'] == object.metadata.name", True),
+        ("object.?spec.?strategy.?type.orValue('RollingUpdate')", "RollingUpdate"),
+        ("object.spec.args.exists(i, each, i == 1 && each == 'b')", True),
+        ("object.metadata.labels.all(key, text, key.size() <= 63)", True),
+        ("sets.contains(object.spec.args, ['a'])", True),
+        ("type(object.spec.replicas) == int && type(object.spec.share) == double", True),
+        # A null is what the API server drops.
+        ("has(object.metadata.labels.gone)", False),
+        ("object.spec.missing || true", True),
+        ("params == null && oldObject == null", True),
+        ("object.spec.image.find(':[0-9.]+$')", ":1.2"),
+        ("object.spec.image.find('#')", ""),
+        ("object.spec.image.findAll('([a-z]+)[.]')", ["registry.", "example."]),
+        ("object.spec.image.findAll('[a-z]+', 2)", ["registry", "example"]),
+        ("object.spec.args.indexOf('b')", 1),
+        ("[3, 1].isSorted() || [1, 2, 3].sum() != 6 || [2, 3].min() != 2 || ['a', 'b'].max() != 'b'", False),
+        ("quantity(object.spec.memory) == quantity('1024Mi')", True),
+        ("quantity('1500m').isGreaterThan(quantity('1')) && quantity('2').compareTo(quantity('2')) == 0", True),
+        ("quantity('1k').add(quantity('1')).sub(1).asInteger()", 1000),
+        ("isQuantity('1 Gi')", False),
+        ("semver('1.2.3').isLessThan(semver('1.10.0-rc.1')) && !isSemver('v1.0') && isSemver('v1.0', true)", True),
+        ("url('https://example.com:8443/a%20b?c=1').getHost()", "example.com:8443"),
+        ("url('https://[::1]:80/').getHostname() == '::1' && !isURL('../a')", True),
+        ("cidr('10.1.0.0/16').containsIP('10.1.2.3') && !cidr('10.1.0.0/16').containsCIDR('10.0.0.0/8')", True),
+        ("string(ip('::1')) == '::1' && ip('::1').isLoopback() && isIP('127.0.0.1') && !isIP('127.0.0.01')", True),
+        ("format.dns1123Label().validate('Web').hasValue()", True),
+        ("'%s has %d: %.1f'.format([object.metadata.name, 3, 0.25])", "web has 3: 0.2"),
+        ("'a,b,c'.split(',', 2).join('|')", "a|b,c"),
+        ("'Web'.lowerAscii().replace('w', 'v').substring(1)", "eb"),
+        ("duration('90m') > duration('1h')", True),
+    ],
+)
+def test_the_language_is_that_of_the_api_server(text: str, expected: object) -> None:
+    assert value(text) == expected
+
+
+@needs_cel
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("object.spec.startWith('a')", "there is no `startWith` here; did you mean `startsWith`? (at 1:22 of the expression)"),
+        ("objct.spec", "there is no `objct` here; did you mean `object`? (at 1:6 of the expression)"),
+        ("object.spec.replicas <=", "it is not CEL: mismatched input '<EOF>' (at 1:24 of the expression)"),
+        ("1 + 'a'", "found no matching overload for '_+_' applied to '(int, string)' (at 1:3 of the expression)"),
+    ],
+)
+def test_an_expression_that_would_be_refused_says_where_and_why(text: str, message: str) -> None:
+    with pytest.raises(ExpressionError) as raised:
+        compiled(text)
+    assert str(raised.value).startswith(message)
+
+
+@needs_cel
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("authorizer.group('apps').resource('deployments').check('create').allowed()", "`authorizer` asks the cluster who may do what"),
+        ("1" + " + 1" * 40, "it is nested more deeply than can be evaluated here; variables make it flatter"),
+        ("'" + "a" * 10_000 + "' == ''", "it has 10008 characters; more than 10000 are not evaluated"),
+    ],
+)
+def test_what_cannot_be_had_here_is_no_mistake(text: str, message: str) -> None:
+    with pytest.raises(OfflineError) as raised:
+        compiled(text)
+    assert str(raised.value) == message
+
+
+@needs_cel
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("object.spec.strategy.type == 'Recreate'", "there is no `strategy`"),
+        ("quantity('much') == quantity('1')", "'much' is no quantity"),
+        ("'a'.substring(2)", "substring out of range: 2 to 1"),
+        ("object.?spec.?replicas", "it ends in an optional value; `orValue` makes a value of it"),
+        ("[1, 'a'].isSorted()", "the items of the list cannot be compared"),
+    ],
+)
+def test_an_expression_that_comes_to_nothing_says_why(text: str, message: str) -> None:
+    with pytest.raises(EvaluationError) as raised:
+        value(text)
+    assert str(raised.value) == message
+
+
+@needs_cel
+def test_rounds_of_macros_are_bounded() -> None:
+    items = list(range(200))
+    with pytest.raises(EvaluationError, match="more than 10,000 items"):
+        compiled("object.all(x, object.all(y, object.all(z, x + y + z >= 0)))").evaluate(Given({"object": items}))
+
+
+@needs_cel
+def test_what_functions_make_is_bounded() -> None:
+    given = Given({"object": "a" * 1_000_000})
+    for text in ("object.replace('a', object)", "[object, object].join('')", "'%s%s'.format([object, object])"):
+        with pytest.raises(EvaluationError, match="the text becomes too long"):
+            compiled(text).evaluate(given)
+
+
+def test_objects_that_are_too_large_or_too_deep_are_not_looked_into() -> None:
+    deep: dict[str, object] = {}
+    for _ in range(5_000):
+        deep = {"a": deep}
+    with pytest.raises(EvaluationError, match="nested too deeply"):
+        Given({"object": deep})
+    with pytest.raises(EvaluationError, match="too large"):
+        Given({"object": ["a" * 1_000_000] * 2})
+
+
+@needs_cel
+def test_texts_and_numbers_that_are_none_to_the_library_harm_nobody() -> None:
+    odd = {"surrogate": "a\ud800b", "nul": "a\0b", "large": 1 << 70, "larger": 1 << 5000}
+    assert compiled("[object.surrogate, object.nul]").evaluate(Given({"object": odd})) == ["a?b", "a\ufffdb"]
+    assert compiled("object.large > 0 && object.larger > object.large").evaluate(Given({"object": odd})) is True
+
+
+@needs_cel
+def test_variables_are_evaluated_when_they_are_needed() -> None:
+    variables = {"broken": "object.spec.missing", "name": "object.metadata.name", "long": "variables.name + '-long'"}
+    assert value("variables.long == 'web-long' || variables.broken", variables) is True
+    assert value("'variables.broken' == 'x' ? variables.broken : 1", variables) == 1
+    given = Given({"object": OBJECT}, {name: compiled(each) for name, each in variables.items()})
+    program = compiled("variables.broken == 1")
+    with pytest.raises(EvaluationError):
+        program.evaluate(given)
+    assert given.failure(program) == "`variables.broken`: there is no `missing`"
+
+
+def test_without_the_library_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cel_expr_python", None)
+    cel._library.cache_clear()
+    try:
+        with pytest.raises(UserError) as raised:
+            cel.ensure_available()
+    finally:
+        cel._library.cache_clear()
+    assert "pip install 'afflint[cel]'" in str(raised.value)
+    assert ("Python 3.11 or later" in str(raised.value)) == (sys.version_info < (3, 11))
