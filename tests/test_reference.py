@@ -18,7 +18,7 @@ from afflint.config.mistakes import schema
 from checkout import ROOT, clean_environment, run
 
 REFERENCE = ROOT / "docs" / "reference.md"
-COMMANDS = ("check", "merge", "place", "init", "rule", "config", "lsp")
+COMMANDS = ("check", "merge", "place", "init", "rule", "config", "test", "lsp")
 
 
 def _cell(text: str) -> str:

@@ -50,7 +50,7 @@ def findings_in(text: str, rule: str, fix: Literal["unsafe"] | None = None) -> l
 def test_an_example_gives_exactly_the_findings_that_it_marks(example: Example) -> None:
     found = findings_in(example.text, example.rule)
     described = [f"{each.span.line}:{each.span.column} {each.rule}" for each in found]
-    wanted = [f"{line}:{column} {example.rule}" for line, column in example.expected()]
+    wanted = [f"{line}:{column} {rule}" for line, column, rule in example.expected()]
     assert described == wanted, [f"{each.span.line}:{each.span.column} {each.message}" for each in found]
 
 
@@ -206,12 +206,16 @@ def example_of(text: str) -> Example:
 def test_a_marker_means_the_line_above_it_and_the_column_of_its_caret() -> None:
     example = example_of('```yaml bad\nkind: Pod\nspec: {a: "", b: ""}\n#        ^ finding\n#               ^ finding\n```\n')
     assert example.bad
-    assert example.expected() == [(2, 10), (2, 17)]
+    assert example.expected() == [(2, 10, "sample"), (2, 17, "sample")]
     assert example.line == 6
 
 
+def test_a_marker_may_name_the_rule() -> None:
+    assert example_of("```yaml bad\nkind: Pod\n# ^ finding: wrong-type\n```\n").expected() == [(1, 3, "wrong-type")]
+
+
 def test_a_fence_may_say_where_its_finding_is() -> None:
-    assert example_of("```yaml bad line=2 column=1\nkind: Pod\nspec: {}\n```\n").expected() == [(2, 1)]
+    assert example_of("```yaml bad line=2 column=1\nkind: Pod\nspec: {}\n```\n").expected() == [(2, 1, "sample")]
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ _COMMANDS = {
     "rule": "afflint.cli.pages:RULE",
     "config": "afflint.cli.pages:CONFIG",
     "init": "afflint.cli.init:COMMAND",
+    "test": "afflint.cli.examples:COMMAND",
     "lsp": "afflint.cli.lsp:COMMAND",
 }
 

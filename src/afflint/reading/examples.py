@@ -1,0 +1,124 @@
+"""Examples of rules and policies, with the places where findings are expected: in pages, as the rules have them, or in files of YAML.
+
+In a page an example is a fence that begins with ```` ```yaml bad ```` or ```` ```yaml good ```` and holds whole manifests (several are
+divided by ``---``). A bad one says where its findings are by comment lines directly under the offending line; the caret stands in the
+column where the finding begins, and several markers may follow each other::
+
+    topologyKey: ""
+    #            ^ finding
+
+A marker may name the rule, where the page is not about just one: ``# ^ finding: over-zones``. Where no comment can stand (column 1,
+block scalars) the fence says it: ```` ```yaml bad line=5 column=1 ````. Marker lines are part of the manifest, so that ``line=`` counts
+them and afflint sees what the reader sees.
+"""
+
+from __future__ import annotations
+
+import re
+
+from afflint.records import NamedTuple
+
+SAID = "said"
+"""What a fence begins with that shows what afflint says of the example above it."""
+_MARKER = re.compile(r" *# *\^ finding(?:: *(\S+))? *")
+_NEARLY_A_MARKER = re.compile(r" *#[ ^]*\^|.*# *\^* *finding", re.IGNORECASE)
+_FENCE = re.compile(r"^```(?P<info>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+_PLACE = re.compile(r"line=(\d+) column=(\d+)")
+_FILE = re.compile(r"# *file: *(\S+) *")
+
+
+class Expected(NamedTuple):
+    """Where a finding is expected, in lines and columns of the example, and of which rule: "" for any."""
+
+    line: int
+    column: int
+    rule: str
+
+
+class Example(NamedTuple):
+    """One fence of a page, or one file. ``line`` is the page's line on which it opens, ``info`` what stands behind its backticks.
+
+    ``rule``: what it is an example of, "" where nothing says so. ``file`` is where it stands, "" for a page of afflint's own.
+    """
+
+    rule: str
+    line: int
+    info: str
+    text: str
+    file: str = ""
+
+    @property
+    def bad(self) -> bool:
+        """True when the example shows the mistake, False when it shows it mended. Raises ValueError when it says neither."""
+        words = self.info.split()
+        if words[:1] != ["yaml"] or words[1:2] not in (["bad"], ["good"]):
+            raise ValueError(f"line {self.line}: an example begins with ```yaml bad or ```yaml good, not ```{self.info}")
+        return words[1] == "bad"
+
+    @property
+    def fenced(self) -> bool:
+        """Whether it stands in a page, and not in a file of its own, where nothing has to be marked."""
+        return self.line > 0
+
+    def expected(self) -> list[Expected]:
+        """Line and column of every marked finding, in order. Raises ValueError for markers that cannot be understood."""
+        places = self._attributes()
+        marked = 0
+        for number, line in enumerate(self.text.splitlines(), 1):
+            marker = _MARKER.fullmatch(line)
+            if marker is not None:
+                places.append(Expected(marked, line.index("^") + 1, marker[1] or self.rule))
+            elif _NEARLY_A_MARKER.match(line):
+                raise ValueError(f"line {self.line + number}: a marker reads `# ^ finding`, not {line.strip()!r}")
+            else:
+                marked = number
+        if self.bad < bool(places) or (self.fenced and self.bad and not places):
+            where = f"line {self.line}: " if self.fenced else ""
+            raise ValueError(f"{where}a bad example marks its findings, a good one has none")
+        return sorted(places)
+
+    @property
+    def stands_for(self) -> str:
+        """The file that it says it stands for, by a comment in its first line; "" without one."""
+        first = _FILE.fullmatch(self.text.partition("\n")[0])
+        return first[1] if first is not None else ""
+
+    def _attributes(self) -> list[Expected]:
+        words = self.info.split()[2:]
+        if not words:
+            return []
+        match = _PLACE.fullmatch(" ".join(words))
+        if match is None:
+            raise ValueError(f"line {self.line}: a fence may say line=N column=N, not {' '.join(words)!r}")
+        return [Expected(int(match[1]), int(match[2]), self.rule)]
+
+    def __str__(self) -> str:
+        return f"{self.rule}-line-{self.line}"
+
+
+class Page(NamedTuple):
+    """A page: its front matter, the headings and prose outside fences, and its examples."""
+
+    name: str
+    front: dict[str, str]
+    headings: list[str]
+    prose: list[str]
+    examples: list[Example]
+
+
+def parse(name: str, text: str, file: str = "") -> Page:
+    """A page out of its text; ``name`` is that of the rule it is about. Raises ValueError when the front matter is not closed."""
+    matter, body = "", text
+    if text.startswith("---\n"):
+        matter, closing, body = text[4:].partition("\n---\n")
+        if not closing:
+            raise ValueError("front matter stands between two `---` lines")
+    prose = _FENCE.sub("", body).splitlines()
+    before = text[: len(text) - len(body)].count("\n")
+    examples = [
+        Example(name, before + body.count("\n", 0, fence.start()) + 1, fence["info"].strip(), fence["text"], file)
+        for fence in _FENCE.finditer(body)
+        if fence["info"].strip() != SAID
+    ]
+    front = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in matter.splitlines())}
+    return Page(name, front, [line for line in prose if line.startswith("#")], prose, examples)

@@ -1,0 +1,155 @@
+"""`afflint test`: examples of policies and rules, in pages and in files, are held to what they say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from click.testing import CliRunner
+
+from afflint.cli.through_click import cli
+from afflint.errors import UserError
+
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  nodeSelector: {disk: %s}
+  containers: [{name: web, image: web}]
+"""
+BAD, GOOD = POD % "1", POD % '"1"'
+MARKED = BAD.replace("  containers", "  #                    ^ finding\n  containers")
+
+
+class Done(NamedTuple):
+    """What a command line came to."""
+
+    code: int
+    out: str
+
+
+Examples = Callable[..., Done]
+
+
+@pytest.fixture
+def tested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Examples:
+    """Runs the command over files by their names."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(files: dict[str, str], *words: str) -> Done:
+        for name, text in files.items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(text, encoding="utf-8")
+        result = CliRunner().invoke(cli, ["test", *(words or (".",))], standalone_mode=False)
+        if result.exception is not None:
+            raise result.exception
+        return Done(result.return_value, result.output)
+
+    return run
+
+
+def page(*examples: tuple[str, str]) -> str:
+    """A page with fences."""
+    return "# Examples\n\n```sh\nafflint test .\n```\n\n" + "\n".join(f"```yaml {info}\n{text}```\n" for info, text in examples)
+
+
+def test_a_page_that_is_called_like_a_rule_is_about_it(tested: Examples) -> None:
+    assert tested({"wrong-type.md": page(("bad", MARKED), ("good", GOOD))}) == (0, "2 examples, all as expected\n")
+
+
+def test_what_is_not_found_and_what_is_not_expected_is_said_at_its_line(tested: Examples) -> None:
+    done = tested({"wrong-type.md": page(("bad", GOOD.replace("  containers", "  #^ finding\n  containers")), ("good", BAD))})
+    assert done.code == 1
+    assert done.out.splitlines() == [
+        "./wrong-type.md:12:4: expected a finding of `wrong-type`, there is none",
+        "./wrong-type.md:22:24: not expected: the value of `disk` must be a string, and unquoted `1` is a number [wrong-type]",
+        "2 examples, 2 not as expected",
+    ]
+
+
+def test_other_rules_do_not_matter_to_a_page(tested: Examples) -> None:
+    both = MARKED.replace("{name: web}", "{name: web, labels: {tier: -db}}", 1)
+    assert tested({"wrong-type.md": page(("bad", both))}).code == 0
+    named = both.replace("spec:", "#                                    ^ finding: invalid-label-value\nspec:")
+    assert tested({"wrong-type.md": page(("bad", named))}).code == 0
+
+
+@pytest.mark.parametrize(
+    "bad, good",
+    [
+        ("wrong-type.bad.yaml", "wrong-type.good.yaml"),
+        ("wrong-type/bad.yaml", "wrong-type/good.yml"),
+        ("wrong-type/bad/one.yaml", "wrong-type/good/one.yaml"),
+        ("bad-wrong-type.yaml", "wrong-type-good.yaml"),
+        ("wrong-type.numbers.bad.yaml", "wrong-type/good-numbers.yaml"),
+    ],
+)
+def test_files_say_by_their_names_what_they_are_examples_of(tested: Examples, bad: str, good: str) -> None:
+    assert tested({bad: BAD, good: GOOD, "other.yaml": "not: read"}) == (0, "2 examples, all as expected\n")
+    swapped = tested({bad: GOOD, good: BAD})
+    assert swapped.code == 1
+    assert sorted(line.split(":", 3)[3].split(" [")[0] for line in swapped.out.splitlines()[:-1]) == [
+        " a bad example, and `wrong-type` finds nothing in it",
+        " not expected: the value of `disk` must be a string, and unquoted `1` is a number",
+    ]
+
+
+def test_a_bad_file_with_markers_is_held_to_them(tested: Examples) -> None:
+    assert tested({"wrong-type.bad.yaml": MARKED}).code == 0
+    done = tested({"wrong-type.bad.yaml": MARKED.replace("   ^ finding", "  ^ finding")})
+    assert done.out.splitlines()[0] == "./wrong-type.bad.yaml:5:23: expected a finding of `wrong-type`, there is none"
+
+
+def test_the_nodes_of_an_example_are_its_inventory(tested: Examples) -> None:
+    node = "---\napiVersion: v1\nkind: Node\nmetadata: {name: n1, labels: {disk: %s}}\n"
+    files = {"unschedulable.bad.yaml": GOOD + node % "ssd", "unschedulable.good.yaml": GOOD + node % '"1"'}
+    assert tested(files) == (0, "2 examples, all as expected\n")
+
+
+def test_the_report_as_data(tested: Examples) -> None:
+    done = tested({"wrong-type.good.yaml": BAD}, ".", "--format", "json")
+    assert json.loads(done.out) == {
+        "version": 1,
+        "examples": [
+            {
+                "file": "./wrong-type.good.yaml",
+                "line": 1,
+                "rule": "wrong-type",
+                "bad": False,
+                "passed": False,
+                "differences": [
+                    {
+                        "line": 5,
+                        "column": 24,
+                        "message": "not expected: the value of `disk` must be a string, and unquoted `1` is a number [wrong-type]",
+                    }
+                ],
+            }
+        ],
+        "summary": {"examples": 1, "failed": 1, "policies": 0, "unexercised": []},
+    }
+
+
+@pytest.mark.parametrize(
+    "files, message",
+    [
+        (
+            {},
+            "no example in '.': pages with fences ```yaml bad and ```yaml good, or files such as `POLICY.bad.yaml` and `POLICY.good.yaml`",
+        ),
+        ({"wrong-type.md": page(("bad", BAD))}, "./wrong-type.md: line 7: a bad example marks its findings, a good one has none"),
+        ({"wrong-type.good.yaml": MARKED}, "./wrong-type.good.yaml: a bad example marks its findings, a good one has none"),
+        (
+            {"wrong-type.md": page(("bad", MARKED.replace("finding", "finding: no-such-rule")))},
+            "./wrong-type.md: a marker names 'no-such-rule', which is neither a rule nor a policy of the configuration",
+        ),
+    ],
+)
+def test_what_cannot_be_understood_is_said(tested: Examples, files: dict[str, str], message: str) -> None:
+    with pytest.raises(UserError) as raised:
+        tested(files)
+    assert str(raised.value) == message
