@@ -112,6 +112,7 @@ def commands() -> Iterator[str]:
     yield from re.findall(r"^ +- (?:run: )?(afflint check .*)$", jobs, re.MULTILINE)
     yield json.loads(blocks("json")[0])["tasks"][0]["command"]
     named = all_text().replace("NAME", "wrong-type").replace("`afflint merge`", "`afflint merge shard.jsonl`")
+    named = named.replace("`afflint test`", "`afflint test tests/policies`")
     yield from re.findall(r"`(afflint [a-z]+(?: [^`]*)?)`", named)
 
 
@@ -128,6 +129,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "overlays" / "production" / "kustomization.yaml").write_text("resources: [web.yaml]\n", encoding="utf-8")
     (folder / "nodes.yaml").write_text("nodes:\n- {name: elsewhere}\n", encoding="utf-8")
     (folder / "pods.yaml").write_text("{apiVersion: v1, kind: List, items: []}\n", encoding="utf-8")
+    (folder / "tests" / "policies").mkdir(parents=True)
+    shutil.copy(ROOT / "examples" / "fixed" / "web.yaml", folder / "tests" / "policies" / "wrong-type.good.yaml")
     programs = folder / "bin"
     programs.mkdir()
     for name in ("helm", "kustomize"):

@@ -153,3 +153,40 @@ def test_what_cannot_be_understood_is_said(tested: Examples, files: dict[str, st
     with pytest.raises(UserError) as raised:
         tested(files)
     assert str(raised.value) == message
+
+
+POLICIES = """\
+policies:
+- {name: no-names, check: no-pinning}
+- {name: light, check: maximum-weight, params: {weight: 50}}
+"""
+PINNED = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  nodeName: n1\n  containers: [{name: web, image: web}]\n"
+
+
+def test_a_line_says_which_policies_no_example_exercises(tested: Examples) -> None:
+    files = {".afflint.yaml": POLICIES, "no-names.bad.yaml": PINNED, "no-names.good.yaml": GOOD, "light.good.yaml": GOOD}
+    done = tested(files)
+    assert done == (0, "3 examples, all as expected\n1 of 2 policies exercised; no bad example of `light`\n")
+    assert tested({}, ".", "--format", "json").out.endswith(
+        '"summary": {\n    "examples": 3,\n    "failed": 0,\n    "policies": 2,\n    "unexercised": [\n      "light"\n    ]\n  }\n}\n'
+    )
+
+
+def test_the_configuration_is_that_of_the_examples_and_says_nothing_of_files(tested: Examples) -> None:
+    more = "select: [affinity]\nexclude: ['*']\nbaseline: gone.json\nper-file-ignores: {'*': [no-names]}\n"
+    files = {"policies/.afflint.yaml": POLICIES + more, "policies/examples/no-names.bad.yaml": PINNED}
+    done = tested(files, "policies/examples")
+    assert done.out.splitlines()[0] == "1 example, all as expected"
+
+
+def test_a_page_about_no_single_policy_is_judged_by_all_of_them(tested: Examples) -> None:
+    marked = PINNED.replace("  containers", "  #         ^ finding: no-names\n  containers")
+    files = {".afflint.yaml": POLICIES, "README.md": page(("bad", marked), ("good", PINNED))}
+    done = tested(files)
+    assert (done.code, done.out.splitlines()[0].split(": ")[1]) == (1, "not expected")
+
+
+def test_an_example_may_say_which_file_it_stands_for(tested: Examples) -> None:
+    policy = "policies:\n- {name: no-names, check: no-pinning, match: {files: [prod/]}}\n"
+    files = {".afflint.yaml": policy, "no-names.bad.yaml": "# file: prod/web.yaml\n" + PINNED, "no-names.good.yaml": PINNED}
+    assert tested(files).code == 0
