@@ -26,6 +26,7 @@ from afflint.kube.selectors import (
     matches,
     meeting,
     merge_label_keys,
+    outside,
     parse_int64,
     parse_label_selector,
     parse_node_selector_terms,
@@ -385,6 +386,42 @@ def matched(selection: Selection) -> list[int]:
 def test_implies_agrees_with_brute_force(first: Selection, second: Selection) -> None:
     assert implies(first, second) is (set(matched(first)) <= set(matched(second)))
     assert implies(first, NOTHING) is (not matched(first))
+
+
+@settings(max_examples=200)
+@given(selections, selections)
+def test_what_lies_outside_agrees_with_brute_force(first: Selection, second: Selection) -> None:
+    plain = [labels for labels in EVERY_LABEL_SET if not {"02", "04"}.intersection(labels.values())]
+    witness = outside(first, second)
+    assert (witness is None) is all(matches(second, labels) for labels in plain if matches(first, labels))
+    if witness is not None:
+        labels = {key: value for (key, _), value in witness.labels.items() if value is not None}
+        assert matches(first.selectors[witness.selector] if isinstance(first, AnyOf) else first, labels)
+        assert not matches(second, labels)
+
+
+@pytest.mark.parametrize(
+    ("terms", "selector", "labels"),
+    [
+        ([""], 0, {"speed": None}),
+        (["speed Exists"], 0, {"speed": "other"}),
+        (["speed In high,low"], 0, {"speed": "low"}),
+        (["speed NotIn low"], 0, {"speed": None}),
+        (["speed In high", "speed In low"], 1, {"speed": "low"}),
+        (["speed Gt 4"], 0, {"speed": "5"}),
+    ],
+)
+def test_what_lies_outside_is_shown_by_the_plainest_labels(terms: list[str], selector: int, labels: dict[str, str | None]) -> None:
+    first = AnyOf(tuple([select(*([term] if term else [])) for term in terms]))
+    witness = outside(first, select("speed In high"))
+    assert witness is not None
+    assert (witness.selector, {key: value for (key, _), value in witness.labels.items()}) == (selector, labels)
+
+
+def test_numbers_are_taken_to_be_written_plainly_in_what_is_shown() -> None:
+    five = select("cores Gt 4", "cores Lt 6")
+    assert outside(five, select("cores In 5")) is None
+    assert not implies(five, select("cores In 5"))  # To the scheduler 05 is 5 as well.
 
 
 @settings(max_examples=150)

@@ -413,7 +413,7 @@ def _workload_reaches(workload: Workload, site: Site) -> Iterator[Reach]:
     for term in constraints.pod_terms:
         selector = pod_selector(term.data, workload)
         if isinstance(selector, Selector):
-            names, others = _namespaces(term)
+            names, others = namespaces_of(term)
             path = (*term.path, "labelSelector")
             reach = _reach(workload, site, term.name, path, selector, names, others is not None, term.data)
             yield reach._replace(namespace_selector=others) if others else reach
@@ -453,9 +453,14 @@ def _reach(
 
 def pod_selector(data: dict[str, Any], workload: Workload) -> Parsed:
     """The label selector of a pod term or spread constraint as the API server stores it for the pods of a workload."""
+    return selector_for(data, pod_labels(workload)) if "matchLabelKeys" in data or "mismatchLabelKeys" in data else selector_for(data)
+
+
+def selector_for(data: dict[str, Any], labels: PodLabels | None = None) -> Parsed:
+    """The same for pods with some labels; without any, what stands there alone."""
     parsed = parse_label_selector(data.get("labelSelector"))
     match, mismatch = _keys(data, "matchLabelKeys"), _keys(data, "mismatchLabelKeys")
-    return merge_label_keys(parsed, pod_labels(workload).certain, match, mismatch) if match or mismatch else parsed
+    return merge_label_keys(parsed, labels.certain, match, mismatch) if labels is not None and (match or mismatch) else parsed
 
 
 def _keys(data: dict[str, Any], field: str) -> list[str]:
@@ -463,7 +468,7 @@ def _keys(data: dict[str, Any], field: str) -> list[str]:
     return [value for value in values if type(value) is str] if type(values) is list else []
 
 
-def _namespaces(term: PodTerm) -> tuple[tuple[str, ...], Selector | None]:
+def namespaces_of(term: PodTerm) -> tuple[tuple[str, ...], Selector | None]:
     """The names a term lists, and the selector that may add others: which, only the cluster knows, unless it asks for names."""
     names = term.data.get("namespaces")
     listed = tuple(name for name in names if type(name) is str) if type(names) is list else ()

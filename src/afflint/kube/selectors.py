@@ -308,16 +308,53 @@ def both(first: Selector, second: Selector) -> Selector:
     return Selector(first.requirements + second.requirements)
 
 
+class Witness(NamedTuple):
+    """What one selection matches and another does not, by the labels that decide. ``selector`` is the number of the first one's selector
+    that matches it; ``labels`` are by key (and whether it is a field) values that show it, None for an absent label.
+    """
+
+    selector: int
+    labels: dict["Key", "Sample"]
+
+
 def implies(first: Selection, second: Selection) -> bool:
     """Whether everything that ``first`` matches is matched by ``second``.
 
     Exact, but for selections of so many overlapping terms that a proof takes too many steps: those count as not implied.
     """
+    try:
+        return _outside(first, second, zeros=True) is None
+    except _TooManyStepsError:
+        return False
+
+
+def outside(first: Selection, second: Selection) -> Witness | None:
+    """Something that ``first`` matches and ``second`` does not; None where there is nothing, or where finding out takes too many steps.
+
+    An absent label shows it before a listed value does, and that before any other. Numbers are taken to be written without leading
+    zeros: to the scheduler 05 is 5 as well, and nobody labels a node so.
+    """
+    try:
+        return _outside(first, second, zeros=False)
+    except _TooManyStepsError:
+        return None
+
+
+class _TooManyStepsError(Exception):
+    """A question that is not worth the time that its answer takes."""
+
+
+def _outside(first: Selection, second: Selection, *, zeros: bool) -> Witness | None:
     left, right = _selectors(first), _selectors(second)
-    samples = _samples((*left, *right))
+    samples = _samples((*left, *right), zeros=zeros)
     cover = [_box(selector, samples) for selector in right]
     steps = iter(range(_MAX_STEPS))
-    return all(_covered(_box(selector, samples), cover, samples, steps) for selector in left)
+    for number, selector in enumerate(left):
+        part = _sticking_out(_box(selector, samples), cover, samples, steps)
+        if part is not None:
+            shown = {key: next(sample for sample in samples[key] if sample in allowed) for key, allowed in part.items()}
+            return Witness(number, shown)
+    return None
 
 
 def conflict(requirements: Sequence[Requirement]) -> tuple[int, ...]:
@@ -457,16 +494,19 @@ def _key(requirement: Requirement) -> Key:
     return requirement.key, requirement.field
 
 
-def _samples(selectors: Iterable[Selector]) -> dict[Key, list[Sample]]:
-    """One value of every class that the selectors tell apart, by key: absence first, then listed values, then fresh ones."""
+def _samples(selectors: Iterable[Selector], *, zeros: bool) -> dict[Key, list[Sample]]:
+    """One value of every class that the selectors tell apart, by key: absence first, then listed values, then fresh ones.
+
+    With ``zeros`` also numbers that are written with leading zeros.
+    """
     by_key: dict[Key, list[Requirement]] = {}
     for selector in selectors:
         for requirement in selector.requirements:
             by_key.setdefault(_key(requirement), []).append(requirement)
-    return {key: _values(key, requirements) for key, requirements in by_key.items()}
+    return {key: _values(key, requirements, zeros=zeros) for key, requirements in by_key.items()}
 
 
-def _values(key: Key, requirements: list[Requirement]) -> list[Sample]:
+def _values(key: Key, requirements: list[Requirement], *, zeros: bool = True) -> list[Sample]:
     name, is_field = key
     if is_field and name != NODE_NAME:
         return [""]
@@ -476,7 +516,7 @@ def _values(key: Key, requirements: list[Requirement]) -> list[Sample]:
     word = "other" if listed else "any"
     samples.append(next(text for text in _numbered(word) if text not in listed))
     for low, high in _intervals(requirements):
-        text = next((text for text in _spellings(low, high) if text not in listed), None)
+        text = next((text for text in _spellings(low, high, zeros=zeros) if text not in listed), None)
         if text is not None:
             samples.append(text)
     return samples
@@ -502,11 +542,11 @@ def _intervals(requirements: list[Requirement]) -> Iterator[tuple[int, int]]:
         yield low, following - 1
 
 
-def _spellings(low: int, high: int) -> Iterator[str]:
-    """Label values that read as an integer of the interval: plain ones first, then those with leading zeros."""
-    for zeros in range(63):
+def _spellings(low: int, high: int, *, zeros: bool) -> Iterator[str]:
+    """Label values that read as an integer of the interval: plain ones first, then those with leading ``zeros``."""
+    for leading in range(63 if zeros else 1):
         for number in range(low, high + 1):
-            text = "0" * zeros + str(number)
+            text = "0" * leading + str(number)
             if len(text) <= 63:
                 yield text
 
@@ -535,15 +575,17 @@ def _overlap(first: Box, second: Box) -> bool:
     return not any(key in second and allowed.isdisjoint(second[key]) for key, allowed in first.items())
 
 
-def _covered(box: Box, cover: Sequence[Box], samples: dict[Key, list[Sample]], steps: Iterator[int]) -> bool:
-    """Whether all of the box lies in the covering boxes: whatever sticks out of one of them must lie in those after it."""
+def _sticking_out(box: Box, cover: Sequence[Box], samples: dict[Key, list[Sample]], steps: Iterator[int]) -> Box | None:
+    """A part of the box that lies in none of the covering boxes; None if there is none. What sticks out of one may lie in the next."""
     pending = [(box, 0)]
     while pending:
         part, position = pending.pop()
         if not all(part.values()):
             continue
-        if position == len(cover) or next(steps, None) is None:
-            return False
+        if position == len(cover):
+            return part
+        if next(steps, None) is None:
+            raise _TooManyStepsError
         if not _overlap(part, cover[position]):
             pending.append((part, position + 1))
             continue
@@ -551,4 +593,4 @@ def _covered(box: Box, cover: Sequence[Box], samples: dict[Key, list[Sample]], s
             within = part.get(key, frozenset(samples[key]))
             pending.append(({**part, key: within - allowed}, position + 1))
             part = {**part, key: within & allowed}
-    return True
+    return None
