@@ -45,7 +45,7 @@ def eviction_of(maker: PodMaker) -> Eviction:
     if strategy not in (LIVE_MIGRATE, IF_POSSIBLE):
         return ALLOWED
     found = _obstacles(maker)
-    known = next((each for each in found if _is_known(each, maker)), None)
+    known = _first_known(found, maker)
     if known is None:
         return Eviction("migrates", claims=tuple(each.claim for each in found if each.reason == DISKS and each.claim))
     return ALLOWED if strategy == IF_POSSIBLE else Eviction("held", f"{asking(own, kubevirt)}, and {known.words}")
@@ -83,6 +83,15 @@ def migration_note(eviction: Eviction) -> str:
         return ""
     has = "has" if len(eviction.claims) == 1 else "have"
     return f"it is taken to migrate: no manifest tells whether {listing(eviction.claims)} {has} the access mode ReadWriteMany"
+
+
+def hindrance_of(maker: PodMaker) -> Obstacle | None:
+    """What keeps the machines of a workload from migrating, whether or not they ask for that; None if the manifests tell of nothing."""
+    return _first_known(_obstacles(maker), maker) if maker.kubevirt else None
+
+
+def _first_known(found: Iterable[Obstacle], maker: PodMaker) -> Obstacle | None:
+    return next((each for each in found if _is_known(each, maker)), None)
 
 
 def _obstacles(maker: PodMaker) -> list[Obstacle]:

@@ -19,7 +19,10 @@ from afflint.kube.taints import first_untolerated
 from afflint.placement.arrangement import Arrangement, Start, arranged, start
 from afflint.placement.disruption import Disruptions
 from afflint.placement.failures import Failure
+from afflint.placement.losing import Losses
 from afflint.placement.node_classes import NodeClass
+from afflint.placement.plan import Loss
+from afflint.placement.situation import Situation
 from afflint.placement.survey import Survey
 from afflint.records import NamedTuple
 from afflint.scheduler.node_fit import SCHEDULER
@@ -56,6 +59,7 @@ class ClusterView:
         self.stage: Stage = set_stage(nodes, fleet, fleet.pods, name_of=name_of, version=version, at_least=True, classes=classes)
         self.nodes = self.stage.nodes
         self._by_name = {node.name: node for node in self.nodes}
+        self._lost: dict[Failure, Loss] = {}
 
     def may_be_made(self, selector: Selector) -> bool:
         """Whether a pool may make a node that a selector matches."""
@@ -116,6 +120,16 @@ class ClusterView:
     def parts(self) -> dict[str, Part]:
         """What may fail, by the name of the failure: every single node, zone and physical host."""
         return {failure.what: part for failure, part in self._failures}
+
+    def loss_of(self, failure: Failure) -> Loss:
+        """What becomes of the pods in that placement when nodes fail, until these are back or removed: what `place --lose` tells."""
+        if failure not in self._lost:
+            self._lost[failure] = self._losses.out_of_reach(failure)
+        return self._lost[failure]
+
+    @cached_property
+    def _losses(self) -> Losses:
+        return Losses(Situation(self.arrangement))
 
     @property
     def failures(self) -> list[Failure]:

@@ -64,7 +64,8 @@ class Losses:
         due = {(situation.titles.get(identity), identity[1]): _SILENCE + (pod.patience or 0) for identity, pod in anew.items()}
         moves = [move._replace(after=due.get((move.workload, move.pod), 0)) for move in moves]
         outcomes = situation.outcomes(moves, attempt.nodes, down)
-        return Loss(failure.what, failure.nodes, tuple(moves), outcomes, notes=notes)
+        left = situation.left(moves, attempt.nodes)
+        return Loss(failure.what, failure.nodes, tuple(moves), outcomes, notes=notes, left=left)
 
     def _failed(self, failure: Failure, displaced: Sequence[Pod]) -> tuple[Cluster, dict[Identity, Pod], dict[Identity, End]]:
         """The cluster with the failed nodes, the pods that are made anew, and those that are not; those of DaemonSets are neither."""

@@ -22,6 +22,9 @@ DrainResult = Literal["ends", "blocked", "refused"]
 """Whether all pods leave a node that is drained; not without something being changed; or the drain does not so much as try."""
 
 
+_NONE: Mapping[str, int] = {}
+
+
 class NodeRow(NamedTuple):
     """A node as the plan shows it. ``domain`` is its value of the key that nodes are grouped by, None where it lacks it."""
 
@@ -190,6 +193,8 @@ class Loss(NamedTuple):
     """What holds of it as a whole."""
     removed: Loss | None = None
     """What follows when the failed nodes are removed."""
+    left: Mapping[str, int] = _NONE
+    """Of a failure, by workload key how many replicas run in the end, for those that lose one."""
 
     @property
     def result(self) -> DrainResult | None:

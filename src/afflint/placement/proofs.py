@@ -22,7 +22,7 @@ from afflint.placement.plan import Loss, Move
 from afflint.placement.rejections import Rejections, kind_of_domain, summary
 from afflint.placement.removing import Removals
 from afflint.placement.situation import Situation
-from afflint.placement.survey import Limit, Survey, Variant
+from afflint.placement.survey import UNLIMITED, Limit, Survey, Variant
 from afflint.records import NamedTuple
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.decoding import InventoryError
@@ -283,13 +283,18 @@ def _missing(loss: Loss) -> dict[str, list[Move]]:
 
 def _fails_always(survey: Survey, index: int, failure: Failure) -> bool:
     """Whether all replicas cannot be placed on what a failure leaves, in any order."""
+    return most_after(survey, index, failure) < survey.makers[index].replicas
+
+
+def most_after(survey: Survey, index: int, failure: Failure) -> int:
+    """How many replicas of a workload fit on what a failure leaves, at most."""
     lost = {survey.table.numbers[node] for node in failure.nodes}
     remaining = survey.nodes_of(index) - lost
     if not remaining:
-        return True
+        return 0
     limit = survey.limit(index, remaining)
     # A spread constraint loses the domains that fail altogether, so its bound for all of them says nothing here.
-    return limit is not None and limit.spread is None and limit.most < survey.makers[index].replicas
+    return UNLIMITED if limit is None or limit.spread is not None else limit.most
 
 
 # --- rolling updates ---------------------------------------------------------------------------------------------------

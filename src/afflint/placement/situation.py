@@ -185,23 +185,37 @@ class Situation:
         ``came`` are the pods that have a place that they did not have; ``down`` the nodes that take pods of DaemonSets with them. ``gaps``
         are the workloads of which none ran for a time: without them, those that lost all their pods at once.
         """
-        hit: dict[str, list[Move]] = {}
-        for move in moves:
-            hit.setdefault(move.workload, []).append(move)
+        hit = _by_workload(moves)
         found = {key: _outcome(self.by_key[key], each, came, gaps) for key, each in hit.items()}
         found.update({key: "dead" for key, nodes in self.daemons.items() if nodes <= down and key not in hit})
         return found
 
+    def left(self, moves: Iterable[Move], came: Container[Identity]) -> dict[str, int]:
+        """For each workload that loses a pod, how many of its replicas run in the end."""
+        return {key: _left(self.by_key[key], each, came) for key, each in _by_workload(moves).items()}
+
+
+def _by_workload(moves: Iterable[Move]) -> dict[str, list[Move]]:
+    found: dict[str, list[Move]] = {}
+    for move in moves:
+        found.setdefault(move.workload, []).append(move)
+    return found
+
+
+def _left(placed: Placed, moves: Iterable[Move], came: Container[Identity]) -> int:
+    """How many replicas of a workload run in the end."""
+    names = {name for _, name in placed.nodes}
+    gained = sum(identity not in placed.nodes and identity in came for identity in map(identity_of, placed.pods))
+    return len(placed.nodes) + gained - sum(move.target is None for move in moves if move.pod in names)
+
 
 def _outcome(placed: Placed, moves: Sequence[Move], came: Container[Identity], gaps: Container[str] | None) -> Outcome:
-    before = len(placed.nodes)
-    names = {name for _, name in placed.nodes}
-    moves = [move for move in moves if move.pod in names]
-    gained = sum(identity not in placed.nodes and identity in came for identity in map(identity_of, placed.pods))
-    after = before + gained - sum(move.target is None for move in moves)
+    before, after = len(placed.nodes), _left(placed, moves, came)
     if after < before:
         return "degraded" if after else "dead"
-    return "interrupted" if (0 < before == len(moves) if gaps is None else placed.maker.key in gaps) else "survives"
+    names = {name for _, name in placed.nodes}
+    displaced = sum(move.pod in names for move in moves)
+    return "interrupted" if (0 < before == displaced if gaps is None else placed.maker.key in gaps) else "survives"
 
 
 def identity_of(pod: Pod) -> Identity:
