@@ -200,15 +200,20 @@ def _found(policy: _Policy, case: Case) -> Iterator[Match]:
     return found
 
 
-def judged(rules: Iterable[BoundRule], fleet: Fleet, files: Callable[[tuple[str, ...], FileId], bool]) -> Iterator[tuple[str, FleetMatch]]:
-    """What policies find in the suspects, each with the name of the policy. ``files``: whether a file is matched by some globs."""
+def judged(
+    rules: Iterable[BoundRule], fleet: Fleet, files: Callable[[tuple[str, ...], FileId], bool], views: tuple[ClusterView, ...] = ()
+) -> Iterator[tuple[str, FleetMatch]]:
+    """What policies find in the suspects, each with the name of the policy. ``files``: whether a file is matched by some globs.
+
+    ``views`` are the nodes of the run, if it has some: once for each of the clusters that its manifests are for.
+    """
     policies = {each.name: each for each in _policies(rules, "policy", files)}
     for suspect in fleet.suspects:
         pods = fleet.pods_at((suspect.site, suspect.template_path))
         if pods is None:
             continue
         admission = fleet.admission(pods.namespace) if pods.namespace is not None else None
-        case = Case(pods, None, suspect, fleet, admission)
+        case = Case(pods, None, suspect, fleet, admission, views)
         for name in suspect.policies:
             policy = policies.get(name)
             if policy is not None and policy.scope.covers(case):
@@ -224,7 +229,7 @@ def outcomes(
     if not policies:
         return
     cases = [
-        Case(pods, None, None, view.fleet, view.fleet.admission(pods.namespace) if pods.namespace is not None else None)
+        Case(pods, None, None, view.fleet, view.fleet.admission(pods.namespace) if pods.namespace is not None else None, (view,))
         for pods in view.fleet.pods
     ]
     for policy in policies:

@@ -22,6 +22,7 @@ from afflint.records import NamedTuple
 from afflint.wording import listing, quoted
 
 if TYPE_CHECKING:
+    from afflint.inventory.cluster_view import ClusterView
     from afflint.inventory.node_files import NodeFact
     from afflint.inventory.pool_files import Pools
     from afflint.placement.node_classes import NodeClass
@@ -89,17 +90,21 @@ class Reduction:
     ) -> Iterator[tuple[str, FleetMatch]]:
         yield from self._told("fleet", fleet)
         name_of, version = self._names.__getitem__, self._settings.target.version
-        if fleet.suspects:
-            from afflint.judging import judged
-
-            yield from judged(self._settings.rules, fleet, self._is_in)
+        views: dict[int, ClusterView] = {}
         if nodes:
             from afflint.inventory.cluster_view import ClusterView
 
             classes = _growing(pools) if pools else ()
+            for each in [cluster.fleet for cluster in clusters] or [fleet]:
+                views[id(each)] = ClusterView(nodes, each, self._settings.host_key, name_of, version, classes)
+        if fleet.suspects:
+            from afflint.judging import judged
+
+            yield from judged(self._settings.rules, fleet, self._is_in, tuple(views.values()))
+        if nodes:
 
             def about_nodes(fleet: Fleet) -> Iterator[tuple[str, FleetMatch]]:
-                view = ClusterView(nodes, fleet, self._settings.host_key, name_of, version, classes)
+                view = views[id(fleet)]
                 yield from self._told("nodes", view)
                 if any(each.subject == "outcome" for each in self._settings.rules):
                     from afflint.judging import outcomes

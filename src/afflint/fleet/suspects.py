@@ -5,6 +5,7 @@ from typing import Any
 from afflint.findings import Path, Site
 from afflint.fleet.facts import Migration
 from afflint.kube.constraints import Constraints
+from afflint.kube.selectors import Selector
 from afflint.records import NamedTuple
 
 
@@ -27,5 +28,7 @@ class Suspect(NamedTuple):
     """Of a VM, whatever its eviction strategy."""
     object: dict[str, Any] | None = None
     """The whole object, for checks that ask for it."""
+    selector: Selector | None = None
+    """By which their controller selects them; None where it does not say."""
     labels_added: tuple[str, ...] = ()
     """The keys of labels that kustomizations put on the pods."""

@@ -266,6 +266,10 @@ class Survey:
             found = self._parts[key, nodes] = {value: self._one(frozenset(numbers)) for value, numbers in members.items()}
         return found
 
+    def domains(self, key: str, workload: int) -> list[Nodes]:
+        """The nodes that any pod of a workload can reach, by their value of a label; those that lack it count as one more."""
+        return list(self._split(key, self.nodes_of(workload)).values())
+
     def _values(self, key: str, nodes: Nodes) -> Collection[str]:
         return [value for value in self._split(key, nodes) if value is not None]
 

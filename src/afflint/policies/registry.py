@@ -25,6 +25,22 @@ class PolicyCheck(NamedTuple):
 
 
 CHECKS: dict[str, PolicyCheck] = {
+    "required-node-labels": PolicyCheck(
+        "afflint.policies.implied:RequiredNodeLabels",
+        "afflint.checks.policies.implied:required_node_labels",
+        "The pods may only go to nodes with these labels, whatever says so.",
+        "Ask for the label in the nodeSelector, or in every term of the required node affinity.",
+        lacks=True,
+        fix="unsafe",
+    ),
+    "required-spread": PolicyCheck(
+        "afflint.policies.implied:RequiredSpread",
+        "afflint.checks.policies.implied:required_spread",
+        "The pods must not all be in one domain of a topology key, whatever sees to it.",
+        "Add a spread constraint or a podAntiAffinity over the key that selects the own pods.",
+        lacks=True,
+        fix="unsafe",
+    ),
     "forbidden-node-labels": PolicyCheck(
         "afflint.policies.simple:ForbiddenNodeLabels",
         "afflint.checks.policies.nodes:forbidden_node_labels",
@@ -74,5 +90,26 @@ CHECKS: dict[str, PolicyCheck] = {
         "afflint.checks.policies.machines:required_migratability",
         "Virtual machines must be able to move to another node while they run.",
         "Take away what ties the machine to its node.",
+    ),
+    "survives": PolicyCheck(
+        "afflint.policies.outcomes:Survives",
+        "afflint.checks.policies.outcomes:survives",
+        "So many replicas must run when nodes are lost; `afflint place --lose` shows the same.",
+        "Spread the pods over more domains, ask for more replicas, or provide nodes that take those of the ones that are lost.",
+        "outcome",
+    ),
+    "fits": PolicyCheck(
+        "afflint.policies.outcomes:Fits",
+        "afflint.checks.policies.outcomes:fits",
+        "Every replica must have a place on the nodes at hand; `afflint place` shows the same.",
+        "Provide a node that takes the pod, or loosen what keeps it from those that there are.",
+        "outcome",
+    ),
+    "migratable": PolicyCheck(
+        "afflint.policies.outcomes:Migratable",
+        "afflint.checks.policies.outcomes:migratable",
+        "Virtual machines must be able to move, and have another node to move to.",
+        "Take away what ties the machine to its node, or provide another node that takes it.",
+        "outcome",
     ),
 }

@@ -11,10 +11,12 @@ from afflint.fleet.suspects import Suspect
 from afflint.kube.constraints import Constraints, constraints_of
 from afflint.kube.manifests import Labels, Workload
 from afflint.kube.pod_admission import given_labels, given_tolerations
+from afflint.kube.selectors import Selector, from_labels, parse_label_selector
 
 if TYPE_CHECKING:
     from afflint.fleet.facts import Migration
     from afflint.fleet.index import Fleet
+    from afflint.inventory.cluster_view import ClusterView
     from afflint.kube.pod_admission import PodAdmission
     from afflint.scheduler.namespaces import Namespace
 
@@ -29,7 +31,7 @@ class Case:
     is what the object says, without its autoscaler.
     """
 
-    __slots__ = ("_constraints", "_operator", "_suspect", "_workload", "admission", "fleet", "pods")
+    __slots__ = ("_constraints", "_operator", "_suspect", "_workload", "admission", "fleet", "pods", "views")
 
     def __init__(
         self,
@@ -38,6 +40,7 @@ class Case:
         suspect: Suspect | None = None,
         fleet: Fleet | None = None,
         admission: PodAdmission | None = None,
+        views: tuple[ClusterView, ...] = (),
     ) -> None:
         self.pods = pods
         """What the manifests tell of the pods: their object (``ref``, ``title``, ``site``), labels, number, and more."""
@@ -45,6 +48,8 @@ class Case:
         """All manifests of the run together."""
         self.admission = admission
         """What the namespace says about its pods, ``admission.unsure`` where that may not hold; None for nothing."""
+        self.views = views
+        """The nodes of the run with the workloads of each cluster that its manifests are for; empty in runs without nodes."""
         self._workload = workload
         self._suspect = suspect
         self._constraints: Constraints | None = workload.constraints if workload is not None else suspect and suspect.constraints
@@ -112,6 +117,17 @@ class Case:
             return self._suspect.migration
         return migration_of(self._workload) if self._workload is not None and self.pods.kubevirt else self.pods.migration
 
+    @property
+    def selector(self) -> Selector | None:
+        """By which their controller selects the pods; None where it does not say."""
+        if self._suspect is not None:
+            return self._suspect.selector
+        if self._workload is None or self._workload.kind.selector is None:
+            return None
+        data = self._workload.spec.get("selector")
+        parsed = from_labels(data) if self._workload.kind.selector == "map" else parse_label_selector(data)
+        return parsed if isinstance(parsed, Selector) else None
+
     # What it is called, and what it carries.
 
     @property
@@ -176,4 +192,5 @@ class Case:
             {field: workload.pod[field] for field in POD_FIELDS if field in workload.pod},
             self.migration,
             workload.data if with_object else None,
+            self.selector,
         )

@@ -1,0 +1,352 @@
+"""Policies about what the constraints of pods imply, however written: labels of their nodes, domains over which they keep apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from afflint.checks.match import Match
+from afflint.checks.policies.case import Case
+from afflint.findings import Path
+from afflint.fleet.facts import Asked, asked_of_nodes
+from afflint.fleet.index import apart
+from afflint.fleet.spreading import Apart, Own, Wanted, is_wider, keeping_apart, unmet
+from afflint.kube.constraints import REQUIRED
+from afflint.kube.label_places import SPREAD
+from afflint.kube.node_demands import Freedom, freedom, only_values, same_label, with_given
+from afflint.kube.node_labels import domain_noun
+from afflint.kube.pod_admission import given_labels
+from afflint.kube.selectors import Requirement, Selector, conflict, implies, parse_node_term, says
+from afflint.policies.implied import HARD, RequiredNodeLabels, RequiredSpread
+from afflint.policies.params import words_of
+from afflint.reading.placeholders import is_placeholder
+from afflint.wording import listing, quoted
+
+if TYPE_CHECKING:
+    from afflint.edits import SymbolicEdit
+    from afflint.fleet.facts import Pods
+    from afflint.fleet.index import Fleet
+    from afflint.inventory.cluster_view import ClusterView
+    from afflint.inventory.node_files import NodeFact
+
+# --- labels of nodes ---------------------------------------------------------------------------------------------------
+
+
+def required_node_labels(case: Case, params: RequiredNodeLabels) -> Iterator[Match]:
+    """Pods that may go to nodes without these labels."""
+    demands = _Demands(case)
+    if demands.open:
+        return
+    for key, values in params.labels.items():
+        wanted = Requirement(key, "In", values) if values else Requirement(key, "Exists")
+        found = freedom(demands.alternatives, wanted)
+        if found is not None and not _asked_beside(case, wanted):
+            message = f"{_asks_for(wanted)}; {demands.who_allows(found, key)} {_a_node(wanted, found)}"
+            remedy = f"Ask for {_constraint(wanted)} in the {'nodeSelector' if len(values) == 1 else 'required node affinity'}."
+            yield Match(demands.path_of(found, wanted.key), message, remedy, edits=demands.adding(wanted))
+
+
+def _asks_for(wanted: Requirement) -> str:
+    if not wanted.values:
+        return f"the policy asks for nodes with the label {quoted(wanted.key)}"
+    value = quoted(f"{wanted.key}={wanted.values[0]}") if len(wanted.values) == 1 else f"{quoted(wanted.key)} {words_of(wanted.values)}"
+    return f"the policy asks for nodes with {value}"
+
+
+def _a_node(wanted: Requirement, found: Freedom) -> str:
+    if found.value is None:
+        return f"a node without {'it' if not wanted.values else 'the label'}"
+    if found.any_other:
+        return f"a node with any other value of {quoted(wanted.key)}"
+    return f"a node with {quoted(f'{wanted.key}={found.value}')}"
+
+
+def _constraint(wanted: Requirement) -> str:
+    return quoted(f"{wanted.key}: {wanted.values[0]}") if len(wanted.values) == 1 else quoted(says(wanted))
+
+
+def _asked_beside(case: Case, wanted: Requirement) -> bool:
+    """Whether other pods of the same custom resource ask for it, so that these may do so, too: a kind may say it in one place for all."""
+    if case.fleet is None or not case.pods.operated or case.operator is not None:
+        return False
+    others = [each for each in case.fleet.pods if each.site == case.pods.site and each.key != case.pods.key]
+    return any(each.asks and freedom([[asked.requirement for asked in asks] for asks in each.asks], wanted) is None for each in others)
+
+
+class _Demands:
+    """What the pods of a case ask of their nodes, with what their namespace gives them."""
+
+    def __init__(self, case: Case) -> None:
+        constraints = case.constraints
+        self._case, self._constraints = case, constraints
+        self._terms = [term for term in constraints.node_terms if term.required]
+        self._readable = [number for number, term in enumerate(self._terms) if isinstance(parse_node_term(term.data), Selector)]
+        asked: Sequence[Sequence[Asked]] = asked_of_nodes(constraints)
+        said = bool(constraints.node_selector and constraints.node_selector.data) or constraints.node_required is not None
+        # Where the namespace surely says something and nobody knows what, that may be what is wanted.
+        selector = case.admission.selector if case.admission is not None else None
+        self.open = (said and not asked) or (selector is not None and is_placeholder(selector.text))
+        """Whether nothing can be said: they cannot be read, or match no node, which other rules say."""
+        self._asked = asked or ((),)
+        # Whoever gives a namespace a node selector has the plugin that reads it.
+        self._given = given_labels(case.admission) if case.admission is not None else {}
+        self.alternatives = with_given([[each.requirement for each in asks] for asks in self._asked], self._given)
+
+    def who_allows(self, found: Freedom, key: str) -> str:
+        """``term 2 of the required node affinity allows``."""
+        admission = self._case.admission
+        if admission is not None and admission.selector is not None and key in self._given:
+            return f"{admission.selector.where} allows"
+        if len(self._asked) > 1:
+            return f"term {self._readable[found.alternative] + 1} of the required node affinity allows"
+        return "its node constraints allow" if self._asked[0] else "nothing keeps its pods from"
+
+    def path_of(self, found: Freedom, key: str) -> Path:
+        """What lets the pods go there: what is said of the label, else the term, the nodeSelector, or the object as such."""
+        asked = self._asked[found.alternative]
+        about = [each.path for each in asked if each.path is not None and each.requirement.key in same_label(key)]
+        if about:
+            return about[-1]
+        if self._readable:
+            return self._terms[self._readable[found.alternative]].path
+        own = self._constraints.node_selector
+        return own.path if own is not None and own.data else _name_path(self._case)
+
+    def adding(self, wanted: Requirement) -> tuple[SymbolicEdit, ...]:
+        """The edits that add what is wanted; none where they would leave no node."""
+        from afflint.edits import Insert
+
+        case = self._case
+        if case.pods.operated or any(conflict([*each, wanted]) for each in self.alternatives):
+            return ()
+        if len(wanted.values) == 1:
+            own = self._constraints.node_selector
+            if own is not None and wanted.key in own.data:
+                return ()
+            return (Insert((*case.pod_path, "nodeSelector"), wanted.key, wanted.values[0]),)
+        expression: dict[str, Any] = {"key": wanted.key, "operator": wanted.operator}
+        if wanted.values:
+            expression["values"] = list(wanted.values)
+        if self._constraints.node_required is None:
+            at = (*case.pod_path, "affinity", "nodeAffinity", REQUIRED, "nodeSelectorTerms")
+            return (Insert(at, 0, {"matchExpressions": [expression]}),)
+        return tuple(
+            [Insert((*term.path, "matchExpressions"), len(term.data.get("matchExpressions") or ()), expression) for term in self._terms]
+        )
+
+
+def _name_path(case: Case) -> Path:
+    """Where the object is named: what is missing stands nowhere."""
+    return (*case.pods.site.base, "metadata", "name")
+
+
+# --- domains -----------------------------------------------------------------------------------------------------------
+
+
+def required_spread(case: Case, params: RequiredSpread) -> Iterator[Match]:
+    """Pods that may all be in one domain of a topology key."""
+    replicas = _replicas(case, params.min_replicas)
+    constraints = case.operator
+    if replicas is None or constraints is None:
+        return
+    own = Own(case.pods.pod_labels, case.pods.labels_known and not case.pods.operated, case.pods.namespace)
+    covers = case.fleet.matches_namespace if case.fleet is not None else lambda _selector, _name: False
+    means = [
+        each if each.missed is None or each.missed.key not in case.labels_added else each._replace(missed=None, unsure=True)
+        for each in keeping_apart(constraints, own, covers)
+    ]
+    wanted = Wanted(params.topology_key, params.mode == HARD, params.max_skew, replicas)
+    demands = _Demands(case)
+    values = only_values(demands.alternatives, same_label(params.topology_key)) if not demands.open else None
+    if values is not None and len(values) == 1:
+        value = quoted(next(iter(values)))
+        noun = domain_noun(params.topology_key)
+        yield Match(_name_path(case), f"its node constraints allow only {noun} {value}, and the policy asks for more than one")
+        return
+    found = unmet(means, wanted)
+    if found is not None and wanted.hard and any(_shown_by_nodes(case, view, found, wanted) for view in case.views):
+        return
+    if found is None:
+        shared = _shared(case, means, wanted)
+        if shared is not None:
+            yield shared
+        return
+    yield _missing(case, found, wanted)
+
+
+def _shown_by_nodes(case: Case, view: ClusterView, means: Sequence[Apart], wanted: Wanted) -> bool:
+    """Whether the nodes show that the constraints do, though they are over another label: its domains hold whole domains of the one that
+    is asked for, or no domain of that one has room for all replicas at the distance that they keep.
+    """
+    nodes = view.usable(case.pods)
+    on_nodes = wanted._replace(wider=lambda key, other: is_wider(key, other) or _holds_whole(nodes, key, other))
+    if unmet(means, on_nodes) is None:
+        return True
+    survey = view.survey
+    index = next((number for number, maker in enumerate(view.makers) if view.pods_of(maker).key == case.pods.key), None)
+    if index is None or wanted.max_skew is not None or not survey.bounded or index in survey.elastic:
+        return False
+    most = [survey.limit(index, domain) for domain in survey.domains(wanted.key, index)]
+    return bool(most) and all(limit is not None and limit.most < wanted.replicas for limit in most)
+
+
+def _holds_whole(nodes: Sequence[NodeFact], key: str, other: str) -> bool:
+    """Whether all nodes with one value of ``other`` have one value of ``key``, so that pods in two domains of this are in two of that."""
+    values: dict[str, set[str | None]] = {}
+    for node in nodes:
+        if other not in node.labels:
+            return False
+        values.setdefault(node.labels[other], set()).add(node.labels.get(key))
+    return bool(values) and all(len(found) == 1 and None not in found for found in values.values())
+
+
+def _replicas(case: Case, least: int) -> int | None:
+    """How many pods there are in the case that a policy is about: from ``least`` on. None where there are never so many."""
+    scale = case.pods.scale
+    if case.kind == "DaemonSet":
+        return None
+    if case.fleet is None and case.kind not in ("Pod", "VirtualMachine", "VirtualMachineInstance"):
+        return least  # An autoscaler may ask for more than the object says.
+    if scale.most is None or scale.most < least:
+        return None
+    return max(least, scale.least or 0)
+
+
+def _missing(case: Case, found: Sequence[Apart], wanted: Wanted) -> Match:
+    """What the pods lack, told of the constraint that comes nearest to it."""
+    nearest = found[0] if found else None
+    noun, key = domain_noun(wanted.key), quoted(wanted.key)
+    many = f"all {wanted.replicas} replicas" if case.pods.scale.least == case.pods.scale.most else "all its replicas"
+    together = f"{many} may be in one {noun}" if wanted.hard else f"nothing makes its replicas prefer different {noun}s"
+    remedy = _remedy(wanted)
+    if nearest is None:
+        need = "no required podAntiAffinity or hard spread constraint" if wanted.hard else "no podAntiAffinity or spread constraint"
+        message = f"{together}: {need} is over {key}"
+        return Match(_name_path(case), message, remedy, edits=_adding_spread(case, found, wanted))
+    path, why, help_ = _why_not(case, nearest, wanted)
+    own = case.constraints
+    written = [*[each.path for each in own.pod_terms], *[each.path for each in own.spreads]]
+    path = path if nearest.path in written else _name_path(case)
+    if wanted.hard and wanted.max_skew is not None and nearest.works and nearest.hard and wanted.holds_apart(nearest):
+        together = f"one {noun} may have {nearest.most} replicas more than another"
+    return Match(path, f"{together}: {why}", help_ or remedy, edits=_adding_spread(case, found, wanted))
+
+
+def _remedy(wanted: Wanted) -> str:
+    when = "DoNotSchedule" if wanted.hard else "ScheduleAnyway"
+    kind = "required" if wanted.hard else "preferred"
+    constraint = f"a spread constraint over {quoted(wanted.key)} with `whenUnsatisfiable: {when}` and the labels of its own pods"
+    return f"Add {constraint}, or a {kind} podAntiAffinity."
+
+
+def _why_not(case: Case, each: Apart, wanted: Wanted) -> tuple[Path, str, str]:
+    """Where a constraint falls short of what is wanted, why, and what to do about it, empty for what helps always."""
+    name, noun = f"the {each.name}", domain_noun(wanted.key)
+    over = f"{name} over {quoted(each.key)}"
+    if not wanted.wider(each.key, wanted.key):
+        return (*each.path, "topologyKey"), f"{name} is over {quoted(each.key)}, and several of those may be in one {noun}", ""
+    if each.elsewhere:
+        return each.path, f"{over} is about pods of other namespaces than theirs", "Take the namespaces away, and it is about its own."
+    if each.counts_nobody:
+        lacks = "no labelSelector" if each.selector is None else "an empty labelSelector"
+        return each.path, f"{over} has {lacks}, and counts no pods", "Give it the labels of its own pods as its `labelSelector`."
+    if each.missed is not None:
+        own = case.pods.pod_labels.certain.get(each.missed.key)
+        have = f"they have {quoted(f'{each.missed.key}={own}')}" if own is not None else "they have no such label"
+        remedy = "Let its `labelSelector` select the pods that carry it."
+        return (*each.path, "labelSelector"), f"{over} asks for {quoted(says(each.missed))}, and {have}", remedy
+    if not each.hard:
+        field = (*each.path, "whenUnsatisfiable") if each.name == SPREAD else each.path
+        remedy = "Require it with `whenUnsatisfiable: DoNotSchedule`." if each.name == SPREAD else ""
+        return field, f"{over} is a preference, and gives way where it must", remedy
+    if not wanted.holds_apart(each):
+        return (
+            (*each.path, "maxSkew"),
+            f"{over} lets {each.most} of them be together, for its maxSkew is {each.most}",
+            "Lower its `maxSkew`.",
+        )
+    if not wanted.is_over(each):
+        return (*each.path, "topologyKey"), f"{over} says nothing of how the {noun}s differ", ""
+    allowed = f"`maxSkew: {wanted.max_skew}`"
+    return (*each.path, "maxSkew"), f"the maxSkew of {over} is {each.most}, and the policy allows {wanted.max_skew}", f"Set {allowed}."
+
+
+def _adding_spread(case: Case, found: Sequence[Apart], wanted: Wanted) -> tuple[SymbolicEdit, ...]:
+    """The edits that make a spread constraint of the manifest what is wanted, or add one; none where it is not clear what to select."""
+    from afflint.edits import Insert, Replace
+
+    if case.pods.operated:
+        return ()
+    skew, when = wanted.max_skew or 1, "DoNotSchedule" if wanted.hard else "ScheduleAnyway"
+    over = [each for each in found if each.name == SPREAD and wanted.is_over(each)]
+    if len(over) == 1 and over[0].works and not over[0].unsure:
+        harden = () if over[0].hard else (Replace((*over[0].path, "whenUnsatisfiable"), when),)
+        limit = wanted.max_skew or wanted.replicas - 1
+        return (*harden, *((Replace((*over[0].path, "maxSkew"), skew),) if wanted.hard and (over[0].skew or 0) > limit else ()))
+    selected = _own_selection(case)
+    if over or not selected:
+        return ()
+    constraint = {"maxSkew": skew, "topologyKey": wanted.key, "whenUnsatisfiable": when, "labelSelector": {"matchLabels": selected}}
+    return (Insert((*case.pod_path, "topologySpreadConstraints"), len(case.constraints.spreads), constraint),)
+
+
+_OF_A_VERSION = frozenset(
+    ("app.kubernetes.io/version", "helm.sh/chart", "version", "chart", "release", "heritage", "app.kubernetes.io/managed-by")
+)
+
+
+def _own_selection(case: Case) -> dict[str, str]:
+    """Labels by which the own pods are selected: those that their controller selects them by, else those of the template that last."""
+    asked = case.selector.requirements if case.selector is not None else ()
+    if asked and all(each.operator == "In" and len(each.values) == 1 for each in asked):
+        return {each.key: each.values[0] for each in asked}
+    labels = {key: value for key, value in case.pods.template_labels.items() if key not in _OF_A_VERSION}
+    return {} if asked or any(is_placeholder(text) for pair in labels.items() for text in pair) else labels
+
+
+def _shared(case: Case, means: Sequence[Apart], wanted: Wanted) -> Match | None:
+    """Where nothing but spread constraints keep the pods apart, and these count so many others that the own ones may be together."""
+    if not wanted.hard or case.pods.operated:
+        return None
+    meeting = [each for each in means if wanted.is_met_by(each)]
+    if any(each.unsure or each.name != SPREAD or _selects_own(case, each) for each in meeting):
+        return None
+    if case.fleet is None:
+        return Match(meeting[0].path, "its selector may count the pods of others")
+    for each in meeting:
+        others = _counted_with(case, each, case.fleet)
+        number = sum(other.scale.least or 0 for other in others)
+        if each.most is None or number < wanted.replicas - each.most:
+            return None
+    each, noun = meeting[0], domain_noun(wanted.key)
+    others = _counted_with(case, each, case.fleet)
+    counted = listing(
+        [quoted(other.title).strip("`") for other in others[:_MOST_NAMED]]
+        + ([f"{len(others) - _MOST_NAMED} more"] if len(others) > _MOST_NAMED else [])
+    )
+    message = f"all its replicas may be in one {noun}: the {each.name} over {quoted(each.key)} counts the pods of {counted} with them"
+    return Match((*each.path, "labelSelector"), message, "Let its `labelSelector` select the pods that carry it, and no others.")
+
+
+_MOST_NAMED = 3
+
+
+def _selects_own(case: Case, each: Apart) -> bool:
+    """Whether a constraint surely selects no pods but those that carry it: it asks for all that their controller selects them by."""
+    return each.selector is not None and case.selector is not None and implies(each.selector, case.selector)
+
+
+def _counted_with(case: Case, each: Apart, fleet: Fleet) -> list[Pods]:
+    """The other workloads whose pods a spread constraint surely counts.
+
+    Of one kind and name in several overlays only one is there, and of manifests without a namespace it is known only in one folder that
+    they are there together.
+    """
+    reach = next((reach for reach in fleet.reaches_of(case.pods) if reach.path[:-1] == each.path), None)
+    pods, found = case.pods, {}
+    for other in fleet.selected(reach) if reach is not None else ():
+        if (other.ref.kind, other.ref.name) == (pods.ref.kind, pods.ref.name) or other.partial or other.namespace != pods.namespace:
+            continue
+        if pods.namespace is not None or apart(pods.site, other.site) == (0, 0):
+            found[other.ref.kind, other.ref.name] = other
+    return list(found.values())

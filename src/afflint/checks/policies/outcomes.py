@@ -1,0 +1,147 @@
+"""Policies about what comes of the manifests on the nodes at hand, as the planner of `afflint place` has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from afflint.checks.match import FleetMatch, Match
+from afflint.checks.policies.case import Case
+from afflint.controllers.evictions import hindrance_of
+from afflint.placement import proofs
+from afflint.placement.failures import Failure, UnknownLossError, failures
+from afflint.placement.rejections import Rejections, standing_pods, summary
+from afflint.policies.outcomes import Fits, Migratable, Survives
+from afflint.records import NamedTuple
+
+if TYPE_CHECKING:
+    from afflint.controllers.pod_maker import PodMaker
+    from afflint.inventory.cluster_view import ClusterView
+    from afflint.placement.arrangement import Placed
+    from afflint.placement.plan import Loss, Move
+
+_AS_ORDERED = "in the placement that the order of the manifests gives"
+_ALWAYS = "whatever the placement"
+_MOST_NAMED = 3
+
+
+class _Judged(NamedTuple):
+    """A workload with its case, its number among those of the view, and where its pods are."""
+
+    case: Case
+    maker: PodMaker
+    number: int
+    placed: Placed
+
+
+def _judged(cases: Sequence[Case], view: ClusterView) -> Iterator[_Judged]:
+    """The workloads of the cases, without DaemonSets and those of which nobody can tell yet where they go."""
+    by_key = {case.pods.key: case for case in cases}
+    if not by_key:
+        return
+    for index, (maker, placed) in enumerate(zip(view.makers, view.arrangement.workloads, strict=True)):
+        case = by_key.get(view.pods_of(maker).key)
+        if case is not None and not (maker.daemon or maker.refused or placed.error):
+            yield _Judged(case, maker, index, placed)
+
+
+def fits(cases: Sequence[Case], _params: Fits, view: ClusterView) -> Iterator[FleetMatch]:
+    """Workloads of which a replica has no place."""
+    standing = None
+    for each in _judged(cases, view):
+        if not each.placed.pending or each.number in view.survey.elastic:
+            continue
+        proved = _never_fits(view, each)
+        if not (proved or view.survey.bounded):
+            continue
+        cluster = view.arrangement.cluster
+        standing = standing or standing_pods(cluster)
+        identity, reasons = next(iter(each.placed.pending.items()))
+        pod = next(pod for pod in each.placed.pods if (pod.namespace, pod.name) == identity)
+        titles = {owned: placed.maker.key for owned, placed in view.arrangement.owners.items()}
+        why = summary(Rejections(cluster, pod, titles, each.maker.key, standing).phrases(reasons).values())
+        missing, replicas = len(each.placed.pending), each.maker.replicas
+        some = "the only replica has" if replicas == 1 else f"{missing} of {replicas} replicas {'has' if missing == 1 else 'have'}"
+        yield each.case.at(
+            Match(_name_path(each.case), f"{some} no place, {_ALWAYS if proved else _AS_ORDERED}{f': {why}' if why else ''}")
+        )
+
+
+def _never_fits(view: ClusterView, each: _Judged) -> bool:
+    nodes = view.survey.nodes_of(each.number)
+    limit = view.survey.limit(each.number, nodes)
+    return not nodes or (limit is not None and limit.most < each.maker.replicas)
+
+
+def survives(cases: Sequence[Case], params: Survives, view: ClusterView) -> Iterator[FleetMatch]:
+    """Workloads of which too few replicas run after some loss of nodes, or run on through it."""
+    about = [each for each in _judged(cases, view) if each.number not in view.survey.elastic]
+    if not about or not view.survey.bounded:
+        return
+    try:
+        happening = failures(view.arrangement.before, f"each:{params.loss}")
+    except UnknownLossError:
+        return  # No node has such a label: nothing can be told.
+    lost = [(failure, view.loss_of(failure)) for failure in happening]
+    for each in about:
+        short = [(failure, loss) for failure, loss in lost if not _keeps(each, loss, params)]
+        if short:
+            yield each.case.at(_lost(each, short, params, view))
+
+
+def _keeps(each: _Judged, loss: Loss, params: Survives) -> bool:
+    after, throughout = _left(each, loss)
+    return after >= params.keeps and throughout >= params.at_all_times
+
+
+def _left(each: _Judged, loss: Loss) -> tuple[int, int]:
+    """How many replicas run after a loss, and how many of them did all the while."""
+    before, key = len(each.placed.nodes), each.maker.key
+    names = {name for _, name in each.placed.nodes}
+    displaced = sum(move.pod in names for move in _moves(loss, key))
+    return loss.left.get(key, before), before - displaced
+
+
+def _moves(loss: Loss, key: str) -> list[Move]:
+    return [move for move in loss.moves if move.workload == key]
+
+
+def _lost(each: _Judged, short: Sequence[tuple[Failure, Loss]], params: Survives, view: ClusterView) -> Match:
+    """The losses that are too much, told of the worst."""
+    failure, loss = min(short, key=lambda pair: _left(each, pair[1]))
+    after, throughout = _left(each, loss)
+    others = len(short) - 1
+    more = f" (and {others} other loss{'es' if others > 1 else ''})" if others else ""
+    replicas = each.maker.replicas
+    if after < params.keeps:
+        running = f"{after or 'none'} of {replicas} replica{'s' if replicas > 1 else ''} run{'s' if after == 1 else ''}"
+        message = f"after losing {failure.what}{more} {running}, and {params.keeps} must"
+    else:
+        running = f"{throughout or 'none'} of {replicas} replica{'s' if replicas > 1 else ''} run{'s' if throughout == 1 else ''} on"
+        message = f"while losing {failure.what}{more} {running} until others have come up, and {params.at_all_times} must"
+    why = next((move.why for move in _moves(loss, each.maker.key) if move.target is None and move.why), "")
+    proved = after < params.keeps and proofs.most_after(view.survey, each.number, failure) < params.keeps
+    message = f"{message}, {_ALWAYS if proved else _AS_ORDERED}{f': {why}' if why and after < params.keeps else ''}"
+    return Match(_name_path(each.case), message)
+
+
+def migratable(cases: Sequence[Case], _params: Migratable, view: ClusterView) -> Iterator[FleetMatch]:
+    """Virtual machines that cannot move, or have no other node to move to."""
+    about = [each for each in _judged(cases, view) if each.maker.kubevirt]
+    machines = {each.maker.key: each.case for each in about}
+    for each in about:
+        hindrance = hindrance_of(each.maker)
+        if hindrance is not None:
+            del machines[each.maker.key]
+            yield each.case.at(Match((*each.maker.pod_path, *hindrance.path), f"the VM cannot migrate: {hindrance.words}"))
+    for found in proofs.migration_blocked(view.survey, view.arrangement):
+        case = machines.get(found.maker.key)
+        if case is not None:
+            who = "the VM has" if found.placed == 1 else f"{found.blocked} of {found.placed} VMs {'has' if found.blocked == 1 else 'have'}"
+            message = f"{who} no node to migrate to, {_ALWAYS if found.proved else _AS_ORDERED}: {found.excluded}"
+            at = found.path if found.path not in ((), found.maker.pod_path) else _name_path(case)
+            yield case.at(Match(at, message))
+
+
+def _name_path(case: Case) -> tuple[str | int, ...]:
+    return (*case.pods.site.base, "metadata", "name")

@@ -1,0 +1,28 @@
+"""The parameters of the checks that ask what the constraints of pods imply."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from afflint.policies.params import LABEL_KEY, LABELS, Labels, number, one_of, param
+
+HARD, SOFT = "hard", "soft"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequiredNodeLabels:
+    """Labels that every node has which the pods may go to."""
+
+    labels: Labels = param(LABELS, 'Labels with the values that are allowed, or "*" for any.')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequiredSpread:
+    """Domains over which pods keep apart."""
+
+    topology_key: str = param(LABEL_KEY, "The label of nodes over whose values the pods must be spread.")
+    mode: str = param(one_of(HARD, SOFT), "Whether this must be required, or whether a preference will do.", HARD)
+    min_replicas: int = param(number(2), "From how many replicas on it is asked for; those of an autoscaler count.", 2)
+    max_skew: int | None = param(
+        number(1), "How far the fullest domain may be from the emptiest; without it, so far that both are used.", None
+    )

@@ -1,0 +1,309 @@
+"""Policies about what constraints imply: each way to meet them, the nearest way not to, and what is said then."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from afflint.findings import Finding
+from edited import edited
+from policing import findings_of, said
+
+ZONE = "topology.kubernetes.io/zone"
+FAST = "- {name: fast, check: required-node-labels, params: {labels: {performance: [high]}}}"
+ZONES = f"- {{name: zones, check: required-spread, params: {{topology-key: {ZONE}}}}}"
+
+
+def deployment(spec: str = "", *, name: str = "web", replicas: str = "3", labels: str = "", namespace: str = "shop") -> str:
+    """A Deployment with these fields of the pod spec, from line 11 on."""
+    fields = "".join(f"      {line}\n" for line in spec.strip("\n").splitlines())
+    return f"""\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: {name}, namespace: {namespace}}}
+spec:
+  replicas: {replicas}
+  selector: {{matchLabels: {{app: {name}}}}}
+  template:
+    metadata: {{labels: {{app: {name}{labels}}}}}
+    spec:
+      containers: [{{name: {name}, image: nginx}}]
+{fields}"""
+
+
+def required(*terms: str) -> str:
+    """Required node affinity with these match expressions in each term, from line 15 on; each term takes two lines."""
+    listed = "".join(f"      - matchExpressions:\n        - {{{term}}}\n" for term in terms)
+    return f"affinity:\n  nodeAffinity:\n    requiredDuringSchedulingIgnoredDuringExecution:\n      nodeSelectorTerms:\n{listed}"
+
+
+def spread(key: str = ZONE, *, skew: str = "1", hard: bool = True, selector: str = "matchLabels: {app: web}") -> str:
+    """A spread constraint, whose fields stand on the lines 12 to 15."""
+    when = "DoNotSchedule" if hard else "ScheduleAnyway"
+    fields = [f"- maxSkew: {skew}", f"  topologyKey: {key}", f"  whenUnsatisfiable: {when}", f"  labelSelector: {{{selector}}}"]
+    return "\n".join(["topologySpreadConstraints:", *fields, ""])
+
+
+def apart(key: str, selector: str = "matchLabels: {app: web}", more: str = "") -> str:
+    """Required anti-affinity, the term on line 14."""
+    term = f"    - {{topologyKey: {key}, labelSelector: {{{selector}}}{more}}}"
+    return f"affinity:\n  podAntiAffinity:\n    requiredDuringSchedulingIgnoredDuringExecution:\n{term}\n"
+
+
+def fixed(findings: list[Finding], text: str) -> str:
+    """The text with what the finding of the policy offers."""
+    (found,) = [each for each in findings if each.category == "policy"]
+    assert found.fix is not None
+    assert not found.fix.safe
+    return edited(text, found.fix.edits)
+
+
+PREFERRED = """\
+affinity:
+  nodeAffinity:
+    preferredDuringSchedulingIgnoredDuringExecution:
+    - {weight: 1, preference: {matchExpressions: [{key: performance, operator: In, values: [high]}]}}
+"""
+
+
+class TestRequiredNodeLabels:
+    @pytest.mark.parametrize(
+        "spec",
+        [
+            "nodeSelector: {performance: high}",
+            required("key: performance, operator: In, values: [high]"),
+            required("key: performance, operator: In, values: [high]", "key: performance, operator: In, values: [high]"),
+            "nodeSelector: {performance: high}\n" + required("key: disk, operator: Exists", "key: disk, operator: DoesNotExist"),
+            required("key: performance, operator: In, values: [high, low]")
+            + "        - {key: performance, operator: NotIn, values: [low]}\n",
+            # No node is like that: another rule says so.
+            required("key: disk, operator: In, values: [ssd]") + "        - {key: disk, operator: In, values: [hdd]}\n",
+            "nodeSelector: {performance: '${LEVEL}'}",
+        ],
+    )
+    def test_what_implies_the_label(self, tmp_path: Path, spec: str) -> None:
+        assert said(tmp_path, FAST, deployment(spec)) == []
+
+    @pytest.mark.parametrize(
+        ("spec", "expected"),
+        [
+            ("", "3:18 {}; nothing keeps its pods from a node without the label"),
+            ("nodeSelector: {disk: ssd}", "11:7 {}; its node constraints allow a node without the label"),
+            ("nodeSelector: {performance: low}", "11:35 {}; its node constraints allow a node with `performance=low`"),
+            (
+                required("key: performance, operator: Exists"),
+                "16:18 {}; its node constraints allow a node with any other value of `performance`",
+            ),
+            (
+                required("key: performance, operator: In, values: [high]", "key: performance, operator: In, values: [high, low]"),
+                "18:18 {}; term 2 of the required node affinity allows a node with `performance=low`",
+            ),
+            (
+                required("key: performance, operator: In, values: [high]", "key: disk, operator: In, values: [ssd]"),
+                "17:15 {}; term 2 of the required node affinity allows a node without the label",
+            ),
+            # A preference lets them go anywhere.
+            (PREFERRED, "3:18 {}; nothing keeps its pods from a node without the label"),
+        ],
+    )
+    def test_what_does_not(self, tmp_path: Path, spec: str, expected: str) -> None:
+        assert said(tmp_path, FAST, deployment(spec)) == [expected.format("the policy asks for nodes with `performance=high`")]
+
+    def test_the_namespace_may_ask_for_it(self, tmp_path: Path) -> None:
+        namespace = (
+            "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: shop, annotations: {openshift.io/node-selector: 'performance=LEVEL'}}\n"
+        )
+        assert said(tmp_path, FAST, deployment() + namespace.replace("LEVEL", "high")) == []
+        assert said(tmp_path, FAST, deployment(namespace="office") + namespace.replace("LEVEL", "high")) != []
+        (found,) = said(tmp_path, FAST, deployment() + namespace.replace("LEVEL", "low"))
+        assert found.endswith("openshift.io/node-selector of namespace shop allows a node with `performance=low`")
+
+    def test_any_value_and_several_labels(self, tmp_path: Path) -> None:
+        policy = '- {name: tenants, check: required-node-labels, params: {labels: {tenant: "*", pool: [a, b]}}}'
+        assert said(tmp_path, policy, deployment("nodeSelector: {tenant: one, pool: b}")) == []
+        assert said(tmp_path, policy, deployment("nodeSelector: {tenant: one}")) == [
+            "11:7 the policy asks for nodes with `pool` `a` or `b`; its node constraints allow a node without the label"
+        ]
+        assert said(tmp_path, policy, deployment("nodeSelector: {pool: a}")) == [
+            "11:7 the policy asks for nodes with the label `tenant`; its node constraints allow a node without it"
+        ]
+
+    def test_patches_are_not_held_to_what_they_lack(self, tmp_path: Path) -> None:
+        assert said(tmp_path, FAST, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {replicas: 2}\n") == []
+
+    def test_custom_resources(self, tmp_path: Path) -> None:
+        kafka = (
+            "apiVersion: postgresql.cnpg.io/v1\nkind: Cluster\nmetadata: {name: db}\nspec:\n  instances: 3\n"
+            "  affinity:\n    nodeSelector: {performance: LEVEL}\n"
+        )
+        assert said(tmp_path, FAST, kafka.replace("LEVEL", "high")) == []
+        assert said(tmp_path, FAST, kafka.replace("LEVEL", "low")) == [
+            "7:33 the policy asks for nodes with `performance=high`; its node constraints allow a node with `performance=low`"
+        ]
+
+    def test_the_label_is_added_in_the_style_of_the_file(self, tmp_path: Path) -> None:
+        text = deployment("nodeSelector:\n  disk: ssd\n")
+        assert fixed(findings_of(tmp_path, FAST, text), text) == text + "        performance: high\n"
+        several = "- {name: fast, check: required-node-labels, params: {labels: {performance: [high, medium]}}}"
+        text = deployment(required("key: disk, operator: Exists"))
+        assert fixed(findings_of(tmp_path, several, text), text).endswith(
+            "- {key: disk, operator: Exists}\n              - key: performance\n                operator: In\n                values:\n"
+            "                - high\n                - medium\n"
+        )
+
+    def test_nothing_is_added_where_no_node_would_be_left(self, tmp_path: Path) -> None:
+        (found,) = findings_of(tmp_path, FAST, deployment("nodeSelector: {performance: low}"))
+        assert found.fix is None
+
+
+NODES = """\
+nodes:
+- {name: a1, labels: {topology.kubernetes.io/zone: a, rack: r1}}
+- {name: a2, labels: {topology.kubernetes.io/zone: a, rack: r1}}
+- {name: b1, labels: {topology.kubernetes.io/zone: b, rack: r2}}
+- {name: b2, labels: {topology.kubernetes.io/zone: b, rack: r2}}
+"""
+
+
+class TestRequiredSpread:
+    @pytest.mark.parametrize(
+        "spec",
+        [
+            spread(),
+            spread(skew="2"),
+            spread("topology.kubernetes.io/region"),
+            spread("failure-domain.beta.kubernetes.io/zone"),
+            spread(selector="matchExpressions: [{key: app, operator: Exists}]"),
+            apart(ZONE),
+            apart(ZONE, more=", namespaces: [shop, office]"),
+            spread("'${KEY}'"),
+        ],
+    )
+    def test_what_keeps_replicas_in_several_zones(self, tmp_path: Path, spec: str) -> None:
+        assert said(tmp_path, ZONES, deployment(spec)) == []
+
+    @pytest.mark.parametrize(
+        ("spec", "expected"),
+        [
+            ("", f"3:18 no required podAntiAffinity or hard spread constraint is over `{ZONE}`"),
+            (spread(hard=False), f"14:28 the spread constraint over `{ZONE}` is a preference, and gives way where it must"),
+            (spread(skew="3"), f"12:18 the spread constraint over `{ZONE}` lets 3 of them be together, for its maxSkew is 3"),
+            (
+                spread(selector="matchLabels: {app: api}"),
+                f"15:9 the spread constraint over `{ZONE}` asks for `app In [api]`, and they have `app=web`",
+            ),
+            (spread(selector=""), f"12:9 the spread constraint over `{ZONE}` has an empty labelSelector, and counts no pods"),
+            (
+                apart("kubernetes.io/hostname"),
+                "14:27 the required podAntiAffinity is over `kubernetes.io/hostname`, and several of those may be in one zone",
+            ),
+            (
+                apart(ZONE, more=", namespaces: [office]"),
+                f"14:14 the required podAntiAffinity over `{ZONE}` is about pods of other namespaces than theirs",
+            ),
+            (
+                apart(ZONE, more=", mismatchLabelKeys: [app]"),
+                f"14:56 the required podAntiAffinity over `{ZONE}` asks for `app NotIn [web]`, and they have `app=web`",
+            ),
+        ],
+    )
+    def test_what_does_not(self, tmp_path: Path, spec: str, expected: str) -> None:
+        place, why = expected.split(" ", 1)
+        assert said(tmp_path, ZONES, deployment(spec)) == [f"{place} all 3 replicas may be in one zone: {why}"]
+
+    def test_node_constraints_that_leave_one_zone(self, tmp_path: Path) -> None:
+        assert said(tmp_path, ZONES, deployment(spread() + f"nodeSelector: {{{ZONE}: a}}\n")) == [
+            "3:18 its node constraints allow only zone `a`, and the policy asks for more than one"
+        ]
+
+    def test_a_preference_will_do_where_the_policy_says_so(self, tmp_path: Path) -> None:
+        policy = f"- {{name: zones, check: required-spread, params: {{topology-key: {ZONE}, mode: soft}}}}"
+        assert said(tmp_path, policy, deployment(spread(hard=False))) == []
+        assert said(tmp_path, policy, deployment(spread())) == []
+        assert said(tmp_path, policy, deployment()) == [
+            f"3:18 nothing makes its replicas prefer different zones: no podAntiAffinity or spread constraint is over `{ZONE}`"
+        ]
+
+    def test_the_skew_that_is_allowed(self, tmp_path: Path) -> None:
+        policy = f"- {{name: zones, check: required-spread, params: {{topology-key: {ZONE}, max-skew: 1}}}}"
+        assert said(tmp_path, policy, deployment(spread())) == []
+        (found,) = said(tmp_path, policy, deployment(spread(skew="2")))
+        why = f"the maxSkew of the spread constraint over `{ZONE}` is 2, and the policy allows 1"
+        assert found == f"12:18 one zone may have 2 replicas more than another: {why}"
+
+    @pytest.mark.parametrize("replicas", ["0", "1"])
+    def test_single_pods_need_no_spread(self, tmp_path: Path, replicas: str) -> None:
+        assert said(tmp_path, ZONES, deployment(replicas=replicas)) == []
+
+    def test_an_autoscaler_tells_how_many_there_are(self, tmp_path: Path) -> None:
+        scaler = (
+            "---\napiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: web, namespace: shop}\n"
+            "spec: {minReplicas: LEAST, maxReplicas: MOST, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}\n"
+        )
+        scaled = deployment(replicas="1") + scaler
+        assert said(tmp_path, ZONES, scaled.replace("LEAST", "1").replace("MOST", "1")) == []
+        assert said(tmp_path, ZONES, scaled.replace("LEAST", "2").replace("MOST", "9")) == [
+            f"3:18 all its replicas may be in one zone: no required podAntiAffinity or hard spread constraint is over `{ZONE}`"
+        ]
+
+    def test_a_constraint_that_counts_others_as_well_may_leave_them_together(self, tmp_path: Path) -> None:
+        web = deployment(spread(selector="matchLabels: {team: x}"), labels=", team: x")
+        api = deployment(apart(ZONE, "matchLabels: {app: api}"), name="api", labels=", team: x")
+        assert said(tmp_path, ZONES, web) == []
+        assert said(tmp_path, ZONES, f"{web}---\n{api}") == [
+            f"15:9 all its replicas may be in one zone: the spread constraint over `{ZONE}` counts the pods of Deployment api with them"
+        ]
+        assert said(tmp_path, ZONES, {"a.yaml": web, "b.yaml": api.replace("namespace: shop", "namespace: office")}) == []
+
+    def test_a_namespace_selector_that_leaves_out_the_own_namespace(self, tmp_path: Path) -> None:
+        namespace = "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: shop, labels: {env: test}}\n"
+        web = deployment(apart(ZONE, more=", namespaceSelector: {matchLabels: {env: ENV}}"))
+        assert said(tmp_path, ZONES, web.replace("ENV", "test") + namespace) == []
+        assert said(tmp_path, ZONES, web.replace("ENV", "prod")) == []  # Nobody knows.
+        (found,) = said(tmp_path, ZONES, web.replace("ENV", "prod") + namespace)
+        assert found.endswith("is about pods of other namespaces than theirs")
+
+    def test_what_an_operator_adds_counts(self, tmp_path: Path) -> None:
+        cluster = "apiVersion: postgresql.cnpg.io/v1\nkind: Cluster\nmetadata: {name: db}\nspec:\n  instances: 3\n  affinity: {MORE}\n"
+        assert said(tmp_path, ZONES, cluster.replace("MORE", f"topologyKey: {ZONE}, podAntiAffinityType: required")) == []
+        (found,) = said(tmp_path, ZONES, cluster.replace("MORE", "podAntiAffinityType: required"))
+        assert found.startswith("3:18 all 3 replicas may be in one zone: the required podAntiAffinity is over `kubernetes.io/hostname`")
+
+    def test_of_operators_that_nobody_knows_nothing_is_said(self, tmp_path: Path) -> None:
+        assert said(tmp_path, ZONES, """\
+            apiVersion: psmdb.percona.com/v1
+            kind: PerconaServerMongoDB
+            metadata: {name: db}
+            spec:
+              replsets:
+              - {name: rs0, size: 3, nodeSelector: {a: b}}
+            """) == []  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("spec", "replicas", "met"),
+        [
+            (apart("kubernetes.io/hostname"), 3, True),  # No zone has three nodes.
+            (apart("kubernetes.io/hostname"), 2, False),
+            (spread("kubernetes.io/hostname"), 3, True),
+            (spread("kubernetes.io/hostname", skew="2"), 3, False),
+            (apart("rack"), 2, True),  # Each zone lies in one rack.
+            (apart("shelf"), 3, False),
+            ("", 3, False),
+        ],
+    )
+    def test_nodes_show_what_another_label_comes_to(self, tmp_path: Path, spec: str, replicas: int, *, met: bool) -> None:
+        found = said(tmp_path, ZONES, {"a.yaml": deployment(spec, replicas=str(replicas)), "nodes.yaml": NODES})
+        assert (not found) is met
+
+    def test_the_constraint_is_added_in_the_style_of_the_file(self, tmp_path: Path) -> None:
+        text = deployment(labels=", version: v1")
+        assert fixed(findings_of(tmp_path, ZONES, text), text) == text + (
+            "      topologySpreadConstraints:\n        - maxSkew: 1\n          topologyKey: topology.kubernetes.io/zone\n"
+            "          whenUnsatisfiable: DoNotSchedule\n          labelSelector:\n            matchLabels:\n              app: web\n"
+        )
+
+    @pytest.mark.parametrize("spec", [spread(hard=False), spread(skew="5"), spread(skew="5", hard=False)])
+    def test_a_constraint_that_is_too_weak_is_made_stronger(self, tmp_path: Path, spec: str) -> None:
+        text = deployment(spec)
+        assert fixed(findings_of(tmp_path, ZONES, text), text) == deployment(spread())
