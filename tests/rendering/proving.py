@@ -15,7 +15,7 @@ from typing import Any
 
 from afflint.findings import Path as Steps
 from afflint.findings import Span
-from afflint.rendering.helm import Chart, Charts, command, template
+from afflint.rendering.helm import Chart, Charts, rendered_chart, template
 from afflint.rendering.kustomize import annotated, built
 from afflint.rendering.marks import templates_of
 from afflint.rendering.origins import Origins, identity_of
@@ -94,7 +94,7 @@ def prove_chart(program: Sequence[str], folder: str, charts: Charts, blanked: in
         output = render(os.path.join(os.path.realpath(temporary), "chart"))
     files = ChartFiles(
         lambda target: charts.copied(folder, target).origin,
-        lambda top, _: crew.output(command(program, chart, top, VERSION, ()), folder),
+        lambda top, _instead, _said: rendered_chart(crew, program, chart, top, VERSION, ()),
         (),
     )
     ways = Templates(output, os.path.join(folder, "Chart.yaml"), files, Texts())

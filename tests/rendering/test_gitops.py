@@ -124,3 +124,122 @@ spec:
 def test_what_lies_elsewhere_is_no_root(checking: Checking) -> None:
     write({"apps/far.yaml": application("{path: ../../etc}"), "apps/none.yaml": application("{path: nowhere}")})
     assert "Neither a kustomization nor a chart was found to render." in checking("--render", code=0)
+
+
+# Values that an object gives by itself.
+
+
+def where(checking: Checking) -> list[tuple[str, int, int, str, list[str]]]:
+    """File, line, column, rule and roots of each finding."""
+    return [(each["file"], each["line"], each["column"], each["rule"], each["rendered_in"]) for each in checking.report()["findings"]]
+
+
+def test_values_in_an_application_are_told_there(checking: Checking) -> None:
+    write({**CHART, "apps/live.yaml": application("{path: charts/web, helm: {valuesObject: {zone: 1}}}", "live")})
+    assert where(checking) == [("apps/live.yaml", 6, 58, "wrong-type", ["charts/web (Application live)"])]
+
+
+def test_so_are_those_in_its_text(checking: Checking) -> None:
+    source = "\n    path: charts/web\n    helm:\n      values: |\n        replicas: 2\n        zone: 1"
+    write({**CHART, "apps/live.yaml": application(source, "live")})
+    assert where(checking) == [("apps/live.yaml", 11, 15, "wrong-type", ["charts/web (Application live)"])]
+
+
+RELEASE = """\
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: web, namespace: shop}
+spec:
+  chart:
+    spec:
+      chart: ./charts/web
+      sourceRef: {kind: GitRepository, name: shop}
+      valuesFiles: [./live.yaml]
+  values:
+    zone: 1
+"""
+
+
+def test_a_release_of_flux_gives_a_chart_of_the_repository_its_values(checking: Checking) -> None:
+    write({**CHART, "clusters/live/web.yaml": RELEASE, "live.yaml": "replicas: -2\n"})
+    assert where(checking) == [
+        ("clusters/live/web.yaml", 11, 11, "wrong-type", ["charts/web (HelmRelease web)"]),
+        ("live.yaml", 1, 11, "invalid-replicas", ["charts/web (HelmRelease web)"]),
+    ]
+
+
+def test_a_release_of_a_chart_elsewhere_or_changed_later_is_no_hint(checking: Checking) -> None:
+    write({"release.yaml": RELEASE.replace("./charts/web", "web"), **CHART})
+    assert checking.report()["summary"]["rendered"]["charts"] == 1
+    assert checking.told() == []
+    write({"release.yaml": RELEASE.replace("  values:\n", "  postRenderers: [{kustomize: {patches: []}}]\n  values:\n")})
+    assert checking.told() == []
+
+
+def test_values_files_from_the_top_of_the_repository(checking: Checking) -> None:
+    """Those that begin with a slash, and those of another source, which is called by a name."""
+    sources = "[{path: charts/web, helm: {valueFiles: [/live/zone.yaml, $values/live/count.yaml]}}, {ref: values, repoURL: here}]"
+    one = application("{}", "live").replace("source: {}", f"sources: {sources}")
+    write({**CHART, "apps/live.yaml": one, "live/zone.yaml": "zone: 1\n", "live/count.yaml": "replicas: 3\n"})
+    assert where(checking) == [("live/zone.yaml", 1, 7, "wrong-type", ["charts/web (Application live)"])]
+
+
+# Sets of Applications.
+
+
+def application_set(generators: str, source: str, name: str = "'web-{{env}}'") -> str:
+    return f"""\
+apiVersion: argoproj.io/v1alpha1
+kind: ApplicationSet
+metadata: {{name: web}}
+spec:
+  goTemplate: true
+  generators: {generators}
+  template:
+    metadata: {{name: {name}}}
+    spec:
+      destination: {{namespace: shop, server: https://kubernetes.default.svc}}
+      source: {source}
+"""
+
+
+def test_a_list_in_a_set_gives_values_files(checking: Checking) -> None:
+    generators = "[{list: {elements: [{env: test}, {env: live}]}}]"
+    one = application_set(generators, "{path: charts/web, helm: {valueFiles: ['values-{{env}}.yaml']}}")
+    write({**CHART, "set.yaml": one, "charts/web/values-test.yaml": "zone: b\n", "charts/web/values-live.yaml": "zone: 1\n"})
+    assert where(checking) == [("charts/web/values-live.yaml", 1, 7, "wrong-type", ["charts/web (ApplicationSet web, web-live)"])]
+    assert checking.report()["summary"]["rendered"]["charts"] == 2
+
+
+@pytest.mark.parametrize(
+    ("generator", "path", "name"),
+    [
+        ("{git: {directories: [{path: apps/*}, {path: apps/old, exclude: true}]}}", "'{{path}}'", "'{{path.basename}}'"),
+        ("{git: {directories: [{path: apps/*}, {path: apps/old, exclude: true}]}}", "'{{ .path.path }}'", "'{{.path.basename}}'"),
+        ("{git: {files: [{path: apps/*/app.json}]}}", "'apps/{{.app.folder}}'", "'{{.app.folder}}'"),
+        (
+            "{matrix: {generators: [{git: {directories: [{path: apps/s*}]}}, {clusters: {}}]}}",
+            "'{{ index .path.segments 0 }}/{{path[1]}}'",
+            "'{{path.basename}}'",
+        ),
+        (
+            "{merge: {mergeKeys: [a], generators: [{list: {elements: [{a: shop}]}}, {list: {elements: [{a: shop, at: apps/shop}]}}]}}",
+            "'{{at}}'",
+            "'{{a}}'",
+        ),
+    ],
+)
+def test_generators_that_the_repository_answers(checking: Checking, generator: str, path: str, name: str) -> None:
+    write({".git/HEAD": "ref: refs/heads/main\n", "set.yaml": application_set(f"[{generator}]", f"{{path: {path}}}", name)})
+    for app in ("shop", "old"):
+        write({f"apps/{app}/web.yaml": DEPLOYMENT, f"apps/{app}/kustomization.yaml": "resources: [web.yaml]\n"})
+    write({"apps/shop/app.json": '{"app": {"folder": "shop"}}', "apps/shop/web.yaml": DEPLOYMENT.replace("ssd", "1")})
+    assert where(checking) == [("apps/shop/web.yaml", 13, 19, "wrong-type", ["apps/shop (ApplicationSet web, shop)"])]
+
+
+def test_a_set_that_only_argo_can_make_is_said(checking: Checking) -> None:
+    one = application_set("[{clusters: {}}]", "{path: 'charts/{{name}}'}")
+    write({**CHART, "set.yaml": one})
+    why = "its generator `clusters` is not read"
+    assert checking.report()["summary"]["rendered"]["unread"] == [{"object": "ApplicationSet web", "reason": why}]
+    assert f"Not known what ApplicationSet web renders: {why}" in checking("--render", code=0)

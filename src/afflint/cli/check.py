@@ -105,7 +105,11 @@ def reported(
             report = report._replace(made=made())
         _report(targets, report, given["color"], beside=beside)
     renders = outcome.summary.renders
-    if renders is not None and (renders.failed or renders.without) and not any(name in ("text", "json") for name, _ in targets):
+    if (
+        renders is not None
+        and (renders.failed or renders.without or renders.unread)
+        and not any(name in ("text", "json") for name, _ in targets)
+    ):
         from afflint.report.text import rendered_lines
 
         for line in rendered_lines(renders, given["verbose"]):

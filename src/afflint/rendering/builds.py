@@ -6,13 +6,14 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from afflint.config import RENDERERS
 from afflint.findings import Path
 from afflint.reading.sources import relative
-from afflint.rendering.gitops import Hint, hints, in_namespace, substituted
-from afflint.rendering.helm import RELEASE, Chart, Charts, command, template
+from afflint.records import NamedTuple
+from afflint.rendering.gitops import Hint, Inline, Unread, hints, in_namespace, substituted
+from afflint.rendering.helm import RELEASE, Chart, Charts, rendered_chart, template
 from afflint.rendering.kustomize import annotated, built
 from afflint.rendering.marks import templates_of
 from afflint.rendering.origins import Identity, Origins
@@ -69,18 +70,28 @@ class Wanted:
     kubernetes_version: str = ""
 
 
-def rendered(paths: Iterable[str], wanted: Wanted) -> tuple[list[Build], list[Failure], Crew]:
-    """What the roots among some files render to, and those that do not; and who may run programs for it later."""
+class Rendered(NamedTuple):
+    """What the roots of a run render to, those that do not, what names roots and is not understood, and who may run programs later."""
+
+    builds: list[Build]
+    failures: list[Failure]
+    unread: list[Unread]
+    crew: Crew
+
+
+def rendered(paths: Iterable[str], wanted: Wanted) -> Rendered:
+    """What the roots among some files render to."""
     paths = list(paths)
     crew = Crew(network=wanted.network, all_together=ALL_LIMIT, jobs=wanted.jobs)
     texts = Texts()
     done: list[Build | Failure] = []
-    hinted = hints(paths)
+    hinted, unread = hints(paths)
     if "kustomize" in wanted.tools:
         done += _kustomizations(crew, paths, hinted, texts)
     if "helm" in wanted.tools:
         done += _charts(crew, paths, hinted, texts, wanted.kubernetes_version)
-    return [each for each in done if isinstance(each, Build)], [each for each in done if isinstance(each, Failure)], crew
+    builds, failures = [each for each in done if isinstance(each, Build)], [each for each in done if isinstance(each, Failure)]
+    return Rendered(builds, failures, unread, crew)
 
 
 def _kustomizations(crew: Crew, paths: Sequence[str], hinted: Sequence[Hint], texts: Texts) -> list[Build | Failure]:
@@ -141,9 +152,9 @@ def _charts(crew: Crew, paths: Sequence[str], hinted: Sequence[Hint], texts: Tex
 
     def build(hint: Hint) -> Build | Failure:
         name = _name(hint.folder, hint)
-        chart = Chart(hint.folder, hint.release or RELEASE, hint.namespace, hint.values, hint.options)
+        chart = Chart(hint.folder, hint.release or RELEASE, hint.namespace, hint.values, hint.inline.values, hint.options)
         try:
-            build = _rendered_chart(crew, program, known, chart, kubernetes_version, texts)
+            build = _rendered_chart(crew, program, known, chart, hint.inline, kubernetes_version, texts)
         except RenderError as error:
             return Failure("helm", name, error.reason)
         except OSError as error:
@@ -153,7 +164,7 @@ def _charts(crew: Crew, paths: Sequence[str], hinted: Sequence[Hint], texts: Tex
     return crew.each(build, told)
 
 
-def _rendered_chart(crew: Crew, program: Sequence[str], known: Charts, chart: Chart, version: str, texts: Texts) -> Build:
+def _rendered_chart(crew: Crew, program: Sequence[str], known: Charts, chart: Chart, inline: Inline, version: str, texts: Texts) -> Build:
     without: tuple[str, ...] = ()
     if known.missing(chart.folder):
         with tempfile.TemporaryDirectory(prefix="afflint-") as folder:
@@ -163,11 +174,12 @@ def _rendered_chart(crew: Crew, program: Sequence[str], known: Charts, chart: Ch
     else:
         output, values = template(crew, program, chart, chart.folder, version)
 
-    def render(folder: str, instead: Mapping[str, str]) -> bytes:
+    def render(folder: str, instead: Mapping[str, str], said: Mapping[str, Any] | None = None) -> bytes:
         files = [instead.get(os.path.realpath(each), each) for each in values]
-        return crew.output(command(program, chart, folder, version, files), chart.folder)
+        return rendered_chart(crew, program, chart if said is None else replace(chart, inline=said), folder, version, files)
 
-    files = ChartFiles(lambda target: known.copied(chart.folder, target).origin, render, values)
+    beside = (inline.text, inline.path) if inline.text is not None and inline.values else None
+    files = ChartFiles(lambda target: known.copied(chart.folder, target).origin, render, values, beside)
     root_file = os.path.join(chart.folder, CHART)
     covered = frozenset((root_file, *map(os.path.realpath, templates_of(chart.folder))))
     name = relative(chart.folder)

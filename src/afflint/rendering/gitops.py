@@ -1,25 +1,39 @@
 """What Argo CD and Flux are told to render: folders of this repository, with namespaces, values and more around them.
 
-Applications and Kustomizations of Flux are hints which roots there are and how they are rendered; what is elsewhere is none.
+Applications, Kustomizations of Flux and HelmReleases are hints which roots there are and how they are rendered; what is elsewhere is none.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from afflint.findings import Path
 from afflint.kube.kinds import NAMES
 from afflint.reading.files import read_regular
-from afflint.rendering.texts import documents_of
+from afflint.records import NamedTuple
+from afflint.rendering.generators import Generators, filled, is_open
+from afflint.rendering.texts import Text, documents_of
+from afflint.wording import listing, quoted
 
 _LARGEST = 1 << 20
-_GROUPS = (b"argoproj.io", b"kustomize.toolkit.fluxcd.io")
+_GROUPS = (b"argoproj.io", b"kustomize.toolkit.fluxcd.io", b"helm.toolkit.fluxcd.io")
 _NAMESPACED = NAMES - {"Node", "Namespace", "List", "CustomResourceDefinition", "PersistentVolume", "KubeVirt"}
 _REPOSITORIES = (".git", ".hg", ".svn", ".jj")
+
+
+class Inline(NamedTuple):
+    """Values that stand in an object: the document, or the text in it, and where in that; None where a generator has made them."""
+
+    values: Mapping[str, Any]
+    text: Text | None = None
+    path: Path = ()
+
+
+_NO_VALUES = Inline({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +41,7 @@ class Hint:
     """A folder, links resolved, that is rendered, for whom, and how.
 
     ``namespace`` is that of objects which name none, ``around`` what a kustomization around it says, ``substitutes`` the variables that are
-    put in afterwards. ``release``, ``values`` (files) and ``options`` are for Helm.
+    put in afterwards. ``release``, ``values`` (files), ``inline`` (values that win over those) and ``options`` are for Helm.
     """
 
     folder: str
@@ -37,53 +51,151 @@ class Hint:
     substitutes: Mapping[str, str] = field(default_factory=dict)
     release: str = ""
     values: tuple[str, ...] = ()
+    inline: Inline = _NO_VALUES
     options: tuple[str, ...] = ()
 
 
-def hints(paths: Iterable[str]) -> list[Hint]:
-    """What the Applications and Kustomizations in some files name that lies in their repository."""
-    found = []
+class Unread(NamedTuple):
+    """An object that says what is rendered, and why that is not known."""
+
+    by: str
+    reason: str
+
+
+def hints(paths: Iterable[str]) -> tuple[list[Hint], list[Unread]]:
+    """What Applications, Kustomizations and HelmReleases in some files name that lies in their repository, and those not understood."""
+    found: list[Hint] = []
+    unread: list[Unread] = []
     for path in paths:
         try:
             data = read_regular(path, _LARGEST)
         except OSError:
             continue
         if any(group in data for group in _GROUPS):
-            found += [each for document in documents_of(data).values() for each in _hints_in(document.data, path)]
-    return found
+            for document in documents_of(data).values():
+                text = Text(os.path.realpath(path), document, document.index)
+                for each in _hints_in(text) if document.problem is None else ():
+                    (found if isinstance(each, Hint) else unread).append(each)  # type: ignore[arg-type]
+    return found, unread
 
 
-def _hints_in(data: Any, file: str) -> Iterator[Hint]:
+def _hints_in(text: Text) -> Iterator[Hint | Unread]:
+    data = text.data
     kind, group = _text(data, "kind"), _text(data, "apiVersion").partition("/")[0]
-    name = _text(_map(data, "metadata"), "name")
-    if group == "argoproj.io" and kind in ("Application", "ApplicationSet"):
-        spec = _map(data, "spec") if kind == "Application" else _map(_map(_map(data, "spec"), "template"), "spec")
-        sources = spec.get("sources")
-        for source in _items(spec, "sources") if type(sources) is list else [_map(spec, "source")]:
-            folder = _folder(file, _text(source, "path"))
-            if folder is not None:
-                yield _of_argo(f"{kind} {name}", name, folder, source, _text(_map(spec, "destination"), "namespace"))
+    name, spec = _text(_map(data, "metadata"), "name"), _map(data, "spec")
+    if group == "argoproj.io" and kind == "Application":
+        yield from _of_application(f"Application {name}", name, spec, text.file, text)
+    elif group == "argoproj.io" and kind == "ApplicationSet":
+        yield from _of_set(name, spec, text.file)
     elif group == "kustomize.toolkit.fluxcd.io" and kind == "Kustomization":
-        spec = _map(data, "spec")
-        folder = _folder(file, _text(spec, "path"))
+        folder = _in_repository(text.file, _text(spec, "path"))
         if folder is not None:
             yield _of_flux(f"Kustomization {name}", folder, spec)
+    elif group == "helm.toolkit.fluxcd.io" and kind == "HelmRelease":
+        yield from _of_release(name, spec, text)
 
 
-def _of_argo(by: str, name: str, folder: str, source: Mapping[str, Any], namespace: str) -> Hint:
+# Argo CD.
+
+
+def _of_set(name: str, spec: Mapping[str, Any], file: str) -> Iterator[Hint | Unread]:
+    """The Applications that the generators of a set make, as far as those are read."""
+    by, template = f"ApplicationSet {name}", _map(spec, "template")
+    generators = Generators(list(_tops(file)))
+    made: dict[str, Hint] = {}
+    lacking = False
+    for parameters in generators.parameters(spec.get("generators")):
+        one = filled(template, parameters)
+        called = _text(_map(one, "metadata"), "name")
+        title = by if is_open(called) else f"{by}, {called}"
+        for each in _of_application(title, called, _map(one, "spec"), file, None):
+            if isinstance(each, Hint):
+                made.setdefault(repr(each), each)
+            else:
+                lacking = True
+    yield from made.values()
+    if lacking:
+        unread = [quoted(each) for each in dict.fromkeys(generators.unread) if each]
+        why = f"its generator {listing(unread)} is not read" if unread else "its template asks for what its generators do not say"
+        yield Unread(by, why)
+
+
+def _of_application(by: str, name: str, spec: Mapping[str, Any], file: str, text: Text | None) -> Iterator[Hint | Unread]:
+    several = type(spec.get("sources")) is list
+    for number, source in enumerate(spec["sources"] if several else [_map(spec, "source")]):
+        path = _text(source, "path")
+        if is_open(path):
+            yield Unread(by, f"its path is {quoted(path)}")
+            continue
+        folder = _in_repository(file, path)
+        if folder is None:
+            continue
+        if any(map(is_open, _texts(_map(source, "helm"), "valueFiles"))):
+            yield Unread(by, "nobody knows its values files")
+            continue
+        where: Path = ("spec", "sources", number) if several else ("spec", "source")
+        inline = _inline(_map(source, "helm"), text, (*where, "helm"))
+        yield _of_argo(by, name, folder, source, _text(_map(spec, "destination"), "namespace"), file, inline)
+
+
+def _inline(helm: Mapping[str, Any], text: Text | None, path: Path) -> Inline:
+    """The values that an Application gives by itself: as an object, or else as a text."""
+    if _map(helm, "valuesObject"):
+        return Inline(_map(helm, "valuesObject"), text, (*path, "valuesObject"))
+    written = _text(helm, "values")
+    if text is not None and written:
+        inside = next((each for each in text.inside((*path, "values")) if type(each.data) is dict), None)
+        return _NO_VALUES if inside is None else Inline(inside.data, inside)
+    document = next(iter(documents_of(written.encode("utf-8", "replace")).values()), None)
+    return Inline(document.data) if document is not None and type(document.data) is dict else _NO_VALUES
+
+
+def _of_argo(by: str, name: str, folder: str, source: Mapping[str, Any], namespace: str, file: str, inline: Inline) -> Hint:
     helm, kustomize = _map(source, "helm"), _map(source, "kustomize")
-    values = [os.path.normpath(os.path.join(folder, each)) for each in _texts(helm, "valueFiles") if not each.startswith("$")]
-    written = next(iter(documents_of(_text(helm, "values").encode("utf-8", "replace")).values()), None)
-    inline = _map(helm, "valuesObject") or (written.data if written is not None and type(written.data) is dict else {})
-    options = [word for key, value in inline.items() for word in ("--set-json", f"{_escaped(key)}={json.dumps(value)}")]
+    # Only what is there: Argo CD may be told to pass over files that are missing.
+    values = [found for each in _texts(helm, "valueFiles") if (found := _value_file(file, folder, each)) is not None]
+    options: list[str] = []
     for each in _items(helm, "parameters"):
         options += ["--set-string" if each.get("forceString") is True else "--set", f"{_text(each, 'name')}={_text(each, 'value')}"]
+    for word in _texts(helm, "apiVersions"):
+        options += ["--api-versions", word]
     around = {key: kustomize[key] for key in ("namePrefix", "nameSuffix", "namespace", "commonAnnotations", "replicas") if key in kustomize}
     around |= _labels(_map(kustomize, "commonLabels"), selectors=True) | _patches(kustomize) | _components(kustomize, folder)
-    # Only what is there: Argo CD may be told to pass over files that are missing.
-    there = tuple(each for each in values if os.path.isfile(each))
-    release = _text(helm, "releaseName") or name
-    return Hint(folder, by, namespace or None, around, {}, release, there, tuple(options))
+    release = next((each for each in (_text(helm, "releaseName"), name) if each and not is_open(each)), "")
+    return Hint(folder, by, _known(namespace), around, {}, release, tuple(values), inline, tuple(options))
+
+
+def _value_file(file: str, folder: str, name: str) -> str | None:
+    """A values file: beside the chart, or from the top of the repository, as are those of another source that is called by `$`."""
+    if "://" in name:
+        return None
+    if name.startswith(("$", "/")):
+        return _in_repository(file, name.partition("/")[2], os.path.isfile)
+    found = os.path.realpath(os.path.join(folder, name))
+    return found if os.path.isfile(found) else None
+
+
+def _known(text: str) -> str | None:
+    return None if is_open(text) else text or None
+
+
+# Flux.
+
+
+def _of_release(name: str, spec: Mapping[str, Any], text: Text) -> Iterator[Hint]:
+    """A chart in the repository. Whatever changes what it renders to later makes it no hint."""
+    chart = _map(_map(spec, "chart"), "spec")
+    path = _text(chart, "chart")
+    if "/" not in path or _text(_map(chart, "sourceRef"), "kind") not in ("GitRepository", "Bucket") or "postRenderers" in spec:
+        return
+    folder = _in_repository(text.file, path)
+    if folder is not None:
+        namespace = _text(spec, "targetNamespace") or _text(_map(text.data, "metadata"), "namespace")
+        found = [_in_repository(text.file, each, os.path.isfile) for each in _texts(chart, "valuesFiles")]
+        release = _text(spec, "releaseName") or (f"{spec['targetNamespace']}-{name}" if _text(spec, "targetNamespace") else name)
+        values = tuple([each for each in found if each is not None])
+        inline = Inline(_map(spec, "values"), text, ("spec", "values"))
+        yield Hint(folder, f"HelmRelease {name}", namespace or None, {}, {}, release, values, inline)
 
 
 def _of_flux(by: str, folder: str, spec: Mapping[str, Any]) -> Hint:
@@ -122,10 +234,6 @@ def in_namespace(output: bytes, namespace: str | None) -> bytes:
     return "---\n".join(pieces).encode("utf-8", "surrogateescape")
 
 
-def _escaped(key: str) -> str:
-    return re.sub(r"([.,=\[\]{}\\])", r"\\\1", key)
-
-
 def _labels(pairs: Mapping[str, Any], *, selectors: bool) -> dict[str, Any]:
     return {"labels": [{"pairs": pairs, "includeSelectors": selectors}]} if pairs else {}
 
@@ -140,23 +248,35 @@ def _components(data: Mapping[str, Any], folder: str) -> dict[str, Any]:
     return {"components": [each for each in found if os.path.isdir(each)]} if found else {}
 
 
-def _folder(file: str, path: str) -> str | None:
-    """The folder that a path of a repository names, seen from a file in it; None where it is not there."""
-    if not path or "{{" in path or "\0" in path:
+def _in_repository(file: str, path: str, is_wanted: Callable[[str], bool] = os.path.isdir) -> str | None:
+    """What a path of a repository names, seen from a file in it, a folder unless something else is wanted; None where it is not there."""
+    if not path or is_open(path) or "\0" in path:
         return None
     below = os.path.normpath(path.lstrip("/"))
     if below.split(os.sep)[0] == os.pardir:
         return None
+    for here in _tops(file):
+        if below == os.curdir:
+            if _is_top(here) and is_wanted(here):
+                return os.path.realpath(here)
+        elif is_wanted(os.path.join(here, below)):
+            return os.path.realpath(os.path.join(here, below))
+    return None
+
+
+def _tops(file: str) -> Iterator[str]:
+    """The folders above a file, the nearest first, up to the top of its repository."""
     here = os.path.dirname(os.path.realpath(file))
     while True:
-        is_top = any(os.path.lexists(os.path.join(here, name)) for name in _REPOSITORIES)
-        folder = os.path.join(here, below)
-        if os.path.isdir(folder) and below != os.curdir:
-            return os.path.realpath(folder)
+        yield here
         above = os.path.dirname(here)
-        if is_top or above == here:
-            return os.path.realpath(here) if is_top and below == os.curdir else None
+        if _is_top(here) or above == here:
+            return
         here = above
+
+
+def _is_top(folder: str) -> bool:
+    return any(os.path.lexists(os.path.join(folder, name)) for name in _REPOSITORIES)
 
 
 def _map(data: Any, key: str) -> Mapping[str, Any]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from glob import glob
 from typing import Any
 
@@ -25,12 +26,13 @@ _DEEPEST = 8
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart with what is told to Helm about it: the release, its namespace, values files and further options."""
+    """A chart with what is told to Helm about it: the release, its namespace, values files, values that win over those, more options."""
 
     folder: str
     release: str = RELEASE
     namespace: str | None = None
     values: tuple[str, ...] = ()
+    inline: Mapping[str, Any] = field(default_factory=dict)
     options: tuple[str, ...] = ()
 
 
@@ -139,12 +141,23 @@ def _has(folder: str, name: str) -> bool:
     return os.path.isfile(os.path.join(charts, name, CHART)) or bool(glob(os.path.join(charts, f"{name}-*.tgz")))
 
 
-def command(program: Sequence[str], chart: Chart, folder: str, kubernetes_version: str, values: Sequence[str]) -> list[str]:
+def _command(program: Sequence[str], chart: Chart, folder: str, kubernetes_version: str, values: Sequence[str]) -> list[str]:
     """The command line that renders a chart which lies in a folder. Helm itself knows but one version of Kubernetes: it has to be told."""
     words = [*program, chart.release, folder, *(word for file in values for word in ("--values", file)), *chart.options]
     if kubernetes_version:
         words += ["--kube-version", f"v{kubernetes_version}.0"]
     return words + (["--namespace", chart.namespace] if chart.namespace else [])
+
+
+def rendered_chart(crew: Crew, program: Sequence[str], chart: Chart, folder: str, kubernetes_version: str, values: Sequence[str]) -> bytes:
+    """What a chart that lies in a folder renders to with these values files. Raises RenderError."""
+    if not chart.inline:
+        return crew.output(_command(program, chart, folder, kubernetes_version, values), chart.folder)
+    with tempfile.TemporaryDirectory(prefix="afflint-") as beside:
+        name = os.path.join(os.path.realpath(beside), "inline.json")
+        with open(name, "w", encoding="utf-8") as file:
+            json.dump(chart.inline, file)
+        return crew.output(_command(program, chart, folder, kubernetes_version, [*values, name]), chart.folder)
 
 
 def template(crew: Crew, program: Sequence[str], chart: Chart, folder: str, kubernetes_version: str) -> tuple[bytes, tuple[str, ...]]:
@@ -153,12 +166,12 @@ def template(crew: Crew, program: Sequence[str], chart: Chart, folder: str, kube
     Raises RenderError, that of the chart as it is.
     """
     try:
-        return crew.output(command(program, chart, folder, kubernetes_version, chart.values), chart.folder), chart.values
+        return rendered_chart(crew, program, chart, folder, kubernetes_version, chart.values), chart.values
     except RenderError as error:
         for extra in sorted(glob(os.path.join(glob_escaped(chart.folder), "ci", "*-values.yaml")))[:3]:
             values = (*chart.values, extra)
             try:
-                return crew.output(command(program, chart, folder, kubernetes_version, values), chart.folder), values
+                return rendered_chart(crew, program, chart, folder, kubernetes_version, values), values
             except RenderError:
                 continue
         raise error

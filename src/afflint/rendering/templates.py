@@ -31,8 +31,9 @@ _FILE = re.compile(r"[\w.\-]+/[^\s:()\"]+")
 _SOURCE = re.compile(rb"(?m)^# Source: (\S+)")
 VALUES = "values.yaml"
 
-Rendering = Callable[[str, Mapping[str, str]], bytes]
-"""Renders the copy of a chart in a folder, with other files in place of values files that are told to Helm. Raises RenderError."""
+Rendering = Callable[[str, Mapping[str, str], Mapping[str, Any] | None], bytes]
+"""Renders the copy of a chart in a folder, with other files in place of values files that are told to Helm, and others in place of the
+values that win over those, if any. Raises RenderError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,8 @@ class ChartFiles:
     render: Rendering
     values: tuple[str, ...]
     """The values files that are told to Helm, the last of which wins."""
+    inline: tuple[Text, Path] | None = None
+    """Where the values stand that win over those."""
 
 
 class Templates:
@@ -129,7 +132,7 @@ class Templates:
                         with open(path, "w", encoding="utf-8", newline="") as file:
                             file.write(marked(text, number, without.get(names[number], ())))
                 try:
-                    output = self._files.render(top, {})
+                    output = self._files.render(top, {}, None)
                 except RenderError as error:
                     blamed = {name for name in names for said in _FILE.findall(error.reason) if said.endswith(f"/{name}") or said == name}
                     if not blamed:
@@ -215,8 +218,11 @@ class Templates:
         return next((each for each in found if each is not None), None)
 
     def _candidates(self, value: Any) -> list[tuple[Text, Path]]:
-        """The leaves of values files that say the same."""
+        """The leaves of values that say the same."""
         found = []
+        if self._files.inline is not None:
+            text, base = self._files.inline
+            found += [(text, (*base, *path)) for path, leaf in leaves(value_at(text.data, base)) if path and same(leaf, value)]
         for file in self._value_files():
             for text in self._texts.of(file):
                 found += [(text, path) for path, leaf in leaves(text.data) if path and same(leaf, value)]
@@ -247,8 +253,13 @@ class Templates:
     def _with_values(self, tried: Sequence[tuple[Text, Path]], tokens: Sequence[Any]) -> bytes:
         """What is rendered with tokens in place of some leaves of values files. Raises RenderError."""
         by_file: dict[str, list[tuple[Span, str]]] = {}
+        said: Any = None
         for (text, path), token in zip(tried, tokens, strict=True):
-            by_file.setdefault(text.file, []).append((text.place(path, "").span, str(token)))
+            if self._files.inline is not None and text is self._files.inline[0]:
+                base = self._files.inline[1]
+                said = _with_value(value_at(text.data, base) if said is None else said, path[len(base) :], token)
+            else:
+                by_file.setdefault(text.file, []).append((text.place(path, "").span, str(token)))
         with tempfile.TemporaryDirectory(prefix="afflint-") as folder:
             top = os.path.join(os.path.realpath(folder), "chart")
             origin = self._files.copied(top)
@@ -264,7 +275,16 @@ class Templates:
                         continue
                 with open(copy, "w", encoding="utf-8", newline="") as written:
                     written.write(changed)
-            return self._files.render(top, instead)
+            return self._files.render(top, instead, said)
+
+
+def _with_value(data: Any, path: Path, value: Any) -> Any:
+    """Some data with another value at a path."""
+    if not path:
+        return value
+    changed: Any = dict(data) if type(data) is dict else list(data)
+    changed[path[0]] = _with_value(data[path[0]], path[1:], value)
+    return changed
 
 
 def with_changes(text: str, changes: Sequence[tuple[Span, str]]) -> str:

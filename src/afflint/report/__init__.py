@@ -31,6 +31,8 @@ class Renders(NamedTuple):
     failed: tuple[tuple[str, str, str], ...] = ()
     without: tuple[tuple[str, str], ...] = ()
     """The charts that were rendered without one that they need, with the name of that one."""
+    unread: tuple[tuple[str, str], ...] = ()
+    """What names roots in a way that is not understood, such as an ApplicationSet with generators of clusters, and why."""
 
 
 class Summary(NamedTuple):

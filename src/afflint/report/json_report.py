@@ -59,7 +59,9 @@ def _finding(finding: Finding) -> dict[str, object]:
 def _renders(renders: Renders) -> dict[str, object]:
     failed = [{"tool": tool, "root": name, "reason": reason} for tool, name, reason in renders.failed]
     without = [{"root": name, "chart": chart} for name, chart in renders.without]
-    return {"kustomizations": renders.kustomizations, "charts": renders.charts, "failed": failed, "without": without}
+    told = {"kustomizations": renders.kustomizations, "charts": renders.charts, "failed": failed, "without": without}
+    unread = [{"object": name, "reason": reason} for name, reason in renders.unread]
+    return {**told, "unread": unread} if unread else told
 
 
 def _fix(fix: Fix) -> dict[str, object]:

@@ -199,15 +199,16 @@ def rendered_lines(renders: Renders, verbose: bool) -> Iterator[str]:
         for done, tool, noun in ((renders.kustomizations, "kustomize", "kustomization"), (renders.charts, "helm", "chart"))
         if done or tool in failed
     ]
-    if not parts:
-        yield "Neither a kustomization nor a chart was found to render."
-        return
-    yield f"Rendered {' and '.join(parts)}."
+    yield f"Rendered {' and '.join(parts)}." if parts else "Neither a kustomization nor a chart was found to render."
     shown = renders.failed if verbose else renders.failed[:_MOST_FAILED]
     for tool, name, reason in shown:
         yield f"Not rendered: {visible(name)} ({tool}): {visible(reason)}"
     if len(shown) < len(failed):
         yield f"Not rendered, either: {len(failed) - len(shown)} more; `-v` lists them."
+    for name, reason in renders.unread if verbose else renders.unread[:_MOST_FAILED]:
+        yield f"Not known what {visible(name)} renders: {visible(reason)}"
+    if not verbose and len(renders.unread) > _MOST_FAILED:
+        yield f"Nor what {len(renders.unread) - _MOST_FAILED} more do; `-v` lists them."
     if renders.without:
         charts = ", ".join(f"{visible(chart)} (for {visible(name)})" for name, chart in renders.without)
         yield f"Rendered without charts that are not in the repository: {charts}; `helm dependency build` fetches them."

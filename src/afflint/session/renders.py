@@ -49,7 +49,7 @@ class Renders:
     """What was rendered for a run. ``sources`` are the files of the run: what was rendered, and the files that no root covers."""
 
     def __init__(self, given: Sequence[Source], wanted: Wanted, excluded: Callable[[str], bool]) -> None:
-        builds, failures, self._crew = rendered([each.path for each in given if each.data is None], wanted)
+        builds, failures, self._unread, self._crew = rendered([each.path for each in given if each.data is None], wanted)
         # The path of a file that is not there, in the folder of the root: what was rendered counts as lying there.
         self._builds = {os.path.join(build.folder, f"<{build.tool} {number}>"): build for number, build in enumerate(builds)}
         self._failures = failures
@@ -66,7 +66,8 @@ class Renders:
         tools = tuple(build.tool for build in self._builds.values())
         failed = tuple((each.tool, each.name, each.reason) for each in self._failures)
         partly = tuple((build.name, name) for build in self._builds.values() for name in build.without)
-        return Count(tools.count("kustomize"), tools.count("helm"), failed, partly)
+        unread = tuple((each.by, each.reason) for each in self._unread)
+        return Count(tools.count("kustomize"), tools.count("helm"), failed, partly, unread)
 
     def clusters(self, told: Mapping[str, Sequence[Pods]], is_patch: Callable[[str], bool]) -> list[frozenset[str]]:
         """Which of what was rendered is for which cluster, by the paths of the sources; what is in none is for all of them.
