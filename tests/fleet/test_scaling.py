@@ -10,7 +10,8 @@ from afflint.controllers.counts import Scale
 from afflint.engine import default_settings
 from afflint.fleet.index import Fleet
 from afflint.reading.sources import Source
-from afflint.session.run import Files, gathered
+from afflint.session.files import Files
+from afflint.session.run import gathered
 
 
 def fleet(**files: str) -> Fleet:

@@ -15,8 +15,9 @@ from afflint.reading.kustomizations import Kustomizations
 from afflint.reading.sources import SKIPPED_FOLDERS, Source, relative
 from afflint.records import NamedTuple
 from afflint.reduction import Reduction
+from afflint.session.files import Files
 from afflint.session.mapping import result_of
-from afflint.session.run import Files, Silencer
+from afflint.session.run import Silencer
 
 
 class State(NamedTuple):

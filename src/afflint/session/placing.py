@@ -19,8 +19,9 @@ from afflint.reading.sources import Source, each_once
 from afflint.records import NamedTuple
 from afflint.reduction import Reduction
 from afflint.rules import bound
+from afflint.session.files import Files
 from afflint.session.mapping import mapped
-from afflint.session.run import Files, Options, Silencer, is_empty, located_facts, pools_of
+from afflint.session.run import Options, Silencer, is_empty, located_facts, pools_of
 
 UNREADABLE = ("unreadable-manifest", "text-after-document")
 _ALL = Options()

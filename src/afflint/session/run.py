@@ -1,20 +1,20 @@
 """A run over many files: map (in this process or in several), reduce, suppressions, summary."""
 
-import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from afflint.engine import Checker, FileResult, Settings
 from afflint.errors import UserError
-from afflint.findings import FileId, Finding, Folder, Found, sort_key
+from afflint.findings import FileId, Finding, Found, sort_key
 from afflint.fleet.facts import Facts
 from afflint.reading.kustomizations import Kustomizations
-from afflint.reading.sources import SKIPPED_FOLDERS, STDIN, Source, each_once, keep, read_bytes
+from afflint.reading.sources import Source, read_bytes
 from afflint.reading.triage import is_values_file
 from afflint.records import NamedTuple
 from afflint.reduction import ClusterFleet, Reduction
 from afflint.report import Summary
+from afflint.session.files import Files
 from afflint.session.mapping import DEFAULT_CACHE as DEFAULT_CACHE
 from afflint.session.mapping import mapped
 
@@ -100,7 +100,7 @@ class Gathered(NamedTuple):
     ``results`` are those of the files that findings may stand in, ``told`` those of all. ``fleet`` is None where no rule asks for it.
     """
 
-    files: "Files"
+    files: Files
     results: dict[FileId, FileResult]
     told: dict[FileId, FileResult]
     fleet: "Fleet | None"
@@ -114,7 +114,7 @@ class Gathered(NamedTuple):
     pools: "Pools | None" = None
 
 
-def gathered(files: "Files", settings: Settings, options: Options = _DEFAULT) -> Gathered:
+def gathered(files: Files, settings: Settings, options: Options = _DEFAULT) -> Gathered:
     """Map and reduce the files of a run. Raises NodeFileError."""
     settings, nodes = with_nodes(files, settings)
     results, beside = _mapped(files, settings, options)
@@ -214,7 +214,7 @@ def outcome(gathered: Gathered, options: Options = _DEFAULT) -> Outcome:
     return Outcome(kept, summary, sources, gone, gathered.unused_nodes, empty)
 
 
-def with_nodes(files: "Files", settings: Settings) -> "tuple[Settings, list[NodeFact]]":
+def with_nodes(files: Files, settings: Settings) -> "tuple[Settings, list[NodeFact]]":
     """The settings for files of which some are named as those of the nodes, and the nodes, none for pools. Raises NodeFileError."""
     nodes = _nodes_of(files.of(files.nodes))
     return settings._replace(with_nodes=bool(files.nodes)), nodes
@@ -225,7 +225,7 @@ def is_empty(result: FileResult) -> bool:
     return not (result.documents or result.passed or result.templated or result.unread or result.facts.holds_nodes)
 
 
-def _meant_nodes(files: "Files", results: Mapping[FileId, FileResult]) -> list[FileId]:
+def _meant_nodes(files: Files, results: Mapping[FileId, FileResult]) -> list[FileId]:
     """The files with nodes that are plainly those of the workloads: others may be an example, or of another cluster."""
     holding = [file for file, result in results.items() if result.facts.holds_nodes]
     if not holding:
@@ -234,7 +234,7 @@ def _meant_nodes(files: "Files", results: Mapping[FileId, FileResult]) -> list[F
     return [file for file in holding if all(each[: len(files.folder(file))] == files.folder(file) for each in workloads)]
 
 
-def pools_of(files: "Files", told: Mapping[FileId, FileResult], settings: Settings) -> "Pools | None":
+def pools_of(files: Files, told: Mapping[FileId, FileResult], settings: Settings) -> "Pools | None":
     """The pools of nodes that files declare: those named as files of nodes, or else all."""
     chosen = files.nodes if files.nodes else told if settings.auto_nodes else ()
     holding = [file for file in sorted(chosen) if told[file].facts.pools or told[file].facts.pool_parts]
@@ -256,20 +256,20 @@ def _with_pools(settings: Settings, pools: "Pools") -> Settings:
     return settings._replace(with_nodes=True, target=settings.target._replace(known_labels=keys))
 
 
-def _told_again(files: "Files", results: dict[FileId, FileResult], settings: Settings, options: Options) -> dict[FileId, FileResult]:
+def _told_again(files: Files, results: dict[FileId, FileResult], settings: Settings, options: Options) -> dict[FileId, FileResult]:
     """The results with those of the files with workloads, and with what is about namespaces, made anew with these settings."""
     again = files.of(file for file, result in results.items() if result.facts.pods or result.facts.namespaces)
     return {**results, **dict(zip(again, _told(again.values(), settings, options), strict=True))}
 
 
-def _mapped(files: "Files", settings: Settings, options: Options) -> tuple[dict[FileId, FileResult], dict[FileId, FileResult]]:
+def _mapped(files: Files, settings: Settings, options: Options) -> tuple[dict[FileId, FileResult], dict[FileId, FileResult]]:
     """What the files tell that are checked, and those that are only context."""
     results = dict(zip(files.checked, _told(files.of(files.checked).values(), settings, options), strict=True))
     facts_only = settings._replace(rules=())
     return results, dict(zip(files.context, _told(files.of(files.context).values(), facts_only, options), strict=True))
 
 
-def _learnt(files: "Files", results: Mapping[FileId, FileResult], settings: Settings, options: Options) -> "tuple[CustomKind, ...]":
+def _learnt(files: Files, results: Mapping[FileId, FileResult], settings: Settings, options: Options) -> "tuple[CustomKind, ...]":
     """What CustomResourceDefinitions of the run say of the kinds that nothing else describes."""
     unknown = {kind for result in results.values() for kind in result.unknown}
     if not unknown:
@@ -288,7 +288,7 @@ _DEFINITION = "CustomResourceDefinition"
 
 
 def _mapped_anew(
-    files: "Files", results: dict[FileId, FileResult], beside: dict[FileId, FileResult], settings: Settings, options: Options
+    files: Files, results: dict[FileId, FileResult], beside: dict[FileId, FileResult], settings: Settings, options: Options
 ) -> tuple[dict[FileId, FileResult], dict[FileId, FileResult]]:
     """The same with what files tell of kinds that have been learnt since."""
     known = {(kind.group, kind.name) for kind in settings.learnt}
@@ -302,48 +302,6 @@ def _told(sources: Collection[Source], settings: Settings, options: Options) -> 
     if options.mapper is not None:
         return iter(options.mapper(sources, settings))
     return mapped(sources, settings, options.jobs, options.progress, options.cache)
-
-
-class Files:
-    """The files of a run: all of them, numbered in the order of their places, and which of them are what.
-
-    A file that is there in several roles is one file; as a buffer it takes the place of what is on disk. What is checked is no mere
-    context. ``given`` are those that are checked in the order in which they were given.
-    """
-
-    def __init__(self, checked: Iterable[Source], context: Iterable[Source], nodes: Iterable[Source]) -> None:
-        roles = [each_once(sources) for sources in (checked, context, nodes)]
-        found: dict[str, Source] = {}
-        for role in roles:
-            for identity, source in role.items():
-                keep(found, identity, source)
-        ordered = sorted(found)
-        numbers: dict[str, FileId] = {identity: number for number, identity in enumerate(ordered)}
-        self.numbers = numbers
-        """The numbers by the identities of the files, see ``Identities``."""
-        self._identities = ordered
-        self.sources = tuple([found[identity] for identity in ordered])
-        self.given, context_given, self.nodes = ([numbers[identity] for identity in role] for role in roles)
-        self.checked = sorted(self.given)
-        self.context = sorted(set(context_given).difference(self.given))
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """How reports call the files, by their numbers."""
-        return tuple([source.name for source in self.sources])
-
-    def of(self, numbers: Iterable[FileId]) -> dict[FileId, Source]:
-        """The sources with these numbers."""
-        return {number: self.sources[number] for number in numbers}
-
-    def folder(self, number: FileId) -> Folder:
-        """The folders on the way to a file, whatever it is called; what has no place stands where afflint was started."""
-        folder = os.path.dirname(self._identities[number]) or os.getcwd()
-        return tuple(folder.replace("\\", "/").split("/"))
-
-    def kustomizations(self) -> Kustomizations:
-        """The kustomizations of the repositories that the files lie in."""
-        return Kustomizations(SKIPPED_FOLDERS, [source.path for source in self.sources if source.path != STDIN])
 
 
 def located_facts(files: Files, file: FileId, result: FileResult, kustomizations: Kustomizations) -> Facts:

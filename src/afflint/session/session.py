@@ -182,7 +182,8 @@ class Session:
 
     def gathered(self, sources: Sequence[Source], options: Options | None = None) -> Gathered:
         """The same run with what it knows, for whoever asks more of it than for a report."""
-        from afflint.session.run import Files, gathered
+        from afflint.session.files import Files
+        from afflint.session.run import gathered
 
         return gathered(Files(sources, self.context(), self.node_files()), self.settings(), self.options(options))
 

@@ -18,9 +18,10 @@ from afflint.errors import UserError
 from afflint.plain import Codec, PlainError
 from afflint.reading.sources import Source
 from afflint.records import NamedTuple
+from afflint.session.files import Files
 from afflint.session.mapping import Progress, bytes_of, mapped, told_by_key
 from afflint.session.results import ELSEWHERE, KEY_SIZE, Keys
-from afflint.session.run import Files, with_nodes
+from afflint.session.run import with_nodes
 
 if TYPE_CHECKING:
     from afflint.session.session import Session
