@@ -11,7 +11,7 @@ import dataclasses
 import json
 import sys
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from operator import attrgetter
@@ -105,9 +105,7 @@ class _Types:
 
     def _tuple(self, of: tuple[Any, ...], module: Any) -> _Coder:
         if len(of) == 2 and of[1] is Ellipsis:
-            one = self.coder(of[0], module)
-            encode, decode, _ = one
-            return _Coder(lambda value: [encode(each) for each in value], lambda data: tuple([decode(each) for each in _list(data)]))
+            return _many(self.coder(of[0], module))
         all_of = [self.coder(each, module) for each in of]
 
         def fixed(data: Any) -> Any:
@@ -118,7 +116,7 @@ class _Types:
     def _map(self, of: tuple[Any, ...], module: Any) -> _Coder:
         if of[0] is not str:
             raise TypeError("only maps with text for keys can be written")
-        encode, decode, _ = self.coder(of[1], module)
+        encode, decode, types = self.coder(of[1], module)
 
         def written(value: Any) -> Any:
             return {_key(key): encode(each) for key, each in value.items()}
@@ -126,7 +124,7 @@ class _Types:
         def read(data: Any) -> Any:
             if type(data) is not dict:
                 raise TypeError("not a map")
-            return {key: decode(each) for key, each in data.items()}
+            return _all_of(types, data, data.values()) if types else {key: decode(each) for key, each in data.items()}
 
         return _Coder(written, read)
 
@@ -249,6 +247,28 @@ def _default(field: dataclasses.Field[Any]) -> Any:
     if field.default_factory is not dataclasses.MISSING:
         return field.default_factory()
     return _MISSING if field.default is dataclasses.MISSING else field.default
+
+
+def _many(one: _Coder) -> _Coder:
+    """Of a tuple with any number of values of one kind."""
+    encode, decode, types = one
+
+    def read(data: Any) -> Any:
+        if type(data) is not list:
+            raise TypeError("not a list")
+        if types:
+            return tuple(_all_of(types, data, data))
+        return tuple([decode(each) for each in data]) if data else ()
+
+    return _Coder(lambda value: [encode(each) for each in value], read)
+
+
+def _all_of(types: tuple[type, ...], data: Any, values: Iterable[Any]) -> Any:
+    """The data whose values are scalars, if they are all of these types. Raises TypeError."""
+    for value in values:
+        if type(value) not in types:
+            raise TypeError("of none of these types")
+    return data
 
 
 def _scalar(*types: type) -> _Coder:

@@ -91,7 +91,8 @@ def test_selecting_finds_what_a_search_finds(pods: list[Pods], reach: Reach) -> 
     assert counted(fleet.selected(reach)) == counted(selected)
     assert fleet.is_selected(reach) == bool(selected)
     assert counted(fleet.selected_anywhere(reach)) == counted(each for each in pods if matches(reach.selector, each.template_labels))
-    nearly = [each for each in here if each.labels and matches(reach.selector, each.merged_labels)]
+    lacking = [each for each in here if each.labels.keys() - each.template_labels.keys()]
+    nearly = [each for each in lacking if matches(reach.selector, each.merged_labels)]
     assert counted(fleet.nearly_selected(reach)) == counted(nearly)
 
 

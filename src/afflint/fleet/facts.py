@@ -111,6 +111,11 @@ class Pods(NamedTuple):
         """The labels the pods would have if those of the object stood on the template as well."""
         return {**self.labels, **self.template_labels}
 
+    def of_site(self, site: Site) -> "Pods":
+        """The same at another site."""
+        moved = Pods(site, *self[1:])
+        return moved if self.maker is None else moved._replace(maker=self.maker.of_site(site))
+
     @property
     def key(self) -> PodsKey:
         """What tells these pods from all others: an object may have several templates."""
@@ -188,8 +193,8 @@ class Facts(NamedTuple):
             return sites[site]
 
         return self._replace(
-            pods=tuple([pods._replace(site=stamped(pods.site), maker=_of_site(pods.maker, stamped(pods.site))) for pods in self.pods]),
-            reaches=tuple([reach._replace(site=stamped(reach.site)) for reach in self.reaches]),
+            pods=tuple([pods.of_site(stamped(pods.site)) for pods in self.pods]),
+            reaches=tuple([Reach(stamped(reach.site), *reach[1:]) for reach in self.reaches]),
             about_pods=tuple(
                 [
                     about._replace(sayings=tuple([said._replace(site=stamped(said.site)) for said in about.sayings]))
@@ -207,10 +212,6 @@ class Facts(NamedTuple):
         return self._replace(
             pods=tuple([each._replace(maker=None, partial=True, labels_known=False) for each in self.pods]), budgets=(), unusable=()
         )
-
-
-def _of_site(maker: "PodMaker | None", site: Site) -> "PodMaker | None":
-    return maker and maker.of_site(site)
 
 
 Fact: TypeAlias = "Pods | Reach | Namespace | Service | Budget | KubeVirtObject | AboutPods | Scaler | Unusable"

@@ -85,7 +85,7 @@ class Fleet:
             self.reaches = [self._resolved(reach, names, chosen) for reach in self.reaches]
         self._by_key: dict[PodsKey, Pods] = {pods.key: pods for pods in self.pods}
         self._by_template = _Index(self.pods, lambda pods: pods.template_labels)
-        self._by_merged = _Index([pods for pods in self.pods if pods.has_own_template and pods.labels], lambda pods: pods.merged_labels)
+        self._merged: _Index | None = None
         self._added_keys = {
             label.key for labels in {id(pods.added.labels): pods.added.labels for pods in self.pods}.values() for label in labels
         }
@@ -96,6 +96,15 @@ class Fleet:
         self._nearly_selected: dict[tuple[object, ...], bool] = {}
         self._reaches_of: dict[PodsKey, list[Reach]] | None = None
         self._access_modes: dict[str, dict[str, tuple[str, ...]]] | None = None
+
+    @property
+    def _by_merged(self) -> _Index:
+        """Objects by the labels that their pods would have with those of the object: for what matches nothing as it is."""
+        if self._merged is None:
+            # What its template has anyway, is found as it is.
+            own = [pods for pods in self.pods if pods.has_own_template and not pods.labels.keys() <= pods.template_labels.keys()]
+            self._merged = _Index(own, lambda pods: pods.merged_labels)
+        return self._merged
 
     def with_scale(self, pods: Pods) -> Pods:
         """Pods of a file of the run, with what an autoscaler makes of their number."""
@@ -223,7 +232,7 @@ class Fleet:
         return self._candidates(reach.selector, None)
 
     def nearly_selected(self, reach: Reach) -> Iterator[Pods]:
-        """The objects whose pods would be matched if the object's own labels stood on the pod template as well."""
+        """The objects with labels of their own that their template lacks, whose pods would be matched if these stood there as well."""
         return self._nearly(reach.selector, reach.scope)
 
     def _nearly(self, selector: Selector, scope: Scope) -> Iterator[Pods]:
@@ -381,23 +390,23 @@ def apart(first: Site, second: Site) -> tuple[int, int]:
 
 
 class _Shelf:
-    """Objects in the order of their files: all of them, and by the namespace that they state."""
+    """Objects in the order of their files: all of them, and by the namespace that they state once somebody asks for those of some."""
 
-    __slots__ = ("all", "by_namespace")
+    __slots__ = ("_by_namespace", "all")
 
-    def __init__(self) -> None:
-        self.all: list[Pods] = []
-        self.by_namespace: dict[str | None, list[Pods]] = {}
-
-    def add(self, pods: Pods) -> None:
-        self.all.append(pods)
-        self.by_namespace.setdefault(pods.namespace, []).append(pods)
+    def __init__(self, pods: Iterable[Pods] = ()) -> None:
+        self.all = [*pods]
+        self._by_namespace: dict[str | None, list[Pods]] | None = None
 
     def within(self, scope: Scope) -> list[list[Pods]]:
         """The lists of those that are, or may be, in the given namespaces."""
         if scope is None:
             return [self.all]
-        return [self.by_namespace[name] for name in (*dict.fromkeys(scope), None) if name in self.by_namespace]
+        if self._by_namespace is None:
+            self._by_namespace = {}
+            for pods in self.all:
+                self._by_namespace.setdefault(pods.namespace, []).append(pods)
+        return [self._by_namespace[name] for name in (*dict.fromkeys(scope), None) if name in self._by_namespace]
 
 
 _EMPTY_SHELF = _Shelf()
@@ -408,18 +417,22 @@ class _Index:
 
     def __init__(self, pods: list[Pods], labels_of: Callable[[Pods], Labels]) -> None:
         self.labels_of = labels_of
-        self._all = _Shelf()
-        self._by_label: dict[tuple[str, str], _Shelf] = {}
+        self._all = _Shelf(pods)
+        self._by_label: dict[tuple[str, str], list[Pods]] = {}
         self._by_key: dict[str, _Shelf] = {}
+        self._shelves: dict[tuple[str, str], _Shelf] = {}
+        self._places: dict[int, int] | None = None
         self._values: dict[str, dict[str, None]] = {}
         self._slips: dict[str, Slips] = {}
         self._keys_named: dict[str, dict[str, None]] = {}
         for each in pods:
-            self._all.add(each)
-            for key, value in labels_of(each).items():
-                self._by_label.setdefault((key, value), _Shelf()).add(each)
-                self._by_key.setdefault(key, _Shelf()).add(each)
-                self._values.setdefault(key, {})[value] = None
+            for label in labels_of(each).items():
+                found = self._by_label.get(label)
+                if found is not None:
+                    found.append(each)
+                else:
+                    self._by_label[label] = [each]
+                    self._values.setdefault(label[0], {})[label[1]] = None
         for key in self._values:
             self._keys_named.setdefault(_name(key), {})[key] = None
 
@@ -440,23 +453,40 @@ class _Index:
 
     def with_label(self, key: str, value: str, scope: Scope) -> Iterator[Pods]:
         """The objects with a label that are, or may be, in the given namespaces."""
-        return chain.from_iterable(self._by_label.get((key, value), _EMPTY_SHELF).within(scope))
+        return chain.from_iterable(self._labelled(key, value).within(scope))
 
     def candidates(self, selector: Selector, scope: Scope) -> Iterator[Pods]:
         """The objects that a selector matches in the given namespaces."""
-        rarest = self._rarest([(each, self._shelves(each)) for each in selector.requirements], scope)
+        rarest = self._rarest([(each, self._shelves_for(each)) for each in selector.requirements], scope)
         return (each for each in chain.from_iterable(rarest) if matches(selector, self.labels_of(each)))
 
     def candidates_with(self, added: _AddedIndex, selector: Selector, scope: Scope) -> Iterator[Pods]:
         """The same with the labels that controllers add, of which it is known what they may be."""
-        rarest = self._rarest([(each, [*self._shelves(each), *added.shelves(each)]) for each in selector.requirements], scope)
+        rarest = self._rarest([(each, [*self._shelves_for(each), *added.shelves(each)]) for each in selector.requirements], scope)
         unique = {each.key: each for each in chain.from_iterable(rarest)}
         return (each for each in unique.values() if each.pod_labels.some(selector))
 
-    def _shelves(self, requirement: Requirement) -> list[_Shelf]:
+    def _shelves_for(self, requirement: Requirement) -> list[_Shelf]:
         if requirement.operator == "In":
-            return [self._by_label.get((requirement.key, value), _EMPTY_SHELF) for value in dict.fromkeys(requirement.values)]
-        return [self._by_key.get(requirement.key, _EMPTY_SHELF)]
+            return [self._labelled(requirement.key, value) for value in dict.fromkeys(requirement.values)]
+        return [self._keyed(requirement.key)]
+
+    def _labelled(self, key: str, value: str) -> _Shelf:
+        """The objects with a label. Most labels are never asked for."""
+        label = key, value
+        if label not in self._shelves:
+            self._shelves[label] = _Shelf(self._by_label[label]) if label in self._by_label else _EMPTY_SHELF
+        return self._shelves[label]
+
+    def _keyed(self, key: str) -> _Shelf:
+        """The objects that have a label with a key, whatever its value."""
+        if key not in self._by_key:
+            if self._places is None:
+                self._places = {id(each): place for place, each in enumerate(self._all.all)}
+            places = self._places
+            found = [each for value in self._values.get(key, ()) for each in self._by_label[key, value]]
+            self._by_key[key] = _Shelf(sorted(found, key=lambda each: places[id(each)]))
+        return self._by_key[key]
 
     def _rarest(self, shelves: Iterable[tuple[Requirement, list[_Shelf]]], scope: Scope) -> list[list[Pods]]:
         """The lists on the shelves of the requirement that has the fewest; all objects where none asks for a label."""
@@ -483,8 +513,8 @@ class _AddedIndex:
         for each in pods:
             for key, values in each.pod_labels.added.items():
                 start = values.prefix[: values.prefix.rfind("-") + 1] if values.rest else values.prefix
-                self._by_key.setdefault(key, _Shelf()).add(each)
-                self._by_start.setdefault((key, start), _Shelf()).add(each)
+                self._by_key.setdefault(key, _Shelf()).all.append(each)
+                self._by_start.setdefault((key, start), _Shelf()).all.append(each)
 
     def shelves(self, requirement: Requirement) -> list[_Shelf]:
         """Where those stand that may meet a requirement that asks for a label, and possibly others."""

@@ -56,14 +56,22 @@ class Kustomizations:
         self._shared: str | None = None
         self._tops: dict[str, str] = {}
         self._repositories: dict[str, _Repository] = {}
+        self._uses: dict[str, Use | None] = {}
 
     def use_of(self, path: str) -> Use | None:
         """What the kustomizations of its repository do with a file; None where none of them lists it."""
-        found: Use | None = None
-        for here in _places(path):
-            use = self._around(here).use_of(here)
-            found = use.both(found) if use is not None else found
-        return found
+        if path not in self._uses:
+            found: Use | None = None
+            for here in _places(path):
+                use = self._around(here).use_of(here)
+                found = use.both(found) if use is not None else found
+            self._uses[path] = found
+        return self._uses[path]
+
+    def is_patch(self, path: str) -> bool:
+        """Whether kustomizations use a file as a patch everywhere, so that it holds no object of its own."""
+        use = self.use_of(path)
+        return use is not None and use.patches
 
     def labels_added(self, path: str) -> frozenset[str]:
         """The keys of the labels that kustomizations put on the pods of a file, those that list its folder, and theirs, included."""

@@ -58,16 +58,21 @@ class Identities:
 
     def __init__(self) -> None:
         self._folders: dict[str, str] = {}
+        self._heads: dict[str, str] = {}
 
     def of(self, source: Source) -> str:
         """What is the same for two sources if they are one file."""
         if source.path == STDIN or not source.path:
             return source.name
-        folder, name = os.path.split(source.path)
+        # The files of a folder have one head, up to its last separator.
+        name = source.path.rpartition(os.sep)[2] if os.altsep is None else os.path.basename(source.path)
+        head = source.path[: len(source.path) - len(name)]
         if name in ("", os.curdir, os.pardir):
             return os.path.normcase(os.path.realpath(source.path))
+        if head not in self._heads:
+            self._heads[head] = self._real(os.path.split(head)[0])
         # Windows calls one file by capitals and small letters alike.
-        return self._real(folder) + os.path.normcase(name)
+        return self._heads[head] + os.path.normcase(name)
 
     def _real(self, folder: str) -> str:
         """A folder, links resolved, with a separator at the end. Each step of the way is looked at once a run."""
@@ -118,6 +123,8 @@ def discover(
 
     ``excluded`` and ``included`` are asked about absolute paths below folders, folders ending in a slash. A named file is never excluded.
     """
+    if len(paths) == 1 and os.path.isdir(paths[0]):
+        return _walk(paths[0], excluded, included)  # Which comes upon everything once.
     return iter(each_once(source for path in paths for source in _expand(path, excluded, included)).values())
 
 
@@ -244,11 +251,11 @@ def _walk(top: str, excluded: Callable[[str], bool], included: Callable[[str], b
             yield Source(folder, folder)
             continue
         absolute = os.path.abspath(folder)
+        shown, whole_folder = "" if folder == "." else os.path.join(folder, ""), os.path.join(absolute, "")
         ignored.enter(absolute, any(entry.name == ".gitignore" for entry in found))
         folders: list[str] = []
         for entry in found:
-            path = entry.name if folder == "." else os.path.join(folder, entry.name)
-            whole = os.path.join(absolute, entry.name)
+            path, whole = shown + entry.name, whole_folder + entry.name
             if entry.is_dir(follow_symlinks=False):
                 if entry.name not in SKIPPED_FOLDERS and not excluded(whole + "/") and not ignored(whole, folder=True):
                     folders.append(path)

@@ -197,7 +197,7 @@ def looks_templated(name: str, data: bytes) -> bool:
 
 def in_template_folder(name: str) -> bool:
     """Whether a file lies where Helm keeps the templates of a chart. Nothing else of its name matters to what is found in it."""
-    return re.search(_TEMPLATE_FOLDER, name) is not None
+    return "templates" in name and re.search(_TEMPLATE_FOLDER, name) is not None
 
 
 def is_values_file(name: str) -> bool:

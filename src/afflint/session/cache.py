@@ -35,8 +35,8 @@ _PATIENCE = 1.0
 """Seconds to wait for another process that writes."""
 _DAY = 86_400
 _CHECKSUM = 16
-_LARGEST = 1 << 22
-"""No entry is longer than this: what a file tells is about as long as the file."""
+_LARGEST = 1 << 25
+"""No entry is longer than this. What a file tells is about as long as the file, what a run tells much shorter than all its files."""
 MOST = 1 << 28
 """So many bytes at most are kept. What was not used for longest goes first."""
 
@@ -45,6 +45,13 @@ class Kept(NamedTuple):
     """A result that was kept, and whether it is noted that it was used today."""
 
     result: FileResult
+    noted: bool
+
+
+class Text(NamedTuple):
+    """What was kept, and whether it is noted that it was used today."""
+
+    text: bytes
     noted: bool
 
 
@@ -57,8 +64,8 @@ class Cache:
         self._folder = folder if folder is not None else user_cache_dir("afflint", appauthor=False)
         self._path = os.path.join(self._folder, _FILE)
         self._most = most
-        self.key = Keys(settings, *_this_afflint()).key
-        """What a result is known by: that of a file with this name and these bytes."""
+        self.keys = Keys(settings, *_this_afflint())
+        self.key = self.keys.key
         self._today = _today()
         self._reading = self._opened()
 
@@ -73,6 +80,14 @@ class Cache:
 
     def find(self, key: bytes) -> Kept | None:
         """The result that is kept under a key, if any."""
+        text = self.text(key)
+        try:
+            return None if text is None else Kept(RESULTS.decode(text.text), text.noted)
+        except PlainError:
+            return None
+
+    def text(self, key: bytes) -> Text | None:
+        """What is kept under a key, as it was written."""
         if self._reading is None:
             return None
         try:
@@ -85,11 +100,7 @@ class Cache:
         value = row[1]
         if value[:_CHECKSUM] != _checksum(key, value[_CHECKSUM:]):
             return None
-        try:
-            result = RESULTS.decode(value[_CHECKSUM:])
-        except PlainError:
-            return None
-        return Kept(result, row[0] >= self._today)
+        return Text(value[_CHECKSUM:], row[0] >= self._today)
 
     def close(self) -> None:
         """Let others write."""

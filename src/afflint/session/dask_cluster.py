@@ -25,7 +25,7 @@ from afflint.records import NamedTuple
 from afflint.session.elsewhere import Answer, Item, content_of, told_there
 from afflint.session.mapping import Progress, bytes_of, told_here
 from afflint.session.processes import WorkerDiedError
-from afflint.session.results import RESULTS, Entry
+from afflint.session.results import RESULTS, Entry, checksum
 
 if TYPE_CHECKING:
     from afflint.session.cache import Cache
@@ -216,7 +216,7 @@ class _Work:
             return None
         key = None
         if self._cache is not None:
-            key = self._cache.key(source.name, data)
+            key = self._cache.key(source.name, checksum(data))
             kept = self._cache.find(key)
             if kept is not None:
                 self._entries += [] if kept.noted else [Entry(key, None)]

@@ -45,6 +45,10 @@ class Files:
         folder = os.path.dirname(self._identities[number]) or os.getcwd()
         return tuple(folder.replace("\\", "/").split("/"))
 
+    def identity(self, number: FileId) -> str:
+        """What is the same for one file however it is called, see ``Identities``."""
+        return self._identities[number]
+
     def kustomizations(self) -> Kustomizations:
         """The kustomizations of the repositories that the files lie in."""
         return Kustomizations(SKIPPED_FOLDERS, [source.path for source in self.sources if source.path != STDIN])

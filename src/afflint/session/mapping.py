@@ -18,6 +18,9 @@ Told = TypeVar("Told")
 Progress = Callable[[int], None]
 """Is told now and then how many files are done."""
 
+Contents = dict[Source, bytes]
+"""Checksums of the bytes of files, as far as they have been read in a run."""
+
 DEFAULT_CACHE = ""
 """The folder in which this platform keeps caches."""
 
@@ -31,18 +34,29 @@ _SAMPLE = 32
 
 
 def mapped(
-    sources: Collection[Source], settings: Settings, jobs: int = 1, progress: Progress | None = None, cache: str | None = None
+    sources: Collection[Source],
+    settings: Settings,
+    jobs: int = 1,
+    progress: Progress | None = None,
+    cache: str | None = None,
+    contents: Contents | None = None,
 ) -> Iterator[FileResult]:
     """The results of the map step in the order of the sources, whatever the number of processes.
 
-    ``cache`` is the folder where results are kept from one run to the next, or DEFAULT_CACHE.
+    ``cache`` is the folder where results are kept from one run to the next, or DEFAULT_CACHE. Files that it knows by their ``contents``
+    are not read; the contents of those that are read are put there.
     """
-    if cache is not None and len(sources) >= _WORTH_CACHE and find_spec("_sqlite3") is not None:
-        yield from _through_cache(list(sources), settings, jobs, progress, cache)
+    if cache is not None and is_worth_cache(sources):
+        yield from _through_cache(list(sources), settings, jobs, progress, cache, {} if contents is None else contents)
     elif jobs > 1 and len(sources) >= _WORTH_PROCESSES:
         yield from _in_processes(partial(told_here, settings), list(sources), jobs, progress)
     else:
         yield from _here(told_here(settings), sources, progress)
+
+
+def is_worth_cache(sources: Collection[Source]) -> bool:
+    """Whether results of so many files are kept."""
+    return len(sources) >= _WORTH_CACHE and find_spec("_sqlite3") is not None
 
 
 def _here(told: Callable[[Source], Told], sources: Iterable[Source], progress: Progress | None) -> Iterator[Told]:
@@ -109,7 +123,7 @@ def told_by_key(
 
 
 def _telling_by_key(settings: Settings, keys: "Keys") -> "Callable[[Source], Entry | None]":
-    from afflint.session.results import entry
+    from afflint.session.results import checksum, entry
 
     checker = Checker(settings)
 
@@ -118,7 +132,7 @@ def _telling_by_key(settings: Settings, keys: "Keys") -> "Callable[[Source], Ent
         if isinstance(data, Exception):
             return None
         try:
-            return entry(keys.key(source.name, data), checker.check(source.name, data))
+            return entry(keys.key(source.name, checksum(data)), checker.check(source.name, data))
         except MemoryError:
             return None
 
@@ -129,48 +143,59 @@ def _telling_by_key(settings: Settings, keys: "Keys") -> "Callable[[Source], Ent
 
 
 class _Known(NamedTuple):
-    """What a file told, and what of it is to be kept."""
+    """What a file told, and what of it is to be kept; the checksum of its bytes, if they could be had."""
 
     result: FileResult
+    content: bytes | None = None
     entry: "Entry | None" = None
     found: bool = False
 
 
 def _through_cache(
-    sources: Sequence[Source], settings: Settings, jobs: int, progress: Progress | None, folder: str
+    sources: Sequence[Source], settings: Settings, jobs: int, progress: Progress | None, folder: str, contents: Contents
 ) -> Iterator[FileResult]:
     from afflint.session.cache import Cache
 
     cache = Cache(folder or None, settings)
     # Whether the rest is worth processes depends on how much of it is known: the first files tell.
-    told = _knowing(Checker(settings), cache)
+    told = _knowing(Checker(settings), cache, contents)
     known = list(_here(told, sources[:_SAMPLE], progress))
     worth = _WORTH_PROCESSES_KNOWN if sum(each.found for each in known) > len(known) // 2 else _WORTH_PROCESSES
     rest = sources[_SAMPLE:]
-    make = partial(_also_knowing, settings, folder)
+    make = partial(_also_knowing, settings, folder, contents)
     known += _in_processes(make, rest, jobs, progress) if jobs > 1 and len(rest) >= worth else _here(told, rest, progress)
     cache.keep([each.entry for each in known if each.entry is not None])
+    contents.update((source, each.content) for source, each in zip(sources, known, strict=True) if each.content is not None)
     return (each.result for each in known)
 
 
-def _also_knowing(settings: Settings, folder: str) -> Callable[[Source], _Known]:
+def _also_knowing(settings: Settings, folder: str, contents: Contents) -> Callable[[Source], _Known]:
     from afflint.session.cache import Cache
 
-    return _knowing(Checker(settings), Cache(folder or None, settings))
+    return _knowing(Checker(settings), Cache(folder or None, settings), contents)
 
 
-def _knowing(checker: Checker, cache: "Cache") -> Callable[[Source], _Known]:
-    from afflint.session.results import Entry, entry
+def _knowing(checker: Checker, cache: "Cache", contents: Contents) -> Callable[[Source], _Known]:
+    from afflint.session.results import Entry, checksum, entry
+
+    def known(source: Source, content: bytes) -> _Known | None:
+        key = cache.key(source.name, content)
+        kept = cache.find(key)
+        return None if kept is None else _Known(kept.result, content, None if kept.noted else Entry(key, None), found=True)
 
     def told(source: Source) -> _Known:
+        noted = contents.get(source)
+        found = known(source, noted) if noted is not None else None
+        if found is not None:
+            return found
         data = bytes_of(source)
         if isinstance(data, Exception):
             return _Known(_unreadable(checker, data))
-        key = cache.key(source.name, data)
-        kept = cache.find(key)
-        if kept is not None:
-            return _Known(kept.result, None if kept.noted else Entry(key, None), found=True)
+        content = checksum(data)
+        found = known(source, content) if content != noted else None
+        if found is not None:
+            return found
         result = _checked(checker, source, data)
-        return _Known(result, None if result.unread else entry(key, result))
+        return _Known(result) if result.unread else _Known(result, content, entry(cache.key(source.name, content), result))
 
     return told

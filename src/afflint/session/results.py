@@ -49,6 +49,11 @@ def entry(key: bytes, result: FileResult) -> Entry | None:
         return None
 
 
+def checksum(data: bytes) -> bytes:
+    """What stands for the bytes of a file in keys."""
+    return blake2b(data, digest_size=KEY_SIZE).digest()
+
+
 class Keys:
     """The keys of results that were made with these settings by one afflint: checksums of all that decides what is found in a file.
 
@@ -58,13 +63,11 @@ class Keys:
     def __init__(self, settings: Settings, *made_by: object) -> None:
         self._settings = blake2b(repr([*made_by, *_deciding(settings)]).encode("utf-8", "surrogatepass"), digest_size=32).digest()
 
-    def key(self, name: str, data: bytes) -> bytes:
-        """What a result is known by: that of a file with this name and these bytes."""
+    def key(self, name: str, content: bytes) -> bytes:
+        """What a result is known by: that of a file with this name and bytes of this checksum."""
         # Of the name, only this can matter: see `Checker.check`.
         kind = b"t" if in_template_folder(name) else b"v" if is_values_file(name) else b"f"
-        digest = blake2b(kind, digest_size=KEY_SIZE, key=self._settings)
-        digest.update(data)
-        return digest.digest()
+        return blake2b(kind + content, digest_size=KEY_SIZE, key=self._settings).digest()
 
     @property
     def settings(self) -> str:

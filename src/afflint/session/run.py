@@ -16,7 +16,7 @@ from afflint.reduction import ClusterFleet, Reduction
 from afflint.report import Summary
 from afflint.session.files import Files
 from afflint.session.mapping import DEFAULT_CACHE as DEFAULT_CACHE
-from afflint.session.mapping import mapped
+from afflint.session.mapping import Contents, is_worth_cache, mapped
 
 if TYPE_CHECKING:
     from afflint.baseline import Baseline
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from afflint.inventory.node_files import NodeFact
     from afflint.inventory.pool_files import Pools
     from afflint.kube.catalogue import CustomKind
+    from afflint.session.past import Kustomized, PastRun, Told
     from afflint.session.renders import Renders
 
 
@@ -69,6 +70,8 @@ class Options(NamedTuple):
     """Gives further files with CustomResourceDefinitions, should there be kinds that nothing else describes."""
     cache: str | None = None
     """The folder in which results are kept from one run to the next, or DEFAULT_CACHE."""
+    contents: Contents | None = None
+    """What is known of the bytes of files in this run already."""
     renders: "Renders | None" = None
     """What was rendered for this run: its findings are told where they are written."""
     mandatory: frozenset[str] = frozenset()
@@ -115,7 +118,53 @@ class Gathered(NamedTuple):
 
 
 def gathered(files: Files, settings: Settings, options: Options = _DEFAULT) -> Gathered:
-    """Map and reduce the files of a run. Raises NodeFileError."""
+    """Map and reduce the files of a run, or find again what they told when that was done before. Raises NodeFileError."""
+    past = _past(files, settings, options)
+    if past is None:
+        return _gathered(files, settings, options, files.kustomizations())
+    kustomizations = files.kustomizations()
+    told = past.told(lambda each: each == _kustomized(files, each.file, kustomizations, labels=each.labels is not None))
+    if told is None:
+        new = _gathered(files, settings, options._replace(contents=past.contents), kustomizations)
+        past.keep(_to_keep(new, kustomizations))
+        return new
+    results = {file: told.results[number] for file, number in told.of_files}
+    silencer = Silencer(_reduction(files, settings), options, kustomizations)
+    across = {file: [*found] for file, found in told.across}
+    return Gathered(files, results, results, None, [], across, silencer, settings, told.unused_nodes)
+
+
+def _past(files: Files, settings: Settings, options: Options) -> "PastRun | None":
+    """The last run of the same kind, where it is looked for."""
+    elsewhere = (options.mapper, options.definitions, options.renders)  # What these know is not among the files.
+    if options.cache is None or any(each is not None for each in elsewhere) or not is_worth_cache(files.sources):
+        return None
+    from afflint.session.past import PastRun
+
+    return PastRun(options.cache or None, files, settings)
+
+
+def _to_keep(gathered: Gathered, kustomizations: Kustomizations) -> "Told":
+    from afflint.session.past import without_facts
+
+    across = tuple([(file, tuple(found)) for file, found in gathered.across.items()])
+    kustomized = [
+        _kustomized(gathered.files, file, kustomizations, labels=bool(result.facts.suspects))
+        for file, result in gathered.told.items()
+        if _makes_pods(result)
+    ]
+    return without_facts(gathered.results)._replace(across=across, unused_nodes=gathered.unused_nodes, kustomized=tuple(kustomized))
+
+
+def _kustomized(files: Files, file: FileId, kustomizations: Kustomizations, *, labels: bool) -> "Kustomized":
+    from afflint.session.past import Kustomized
+
+    path = files.sources[file].path
+    added = tuple(sorted(kustomizations.labels_added(path))) if labels else None
+    return Kustomized(file, kustomizations.is_patch(path), added)
+
+
+def _gathered(files: Files, settings: Settings, options: Options, kustomizations: Kustomizations) -> Gathered:
     settings, nodes = with_nodes(files, settings)
     results, beside = _mapped(files, settings, options)
     learnt = _learnt(files, {**beside, **results}, settings, options)
@@ -144,11 +193,7 @@ def gathered(files: Files, settings: Settings, options: Options = _DEFAULT) -> G
     told = {**beside, **results}
     results |= {file: FileResult(suppressions=result.suppressions) for file, result in of_nodes.items()}
 
-    def read(file: FileId) -> bytes:
-        return read_bytes(files.sources[file])
-
-    reduction = Reduction(settings, Checker(settings).triage, files.names, read)
-    kustomizations = files.kustomizations()
+    reduction = _reduction(files, settings)
     facts = {file: located_facts(files, file, told[file], kustomizations) for file in sorted(told)}
     fleet = reduction.fleet(facts.values(), nodes, pools)
     across: dict[FileId, list[Found]] = {}
@@ -160,18 +205,14 @@ def gathered(files: Files, settings: Settings, options: Options = _DEFAULT) -> G
 
 
 def _clusters(
-    files: "Files", facts: Mapping[FileId, Facts], fleet: "Fleet", reduction: Reduction, kustomizations: Kustomizations, options: Options
+    files: Files, facts: Mapping[FileId, Facts], fleet: "Fleet", reduction: Reduction, kustomizations: Kustomizations, options: Options
 ) -> list[ClusterFleet]:
     """The manifests of each cluster, where what was rendered for this run is for several."""
     if options.renders is None:
         return []
 
-    def is_patch(path: str) -> bool:
-        use = kustomizations.use_of(path)
-        return use is not None and use.patches
-
     numbers = {files.sources[file].path: file for file in facts}
-    found = options.renders.clusters({path: facts[file].pods for path, file in numbers.items()}, is_patch)
+    found = options.renders.clusters({path: facts[file].pods for path, file in numbers.items()}, kustomizations.is_patch)
     apart = frozenset(numbers[path] for paths in found for path in paths)
     clusters = []
     for number, paths in enumerate(found):
@@ -184,6 +225,13 @@ def _clusters(
 
 _MOST_CLUSTERS = 8
 """So many clusters are looked at with all manifests that may be of any, the others with their own alone."""
+
+
+def _reduction(files: Files, settings: Settings) -> Reduction:
+    def read(file: FileId) -> bytes:
+        return read_bytes(files.sources[file])
+
+    return Reduction(settings, Checker(settings).triage, files.names, read)
 
 
 def outcome(gathered: Gathered, options: Options = _DEFAULT) -> Outcome:
@@ -301,20 +349,22 @@ def _mapped_anew(
 def _told(sources: Collection[Source], settings: Settings, options: Options) -> Iterator[FileResult]:
     if options.mapper is not None:
         return iter(options.mapper(sources, settings))
-    return mapped(sources, settings, options.jobs, options.progress, options.cache)
+    return mapped(sources, settings, options.jobs, options.progress, options.cache, options.contents)
 
 
 def located_facts(files: Files, file: FileId, result: FileResult, kustomizations: Kustomizations) -> Facts:
     """The facts of a file, with the file in every site. What kustomizations use as patches makes no pods."""
     facts = result.facts
-    if facts.suspects or any(pods.maker is not None for pods in facts.pods):
-        use = kustomizations.use_of(files.sources[file].path)
-        if use is not None and use.patches:
-            facts = facts.of_patches()
+    if _makes_pods(result) and kustomizations.is_patch(files.sources[file].path):
+        facts = facts.of_patches()
     if facts.suspects:
         added = tuple(sorted(kustomizations.labels_added(files.sources[file].path)))
         facts = facts._replace(suspects=tuple([each._replace(labels_added=added) for each in facts.suspects])) if added else facts
     return facts.of_file(file, files.folder(file))
+
+
+def _makes_pods(result: FileResult) -> bool:
+    return bool(result.facts.suspects) or any(pods.maker is not None for pods in result.facts.pods)
 
 
 def _nodes_of(files: Mapping[FileId, Source]) -> "list[NodeFact]":

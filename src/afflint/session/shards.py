@@ -20,7 +20,7 @@ from afflint.reading.sources import Source
 from afflint.records import NamedTuple
 from afflint.session.files import Files
 from afflint.session.mapping import Progress, bytes_of, mapped, told_by_key
-from afflint.session.results import ELSEWHERE, KEY_SIZE, Keys
+from afflint.session.results import ELSEWHERE, KEY_SIZE, Keys, checksum
 from afflint.session.run import with_nodes
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class Merged:
         unknown: list[Source] = []
         for source in sources:
             data = bytes_of(source)
-            result = None if isinstance(data, Exception) else self._results.get(keys.key(source.name, data))
+            result = None if isinstance(data, Exception) else self._results.get(keys.key(source.name, checksum(data)))
             known.append(result)
             if result is None:
                 unknown.append(source)
