@@ -17,7 +17,8 @@ from afflint.reading.files import read_regular
 from afflint.reading.sources import LARGEST, Source, relative
 from afflint.records import NamedTuple
 from afflint.rendering.roots import chart_folders, kustomization_folders
-from afflint.session.run import Files, gathered
+from afflint.session.files import Files
+from afflint.session.run import gathered
 
 if TYPE_CHECKING:
     from afflint.engine import FileResult
