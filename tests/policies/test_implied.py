@@ -307,3 +307,42 @@ class TestRequiredSpread:
     def test_a_constraint_that_is_too_weak_is_made_stronger(self, tmp_path: Path, spec: str) -> None:
         text = deployment(spec)
         assert fixed(findings_of(tmp_path, ZONES, text), text) == deployment(spread())
+
+
+STRICT = f"{FAST}\n{ZONES}\n"
+JSON = """\
+{
+  "apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "db"},
+  "spec": {
+    "replicas": 3, "serviceName": "db", "selector": {"matchLabels": {"app": "db"}},
+    "template": {
+      "metadata": {"labels": {"app": "db"}},
+      "spec": {"containers": [{"name": "db", "image": "postgres"}]}
+    }
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        deployment(),
+        deployment(spread(hard=False)),
+        deployment(apart("kubernetes.io/hostname")),
+        deployment(required("key: disk, operator: Exists", "key: gpu, operator: Exists")),
+        deployment("nodeSelector: {disk: ssd}\naffinity: {}\ntopologySpreadConstraints: []\n"),
+        deployment("nodeSelector:\naffinity:\ntopologySpreadConstraints:\n"),
+        f"apiVersion: v1\nkind: List\nitems:\n- {deployment().replace(chr(10), chr(10) + '  ').rstrip()}\n",
+        JSON,
+    ],
+)
+@pytest.mark.parametrize("values", ["[high]", "[high, medium]"])
+def test_what_a_fix_leaves_meets_the_policies(tmp_path: Path, text: str, values: str) -> None:
+    policies = STRICT.replace("[high]", values)
+    for _ in range(2):
+        found = [each for each in findings_of(tmp_path, policies, text) if each.category == "policy"]
+        assert found
+        assert found[0].fix is not None
+        text = edited(text, found[0].fix.edits)
+    assert said(tmp_path, policies, text) == []

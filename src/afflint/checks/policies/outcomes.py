@@ -112,17 +112,22 @@ def _lost(each: _Judged, short: Sequence[tuple[Failure, Loss]], params: Survives
     after, throughout = _left(each, loss)
     others = len(short) - 1
     more = f" (and {others} other loss{'es' if others > 1 else ''})" if others else ""
-    replicas = each.maker.replicas
     if after < params.keeps:
-        running = f"{after or 'none'} of {replicas} replica{'s' if replicas > 1 else ''} run{'s' if after == 1 else ''}"
-        message = f"after losing {failure.what}{more} {running}, and {params.keeps} must"
+        message = f"after losing {failure.what}{more} {_running(after, each.maker.replicas, '')}, and {params.keeps} must"
     else:
-        running = f"{throughout or 'none'} of {replicas} replica{'s' if replicas > 1 else ''} run{'s' if throughout == 1 else ''} on"
+        running = _running(throughout, each.maker.replicas, " on")
         message = f"while losing {failure.what}{more} {running} until others have come up, and {params.at_all_times} must"
     why = next((move.why for move in _moves(loss, each.maker.key) if move.target is None and move.why), "")
     proved = after < params.keeps and proofs.most_after(view.survey, each.number, failure) < params.keeps
     message = f"{message}, {_ALWAYS if proved else _AS_ORDERED}{f': {why}' if why and after < params.keeps else ''}"
     return Match(_name_path(each.case), message)
+
+
+def _running(number: int, replicas: int, on: str) -> str:
+    """``1 of 3 replicas runs``."""
+    if replicas == 1:
+        return f"the only replica does not run{on}"
+    return f"{number or 'none'} of {replicas} replicas {'run' if number > 1 else 'runs'}{on}"
 
 
 def migratable(cases: Sequence[Case], _params: Migratable, view: ClusterView) -> Iterator[FleetMatch]:

@@ -1,0 +1,170 @@
+"""Policies about what comes of manifests on nodes: what the planner says, held against the plan of `afflint place`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from afflint.config import Policy
+from afflint.engine import Settings, default_settings
+from afflint.placement.plan import Plan
+from afflint.placement.planning import Asked, make_plan
+from afflint.reading.sources import Source
+from afflint.rules import bound_policies
+from afflint.session.placing import read_stage
+from afflint.session.run import Options, run
+from on_nodes import apart, spread, workload
+from policing import findings_of, said
+
+ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
+NODES = """\
+nodes:
+- {name: a1, labels: {topology.kubernetes.io/zone: a}}
+- {name: a2, labels: {topology.kubernetes.io/zone: a}}
+- {name: b1, labels: {topology.kubernetes.io/zone: b, disk: ssd}}
+- {name: c1, labels: {topology.kubernetes.io/zone: c, disk: ssd}, unschedulable: true}
+"""
+
+
+def policy(check: str, params: str = "{}") -> str:
+    return f"- {{name: ours, check: {check}, params: {params}}}\n"
+
+
+def on_nodes(folder: Path, check: str, params: str, manifests: str, nodes: str = NODES) -> list[str]:
+    found = findings_of(folder, policy(check, params), {"a.yaml": manifests, "nodes.yaml": nodes})
+    return [f"{each.file}:{each.span.line}:{each.span.column} {each.message}" for each in found if each.rule == "ours"]
+
+
+class TestSurvives:
+    def test_enough_replicas_elsewhere(self, tmp_path: Path) -> None:
+        web = workload(replicas=3)
+        assert on_nodes(tmp_path, "survives", "{loss: zone, keeps: 1}", web) == []
+        assert on_nodes(tmp_path, "survives", "{loss: node, keeps: 2}", web) == []
+
+    def test_too_few_are_left(self, tmp_path: Path) -> None:
+        web = workload(apart(ZONE), replicas=2)
+        (found,) = on_nodes(tmp_path, "survives", "{loss: zone, keeps: 2}", web)
+        what, why = found.split(": ")
+        assert what == "a.yaml:3:18 after losing zone=a (and 1 other loss) 1 of 2 replicas runs, and 2 must, whatever the placement"
+        assert why == "1 node is cordoned, 1 shares its zone with a replica of web"
+        assert on_nodes(tmp_path, "survives", "{loss: zone, keeps: 1}", web) == []
+
+    def test_all_of_them_at_once(self, tmp_path: Path) -> None:
+        web = workload(f"nodeSelector: {{{ZONE}: a}}", replicas=2)
+        (found,) = on_nodes(tmp_path, "survives", "{loss: zone}", web)
+        assert found.startswith("a.yaml:3:18 after losing zone=a none of 2 replicas runs, and 1 must, whatever the placement")
+
+    def test_a_break_until_others_have_come_up(self, tmp_path: Path) -> None:
+        web = workload("", replicas=1)
+        (found,) = on_nodes(tmp_path, "survives", "{loss: node, keeps: 1}", web)
+        assert found.startswith(
+            "a.yaml:3:18 while losing node a1 the only replica does not run on until others have come up, and 1 must, in "
+        )
+        assert on_nodes(tmp_path, "survives", "{loss: node, keeps: 1, at-all-times: 0}", web) == []
+
+    def test_a_label_that_no_node_has_tells_nothing(self, tmp_path: Path) -> None:
+        assert on_nodes(tmp_path, "survives", "{loss: rack, keeps: 9}", workload()) == []
+
+    def test_without_nodes_nothing_is_known(self, tmp_path: Path) -> None:
+        assert said(tmp_path, policy("survives", "{loss: zone, keeps: 9}"), workload()) == []
+
+
+class TestFits:
+    def test_a_place_for_each(self, tmp_path: Path) -> None:
+        assert on_nodes(tmp_path, "fits", "{}", workload(replicas=5)) == []
+
+    def test_a_replica_without_one(self, tmp_path: Path) -> None:
+        assert on_nodes(tmp_path, "fits", "{}", workload(apart(HOST), replicas=4)) == [
+            "a.yaml:3:18 1 of 4 replicas has no place, whatever the placement: 3 nodes already have a replica of web, 1 is cordoned"
+        ]
+        assert on_nodes(tmp_path, "fits", "{}", workload("nodeSelector: {disk: nvme}", replicas=1)) == [
+            "a.yaml:3:18 the only replica has no place, whatever the placement: 3 nodes lack disk=nvme, 1 is cordoned"
+        ]
+
+
+VM = """\
+apiVersion: kubevirt.io/v1
+kind: VirtualMachine
+metadata: {name: db}
+spec:
+  runStrategy: Always
+  template:
+    metadata: {labels: {kubevirt.io/vm: db}}
+    spec:
+      networks: [{name: default, pod: {}}]
+      domain: {devices: {interfaces: [{name: default, masquerade: {}}]DEVICES}}
+      MORE
+"""
+
+
+class TestMigratable:
+    def test_another_node(self, tmp_path: Path) -> None:
+        assert on_nodes(tmp_path, "migratable", "{}", VM.replace("DEVICES", "").replace("MORE", "")) == []
+
+    def test_no_other_node(self, tmp_path: Path) -> None:
+        pinned = VM.replace("DEVICES", "").replace("MORE", "nodeSelector: {disk: ssd}")
+        (found,) = on_nodes(tmp_path, "migratable", "{}", pinned)
+        assert found.startswith("a.yaml:11:7 the VM has no node to migrate to, whatever the placement: ")
+
+    def test_a_machine_that_cannot(self, tmp_path: Path) -> None:
+        tied = VM.replace("DEVICES", ", hostDevices: [{name: a, deviceName: b/c}]").replace("MORE", "")
+        assert on_nodes(tmp_path, "migratable", "{}", tied) == ["a.yaml:10:73 the VM cannot migrate: host devices do not migrate"]
+
+    def test_pods_are_no_machines(self, tmp_path: Path) -> None:
+        assert on_nodes(tmp_path, "migratable", "{}", workload("nodeSelector: {disk: ssd}", replicas=1)) == []
+
+
+# Held against the plan.
+
+
+def planned(sources: list[Source], loss: str) -> Plan:
+    """What `afflint place --lose each:LOSS` shows."""
+    placing = read_stage(sources[:1], sources[1:], (), default_settings())
+    return make_plan(placing.stage.inventory, placing.stage.makers, asked=Asked(lose=(f"each:{loss}",)))
+
+
+def runs(plan: Plan, key: str) -> list[tuple[int, int]]:
+    """For each loss how many replicas of a workload run afterwards, and how many of them without a break."""
+    (placed,) = [[each for each in workload.replicas if each.node is not None] for workload in plan.workloads if workload.key == key]
+    found = []
+    for loss in plan.losses:
+        moves = [move for move in loss.moves if move.workload == key]
+        found.append((len(placed) - sum(move.target is None for move in moves), len(placed) - len(moves)))
+    return found
+
+
+specs = st.sampled_from(
+    ["", apart(ZONE), apart(HOST), spread(ZONE), spread(HOST), spread(ZONE, hard=False), f"nodeSelector: {{{ZONE}: a}}"]
+)
+clusters = st.lists(st.tuples(st.sampled_from("abc"), st.booleans()), min_size=2, max_size=6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    specs,
+    st.integers(1, 4),
+    st.sampled_from(["Deployment", "StatefulSet"]),
+    clusters,
+    st.sampled_from(["zone", "node"]),
+    st.integers(1, 3),
+    st.integers(0, 2),
+)
+def test_survives_and_fits_agree_with_the_plan(
+    spec: str, replicas: int, kind: str, cluster: list[Any], loss: str, keeps: int, throughout: int
+) -> None:
+    listed = [
+        f"- {{name: n{number}, labels: {{{ZONE}: {zone}}}, unschedulable: {str(shut).lower()}}}"
+        for number, (zone, shut) in enumerate(cluster)
+    ]
+    text = workload(spec, kind=kind, replicas=replicas)
+    sources = [Source("a.yaml", "a.yaml", text.encode()), Source("nodes.yaml", "nodes.yaml", "\n".join(["nodes:", *listed]).encode())]
+    params = {"loss": loss, "keeps": keeps, "at-all-times": throughout}
+    policies = (Policy("survives", "survives", params), Policy("fits", "fits"))
+    found = {each.rule for each in run(sources[:1], Settings(bound_policies(policies)), Options(), node_files=sources[1:]).findings}
+    plan = planned(sources, loss)
+    (key,) = [each.key for each in plan.workloads]
+    assert ("fits" in found) is any(each.node is None for workload in plan.workloads for each in workload.replicas)
+    assert ("survives" in found) is any(after < keeps or on < throughout for after, on in runs(plan, key))
