@@ -142,6 +142,25 @@ class TestRequiredNodeLabels:
             "7:33 the policy asks for nodes with `performance=high`; its node constraints allow a node with `performance=low`"
         ]
 
+    def test_fields_of_a_custom_resource_that_may_be_about_other_pods(self, tmp_path: Path) -> None:
+        ceph = "apiVersion: ceph.rook.io/v1\nkind: CephCluster\nmetadata: {name: rook}\nspec:\n  placement:\n"
+        asking = (
+            ceph + "    WHO:\n      nodeAffinity:\n        requiredDuringSchedulingIgnoredDuringExecution:\n          nodeSelectorTerms:\n"
+        )
+        asking += "          - matchExpressions:\n            - {key: performance, operator: In, values: [LEVEL]}\n"
+        for_all = asking.replace("WHO", "all").replace("LEVEL", "high")
+        # What is said of all of them may be what those are asked for that only tolerate something.
+        assert said(tmp_path, FAST, for_all + "    mon: {tolerations: [{key: a, operator: Exists}]}\n") == []
+        assert said(tmp_path, FAST, ceph + "    mon: {tolerations: [{key: a, operator: Exists}]}\n") == []
+        assert len(said(tmp_path, FAST, asking.replace("WHO", "mon").replace("LEVEL", "low"))) == 1
+
+    def test_what_kustomizations_use_as_a_patch_of_a_custom_resource(self, tmp_path: Path) -> None:
+        (tmp_path / "kustomization.yaml").write_text("patches: [{path: patch.yaml}]\n", encoding="utf-8")
+        cluster = "apiVersion: postgresql.cnpg.io/v1\nkind: Cluster\nmetadata: {name: db}\nspec: {instances: 3}\n"
+        (tmp_path / "patch.yaml").write_text(cluster, encoding="utf-8")
+        assert len(said(tmp_path, FAST, {"cluster.yaml": cluster})) == 1
+        assert said(tmp_path, FAST, {"patch.yaml": cluster}) == []
+
     def test_the_label_is_added_in_the_style_of_the_file(self, tmp_path: Path) -> None:
         text = deployment("nodeSelector:\n  disk: ssd\n")
         assert fixed(findings_of(tmp_path, FAST, text), text) == text + "        performance: high\n"

@@ -210,7 +210,10 @@ class Facts(NamedTuple):
     def of_patches(self) -> "Facts":
         """The same where all that the file holds are patches of objects that stand elsewhere: it makes no pods."""
         return self._replace(
-            pods=tuple([each._replace(maker=None, partial=True, labels_known=False) for each in self.pods]), budgets=(), unusable=()
+            pods=tuple([each._replace(maker=None, partial=True, labels_known=False) for each in self.pods]),
+            budgets=(),
+            unusable=(),
+            suspects=tuple([each._replace(whole=False) for each in self.suspects]),
         )
 
 

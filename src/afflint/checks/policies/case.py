@@ -118,6 +118,28 @@ class Case:
         return migration_of(self._workload) if self._workload is not None and self.pods.kubevirt else self.pods.migration
 
     @property
+    def told_apart(self) -> bool:
+        """Whether it is certain which pods of an operator the constraints are about: the catalogue knows the labels of just these.
+
+        Known in the map step only, as is ``beside``.
+        """
+        from afflint.kube.custom import CustomWorkload
+
+        workload = self._workload
+        return isinstance(workload, CustomWorkload) and workload.place is not None and workload.place.labelled
+
+    @property
+    def beside(self) -> list[Constraints]:
+        """The constraints that stand elsewhere in the same custom resource."""
+        from afflint.kube.custom import custom_workloads
+
+        workload = self._workload
+        if workload is None or not self.pods.operated:
+            return []
+        every = custom_workloads(workload.document, workload.data, workload.base, {}, [])
+        return [each.constraints for each in every if each.pod_path != workload.pod_path]
+
+    @property
     def selector(self) -> Selector | None:
         """By which their controller selects the pods; None where it does not say."""
         if self._suspect is not None:

@@ -40,7 +40,7 @@ def required_node_labels(case: Case, params: RequiredNodeLabels) -> Iterator[Mat
     for key, values in params.labels.items():
         wanted = Requirement(key, "In", values) if values else Requirement(key, "Exists")
         found = freedom(demands.alternatives, wanted)
-        if found is not None and not _asked_beside(case, wanted):
+        if found is not None and not _may_be_asked_elsewhere(case, demands, wanted):
             message = f"{_asks_for(wanted)}; {demands.who_allows(found, key)} {_a_node(wanted, found)}"
             remedy = f"Ask for {_constraint(wanted)} in the {'nodeSelector' if len(values) == 1 else 'required node affinity'}."
             yield Match(demands.path_of(found, wanted.key), message, remedy, edits=demands.adding(wanted))
@@ -65,12 +65,17 @@ def _constraint(wanted: Requirement) -> str:
     return quoted(f"{wanted.key}: {wanted.values[0]}") if len(wanted.values) == 1 else quoted(says(wanted))
 
 
-def _asked_beside(case: Case, wanted: Requirement) -> bool:
-    """Whether other pods of the same custom resource ask for it, so that these may do so, too: a kind may say it in one place for all."""
-    if case.fleet is None or not case.pods.operated or case.operator is not None:
+def _may_be_asked_elsewhere(case: Case, demands: _Demands, wanted: Requirement) -> bool:
+    """Whether other fields of a custom resource may ask for it on behalf of these pods, or an operator that nobody knows may.
+
+    What the object says is known in the map step alone, and decides there.
+    """
+    if case.fleet is not None or case.operator is not None or case.told_apart:
         return False
-    others = [each for each in case.fleet.pods if each.site == case.pods.site and each.key != case.pods.key]
-    return any(each.asks and freedom([[asked.requirement for asked in asks] for asks in each.asks], wanted) is None for each in others)
+    if not demands.said:
+        return True
+    others = [[[asked.requirement for asked in asks] for asks in asked_of_nodes(each)] for each in case.beside]
+    return any(each and freedom(each, wanted) is None for each in others)
 
 
 class _Demands:
@@ -82,10 +87,12 @@ class _Demands:
         self._terms = [term for term in constraints.node_terms if term.required]
         self._readable = [number for number, term in enumerate(self._terms) if isinstance(parse_node_term(term.data), Selector)]
         asked: Sequence[Sequence[Asked]] = asked_of_nodes(constraints)
-        said = bool(constraints.node_selector and constraints.node_selector.data) or constraints.node_required is not None
+        own = constraints.node_selector
+        self.said = bool(own is not None and own.data) or constraints.node_required is not None
+        """Whether the manifest asks for anything at all."""
         # Where the namespace surely says something and nobody knows what, that may be what is wanted.
         selector = case.admission.selector if case.admission is not None else None
-        self.open = (said and not asked) or (selector is not None and is_placeholder(selector.text))
+        self.open = (self.said and not asked) or (selector is not None and is_placeholder(selector.text))
         """Whether nothing can be said: they cannot be read, or match no node, which other rules say."""
         self._asked = asked or ((),)
         # Whoever gives a namespace a node selector has the plugin that reads it.
