@@ -11,6 +11,8 @@ from hypothesis import HealthCheck, settings
 from afflint.scheduler import cluster
 
 sys.path.insert(0, str(Path(__file__).parent))
+# The site is no part of the package: it is imported from the top of the checkout.
+sys.path.append(str(Path(__file__).parents[1]))
 
 # A shell starts what runs in the background with interrupts ignored, and children inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

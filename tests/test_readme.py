@@ -26,8 +26,8 @@ README = ROOT / "README.md"
 AFFLINT = (sys.executable, "-m", "afflint")
 
 
-PAGES = tuple(ROOT / "docs" / f"{name}.md" for name in ("ci", "editors", "fleets", "nodes", "rendering", "reference"))
-"""What a user reads besides the README."""
+PAGES = tuple(sorted((ROOT / "docs").glob("*.md")))
+"""What a user reads besides the README. Commands in ```` ```console ```` fences are those of test_pages.py."""
 
 
 def text() -> str:
@@ -165,7 +165,8 @@ def test_the_exit_code_that_it_promises() -> None:
 
 
 def test_ci_runs_the_commands_of_the_readme() -> None:
-    for_use, for_work = (line.split(" && ") for line in "".join(blocks("sh")).splitlines() if line.startswith("python3 -m venv"))
+    lines = [line for line in "".join(blocks("sh")).splitlines() if line.startswith("python3 -m venv")]
+    for_use, for_work = (line.split(" && ") for line in dict.fromkeys(lines))
     gate = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
     assert for_use[:3] == ["python3 -m venv .venv", ". .venv/bin/activate", "pip install -q ."]
     assert for_work[:2] == for_use[:2]

@@ -5,57 +5,26 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
-from collections.abc import Iterator
 
 import click
 import pytest
 
 from afflint.cli.through_click import Sectioned, cli
-from afflint.config import Config
-from afflint.config.mistakes import schema
 from checkout import ROOT, clean_environment, run
+from website import reference
 
 REFERENCE = ROOT / "docs" / "reference.md"
 COMMANDS = ("check", "merge", "place", "init", "rule", "config", "test", "lsp")
 
 
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("*", "\\*")
-
-
-def _options(name: str) -> Iterator[str]:
-    context = click.Context(cli)
-    command = cli.get_command(context, name)
-    assert command is not None
-    about = inspect.cleandoc(command.help or "")
-    yield f"## `afflint {name}`\n\n{about}\n"
-    if isinstance(command, Sectioned):
-        sections = [(heading, [each for each in found if "--help" not in each.opts]) for heading, found in command.sectioned(context)]
-    else:
-        sections = [("", [each for each in command.params if isinstance(each, click.Option)])]
-    for heading, found in sections:
-        yield f"\n{heading}:\n" if heading else ""
-        yield "\n| option | |\n|---|---|\n"
-        for option in found:
-            spelled = ", ".join(f"`{each}{'' if option.is_flag else f' {option.metavar}'}`" for each in option.opts)
-            yield f"| {spelled} | {_cell(option.help or '')} |\n"
-
-
-def _keys() -> Iterator[str]:
-    yield "| key | takes | without it | |\n|---|---|---|---|\n"
-    definitions = schema()["$defs"]
-    for key, part in schema()["properties"].items():
-        meant = {**definitions.get(part.get("$ref", "").removeprefix("#/$defs/"), {}), **part}
-        default = Config._field_defaults[key.replace("-", "_")]
-        shown = "" if default in (None, (), {}) else f"`{str(default).lower() if isinstance(default, bool) else default}`"
-        yield f"| `{key}` | {_cell(meant['title'])} | {shown} | {_cell(meant['description'])} |\n"
+def _command(name: str) -> str:
+    return f"## `afflint {name}`\n\n{reference.about(name)}\n{''.join(reference.options(name))}"
 
 
 def with_generated(page: str) -> str:
     """The page with its generated parts made anew."""
-    parts = {"options": "\n".join("".join(_options(name)) for name in COMMANDS), "keys": "".join(_keys())}
+    parts = {"options": "\n".join(map(_command, COMMANDS)), "keys": "".join(reference.keys())}
     for name, part in parts.items():
         begin, end = f"<!-- begin {name} -->\n", f"<!-- end {name} -->\n"
         before, rest = page.split(begin)

@@ -103,7 +103,7 @@ def test_the_sdist_has_what_its_tests_need_and_no_leftovers(shipped: Shipped) ->
         names = {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}
     needed = {"pyproject.toml", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE", ".ci/run", ".gitignore"}
     needed |= {".pre-commit-hooks.yaml", ".pre-commit-config.yaml"}
-    for folder in ("src", "tests", "rules", "schemas", "examples", "bench"):
+    for folder in ("src", "tests", "rules", "schemas", "examples", "bench", "docs", "website"):
         needed |= {
             path.relative_to(ROOT).as_posix() for path in (ROOT / folder).rglob("*") if path.is_file() and "__pycache__" not in path.parts
         }

@@ -12,6 +12,7 @@ from afflint.checks.match import Target
 from afflint.engine import default_settings
 from afflint.findings import Finding
 from afflint.rules import rules
+from exactness import counted
 from linting import findings_of
 from shared_material import cases
 
@@ -46,8 +47,8 @@ def test_every_refused_manifest_is_reported(answers: Answers) -> None:
         if case["refused"] and not found and case["mutation"] != _TEMPLATE
     ]
     refused = sum(case["refused"] for case, _ in answers)
-    print(f"refused and reported: {refused - len(missed)} / {refused}")
     assert missed == []
+    counted("manifests that are refused: a finding of category `admission`", refused - len(missed), refused)
 
 
 def test_no_accepted_manifest_is_reported(answers: Answers) -> None:
@@ -55,8 +56,8 @@ def test_no_accepted_manifest_is_reported(answers: Answers) -> None:
         f"{case['id']} {case['kind']} {case['mutation']}: {found[0].message}" for case, found in answers if found and not case["refused"]
     ]
     accepted = sum(not case["refused"] for case, _ in answers)
-    print(f"not refused and not reported: {accepted - len(false)} / {accepted}")
     assert false == []
+    counted("manifests that are accepted: none", accepted - len(false), accepted)
 
 
 def test_the_field_agrees_where_one_error_was_recorded(answers: Answers) -> None:
@@ -67,8 +68,8 @@ def test_the_field_agrees_where_one_error_was_recorded(answers: Answers) -> None
         for case, error, found in compared
         if not any(agree(error, each, case) for each in found)
     ]
-    print(f"field agreement: {len(compared) - len(other)} / {len(compared)}")
     assert other == []
+    counted("the field that was refused, where there is one", len(compared) - len(other), len(compared))
 
 
 def test_late_refusals_are_said_to_be_late(answers: Answers) -> None:
@@ -77,8 +78,8 @@ def test_late_refusals_are_said_to_be_late(answers: Answers) -> None:
     wrong = [
         f"{case['id']} {case['kind']} {case['mutation']}: {found.message}" for case, found, late in compared if _is_late(found) != late
     ]
-    print(f"late or at once: {len(compared) - len(wrong)} / {len(compared)}, {sum(late for _, _, late in compared)} of them late")
     assert wrong == []
+    counted("stored and refused later, or refused at once", len(compared) - len(wrong), len(compared))
 
 
 def test_all_findings_of_one_mistake_are_refused_at_the_same_time(answers: Answers) -> None:

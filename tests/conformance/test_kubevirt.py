@@ -8,6 +8,7 @@ import pytest
 
 from afflint.controllers.launcher_pod import migration_target_pod
 from afflint.placement import InventoryError, launcher_pod, live_migratable
+from exactness import counted
 from shared_material import cases
 
 Case = dict[str, Any]
@@ -62,8 +63,8 @@ def test_pods_are_those_that_virt_controller_makes(selector_cases: list[Case]) -
             for field, names in (("labels", ("kubevirt.io/migrationJobUID",)), ("annotations", ("kubevirt.io/migrationJobName",))):
                 case = {**case, field: {key: value for key, value in case[field].items() if key not in names}}
         wrong += [f"{case['id']} {field}: {value} against {case.get(field)}" for field, value in found.items() if value != case.get(field)]
-    print(f"launcher pods: {len(compared) - len({each.split()[0] for each in wrong})} / {len(compared)}")
     assert wrong == []
+    counted("pods of virtual machines, and of their migrations", len(compared) - len({each.split()[0] for each in wrong}), len(compared))
 
 
 def test_no_pod_where_virt_controller_makes_none(selector_cases: list[Case]) -> None:
@@ -83,6 +84,6 @@ def test_machines_that_migrate_and_why_others_do_not() -> None:
         reason = live_migratable(case["vmi"], case["cluster_config"], claims, host_cpu_model=case.get("host_cpu_model"))
         if reason != (case["reason"] or None):
             wrong.append(f"{case['id']}: {reason} against {case['reason']}")
-    print(f"live migration: {len(recorded) - len(wrong)} / {len(recorded)}")
     assert wrong == []
+    counted("machines that can be migrated, and why others cannot", len(recorded) - len(wrong), len(recorded))
     assert {case["reason"] for case in recorded} > {"", "InterfaceNotLiveMigratable", "DisksNotLiveMigratable"}

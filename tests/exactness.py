@@ -1,0 +1,27 @@
+"""The table of docs/exactness.md, held by the tests that compare: each says what it counted, and the table has to say the same.
+
+With ``AFFLINT_WRITE_FIGURES=1`` they write it. The last column but one is that of all recorded answers, the last that of the sample.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from checkout import ROOT
+from shared_material import SHARED
+
+PAGE = ROOT / "docs" / "exactness.md"
+
+
+def counted(row: str, agree: int, total: int) -> None:
+    """Hold the row of the table that begins so to what was counted: in the column of all answers where they are at hand."""
+    text = PAGE.read_text(encoding="utf-8")
+    found = re.search(rf"^\| {re.escape(row)} \|(?P<all>[^|]*)\|(?P<sample>[^|]*)\|$", text, re.MULTILINE)
+    assert found is not None, f"docs/exactness.md has no row {row!r}"
+    column = "all" if (SHARED / "conformance").exists() else "sample"
+    said = f"{agree:,} of {total:,}"
+    if os.environ.get("AFFLINT_WRITE_FIGURES") == "1":
+        PAGE.write_text(f"{text[: found.start(column)]} {said} {text[found.end(column) :]}", encoding="utf-8")
+    else:
+        assert found[column].strip() == said, f"docs/exactness.md, {row!r}"

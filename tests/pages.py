@@ -1,0 +1,69 @@
+"""The fences of the pages in docs/ that are made: files of the tree, and commands with what they print.
+
+A fence under ``<!-- file PATH -->`` holds that file. A fence ```` ```console ```` holds commands behind ``$`` and what each prints; they
+are run by a shell in a folder that has the examples.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from checkout import ROOT, clean_environment
+
+DOCS = ROOT / "docs"
+NOT_RUN = ("pip ", "dask ")
+"""How the first command of a fence begins that needs a network."""
+
+_FILE = re.compile(r"(<!-- file (\S+) -->\n```[a-z]*\n)(.*?)(?=^```$)", re.MULTILINE | re.DOTALL)
+_CONSOLE = re.compile(r"(^```console\n)(.*?)(?=^```$)", re.MULTILINE | re.DOTALL)
+
+
+def sandbox(folder: Path) -> Path:
+    """A folder with the examples, and afflint by its name on the PATH of ``run_in``."""
+    shutil.copytree(ROOT / "examples", folder / "examples")
+    (folder / "bin").mkdir()
+    (folder / "bin" / "afflint").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m afflint "$@"\n', encoding="utf-8")
+    (folder / "bin" / "afflint").chmod(0o755)
+    return folder
+
+
+def commands_in(text: str) -> list[str]:
+    """The commands that a page shows with what they print."""
+    fences = [fence[2] for fence in _CONSOLE.finditer(text)]
+    return [line[2:] for fence in fences for line in fence.splitlines() if line.startswith("$ ") and not fence[2:].startswith(NOT_RUN)]
+
+
+def run_in(folder: Path, command: str) -> str:
+    """What a command prints, errors included. Raises RuntimeError where it is not 0 or 1 that it ends with."""
+    environment = clean_environment(PATH=f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}", COLUMNS="100", LC_ALL="C.UTF-8")
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        check=False,
+    )
+    if done.returncode not in (0, 1):
+        raise RuntimeError(f"`{command}` ended with {done.returncode}:\n{done.stdout}")
+    return done.stdout
+
+
+def made_anew(text: str, folder: Path) -> str:
+    """The text of a page with what its fences hold made anew."""
+    text = _FILE.sub(lambda fence: fence[1] + (ROOT / fence[2]).read_text(encoding="utf-8"), text)
+
+    def shown(fence: re.Match[str]) -> str:
+        if fence[2][2:].startswith(NOT_RUN):
+            return fence[0]
+        return fence[1] + "".join(f"$ {command}\n{run_in(folder, command)}" for command in commands_in(f"{fence[0]}```\n"))
+
+    return _CONSOLE.sub(shown, text)

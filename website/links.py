@@ -1,0 +1,114 @@
+"""Links of the checkout, which lead from file to file, as links of the site; and whether those of a built site lead anywhere."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+_FENCE = re.compile(r"^(```+)[^\n]*\n.*?^\1$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\((?P<target>[^)\s#:]+)(?P<anchor>#[^)\s]*)?\)")
+
+PAGES = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md", "SECURITY.md": "security.md"}
+"""What lies at the top of the checkout and is a page of the site as well."""
+
+
+class LinkError(Exception):
+    """A link that leads nowhere; the message names it and where it stands."""
+
+
+def on_site(path: str) -> str | None:
+    """Where a file of the checkout lies below the pages of the site; None for what is not there."""
+    if path in PAGES:
+        return PAGES[path]
+    folder, _, rest = path.partition("/")
+    if folder == "docs":
+        return rest
+    return path if folder in ("rules", "schemas") else None
+
+
+def with_links_of_the_site(text: str, source: str) -> str:
+    """The text of a page with its links to files of the checkout turned into those of the site. ``source`` is its path in the checkout.
+
+    Raises LinkError for a link to a file that the site does not have.
+    """
+    own = on_site(source)
+    assert own is not None
+
+    def turned(link: re.Match[str]) -> str:
+        there = posixpath.normpath(posixpath.join(posixpath.dirname(source), link["target"]))
+        page = on_site(there)
+        if page is None:
+            raise LinkError(f"{source}: the site has no page for {link['target']}")
+        return f"]({posixpath.relpath(page, posixpath.dirname(own) or '.')}{link['anchor'] or ''})"
+
+    return outside_fences(text, lambda prose: _LINK.sub(turned, prose))
+
+
+def outside_fences(text: str, changed: object) -> str:
+    """The text with its prose changed, and what stands in fences left as it is."""
+    assert callable(changed)
+    parts, end = [], 0
+    for fence in _FENCE.finditer(text):
+        parts += [changed(text[end : fence.start()]), fence[0]]
+        end = fence.end()
+    return "".join([*parts, changed(text[end:])])
+
+
+class _Page(HTMLParser):
+    """The anchors of a page, where it leads, and what it loads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.anchors: set[str] = set()
+        self.leads: list[str] = []
+        self.loads: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        self.anchors.add(given.get("id", ""))
+        if tag == "a" and "href" in given:
+            self.leads.append(given["href"])
+        elif tag in ("script", "img", "iframe", "source", "object") and "src" in given:
+            self.loads.append(given["src"])
+        elif tag == "link" and given.get("rel", "") not in ("canonical", "prev", "next", "alternate", "edit"):
+            self.loads.append(given["href"])
+
+
+def faults(site: Path) -> Iterator[str]:
+    """What is wrong with a built site: links and anchors that lead nowhere, and whatever is loaded from elsewhere."""
+    pages: dict[Path, _Page] = {}
+    for path in sorted(site.rglob("*.html")):
+        pages[path] = _Page()
+        pages[path].feed(path.read_text(encoding="utf-8"))
+    for path, page in pages.items():
+        # Served for any address, its links begin at the top of the site.
+        here = site if path.name == "404.html" else path.parent
+        for address in (*page.leads, *page.loads):
+            fault = _fault(address, path, here, site, pages)
+            if fault:
+                yield f"{path.relative_to(site).as_posix()}: {fault}: {address}"
+        for address in page.loads:
+            if urlsplit(address).netloc:
+                yield f"{path.relative_to(site).as_posix()}: is loaded from elsewhere: {address}"
+    for path in sorted(site.rglob("*.css")):
+        for address in re.findall(r"@import[^;]*|url\(\s*[\"']?(?:https?:)?//[^)]*", path.read_text(encoding="utf-8")):
+            yield f"{path.relative_to(site).as_posix()}: is loaded from elsewhere: {address}"
+
+
+def _fault(address: str, path: Path, here: Path, site: Path, pages: dict[Path, _Page]) -> str | None:
+    parts = urlsplit(address)
+    if parts.scheme or parts.netloc:
+        return None
+    base = site if parts.path.startswith("/") else here
+    target = (base / unquote(parts.path).lstrip("/")).resolve() if parts.path else path
+    if target.is_dir():
+        target /= "index.html"
+    if not target.exists():
+        return "leads nowhere"
+    if parts.fragment and target in pages and unquote(parts.fragment) not in pages[target].anchors and parts.fragment != "__skip":
+        return "no such place there"
+    return None

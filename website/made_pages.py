@@ -1,0 +1,137 @@
+"""The pages that are made of what ships with afflint: commands, configuration, custom resources."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from afflint.config.mistakes import schema
+from website import reference
+
+_ROOT = Path(__file__).parents[1]
+_SEE = {
+    "check": "[Continuous integration](../ci.md), [rendered repositories](../rendering.md), [trees of any size](../fleets.md)",
+    "merge": "[Trees of any size](../fleets.md)",
+    "place": "[Nodes and pools, and what `place` says](../nodes.md), [the lab](../lab.md)",
+    "rule": "[All rules](../rules/index.md)",
+    "config": "[Configuration](../configuration.md)",
+    "lsp": "[Editors](../editors.md)",
+}
+_CONFIGURATION = """\
+# Configuration
+
+`.afflint.yaml`, or `[tool.afflint]` in `pyproject.toml`, in the working directory or the nearest one above it. All of it is optional, and
+the command line comes before it; [`afflint config`](commands/config.md) shows what holds, and where it was set. A mistake is shown at its
+line, with the word that was probably meant.
+
+{example}
+
+## Silence single findings
+
+With the reason behind `--`. A suppression that silences nothing is reported.
+
+{silenced}
+
+## Keys
+
+Made from [the schema](schemas/config.schema.json), which editors complete and check by; `afflint config --schema` prints it. Globs are
+those of a `.gitignore`, relative to the folder of the configuration; paths are relative to the file that says them.
+
+"""
+_CATALOGUE = """\
+# Catalogue of custom resources
+
+{kinds} kinds of {groups} API groups whose placement constraints afflint knows without being told: where in each kind they stand, and for
+some the labels that their operator surely sets. [Custom resources](custom-resources.md) says how they are judged, and what becomes of a
+kind that is not here.
+
+<input class="filter" type="search" placeholder="Filter: a kind, a group or a path" aria-label="Filter the catalogue">
+
+"""
+
+
+def command_page(name: str) -> str:
+    """The page of a command, in the words of its help."""
+    see = f"\nSee also: {_SEE[name]}.\n" if name in _SEE else ""
+    return (
+        f"# afflint {name}\n\n```text\n{reference.usage(name)}\n```\n\n{_code_spans(reference.about(name))}\n{see}\n"
+        f"{''.join(_as_headings(reference.options(name)))}"
+    )
+
+
+def _as_headings(parts: Iterator[str]) -> Iterator[str]:
+    for part in parts:
+        yield f"\n## {part.strip().removesuffix(':')}\n" if part.endswith(":\n") else part
+
+
+def _code_spans(text: str) -> str:
+    """Words such as ``--lose`` and FILE as code, outside what is code already."""
+    return "".join(
+        part if number % 2 else re.sub(r"(?<![\w`-])(--[a-z][a-z-]+|[A-Z]{3,}(?:\.\.\.)?)(?![\w`])", r"`\1`", part).replace("*", "\\*")
+        for number, part in enumerate(re.split(r"(`[^`]*`)", text))
+    )
+
+
+def configuration_page() -> str:
+    """Every key of the configuration, by its schema, after the example of the README."""
+    readme = (_ROOT / "README.md").read_text(encoding="utf-8")
+    example, silenced = (
+        re.search(rf"^```yaml\n{beginning}.*?^```$", readme, re.MULTILINE | re.DOTALL)
+        for beginning in (r"# \.afflint\.yaml", "# afflint: ignore-file")
+    )
+    assert example is not None
+    assert silenced is not None
+    return "".join(_configuration(example[0], silenced[0]))
+
+
+def _configuration(example: str, silenced: str) -> Iterator[str]:
+    yield _CONFIGURATION.format(example=example, silenced=silenced)
+    yield from reference.keys()
+    for key, part in schema()["properties"].items():
+        if inner := dict(_inner(part)):
+            yield f"\n### What `{key}` holds\n\n| key | takes | |\n|---|---|---|\n"
+            for name, meant in inner.items():
+                cells = (reference.cell(meant.get(each, "")) for each in ("title", "description"))
+                yield f"| `{name}` | {' | '.join(cells)} |\n"
+
+
+def _inner(part: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The keys of the maps that a key holds."""
+    definitions = schema()["$defs"]
+    part = {**definitions.get(part.get("$ref", "").removeprefix("#/$defs/"), {}), **part}
+    for name, meant in part.get("properties", {}).items():
+        yield name, {**definitions.get(meant.get("$ref", "").removeprefix("#/$defs/"), {}), **meant}
+    if isinstance(part.get("items"), dict):
+        yield from _inner(part["items"])
+
+
+def catalogue_page() -> str:
+    """The custom resources that afflint knows, in one table that a word filters."""
+    lines = (_ROOT / "schemas" / "custom-resources.jsonl").read_text(encoding="utf-8").splitlines()
+    return "".join(_catalogue(list(map(json.loads, lines))))
+
+
+def _catalogue(kinds: list[dict[str, Any]]) -> Iterator[str]:
+    groups = {each["group"] for each in kinds}
+    yield _CATALOGUE.format(kinds=len(kinds), groups=len(groups))
+    yield '<table class="catalogue">\n<thead><tr><th>kind</th><th>where</th><th>labels of its pods</th></tr></thead>\n<tbody>\n'
+    for each in sorted(kinds, key=lambda kind: (kind["group"], kind["kind"])):
+        where = "<br>".join(f"<code>{html.escape(place['path'])}</code> {html.escape(_shown(place['shape']))}" for place in each["places"])
+        labels = "<br>".join(f"<code>{html.escape(label)}</code>" for label in _labels(each.get("labels", ())))
+        yield f"<tr><td><b>{each['kind']}</b><br>{each['group']}</td><td>{where}</td><td>{labels}</td></tr>\n"
+    yield "</tbody>\n</table>\n"
+
+
+_FORMS = {"spec": "a pod spec", "template": "a pod template", "opaque": "no schema: what its shape tells"}
+
+
+def _shown(shape: str) -> str:
+    return _FORMS.get(shape) or ", ".join(word.partition("=")[0] for word in shape.split())
+
+
+def _labels(labels: Any) -> list[str]:
+    return [f"{key}: {value}" for key, value in labels.items()] if isinstance(labels, dict) else [str(each) for each in labels]

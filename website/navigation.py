@@ -1,0 +1,94 @@
+"""What stands beside every page: the pages of the site in their order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from afflint.rules import CATEGORIES, Rule
+from website import reference
+
+Entry = dict[str, Any]
+
+
+def navigation(pages: Path, known: Mapping[str, Rule]) -> list[Entry]:
+    """Titles with their pages, or with what stands below them. Pages that are not there (yet) are left out."""
+    by_category = {category: [each.name for each in known.values() if each.category == category] for category in CATEGORIES}
+    rules: list[Any] = ["rules/index.md"]
+    rules += [{category: [{name: f"rules/{name}.md"} for name in names]} for category, names in by_category.items() if names]
+    entries: list[Entry] = [
+        {
+            "Start": [
+                {"afflint": "index.md"},
+                {"The lab in ten minutes": "lab.md"},
+                {"Playground": "playground/index.md"},
+                {"Found in the wild": "wild.md"},
+                {"Beside other tools": "comparison.md"},
+            ]
+        },
+        {
+            "Guide": [
+                {"Configuration": "configuration.md"},
+                {"Nodes and pools": "nodes.md"},
+                {"GitOps repositories": "rendering.md"},
+                {"Custom resources": "custom-resources.md"},
+                {"Catalogue of custom resources": "catalogue.md"},
+                {"Policies": "policies.md"},
+                {"CI": "ci.md"},
+                {"Editors": "editors.md"},
+                {"Trees of any size": "fleets.md"},
+            ]
+        },
+        {"Rules": rules},
+        {"Commands": [{f"afflint {name}": f"commands/{name}.md"} for name in reference.command_names()]},
+        {
+            "About": [
+                {"Exactness": "exactness.md"},
+                {"Architecture": "architecture.md"},
+                {"What stays as it is": "stability.md"},
+                {"All options and keys": "reference.md"},
+                {"Contributing": "contributing.md"},
+                {"Security": "security.md"},
+                {"Changes": "changelog.md"},
+            ]
+        },
+    ]
+    return [{title: [each for each in below if _is_there(each, pages)]} for entry in entries for title, below in entry.items()]
+
+
+def _is_there(entry: Any, pages: Path) -> bool:
+    """Whether an entry leads to a page, or holds some."""
+    if not isinstance(entry, dict):
+        return True
+    (below,) = entry.values()
+    return not isinstance(below, str) or (pages / below).exists()
+
+
+def pages_in(entries: list[Any]) -> set[str]:
+    """Every page that is named, at any depth."""
+    found: set[str] = set()
+    for entry in entries:
+        below = [entry] if isinstance(entry, str) else list(entry.values())
+        found |= {each for each in below if isinstance(each, str)}
+        for each in below:
+            found |= pages_in(each) if isinstance(each, list) else set()
+    return found
+
+
+def as_toml(entries: list[Any]) -> str:
+    """The navigation as a value in TOML."""
+    shown = ((f"{{ {json.dumps(title)} = {_value(below)} }}") for entry in entries for title, below in entry.items())
+    return "[\n" + "".join(f"  {each},\n" for each in shown) + "]"
+
+
+def _value(below: Any) -> str:
+    if isinstance(below, str):
+        return json.dumps(below)
+    return "[" + ", ".join(json.dumps(each) if isinstance(each, str) else _table(each) for each in below) + "]"
+
+
+def _table(entry: Entry) -> str:
+    ((title, below),) = entry.items()
+    return f"{{ {json.dumps(title)} = {_value(below)} }}"
