@@ -1033,7 +1033,7 @@ class TestRule:
         assert lines[0] == "spread"
         assert "spread-misses-itself" in {line.split()[0] for line in lines[1:]}
         assert {each["category"] for each in json.loads(afflint("rule", "spread", "--format", "json").out)} == {"spread"}
-        assert afflint("rule", "policy").out == "No rules: they come from the configuration.\n"
+        assert afflint("rule", "policy").out == "No policies: they come from the configuration.\n"
 
     def test_json_is_one_or_all(self, afflint: Afflint) -> None:
         one = json.loads(afflint("rule", "wrong-type", "--format", "json").out)

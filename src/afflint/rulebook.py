@@ -19,7 +19,8 @@ def page(rule: Rule, *, color: bool, width: int | None = None) -> str:
     bold, dim, cyan, plain = (_BOLD, _DIM, _CYAN, _PLAIN) if color else ("", "", "", "")
     default = "" if rule.default else ", off by default"
     fix = "" if rule.fix == "none" else f", {rule.fix} fix"
-    lines = [f"{bold}{rule.name}{plain}  {dim}{rule.category}, {rule.severity}{default}{fix}, since afflint {rule.since}{plain}"]
+    since = f", since afflint {rule.since}" if rule.since else ""
+    lines = [f"{bold}{rule.name}{plain}  {dim}{rule.category}, {rule.severity}{default}{fix}{since}{plain}"]
     fenced = False
     text = rule.page() if width is None else _narrowed(rule.page(), width)
     for line in text.splitlines()[1:]:
@@ -61,7 +62,7 @@ def _broken(prose: str, width: int) -> str:
 def table(rules: Sequence[Rule]) -> str:
     """One line for each rule, grouped by category."""
     if not rules:
-        return "No rules: they come from the configuration.\n"
+        return "No policies: they come from the configuration.\n"
     width = max(len(rule.name) for rule in rules)
     return "".join(_rows(rules, width))
 

@@ -3,28 +3,48 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 from afflint.cli import options
 from afflint.cli.command import Argument, Command, flag, option
-from afflint.cli.output import colored, show
+from afflint.cli.output import colored, say, show, shown
+
+if TYPE_CHECKING:
+    from afflint.rules import Rule
 
 _FORMATS = ("text", "json")
 
 
-def rule(name: str | None, form: str) -> None:
-    """The page of a rule, or the rules of a category; without a name all rules."""
+def rule(name: str | None, form: str, config_file: str | None, no_config: bool) -> None:
+    """The page of a rule, or the rules of a category; without a name all rules, the policies of the configuration included."""
     from afflint import rulebook
     from afflint.rules import CATEGORIES, rules
 
     options.one_of("--format", form, _FORMATS)
+    known = dict(rules())
+    if name not in known:
+        known |= {each.name: each for each in _policies(config_file, no_config=no_config)}
     if name is not None:
-        options.one_of("rule", name, (*rules(), *CATEGORIES), "afflint rule")
-    single = name in rules()
-    chosen = [each for each in rules().values() if name in (None, each.name, each.category)]
+        options.one_of("rule", name, (*known, *CATEGORIES), "afflint rule")
+    single = name in known
+    chosen = [each for each in known.values() if name in (None, each.name, each.category)]
     if form == "json":
         show([rulebook.as_json(chosen, single=single)])
     else:
         show([rulebook.page(chosen[0], color=colored("auto"), width=_terminal_width()) if single else rulebook.table(chosen)])
+
+
+def _policies(config_file: str | None, *, no_config: bool) -> list[Rule]:
+    """The policies of the configuration that holds here. One with mistakes is no reason not to tell of the rules."""
+    from afflint.config import ConfigError
+    from afflint.rules import policy_rule
+
+    try:
+        effective = options.configuration({"config_file": config_file, "no_config": no_config})
+    except ConfigError as error:
+        say("\n".join(f"afflint: {shown(line)}" for line in str(error).splitlines()))
+        return []
+    return [policy_rule(each, effective.origins[f"policies.{each.name}"].file or "") for each in effective.policies]
 
 
 def _terminal_width() -> int | None:
@@ -63,6 +83,9 @@ _FORMAT = option(
     "--format", called="form", default="text", metavar="FORMAT", completes=options.one_word(_FORMATS), about="text (default) or json."
 )
 RULE = Command(
-    rule, {"": (_FORMAT,)}, Argument("name", "[NAME]", options.rule_name, several=False), "The page of a rule, or a list of rules."
+    rule,
+    {"": (_FORMAT, *options.configured)},
+    Argument("name", "[NAME]", options.rule_name, several=False),
+    "The page of a rule, or a list of rules.",
 )
 CONFIG = Command(config, {"": (*options.configured, flag("--schema", about="The JSON schema of a configuration, for editors."))})

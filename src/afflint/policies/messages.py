@@ -26,8 +26,8 @@ def faults(message: str) -> Iterator[str]:
         if part[0] in ("{", "}"):
             yield f"a `{part[0]}` that belongs to no field; one of its own is written `{part[0] * 2}`"
         elif part[1] is not None and part[1] not in FIELDS:
-            known = ", ".join(f"`{{{each}}}`" for each in FIELDS)
-            yield f"unknown field {quoted(part[0])}{did_you_mean(nearest(part[1], FIELDS)) or f'; there are {known}'}"
+            close, known = nearest(part[1], FIELDS), ", ".join(f"`{{{each}}}`" for each in FIELDS)
+            yield f"unknown field {quoted(part[0])}{did_you_mean(close and f'{{{close}}}') or f'; there are {known}'}"
 
 
 def filled(message: str, fields: Mapping[str, str]) -> str:

@@ -1,0 +1,219 @@
+"""Policies as rules: how severe they are, what they say, what silences them, and which files they may stand in."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from afflint.config import ConfigError
+from afflint.findings import Finding
+from afflint.reading.sources import Source
+from afflint.session.results import Keys
+from afflint.session.run import Options
+from policing import findings_of, said, session_of
+
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: web, namespace: shop}
+spec:
+  nodeSelector: {kubernetes.io/hostname: n1}
+  containers: [{name: web, image: nginx}]
+"""
+PINNED = "- {name: no-hosts, check: no-pinning%s}\n"
+
+
+def policed(folder: Path, policy: str, text: str = POD, more: str = "") -> list[Finding]:
+    return [each for each in findings_of(folder, policy, text, more) if each.category == "policy"]
+
+
+class TestSeverity:
+    @pytest.mark.parametrize(
+        "policy, more, expected",
+        [
+            (PINNED % "", "", "warning"),
+            (PINNED % ", severity: error", "", "error"),
+            (PINNED % ", severity: error", "severity: {no-hosts: info}\n", "info"),
+        ],
+    )
+    def test_of_the_policy_or_of_the_configuration(self, tmp_path: Path, policy: str, more: str, expected: str) -> None:
+        assert [(each.rule, each.category, each.severity) for each in policed(tmp_path, policy, more=more)] == [
+            ("no-hosts", "policy", expected)
+        ]
+
+
+class TestMessage:
+    OWN = "Pod web is tied to the node `n1` by name"
+    REMEDY = "Ask for a label that several nodes have."
+
+    def test_the_check_speaks_for_itself(self, tmp_path: Path) -> None:
+        (found,) = policed(tmp_path, PINNED % "")
+        assert (found.message, found.help) == (self.OWN, self.REMEDY)
+
+    def test_what_the_check_says_goes_in_front_of_the_help(self, tmp_path: Path) -> None:
+        (found,) = policed(tmp_path, PINNED % ', message: "{kind} {name} of {namespace} breaks {policy}"')
+        assert found.message == "Pod web of shop breaks no-hosts"
+        assert found.help == f"{self.OWN}. {self.REMEDY}"
+
+    def test_or_where_the_message_has_it(self, tmp_path: Path) -> None:
+        (found,) = policed(tmp_path, PINNED % ', message: "{{{object}}}: {message}"')
+        assert (found.message, found.help) == (f"{{Pod web}}: {self.OWN}", self.REMEDY)
+
+    @pytest.mark.parametrize(
+        "message, mistake",
+        [
+            ("{objekt}", "unknown field `{objekt}`; did you mean `{object}`?"),
+            ("{object.__class__}", "unknown field `{object.__class__}`; did you mean `{object}`?"),
+            ("{name!r:>1000000}", "unknown field `{name!r:>1000000}`; there are `{object}`, `{kind}`, "),
+            ("{0}", "unknown field `{0}`; there are `{object}`, `{kind}`, "),
+            ("100 {", "a `{` that belongs to no field; one of its own is written `{{`"),
+            ("} of", "a `}` that belongs to no field; one of its own is written `}}`"),
+        ],
+    )
+    def test_nothing_but_its_fields_means_anything(self, tmp_path: Path, message: str, mistake: str) -> None:
+        with pytest.raises(ConfigError) as caught:
+            session_of(tmp_path, PINNED % f', message: "{message}"')
+        assert f":2:48: {mistake}" in str(caught.value)
+
+
+class TestSelection:
+    """Names of policies, and their category, stand wherever those of rules do."""
+
+    @pytest.mark.parametrize(
+        "more, found",
+        [
+            ("ignore: [no-hosts]\n", False),
+            ("ignore: [policy]\n", False),
+            ("select: [admission]\n", False),
+            ("select: [admission, policy]\n", True),
+            ("ignore: [policy]\nextend-select: [no-hosts]\n", True),
+            ('per-file-ignores: {"*.yaml": [no-hosts]}\n', False),
+            ('per-file-ignores: {"*.yaml": [policy]}\n', False),
+            ('per-file-ignores: {"b.yaml": [policy]}\n', True),
+        ],
+    )
+    def test_in_the_configuration(self, tmp_path: Path, more: str, found: bool) -> None:
+        assert bool(policed(tmp_path, PINNED % "", more=more)) is found
+
+
+class TestSuppressions:
+    LINE = POD.replace("n1}", "n1}  # afflint: ignore[%s] -- it has the disk")
+
+    @pytest.mark.parametrize("word", ["no-hosts", "policy", "all"])
+    def test_they_silence_a_policy(self, tmp_path: Path, word: str) -> None:
+        assert findings_of(tmp_path, PINNED % "", self.LINE % word) == []
+
+    def test_a_misspelt_one_is_told(self, tmp_path: Path) -> None:
+        found = findings_of(tmp_path, PINNED % "", self.LINE % "no-host")
+        assert [each.message for each in found if each.rule == "invalid-suppression"] == [
+            "there is no rule `no-host`; did you mean `no-hosts`?"
+        ]
+
+    def test_one_that_does_not_run_is_known_all_the_same(self, tmp_path: Path) -> None:
+        assert findings_of(tmp_path, PINNED % "", self.LINE % "no-hosts", more="ignore: [no-hosts]\n") == []
+
+    def test_the_annotation(self, tmp_path: Path) -> None:
+        text = POD.replace("namespace: shop", 'namespace: shop, annotations: {afflint.dev/ignore: "no-hosts: it has the disk"}')
+        assert findings_of(tmp_path, PINNED % "", text) == []
+
+    def test_nothing_in_a_manifest_silences_one_that_is_mandatory(self, tmp_path: Path) -> None:
+        for text in (
+            self.LINE % "no-hosts",
+            self.LINE % "all",
+            f"# afflint: ignore-file\n{POD}",
+            POD.replace("namespace: shop", 'namespace: shop, annotations: {afflint.dev/ignore: "no-hosts: it has the disk"}'),
+        ):
+            assert [each.rule for each in policed(tmp_path, PINNED % ", mandatory: true", text)] == ["no-hosts"]
+
+    def test_and_that_is_said(self, tmp_path: Path) -> None:
+        found = findings_of(tmp_path, PINNED % ", mandatory: true", self.LINE % "no-hosts")
+        assert [(each.rule, each.message) for each in found] == [
+            ("no-hosts", TestMessage.OWN),
+            ("unused-suppression", "`no-hosts` is mandatory: nothing in a manifest silences it"),
+        ]
+
+    def test_the_configuration_may(self, tmp_path: Path) -> None:
+        assert policed(tmp_path, PINNED % ", mandatory: true", more="ignore: [no-hosts]\n") == []
+
+
+def test_a_baseline_keeps_them_silent(tmp_path: Path) -> None:
+    from collections import Counter
+
+    from afflint.baseline import Baseline, Entry
+
+    session = session_of(tmp_path, PINNED % ", mandatory: true")
+    source = Source("web.yaml", str(tmp_path / "web.yaml"), POD.encode())
+    (found,) = session.check([source]).findings
+    entry = Entry("no-hosts", "Pod", "shop", "web", "web.yaml", found.field)
+    outcome = session.check([source], Options(baseline=Baseline(Counter({entry: 1}))))
+    assert (outcome.findings, outcome.summary.suppressed) == ([], 1)
+
+
+class TestWhatIsKept:
+    def test_the_policies_are_part_of_what_a_result_is_known_by(self, tmp_path: Path) -> None:
+        settings = [
+            session_of(tmp_path, policies).settings()
+            for policies in (
+                "",
+                PINNED % "",
+                PINNED % ", params: {several: false}",
+                PINNED % ", match: {kinds: Pod}",
+                PINNED % ", exclude: {kinds: Pod}",
+                "- {name: no-host, check: no-pinning}\n",
+            )
+        ]
+        assert len({Keys(each).settings for each in settings}) == len(settings)
+
+    def test_where_the_configuration_lies_is_not(self, tmp_path: Path) -> None:
+        """So that the machines of a build share what they keep."""
+        for name in ("one", "other"):
+            (tmp_path / name).mkdir()
+        assert (
+            len({Keys(session_of(tmp_path / name, PINNED % ", match: {files: a.yaml}").settings()).settings for name in ("one", "other")})
+            == 1
+        )
+
+    def test_what_is_kept_says_the_same(self, tmp_path: Path) -> None:
+        sources = []
+        for number in range(70):
+            path = tmp_path / f"{number:02}.yaml"
+            path.write_text(POD.replace("web", f"web-{number}"), "utf-8")
+            sources.append(Source(path.name, str(path)))
+        options = Options(cache=str(tmp_path / "kept"))
+        first = session_of(tmp_path, PINNED % "").check(sources, options).findings
+        assert [each.rule for each in first] == ["no-hosts"] * 70
+        assert session_of(tmp_path, PINNED % "").check(sources, options).findings == first
+        assert session_of(tmp_path, PINNED % ", match: {names: web-1*}").check(sources, options).findings == [
+            each for each in first if each.object.name is not None and each.object.name.startswith("web-1")
+        ]
+
+    def test_workloads_that_obey_cost_nothing(self, tmp_path: Path) -> None:
+        """Nothing of them goes from the map step to the reduce step."""
+        from afflint.engine import Checker
+
+        checker = Checker(session_of(tmp_path, PINNED % "").settings())
+        assert checker.check("a.yaml", POD.replace("kubernetes.io/hostname", "disk").encode()).facts.suspects == ()
+        assert [each.policies for each in checker.check("a.yaml", POD.encode()).facts.suspects] == [("no-hosts",)]
+
+
+class TestFiles:
+    def test_the_context_is_not_judged(self, tmp_path: Path) -> None:
+        (tmp_path / "other.yaml").write_text(POD, "utf-8")
+        assert (
+            said(tmp_path, PINNED % "", {"a.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n"}, 'context: ["*.yaml"]\n')
+            == []
+        )
+
+    def test_a_policy_may_be_about_files(self, tmp_path: Path) -> None:
+        files = {"deploy/a.yaml": POD, "test/a.yaml": POD}
+        place = "5:42 Pod web is tied to the node `n1` by name"
+        assert said(tmp_path, PINNED % ", match: {files: deploy/}", files) == [f"deploy/a.yaml:{place}"]
+        assert said(tmp_path, PINNED % ", exclude: {files: 'te*/**'}", files) == [f"deploy/a.yaml:{place}"]
+
+    def test_what_is_rendered_lies_in_the_folder_of_its_root(self, tmp_path: Path) -> None:
+        name = f"<kustomize {os.path.join(str(tmp_path), 'overlays', 'prod')}>"
+        for globs, number in (("overlays/prod/", 1), ("overlays/test/", 0)):
+            session = session_of(tmp_path, PINNED % f", match: {{files: {globs}}}")
+            assert len(session.check([Source(name, name, POD.encode())]).findings) == number

@@ -1,0 +1,297 @@
+"""The checks that look at what a manifest says: each with the manifest that it refuses, and with the nearest one that it does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from policing import findings_of, said
+
+DEPLOYMENT = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata:
+      labels: {app: web}
+    spec:
+      containers: [{name: web, image: nginx}]
+"""
+
+
+def deployment(spec: str) -> str:
+    """A Deployment with these fields of the pod spec, from line 12 on."""
+    return DEPLOYMENT + "".join(f"      {line}\n" for line in spec.splitlines())
+
+
+def policy(check: str, params: str = "{}") -> str:
+    return f"- {{name: ours, check: {check}, params: {params}}}\n"
+
+
+class TestForbiddenNodeLabels:
+    PARAMS = '{labels: {performance: [low, medium], gpu: "*"}}'
+
+    @pytest.mark.parametrize(
+        "spec, expected",
+        [
+            ("nodeSelector: {performance: low}", "12:35 Deployment web asks for nodes with `performance=low`"),
+            ("nodeSelector: {gpu: a100}", "12:27 Deployment web asks for nodes with `gpu=a100`"),
+        ],
+    )
+    def test_a_node_selector(self, tmp_path: Path, spec: str, expected: str) -> None:
+        assert said(tmp_path, policy("forbidden-node-labels", self.PARAMS), deployment(spec)) == [
+            f"{expected}, by which no nodes are to be chosen"
+        ]
+
+    AFFINITY = """\
+affinity:
+  nodeAffinity:
+    requiredDuringSchedulingIgnoredDuringExecution:
+      nodeSelectorTerms:
+      - matchExpressions:
+        - """
+
+    @pytest.mark.parametrize(
+        "expression, place",
+        [
+            ("{key: performance, operator: In, values: [high, low]}", "17:65"),
+            ("{key: performance, operator: Exists}", "17:23"),
+            ("{key: gpu, operator: Exists}", "17:23"),
+        ],
+    )
+    def test_one_of_several_values_is_enough(self, tmp_path: Path, expression: str, place: str) -> None:
+        (found,) = said(tmp_path, policy("forbidden-node-labels", self.PARAMS), deployment(self.AFFINITY + expression))
+        assert found.split()[0] == place
+
+    @pytest.mark.parametrize(
+        "expression",
+        [
+            "{key: performance, operator: In, values: [high]}",
+            "{key: performance, operator: NotIn, values: [low]}",
+            "{key: gpu, operator: DoesNotExist}",
+            "{key: performance, operator: In, values: ['${tier}']}",
+            "{key: performance, operator: In, values: [high, low]}\n        - {key: performance, operator: NotIn, values: [low]}",
+            "{key: gpu, operator: Exists}\n        - {key: gpu, operator: DoesNotExist}",
+        ],
+        ids=["another value", "to be avoided", "not to be there", "filled in later", "excluded beside it", "never matched"],
+    )
+    def test_what_leaves_no_such_node_is_fine(self, tmp_path: Path, expression: str) -> None:
+        assert said(tmp_path, policy("forbidden-node-labels", self.PARAMS), deployment(self.AFFINITY + expression)) == []
+
+    def test_preferences_count_unless_told_otherwise(self, tmp_path: Path) -> None:
+        spec = """\
+affinity:
+  nodeAffinity:
+    preferredDuringSchedulingIgnoredDuringExecution:
+    - weight: 1
+      preference:
+        matchExpressions:
+        - {key: gpu, operator: Exists}
+"""
+        assert said(tmp_path, policy("forbidden-node-labels", "{labels: {gpu: '*'}}"), deployment(spec)) == [
+            "18:23 Deployment web prefers nodes with the label `gpu`, by which no nodes are to be chosen"
+        ]
+        assert said(tmp_path, policy("forbidden-node-labels", "{labels: {gpu: '*'}, preferred: false}"), deployment(spec)) == []
+
+
+class TestAllowedTopologyKeys:
+    SPREAD = """\
+topologySpreadConstraints:
+- maxSkew: 1
+  topologyKey: topology.kubernetes.io/zone
+  whenUnsatisfiable: DoNotSchedule
+  labelSelector: {matchLabels: {app: web}}
+affinity:
+  podAntiAffinity:
+    requiredDuringSchedulingIgnoredDuringExecution:
+    - topologyKey: kubernetes.io/hostname
+      labelSelector: {matchLabels: {app: web}}
+"""
+
+    def test_another_key_is_refused(self, tmp_path: Path) -> None:
+        assert said(tmp_path, policy("allowed-topology-keys", "{keys: kubernetes.io/hostname}"), deployment(self.SPREAD)) == [
+            "14:22 Deployment web has a hard spread constraint over `topology.kubernetes.io/zone`; allowed is `kubernetes.io/hostname`"
+        ]
+
+    def test_keys_may_be_globs(self, tmp_path: Path) -> None:
+        params = "{keys: [kubernetes.io/*, 'topology.kubernetes.io/*']}"
+        assert said(tmp_path, policy("allowed-topology-keys", params), deployment(self.SPREAD)) == []
+
+    def test_only_some_constraints_may_be_looked_at(self, tmp_path: Path) -> None:
+        params = "{keys: kubernetes.io/hostname, constraints: [required-anti-affinity]}"
+        assert said(tmp_path, policy("allowed-topology-keys", params), deployment(self.SPREAD)) == []
+
+
+class TestRequiredTemplateLabels:
+    def test_a_label_that_is_missing_or_has_another_value(self, tmp_path: Path) -> None:
+        assert said(tmp_path, policy("required-template-labels", "{labels: {team: '*', app: [shop, till]}}"), DEPLOYMENT) == [
+            "9:7 the pods of Deployment web lack the label `team` with any value",
+            "9:21 the pods of Deployment web have `app=web`; they must have `app` with `shop` or `till`",
+        ]
+
+    def test_what_controllers_add_is_there(self, tmp_path: Path) -> None:
+        assert said(tmp_path, policy("required-template-labels", "{labels: {pod-template-hash: '*'}}"), DEPLOYMENT) == []
+
+    def test_a_patch_may_leave_it_to_others(self, tmp_path: Path) -> None:
+        patch = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  template:\n    spec: {nodeSelector: {a: b}}\n"
+        assert said(tmp_path, policy("required-template-labels", "{labels: {team: '*'}}"), patch) == []
+
+    def test_a_label_of_a_kustomization_counts(self, tmp_path: Path) -> None:
+        (tmp_path / "kustomization.yaml").write_text("resources: [a.yaml]\ncommonLabels: {team: shop}\n", "utf-8")
+        (tmp_path / "a.yaml").write_text(DEPLOYMENT, "utf-8")
+        assert said(tmp_path, policy("required-template-labels", "{labels: {team: '*'}}"), DEPLOYMENT) == []
+
+    def test_the_one_value_that_is_allowed_can_be_put_in(self, tmp_path: Path) -> None:
+        (found,) = [
+            each
+            for each in findings_of(tmp_path, policy("required-template-labels", "{labels: {team: shop}}"), DEPLOYMENT)
+            if each.rule == "ours"
+        ]
+        assert found.fix is not None
+        assert not found.fix.safe
+        assert [edit.text for edit in found.fix.edits] == [", team: shop"]
+
+
+class TestAllowedTolerations:
+    ALLOWED = "{tolerations: [{key: dedicated, value: db}, {key: 'node.kubernetes.io/*', effect: NoExecute}]}"
+
+    @pytest.mark.parametrize(
+        "toleration",
+        [
+            "{key: dedicated, value: db}",
+            "{key: dedicated, operator: Equal, value: db, effect: NoSchedule}",
+            "{key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute}",
+            "{key: '${taint}', operator: Exists}",
+        ],
+    )
+    def test_what_is_allowed_and_less(self, tmp_path: Path, toleration: str) -> None:
+        assert said(tmp_path, policy("allowed-tolerations", self.ALLOWED), deployment(f"tolerations:\n- {toleration}")) == []
+
+    @pytest.mark.parametrize(
+        "toleration, words",
+        [
+            ("{key: dedicated, operator: Exists}", "the taint `dedicated`"),
+            ("{key: dedicated, value: web}", "the taint `dedicated=web`"),
+            ("{key: node.kubernetes.io/not-ready, operator: Exists}", "the taint `node.kubernetes.io/not-ready`"),
+            ("{operator: Exists}", "every taint"),
+            ("{operator: Exists, effect: NoExecute}", "every taint with the effect NoExecute"),
+        ],
+    )
+    def test_more_is_refused(self, tmp_path: Path, toleration: str, words: str) -> None:
+        assert said(tmp_path, policy("allowed-tolerations", self.ALLOWED), deployment(f"tolerations:\n- {toleration}")) == [
+            f"13:10 Deployment web tolerates {words}, which is not among the tolerations that are allowed"
+        ]
+
+
+class TestMaximumWeight:
+    def test_a_heavier_preference_is_refused(self, tmp_path: Path) -> None:
+        spec = """\
+affinity:
+  podAntiAffinity:
+    preferredDuringSchedulingIgnoredDuringExecution:
+    - weight: 100
+      podAffinityTerm: {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: web}}}
+    - weight: 50
+      podAffinityTerm: {topologyKey: topology.kubernetes.io/zone, labelSelector: {matchLabels: {app: web}}}
+"""
+        assert said(tmp_path, policy("maximum-weight", "{weight: 50}"), deployment(spec)) == [
+            "15:21 a preference of Deployment web weighs 100, more than 50"
+        ]
+
+
+class TestNoHardAntiAffinity:
+    SPEC = """\
+affinity:
+  podAntiAffinity:
+    requiredDuringSchedulingIgnoredDuringExecution:
+    - topologyKey: kubernetes.io/hostname
+      labelSelector: {matchLabels: {app: web}}
+    - topologyKey: topology.kubernetes.io/zone
+      labelSelector: {matchLabels: {app: web}}
+"""
+
+    def test_over_whatever_key(self, tmp_path: Path) -> None:
+        assert said(tmp_path, policy("no-hard-anti-affinity"), deployment(self.SPEC)) == [
+            "15:26 Deployment web requires anti-affinity over `kubernetes.io/hostname`",
+            "17:26 Deployment web requires anti-affinity over `topology.kubernetes.io/zone`",
+        ]
+
+    def test_but_for_those_that_are_excepted(self, tmp_path: Path) -> None:
+        assert said(tmp_path, policy("no-hard-anti-affinity", "{except: kubernetes.io/hostname}"), deployment(self.SPEC)) == [
+            (
+                "17:26 Deployment web requires anti-affinity over `topology.kubernetes.io/zone`; "
+                "only over `kubernetes.io/hostname` it may be required"
+            )
+        ]
+
+
+class TestNoPinning:
+    def test_node_name_and_host_name(self, tmp_path: Path) -> None:
+        assert said(tmp_path, policy("no-pinning"), deployment("nodeName: n1\nnodeSelector: {kubernetes.io/hostname: n1}")) == [
+            "12:17 Deployment web is put on the node `n1` by name",
+            "13:46 Deployment web is tied to the node `n1` by name",
+        ]
+
+    def test_several_names_are_names_too_unless_told_otherwise(self, tmp_path: Path) -> None:
+        spec = TestForbiddenNodeLabels.AFFINITY + "{key: kubernetes.io/hostname, operator: In, values: [n1, n2]}"
+        assert said(tmp_path, policy("no-pinning"), deployment(spec)) == ["17:70 Deployment web is tied to the nodes `n1` or `n2` by name"]
+        assert said(tmp_path, policy("no-pinning", "{several: false}"), deployment(spec)) == []
+
+    def test_other_labels_name_no_node(self, tmp_path: Path) -> None:
+        assert said(tmp_path, policy("no-pinning"), deployment("nodeSelector: {disk: ssd}\nnodeName: '{{ node }}'")) == []
+
+
+class TestRequiredMigratability:
+    MACHINE = """\
+apiVersion: kubevirt.io/v1
+kind: VirtualMachine
+metadata: {name: till, namespace: shop}
+spec:
+  runStrategy: Always
+  template:
+    spec:
+      evictionStrategy: None
+      domain:
+        devices:
+          interfaces: [{name: default, masquerade: {}}]
+      networks: [{name: default, pod: {}}]
+"""
+    CLAIM = """\
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: disk, namespace: shop}
+spec: {accessModes: [%s]}
+"""
+
+    def test_one_that_can_move_is_fine_whether_or_not_it_asks_for_it(self, tmp_path: Path) -> None:
+        assert said(tmp_path, policy("required-migratability"), self.MACHINE) == []
+
+    def test_the_eviction_strategy_may_be_asked_for(self, tmp_path: Path) -> None:
+        params = "{eviction-strategies: [LiveMigrate, LiveMigrateIfPossible]}"
+        assert said(tmp_path, policy("required-migratability", params), self.MACHINE) == [
+            "8:25 VirtualMachine till has the eviction strategy `None`; it must have `LiveMigrate` or `LiveMigrateIfPossible`"
+        ]
+
+    def test_a_bridge_on_the_pod_network(self, tmp_path: Path) -> None:
+        assert said(tmp_path, policy("required-migratability"), self.MACHINE.replace("masquerade", "bridge")) == [
+            "11:40 VirtualMachine till cannot migrate: a bridge on the pod network does not migrate"
+        ]
+
+    @pytest.mark.parametrize("mode, number", [("ReadWriteOnce", 1), ("ReadWriteMany", 0)])
+    def test_its_claims_decide(self, tmp_path: Path, mode: str, number: int) -> None:
+        machine = self.MACHINE + "      volumes: [{name: disk, persistentVolumeClaim: {claimName: disk}}]\n"
+        assert len(said(tmp_path, policy("required-migratability"), f"{machine}---\n{self.CLAIM % mode}")) == number
+
+    def test_a_claim_that_nobody_tells_of_may_be_shared(self, tmp_path: Path) -> None:
+        machine = self.MACHINE + "      volumes: [{name: disk, persistentVolumeClaim: {claimName: disk}}]\n"
+        assert said(tmp_path, policy("required-migratability"), machine) == []
+
+    def test_a_host(self, tmp_path: Path) -> None:
+        machine = self.MACHINE + "      nodeSelector: {kubernetes.io/hostname: n1}\n"
+        assert said(tmp_path, policy("required-migratability"), machine) == [
+            "13:46 VirtualMachine till cannot migrate: it is required to run on `n1`"
+        ]
