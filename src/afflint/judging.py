@@ -15,7 +15,7 @@ from afflint.checks.policies.case import Case
 from afflint.fleet.facts import Pods
 from afflint.fleet.suspects import Suspect
 from afflint.kube.manifests import Workload
-from afflint.kube.selectors import NAMESPACE_NAME, Requirement, Selector, holds, matches
+from afflint.kube.selectors import NAMESPACE_NAME, Requirement, Selector, holds
 from afflint.policies.binding import BoundPolicy
 from afflint.policies.matching import EVERYTHING, Matching
 from afflint.policies.messages import filled, holds_own_words
@@ -46,6 +46,8 @@ class Scope:
         self._match = list(_conditions(match, files))
         self._exclude = [*_conditions(exclude, files), *_of_kinds(exclude)]
         self._excludes = exclude != EVERYTHING
+        self.is_all = not self._match and not self._excludes
+        """Whether it covers all workloads of its kinds."""
         self.kinds = _kinds(match.kinds)
 
     def covers(self, case: Case) -> bool | None:
@@ -92,7 +94,7 @@ def _of_kinds(matching: Matching) -> Iterator[Condition]:
         yield lambda case: named(case.kind, case.group)
 
 
-def _named(globs: tuple[str, ...]) -> Callable[[str], bool]:
+def _named(globs: tuple[str, ...]) -> Callable[[str], object]:
     found = name_matcher(globs)
     assert found is not None
     return found
@@ -103,15 +105,15 @@ def _kinds(globs: tuple[str, ...]) -> Callable[[str, str], bool]:
     if not globs:
         return lambda _kind, _group: True
     named = _named(globs)
-    return lambda kind, group: named(kind) or (bool(group) and named(f"{kind}.{group}"))
+    return lambda kind, group: bool(named(kind) or (group and named(f"{kind}.{group}")))
 
 
-def _of_namespace(named: Callable[[str], bool]) -> Condition:
-    return lambda case: case.pods.namespace is not None and named(case.pods.namespace)
+def _of_namespace(named: Callable[[str], object]) -> Condition:
+    return lambda case: case.pods.namespace is not None and bool(named(case.pods.namespace))
 
 
-def _of_name(named: Callable[[str], bool]) -> Condition:
-    return lambda case: case.pods.ref.name is not None and named(case.pods.ref.name)
+def _of_name(named: Callable[[str], object]) -> Condition:
+    return lambda case: case.pods.ref.name is not None and bool(named(case.pods.ref.name))
 
 
 def _of_number(least: int) -> Condition:
@@ -126,7 +128,7 @@ def _of_number(least: int) -> Condition:
 
 
 def _of_labels(selector: Selector) -> Condition:
-    return lambda case: matches(selector, case.labels)
+    return lambda case: case.is_labelled(selector)
 
 
 def _of_namespace_labels(selector: Selector) -> Condition:
@@ -183,14 +185,14 @@ class Judge:
         key = case.kind, case.group
         if key not in self._of_kind:
             self._of_kind[key] = [each for each in self._policies if each.scope.kinds(*key)]
-        policies = [each for each in self._of_kind[key] if each.scope.covers(case) is not False and _finds(each, case)]
+        policies = [
+            each
+            for each in self._of_kind[key]
+            if (each.scope.is_all or each.scope.covers(case) is not False) and next(_found(each, case), None) is not None
+        ]
         if not policies:
             return None
         return case.suspected_by(tuple([each.name for each in policies]), with_object=any(each.bound.check.object for each in policies))
-
-
-def _finds(policy: _Policy, case: Case) -> bool:
-    return next(_found(policy, case), None) is not None
 
 
 def _found(policy: _Policy, case: Case) -> Iterator[Match]:

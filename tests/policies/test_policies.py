@@ -65,7 +65,7 @@ class TestMessage:
         "message, mistake",
         [
             ("{objekt}", "unknown field `{objekt}`; did you mean `{object}`?"),
-            ("{object.__class__}", "unknown field `{object.__class__}`; did you mean `{object}`?"),
+            ("{object.__class__}", "unknown field `{object.__class__}`; there are `{object}`, `{kind}`, "),
             ("{name!r:>1000000}", "unknown field `{name!r:>1000000}`; there are `{object}`, `{kind}`, "),
             ("{0}", "unknown field `{0}`; there are `{object}`, `{kind}`, "),
             ("100 {", "a `{` that belongs to no field; one of its own is written `{{`"),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 
 from afflint.records import NamedTuple
 
@@ -116,11 +117,14 @@ def pattern(text: str) -> Pattern | None:
     return Pattern(include, tuple(steps), only_folders)
 
 
-def name_matcher(globs: Iterable[str]) -> Callable[[str], bool] | None:
+@lru_cache(maxsize=256)
+def name_matcher(globs: tuple[str, ...]) -> Callable[[str], object] | None:
     """Whether a name, which may have slashes like any other character, is matched by one of some globs; None where one matches nothing."""
     steps = [_step(each) for each in globs]
     if None in steps:
         return None
+    if len(globs) == 1 and steps[0] is not None:
+        return steps[0]
     return lambda name: any(step is not None and step(name) for step in steps)
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from afflint.checks.match import FleetMatch, Match
-from afflint.fleet.facts import Pods, migration_of
+from afflint.fleet.facts import Asked, Pods, asked_of_nodes, migration_of
 from afflint.fleet.suspects import Suspect
-from afflint.kube.constraints import Constraints, constraints_of
+from afflint.kube.constraints import Constraints, constraints_of, items
 from afflint.kube.manifests import Labels, Workload
 from afflint.kube.pod_admission import given_labels, given_tolerations
-from afflint.kube.selectors import Selector, from_labels, parse_label_selector
+from afflint.kube.selectors import Selector, conflict, from_labels, matches, parse_label_selector, parse_node_term, requirement_paths
+from afflint.records import NamedTuple
 
 if TYPE_CHECKING:
     from afflint.fleet.facts import Migration
@@ -24,6 +25,24 @@ POD_FIELDS = ("nodeName", "schedulerName", "evictionStrategy", "hostNetwork", "a
 """The fields of a pod spec, besides its constraints, that decide where pods may be."""
 
 
+class Alternative(NamedTuple):
+    """Requirements on a node that hold together: the nodeSelector with one of the required terms, or a preference alone."""
+
+    asked: Sequence[Asked]
+    required: bool
+
+
+def _alternatives(constraints: Constraints) -> Iterator[Alternative]:
+    for asked in asked_of_nodes(constraints):
+        if not conflict([each.requirement for each in asked]):
+            yield Alternative(asked, True)
+    for term in constraints.node_terms:
+        parsed = None if term.required else parse_node_term(term.data)
+        if isinstance(parsed, Selector) and not conflict(parsed.requirements):
+            paths = [(*term.path, *path) for path in requirement_paths(term.data)]
+            yield Alternative([Asked(each, path) for each, path in zip(parsed.requirements, paths, strict=True)], False)
+
+
 class Case:
     """The pods of one template.
 
@@ -31,7 +50,9 @@ class Case:
     is what the object says, without its autoscaler.
     """
 
-    __slots__ = ("_constraints", "_operator", "_suspect", "_workload", "admission", "fleet", "pods", "views")
+    __slots__ = (
+        "_alternatives", "_constraints", "_node_keys", "_operator", "_suspect", "_workload", "admission", "fleet", "pods", "views",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -53,6 +74,8 @@ class Case:
         self._workload = workload
         self._suspect = suspect
         self._constraints: Constraints | None = workload.constraints if workload is not None else suspect and suspect.constraints
+        self._alternatives: list[Alternative] | None = None
+        self._node_keys: frozenset[object] | None = None
         self._operator: Constraints | type[Case] | None = Case  # not asked yet
 
     @property
@@ -62,6 +85,25 @@ class Case:
             # Of pods that no policy suspects there are those that runs with nodes keep.
             self._constraints = constraints_of(self.pods.spec or {}, self.pod_path)
         return self._constraints
+
+    @property
+    def node_keys(self) -> frozenset[object]:
+        """The keys of labels, and of fields, that the constraints on nodes mention: most policies about others can stop here."""
+        if self._node_keys is None:
+            selector = self.constraints.node_selector
+            keys: set[object] = set(selector.data) if selector is not None else set()
+            for term in self.constraints.node_terms:
+                for field in ("matchExpressions", "matchFields"):
+                    keys.update([each.data["key"] for each in items(term.data, field, ()) if type(each.data.get("key")) is str])
+            self._node_keys = frozenset(keys)
+        return self._node_keys
+
+    @property
+    def node_alternatives(self) -> list[Alternative]:
+        """What is asked of a node, for each way to meet it; without what no node can meet, or nobody can read."""
+        if self._alternatives is None:
+            self._alternatives = list(_alternatives(self.constraints))
+        return self._alternatives
 
     @property
     def operator(self) -> Constraints | None:
@@ -169,6 +211,13 @@ class Case:
     def labels(self) -> Labels:
         """The labels of the object with those that all of its pods have on top."""
         return {**self.pods.labels, **self.pods.pod_labels.certain}
+
+    def is_labelled(self, selector: Selector) -> bool:
+        """Whether these labels are matched."""
+        pods = self.pods
+        if any(each.key == label.key for label in pods.added.labels for each in selector.requirements):
+            return matches(selector, self.labels)
+        return matches(selector, {**pods.labels, **pods.template_labels})
 
     @property
     def labels_added(self) -> tuple[str, ...]:

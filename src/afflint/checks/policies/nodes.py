@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from afflint.checks.match import Match, removing
 from afflint.checks.policies.case import Case
 from afflint.findings import Path
-from afflint.fleet.facts import Asked, asked_of_nodes
-from afflint.kube.constraints import Constraints
+from afflint.fleet.facts import Asked
 from afflint.kube.node_labels import HOSTNAME
-from afflint.kube.selectors import NODE_NAME, Requirement, Selector, conflict, holds, parse_node_term, requirement_paths
+from afflint.kube.selectors import NODE_NAME, Requirement, holds
 from afflint.kube.taints import Toleration, implies
 from afflint.policies.simple import AllowedToleration, AllowedTolerations, ForbiddenNodeLabels, NoPinning
 from afflint.reading.globs import name_matcher
@@ -22,10 +21,10 @@ _ASKING = ("In", "Exists", "Gt", "Lt")
 
 def forbidden_node_labels(case: Case, params: ForbiddenNodeLabels) -> Iterator[Match]:
     """Node constraints that ask for a label that is not to be asked for, and leave a value of it possible that is forbidden."""
-    if case.constraints.node_selector is None and not case.constraints.node_terms:
+    if case.node_keys.isdisjoint(params.labels):
         return
     reported: set[Path] = set()
-    for asked, required in _alternatives(case.constraints):
+    for asked, required in case.node_alternatives:
         if not required and not params.preferred:
             continue
         for key, values in params.labels.items():
@@ -36,18 +35,6 @@ def forbidden_node_labels(case: Case, params: ForbiddenNodeLabels) -> Iterator[M
                 what = f"`{key}={value}`" if value is not None else f"the label {quoted(key)}"
                 prefers = "asks for" if required else "prefers"
                 yield Match(path, f"{case.title} {prefers} nodes with {what}, by which no nodes are to be chosen")
-
-
-def _alternatives(constraints: Constraints) -> Iterator[tuple[Sequence[Asked], bool]]:
-    """What is asked of a node, for each way to meet it; and whether it is required. Without what cannot be met."""
-    for asked in asked_of_nodes(constraints):
-        if not conflict([each.requirement for each in asked]):
-            yield asked, True
-    for term in constraints.node_terms:
-        parsed = None if term.required else parse_node_term(term.data)
-        if isinstance(parsed, Selector) and not conflict(parsed.requirements):
-            paths = [(*term.path, *path) for path in requirement_paths(term.data)]
-            yield [Asked(each, path) for each, path in zip(parsed.requirements, paths, strict=True)], False
 
 
 def _forbidden(asked: Sequence[Asked], key: str, values: Sequence[str]) -> tuple[Path, str | None] | None:
@@ -108,8 +95,10 @@ def no_pinning(case: Case, params: NoPinning) -> Iterator[Match]:
     name = case.pod.get("nodeName")
     if type(name) is str and name and not is_placeholder(name):
         yield Match((*case.pod_path, "nodeName"), f"{case.title} is put on the node {quoted(name)} by name")
+    if case.node_keys.isdisjoint((HOSTNAME, NODE_NAME)):
+        return
     reported: set[Path] = set()
-    for asked, required in _alternatives(case.constraints):
+    for asked, required in case.node_alternatives:
         for each in asked if required else ():
             hosts = _hosts(each.requirement)
             if hosts and each.path is not None and each.path not in reported and (params.several or len(hosts) == 1):

@@ -58,12 +58,13 @@ def required_template_labels(case: Case, params: RequiredTemplateLabels) -> Iter
     pods = case.pods
     if not pods.labels_known and not pods.operated:
         return
-    labels, path = pods.pod_labels, (*pods.template_path, "metadata", "labels")
+    path = (*pods.template_path, "metadata", "labels")
     for key, values in params.labels.items():
-        if key in case.labels_added or labels.all(Selector((Requirement(key, "In", values) if values else Requirement(key, "Exists"),))):
-            continue
         own = pods.template_labels.get(key)
-        if own is not None and is_placeholder(own):
+        if own is not None and (not values or own in values or is_placeholder(own)):
+            continue
+        asked = Requirement(key, "In", values) if values else Requirement(key, "Exists")
+        if key in case.labels_added or pods.pod_labels.all(Selector((asked,))):
             continue
         demanded = f"`{key}` with {'any value' if not values else words_of(values)}"
         if own is not None:
