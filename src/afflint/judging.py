@@ -177,19 +177,25 @@ class Judge:
 
     def __init__(self, rules: Iterable[BoundRule]) -> None:
         self._policies = _policies(rules, "policy")
-        self._of_kind: dict[tuple[str, str], list[_Policy]] = {}
+        self._of_kind: dict[tuple[str, str], list[tuple[_Policy, Callable[[Case], bool | None] | None, bool, Any]]] = {}
+        """By kind and group the policies about such, with what is asked of each again and again."""
 
     def suspect(self, workload: Workload, pods: Pods) -> Suspect | None:
         """A workload with which some policy may not be content; None for one that all are content with, whatever else there is."""
         case = Case(pods, workload)
         key = case.kind, case.group
-        if key not in self._of_kind:
-            self._of_kind[key] = [each for each in self._policies if each.scope.kinds(*key)]
-        policies = [
-            each
-            for each in self._of_kind[key]
-            if (each.scope.is_all or each.scope.covers(case) is not False) and next(_found(each, case), None) is not None
-        ]
+        asked = self._of_kind.get(key)
+        if asked is None:
+            about = [each for each in self._policies if each.scope.kinds(*key)]
+            asked = self._of_kind[key] = [
+                (each, None if each.scope.is_all else each.scope.covers, each.bound.check.lacks, each.bound.params) for each in about
+            ]
+        policies = []
+        for policy, covers, lacks, params in asked:
+            if (covers is None or covers(case) is not False) and (not lacks or case.whole):
+                for _ in policy.check(case, params):
+                    policies.append(policy)
+                    break
         if not policies:
             return None
         return case.suspected_by(tuple([each.name for each in policies]), with_object=any(each.bound.check.object for each in policies))
