@@ -1066,5 +1066,6 @@ class TestImports:
         assert not foreign - self.CHEAP, "neither json nor jsonschema, pathspec, concurrent, difflib, pathlib or any other"
 
         reports = tuple(f"report.{name}" for name in (*FORMATS[2:], "place", "page", "check_page", "fix_lines"))
-        unused = (*reports, "rulebook", "config.", "plac", "rendering", "session.renders")
+        of_policies = ("policies", "judging", "checks.policies", "fleet.suspects")
+        unused = (*reports, *of_policies, "rulebook", "config.", "plac", "rendering", "session.renders")
         assert not [name for name in modules if name.removeprefix("afflint.").startswith(unused)]

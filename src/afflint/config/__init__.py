@@ -26,6 +26,7 @@ __all__ = [
     "NO_NODES",
     "RENDERERS",
     "SEVERITIES",
+    "SHIPPED",
     "Config",
     "ConfigError",
     "ConfigProblem",
@@ -56,6 +57,9 @@ ALL = "all"
 
 AUTO_NODES, NO_NODES = "auto", "none"
 """What ``nodes`` may say in place of files: those that are found among the manifests, or none at all."""
+
+SHIPPED = "afflint:"
+"""How the name of a set of policies begins that comes with afflint, where ``extends`` names files."""
 
 _FILES = (".afflint.yaml", ".afflint.yml")
 _LARGEST_PYPROJECT = 8 << 20

@@ -12,6 +12,7 @@ from afflint.config import (
     AUTO_NODES,
     NO_NODES,
     RENDERERS,
+    SHIPPED,
     ConfigError,
     ConfigProblem,
     Origin,
@@ -33,8 +34,6 @@ MOST_PROBLEMS = 100
 LONGEST_CHAIN = 32
 
 _MAPS = ("severity", "per-file-ignores", "policies")
-SHIPPED = "afflint:"
-"""How the name of a set of policies begins that comes with afflint."""
 _PATHS = ("extends", "nodes")
 _NAMES = ("select", "ignore", "extend-select")
 _GLOBS = ("include", "exclude", "context")

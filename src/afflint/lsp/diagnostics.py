@@ -27,10 +27,11 @@ def _diagnostic(finding: Finding, text: Text, texts: Texts, path: Callable[[File
         "range": text.of_span(finding.span),
         "severity": _SEVERITIES[finding.severity],
         "code": finding.rule,
-        "codeDescription": {"href": page_uri(finding.rule)},
         "source": SOURCE,
         "message": finding.message,
     }
+    if finding.category != "policy":
+        found["codeDescription"] = {"href": page_uri(finding.rule)}
     if finding.rule == "unused-suppression":
         found["tags"] = [_UNNECESSARY]
     if finding.related:
@@ -51,7 +52,7 @@ def of_configuration(problems: Iterable[ConfigProblem], text: Text) -> list[dict
 
 
 def page_uri(rule: str) -> str:
-    """The page of a rule, which comes with afflint."""
+    """The page of a rule, which comes with afflint. Policies have none."""
     from afflint.rules import rules
 
     return of_path(rules()[rule].path)

@@ -30,6 +30,8 @@ def hover(text: Text, place: Place, findings: Iterable[Finding], meant: str | No
 def _of_finding(finding: Finding) -> str:
     from afflint.rules import rules
 
+    if finding.category == "policy":
+        return f"{finding.severity}: {finding.message}\n\n{finding.help}\n\n(policy {finding.rule})"
     page = rules()[finding.rule].page().split("\n", 1)[1].partition("\n## Examples")[0].strip()
     # Headings as large as those of a document overwhelm the little window.
     page = re.sub(r"(?m)^#+ (.*)$", r"**\1**", page)

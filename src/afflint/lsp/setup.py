@@ -84,7 +84,8 @@ class Configured:
                 config = configuration.load(path, rule_names=tuple(rules()), categories=CATEGORIES)
             except ConfigError as error:
                 problems = error.problems
-            files = tuple(dict.fromkeys((path, *(os.path.abspath(each.file) for each in config.origins.values() if each.file))))
+            named = [each.file for each in config.origins.values() if each.file and not each.file.startswith(configuration.SHIPPED)]
+            files = tuple(dict.fromkeys((path, *map(os.path.abspath, named))))
         if self._chosen.nodes:
             config = configuration.with_overrides(config, nodes=self._chosen.nodes)
         if config.nodes != (configuration.NO_NODES,):

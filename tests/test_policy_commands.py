@@ -1,0 +1,142 @@
+"""Policies on the command line: what `check`, `rule` and `config` say of them, in every format that tells of rules."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from test_cli import Afflint, Done, afflint, spawned
+
+__all__ = ["afflint"]
+
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  nodeName: n1
+  containers: [{name: web, image: nginx}]
+"""
+POLICIES = """\
+policies:
+- name: no-hosts
+  severity: error
+  check: no-pinning
+  match: {kinds: [Pod]}
+  message: "{object}: by name, but {message}"
+- {name: weights, check: maximum-weight, params: {weight: 50}, mandatory: true}
+"""
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pod.yaml").write_text(POD)
+    (tmp_path / ".afflint.yaml").write_text(POLICIES)
+    return tmp_path
+
+
+class TestCheck:
+    def test_findings(self, afflint: Afflint) -> None:
+        done = afflint("check", "--format", "concise")
+        assert (done.code, done.out) == (
+            1,
+            "pod.yaml:5:13: error no-hosts: Pod web: by name, but Pod web is put on the node `n1` by name\n",
+        )
+
+    def test_json_has_the_category(self, afflint: Afflint) -> None:
+        (found,) = json.loads(afflint("check", "--format", "json").out)["findings"]
+        assert (found["rule"], found["category"], found["severity"]) == ("no-hosts", "policy", "error")
+
+    def test_sarif_has_the_policy_among_the_rules(self, afflint: Afflint) -> None:
+        (run,) = json.loads(afflint("check", "--format", "sarif").out)["runs"]
+        assert [each["id"] for each in run["tool"]["driver"]["rules"]] == ["no-hosts"]
+
+    @pytest.mark.parametrize("form", ["text", "html", "markdown", "gitlab", "junit", "github"])
+    def test_every_other_format(self, afflint: Afflint, form: str) -> None:
+        assert "no-hosts" in afflint("check", "--format", form).out
+
+    @pytest.mark.parametrize(
+        "arguments, code",
+        [
+            (("--select", "policy"), 1),
+            (("--select", "no-hosts"), 1),
+            (("--select", "weights"), 0),
+            (("--select", "admission"), 0),
+            (("--ignore", "no-hosts"), 0),
+            (("--ignore", "policy"), 0),
+            (("--ignore", "policy", "--extend-select", "no-hosts"), 1),
+        ],
+    )
+    def test_they_are_selected_like_rules(self, afflint: Afflint, arguments: tuple[str, ...], code: int) -> None:
+        assert afflint("check", *arguments).code == code
+
+    def test_a_slip_is_told_from_them(self, afflint: Afflint) -> None:
+        done = afflint("check", "--ignore", "no-host")
+        assert (done.code, done.err) == (2, "afflint: --ignore: there is no 'no-host'; did you mean 'no-hosts'?\n")
+
+    def test_a_selection_that_leaves_all_of_them_out_is_told(self, afflint: Afflint, project: Path) -> None:
+        (project / ".afflint.yaml").write_text(f"select: [admission]\n{POLICIES}")
+        assert "no policy is selected: `select` stands in place of all that is on by default" in afflint("check").err
+        (project / ".afflint.yaml").write_text(f"select: [admission]\nextend-select: [weights]\n{POLICIES}")
+        assert "no policy" not in afflint("check").err
+
+    def test_a_baseline(self, afflint: Afflint) -> None:
+        assert afflint("check", "--write-baseline", "--baseline", "known.json").code == 0
+        assert afflint("check", "--baseline", "known.json").code == 0
+
+    def test_processes_and_what_is_kept_say_the_same(self, project: Path) -> None:
+        for number in range(300):
+            (project / f"pod{number}.yaml").write_text(POD.replace("web}", f"web-{number}}}", 1))
+        runs: list[Done] = [spawned("check", "--format", "concise", "--jobs", jobs, "--cache-dir", "kept") for jobs in ("1", "2", "2")]
+        assert len(runs[0].out.splitlines()) == 301
+        assert runs[0] == runs[1] == runs[2]
+
+
+class TestRule:
+    def test_they_stand_beside_the_others(self, afflint: Afflint) -> None:
+        table = afflint("rule").out
+        assert "\npolicy\n  no-hosts" in table
+        lines = [line.split() for line in table.splitlines() if line.startswith(("  no-hosts", "  weights"))]
+        assert [line[:2] for line in lines] == [["no-hosts", "error"], ["weights", "warning"]]
+
+    def test_a_category_of_its_own(self, afflint: Afflint, project: Path) -> None:
+        assert [line.split()[0] for line in afflint("rule", "policy").out.splitlines()] == ["policy", "no-hosts", "weights"]
+        assert afflint("rule", "policy", "--no-config").out == "No policies: they come from the configuration.\n"
+
+    def test_the_page_of_one(self, afflint: Afflint) -> None:
+        assert afflint("rule", "weights").out == (
+            "weights  policy, warning\n"
+            "\n"
+            "No preference may weigh more than this.\n"
+            "\n"
+            "How to fix it\n"
+            "\n"
+            "Lower the weight.\n"
+            "\n"
+            "The policy\n"
+            "\n"
+            "\n"
+            "    check: maximum-weight\n"
+            "    params: {weight: 50}\n"
+            "    mandatory: true\n"
+        )
+
+    def test_as_data(self, afflint: Afflint) -> None:
+        told = json.loads(afflint("rule", "no-hosts", "--format", "json").out)
+        assert (told["name"], told["category"], told["severity"], told["default"]) == ("no-hosts", "policy", "error", True)
+
+    def test_a_configuration_with_mistakes_is_no_reason_to_keep_silent(self, afflint: Afflint, project: Path) -> None:
+        (project / ".afflint.yaml").write_text("policies: [{name: a, check: b}]\n")
+        done = afflint("rule")
+        assert done.code == 0
+        assert "empty-topology-key" in done.out
+        assert "unknown check `b`" in done.err
+        assert afflint("rule", "empty-topology-key").err == ""
+
+
+def test_config_shows_each_with_its_origin(afflint: Afflint) -> None:
+    rows = {line.split()[0]: line.split()[-1] for line in afflint("config").out.splitlines()}
+    assert (rows["policies.no-hosts"], rows["policies.weights"]) == (".afflint.yaml:2:3", ".afflint.yaml:7:4")
