@@ -43,7 +43,7 @@ class TestCheck:
         done = afflint("check", "--format", "concise")
         assert (done.code, done.out) == (
             1,
-            "pod.yaml:5:13: error no-hosts: Pod web: by name, but Pod web is put on the node `n1` by name\n",
+            "pod.yaml:5:13: error Pod web: by name, but Pod web is put on the node `n1` by name [no-hosts]\n",
         )
 
     def test_json_has_the_category(self, afflint: Afflint) -> None:
@@ -102,7 +102,7 @@ class TestRule:
         lines = [line.split() for line in table.splitlines() if line.startswith(("  no-hosts", "  weights"))]
         assert [line[:2] for line in lines] == [["no-hosts", "error"], ["weights", "warning"]]
 
-    def test_a_category_of_its_own(self, afflint: Afflint, project: Path) -> None:
+    def test_a_category_of_its_own(self, afflint: Afflint) -> None:
         assert [line.split()[0] for line in afflint("rule", "policy").out.splitlines()] == ["policy", "no-hosts", "weights"]
         assert afflint("rule", "policy", "--no-config").out == "No policies: they come from the configuration.\n"
 
