@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from bench import trees
+from bench.beside import comparison
 from bench.clusters import CONSTRAINTS, FREE
 from bench.figures import Bar, Row, bar_line, cpu, over_rounds, ratio, rows, table, wall
 from bench.imports import Import, foundation, imports_of, unneeded
@@ -302,6 +303,8 @@ def _parser() -> argparse.ArgumentParser:
     data = os.path.join(tempfile.gettempdir(), f"afflint-bench-{os.getuid()}")
     parser.add_argument("--data", metavar="FOLDER", default=data, help="where the trees are made and kept; default: %(default)s")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    parser.add_argument("--table", action="store_true", help="only compare with the other linters on PATH, as a Markdown table")
+    parser.add_argument("--schemas", metavar="LOCATION", help="with --table: where kubeconform finds schemas, as its -schema-location")
     return parser
 
 
@@ -322,6 +325,9 @@ def main(arguments: list[str] | None = None) -> int:
     settings = Settings(os.path.abspath(options.data), options.files, options.rounds)
     results: list[Result] = []
     try:
+        if options.table:
+            print(comparison(settings.data, settings.files, settings.rounds, options.schemas), end="")
+            return 0
         for name in names:
             results.append(PARTS[name](settings))
             if not options.json:
