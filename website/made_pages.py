@@ -20,6 +20,7 @@ _SEE = {
     "rule": "[All rules](../rules/index.md)",
     "config": "[Configuration](../configuration.md)",
     "lsp": "[Editors](../editors.md)",
+    "init": "[Configuration](../configuration.md)",
 }
 _CONFIGURATION = """\
 # Configuration

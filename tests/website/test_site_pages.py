@@ -96,6 +96,8 @@ def test_the_catalogue_has_every_kind() -> None:
     page = made_pages.catalogue_page()
     lines = (ROOT / "schemas" / "custom-resources.jsonl").read_text(encoding="utf-8").splitlines()
     assert page.count("<tr><td>") == len(lines)
+    for name in ("index", "custom-resources"):
+        assert f"{len(lines)} kinds" in (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
     each = json.loads(lines[0])
     assert f"<b>{each['kind']}</b><br>{each['group']}" in page
     assert f"<code>{each['places'][0]['path']}</code>" in page
