@@ -243,3 +243,14 @@ def test_a_set_that_only_argo_can_make_is_said(checking: Checking) -> None:
     why = "its generator `clusters` is not read"
     assert checking.report()["summary"]["rendered"]["unread"] == [{"object": "ApplicationSet web", "reason": why}]
     assert f"Not known what ApplicationSet web renders: {why}" in checking("--render", code=0)
+
+
+def test_values_of_a_chart_elsewhere_are_judged_by_their_shape(checking: Checking) -> None:
+    """The files that an Application and a release name, whatever they are called."""
+    chart = "{chart: web, repoURL: 'https://charts.example.com', helm: {valueFiles: [$values/env/live.yaml]}}"
+    one = application("{}", "live").replace("source: {}", f"sources: [{chart}, {{ref: values, repoURL: here}}]")
+    wrong = "tolerations: [{key: a, operator: Is}]\n"
+    write({".git/HEAD": "ref: refs/heads/main\n", "apps/live.yaml": one, "env/live.yaml": wrong, "env/other.yaml": wrong})
+    release = RELEASE.replace("  values:\n    zone: 1\n", "").replace("./live.yaml", "./env/more.yaml")
+    write({"release.yaml": release, "env/more.yaml": wrong})
+    assert [each.split()[0] for each in checking.told()] == ["env/live.yaml:1:34", "env/more.yaml:1:34"]

@@ -62,7 +62,7 @@ class Actions:
         if finding.fix is None:
             return
         document = self._document
-        done = mended(document.name, document.buffer.data, [finding], document.project.mender)
+        done = mended(document.source.known_as, document.buffer.data, [finding], document.project.mender)
         if not done.made:
             return
         title = finding.help if len(finding.help) <= _LONGEST_TITLE else f"Fix {quoted(finding.rule)}"
@@ -104,7 +104,7 @@ class Actions:
             # What rules across manifests find shows after the next run.
             return project.remaining(buffer, buffer.result, document.known, ())
 
-        return fixed_alone(Source(document.name, document.path, document.buffer.data), check, wanted, project.mender)
+        return fixed_alone(document.source, check, wanted, project.mender)
 
     # Suppressions.
 

@@ -13,7 +13,7 @@ from afflint.lsp.project import Project, State
 from afflint.lsp.setup import Setup
 from afflint.lsp.text import Shift, Text, shifted
 from afflint.reading import documents
-from afflint.reading.sources import Identities, Source, relative
+from afflint.reading.sources import Identities, Source, lies_in_chart, relative
 from afflint.records import NamedTuple
 
 
@@ -65,6 +65,11 @@ class Opened:
     def name(self) -> str:
         """How a run that was started in its project would call it."""
         return relative(self.path, self.project.folder)
+
+    @property
+    def source(self) -> Source:
+        """It as a source, as it is now."""
+        return Source(self.name, self.path, self.text.bytes, values=lies_in_chart(self.path))
 
     @property
     def known(self) -> Known | None:

@@ -13,7 +13,7 @@ from afflint.errors import UserError
 from afflint.findings import FileId, Finding
 from afflint.lsp.memory import Buffer, Memory
 from afflint.lsp.setup import Chosen, Configured
-from afflint.reading.sources import Identities, Source
+from afflint.reading.sources import Identities, Source, lies_in_chart
 from afflint.records import NamedTuple
 from afflint.session.run import Gathered, Options, outcome
 from afflint.session.session import Session
@@ -149,5 +149,5 @@ def _with_buffers(found: Sequence[Source], buffers: Mapping[str, Buffer], covers
         sources.append(source)
     for identity, buffer in opened.items():
         if identity not in seen and (covers is None or (covers(buffer.path) and not os.path.lexists(buffer.path))):
-            sources.append(Source(buffer.path, buffer.path, buffer.data))
+            sources.append(Source(buffer.path, buffer.path, buffer.data, values=lies_in_chart(buffer.path)))
     return sources

@@ -12,7 +12,7 @@ from afflint.lsp.memory import Buffer
 from afflint.lsp.messages import Known, Told
 from afflint.lsp.setup import Chosen, Configured, Setup
 from afflint.reading.kustomizations import Kustomizations
-from afflint.reading.sources import SKIPPED_FOLDERS, Source, relative
+from afflint.reading.sources import SKIPPED_FOLDERS, Source, lies_in_chart, relative
 from afflint.records import NamedTuple
 from afflint.reduction import Reduction
 from afflint.session.files import Files
@@ -90,7 +90,7 @@ class Project:
 
     def checked(self, buffer: Buffer, kept: Kept | None = None) -> Buffer:
         """The same document with what the map step gives for it. ``kept`` is what is known of its parts."""
-        source = Source(relative(buffer.path, self.folder), buffer.path, buffer.data)
+        source = Source(relative(buffer.path, self.folder), buffer.path, buffer.data, values=lies_in_chart(buffer.path))
         return buffer._replace(settings=self.settings, result=result_of(self._checker, source, kept))
 
     @property
@@ -111,7 +111,7 @@ class Project:
 
     def remaining(self, buffer: Buffer, result: FileResult, known: Known | None, across: Sequence[Found]) -> list[Finding]:
         """The findings of a document that nothing silences. ``known`` is what the last run said about it, if it saw it."""
-        source = Source(buffer.path, buffer.path, buffer.data)
+        source = Source(buffer.path, buffer.path, buffer.data, values=lies_in_chart(buffer.path))
         if self.state is None or known is None or known.place is None:
             found = self._silencer({NO_FILE: source.name}, self._alone(source)).remaining(NO_FILE, source, result)[0]
             # What a suppression silences may show only when all manifests have been read.

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".yaml", ".yml", ".json")
 STDIN = "-"
+CHART, VALUES = "Chart.yaml", "values.yaml"
 LARGEST = 256 * 1024 * 1024
 """Files of more bytes than this are not read: the whole of a file has to fit into memory several times."""
 _LARGEST_GITIGNORE = 1 << 20
@@ -48,6 +49,13 @@ class Source(NamedTuple):
     data: bytes | None = None
     fault: str | None = None
     """Why there is nothing to read, if that has shown already: standard input can be read but once."""
+    values: bool = False
+    """Whether it holds the values of a chart, if nothing in it says otherwise: for where it lies, or because somebody says so."""
+
+    @property
+    def known_as(self) -> str:
+        """The name by which the map step tells what a file is."""
+        return VALUES if self.values else self.name
 
 
 class Identities:
@@ -108,8 +116,10 @@ def each_once(sources: Iterable[Source]) -> dict[str, Source]:
 
 def keep(found: dict[str, Source], identity: str, source: Source) -> None:
     """Put a source among those found: a buffer takes the place of the file that it stands for, otherwise the first stays."""
-    if identity not in found or (_is_buffer(source) and not _is_buffer(found[identity])):
+    if identity not in found:
         found[identity] = source
+    elif _is_buffer(source) and not _is_buffer(found[identity]):
+        found[identity] = source._replace(values=source.values or found[identity].values)
 
 
 def _is_buffer(source: Source) -> bool:
@@ -221,7 +231,7 @@ def named(path: str) -> Source:
     except OSError:
         mode = stat.S_IFREG  # Reading it as a file says why it cannot be read.
     if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
-        return Source(_shown_name(path), path)
+        return Source(_shown_name(path), path, values=lies_in_chart(path))
     try:
         # A pipe gives its bytes once, and they are wanted more than once.
         return Source(_shown_name(path), path, read_named(path, LARGEST))
@@ -240,9 +250,9 @@ def _walk(top: str, excluded: Callable[[str], bool], included: Callable[[str], b
     # Whoever names a folder wants it read, though it may be passed over on the way through its parent.
     if excluded(os.path.abspath(top) + "/"):
         excluded = _never
-    stack = [_shown_name(top)]
+    stack = [(_shown_name(top), _holds_chart(os.path.dirname(os.path.abspath(top))))]
     while stack:
-        folder = stack.pop()
+        folder, below_chart = stack.pop()
         try:
             with os.scandir(folder) as entries:
                 found = sorted(entries, key=lambda entry: entry.name)
@@ -254,14 +264,33 @@ def _walk(top: str, excluded: Callable[[str], bool], included: Callable[[str], b
         shown, whole_folder = "" if folder == "." else os.path.join(folder, ""), os.path.join(absolute, "")
         ignored.enter(absolute, any(entry.name == ".gitignore" for entry in found))
         folders: list[str] = []
+        is_chart = any(entry.name == CHART for entry in found)
+        values = is_chart or (below_chart and os.path.basename(absolute) not in _WITHOUT_VALUES)
         for entry in found:
             path, whole = shown + entry.name, whole_folder + entry.name
             if entry.is_dir(follow_symlinks=False):
                 if entry.name not in SKIPPED_FOLDERS and not excluded(whole + "/") and not ignored(whole, folder=True):
                     folders.append(path)
             elif _is_manifest(entry, whole, included) and not excluded(whole) and not ignored(whole, folder=False):
-                yield Source(path, path)
-        stack.extend(reversed(folders))
+                yield Source(path, path, None, None, values and path.endswith(_YAML))
+        stack.extend([(each, is_chart) for each in reversed(folders)])
+
+
+def lies_in_chart(path: str) -> bool:
+    """Whether a file of YAML lies where charts have values: in the folder of one, or in one below that, such as ``environments``."""
+    if not path.endswith(_YAML):
+        return False
+    folder = os.path.dirname(os.path.abspath(path))
+    above, name = os.path.split(folder)
+    return _holds_chart(folder) or (name not in _WITHOUT_VALUES and _holds_chart(above))
+
+
+_YAML = (".yaml", ".yml")
+_WITHOUT_VALUES = frozenset(("templates", "crds", "charts"))
+
+
+def _holds_chart(folder: str) -> bool:
+    return os.path.isfile(os.path.join(folder, CHART))
 
 
 def _never(_path: str) -> bool:

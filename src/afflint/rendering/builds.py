@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from afflint.config import RENDERERS
 from afflint.findings import Path
-from afflint.reading.sources import relative
+from afflint.reading.sources import CHART, relative
 from afflint.records import NamedTuple
 from afflint.rendering.gitops import Hint, Inline, Unread, hints, in_namespace, substituted
 from afflint.rendering.helm import RELEASE, Chart, Charts, rendered_chart, template
@@ -18,7 +18,7 @@ from afflint.rendering.kustomize import annotated, built
 from afflint.rendering.marks import templates_of
 from afflint.rendering.origins import Identity, Origins
 from afflint.rendering.programs import ALL_LIMIT, Crew, RenderError, helm_command, kustomize_command
-from afflint.rendering.roots import CHART, Kustomization, Kustomizations, chart_folders, kustomization_folders
+from afflint.rendering.roots import Kustomization, Kustomizations, chart_folders, kustomization_folders
 from afflint.rendering.templates import ChartFiles, Templates
 from afflint.rendering.texts import Place, Texts
 
@@ -76,6 +76,8 @@ class Rendered(NamedTuple):
     builds: list[Build]
     failures: list[Failure]
     unread: list[Unread]
+    values: frozenset[str]
+    """The values files that Argo CD and Flux are told to use, whether or not the chart is here; links resolved."""
     crew: Crew
 
 
@@ -85,13 +87,13 @@ def rendered(paths: Iterable[str], wanted: Wanted) -> Rendered:
     crew = Crew(network=wanted.network, all_together=ALL_LIMIT, jobs=wanted.jobs)
     texts = Texts()
     done: list[Build | Failure] = []
-    hinted, unread = hints(paths)
+    hinted, unread, values = hints(paths)
     if "kustomize" in wanted.tools:
         done += _kustomizations(crew, paths, hinted, texts)
     if "helm" in wanted.tools:
         done += _charts(crew, paths, hinted, texts, wanted.kubernetes_version)
     builds, failures = [each for each in done if isinstance(each, Build)], [each for each in done if isinstance(each, Failure)]
-    return Rendered(builds, failures, unread, crew)
+    return Rendered(builds, failures, unread, frozenset(values), crew)
 
 
 def _kustomizations(crew: Crew, paths: Sequence[str], hinted: Sequence[Hint], texts: Texts) -> list[Build | Failure]:

@@ -62,10 +62,17 @@ class Unread(NamedTuple):
     reason: str
 
 
-def hints(paths: Iterable[str]) -> tuple[list[Hint], list[Unread]]:
-    """What Applications, Kustomizations and HelmReleases in some files name that lies in their repository, and those not understood."""
-    found: list[Hint] = []
-    unread: list[Unread] = []
+class Hints(NamedTuple):
+    """All hints, the objects that are not understood, and the values files that are named, whether or not the chart is here."""
+
+    hints: list[Hint]
+    unread: list[Unread]
+    values: set[str]
+
+
+def hints(paths: Iterable[str]) -> Hints:
+    """What Applications, Kustomizations and HelmReleases in some files name that lies in their repository."""
+    found = Hints([], [], set())
     for path in paths:
         try:
             data = read_regular(path, _LARGEST)
@@ -75,11 +82,16 @@ def hints(paths: Iterable[str]) -> tuple[list[Hint], list[Unread]]:
             for document in documents_of(data).values():
                 text = Text(os.path.realpath(path), document, document.index)
                 for each in _hints_in(text) if document.problem is None else ():
-                    (found if isinstance(each, Hint) else unread).append(each)  # type: ignore[arg-type]
-    return found, unread
+                    if isinstance(each, Hint):
+                        found.hints.append(each)
+                    elif isinstance(each, Unread):
+                        found.unread.append(each)
+                    else:
+                        found.values.add(each)
+    return found
 
 
-def _hints_in(text: Text) -> Iterator[Hint | Unread]:
+def _hints_in(text: Text) -> Iterator[Hint | Unread | str]:
     data = text.data
     kind, group = _text(data, "kind"), _text(data, "apiVersion").partition("/")[0]
     name, spec = _text(_map(data, "metadata"), "name"), _map(data, "spec")
@@ -98,7 +110,7 @@ def _hints_in(text: Text) -> Iterator[Hint | Unread]:
 # Argo CD.
 
 
-def _of_set(name: str, spec: Mapping[str, Any], file: str) -> Iterator[Hint | Unread]:
+def _of_set(name: str, spec: Mapping[str, Any], file: str) -> Iterator[Hint | Unread | str]:
     """The Applications that the generators of a set make, as far as those are read."""
     by, template = f"ApplicationSet {name}", _map(spec, "template")
     generators = Generators(list(_tops(file)))
@@ -111,8 +123,10 @@ def _of_set(name: str, spec: Mapping[str, Any], file: str) -> Iterator[Hint | Un
         for each in _of_application(title, called, _map(one, "spec"), file, None):
             if isinstance(each, Hint):
                 made.setdefault(repr(each), each)
-            else:
+            elif isinstance(each, Unread):
                 lacking = True
+            else:
+                yield each
     yield from made.values()
     if lacking:
         unread = [quoted(each) for each in dict.fromkeys(generators.unread) if each]
@@ -120,7 +134,7 @@ def _of_set(name: str, spec: Mapping[str, Any], file: str) -> Iterator[Hint | Un
         yield Unread(by, why)
 
 
-def _of_application(by: str, name: str, spec: Mapping[str, Any], file: str, text: Text | None) -> Iterator[Hint | Unread]:
+def _of_application(by: str, name: str, spec: Mapping[str, Any], file: str, text: Text | None) -> Iterator[Hint | Unread | str]:
     several = type(spec.get("sources")) is list
     for number, source in enumerate(spec["sources"] if several else [_map(spec, "source")]):
         path = _text(source, "path")
@@ -128,6 +142,10 @@ def _of_application(by: str, name: str, spec: Mapping[str, Any], file: str, text
             yield Unread(by, f"its path is {quoted(path)}")
             continue
         folder = _in_repository(file, path)
+        # Only what is there: Argo CD may be told to pass over files that are missing.
+        found = [_value_file(file, folder, each) for each in _texts(_map(source, "helm"), "valueFiles")]
+        values = tuple([each for each in found if each is not None])
+        yield from values
         if folder is None:
             continue
         if any(map(is_open, _texts(_map(source, "helm"), "valueFiles"))):
@@ -135,7 +153,7 @@ def _of_application(by: str, name: str, spec: Mapping[str, Any], file: str, text
             continue
         where: Path = ("spec", "sources", number) if several else ("spec", "source")
         inline = _inline(_map(source, "helm"), text, (*where, "helm"))
-        yield _of_argo(by, name, folder, source, _text(_map(spec, "destination"), "namespace"), file, inline)
+        yield _of_argo(by, name, folder, source, _text(_map(spec, "destination"), "namespace"), values, inline)
 
 
 def _inline(helm: Mapping[str, Any], text: Text | None, path: Path) -> Inline:
@@ -150,10 +168,8 @@ def _inline(helm: Mapping[str, Any], text: Text | None, path: Path) -> Inline:
     return Inline(document.data) if document is not None and type(document.data) is dict else _NO_VALUES
 
 
-def _of_argo(by: str, name: str, folder: str, source: Mapping[str, Any], namespace: str, file: str, inline: Inline) -> Hint:
+def _of_argo(by: str, name: str, folder: str, source: Mapping[str, Any], namespace: str, values: tuple[str, ...], inline: Inline) -> Hint:
     helm, kustomize = _map(source, "helm"), _map(source, "kustomize")
-    # Only what is there: Argo CD may be told to pass over files that are missing.
-    values = [found for each in _texts(helm, "valueFiles") if (found := _value_file(file, folder, each)) is not None]
     options: list[str] = []
     for each in _items(helm, "parameters"):
         options += ["--set-string" if each.get("forceString") is True else "--set", f"{_text(each, 'name')}={_text(each, 'value')}"]
@@ -162,16 +178,16 @@ def _of_argo(by: str, name: str, folder: str, source: Mapping[str, Any], namespa
     around = {key: kustomize[key] for key in ("namePrefix", "nameSuffix", "namespace", "commonAnnotations", "replicas") if key in kustomize}
     around |= _labels(_map(kustomize, "commonLabels"), selectors=True) | _patches(kustomize) | _components(kustomize, folder)
     release = next((each for each in (_text(helm, "releaseName"), name) if each and not is_open(each)), "")
-    return Hint(folder, by, _known(namespace), around, {}, release, tuple(values), inline, tuple(options))
+    return Hint(folder, by, _known(namespace), around, {}, release, values, inline, tuple(options))
 
 
-def _value_file(file: str, folder: str, name: str) -> str | None:
+def _value_file(file: str, folder: str | None, name: str) -> str | None:
     """A values file: beside the chart, or from the top of the repository, as are those of another source that is called by `$`."""
     if "://" in name:
         return None
     if name.startswith(("$", "/")):
         return _in_repository(file, name.partition("/")[2], os.path.isfile)
-    found = os.path.realpath(os.path.join(folder, name))
+    found = os.path.realpath(os.path.join(folder, name)) if folder is not None and not is_open(name) else ""
     return found if os.path.isfile(found) else None
 
 
@@ -182,18 +198,19 @@ def _known(text: str) -> str | None:
 # Flux.
 
 
-def _of_release(name: str, spec: Mapping[str, Any], text: Text) -> Iterator[Hint]:
+def _of_release(name: str, spec: Mapping[str, Any], text: Text) -> Iterator[Hint | str]:
     """A chart in the repository. Whatever changes what it renders to later makes it no hint."""
     chart = _map(_map(spec, "chart"), "spec")
     path = _text(chart, "chart")
+    found = [_in_repository(text.file, each, os.path.isfile) for each in _texts(chart, "valuesFiles")]
+    values = tuple([each for each in found if each is not None])
+    yield from values
     if "/" not in path or _text(_map(chart, "sourceRef"), "kind") not in ("GitRepository", "Bucket") or "postRenderers" in spec:
         return
     folder = _in_repository(text.file, path)
     if folder is not None:
         namespace = _text(spec, "targetNamespace") or _text(_map(text.data, "metadata"), "namespace")
-        found = [_in_repository(text.file, each, os.path.isfile) for each in _texts(chart, "valuesFiles")]
         release = _text(spec, "releaseName") or (f"{spec['targetNamespace']}-{name}" if _text(spec, "targetNamespace") else name)
-        values = tuple([each for each in found if each is not None])
         inline = Inline(_map(spec, "values"), text, ("spec", "values"))
         yield Hint(folder, f"HelmRelease {name}", namespace or None, {}, {}, release, values, inline)
 

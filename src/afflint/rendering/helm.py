@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from glob import glob
 from typing import Any
 
+from afflint.reading.sources import CHART
 from afflint.rendering.programs import Crew, RenderError
-from afflint.rendering.roots import CHART, chart_data
+from afflint.rendering.roots import chart_data
 
 RELEASE = "release"
 _LOCAL = "file://"

@@ -10,8 +10,8 @@ from typing import Any
 from afflint.reading.documents import read
 from afflint.reading.files import read_regular
 from afflint.reading.kustomizations import NAMES, Text, files_used, first_document, kustomization_in
+from afflint.reading.sources import CHART
 
-CHART = "Chart.yaml"
 _LARGEST = 1 << 20
 
 

@@ -16,6 +16,7 @@ from afflint.findings import Path, Span
 from afflint.reading.document import Document
 from afflint.reading.documents import read, split
 from afflint.reading.files import read_regular
+from afflint.reading.sources import VALUES
 from afflint.rendering.marks import Mark, marked, marks_in, read_template, templates_of
 from afflint.rendering.origins import Identity, identity_of
 from afflint.rendering.programs import RenderError
@@ -29,7 +30,6 @@ _EVERYWHERE: tuple[Any, ...] = (True, "", 0, 1, "true", "false")
 """What values files say in many places: of these only the ones under a key of the same name are tried."""
 _FILE = re.compile(r"[\w.\-]+/[^\s:()\"]+")
 _SOURCE = re.compile(rb"(?m)^# Source: (\S+)")
-VALUES = "values.yaml"
 
 Rendering = Callable[[str, Mapping[str, str], Mapping[str, Any] | None], bytes]
 """Renders the copy of a chart in a folder, with other files in place of values files that are told to Helm, and others in place of the

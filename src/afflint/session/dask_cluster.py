@@ -209,21 +209,21 @@ class _Work:
         """What to ask about a file; None when there is nothing to ask."""
         by_path = self._cluster.where.shared and source.data is None and source.fault is None
         if by_path and self._cache is None:
-            return _Asked(number, source, None, b""), Item(source.name, os.path.abspath(source.path), None)
+            return _Asked(number, source, None, b""), Item(source.known_as, os.path.abspath(source.path), None)
         data = bytes_of(source)
         if isinstance(data, Exception):
             self._keep(number, self._here(source))
             return None
         key = None
         if self._cache is not None:
-            key = self._cache.key(source.name, checksum(data))
+            key = self._cache.key(source.known_as, checksum(data))
             kept = self._cache.find(key)
             if kept is not None:
                 self._entries += [] if kept.noted else [Entry(key, None)]
                 self._keep(number, kept.result)
                 return None
         path = os.path.abspath(source.path) if by_path else ""
-        return _Asked(number, source, key, content_of(data)), Item(source.name, path, None if by_path else data)
+        return _Asked(number, source, key, content_of(data)), Item(source.known_as, path, None if by_path else data)
 
     def _keep(self, number: int, result: FileResult) -> None:
         self._results[number] = result

@@ -170,7 +170,7 @@ class _Rounds:
                 data = read_bytes(source)
             except OSError:
                 continue  # It has gone meanwhile.
-            result = mended(source.name, data, findings, self._checker)
+            result = mended(source.known_as, data, findings, self._checker)
             self._refused.update(map(_key, result.refused))
             if result.made:
                 made[place] = _Mending(data, result.made)

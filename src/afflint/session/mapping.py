@@ -96,7 +96,7 @@ def bytes_of(source: Source) -> bytes | OSError | MemoryError:
 
 def _checked(checker: Checker, source: Source, data: bytes, kept: Kept | None = None) -> FileResult:
     try:
-        return checker.check(source.name, data, kept)
+        return checker.check(source.known_as, data, kept)
     except MemoryError as error:
         return _unreadable(checker, error)
 
@@ -132,7 +132,7 @@ def _telling_by_key(settings: Settings, keys: "Keys") -> "Callable[[Source], Ent
         if isinstance(data, Exception):
             return None
         try:
-            return entry(keys.key(source.name, checksum(data)), checker.check(source.name, data))
+            return entry(keys.key(source.known_as, checksum(data)), checker.check(source.known_as, data))
         except MemoryError:
             return None
 
@@ -179,7 +179,7 @@ def _knowing(checker: Checker, cache: "Cache", contents: Contents) -> Callable[[
     from afflint.session.results import Entry, checksum, entry
 
     def known(source: Source, content: bytes) -> _Known | None:
-        key = cache.key(source.name, content)
+        key = cache.key(source.known_as, content)
         kept = cache.find(key)
         return None if kept is None else _Known(kept.result, content, None if kept.noted else Entry(key, None), found=True)
 
@@ -196,6 +196,6 @@ def _knowing(checker: Checker, cache: "Cache", contents: Contents) -> Callable[[
         if found is not None:
             return found
         result = _checked(checker, source, data)
-        return _Known(result) if result.unread else _Known(result, content, entry(cache.key(source.name, content), result))
+        return _Known(result) if result.unread else _Known(result, content, entry(cache.key(source.known_as, content), result))
 
     return told

@@ -74,7 +74,7 @@ class PastRun:
         """Those of this run, as far as they have been read."""
         self._cache = Cache(folder, settings)
         keys = self._cache.keys
-        given = [(each.name, files.identity(number)) for number, each in enumerate(files.sources)]
+        given = [(each.name, each.values, files.identity(number)) for number, each in enumerate(files.sources)]
         roles = (files.checked, files.context, sorted(files.nodes))
         said = repr((keys.settings, settings.auto_nodes, os.getcwd(), given, roles))
         self._name = blake2b(said.encode("utf-8", "surrogatepass"), digest_size=KEY_SIZE).digest()
@@ -131,4 +131,4 @@ class PastRun:
         """The results of the files that are checked: they are in use, too."""
         for file in self._files.checked:
             source = self._files.sources[file]
-            yield Entry(self._cache.key(source.name, self.contents[source]), None)
+            yield Entry(self._cache.key(source.known_as, self.contents[source]), None)

@@ -49,12 +49,12 @@ class Renders:
     """What was rendered for a run. ``sources`` are the files of the run: what was rendered, and the files that no root covers."""
 
     def __init__(self, given: Sequence[Source], wanted: Wanted, excluded: Callable[[str], bool]) -> None:
-        builds, failures, self._unread, self._crew = rendered([each.path for each in given if each.data is None], wanted)
+        builds, failures, self._unread, values, self._crew = rendered([each.path for each in given if each.data is None], wanted)
         # The path of a file that is not there, in the folder of the root: what was rendered counts as lying there.
         self._builds = {os.path.join(build.folder, f"<{build.tool} {number}>"): build for number, build in enumerate(builds)}
         self._failures = failures
         self._excluded = excluded
-        self._given = {_real(each.path): each for each in given}
+        self._given = {path: each._replace(values=each.values or path in values) for each in given if (path := _real(each.path))}
         covered = frozenset(file for build in builds for file in build.covered)
         self.sources = [each for path, each in self._given.items() if path not in covered]
         self.sources += [Source(f"<{build.tool} {build.name}>", path, build.output) for path, build in self._builds.items()]

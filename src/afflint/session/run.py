@@ -398,7 +398,7 @@ class Silencer:
         if not self._options.inline:
             return remaining, 0
         # In values of a chart they may be meant for what it renders to.
-        idle = not is_values_file(source.name)
+        idle = not is_values_file(source.known_as)
         return self._reduction.silence(file, result.suppressions, remaining, idle=idle, mandatory=self._options.mandatory)
 
 

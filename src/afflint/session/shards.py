@@ -144,7 +144,7 @@ class Merged:
         unknown: list[Source] = []
         for source in sources:
             data = bytes_of(source)
-            result = None if isinstance(data, Exception) else self._results.get(keys.key(source.name, checksum(data)))
+            result = None if isinstance(data, Exception) else self._results.get(keys.key(source.known_as, checksum(data)))
             known.append(result)
             if result is None:
                 unknown.append(source)

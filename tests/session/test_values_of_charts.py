@@ -1,0 +1,68 @@
+"""Which files are values of a chart that are not called so: those beside its Chart.yaml that say no kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from afflint import config
+from afflint.reading.sources import discover, lies_in_chart
+from afflint.session.run import Options, run
+from afflint.session.session import Session
+from linting import settings_of
+
+WRONG = "server:\n  tolerations: [{key: a, operator: Is}]\n"
+FILES = {
+    "charts/web/Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n",
+    "charts/web/production.yaml": WRONG,
+    "charts/web/environments/test.yml": WRONG,
+    "charts/web/environments/far/away.yaml": WRONG,
+    "charts/web/templates/pieces.yaml": WRONG,
+    "charts/web/values.schema.json": '{"tolerations": [{"key": "a", "operator": "Is"}]}',
+    "charts/web/example.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n" + WRONG,
+    "other/production.yaml": WRONG,
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name, text in FILES.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def told(*paths: str, inline: bool = False) -> list[str]:
+    findings = run(discover(paths), settings_of(), Options(inline=inline)).findings
+    return [f"{each.file}:{each.span.line}:{each.span.column} {each.rule}" for each in findings]
+
+
+BOTH = ["charts/web/environments/test.yml:2:36 unknown-operator", "charts/web/production.yaml:2:36 unknown-operator"]
+
+
+@pytest.mark.usefixtures("project")
+def test_files_in_the_folder_of_a_chart_and_in_those_below_it() -> None:
+    assert told(".") == BOTH
+    assert told("charts/web/environments", "charts/web/production.yaml") == BOTH, "wherever one begins to look"
+    assert told(*FILES) == BOTH, "and file by file"
+
+
+def test_a_buffer_of_such_a_file_is_one_as_well(project: Path) -> None:
+    name = "charts/web/production.yaml"
+    session = Session(config.default(), {str(project / name): WRONG.replace("Is", "Isn't").encode()})
+    [finding] = session.check(session.sources([name])).findings
+    assert "`Isn't`" in finding.message
+
+
+def test_comments_in_them_may_be_meant_for_what_they_render_to(project: Path) -> None:
+    (project / "charts/web/production.yaml").write_text("# afflint: ignore-file[unknown-operator]\nserver: {tolerations: []}\n")
+    assert told("charts/web/production.yaml", inline=True) == []
+
+
+@pytest.mark.usefixtures("project")
+def test_where_values_lie() -> None:
+    found = [each.removeprefix("charts/web/") for each in FILES if lies_in_chart(each)]
+    assert found == ["Chart.yaml", "production.yaml", "environments/test.yml", "example.yaml"]
