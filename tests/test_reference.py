@@ -15,7 +15,7 @@ from checkout import ROOT, clean_environment, run
 from website import reference
 
 REFERENCE = ROOT / "docs" / "reference.md"
-COMMANDS = ("check", "merge", "place", "init", "rule", "config", "test", "lsp")
+COMMANDS = ("check", "merge", "place", "report", "init", "rule", "config", "test", "lsp")
 
 
 def _command(name: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from afflint.errors import UserError
@@ -52,6 +52,8 @@ class Baseline(NamedTuple):
 
     known: Counter[Entry]
     folder: str = ""
+    since: Mapping[Entry, str] = {}
+    """The day on which each came into the baseline, as far as it says so: ``2026-11-22``."""
 
 
 def entry_of(finding: Finding, folder: str = "") -> Entry:
@@ -131,12 +133,36 @@ def _elsewhere(entry: Entry, numbered: str, moved: dict[Entry, list[Entry]], rem
     return None
 
 
-def dump(findings: Iterable[Finding], folder: str = "") -> str:
-    """The text of a baseline for ``folder`` that silences exactly these findings: sorted, one entry to a line, for diffs that read well."""
+def since(findings: Sequence[Finding], baseline: Baseline) -> list[str | None]:
+    """Since when a baseline knows each finding: the day, "" where it does not say, None for one that is new."""
+    moved = _moved(baseline.known, baseline.folder)
+    days: list[str | None] = []
+    for finding in findings:
+        entry = entry_of(finding, baseline.folder)
+        known = entry if baseline.known[entry] else _elsewhere(entry, finding.field, moved, baseline.known)
+        days.append(None if known is None else baseline.since.get(known, ""))
+    return days
+
+
+def dump(findings: Sequence[Finding], folder: str = "", *, today: str = "", before: Baseline | None = None) -> str:
+    """The text of a baseline for ``folder`` that silences exactly these findings: sorted, one entry to a line, for diffs that read well.
+
+    What a baseline from ``before`` knows keeps its day, or has none; the rest has come ``today``.
+    """
     import json
 
-    counted = sorted(Counter(entry_of(finding, folder) for finding in findings).items())
-    lines = [json.dumps({**_plain(entry), **({"count": count} if count > 1 else {})}) for entry, count in counted]
+    known = since(findings, before) if before is not None else [None] * len(findings)
+    days: dict[Entry, str] = {}
+    counted: Counter[Entry] = Counter()
+    for finding, day in zip(findings, known, strict=True):
+        entry = entry_of(finding, folder)
+        counted[entry] += 1
+        # Of several alike the oldest counts; one without a day is older than any.
+        days[entry] = min(days.get(entry, today), today if day is None else day)
+    lines = [
+        json.dumps({**_plain(entry), **({"count": count} if count > 1 else {}), **({"since": days[entry]} if days[entry] else {})})
+        for entry, count in sorted(counted.items())
+    ]
     body = ",\n".join(f"    {line}" for line in lines)
     return (
         f'{{\n  "version": {VERSION},\n  "findings": [\n{body}\n  ]\n}}\n'
@@ -160,9 +186,19 @@ def load(path: str) -> Baseline:
     if type(data) is not dict or data.get("version") != VERSION or type(data.get("findings")) is not list:
         raise BaselineError(f"{path!r} is no baseline of version {VERSION}; --write-baseline makes one")
     known: Counter[Entry] = Counter()
+    since: dict[Entry, str] = {}
     for number, item in enumerate(data["findings"], 1):
-        known[_entry(item, path, number)] += _count(item, path, number)
-    return Baseline(known, os.path.dirname(path))
+        entry = _entry(item, path, number)
+        known[entry] += _count(item, path, number)
+        if type(day := item.get("since")) is str and _is_day(day):
+            since[entry] = day
+    return Baseline(known, os.path.dirname(path), since)
+
+
+def _is_day(text: str) -> bool:
+    """Whether a text is a day such as 2026-11-22; what is none is of no use, and no reason to refuse a baseline."""
+    year, *rest = text.split("-")
+    return len(text) == 10 and len(year) == 4 and len(rest) == 2 and text.isascii() and all(each.isdigit() for each in (year, *rest))
 
 
 def _plain(entry: Entry) -> dict[str, str]:

@@ -249,6 +249,19 @@ def outcomes(
             yield policy.name, each._replace(match=said(each.match, policy.name, policy.bound, case))
 
 
+def subjects(rules: Iterable[BoundRule], fleet: Fleet, files: Callable[[tuple[str, ...], FileId], bool]) -> Iterator[tuple[str, Pods]]:
+    """What each policy is asked about, by its name: who is content and who is not. Patches and fragments are no workloads."""
+    rules = list(rules)
+    policies = [*_policies(rules, "policy", files), *_policies(rules, "outcome", files)]
+    for pods in fleet.pods:
+        if pods.partial and not pods.operated:
+            continue
+        case = Case(pods, None, None, fleet, fleet.admission(pods.namespace) if pods.namespace is not None else None)
+        for policy in policies:
+            if policy.scope.kinds(case.kind, case.group) and policy.scope.covers(case):
+                yield policy.name, pods
+
+
 def said(match: Match, name: str, policy: BoundPolicy, case: Case) -> Match:
     """The match in the user's own words, if there are any; what the check says goes in front of the help then, unless they hold it."""
     if policy.message is None:

@@ -13,7 +13,7 @@ from afflint.checks.match import FleetMatch
 from afflint.config import matcher
 from afflint.engine import Settings, located
 from afflint.findings import NO_OBJECT, FileId, Finding, Fix, Found, FoundPlace, Related
-from afflint.fleet.facts import Facts
+from afflint.fleet.facts import Facts, Pods
 from afflint.fleet.index import Fleet
 from afflint.reading import documents, triage
 from afflint.reading.documents import Document
@@ -116,6 +116,12 @@ class Reduction:
             from afflint.inventory.pool_view import PoolView
 
             yield from self._told("pools", PoolView(pools, fleet, name_of, version, nodes))
+
+    def subjects(self, fleet: Fleet) -> Iterator[tuple[str, Pods]]:
+        """What each policy is asked about, by its name."""
+        from afflint.judging import subjects
+
+        return subjects(self._settings.rules, fleet, self._is_in)
 
     def _is_in(self, globs: tuple[str, ...], file: FileId) -> bool:
         """Whether a file is matched by globs of the configuration. What was rendered lies in the folder of its root."""

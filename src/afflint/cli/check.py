@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -237,12 +238,17 @@ def _cache_folder(given: dict[str, Any]) -> str | None:
 
 
 def _write_baseline(path: str | None, outcome: Outcome, *, beside: bool = False) -> int:
-    from afflint.baseline import DEFAULT_FILE, dump
+    from afflint.baseline import DEFAULT_FILE, BaselineError, dump, load
+    from afflint.cli.making import today
 
     target = path or DEFAULT_FILE
     if path is None and os.path.islink(target):
         raise UserError(f"{target!r} is a link; name the file to write with --baseline FILE")
-    write(target, [dump(outcome.findings, os.path.dirname(target))])
+    before = None
+    if os.path.isfile(target):
+        with contextlib.suppress(BaselineError):  # What nobody can read, this takes the place of.
+            before = load(target)
+    write(target, [dump(outcome.findings, os.path.dirname(target), today=today(), before=before)])
     count, name = len(outcome.findings), shown(target)
     show([f"Wrote {count} {'finding' if count == 1 else 'findings'} to {name}; `--baseline {name}` keeps them silent.\n"], beside=beside)
     return 0

@@ -55,7 +55,9 @@ def init(folder: str | None, dry_run: bool, pyproject: bool, baseline: bool) -> 
         return 0
     there = os.path.lexists(known)
     if outcome is not None and outcome.findings:
-        _write(known, dump(outcome.findings, place))
+        from afflint.cli.making import today
+
+        _write(known, dump(outcome.findings, place, today=today()))
     _put(target, text, pyproject=pyproject)
     keys = [each.key for each in entries if not each.offered]
     show(

@@ -14,14 +14,18 @@ from afflint.report.page import Made
 
 def made() -> Made:
     """The time to be shown, and the command line that is being run, as it can be typed again in a shell."""
-    return Made(_now(), shlex.join(["afflint", *sys.argv[1:]]))
+    return Made(f"{_now():%Y-%m-%d %H:%M} UTC", shlex.join(["afflint", *sys.argv[1:]]))
 
 
-def _now() -> str:
-    """The time to be shown, in UTC: that of SOURCE_DATE_EPOCH where it is set, for output that can be made again byte by byte."""
+def today() -> str:
+    """The day, in UTC, as baselines have it."""
+    return f"{_now():%Y-%m-%d}"
+
+
+def _now() -> datetime:
+    """The time, in UTC: that of SOURCE_DATE_EPOCH where it is set, for output that can be made again byte by byte."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
     try:
-        when = datetime.fromtimestamp(int(epoch), timezone.utc) if epoch else datetime.now(timezone.utc)
+        return datetime.fromtimestamp(int(epoch), timezone.utc) if epoch else datetime.now(timezone.utc)
     except (ValueError, OverflowError, OSError):
         raise UserError(f"SOURCE_DATE_EPOCH takes a number of seconds, not {shown(epoch)!r}") from None
-    return f"{when:%Y-%m-%d %H:%M} UTC"

@@ -20,6 +20,7 @@ _COMMANDS = {
     "check": "afflint.cli.check:COMMAND",
     "merge": "afflint.cli.shards:MERGE",
     "place": "afflint.cli.place:COMMAND",
+    "report": "afflint.cli.report:COMMAND",
     "rule": "afflint.cli.pages:RULE",
     "config": "afflint.cli.pages:CONFIG",
     "init": "afflint.cli.init:COMMAND",

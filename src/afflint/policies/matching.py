@@ -10,6 +10,8 @@ from afflint.kube.selectors import Selector
 from afflint.policies.params import GLOBS, SELECTOR, Fault, Takes, number, param
 from afflint.wording import nearest, quoted
 
+_WILDCARDS = frozenset("*?[")
+
 
 def _kind_faults(value: Any) -> Iterator[Fault]:
     """A kind that nobody knows may be somebody's own; one that is a slip of a kind that makes pods is none."""
@@ -20,7 +22,12 @@ def _kind_faults(value: Any) -> Iterator[Fault]:
     known = sorted({kind.name for kind in KINDS if kind.templates})
     for index, kind in enumerate([value] if isinstance(value, str) else value):
         near = nearest(kind, known)
-        if kind not in known and near is not None and (is_slip(kind, near) or kind.lower() in (near.lower(), f"{near.lower()}s")):
+        if (
+            kind not in known
+            and not _WILDCARDS & {*kind}
+            and near is not None
+            and (is_slip(kind, near) or kind.lower() in (near.lower(), f"{near.lower()}s"))
+        ):
             yield Fault(() if isinstance(value, str) else (index,), f"unknown kind {quoted(kind)}; did you mean {quoted(near)}?")
 
 

@@ -18,7 +18,7 @@ from afflint.report.page import page, shown
 from afflint.report.places import slashed
 from afflint.report.snippet import Sources, ending
 from afflint.report.text import summary_lines
-from afflint.report.wording import counted, object_words
+from afflint.report.wording import counted, html_words, object_words
 
 _MOST = 1_000
 """So many findings are shown with their source; errors come before warnings where there are more. Of the others there is one line each."""
@@ -50,7 +50,7 @@ def render(report: Report) -> Iterator[str]:
     title = _title(report)
     parts = {
         "title": title,
-        "lead": "<br>\n".join(_words(line) for line in summary_lines(report)),
+        "lead": "<br>\n".join(html_words(line) for line in summary_lines(report)),
         "notes": _left_out(entries, len(report.findings)),
         "find": _find(entries),
         "rules": "".join(_rules(entries, report.rules() if entries else ())),
@@ -81,14 +81,6 @@ def _title(report: Report) -> str:
     summary = report.summary
     counts = ((summary.errors, "error"), (summary.warnings, "warning"), (summary.info, "info"))
     return ", ".join(counted(number, noun) for number, noun in counts if number) or "no findings"
-
-
-def _words(text: str) -> str:
-    """A sentence with what stands in backticks as code."""
-    parts = text.split("`")
-    if len(parts) % 2 == 0:  # A backtick without its twin.
-        parts[-2:] = ["`".join(parts[-2:])]
-    return "".join(f"<code>{shown(part)}</code>" if number % 2 else shown(part) for number, part in enumerate(parts) if part)
 
 
 def _state(severity: Severity) -> str:
@@ -124,10 +116,10 @@ def _rules(entries: Sequence[_Entry], infos: Iterable[RuleInfo]) -> Iterator[str
         info = known.get(name)
         yield f'<details class="rule" data-rule="{shown(name)}" data-severity="{severity}">\n'
         yield f"<summary>{_state(severity)}<h3><code>{shown(name)}</code></h3>"
-        yield f'<span class="number">{len(alike)}</span><span class="soft">{_words(info.summary) if info else ""}</span></summary>\n'
+        yield f'<span class="number">{len(alike)}</span><span class="soft">{html_words(info.summary) if info else ""}</span></summary>\n'
         yield '<div class="body">\n'
         if info and info.help:
-            yield f"<p>{_words(info.help)}</p>\n"
+            yield f"<p>{html_words(info.help)}</p>\n"
         yield f'<p class="soft"><code>afflint rule {shown(name)}</code></p>\n<ul>\n'
         for entry in alike:
             where = f"{entry.finding.file}:{entry.finding.span.line}"
@@ -180,7 +172,7 @@ def _finding(entry: _Entry, sources: Sources, opened: bool) -> Iterator[str]:
     finding = entry.finding
     fixable = f' data-fix="{"safe" if finding.fix.safe else "unsafe"}"' if finding.fix else ""
     marks = f'id="n{entry.number}" data-rule="{shown(finding.rule)}" data-severity="{finding.severity}"{fixable}'
-    head = f'{_state(finding.severity)}<span class="said">{_words(finding.message)}</span>'
+    head = f'{_state(finding.severity)}<span class="said">{html_words(finding.message)}</span>'
     line = f'<span class="soft">line {finding.span.line}</span>'
     if not entry.full:
         yield f'<div class="finding" {marks}>\n<p class="head">{head}{line}</p>\n</div>\n'
@@ -191,7 +183,7 @@ def _finding(entry: _Entry, sources: Sources, opened: bool) -> Iterator[str]:
     yield f'<p class="soft">{" · ".join(part for part in about if part)}</p>\n'
     yield from _source(sources.lines(finding.source), finding.span)
     if finding.help:
-        yield f'<p class="help">{_words(finding.help)}</p>\n'
+        yield f'<p class="help">{html_words(finding.help)}</p>\n'
     if finding.fix is not None:
         yield from _fix(sources.lines(finding.source), finding.fix)
     for related in finding.related[:_RELATED]:
@@ -202,7 +194,7 @@ def _finding(entry: _Entry, sources: Sources, opened: bool) -> Iterator[str]:
 
 
 def _related(related: Related, sources: Sources) -> Iterator[str]:
-    yield f'<p class="note">{_words(related.message)}: <code>{shown(related.file)}:{related.span.line}</code></p>\n'
+    yield f'<p class="note">{html_words(related.message)}: <code>{shown(related.file)}:{related.span.line}</code></p>\n'
     yield from _source(sources.lines(related.source), related.span)
 
 

@@ -17,3 +17,13 @@ def object_words(ref: ObjectRef) -> str:
 def counted(number: int, noun: str) -> str:
     """``1 file``, ``2 files``; "info" has no plural."""
     return f"{number} {noun}" if number == 1 or noun == "info" else f"{number} {noun}s"
+
+
+def html_words(text: str) -> str:
+    """A sentence for a page, with what stands in backticks as code."""
+    from afflint.report.page import shown
+
+    parts = text.split("`")
+    if len(parts) % 2 == 0:  # A backtick without its twin.
+        parts[-2:] = ["`".join(parts[-2:])]
+    return "".join(f"<code>{shown(part)}</code>" if number % 2 else shown(part) for number, part in enumerate(parts) if part)

@@ -269,10 +269,15 @@ def _each_once(findings: list[Finding]) -> list[Finding]:
 
 def _same(finding: Finding, others: Sequence[Finding]) -> int | None:
     """Which of some findings at one place is the same mistake."""
-    what = _VARIABLE.sub("", finding.message)
-    by_words = (number for number, other in enumerate(others) if _VARIABLE.sub("", other.message) == what)
+    what = without_values(finding.message)
+    by_words = (number for number, other in enumerate(others) if without_values(other.message) == what)
     by_root = (number for number, other in enumerate(others) if not {*finding.rendered} & {*other.rendered})
     return next(by_words, next(by_root, None))
+
+
+def without_values(message: str) -> str:
+    """A message without what differs between roots that show one mistake."""
+    return _VARIABLE.sub("", message)
 
 
 def _real(path: str) -> str:

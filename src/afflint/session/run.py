@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from afflint.engine import Checker, FileResult, Settings
 from afflint.errors import UserError
 from afflint.findings import FileId, Finding, Found, sort_key
-from afflint.fleet.facts import Facts
+from afflint.fleet.facts import Facts, Pods
 from afflint.reading.kustomizations import Kustomizations
 from afflint.reading.sources import Source, read_bytes
 from afflint.reading.triage import is_values_file
@@ -385,6 +385,14 @@ class Silencer:
         self._reduction = reduction
         self._options = options
         self.kustomizations = kustomizations
+
+    def everything(self, file: FileId, found: Iterable[Found]) -> list[Finding]:
+        """What was found in a file, before anything silences it."""
+        return self._reduction.findings(file, found)
+
+    def subjects(self, fleet: "Fleet") -> Iterator[tuple[str, Pods]]:
+        """What each policy is asked about, by its name."""
+        return self._reduction.subjects(fleet)
 
     def remaining(self, file: FileId, source: Source, result: FileResult, across: Iterable[Found] = ()) -> tuple[list[Finding], int]:
         """The findings of a file that remain, those ``across`` manifests included, and how many its suppressions silenced."""

@@ -1,0 +1,82 @@
+"""Where workloads stand with policies, for a terminal: a line for each policy, then what is to be done, policy by policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from afflint.report.standing import Group, PolicyStanding, Standing, Verdict, grouped, newest, oldest
+from afflint.report.wording import counted
+from afflint.wording import visible
+
+_MOST = 12
+"""So many workloads of a policy are told one by one, and as many namespaces and owners; with ``verbose`` all."""
+
+
+def render(standing: Standing, *, verbose: bool = False) -> Iterator[str]:
+    """The report in lines."""
+    most = None if verbose else _MOST
+    # Without a baseline nobody knows what is new.
+    columns = 7 if standing.baseline else 5
+    heads = ("policy", "met", "of", "unmet", "excepted", "new", "since")[:columns]
+    yield from _table(heads, [_row(each)[:columns] for each in standing.policies])
+    for policy in standing.policies:
+        unmet = policy.unmet()
+        if policy.unasked:
+            yield f"\n{visible(policy.name)}: {policy.unasked}\n"
+        elif unmet:
+            yield f"\n{visible(policy.name)}: {visible(policy.demand)}\n"
+            yield from _unmet(unmet, most)
+    for by, groups in (("namespace", grouped(standing, "namespace")), (standing.owner_key, grouped(standing, "owner"))):
+        if by and groups:
+            yield "\n"
+            columns = 5 if standing.baseline else 4
+            heads = (by if by == "namespace" else f"label {by}", "workloads", "content", "unmet", "since")[:columns]
+            yield from _table(heads, [_group(each)[:columns] for each in groups[:most]])
+            if most is not None and len(groups) > most:
+                yield f"  and {len(groups) - most} more (-v shows all)\n"
+    yield f"\n{_summary(standing)}\n"
+
+
+def _row(policy: PolicyStanding) -> tuple[str, ...]:
+    unmet, excepted = policy.unmet(), policy.number("excepted")
+    if policy.unasked:
+        return (policy.name, "-", "-", "-", "-", "-", "")
+    counts = (len(policy.verdicts) - len(unmet) - excepted, len(policy.verdicts), len(unmet), excepted, newest(unmet))
+    return (policy.name, *map(str, counts), _day(oldest(each.since for each in unmet)))
+
+
+def _group(group: Group) -> tuple[str, ...]:
+    return (group.name or "(none)", str(group.workloads), str(group.content), str(group.unmet), _day(group.since))
+
+
+def _day(day: str | None) -> str:
+    """Since when something is known; what no baseline knows is new, and nothing is said of it."""
+    return day if day else "" if day is None else "undated"
+
+
+def _unmet(verdicts: Sequence[Verdict], most: int | None) -> Iterator[str]:
+    for verdict in verdicts[:most]:
+        since = f" (since {verdict.since})" if verdict.since else "" if verdict.since is None else " (in the baseline)"
+        owner = f", {verdict.workload.owner}" if verdict.workload.owner else ""
+        where = f"{verdict.breaches[0].file}:{verdict.breaches[0].line}"
+        yield f"  {visible(where)}  {visible(verdict.workload.title)}{visible(owner)}{since}\n"
+        yield from (f"    {visible(each.message)}\n" for each in verdict.breaches)
+    if most is not None and len(verdicts) > most:
+        yield f"  and {len(verdicts) - most} more (-v shows all)\n"
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    table = [heads, *([visible(cell) for cell in row] for row in rows)]
+    widths = [max(len(row[column]) for row in table) for column in range(len(heads))]
+    for row in table:
+        first, *others = row
+        cells = [f"{first:<{widths[0]}}", *(f"{cell:>{width}}" for cell, width in zip(others, widths[1:], strict=True))]
+        yield "  ".join(cells).rstrip() + "\n"
+
+
+def _summary(standing: Standing) -> str:
+    asked = [policy for policy in standing.policies if policy.verdicts]
+    kept = sum(not policy.unmet() for policy in asked)
+    outside = f", {standing.outside} of them under no policy" if standing.outside else ""
+    policies = "1 policy" if len(asked) == 1 else f"{len(asked)} policies"
+    return f"{kept} of {policies} met by all; {counted(standing.workloads, 'workload')}{outside}."

@@ -1,0 +1,143 @@
+"""Where the workloads of a run stand with its policies: values for the formats of ``afflint report``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from afflint.findings import NO_OBJECT, ObjectRef, Severity
+from afflint.records import NamedTuple
+
+if TYPE_CHECKING:
+    from afflint.report.page import Made
+
+State = Literal["met", "unmet", "excepted"]
+"""What a workload makes of a policy. ``excepted``: it does not meet it, and a comment, an annotation or the configuration lets it be."""
+
+
+class Workload(NamedTuple):
+    """An object that makes pods, or another one that a policy is about. ``owner`` and ``namespace`` are "" where nothing says them."""
+
+    object: ObjectRef
+    title: str
+    namespace: str
+    owner: str
+    file: str
+
+
+class Breach(NamedTuple):
+    """What keeps a workload from meeting a policy, and where that stands.
+
+    ``since`` is the day from which on a baseline knows it, "" where the baseline does not say, None for what is in no baseline.
+    """
+
+    message: str
+    file: str
+    line: int
+    since: str | None = None
+
+
+class Verdict(NamedTuple):
+    """A workload under a policy."""
+
+    workload: Workload
+    state: State
+    breaches: tuple[Breach, ...] = ()
+
+    @property
+    def since(self) -> str | None:
+        """The day of the oldest breach that a baseline knows."""
+        return oldest(each.since for each in self.breaches)
+
+
+class PolicyStanding(NamedTuple):
+    """A policy, how the configuration says it, and what each workload that it is about makes of it.
+
+    ``unasked`` says why nobody could be asked, where that is so.
+    """
+
+    name: str
+    severity: Severity
+    demand: str
+    message: str | None
+    said: str
+    mandatory: bool
+    verdicts: tuple[Verdict, ...]
+    unasked: str = ""
+
+    def number(self, state: State) -> int:
+        """How many workloads there are in a state."""
+        return sum(each.state == state for each in self.verdicts)
+
+    def unmet(self) -> list[Verdict]:
+        """The workloads that do not meet it."""
+        return [each for each in self.verdicts if each.state == "unmet"]
+
+
+class Standing(NamedTuple):
+    """All policies of a configuration, in its order. ``owner_key`` is the label that names owners, "" where none does.
+
+    ``workloads`` counts those of the run, ``outside`` those that no policy is about. ``baseline`` is its file.
+    """
+
+    policies: tuple[PolicyStanding, ...]
+    workloads: int
+    outside: int
+    owner_key: str
+    baseline: str | None
+    version: str
+    made: Made | None = None
+
+
+class Group(NamedTuple):
+    """The workloads of a namespace or an owner, as far as policies are about them."""
+
+    name: str
+    workloads: int
+    content: int
+    """Those that meet all policies which are about them, or are excepted."""
+    unmet: int
+    """How often one of them does not meet one."""
+    since: str | None
+    policies: tuple[str, ...]
+    """The policies that are not met, the most frequent first."""
+
+
+def grouped(standing: Standing, by: Literal["namespace", "owner"]) -> list[Group]:
+    """The workloads by namespace or by owner, those with most to do first."""
+    found: dict[str, dict[Workload, list[tuple[str, Verdict]]]] = {}
+    for policy in standing.policies:
+        for verdict in policy.verdicts:
+            workload = verdict.workload
+            name = workload.namespace if by == "namespace" else workload.owner
+            found.setdefault(name, {}).setdefault(workload, []).append((policy.name, verdict))
+    groups = [_group(name, inside) for name, inside in found.items()]
+    return sorted(groups, key=lambda group: (-group.unmet, group.name == "", group.name))
+
+
+def _group(name: str, inside: dict[Workload, list[tuple[str, Verdict]]]) -> Group:
+    unmet = [(policy, verdict) for verdicts in inside.values() for policy, verdict in verdicts if verdict.state == "unmet"]
+    counts: dict[str, int] = {}
+    for policy, _ in unmet:
+        counts[policy] = counts.get(policy, 0) + 1
+    content = sum(all(verdict.state != "unmet" for _, verdict in verdicts) for verdicts in inside.values())
+    names = tuple(sorted(counts, key=lambda policy: (-counts[policy], policy)))
+    return Group(name, len(inside), content, len(unmet), oldest(verdict.since for _, verdict in unmet), names)
+
+
+def oldest(days: Iterable[str | None]) -> str | None:
+    """The first of some days; "" if all that a baseline knows has none, None if it knows nothing."""
+    known = [day for day in days if day is not None]
+    return min((day for day in known if day), default="" if known else None)
+
+
+def newest(verdicts: Sequence[Verdict]) -> int:
+    """How many workloads no baseline knows."""
+    return sum(verdict.since is None for verdict in verdicts)
+
+
+def other(ref: ObjectRef, file: str) -> Workload:
+    """An object that is none of the workloads."""
+    if ref == NO_OBJECT:
+        return Workload(ref, file, "", "", file)
+    return Workload(ref, f"{ref.kind or 'object'} {ref.name or '(without a name)'}", ref.namespace or "", "", file)
