@@ -1,0 +1,72 @@
+"""A hand-made standing with policies, and its reports as goldens. Run it to write the goldens anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from afflint.findings import ObjectRef
+from afflint.report import policy_json, policy_page, policy_text
+from afflint.report.page import Made
+from afflint.report.standing import Breach, PolicyStanding, Standing, Verdict, Workload
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def workload(name: str, namespace: str = "shop", owner: str = "storefront") -> Workload:
+    return Workload(ObjectRef("apps/v1", "Deployment", namespace or None, name), f"Deployment {name}", namespace, owner, f"{name}.yaml")
+
+
+WEB, CART, ORDERS, LOOSE = workload("web"), workload("cart"), workload("orders", "data", "ledger"), workload("loose", "", "")
+
+ZONES = PolicyStanding(
+    "at-least-two-zones",
+    "error",
+    "The pods must not all be in one domain of a topology key, whatever sees to it.",
+    None,
+    "check: required-spread\nparams: {topology-key: topology.kubernetes.io/zone}",
+    True,
+    (
+        Verdict(LOOSE, "met"),
+        Verdict(
+            ORDERS, "unmet", (Breach("Deployment orders says nothing about `topology.kubernetes.io/zone`", "orders.yaml", 9, "2026-08-30"),)
+        ),
+        Verdict(CART, "unmet", (Breach("the spread constraint of Deployment cart misses its own pods", "cart.yaml", 21),)),
+        Verdict(WEB, "excepted", (Breach("Deployment web says nothing about `topology.kubernetes.io/zone`", "web.yaml", 9, ""),)),
+    ),
+)
+TOLERATIONS = PolicyStanding(
+    "listed-tolerations",
+    "warning",
+    "The pods may tolerate these taints and no others.",
+    "ask the platform team about {object}",
+    "check: allowed-tolerations\nparams: {tolerations: [{key: dedicated}]}",
+    False,
+    (Verdict(LOOSE, "met"), Verdict(ORDERS, "met"), Verdict(CART, "met"), Verdict(WEB, "met")),
+)
+LOSSES = PolicyStanding(
+    "survives-a-zone",
+    "warning",
+    "So many replicas run when nodes are lost.",
+    None,
+    "check: survives",
+    False,
+    (),
+    "without nodes nobody can tell",
+)
+
+STANDING = Standing((ZONES, TOLERATIONS, LOSSES), 5, 1, "team", ".afflint-baseline.json", "1.2.3")
+MADE = Made("2026-11-22 11:04 UTC", "afflint report --format html --output policies.html")
+
+
+def rendered(name: str) -> str:
+    """The sample in the format of a golden."""
+    if name.endswith(".html"):
+        return "".join(policy_page.render(STANDING._replace(made=MADE)))
+    return "".join(policy_json.render(STANDING) if name.endswith(".json") else policy_text.render(STANDING))
+
+
+GOLDENS = ("policies.txt", "policies.json", "policies.html")
+
+if __name__ == "__main__":
+    for each in GOLDENS:
+        (GOLDEN / each).write_text(rendered(each), encoding="utf-8")

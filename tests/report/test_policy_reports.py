@@ -1,0 +1,107 @@
+"""Where workloads stand with policies: as text, as JSON, and as one page that is complete without a script."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from html_page import Page
+from standing_sample import GOLDEN, GOLDENS, ORDERS, STANDING, ZONES, rendered, workload
+
+from afflint.report import policy_page, policy_text
+from afflint.report.standing import Breach, Standing, Verdict, grouped
+
+EVIL = ("</script><script>alert(1)</script>", "\"onload='x' <b>", "\u202e\x1b[2J", "</style><img src=x>", "$title ${style} &amp;", "=x&y")
+
+
+def page(standing: Standing) -> str:
+    return "".join(policy_page.render(standing))
+
+
+@pytest.mark.parametrize("name", GOLDENS)
+def test_reports_are_as_in_the_golden(name: str) -> None:
+    assert rendered(name) == (GOLDEN / name).read_text(encoding="utf-8"), "python tests/report/standing_sample.py rewrites it"
+
+
+def test_each_policy_has_its_numbers() -> None:
+    lines = rendered("policies.txt").splitlines()
+    assert [line.split() for line in lines[:4]] == [
+        ["policy", "met", "of", "unmet", "excepted", "new", "since"],
+        ["at-least-two-zones", "1", "4", "2", "1", "1", "2026-08-30"],
+        ["listed-tolerations", "4", "4", "0", "0", "0"],
+        ["survives-a-zone", "-", "-", "-", "-", "-"],
+    ]
+    assert lines[-1] == "1 of 2 policies met by all; 5 workloads, 1 of them under no policy."
+
+
+def test_without_a_baseline_nothing_is_new_or_old() -> None:
+    text = "".join(policy_text.render(STANDING._replace(baseline=None)))
+    assert text.splitlines()[0].split() == ["policy", "met", "of", "unmet", "excepted"]
+    assert "since" not in text.splitlines()[-5]
+    assert "A baseline would tell since when" in page(STANDING._replace(baseline=None))
+
+
+def test_groups_count_workloads_once_and_breaches_each_time() -> None:
+    twice = STANDING._replace(policies=(ZONES, ZONES._replace(name="again")))
+    [data, shop, none] = grouped(twice, "namespace")
+    assert (data.name, data.workloads, data.content, data.unmet, data.since) == ("data", 1, 0, 2, "2026-08-30")
+    # One of the shop is excepted, and content; what is wrong with the other is new.
+    assert (shop.name, shop.workloads, shop.content, shop.unmet, shop.since) == ("shop", 2, 1, 2, None)
+    assert (none.name, none.workloads, none.content, none.unmet) == ("", 1, 1, 0)
+    assert data.policies == ("again", "at-least-two-zones")
+
+
+def test_json_has_all_workloads_met_or_not() -> None:
+    report = json.loads(rendered("policies.json"))
+    zones = report["policies"][0]
+    assert (zones["met"], zones["unmet"], zones["excepted"], len(zones["workloads"])) == (1, 2, 1, 4)
+    known = {each["object"]["name"]: (each["state"], each["known"], each["since"]) for each in zones["workloads"]}
+    assert known == {
+        "loose": ("met", False, None),
+        "orders": ("unmet", True, "2026-08-30"),
+        "cart": ("unmet", False, None),
+        "web": ("excepted", True, None),
+    }
+    assert report["owner_key"] == "team"
+
+
+def test_a_few_are_told_one_by_one_and_with_verbose_all() -> None:
+    many = tuple(Verdict(workload(f"w{number}"), "unmet", (Breach("no", "a.yaml", 1),)) for number in range(20))
+    crowded = STANDING._replace(policies=(ZONES._replace(verdicts=many),))
+    assert "and 8 more (-v shows all)" in "".join(policy_text.render(crowded))
+    assert "".join(policy_text.render(crowded, verbose=True)).count("  a.yaml:1  ") == 20
+
+
+def test_the_page_is_whole_and_links_lead_somewhere() -> None:
+    found = Page(rendered("policies.html"))
+    ids = found.having("id")
+    assert len(ids) == len(set(ids))
+    assert {link for link in found.having("href") if link.removeprefix("#") not in ids} == set()
+    assert not {tag for tag, _ in found.tags} & {"link", "img", "iframe", "object", "form", "base", "svg"}
+    assert not found.having("src") + found.having("style") + found.having("action")
+    assert not re.search(r"url\(|@import|https?://", rendered("policies.html"))
+
+
+def test_bars_have_the_widths_of_their_numbers() -> None:
+    text = rendered("policies.html")
+    assert '<i class="met w25"></i><i class="excepted w25"></i><i class="unmet w50"></i>' in text
+    assert ".bar .w25 { width: 25%; }\n.bar .w50 { width: 50%; }\n" in text
+
+
+@pytest.mark.parametrize("evil", EVIL)
+def test_nothing_of_a_manifest_gets_out_of_its_place(evil: str) -> None:
+    def standing(text: str) -> Standing:
+        loose = ORDERS._replace(title=text, namespace=text, owner=text, file=text)
+        policy = ZONES._replace(
+            said=text, unasked="", verdicts=(Verdict(loose, "unmet", (Breach(text, text, 1, None),)), Verdict(loose, "met"))
+        )
+        return Standing((policy,), 1, 0, text, "b.json", "1")
+
+    ill, harmless = Page(page(standing(evil))), Page(page(standing("harmless")))
+    assert [(tag, sorted(attributes)) for tag, attributes in ill.tags] == [(tag, sorted(attributes)) for tag, attributes in harmless.tags]
+
+
+def test_a_page_of_many_stays_small() -> None:
+    many = tuple(Verdict(workload(f"w{number}"), "unmet", (Breach("no " * 20, "a.yaml", 1),)) for number in range(5000))
+    assert len(page(STANDING._replace(policies=(ZONES._replace(verdicts=many),)))) < 400_000

@@ -1,0 +1,179 @@
+"""`afflint report`: who meets the policies and who does not, under rendering, exceptions and baselines; and its refusals."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from afflint import cli
+
+CONFIG = """\
+policies:
+  - name: known-keys
+    check: allowed-topology-keys
+    params: {keys: [kubernetes.io/hostname]}
+  - name: has-team
+    severity: info
+    check: required-template-labels
+    params: {labels: {team: "*"}}
+    exclude: {namespaces: [lab]}
+"""
+WEB = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: shop}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web, team: storefront}}
+    spec:
+      topologySpreadConstraints:
+        - {maxSkew: 1, topologyKey: rack, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: web}}}
+      containers: [{name: web, image: "nginx:1.27"}]
+"""
+CART = WEB.replace("web", "cart").replace("rack", "kubernetes.io/hostname").replace(", team: storefront", "")
+LAB = CART.replace("cart", "lab").replace("shop", "lab")
+SPACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop, labels: {team: market}}\n"
+
+
+class Done(NamedTuple):
+    """What a command line came to."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def states(self) -> dict[str, dict[str, str]]:
+        """What each workload makes of each policy."""
+        policies = json.loads(self.out)["policies"]
+        return {policy["name"]: {each["object"]["name"]: each["state"] for each in policy["workloads"]} for policy in policies}
+
+    @property
+    def since(self) -> dict[str, str | None]:
+        """Since when a baseline knows what is not met: "" where it does not say, None where it knows nothing."""
+        policies = json.loads(self.out)["policies"]
+        unmet = [each for policy in policies for each in policy["workloads"] if each["state"] == "unmet"]
+        return {each["object"]["name"]: (each["since"] or "") if each["known"] else None for each in unmet}
+
+
+Afflint = Callable[..., Done]
+
+
+@pytest.fixture
+def afflint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Afflint:
+    """Runs the command line in this process, in a folder with three workloads and two policies."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("AFFLINT_NO_CACHE", "1")
+    for name, text in {".afflint.yaml": CONFIG, "web.yaml": WEB, "cart.yaml": CART, "lab.yaml": LAB}.items():
+        Path(name).write_text(text, encoding="utf-8")
+
+    def afflint(*words: str) -> Done:
+        monkeypatch.setattr(sys, "argv", ["afflint", *words])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        assert isinstance(ended.value.code, int)
+        return Done(ended.value.code, *capsys.readouterr())
+
+    return afflint
+
+
+def test_all_workloads_are_asked(afflint: Afflint) -> None:
+    done = afflint("report", "--format", "json")
+    assert (done.code, done.err) == (0, "")
+    assert done.states == {
+        "known-keys": {"web": "unmet", "cart": "met", "lab": "met"},
+        "has-team": {"web": "met", "cart": "unmet"},
+    }
+    assert json.loads(done.out)["summary"] == {"workloads": 3, "outside": 0}
+
+
+def test_it_agrees_with_check(afflint: Afflint) -> None:
+    found = json.loads(afflint("check", "--format", "json", "--select", "policy").out)["findings"]
+    unmet = {(each["rule"], each["object"]["name"]) for each in found if each["category"] == "policy"}
+    states = afflint("report", "--format", "json").states
+    assert unmet == {(policy, name) for policy, each in states.items() for name, state in each.items() if state == "unmet"}
+
+
+def test_what_is_silenced_is_excepted_unless_it_is_mandatory(afflint: Afflint) -> None:
+    Path("web.yaml").write_text(f"# afflint: ignore-file[known-keys] -- racks it is\n{WEB}", encoding="utf-8")
+    assert afflint("report", "--format", "json").states["known-keys"]["web"] == "excepted"
+    mandatory = CONFIG.replace("allowed-topology-keys\n", "allowed-topology-keys\n    mandatory: true\n")
+    Path(".afflint.yaml").write_text(mandatory, encoding="utf-8")
+    assert afflint("report", "--format", "json").states["known-keys"]["web"] == "unmet"
+    Path(".afflint.yaml").write_text(CONFIG + "per-file-ignores: {cart.yaml: [has-team]}\n", encoding="utf-8")
+    assert afflint("report", "--format", "json").states["has-team"]["cart"] == "excepted"
+
+
+def test_since_when_the_baseline_tells(afflint: Afflint, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path(".afflint.yaml").write_text(CONFIG + "baseline: known.json\n", encoding="utf-8")
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1756800000")
+    assert afflint("check", "--write-baseline").code == 0
+    assert afflint("report", "--format", "json").since == {"web": "2025-09-02", "cart": "2025-09-02"}
+    Path("new.yaml").write_text(WEB.replace("web", "new"), encoding="utf-8")
+    assert afflint("report", "--format", "json").since["new"] is None
+    # What was known keeps its day when the baseline is written anew, also in a file that has moved; what is new has that of today.
+    Path("web.yaml").rename("moved.yaml")
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1795300000")
+    afflint("check", "--write-baseline")
+    assert afflint("report", "--format", "json").since == {"web": "2025-09-02", "cart": "2025-09-02", "new": "2026-11-21"}
+    lines = afflint("report").out.splitlines()
+    assert lines[1].split() == ["known-keys", "2", "4", "2", "0", "0", "2025-09-02"]
+
+
+def test_baselines_of_before_have_no_days(afflint: Afflint) -> None:
+    Path(".afflint.yaml").write_text(CONFIG + "baseline: known.json\n", encoding="utf-8")
+    afflint("check", "--write-baseline")
+    entries = json.loads(Path("known.json").read_text(encoding="utf-8"))
+    for each in entries["findings"]:
+        each["since"] = "yesterday"
+    Path("known.json").write_text(json.dumps(entries), encoding="utf-8")
+    assert afflint("check").code == 0
+    assert afflint("report", "--format", "json").since == {"web": "", "cart": ""}
+    # Nobody knows when they came: that they were known today is not since when.
+    afflint("check", "--write-baseline")
+    assert "since" not in Path("known.json").read_text(encoding="utf-8")
+
+
+def test_owners_are_those_of_the_label_that_most_have(afflint: Afflint) -> None:
+    def owners(*words: str) -> Any:
+        report = json.loads(afflint("report", "--format", "json", *words).out)
+        return report["owner_key"], {each["name"]: each["workloads"] for each in report["owners"]}
+
+    assert owners() == ("team", {"storefront": 1, None: 2})
+    # What a namespace says holds for its workloads that say nothing.
+    Path("space.yaml").write_text(SPACE, encoding="utf-8")
+    assert owners() == ("team", {"storefront": 1, "market": 1, None: 1})
+    assert owners("--owner", "app") == ("app", {"web": 1, "cart": 1, "lab": 1})
+
+
+def test_patches_are_no_workloads(afflint: Afflint) -> None:
+    Path("kustomization.yaml").write_text("resources: [cart.yaml]\npatches: [{path: web.yaml}]\n", encoding="utf-8")
+    assert "web" not in afflint("report", "--format", "json").states["has-team"]
+
+
+def test_outcomes_want_nodes(afflint: Afflint) -> None:
+    Path(".afflint.yaml").write_text("policies: [{name: has-room, check: fits}]\n", encoding="utf-8")
+    assert "has-room: without nodes nobody can tell: name them with `--nodes`\n" in afflint("report").out
+    Path("nodes").mkdir()
+    Path("nodes/nodes.yaml").write_text("nodes: [{name: w1, labels: {rack: a}}]\n", encoding="utf-8")
+    done = afflint("report", "--format", "json", "--nodes", "nodes/nodes.yaml")
+    assert done.states["has-room"] == {"web": "met", "cart": "met", "lab": "met"}
+
+
+def test_the_page_goes_to_a_file(afflint: Afflint) -> None:
+    assert afflint("report", "--format", "html", "--output", "page.html").out == ""
+    assert "<h1>0 of 2 policies met</h1>" in Path("page.html").read_text(encoding="utf-8")
+
+
+def test_it_takes_policies(afflint: Afflint) -> None:
+    done = afflint("report", "--no-config")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("afflint: no policies: ")
+    assert afflint("report", "--format", "sarif").err == "afflint: --format: there is no 'sarif'; it takes text, json, html\n"
