@@ -57,9 +57,10 @@ def _day(day: str | None) -> str:
 def _unmet(verdicts: Sequence[Verdict], most: int | None) -> Iterator[str]:
     for verdict in verdicts[:most]:
         since = f" (since {verdict.since})" if verdict.since else "" if verdict.since is None else " (in the baseline)"
+        space = f" in {verdict.workload.namespace}" if verdict.workload.namespace else ""
         owner = f", {verdict.workload.owner}" if verdict.workload.owner else ""
         where = f"{verdict.breaches[0].file}:{verdict.breaches[0].line}"
-        yield f"  {visible(where)}  {visible(verdict.workload.title)}{visible(owner)}{since}\n"
+        yield f"  {visible(where)}  {visible(verdict.workload.title + space + owner)}{since}\n"
         yield from (f"    {visible(each.message)}\n" for each in verdict.breaches)
     if most is not None and len(verdicts) > most:
         yield f"  and {len(verdicts) - most} more (-v shows all)\n"
