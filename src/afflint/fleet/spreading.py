@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 
 from afflint.controllers.labels import PodLabels
 from afflint.findings import Path
@@ -116,6 +117,7 @@ def _text(data: Data, field: str) -> str:
     return value if type(value) is str else ""
 
 
+@lru_cache(maxsize=1024)
 def is_wider(key: str, other: str) -> bool:
     """Whether pods in two domains of ``key`` are in two of ``other``, for a domain of the one holds whole domains of the other.
 
@@ -141,12 +143,10 @@ class Wanted(NamedTuple):
         """Whether a constraint alone sees to it."""
         if each.unsure:
             return is_placeholder(each.key) or self.wider(each.key, self.key)
-        if not each.works or not self.wider(each.key, self.key):
+        if (self.hard and not self.holds_apart(each)) or not self.wider(each.key, self.key) or not each.works:
             return False
         if not self.hard:
             return True
-        if not self.holds_apart(each):
-            return False
         if self.max_skew is None or each.name != SPREAD:
             return True
         # Where regions differ by one pod, their zones may differ by any number.
@@ -164,8 +164,9 @@ class Wanted(NamedTuple):
 def unmet(constraints: Iterable[Apart], wanted: Wanted) -> list[Apart] | None:
     """The constraints by which what is wanted was probably meant, the nearest first; None where one of them sees to it."""
     found = list(constraints)
-    if any(map(wanted.is_met_by, found)):
-        return None
+    for each in found:
+        if wanted.is_met_by(each):
+            return None
     return sorted(found, key=lambda each: _distance(each, wanted))
 
 

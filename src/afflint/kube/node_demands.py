@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from afflint.kube.node_labels import DEPRECATED, MASTER
 from afflint.kube.selectors import AnyOf, Requirement, Selector, conflict, meeting, outside, parse_int64
@@ -29,6 +30,11 @@ def freedom(alternatives: Sequence[Sequence[Requirement]], wanted: Requirement) 
     Labels under their deprecated names are taken for those of today, which have the same values.
     """
     asked = _renamed(wanted)
+    return _freedom(tuple(map(tuple, alternatives)), asked)
+
+
+@lru_cache(maxsize=4096)
+def _freedom(alternatives: tuple[tuple[Requirement, ...], ...], asked: Requirement) -> Freedom | None:
     known = [(number, known) for number, each in enumerate(alternatives) if (known := _known(each, asked.key)) is not None]
     witness = outside(AnyOf(tuple([each for _, each in known])), Selector((asked,)))
     if witness is None:
@@ -84,6 +90,7 @@ def _renamed(requirement: Requirement) -> Requirement:
     return requirement if new is None or requirement.field or requirement.key == MASTER else requirement._replace(key=new)
 
 
+@lru_cache(maxsize=256)
 def same_label(key: str) -> frozenset[str]:
     """The keys under which nodes have a label: that of today, and deprecated ones with the same values."""
     today = DEPRECATED.get(key, key) if key != MASTER else key

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from afflint.kube.selectors import Requirement
 from afflint.policies.params import LABEL_KEY, LABELS, Labels, number, one_of, param
 
 HARD, SOFT = "hard", "soft"
+
+
+def _requirements(value: Mapping[str, Any]) -> tuple[Requirement, ...]:
+    labels: Labels = LABELS.read(value)
+    return tuple([Requirement(key, "In", values) if values else Requirement(key, "Exists") for key, values in labels.items()])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequiredNodeLabels:
     """Labels that every node has which the pods may go to."""
 
-    labels: Labels = param(LABELS, 'Labels with the values that are allowed, or "*" for any.')
+    labels: tuple[Requirement, ...] = param(LABELS._replace(read=_requirements), 'Labels with the values that are allowed, or "*" for any.')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

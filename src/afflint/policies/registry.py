@@ -27,7 +27,7 @@ class PolicyCheck(NamedTuple):
 CHECKS: dict[str, PolicyCheck] = {
     "required-node-labels": PolicyCheck(
         "afflint.policies.implied:RequiredNodeLabels",
-        "afflint.checks.policies.implied:required_node_labels",
+        "afflint.checks.policies.demands:required_node_labels",
         "The pods may only go to nodes with these labels, whatever says so.",
         "Ask for the label in the nodeSelector, or in every term of the required node affinity.",
         lacks=True,
@@ -35,7 +35,7 @@ CHECKS: dict[str, PolicyCheck] = {
     ),
     "required-spread": PolicyCheck(
         "afflint.policies.implied:RequiredSpread",
-        "afflint.checks.policies.implied:required_spread",
+        "afflint.checks.policies.spread:required_spread",
         "The pods must not all be in one domain of a topology key, whatever sees to it.",
         "Add a spread constraint or a podAntiAffinity over the key that selects the own pods.",
         lacks=True,

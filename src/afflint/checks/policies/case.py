@@ -51,7 +51,7 @@ class Case:
     """
 
     __slots__ = (
-        "_alternatives", "_constraints", "_node_keys", "_operator", "_suspect", "_workload", "admission", "fleet", "pods", "views",
+        "_alternatives", "_constraints", "_node_keys", "_operator", "_suspect", "_workload", "admission", "fleet", "kept", "pods", "views",
     )  # fmt: skip
 
     def __init__(
@@ -71,6 +71,8 @@ class Case:
         """What the namespace says about its pods, ``admission.unsure`` where that may not hold; None for nothing."""
         self.views = views
         """The nodes of the run with the workloads of each cluster that its manifests are for; empty in runs without nodes."""
+        self.kept: dict[str, Any] = {}
+        """What checks have worked out, for those that are asked after them."""
         self._workload = workload
         self._suspect = suspect
         self._constraints: Constraints | None = workload.constraints if workload is not None else suspect and suspect.constraints
@@ -180,6 +182,20 @@ class Case:
             return []
         every = custom_workloads(workload.document, workload.data, workload.base, {}, [])
         return [each.constraints for each in every if each.pod_path != workload.pod_path]
+
+    @property
+    def own_labels(self) -> Labels | None:
+        """The labels by which their controller selects the pods and no others, where it says so as plainly as that, and they have them.
+
+        Known in the map step only.
+        """
+        if self._workload is None or self._workload.kind.selector is None:
+            return None
+        said = self._workload.spec.get("selector")
+        if self._workload.kind.selector != "map":
+            said = said["matchLabels"] if type(said) is dict and said.keys() == {"matchLabels"} else None
+        labels = self._workload.template_labels
+        return said if type(said) is dict and all(labels.get(key) == value for key, value in said.items()) else None
 
     @property
     def selector(self) -> Selector | None:

@@ -1,24 +1,22 @@
-"""Policies about what the constraints of pods imply, however written: labels of their nodes, domains over which they keep apart."""
+"""Policies about the domains over which pods keep apart, whatever sees to it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from afflint.checks.match import Match
 from afflint.checks.policies.case import Case
+from afflint.checks.policies.demands import demands_of, name_path
 from afflint.findings import Path
-from afflint.fleet.facts import Asked, asked_of_nodes
 from afflint.fleet.index import apart
 from afflint.fleet.spreading import Apart, Own, Wanted, is_wider, keeping_apart, unmet
-from afflint.kube.constraints import REQUIRED
+from afflint.kube.constraints import Constraints
 from afflint.kube.label_places import SPREAD
-from afflint.kube.node_demands import Freedom, freedom, only_values, same_label, with_given
+from afflint.kube.node_demands import only_values, same_label
 from afflint.kube.node_labels import domain_noun
-from afflint.kube.pod_admission import given_labels
-from afflint.kube.selectors import Requirement, Selector, conflict, implies, parse_node_term, says
-from afflint.policies.implied import HARD, RequiredNodeLabels, RequiredSpread
-from afflint.policies.params import words_of
+from afflint.kube.selectors import implies, says
+from afflint.policies.implied import HARD, RequiredSpread
 from afflint.reading.placeholders import is_placeholder
 from afflint.wording import listing, quoted
 
@@ -29,147 +27,24 @@ if TYPE_CHECKING:
     from afflint.inventory.cluster_view import ClusterView
     from afflint.inventory.node_files import NodeFact
 
-# --- labels of nodes ---------------------------------------------------------------------------------------------------
-
-
-def required_node_labels(case: Case, params: RequiredNodeLabels) -> Iterator[Match]:
-    """Pods that may go to nodes without these labels."""
-    demands = _Demands(case)
-    if demands.open:
-        return
-    for key, values in params.labels.items():
-        wanted = Requirement(key, "In", values) if values else Requirement(key, "Exists")
-        found = freedom(demands.alternatives, wanted)
-        if found is not None and not _may_be_asked_elsewhere(case, demands, wanted):
-            message = f"{_asks_for(wanted)}; {demands.who_allows(found, key)} {_a_node(wanted, found)}"
-            remedy = f"Ask for {_constraint(wanted)} in the {'nodeSelector' if len(values) == 1 else 'required node affinity'}."
-            yield Match(demands.path_of(found, wanted.key), message, remedy, edits=demands.adding(wanted))
-
-
-def _asks_for(wanted: Requirement) -> str:
-    if not wanted.values:
-        return f"the policy asks for nodes with the label {quoted(wanted.key)}"
-    value = quoted(f"{wanted.key}={wanted.values[0]}") if len(wanted.values) == 1 else f"{quoted(wanted.key)} {words_of(wanted.values)}"
-    return f"the policy asks for nodes with {value}"
-
-
-def _a_node(wanted: Requirement, found: Freedom) -> str:
-    if found.value is None:
-        return f"a node without {'it' if not wanted.values else 'the label'}"
-    if found.any_other:
-        return f"a node with any other value of {quoted(wanted.key)}"
-    return f"a node with {quoted(f'{wanted.key}={found.value}')}"
-
-
-def _constraint(wanted: Requirement) -> str:
-    return quoted(f"{wanted.key}: {wanted.values[0]}") if len(wanted.values) == 1 else quoted(says(wanted))
-
-
-def _may_be_asked_elsewhere(case: Case, demands: _Demands, wanted: Requirement) -> bool:
-    """Whether other fields of a custom resource may ask for it on behalf of these pods, or an operator that nobody knows may.
-
-    What the object says is known in the map step alone, and decides there.
-    """
-    if case.fleet is not None or case.operator is not None or case.told_apart:
-        return False
-    if not demands.said:
-        return True
-    others = [[[asked.requirement for asked in asks] for asks in asked_of_nodes(each)] for each in case.beside]
-    return any(each and freedom(each, wanted) is None for each in others)
-
-
-class _Demands:
-    """What the pods of a case ask of their nodes, with what their namespace gives them."""
-
-    def __init__(self, case: Case) -> None:
-        constraints = case.constraints
-        self._case, self._constraints = case, constraints
-        self._terms = [term for term in constraints.node_terms if term.required]
-        self._readable = [number for number, term in enumerate(self._terms) if isinstance(parse_node_term(term.data), Selector)]
-        asked: Sequence[Sequence[Asked]] = asked_of_nodes(constraints)
-        own = constraints.node_selector
-        self.said = bool(own is not None and own.data) or constraints.node_required is not None
-        """Whether the manifest asks for anything at all."""
-        # Where the namespace surely says something and nobody knows what, that may be what is wanted.
-        selector = case.admission.selector if case.admission is not None else None
-        self.open = (self.said and not asked) or (selector is not None and is_placeholder(selector.text))
-        """Whether nothing can be said: they cannot be read, or match no node, which other rules say."""
-        self._asked = asked or ((),)
-        # Whoever gives a namespace a node selector has the plugin that reads it.
-        self._given = given_labels(case.admission) if case.admission is not None else {}
-        self.alternatives = with_given([[each.requirement for each in asks] for asks in self._asked], self._given)
-
-    def who_allows(self, found: Freedom, key: str) -> str:
-        """``term 2 of the required node affinity allows``."""
-        admission = self._case.admission
-        if admission is not None and admission.selector is not None and key in self._given:
-            return f"{admission.selector.where} allows"
-        if len(self._asked) > 1:
-            return f"term {self._readable[found.alternative] + 1} of the required node affinity allows"
-        return "its node constraints allow" if self._asked[0] else "nothing keeps its pods from"
-
-    def path_of(self, found: Freedom, key: str) -> Path:
-        """What lets the pods go there: what is said of the label, else the term, the nodeSelector, or the object as such."""
-        asked = self._asked[found.alternative]
-        about = [each.path for each in asked if each.path is not None and each.requirement.key in same_label(key)]
-        if about:
-            return about[-1]
-        if self._readable:
-            return self._terms[self._readable[found.alternative]].path
-        own = self._constraints.node_selector
-        return own.path if own is not None and own.data else _name_path(self._case)
-
-    def adding(self, wanted: Requirement) -> tuple[SymbolicEdit, ...]:
-        """The edits that add what is wanted; none where they would leave no node."""
-        from afflint.edits import Insert
-
-        case = self._case
-        if case.pods.operated or any(conflict([*each, wanted]) for each in self.alternatives):
-            return ()
-        if len(wanted.values) == 1:
-            own = self._constraints.node_selector
-            if own is not None and wanted.key in own.data:
-                return ()
-            return (Insert((*case.pod_path, "nodeSelector"), wanted.key, wanted.values[0]),)
-        expression: dict[str, Any] = {"key": wanted.key, "operator": wanted.operator}
-        if wanted.values:
-            expression["values"] = list(wanted.values)
-        if self._constraints.node_required is None:
-            at = (*case.pod_path, "affinity", "nodeAffinity", REQUIRED, "nodeSelectorTerms")
-            return (Insert(at, 0, {"matchExpressions": [expression]}),)
-        return tuple(
-            [Insert((*term.path, "matchExpressions"), len(term.data.get("matchExpressions") or ()), expression) for term in self._terms]
-        )
-
-
-def _name_path(case: Case) -> Path:
-    """Where the object is named: what is missing stands nowhere."""
-    return (*case.pods.site.base, "metadata", "name")
-
-
-# --- domains -----------------------------------------------------------------------------------------------------------
-
 
 def required_spread(case: Case, params: RequiredSpread) -> Iterator[Match]:
     """Pods that may all be in one domain of a topology key."""
     replicas = _replicas(case, params.min_replicas)
-    constraints = case.operator
-    if replicas is None or constraints is None:
+    if replicas is None:
         return
-    own = Own(case.pods.pod_labels, case.pods.labels_known and not case.pods.operated, case.pods.namespace)
-    covers = case.fleet.matches_namespace if case.fleet is not None else lambda _selector, _name: False
-    means = [
-        each if each.missed is None or each.missed.key not in case.labels_added else each._replace(missed=None, unsure=True)
-        for each in keeping_apart(constraints, own, covers)
-    ]
-    wanted = Wanted(params.topology_key, params.mode == HARD, params.max_skew, replicas)
-    demands = _Demands(case)
-    values = only_values(demands.alternatives, same_label(params.topology_key)) if not demands.open else None
+    key = params.topology_key
+    values = _values_left(case, key)
     if values is not None and len(values) == 1:
         value = quoted(next(iter(values)))
-        noun = domain_noun(params.topology_key)
-        yield Match(_name_path(case), f"its node constraints allow only {noun} {value}, and the policy asks for more than one")
+        yield Match(name_path(case), f"its node constraints allow only {domain_noun(key)} {value}, and the policy asks for more than one")
         return
+    if values is None and _is_plainly_apart(case, params, replicas):
+        return
+    constraints = case.operator
+    if constraints is None:
+        return
+    wanted, means = Wanted(key, params.mode == HARD, params.max_skew, replicas), _means(case, constraints)
     found = unmet(means, wanted)
     if found is not None and wanted.hard and any(_shown_by_nodes(case, view, found, wanted) for view in case.views):
         return
@@ -179,6 +54,48 @@ def required_spread(case: Case, params: RequiredSpread) -> Iterator[Match]:
             yield shared
         return
     yield _missing(case, found, wanted)
+
+
+def _values_left(case: Case, key: str) -> frozenset[str] | None:
+    """The values of a topology key that the nodes of the pods can have; None where these may be any."""
+    keys = same_label(key)
+    if case.admission is None and case.node_keys.isdisjoint(keys):
+        return None
+    demands = demands_of(case)
+    return None if demands.open else only_values(demands.alternatives, keys)
+
+
+def _is_plainly_apart(case: Case, params: RequiredSpread, replicas: int) -> bool:
+    """Whether the manifest says in so many words what is wanted, and of its own pods: then nothing has to be read and worked out."""
+    if "own labels" not in case.kept:
+        case.kept["own labels"] = case.own_labels
+    own, hard = case.kept["own labels"], params.mode == HARD
+    if not own:
+        return False
+    selector = {"matchLabels": own}
+    most = params.max_skew or replicas - 1
+    for spread in case.constraints.spreads:
+        said, skew = spread.data, spread.data.get("maxSkew")
+        if said.get("topologyKey") != params.topology_key or said.get("labelSelector") != selector or "matchLabelKeys" in said:
+            continue
+        if not hard or (said.get("whenUnsatisfiable") == "DoNotSchedule" and type(skew) is int and skew <= most):
+            return True
+    wanted = {"topologyKey": params.topology_key, "labelSelector": selector}
+    return any(term.anti and term.data == wanted and (term.weighted is None or not hard) for term in case.constraints.pod_terms)
+
+
+def _means(case: Case, constraints: Constraints) -> list[Apart]:
+    """What keeps the pods apart, read once for all policies."""
+    found: list[Apart] | None = case.kept.get("means")
+    if found is None:
+        own = Own(case.pods.pod_labels, case.pods.labels_known and not case.pods.operated, case.pods.namespace)
+        # Alone nobody knows the labels of the namespace, and the worst is assumed.
+        covers = case.fleet.matches_namespace if case.fleet is not None else lambda _selector, _name: False
+        found = case.kept["means"] = [
+            each if each.missed is None or each.missed.key not in case.labels_added else each._replace(missed=None, unsure=True)
+            for each in keeping_apart(constraints, own, covers)
+        ]
+    return found
 
 
 def _shown_by_nodes(case: Case, view: ClusterView, means: Sequence[Apart], wanted: Wanted) -> bool:
@@ -229,11 +146,11 @@ def _missing(case: Case, found: Sequence[Apart], wanted: Wanted) -> Match:
     if nearest is None:
         need = "no required podAntiAffinity or hard spread constraint" if wanted.hard else "no podAntiAffinity or spread constraint"
         message = f"{together}: {need} is over {key}"
-        return Match(_name_path(case), message, remedy, edits=_adding_spread(case, found, wanted))
+        return Match(name_path(case), message, remedy, edits=_adding_spread(case, found, wanted))
     path, why, help_ = _why_not(case, nearest, wanted)
     own = case.constraints
     written = [*[each.path for each in own.pod_terms], *[each.path for each in own.spreads]]
-    path = path if nearest.path in written else _name_path(case)
+    path = path if nearest.path in written else name_path(case)
     if wanted.hard and wanted.max_skew is not None and nearest.works and nearest.hard and wanted.holds_apart(nearest):
         together = f"one {noun} may have {nearest.most} replicas more than another"
     return Match(path, f"{together}: {why}", help_ or remedy, edits=_adding_spread(case, found, wanted))
@@ -315,9 +232,12 @@ def _shared(case: Case, means: Sequence[Apart], wanted: Wanted) -> Match | None:
     """Where nothing but spread constraints keep the pods apart, and these count so many others that the own ones may be together."""
     if not wanted.hard or case.pods.operated:
         return None
-    meeting = [each for each in means if wanted.is_met_by(each)]
-    if any(each.unsure or each.name != SPREAD or _selects_own(case, each) for each in meeting):
-        return None
+    meeting = []
+    for each in means:
+        if wanted.is_met_by(each):
+            if each.unsure or each.name != SPREAD or _selects_own(case, each):
+                return None
+            meeting.append(each)
     if case.fleet is None:
         return Match(meeting[0].path, "its selector may count the pods of others")
     for each in meeting:
@@ -340,7 +260,13 @@ _MOST_NAMED = 3
 
 def _selects_own(case: Case, each: Apart) -> bool:
     """Whether a constraint surely selects no pods but those that carry it: it asks for all that their controller selects them by."""
-    return each.selector is not None and case.selector is not None and implies(each.selector, case.selector)
+    known: dict[Path, bool] = case.kept.setdefault("own", {})
+    if each.path not in known:
+        one, other = each.selector, case.selector
+        known[each.path] = (
+            one is not None and other is not None and (set(other.requirements) <= set(one.requirements) or implies(one, other))
+        )
+    return known[each.path]
 
 
 def _counted_with(case: Case, each: Apart, fleet: Fleet) -> list[Pods]:
