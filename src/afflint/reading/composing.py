@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from _ruamel_yaml import CParser
 from ruamel.yaml.composer import ComposerError
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.events import (
@@ -24,6 +23,7 @@ from ruamel.yaml.scanner import ScannerError
 from ruamel.yaml.tag import Tag
 
 from afflint.reading.nodes import MappingNode, ScalarNode, SequenceNode, root_of
+from afflint.reading.parser import Parser, binding
 from afflint.records import NamedTuple
 
 MAX_DEPTH = 300
@@ -64,7 +64,7 @@ class TooLargeError(ValueError):
         super().__init__("too large for one document; split it, with a line `---` between objects")
 
 
-class _Composer(CParser):  # type: ignore[misc]
+class _Composer(Parser):  # type: ignore[misc]
     """libyaml's composer without tag resolution: it only notes whether a scalar was plain, because we resolve as Go does."""
 
     @staticmethod
@@ -94,9 +94,8 @@ def compose(raw_bytes: bytes, most: int = MAX_NODES) -> Composed:
         index = too_deep_at(raw_bytes)
         if index is not None:
             raise TooDeepError(index)
-    composer = _Composer(raw_bytes)
     try:
-        return Composed(root_of(composer), _rest(composer, raw_bytes)) if composer.check_node() else Composed(None)
+        return _compose(raw_bytes)
     except ComposerError as error:
         if error.context is None or not error.context.startswith("found duplicate anchor"):
             raise
@@ -111,6 +110,13 @@ def compose(raw_bytes: bytes, most: int = MAX_NODES) -> Composed:
         if type(node) is ScalarNode:
             node.value = node.value.replace(_COLON, ":").replace(_FILLER, "")
     return composed
+
+
+def _compose(raw_bytes: bytes) -> Composed:
+    if binding is None:
+        return _compose_from_events(raw_bytes)
+    composer = _Composer(raw_bytes)
+    return Composed(root_of(composer), _rest(composer, raw_bytes)) if composer.check_node() else Composed(None)
 
 
 def _rest(parser: _Composer, raw_bytes: bytes) -> int | None:
@@ -171,9 +177,9 @@ def _may_be_too_deep(raw_bytes: bytes) -> bool:
 
 def too_deep_at(raw_bytes: bytes) -> int | None:
     """Where the nesting exceeds MAX_DEPTH, as an index of characters; None when it does not. Looks at events, which do not recurse."""
-    parser = _Composer(raw_bytes)
     depth = 0
     try:
+        parser = _Composer(raw_bytes)
         while parser.check_event():
             event = parser.get_event()
             kind = type(event)
@@ -217,7 +223,7 @@ def _compose_from_events(raw_bytes: bytes) -> Composed:
             root = node
         if kind is SequenceStartEvent or kind is MappingStartEvent:
             unfinished.append(node)
-    return Composed(root, _rest(parser, raw_bytes))
+    return Composed(root, None if root is None else _rest(parser, raw_bytes))
 
 
 def _node(event: Any, anchors: dict[str, Any]) -> Any:

@@ -1,7 +1,8 @@
 """The nodes of a composed text: those of ruamel.yaml, made in a shorter way.
 
 Four fifths of the time that composing takes go into the making of nodes, and much of that into two Python functions for each. These
-classes take one, and libyaml's composer is told to use them. In all else they are ruamel.yaml's own.
+classes take one, and libyaml's composer is told to use them. In all else they are ruamel.yaml's own. Where libyaml is not installed there
+is no such composer (`parser.py`), and nothing to be told.
 """
 
 from __future__ import annotations
@@ -9,9 +10,10 @@ from __future__ import annotations
 from _thread import allocate_lock  # What `threading.Lock` is, without its import.
 from typing import Any
 
-import _ruamel_yaml
 from ruamel.yaml import nodes
 from ruamel.yaml.tag import Tag
+
+from afflint.reading.parser import Parser, binding
 
 
 class _Scalar(nodes.ScalarNode):
@@ -95,12 +97,14 @@ def root_of(composer: Any) -> Any:
 
 
 def _use(classes: tuple[Any, ...]) -> None:
-    _ruamel_yaml.ScalarNode, _ruamel_yaml.SequenceNode, _ruamel_yaml.MappingNode = classes
+    binding.ScalarNode, binding.SequenceNode, binding.MappingNode = classes
 
 
 def _classes() -> tuple[Any, ...]:
     """Those that the composer makes nodes of if it is told so: another version of it may look for them elsewhere."""
-    if any(getattr(_ruamel_yaml, name, None) is not each for name, each in zip(_NAMES, _THEIRS, strict=True)):
+    if binding is None:
+        return _OURS
+    if any(getattr(binding, name, None) is not each for name, each in zip(_NAMES, _THEIRS, strict=True)):
         return _THEIRS
     _use(_OURS)
     try:
@@ -111,7 +115,7 @@ def _classes() -> tuple[Any, ...]:
     return _OURS if (type(key), type(value), type(root)) == _OURS else _THEIRS
 
 
-class _Probe(_ruamel_yaml.CParser):  # type: ignore[misc]
+class _Probe(Parser):  # type: ignore[misc]
     """A composer that resolves nothing."""
 
     resolve = staticmethod(lambda *_: "")
