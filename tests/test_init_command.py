@@ -354,6 +354,25 @@ def test_a_cluster_that_is_kept_from_another_one_is_only_offered(afflint: Afflin
     assert (loaded().nodes, loaded().kubernetes_version) == ((), settings.default().kubernetes_version)
 
 
+def test_sets_of_policies_are_offered_for_what_is_there(afflint: Afflint) -> None:
+    def offered() -> str:
+        [line] = [line for line in afflint("init", "--dry-run").out.splitlines() if line.startswith("# extends: ")]
+        return line
+
+    put(web=WEB, pools=KARPENTER)
+    assert offered() == '# extends: ["afflint:karpenter"]'
+    put(machine="apiVersion: kubevirt.io/v1\nkind: VirtualMachine\nmetadata: {name: db}\nspec: {template: {spec: {domain: {}}}}\n")
+    put(cluster=TKG)
+    Path("pools.yaml").unlink()
+    assert offered() == '# extends: ["afflint:tkg-vsphere", "afflint:openshift-virtualization"]'
+    zones = [NODES.replace("w1", f"w{zone}").replace("labels: {", f"labels: {{topology.kubernetes.io/zone: {zone}, ") for zone in "ab"]
+    put(nodes="---\n".join(zones))
+    assert offered().endswith('"afflint:high-availability"]')
+    # It can be taken up.
+    Path(".afflint.yaml").write_text(offered()[2:] + "\n", encoding="utf-8")
+    assert len(loaded().policies) == 10
+
+
 def test_rendering_is_set_where_the_tool_is_there(afflint: Afflint) -> None:
     put(apps__web=WEB, apps__kustomization="resources: [web.yaml]\n", chart__Chart="apiVersion: v2\nname: a\nversion: 1.0.0\n")
     assert afflint("init").code == 0

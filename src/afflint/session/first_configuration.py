@@ -7,8 +7,10 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from afflint.baseline import DEFAULT_FILE
-from afflint.config import Config, Workload
+from afflint.config import SHIPPED, Config, Workload
+from afflint.config.loading import typed
 from afflint.config.writing import Entry
+from afflint.kube.node_labels import PHYSICAL_HOST
 from afflint.rendering.programs import helm_command, kustomize_command
 from afflint.wording import listing
 
@@ -40,6 +42,8 @@ def entries(repository: Repository, *, above: str | None = None, baseline: bool 
 def _entries(repository: Repository, above: str | None, *, baseline: bool) -> Iterator[Entry]:
     if above is not None:
         yield Entry("extends", [above], "What holds above this folder goes on to hold here; what stands below comes first.")
+    else:
+        yield from _sets(repository)
     yield from _exclude(repository)
     yield from _context(repository)
     yield from _nodes(repository)
@@ -54,6 +58,20 @@ def _entries(repository: Repository, above: str | None, *, baseline: bool) -> It
         yield Entry("complete-nodes", True, about, offered=True)
     about = "What is in it stays silent. `afflint check --write-baseline` puts into it what is found today."
     yield Entry("baseline", DEFAULT_FILE, about, offered=not baseline)
+
+
+def _sets(repository: Repository) -> Iterator[Entry]:
+    """The sets of policies that come with afflint for what there is."""
+    fitting = {
+        "karpenter": "karpenter.sh" in repository.groups,
+        "tkg-vsphere": "run.tanzu.vmware.com" in repository.groups or PHYSICAL_HOST in repository.node_labels,
+        "openshift-virtualization": any(kind.startswith("VirtualMachine") for kind, _ in repository.kinds),
+        "high-availability": repository.zones > 1,
+    }
+    names = [f"{SHIPPED}{name}" for name, fits in fitting.items() if fits]
+    if names:
+        about = f"Policies that come with afflint, for what is seen here: {listing(names)}. `afflint rule policy` lists those that hold."
+        yield Entry("extends", names, about, offered=True)
 
 
 def _exclude(repository: Repository) -> Iterator[Entry]:
@@ -137,8 +155,6 @@ def _render(repository: Repository) -> Iterator[Entry]:
 
 def as_config(found: Iterable[Entry], above: Config, file: str) -> Config:
     """The settings that the entries make which are set, in a file that need not be there yet, on top of those that hold above it."""
-    from afflint.config.loading import typed
-
     said = {each.key: each.value for each in found if not each.offered and each.key not in ("extends", "baseline")}
     return above._replace(root=os.path.dirname(os.path.abspath(file)), **typed(file, said))
 

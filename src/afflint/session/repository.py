@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from afflint.config import Workload
 from afflint.findings import FileId
 from afflint.kube import NEWEST, OLDEST
+from afflint.kube.node_labels import ZONE
 from afflint.kube.shapes import is_pod_spec
 from afflint.reading.documents import to_utf8
 from afflint.reading.files import read_regular
@@ -63,6 +64,12 @@ class Repository(NamedTuple):
     other_pools: tuple[str, ...] = ()
     """Those of clusters that are kept from another one."""
     other_pool_files: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    """The API groups of what declares pools of nodes."""
+    node_labels: frozenset[str] = frozenset()
+    """The labels of the nodes that count without being named."""
+    zones: int = 0
+    """How many zones these have."""
     versions: tuple[Version, ...] = ()
     templates: tuple[Workload, ...] = ()
     """The custom resources with a pod template that nothing describes."""
@@ -98,6 +105,9 @@ def look(session: Session, sources: Sequence[Source], folder: str, options: Opti
         pools=tuple(sorted({each.title for each in pools})),
         other_pools=tuple(sorted({each.title for each in others})),
         other_pool_files=names({each.site.file for each in others}),
+        groups=tuple(sorted({(each.ref.api_version or "").rpartition("/")[0] for each in [*pools, *others]} - {""})),
+        node_labels=frozenset(key for fact in told.nodes for key in fact.labels),
+        zones=len({fact.labels[ZONE] for fact in told.nodes if ZONE in fact.labels}),
         versions=tuple(sorted({*_versions(told, here, folder, here=True), *_versions(told, elsewhere, folder, here=False)})),
         templates=tuple(_templates(told, results)),
         kustomizations=len(kustomization_folders(each.path for each in sources)),
