@@ -9,7 +9,7 @@ import pytest
 from html_page import Page
 from standing_sample import GOLDEN, GOLDENS, ORDERS, STANDING, ZONES, rendered, workload
 
-from afflint.report import policy_page, policy_text
+from afflint.report import policy_json, policy_page, policy_text
 from afflint.report.standing import Breach, Standing, Verdict, grouped
 
 EVIL = ("</script><script>alert(1)</script>", "\"onload='x' <b>", "\u202e\x1b[2J", "</style><img src=x>", "$title ${style} &amp;", "=x&y")
@@ -40,6 +40,14 @@ def test_without_a_baseline_nothing_is_new_or_old() -> None:
     assert text.splitlines()[0].split() == ["policy", "met", "of", "unmet", "excepted"]
     assert "since" not in text.splitlines()[-5]
     assert "A baseline would tell since when" in page(STANDING._replace(baseline=None))
+
+
+def test_of_the_clusters_own_policies_only_breaches_are_known() -> None:
+    own = ZONES._replace(verdicts=ZONES.verdicts[1:3], only_unmet=True)
+    standing = STANDING._replace(policies=(own,))
+    assert "".join(policy_text.render(standing)).splitlines()[1].split() == ["at-least-two-zones", "-", "-", "2", "0", "1", "2026-08-30"]
+    assert json.loads("".join(policy_json.render(standing)))["policies"][0]["met"] is None
+    assert Page(page(standing)).with_class("bar") == 3 + 2 + 2  # those of the key, of two namespaces and of two owners
 
 
 def test_groups_count_workloads_once_and_breaches_each_time() -> None:

@@ -32,7 +32,9 @@ def _policy(policy: PolicyStanding) -> dict[str, Any]:
         "message": policy.message,
         "mandatory": policy.mandatory,
         "unasked": policy.unasked or None,
-        **{state: policy.number(state) for state in ("met", "unmet", "excepted")},
+        "met": None if policy.only_unmet else policy.number("met"),
+        "unmet": policy.number("unmet"),
+        "excepted": policy.number("excepted"),
         "workloads": [_verdict(each) for each in policy.verdicts],
     }
 

@@ -16,6 +16,7 @@ _MOST = 400
 _OPEN = 3
 """With up to as many policies that are not met, what is to be done is unfolded."""
 _MOST_GROUPS = 200
+_UNKNOWN = '<td class="number none">\u2013</td>'
 _NOBODY = "about no workload that is here"
 
 _KEY = (
@@ -44,7 +45,7 @@ def render(standing: Standing) -> Iterator[str]:
 
 
 def _title(standing: Standing) -> str:
-    asked = [each for each in standing.policies if each.verdicts]
+    asked = [each for each in standing.policies if each.verdicts or each.only_unmet]
     met = sum(not each.unmet() for each in asked)
     return f"{met} of {len(asked)} policies met" if len(asked) != 1 else f"{met} of 1 policy met"
 
@@ -76,12 +77,13 @@ def _heads(standing: Standing) -> str:
 def _row(policy: PolicyStanding, number: int, standing: Standing) -> str:
     unmet, excepted, met = policy.unmet(), policy.number("excepted"), policy.number("met")
     name = f'<tr><th scope="row"><a href="#p{number}"><code>{shown(policy.name)}</code></a></th><td>{_severity(policy)}</td>'
-    if not policy.verdicts:
+    if not policy.verdicts and not policy.only_unmet:
         return f'{name}<td colspan="7" class="none">{html_words(policy.unasked or _NOBODY)}</td></tr>\n'
-    cells = [_number(met), _number(len(policy.verdicts)), _number(len(unmet), todo=True), _number(excepted)]
+    known = [_UNKNOWN, _UNKNOWN] if policy.only_unmet else [_number(met), _number(len(policy.verdicts))]
+    cells = [*known, _number(len(unmet), todo=True), _number(excepted)]
     if standing.baseline:
         cells += [_number(newest(unmet), todo=True), f'<td class="number">{_day(oldest(each.since for each in unmet))}</td>']
-    return f"{name}<td>{_bar(met, len(unmet), excepted)}</td>{''.join(cells)}</tr>\n"
+    return f"{name}<td>{'' if policy.only_unmet else _bar(met, len(unmet), excepted)}</td>{''.join(cells)}</tr>\n"
 
 
 def _severity(policy: PolicyStanding) -> str:
@@ -169,7 +171,15 @@ def _options(words: Iterable[str]) -> str:
 def _details(policy: PolicyStanding, number: int, standing: Standing, breached: int) -> Iterator[str]:
     unmet = policy.unmet()
     opened = " open" if unmet and breached <= _OPEN else ""
-    count = "not asked" if policy.unasked else f"{len(unmet)} not met" if unmet else "met" if policy.verdicts else "about nobody"
+    count = (
+        "not asked"
+        if policy.unasked
+        else f"{len(unmet)} not met"
+        if unmet
+        else "met"
+        if policy.verdicts or policy.only_unmet
+        else "about nobody"
+    )
     yield f'<details class="policy" id="p{number}" data-name="{shown(policy.name)}"{opened}>\n'
     yield f"<summary>{_severity(policy)}<h3><code>{shown(policy.name)}</code></h3>"
     yield f'<span class="count">{count}</span><span class="soft">{html_words(policy.demand)}</span></summary>\n<div class="body">\n'

@@ -41,8 +41,10 @@ def _row(policy: PolicyStanding) -> tuple[str, ...]:
     unmet, excepted = policy.unmet(), policy.number("excepted")
     if policy.unasked:
         return (policy.name, "-", "-", "-", "-", "-", "")
-    counts = (len(policy.verdicts) - len(unmet) - excepted, len(policy.verdicts), len(unmet), excepted, newest(unmet))
-    return (policy.name, *map(str, counts), _day(oldest(each.since for each in unmet)))
+    counts = [str(number) for number in (policy.number("met"), len(policy.verdicts), len(unmet), excepted, newest(unmet))]
+    if policy.only_unmet:
+        counts[:2] = "-", "-"
+    return (policy.name, *counts, _day(oldest(each.since for each in unmet)))
 
 
 def _group(group: Group) -> tuple[str, ...]:
@@ -76,7 +78,7 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]
 
 
 def _summary(standing: Standing) -> str:
-    asked = [policy for policy in standing.policies if policy.verdicts]
+    asked = [policy for policy in standing.policies if policy.verdicts or policy.only_unmet]
     kept = sum(not policy.unmet() for policy in asked)
     outside = f", {standing.outside} of them under no policy" if standing.outside else ""
     policies = "1 policy" if len(asked) == 1 else f"{len(asked)} policies"

@@ -64,6 +64,8 @@ class PolicyStanding(NamedTuple):
     mandatory: bool
     verdicts: tuple[Verdict, ...]
     unasked: str = ""
+    only_unmet: bool = False
+    """Whether only those are known that do not meet it: nobody asks for the others."""
 
     def number(self, state: State) -> int:
         """How many workloads there are in a state."""

@@ -76,6 +76,8 @@ def _standing(
         policy.mandatory,
         () if unasked else tuple(verdicts),
         unasked,
+        # The cluster's own policies may be about objects of any kind.
+        only_unmet=rule.subject not in ("policy", "outcome"),
     )
 
 
