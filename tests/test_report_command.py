@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from afflint import cli
+from rendering.real_tools import found_tool
 
 CONFIG = """\
 policies:
@@ -177,3 +179,27 @@ def test_it_takes_policies(afflint: Afflint) -> None:
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("afflint: no policies: ")
     assert afflint("report", "--format", "sarif").err == "afflint: --format: there is no 'sarif'; it takes text, json, html\n"
+
+
+@pytest.mark.skipif(found_tool("kustomize") is None, reason="kustomize is not installed")
+def test_what_is_rendered_counts_by_root(afflint: Afflint, monkeypatch: pytest.MonkeyPatch) -> None:
+    tool = found_tool("kustomize")
+    monkeypatch.setenv("PATH", os.pathsep.join([os.path.dirname(tool or ""), os.environ["PATH"]]))
+    Path("base").mkdir()
+    for name in ("web", "cart", "lab"):
+        Path(f"{name}.yaml").rename(f"base/{name}.yaml")
+    Path("base/kustomization.yaml").write_text("resources: [web.yaml]\n", encoding="utf-8")
+    for overlay in ("staging", "production"):
+        Path(overlay).mkdir()
+        kustomization = f"namespace: {overlay}\nresources: [../base]\n"
+        Path(overlay, "kustomization.yaml").write_text(kustomization, encoding="utf-8")
+    text = Path("base/web.yaml").read_text(encoding="utf-8")
+    done = afflint("report", "--render=kustomize", "--format", "json")
+    [keys, _] = json.loads(done.out)["policies"]
+    of_web = [each for each in keys["workloads"] if each["object"]["name"] == "web"]
+    assert [(each["object"]["namespace"], each["state"]) for each in of_web] == [("production", "unmet"), ("staging", "unmet")]
+    # Where it is written stands for both.
+    assert {(breach["file"], breach["line"]) for each in of_web for breach in each["breaches"]} == {("base/web.yaml", 10)}
+    Path("base/web.yaml").write_text(f"# afflint: ignore-file[known-keys]\n{text}", encoding="utf-8")
+    [keys, _] = json.loads(afflint("report", "--render=kustomize", "--format", "json").out)["policies"]
+    assert {each["state"] for each in keys["workloads"] if each["object"]["name"] == "web"} == {"excepted"}
