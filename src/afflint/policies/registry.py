@@ -72,6 +72,7 @@ CHECKS: dict[str, PolicyCheck] = {
         "afflint.checks.policies.pods:maximum_weight",
         "No preference may weigh more than this.",
         "Lower the weight.",
+        fix="unsafe",
     ),
     "no-hard-anti-affinity": PolicyCheck(
         "afflint.policies.simple:NoHardAntiAffinity",

@@ -101,7 +101,8 @@ class AllowedTolerations:
     """Taints that pods may tolerate."""
 
     tolerations: tuple[AllowedToleration, ...] = param(
-        Takes(_TOLERATIONS, _tolerations, _toleration_faults), "What may be tolerated; a toleration of less is allowed too."
+        Takes(_TOLERATIONS, _tolerations, _toleration_faults),
+        "What may be tolerated, or less: a `key`, which may be a glob, and `value`, `effect`, `operator`, each any where it is left out.",
     )
 
 

@@ -76,7 +76,7 @@ class PastRun:
         keys = self._cache.keys
         given = [(each.name, each.values, files.identity(number)) for number, each in enumerate(files.sources)]
         roles = (files.checked, files.context, sorted(files.nodes))
-        said = repr((keys.settings, settings.auto_nodes, os.getcwd(), given, roles))
+        said = repr((keys.settings, settings.auto_nodes, settings.root, os.getcwd(), given, roles))
         self._name = blake2b(said.encode("utf-8", "surrogatepass"), digest_size=KEY_SIZE).digest()
 
     def told(self, is_as_it_was: Callable[[Kustomized], bool]) -> Told | None:

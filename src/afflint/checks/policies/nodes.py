@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from afflint.checks.match import Match, removing
+from afflint.checks.match import Match
 from afflint.checks.policies.case import Case
 from afflint.findings import Path
 from afflint.fleet.facts import Asked
@@ -67,11 +67,7 @@ def allowed_tolerations(case: Case, params: AllowedTolerations) -> Iterator[Matc
             continue
         own = Toleration(*[str(each or "") for each in fields])
         if not any(_allows(each, own) for each in params.tolerations):
-            yield Match(
-                item.path,
-                f"{case.title} tolerates {_words(own)}, which is not among the tolerations that are allowed",
-                edits=removing(item.path, prune=True),
-            )
+            yield Match(item.path, f"{case.title} tolerates {_words(own)}, which is not among the tolerations that are allowed")
 
 
 def _allows(allowed: AllowedToleration, own: Toleration) -> bool:
