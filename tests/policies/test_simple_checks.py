@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from afflint.kube.constraints import REQUIRED
+from afflint.kube.selectors import LABEL_OPERATORS, from_labels, matches, parse_node_term
+from afflint.kube.taints import EFFECTS, Taint, Toleration, tolerates
 from policing import findings_of, said
 
 DEPLOYMENT = """\
@@ -98,6 +106,39 @@ affinity:
         assert said(tmp_path, policy("forbidden-node-labels", "{labels: {gpu: '*'}, preferred: false}"), deployment(spec)) == []
 
 
+KEYS, VALUES = ("a", "b"), ("x", "y")
+requirements = st.builds(
+    lambda key, operator, values: {"key": key, "operator": operator, **({"values": values} if operator in ("In", "NotIn") else {})},
+    st.sampled_from(KEYS),
+    st.sampled_from(LABEL_OPERATORS),
+    st.lists(st.sampled_from(VALUES), min_size=1, max_size=2, unique=True),
+)
+terms = st.lists(st.lists(requirements, min_size=1, max_size=3), max_size=2)
+node_selectors = st.dictionaries(st.sampled_from(KEYS), st.sampled_from(VALUES), max_size=2)
+
+
+@settings(max_examples=80)
+@given(selector=node_selectors, terms=terms)
+def test_forbidden_node_labels_agree_with_brute_force(
+    tmp_path_factory: pytest.TempPathFactory, selector: dict[str, str], terms: list[list[dict[str, Any]]]
+) -> None:
+    """Refused is what asks for the label in a way that some node with the forbidden value meets."""
+
+    def asks(term: list[dict[str, Any]]) -> bool:
+        return "a" in selector or any(each["key"] == "a" and each["operator"] in ("In", "Exists") for each in term)
+
+    def is_met(term: list[dict[str, Any]], labels: dict[str, str]) -> bool:
+        return matches(from_labels(selector), labels) and matches(parse_node_term({"matchExpressions": term} if term else None), labels)
+
+    nodes = [{"a": "x", **({} if value is None else {"b": value})} for value in (None, *VALUES, "other")]
+    alternatives: list[list[dict[str, Any]]] = terms or [[{"key": "kubernetes.io/os", "operator": "DoesNotExist"}]]
+    expected = any(asks(term) and any(is_met(term, node) for node in nodes) for term in alternatives)
+    affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": term} for term in terms]}}} if terms else {}
+    spec = f"nodeSelector: {json.dumps(selector)}\naffinity: {json.dumps(affinity)}\n"
+    found = said(tmp_path_factory.mktemp("p"), policy("forbidden-node-labels", "{labels: {a: x}}"), deployment(spec))
+    assert bool(found) is expected
+
+
 class TestAllowedTopologyKeys:
     SPREAD = """\
 topologySpreadConstraints:
@@ -185,6 +226,37 @@ class TestAllowedTolerations:
         assert said(tmp_path, policy("allowed-tolerations", self.ALLOWED), deployment(f"tolerations:\n- {toleration}")) == [
             f"13:10 Deployment web tolerates {words}, which is not among the tolerations that are allowed"
         ]
+
+
+taint_keys, taint_values = st.sampled_from(("a", "ab", "c")), st.sampled_from(("x", "y"))
+effects = st.sampled_from(("", *EFFECTS))
+
+
+@st.composite
+def tolerations(draw: st.DrawFn, keys: st.SearchStrategy[str]) -> dict[str, str]:
+    found = {"key": draw(keys), "operator": draw(st.sampled_from(("Equal", "Exists"))), "effect": draw(effects)}
+    if found["operator"] == "Equal":
+        found["value"] = draw(taint_values)
+    return {field: value for field, value in found.items() if value}
+
+
+@settings(max_examples=80)
+@given(own=tolerations(taint_keys), allowed=st.lists(tolerations(st.sampled_from(("a", "a*", "c", "*"))), max_size=4))
+def test_allowed_tolerations_agree_with_brute_force(
+    tmp_path_factory: pytest.TempPathFactory, own: dict[str, str], allowed: list[dict[str, str]]
+) -> None:
+    """A toleration is allowed where each taint that it tolerates is one that may be tolerated."""
+    taints = [Taint(key, value, effect) for key in ("a", "ab", "c") for value in ("x", "y", "other") for effect in EFFECTS]
+
+    def tolerated(said: dict[str, str]) -> set[Taint]:
+        key = said["key"]
+        toleration = Toleration("", said.get("operator", ""), said.get("value", ""), said.get("effect", ""))
+        return {taint for taint in taints if fnmatchcase(taint.key, key) and tolerates(toleration, taint)}
+
+    expected = tolerated(own) <= {taint for each in allowed for taint in tolerated(each)}
+    params = json.dumps({"tolerations": allowed})
+    found = said(tmp_path_factory.mktemp("p"), policy("allowed-tolerations", params), deployment(f"tolerations: [{json.dumps(own)}]"))
+    assert (not found) is expected
 
 
 class TestMaximumWeight:

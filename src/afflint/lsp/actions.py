@@ -111,6 +111,8 @@ class Actions:
     def _ignore(self, finding: Finding) -> Iterator[dict[str, Any]]:
         """The comment that silences a finding, where one can stand and does just that."""
         document = self._document
+        if finding.rule in document.project.setup.session.options().mandatory:
+            return
         if str(document.text).lstrip("\ufeff \t\r\n").startswith(("{", "[")):
             return  # JSON has no comments.
         for line, start, end, text, below in _comments(document.text, finding):

@@ -10,7 +10,7 @@ from afflint.findings import Path
 from afflint.fleet.facts import Asked
 from afflint.kube.node_labels import HOSTNAME
 from afflint.kube.selectors import NODE_NAME, Requirement, holds
-from afflint.kube.taints import Toleration, implies
+from afflint.kube.taints import EFFECTS, Toleration, implies
 from afflint.policies.simple import AllowedToleration, AllowedTolerations, ForbiddenNodeLabels, NoPinning
 from afflint.reading.globs import name_matcher
 from afflint.reading.placeholders import is_placeholder
@@ -66,7 +66,9 @@ def allowed_tolerations(case: Case, params: AllowedTolerations) -> Iterator[Matc
         if not all(type(each) is str or each is None for each in fields) or any(each and is_placeholder(str(each)) for each in fields):
             continue
         own = Toleration(*[str(each or "") for each in fields])
-        if not any(_allows(each, own) for each in params.tolerations):
+        # Of each effect it may be another that allows it.
+        parts = [own] if own.effect else [own._replace(effect=effect) for effect in EFFECTS]
+        if not all(any(_allows(each, part) for each in params.tolerations) for part in parts):
             yield Match(item.path, f"{case.title} tolerates {_words(own)}, which is not among the tolerations that are allowed")
 
 
