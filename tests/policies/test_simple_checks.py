@@ -367,3 +367,32 @@ spec: {accessModes: [%s]}
         assert said(tmp_path, policy("required-migratability"), machine) == [
             "13:46 VirtualMachine till cannot migrate: it is required to run on `n1`"
         ]
+
+
+@pytest.mark.parametrize("check, params", [
+    ("forbidden-node-labels", "{labels: {a: x}}"),
+    ("allowed-topology-keys", "{keys: a}"),
+    ("required-template-labels", "{labels: {a: x}}"),
+    ("allowed-tolerations", "{tolerations: [{key: a}]}"),
+    ("maximum-weight", "{weight: 1}"),
+    ("no-hard-anti-affinity", "{}"),
+    ("no-pinning", "{}"),
+    ("required-migratability", "{}"),
+])  # fmt: skip
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "nodeSelector: {a: [x], ? {b: c} : d}\nnodeName: [n1]",
+        "affinity: {nodeAffinity: {REQUIRED: {nodeSelectorTerms: [{matchExpressions: [{key: [a], operator: In, values: {a: x}}, null, 3]}]}}}",
+        "affinity: {podAntiAffinity: {REQUIRED: [{topologyKey: [a]}, null, {topologyKey: null}]}}",
+        "affinity: {podAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: heavy}, {weight: null}]}}",
+        "tolerations: [{key: {a: b}}, null, {operator: 3}]\ntopologySpreadConstraints: [{topologyKey: 1}, 2]",
+    ],
+)
+def test_what_cannot_be_read_is_nobodys_breach(tmp_path: Path, check: str, params: str, spec: str) -> None:
+    """The rules say what is wrong with it; here it ends nothing."""
+    found = findings_of(tmp_path, policy(check, params), {"a.yaml": deployment(spec.replace("REQUIRED", REQUIRED)), "b.yaml": DEPLOYMENT})
+    assert {each.message for each in found if each.rule == "ours"} <= {
+        "the pods of Deployment web lack the label `a` with `x`",
+        "Deployment web tolerates every taint, which is not among the tolerations that are allowed",
+    }

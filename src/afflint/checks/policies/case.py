@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from afflint.checks.match import FleetMatch, Match
 from afflint.fleet.facts import Asked, Pods, asked_of_nodes, migration_of
 from afflint.fleet.suspects import Suspect
-from afflint.kube.constraints import Constraints, constraints_of, items
+from afflint.kube.constraints import Constraints, constraints_of
 from afflint.kube.manifests import Labels, Workload
 from afflint.kube.pod_admission import given_labels, given_tolerations
 from afflint.kube.selectors import Selector, conflict, from_labels, matches, parse_label_selector, parse_node_term, requirement_paths
@@ -96,7 +96,10 @@ class Case:
             keys: set[object] = set(selector.data) if selector is not None else set()
             for term in self.constraints.node_terms:
                 for field in ("matchExpressions", "matchFields"):
-                    keys.update([each.data["key"] for each in items(term.data, field, ()) if type(each.data.get("key")) is str])
+                    listed = term.data.get(field)
+                    for each in listed if type(listed) is list else ():
+                        if type(each) is dict and type(each.get("key")) is str:
+                            keys.add(each["key"])
             self._node_keys = frozenset(keys)
         return self._node_keys
 
@@ -159,7 +162,9 @@ class Case:
         """What keeps a VM from migrating, whatever its eviction strategy; None for what is no VM."""
         if self._suspect is not None:
             return self._suspect.migration
-        return migration_of(self._workload) if self._workload is not None and self.pods.kubevirt else self.pods.migration
+        if self.pods.migration is None and self._workload is not None and self.pods.kubevirt:
+            return migration_of(self._workload)
+        return self.pods.migration
 
     @property
     def told_apart(self) -> bool:
@@ -231,8 +236,10 @@ class Case:
     def is_labelled(self, selector: Selector) -> bool:
         """Whether these labels are matched."""
         pods = self.pods
-        if any(each.key == label.key for label in pods.added.labels for each in selector.requirements):
-            return matches(selector, self.labels)
+        for label in pods.added.labels:
+            for each in selector.requirements:
+                if each.key == label.key:
+                    return matches(selector, self.labels)
         return matches(selector, {**pods.labels, **pods.template_labels})
 
     @property

@@ -8,9 +8,11 @@ from afflint.checks.match import Match
 from afflint.checks.policies.case import Case
 from afflint.findings import Path
 from afflint.fleet.facts import Asked
+from afflint.kube.constraints import items
 from afflint.kube.node_labels import HOSTNAME
 from afflint.kube.selectors import NODE_NAME, Requirement, holds
 from afflint.kube.taints import EFFECTS, Toleration, implies
+from afflint.policies.params import Labels
 from afflint.policies.simple import AllowedToleration, AllowedTolerations, ForbiddenNodeLabels, NoPinning
 from afflint.reading.globs import name_matcher
 from afflint.reading.placeholders import is_placeholder
@@ -21,7 +23,7 @@ _ASKING = ("In", "Exists", "Gt", "Lt")
 
 def forbidden_node_labels(case: Case, params: ForbiddenNodeLabels) -> Iterator[Match]:
     """Node constraints that ask for a label that is not to be asked for, and leave a value of it possible that is forbidden."""
-    if case.node_keys.isdisjoint(params.labels):
+    if not _may_ask(case, params.labels):
         return
     reported: set[Path] = set()
     for asked, required in case.node_alternatives:
@@ -35,6 +37,27 @@ def forbidden_node_labels(case: Case, params: ForbiddenNodeLabels) -> Iterator[M
                 what = f"`{key}={value}`" if value is not None else f"the label {quoted(key)}"
                 prefers = "asks for" if required else "prefers"
                 yield Match(path, f"{case.title} {prefers} nodes with {what}, by which no nodes are to be chosen")
+
+
+def _may_ask(case: Case, labels: Labels) -> bool:
+    """Whether any constraint by itself may ask for one of the labels: most ask for others, or for other values."""
+    if case.node_keys.isdisjoint(labels):
+        return False
+    selector = case.constraints.node_selector
+    if selector is not None:
+        for key, values in labels.items():
+            if key in selector.data and (not values or selector.data[key] in values):
+                return True
+    for term in case.constraints.node_terms:
+        for each in items(term.data, "matchExpressions", ()):
+            asked = each.data.get("key")
+            found = labels.get(asked) if type(asked) is str else None
+            if found is None or each.data.get("operator") not in _ASKING:
+                continue
+            own = each.data.get("values")
+            if not found or each.data["operator"] != "In" or type(own) is not list or any(value in found for value in own):
+                return True
+    return False
 
 
 def _forbidden(asked: Sequence[Asked], key: str, values: Sequence[str]) -> tuple[Path, str | None] | None:
@@ -67,9 +90,13 @@ def allowed_tolerations(case: Case, params: AllowedTolerations) -> Iterator[Matc
             continue
         own = Toleration(*[str(each or "") for each in fields])
         # Of each effect it may be another that allows it.
-        parts = [own] if own.effect else [own._replace(effect=effect) for effect in EFFECTS]
-        if not all(any(_allows(each, part) for each in params.tolerations) for part in parts):
+        parts = () if own.effect else [own._replace(effect=effect) for effect in EFFECTS]
+        if not (_is_allowed(own, params) or (parts and all(_is_allowed(part, params) for part in parts))):
             yield Match(item.path, f"{case.title} tolerates {_words(own)}, which is not among the tolerations that are allowed")
+
+
+def _is_allowed(own: Toleration, params: AllowedTolerations) -> bool:
+    return any(_allows(each, own) for each in params.tolerations)
 
 
 def _allows(allowed: AllowedToleration, own: Toleration) -> bool:

@@ -21,7 +21,7 @@ def allowed_topology_keys(case: Case, params: AllowedTopologyKeys) -> Iterator[M
         return
     named = name_matcher(params.keys)
     for place in topology_keys(case.constraints):
-        if _constraint(place) in params.constraints and not is_placeholder(place.key) and named is not None and not named(place.key):
+        if named is not None and not named(place.key) and _constraint(place) in params.constraints and not is_placeholder(place.key):
             what = f"{'hard' if place.required else 'soft'} {SPREAD}" if place.what == SPREAD else place.what
             message = f"{case.title} has a {what} over {quoted(place.key)}; allowed is {words_of(params.keys)}"
             yield Match(place.path, message)
