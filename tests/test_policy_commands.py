@@ -108,7 +108,7 @@ class TestRule:
 
     def test_the_page_of_one(self, afflint: Afflint) -> None:
         assert afflint("rule", "weights").out == (
-            "weights  policy, warning\n"
+            "weights  policy, warning, unsafe fix\n"
             "\n"
             "No preference may weigh more than this.\n"
             "\n"

@@ -383,7 +383,7 @@ spec: {accessModes: [%s]}
     "spec",
     [
         "nodeSelector: {a: [x], ? {b: c} : d}\nnodeName: [n1]",
-        "affinity: {nodeAffinity: {REQUIRED: {nodeSelectorTerms: [{matchExpressions: [{key: [a], operator: In, values: {a: x}}, null, 3]}]}}}",
+        "affinity: {nodeAffinity: {REQUIRED: {nodeSelectorTerms: [{matchExpressions: [{key: [a], operator: In, values: {a: x}}, null]}]}}}",
         "affinity: {podAntiAffinity: {REQUIRED: [{topologyKey: [a]}, null, {topologyKey: null}]}}",
         "affinity: {podAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: heavy}, {weight: null}]}}",
         "tolerations: [{key: {a: b}}, null, {operator: 3}]\ntopologySpreadConstraints: [{topologyKey: 1}, 2]",
