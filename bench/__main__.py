@@ -121,6 +121,20 @@ def cache(settings: Settings) -> Result:
     return Result(rows("cache", usages, "without a cache, --jobs 1"), bars, (_described("cache", tree),))
 
 
+def policies(settings: Settings) -> Result:
+    """The fleet, and the fleet held to twenty policies, which hardly any of its workloads breaks."""
+    tree = trees.fleet(settings.data, settings.files)
+    _assert_quiet(tree)
+    twenty = os.path.join(os.path.dirname(os.path.abspath(__file__)), "policies.yaml")
+    without, held = "without policies", "held to twenty"
+    commands = {without: afflint(tree.folder), held: afflint(tree.folder, configuration=twenty, options=("--exit-zero",))}
+    for command in commands.values():
+        run(command)
+    usages = in_turns(commands, settings.rounds)
+    bars = [_bar("fleet held to twenty policies, in times without", usages[held], usages[without], 1.2, settings.judged)]
+    return Result(rows("policies", usages, without), bars, (_described("policies", tree),))
+
+
 def growth(settings: Settings) -> Result:
     """Four times the files: time must grow with them and no faster, and memory stay small."""
     small, large = (trees.fleet(settings.data, files) for files in (settings.files, _GROWTH * settings.files))
@@ -213,6 +227,7 @@ PARTS: dict[str, Callable[[Settings], Result]] = {
     "fleet": fleet,
     "mixed": mixed,
     "cache": cache,
+    "policies": policies,
     "growth": growth,
     "single": single,
     "nodes": nodes,

@@ -93,13 +93,15 @@ def interpreter(*arguments: str) -> Command:
     return Command((sys.executable, *arguments))
 
 
-def afflint(*paths: str, jobs: int = 1, options: Sequence[str] = (), cache: str | None = None) -> Command:
-    """``afflint check`` without a configuration; any finding at all, even an information, is a failure.
+def afflint(*paths: str, jobs: int = 1, options: Sequence[str] = (), cache: str | None = None, configuration: str | None = None) -> Command:
+    """``afflint check``; any finding at all, even an information, is a failure.
 
-    ``cache`` is the folder where results are kept from one run to the next; None for neither using nor keeping any.
+    ``cache`` is the folder where results are kept from one run to the next; None for neither using nor keeping any. ``configuration`` is
+    the file that holds, None for none.
     """
     kept = ("--no-cache",) if cache is None else ("--cache-dir", cache)
-    return interpreter("-m", "afflint", "check", *paths, "--no-config", "--jobs", str(jobs), "--fail-on", "info", *kept, *options)
+    configured = ("--no-config",) if configuration is None else ("--config", configuration)
+    return interpreter("-m", "afflint", "check", *paths, *configured, "--jobs", str(jobs), "--fail-on", "info", *kept, *options)
 
 
 def after_a_change(file: str, command: Command) -> Command:

@@ -95,7 +95,7 @@ CHECKS: dict[str, PolicyCheck] = {
     "survives": PolicyCheck(
         "afflint.policies.outcomes:Survives",
         "afflint.checks.policies.outcomes:survives",
-        "So many replicas must run when nodes are lost; `afflint place --lose` shows the same.",
+        "So many replicas must run when nodes are lost; `afflint place` shows the same with `--lose`.",
         "Spread the pods over more domains, ask for more replicas, or provide nodes that take those of the ones that are lost.",
         "outcome",
     ),
