@@ -10,6 +10,8 @@ import pytest
 
 from afflint import config as settings
 from afflint.config import Config, ConfigError
+from afflint.config.yaml import read_yaml
+from afflint.policies.binding import page
 from afflint.reading.examples import Example, parse
 from afflint.rules import CATEGORIES, rules
 from afflint.session.examples import Judgement, examples_in
@@ -111,3 +113,10 @@ def test_each_published_policy_names_its_source_and_shows_both_sides() -> None:
         assert {"yaml bad", "yaml good"} <= {example.info for example in parse(name, text).examples}
         assert f"({name}.md)" in listed
     assert {each.stem for each in EXAMPLES.glob("*.md")} == names | {"README"}
+
+
+def test_pages_show_policies_as_a_configuration_says_them() -> None:
+    for policy in load(EXAMPLES / ".afflint.yaml").policies:
+        [shown] = re.findall(r"^```yaml policy\n(.*?)^```$", page(policy), re.MULTILINE | re.DOTALL)
+        said = {key: value for key, value in policy._asdict().items() if value and key not in ("name", "severity")}
+        assert read_yaml(shown).data == said

@@ -43,11 +43,11 @@ def bound_policy(policy: Policy) -> BoundPolicy:
 
 def page(policy: Policy) -> str:
     """The page of a policy: what it demands, what to do about it, and how the configuration says it."""
-    from afflint.config import written
+    from afflint.reading.emitting import flow
 
     check = CHECKS[policy.check]
     said = {"check": policy.check, "params": policy.params, "match": policy.match, "exclude": policy.exclude, "message": policy.message}
-    lines = [f"{key}: {written(value)}" for key, value in said.items() if value not in (None, {})]
+    lines = [f"{key}: {flow(value)}" for key, value in said.items() if value not in (None, {})]
     lines += ["mandatory: true"] if policy.mandatory else []
     body = "\n".join(lines)
     return f"# {policy.name}\n\n{check.about}\n\n## How to fix it\n\n{check.remedy}\n\n## The policy\n\n```yaml policy\n{body}\n```\n"

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from afflint import __version__
 from afflint.baseline import since
-from afflint.config import written
 from afflint.findings import FileId, Finding, Found, ObjectRef
+from afflint.reading.emitting import flow
 from afflint.records import NamedTuple
 from afflint.report.standing import Breach, PolicyStanding, Standing, State, Verdict, Workload, other
 from afflint.rules import BoundRule
@@ -72,7 +72,7 @@ def _standing(
         rule.severity or rule.rule.severity,
         rule.rule.summary(),
         policy.message,
-        "\n".join(f"{name}: {written(value)}" for name, value in said.items()),
+        "\n".join(f"{name}: {flow(value)}" for name, value in said.items()),
         policy.mandatory,
         () if unasked else tuple(verdicts),
         unasked,
