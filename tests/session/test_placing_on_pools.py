@@ -139,6 +139,16 @@ def test_a_node_has_what_the_pod_asks_of_several_values() -> None:
     }
 
 
+def test_a_deprecated_label_says_what_the_one_in_its_place_says() -> None:
+    """Kubelets and clouds set both, also on nodes that are made for other pods."""
+    asked = "\n      nodeSelector: {failure-domain.beta.kubernetes.io/zone: c}"
+    plan = plan_of(karpenter(requirements=ZONES), deployment(APART), deployment(asked, 1, "old"))
+    labels = {row.name: row.labels for row in plan.nodes}
+    zones = [labels[str(node)]["topology.kubernetes.io/zone"] for node in (*nodes(plan), *nodes(plan, 1))]
+    assert zones[-1] == "c"
+    assert all(each["failure-domain.beta.kubernetes.io/zone"] == each["topology.kubernetes.io/zone"] for each in labels.values())
+
+
 def test_zones_that_nobody_tells_are_one() -> None:
     plan = plan_of(karpenter(), deployment(SPREAD, 2))
     assert {row.domain for row in plan.nodes} == {"?"}

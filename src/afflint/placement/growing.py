@@ -47,7 +47,7 @@ class _Growing:
         self.classes = classes
         cluster = inventory.cluster()
         self.taken = {node.name for node in cluster.table.nodes}
-        self.keys = {key for maker in makers for key in _topology_keys(maker)}
+        self.keys = {key for maker in makers for key in _keys_asked(maker)}
         self.nodes: dict[str, tuple[Node, int]] = {}
         self.counts = [0] * len(classes)
         """The numbers that were given to nodes of each pool, and below how many it has."""
@@ -166,9 +166,12 @@ def _repels_itself(pod: Pod) -> bool:
     return bool(readable(pod.anti_affinity) or pod.hard_spread or pod.ports)
 
 
-def _topology_keys(maker: PodMaker) -> Iterator[str]:
-    """The labels over which pods are spread, kept apart or brought together."""
+def _keys_asked(maker: PodMaker) -> Iterator[str]:
+    """The labels over which pods are spread, kept apart or brought together; and deprecated ones by which they choose nodes."""
     from afflint.kube.constraints import constraints_of
-    from afflint.kube.label_places import topology_keys
+    from afflint.kube.label_places import node_choices, topology_keys
+    from afflint.kube.node_labels import DEPRECATED
 
-    yield from (place.key for place in topology_keys(constraints_of(dict(maker.pod), ())))
+    constraints = constraints_of(dict(maker.pod), ())
+    yield from (place.key for place in topology_keys(constraints))
+    yield from (place.key for place in node_choices(constraints) if place.key in DEPRECATED)

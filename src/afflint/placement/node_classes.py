@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from afflint.kube.node_labels import HOSTNAME, REGION, ZONE
+from afflint.kube.node_labels import DEPRECATED, HOSTNAME, MASTER, REGION, ZONE
 from afflint.kube.selectors import Requirement, Selector, holds, meeting
 from afflint.kube.taints import Taint, first_untolerated
 from afflint.pools.matching import PoolLabels
@@ -67,27 +67,37 @@ class NodeClass:
         """How many values of a label the nodes are known to have between them; one where that is not known."""
         return max(len(self.known.values(key)), 1) if self.known is not None else 1
 
-    def node(self, name: str, number: int, rules: NodeRules | None, topology_keys: Collection[str]) -> Node:
+    def node(self, name: str, number: int, rules: NodeRules | None, keys_asked: Collection[str]) -> Node:
         """One more node, the one with this number, for a pod with these demands, if it is made for one.
 
         Where a label may have several values, it has one that the pod asks for; else they take turns, as zones do. A label that
-        may have any value and that nobody asks for is left out, but for the zone where it matters.
+        may have any value and that nobody asks for is left out, but for the zone where it matters. ``keys_asked`` are the labels over
+        which pods are spread, and the deprecated ones by which they choose nodes.
         """
         asked = next((each for each in _alternatives(rules) if self._may_match(each)), Selector()) if rules is not None else Selector()
         wanted: dict[str, list[Requirement]] = {}
         for requirement in asked.requirements:
             if not requirement.field:
-                wanted.setdefault(requirement.key, []).append(requirement)
+                key = self._key_of(requirement.key)
+                wanted.setdefault(key, []).append(requirement._replace(key=key))
         labels = {**self.labels, **dict.fromkeys(self.varied, name), HOSTNAME: name}
-        keys = [*self.known.pool.keys, *wanted, *topology_keys] if self.known is not None else []
+        keys = {*self.known.pool.keys, *wanted, *map(self._key_of, keys_asked)} if self.known is not None else ()
         for key in sorted({*keys} - {HOSTNAME}):
             assert self.known is not None
             value = _chosen(self.known.about(key), wanted.get(key, ()), number)
-            if value is None and key in topology_keys and key in (ZONE, REGION):
+            if value is None and key in keys_asked and key in (ZONE, REGION):
                 value = SOMEWHERE
             if value is not None:
                 labels[key] = value
-        return Node(name, labels, self.taints, False, self.allocatable)
+        # Kubelets and clouds set both.
+        old = {key: labels[new] for key in keys_asked if (new := self._key_of(key)) != key and new in labels}
+        return Node(name, {**labels, **old}, self.taints, False, self.allocatable)
+
+    def _key_of(self, key: str) -> str:
+        """The label that decides about this one: of a deprecated one that the pool does not declare the one in its place."""
+        if self.known is None or key not in DEPRECATED or key == MASTER or key in self.known.pool.keys:
+            return key
+        return DEPRECATED[key]
 
 
 def _alternatives(rules: NodeRules) -> Iterator[Selector]:
