@@ -16,7 +16,7 @@ from afflint.kube.selectors import Requirement, says
 from afflint.kube.taints import KEEPS_AWAY, Taint, Toleration, first_untolerated, tolerates
 from afflint.near_misses import is_slip
 from afflint.pools.data import TAINT, UNREACHABLE
-from afflint.pools.matching import PoolLabels
+from afflint.pools.matching import PoolIndex, PoolLabels, Said
 from afflint.pools.model import Label, Part, Pool
 from afflint.reading.placeholders import is_placeholder
 from afflint.records import NamedTuple
@@ -30,10 +30,14 @@ def no_matching_pool(view: PoolView, target: Target) -> Iterator[FleetMatch]:
     complete = target.complete_nodes
     if not view.pools:
         return
+    opened: dict[tuple[Toleration, ...], int] = {}
     for demands in view.demands:
-        if _has_pool(demands, view.labels) or _is_built_in(demands) or view.has_node(demands):
+        # Many workloads tolerate the same.
+        if demands.tolerations not in opened:
+            opened[demands.tolerations] = _open_to(demands.tolerations, view)
+        if _has_pool(demands, view.index, opened[demands.tolerations]) or _is_built_in(demands) or view.has_node(demands):
             continue
-        if not complete and any(_fits(alternative, each) for alternative in demands.alternatives for each in view.labels_of_others):
+        if not complete and _has_pool(demands, view.index_of_others):
             continue
         reason = _reason(demands, view, complete=complete)
         if reason is not None:
@@ -60,15 +64,14 @@ class _Reason(NamedTuple):
         return self.asked.requirement.key if self.asked is not None else ""
 
 
-def _fits(alternative: Sequence[Asked], labels: PoolLabels) -> bool:
-    return not labels.unmet([each.requirement for each in alternative])
+def _has_pool(demands: Demands, pools: PoolIndex, among: int = -1) -> bool:
+    """Whether one of the pools, or of a set of them, has what the pods ask for."""
+    return any(pools.fitting([each.requirement for each in alternative]) & among for alternative in demands.alternatives)
 
 
-def _has_pool(demands: Demands, pools: Sequence[PoolLabels]) -> bool:
-    return any(
-        not _bars(labels.pool, demands.tolerations) and any(_fits(alternative, labels) for alternative in demands.alternatives)
-        for labels in pools
-    )
+def _open_to(tolerations: Sequence[Toleration], view: PoolView) -> int:
+    """The pools that no taint keeps such pods away from."""
+    return sum(1 << number for number, pool in enumerate(view.pools) if _bars(pool, tolerations) is None)
 
 
 def _bars(pool: Pool, tolerations: Sequence[Toleration]) -> Taint | None:
@@ -117,21 +120,23 @@ def _reason_of(alternative: Sequence[Asked], demands: Demands, view: PoolView, *
     requirements = [each.requirement for each in alternative]
     if any(is_placeholder(text) for each in requirements for text in (each.key, *each.values)):
         return None
-    unmet = [labels.unmet(requirements) for labels in view.labels]
-    fitting = [labels for labels, lacking in zip(view.labels, unmet, strict=True) if not lacking]
+    pools = view.index
+    fitting = pools.fitting(requirements)
     if fitting:
-        return _tainted(alternative, fitting, demands, complete=complete)
-    nowhere = set.intersection(*map(set, unmet))
+        return _tainted(alternative, list(pools.chosen(fitting)), demands, complete=complete)
+    unmet = pools.unmet(requirements)
+    nowhere = [index for index, without in enumerate(unmet) if without == pools.all]
     if nowhere:
-        declared = [index for index in sorted(nowhere) if any(labels.known(requirements[index].key) for labels in view.labels)]
-        index = declared[0] if declared else min(nowhere)
-        if not declared and any(lost.key == requirements[index].key for pool in view.everything for lost in pool.lost):
+        declared = [index for index in nowhere if pools.said(requirements[index].key).pools]
+        index = declared[0] if declared else nowhere[0]
+        if not declared and requirements[index].key in view.lost_keys:
             return None  # That it never reaches the nodes is said where it is written.
         return (_without_value if declared else _without_key)(alternative[index], view)
     # Each is met by some pool, and no pool meets them all.
-    least = min(range(len(unmet)), key=lambda number: len(unmet[number]))
-    asked, labels = alternative[unmet[least][0]], view.labels[least]
-    met = [each.requirement for index, each in enumerate(alternative) if index not in unmet[least]]
+    lacking = [[index for index, without in enumerate(unmet) if without >> number & 1] for number in range(len(pools.pools))]
+    least = min(range(len(lacking)), key=lambda number: len(lacking[number]))
+    asked, labels = alternative[lacking[least][0]], pools.pools[least]
+    met = [each.requirement for index, each in enumerate(alternative) if index not in lacking[least]]
     both = " and ".join(_says(each) for each in [met[-1], asked.requirement])
     message = f"no pool has both {both}: {_has(labels, asked.requirement)}"
     return _Reason(asked, message, "warning", related=_places(labels, asked.requirement.key))
@@ -160,12 +165,11 @@ def _tainted(alternative: Sequence[Asked], fitting: Sequence[PoolLabels], demand
 def _without_value(asked: Asked, view: PoolView) -> _Reason:
     """Some pools declare the label, with other values."""
     key, wanted = asked.requirement.key, asked.requirement.values
-    having = [labels for labels in view.labels if labels.known(key)]
-    values = {value: labels for labels in reversed(having) for value in labels.values(key)}
-    near = next((found for value in wanted if (found := _nearest(value, values))), None)
-    labels = values[near] if near is not None else having[0]
+    said = view.index.said(key)
+    near = next((found for value in wanted if (found := _nearest(value, said.values))), None)
+    labels = said.values[near] if near is not None else said.pools[0]
     has = f"{labels.pool.title} has {quoted(f'{key}: {near}')}" if near is not None else _has(labels, asked.requirement)
-    more = f", {_more(having, key, labels)}" if len(having) > 1 else ""
+    more = f", {_more(said, key, labels)}" if len(said.pools) > 1 else ""
     message = f"no pool has {_says(asked.requirement)}: {has}{more}"
     slip = near is not None and any(is_slip(value, near) for value in wanted)
     help_ = f"Write `{near}`." if slip else ""
@@ -191,19 +195,19 @@ def _words(text: str) -> set[str]:
     return {word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", text)}
 
 
-def _more(having: Sequence[PoolLabels], key: str, named: PoolLabels) -> str:
+def _more(said: Said, key: str, named: PoolLabels) -> str:
     """What the other pools have of a label."""
-    others = list(dict.fromkeys(value for labels in having if labels is not named for value in labels.values(key)))
-    known = [value for value in others if value not in named.values(key)]
+    own = named.values(key)
+    known = [value for value in said.values if value not in own]
     if not known:
-        return f"and so have {len(having) - 1} more" if len(having) > 2 else "and so has 1 more"
+        return f"and so have {len(said.pools) - 1} more" if len(said.pools) > 2 else "and so has 1 more"
     return f"others {few([quoted(value) for value in known], 'or')}"
 
 
 def _without_key(asked: Asked, view: PoolView) -> _Reason:
     """No pool declares the label."""
     key = asked.requirement.key
-    close = next((each for each in dict.fromkeys(label.key for pool in view.pools for label in pool.labels) if is_slip(key, each)), None)
+    close = next((each for each in view.declared if is_slip(key, each)), None)
     hint = f"; did you mean {quoted(close)}?" if close else ""
     number = f"none of the {len(view.pools)} pools" if len(view.pools) > 1 else f"{view.pools[0].title}, the only pool here, does not have"
     has = f"{number} has" if len(view.pools) > 1 else number
@@ -338,9 +342,11 @@ def untolerated_pool(view: PoolView) -> Iterator[FleetMatch]:
     asked = {each.requirement.key for demands in view.demands for alternative in demands.alternatives for each in alternative}
     named = asked | {toleration.key for toleration in tolerations}
     meant = {pool.cluster for pool in view.pools if not named.isdisjoint([*_own_keys(pool), *[each.taint.key for each in pool.taints]])}
-    for pool in view.pools if whole else ():
+    tainted = [pool for pool in view.pools if any(each.path and each.taint.effect in KEEPS_AWAY for each in pool.taints)]
+    asked_for = _asked_for(tainted, view) if whole else 0
+    for number, pool in enumerate(tainted if whole else ()):
         # Of a cluster that an installer makes, the workloads may well be elsewhere, unless some of them name what its pools have.
-        if (pool.whose != "own" and pool.cluster not in meant) or _is_asked_for(pool, view):
+        if (pool.whose != "own" and pool.cluster not in meant) or asked_for >> number & 1:
             continue
         for each in pool.taints:
             taint = each.taint
@@ -353,14 +359,21 @@ def untolerated_pool(view: PoolView) -> Iterator[FleetMatch]:
                 yield _at(pool, Match(each.path, message, severity="info"))
 
 
-def _is_asked_for(pool: Pool, view: PoolView) -> bool:
-    """Whether a workload asks for a label that the pool is given, and for nothing that it lacks."""
-    keys, labels = set(_own_keys(pool)), PoolLabels(pool, ())
-    return any(
-        any(each.requirement.key in keys for each in alternative) and _fits(alternative, labels)
-        for demands in view.demands
-        for alternative in demands.alternatives
-    )
+def _asked_for(pools: Sequence[Pool], view: PoolView) -> int:
+    """The pools of which a workload asks for a label that they are given, and for nothing that they lack."""
+    given: dict[str, int] = defaultdict(int)
+    for number, pool in enumerate(pools):
+        for key in set(_own_keys(pool)):
+            given[key] |= 1 << number
+    index, found = PoolIndex(pools, ()), 0
+    for demands in view.demands:
+        for alternative in demands.alternatives:
+            naming = 0
+            for each in alternative:
+                naming |= given.get(each.requirement.key, 0)
+            if naming & ~found:
+                found |= naming & index.fitting([each.requirement for each in alternative])
+    return found
 
 
 def _own_keys(pool: Pool) -> list[str]:

@@ -15,7 +15,7 @@ from afflint.inventory.stage import set_stage
 from afflint.kube.constraints import constraints_of
 from afflint.kube.selectors import AnyOf, Selector, matches, requirement_paths
 from afflint.kube.taints import Toleration, first_untolerated
-from afflint.pools.matching import PoolLabels, declared_keys
+from afflint.pools.matching import PoolIndex, declared_keys
 from afflint.records import NamedTuple
 from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.node_fit import SCHEDULER
@@ -63,16 +63,24 @@ class PoolView:
         self.others = tuple([pool for pool in self.everything if not pools.is_here(pool)])
 
     @cached_property
-    def labels(self) -> list[PoolLabels]:
-        """The labels of the cluster's pools, in their order."""
-        keys = declared_keys(self.pools)
-        return [PoolLabels(pool, keys) for pool in self.pools]
+    def index(self) -> PoolIndex:
+        """The labels of the cluster's pools."""
+        return PoolIndex(self.pools, declared_keys(self.pools))
 
     @cached_property
-    def labels_of_others(self) -> list[PoolLabels]:
-        """The labels of the pools of other clusters, in their order."""
-        keys = declared_keys(self.others)
-        return [PoolLabels(pool, keys) for pool in self.others]
+    def index_of_others(self) -> PoolIndex:
+        """The labels of the pools of other clusters."""
+        return PoolIndex(self.others, declared_keys(self.others))
+
+    @cached_property
+    def lost_keys(self) -> frozenset[str]:
+        """The labels that are written where they never reach a node."""
+        return frozenset([each.key for pool in self.everything for each in pool.lost])
+
+    @cached_property
+    def declared(self) -> tuple[str, ...]:
+        """The labels that the cluster's pools declare, in their order."""
+        return tuple(dict.fromkeys(label.key for pool in self.pools for label in pool.labels))
 
     @cached_property
     def demands(self) -> list[Demands]:
