@@ -9,11 +9,11 @@ from afflint.findings import Path
 from afflint.pools.data import (
     INSTANCE_TYPE,
     UPPER,
-    is_known,
     is_open,
     label,
     labels_of,
     listed,
+    lost_labels,
     mapping,
     number,
     one_of,
@@ -24,7 +24,7 @@ from afflint.pools.data import (
     texts,
     zone,
 )
-from afflint.pools.model import Label, Lost, Pool
+from afflint.pools.model import Label, Pool
 from afflint.pools.reading import Declared, Reader
 
 
@@ -61,20 +61,9 @@ def _google(declared: Declared, spec: dict[str, Any], base: Path, name: str, clu
         automatic.append(label("cloud.google.com/gke-accelerator", text(accelerator, "type") or None))
     if text(config, "machineType"):
         automatic.append(label(INSTANCE_TYPE, config["machineType"], (*path, "machineType")))
-    lost = [
-        Lost(key, value, (*where, key), why, "Write it below `nodeConfig.labels`.")
-        for field, data, where, why in (
-            (
-                "labels",
-                mapping(declared.data, "metadata", "labels"),
-                (*declared.base, "metadata", "labels"),
-                "of the object stays there",
-            ),
-            ("resourceLabels", mapping(config, "resourceLabels"), (*path, "resourceLabels"), "is one of cloud resources"),
-        )
-        for key, value in data.items()
-        if type(key) is str and is_known(value) and key not in mapping(own)
-    ]
+    remedy, of_object = "Write it below `nodeConfig.labels`.", (*declared.base, "metadata", "labels")
+    lost = lost_labels(mapping(declared.data, "metadata").get("labels"), of_object, own, "of the object stays there", remedy)
+    lost += lost_labels(config.get("resourceLabels"), (*path, "resourceLabels"), own, "is one of cloud resources", remedy)
     return Pool(
         name,
         declared.ref.kind or "",
@@ -96,7 +85,7 @@ def _google(declared: Declared, spec: dict[str, Any], base: Path, name: str, clu
         zones=zones,
         per_zone=per_zone and bool(zones),
         faults=taints.faults,
-        lost=tuple(lost),
+        lost=lost,
     )
 
 
@@ -131,11 +120,6 @@ def _amazon(declared: Declared, spec: dict[str, Any], base: Path, name: str, clu
     automatic += [label("eks.amazonaws.com/capacityType", capacity)] if capacity else []
     types = texts(spec, "instanceTypes")
     automatic += [one_of(INSTANCE_TYPE, types, (*base, "instanceTypes"))] if types else []
-    lost = [
-        Lost(key, value, (*base, "tags", key), "is a tag of cloud resources", "Write it below `labels`.")
-        for key, value in mapping(spec, "tags").items()
-        if type(key) is str and is_known(value) and key not in mapping(own)
-    ]
     return Pool(
         name,
         declared.ref.kind or "",
@@ -150,7 +134,7 @@ def _amazon(declared: Declared, spec: dict[str, Any], base: Path, name: str, clu
         least=number(scaling, "minSize"),
         most=number(scaling, "maxSize"),
         faults=taints.faults,
-        lost=tuple(lost),
+        lost=lost_labels(spec.get("tags"), (*base, "tags"), own, "is a tag of cloud resources", "Write it below `labels`."),
     )
 
 

@@ -13,11 +13,11 @@ from afflint.pools.data import (
     KEBAB,
     PLAIN,
     Taints,
-    is_known,
     is_open,
     label,
     labels_of,
     listed,
+    lost_labels,
     mapping,
     number,
     stops_kubelet,
@@ -239,14 +239,11 @@ def _managed(declared: Declared) -> Iterator[Part]:
         least, most = 0, 1
     zones = texts(spec, "availabilityZones") or texts(spec, "nodeLocations") or tuple(filter(None, (text(spec, "availabilityZone"),)))
     labels = [*labels_of(spec.get(labels_field), (*base, labels_field)), *(zone(zones) if not any(map(str.isdigit, zones)) else ())]
-    lost = [
-        Lost(key, value, (*base, "additionalLabels", key), "is one of cloud resources", f"Write it below `spec.{labels_field}`.")
-        for key, value in mapping(spec, "additionalLabels").items()
-        if type(key) is str and is_known(value) and key not in mapping(spec, labels_field)
-    ]
+    more, where, remedy = spec.get("additionalLabels"), (*base, "additionalLabels"), f"Write it below `spec.{labels_field}`."
+    lost = lost_labels(more, where, spec.get(labels_field), "is one of cloud resources", remedy)
     key = (kind, declared.namespace, declared.name)
     known = not is_open(spec.get(labels_field))
-    yield Part(key, declared.site, declared.ref, tuple(labels), taints.taints, least, most, known, (), taints.faults, tuple(lost))
+    yield Part(key, declared.site, declared.ref, tuple(labels), taints.taints, least, most, known, (), taints.faults, lost)
 
 
 _MANAGED: Mapping[str, tuple[str, str, Mapping[str, str]]] = {

@@ -9,7 +9,7 @@ from afflint.findings import Path
 from afflint.kube.node_labels import CONTROL_PLANE, HOSTNAME, MASTER, REGION, ZONE
 from afflint.kube.selectors import Requirement
 from afflint.kube.taints import EFFECTS, Taint
-from afflint.pools.model import Fault, Label, PoolTaint
+from afflint.pools.model import Fault, Label, Lost, PoolTaint
 from afflint.reading.placeholders import is_placeholder
 from afflint.records import NamedTuple
 from afflint.wording import listing, quoted
@@ -84,6 +84,12 @@ def labels_of(data: Any, path: Path) -> list[Label]:
     """A map of labels. Keys that are yet to be filled in are left out: see ``is_open``."""
     entries = data.items() if type(data) is dict else ()
     return [label(key, "" if value is None else value, (*path, key)) for key, value in entries if is_known(key)]
+
+
+def lost_labels(data: Any, path: Path, own: Any, why: str, remedy: str) -> tuple[Lost, ...]:
+    """What a map says that people take for one of labels of nodes, but for the keys among the pool's ``own`` labels: see ``Lost``."""
+    entries = [(key, value) for key, value in mapping(data).items() if type(key) is str and is_known(value) and key not in mapping(own)]
+    return tuple([Lost(key, value, (*path, key), why, remedy) for key, value in entries])
 
 
 def is_open(*maps: Any) -> bool:

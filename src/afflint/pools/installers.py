@@ -17,6 +17,7 @@ from afflint.pools.data import (
     label,
     labels_of,
     listed,
+    lost_labels,
     mapping,
     number,
     one_of,
@@ -32,22 +33,11 @@ from afflint.pools.data import (
     zone,
 )
 from afflint.pools.kubeadm import CONTROL_PLANE_LABELS, CONTROL_PLANE_TAINT, Registration, registration
-from afflint.pools.model import Fault, Label, Lost, Part, Pool, PoolTaint
+from afflint.pools.model import Fault, Label, Part, Pool, PoolTaint
 from afflint.pools.reading import Declared, Reader
 from afflint.records import NamedTuple
 
 _TAG = "is a tag of cloud resources"
-
-
-def _lost(data: Any, path: Path, own: Any, why: str, remedy: str) -> tuple[Lost, ...]:
-    """What stands where people take it for labels of nodes."""
-    return tuple(
-        [
-            Lost(key, value, (*path, key), why, remedy)
-            for key, value in mapping(data).items()
-            if type(key) is str and is_known(value) and key not in mapping(own)
-        ]
-    )
 
 
 # --- eksctl ----------------------------------------------------------------------------------------------------------------
@@ -94,7 +84,7 @@ def _eksctl_group(declared: Declared, group: dict[str, Any], path: Path, where: 
         most=most,
         zones=zones,
         faults=(*stops_kubelet(labels), *taints.faults),
-        lost=_lost(group.get("tags"), (*path, "tags"), own, _TAG, "Write it below `labels`."),
+        lost=lost_labels(group.get("tags"), (*path, "tags"), own, _TAG, "Write it below `labels`."),
     )
 
 
@@ -140,9 +130,7 @@ def _instance_group(declared: Declared) -> Iterator[Pool]:
         zones=zones,
         optional=(("kops cluster", "", cluster), *([("kops subnet", cluster, subnets[0])] if len(subnets) == 1 and not zones else [])),
         faults=(*taints.faults, *more.faults),
-        lost=_lost(
-            spec.get("cloudLabels"), (*base, "cloudLabels"), own, "is a tag of cloud resources", "Write it below `spec.nodeLabels`."
-        ),
+        lost=lost_labels(spec.get("cloudLabels"), (*base, "cloudLabels"), own, _TAG, "Write it below `spec.nodeLabels`."),
     )
 
 

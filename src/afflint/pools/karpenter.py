@@ -13,7 +13,7 @@ from typing import Any
 from afflint.findings import Path
 from afflint.kube.node_labels import DEPRECATED, HOSTNAME
 from afflint.kube.selectors import Requirement, parse_int64
-from afflint.pools.data import is_known, is_open, label, labels_of, listed, mapping, number, one_of, taints_of, text
+from afflint.pools.data import is_known, is_open, label, labels_of, listed, lost_labels, mapping, number, one_of, taints_of, text
 from afflint.pools.model import Label, Lost, Pool
 from afflint.pools.reading import Declared, Reader
 
@@ -32,11 +32,8 @@ def _node_pool(declared: Declared) -> Iterator[Pool]:
     group, kind = text(reference, "group"), text(reference, "kind")
     if group and kind and text(reference, "name"):
         automatic.append(label(f"{group}/{kind.lower()}", reference["name"]))
-    lost = [
-        Lost(key, value, (*declared.base, "metadata", "labels", key), "of a NodePool itself stays on the NodePool", _LABELS_OF_NODES)
-        for key, value in mapping(declared.data, "metadata", "labels").items()
-        if type(key) is str and is_known(value)
-    ]
+    path, why = (*declared.base, "metadata", "labels"), "of a NodePool itself stays on the NodePool"
+    lost = lost_labels(mapping(declared.data, "metadata").get("labels"), path, None, why, _LABELS_OF_NODES)
     yield _pool(declared, "NodePool", own, (*base, "metadata", "labels"), spec, (*base, "spec"), automatic, limits, lost)
 
 
@@ -47,7 +44,7 @@ def _provisioner(declared: Declared) -> Iterator[Pool]:
     spec, base = mapping(declared.data, "spec"), (*declared.base, "spec")
     automatic = [label(PROVISIONER, declared.name)] if declared.name else []
     yield _pool(
-        declared, "Provisioner", spec.get("labels"), (*base, "labels"), spec, base, automatic, mapping(spec, "limits", "resources"), []
+        declared, "Provisioner", spec.get("labels"), (*base, "labels"), spec, base, automatic, mapping(spec, "limits", "resources"), ()
     )
 
 
@@ -60,7 +57,7 @@ def _pool(
     path: Path,
     automatic: list[Label],
     limits: Mapping[str, Any],
-    lost: list[Lost],
+    lost: tuple[Lost, ...],
 ) -> Pool:
     requirements = spec.get("requirements")
     taints = taints_of(spec.get("taints"), (*path, "taints"))
@@ -88,7 +85,7 @@ def _pool(
         least=0,
         most=0 if never else number(limits, "nodes"),
         faults=(*taints.faults, *startup.faults),
-        lost=tuple(lost),
+        lost=lost,
     )
 
 

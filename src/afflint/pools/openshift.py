@@ -9,11 +9,11 @@ from afflint.findings import Path
 from afflint.pools.data import (
     ARCH,
     INSTANCE_TYPE,
-    is_known,
     is_open,
     label,
     labels_of,
     listed,
+    lost_labels,
     mapping,
     number,
     region,
@@ -22,7 +22,7 @@ from afflint.pools.data import (
     texts,
     zone,
 )
-from afflint.pools.model import Label, Lost, Part, Pool
+from afflint.pools.model import Label, Part, Pool
 from afflint.pools.reading import Declared, Reader
 
 WORKER = "node-role.kubernetes.io/worker"
@@ -42,11 +42,7 @@ def _machine_set(declared: Declared) -> Iterator[Pool]:
     bounds = [number(annotations, f"{_BOUNDS}{end}-size") for end in ("min", "max")]
     count = number(spec, "replicas") if "replicas" in spec else 1
     scaled = bounds[1] is not None
-    lost = [
-        Lost(key, value, (*base, "metadata", "labels", key), "of the Machines stays on the Machines", _NODE_LABELS)
-        for key, value in mapping(template, "metadata", "labels").items()
-        if type(key) is str and is_known(value) and not key.startswith("machine.openshift.io/") and key not in mapping(own)
-    ]
+    of_machines = {key: value for key, value in mapping(template, "metadata", "labels").items() if not str(key).startswith(_OWN)}
     labels = [*labels_of(own, own_path), label(WORKER, ""), *_place(provider, (*base, "spec", "providerSpec", "value"))]
     yield Pool(
         declared.name or "(no name)",
@@ -63,10 +59,12 @@ def _machine_set(declared: Declared) -> Iterator[Pool]:
         zones=tuple([value for each in labels if each.key == "topology.kubernetes.io/zone" for value in each.requirement.values]),
         optional=(("MachineSet", declared.namespace, declared.name),),
         faults=taints.faults,
-        lost=tuple(lost),
+        lost=lost_labels(of_machines, (*base, "metadata", "labels"), own, _STAYS, _NODE_LABELS),
     )
 
 
+_OWN = "machine.openshift.io/"
+_STAYS = "of the Machines stays on the Machines"
 _NODE_LABELS = "Write it below `spec.template.spec.metadata.labels`, one level deeper: those reach the nodes."
 
 
@@ -102,11 +100,6 @@ def _hive_pool(declared: Declared) -> Iterator[Pool]:
     count = number(spec, "replicas") if "replicas" in spec else 1
     own, platform = spec.get("labels"), mapping(spec, "platform")
     zones = next((texts(each, "zones") for each in platform.values() if listed(each, "zones")), ())
-    lost = [
-        Lost(key, value, (*base, "machineLabels", key), "of the Machines stays on the Machines", "Write it below `spec.labels`.")
-        for key, value in mapping(spec, "machineLabels").items()
-        if type(key) is str and is_known(value) and key not in mapping(own)
-    ]
     yield Pool(
         text(spec, "name") or declared.name,
         "MachinePool",
@@ -122,7 +115,7 @@ def _hive_pool(declared: Declared) -> Iterator[Pool]:
         most=number(scaling, "maxReplicas") if scaling else count,
         zones=zones,
         faults=taints.faults,
-        lost=tuple(lost),
+        lost=lost_labels(spec.get("machineLabels"), (*base, "machineLabels"), own, _STAYS, "Write it below `spec.labels`."),
     )
 
 

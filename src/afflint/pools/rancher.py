@@ -13,6 +13,7 @@ from afflint.pools.data import (
     label,
     labels_of,
     listed,
+    lost_labels,
     mapping,
     number,
     pairs,
@@ -21,7 +22,7 @@ from afflint.pools.data import (
     taints_of,
     text,
 )
-from afflint.pools.model import Lost, Pool, PoolTaint
+from afflint.pools.model import Pool, PoolTaint
 from afflint.pools.reading import Declared, Reader
 
 _ETCD = "node-role.kubernetes.io/etcd"
@@ -45,11 +46,7 @@ def _cluster(declared: Declared) -> Iterator[Pool]:
         count = number(pool, "quantity")
         least, most = number(pool, "autoscalingMinSize"), number(pool, "autoscalingMaxSize")
         scaled = least is not None and most is not None
-        lost = [
-            Lost(key, value, (*path, "machineDeploymentLabels", key), "of the MachineDeployment stays there", "Write it below `labels`.")
-            for key, value in mapping(pool, "machineDeploymentLabels").items()
-            if type(key) is str and is_known(value) and key not in mapping(own)
-        ]
+        field, why = "machineDeploymentLabels", "of the MachineDeployment stays there"
         yield Pool(
             text(pool, "name") or "(no name)",
             "machine pool",
@@ -64,7 +61,7 @@ def _cluster(declared: Declared) -> Iterator[Pool]:
             least=least if scaled else count,
             most=most if scaled else count,
             faults=(*stops_kubelet(labels), *taints.faults),
-            lost=tuple(lost),
+            lost=lost_labels(pool.get(field), (*path, field), own, why, "Write it below `labels`."),
         )
 
 
