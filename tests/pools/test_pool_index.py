@@ -24,12 +24,13 @@ def pool(*requirements: Requirement, closed: bool = True) -> Pool:
 
 
 def requirements() -> st.SearchStrategy[Requirement]:
+    of_label = st.just(False)
     several = st.lists(st.sampled_from(VALUES), min_size=1, max_size=3, unique=True).map(tuple)
     number = st.sampled_from(("3", "5")).map(lambda each: (each,))
     return st.one_of(
-        st.builds(Requirement, st.sampled_from(KEYS), st.sampled_from(("In", "NotIn")), several),
-        st.builds(Requirement, st.sampled_from(KEYS), st.sampled_from(("Exists", "DoesNotExist")), st.just(())),
-        st.builds(Requirement, st.sampled_from(KEYS), st.sampled_from(("Gt", "Lt")), number),
+        st.builds(Requirement, st.sampled_from(KEYS), st.sampled_from(("In", "NotIn")), several, of_label),
+        st.builds(Requirement, st.sampled_from(KEYS), st.sampled_from(("Exists", "DoesNotExist")), st.just(()), of_label),
+        st.builds(Requirement, st.sampled_from(KEYS), st.sampled_from(("Gt", "Lt")), number, of_label),
     )
 
 
