@@ -64,21 +64,14 @@ def _google(declared: Declared, spec: dict[str, Any], base: Path, name: str, clu
     remedy, of_object = "Write it below `nodeConfig.labels`.", (*declared.base, "metadata", "labels")
     lost = lost_labels(mapping(declared.data, "metadata").get("labels"), of_object, own, "of the object stays there", remedy)
     lost += lost_labels(config.get("resourceLabels"), (*path, "resourceLabels"), own, "is one of cloud resources", remedy)
-    return Pool(
-        name,
-        declared.ref.kind or "",
-        declared.site,
-        declared.ref,
-        declared.base,
-        "other",
-        cluster,
-        (
+    return declared.pool(name, declared.ref.kind or "", declared.base, "other", cluster)._replace(
+        labels=(
             *labels_of(own, (*path, "labels")),
             *automatic,
             *zone(zones, (*base, "nodeLocations" if texts(spec, "nodeLocations") else "location")),
             *region(_region_of(place)),
         ),
-        taints.taints,
+        taints=taints.taints,
         closed=not (is_open(own) or declared.patched),
         least=least,
         most=most,
@@ -120,16 +113,9 @@ def _amazon(declared: Declared, spec: dict[str, Any], base: Path, name: str, clu
     automatic += [label("eks.amazonaws.com/capacityType", capacity)] if capacity else []
     types = texts(spec, "instanceTypes")
     automatic += [one_of(INSTANCE_TYPE, types, (*base, "instanceTypes"))] if types else []
-    return Pool(
-        name,
-        declared.ref.kind or "",
-        declared.site,
-        declared.ref,
-        declared.base,
-        "other",
-        cluster,
-        (*labels_of(own, (*base, "labels")), *automatic, *region(text(spec, "region"))),
-        taints.taints,
+    return declared.pool(name, declared.ref.kind or "", declared.base, "other", cluster)._replace(
+        labels=(*labels_of(own, (*base, "labels")), *automatic, *region(text(spec, "region"))),
+        taints=taints.taints,
         closed=not (is_open(own) or declared.patched),
         least=number(scaling, "minSize"),
         most=number(scaling, "maxSize"),
@@ -168,16 +154,15 @@ def _azure(declared: Declared, spec: dict[str, Any], base: Path, name: str, clus
         label("kubernetes.azure.com/mode", mode.lower()),
         *([label(INSTANCE_TYPE, kind, (*base, "vmSize"))] if kind else []),
     ]
-    return Pool(
-        name or "(no name)",
+    return declared.pool(
+        name,
         "agent pool" if "agentPoolProfiles" in base else declared.ref.kind or "",
-        declared.site,
-        declared.ref,
         base if "agentPoolProfiles" in base else declared.base,
         "other",
         cluster,
-        (*labels_of(own, (*base, "nodeLabels")), *automatic, *(zone(zones, (*base, field)) if place else ()), *region(place)),
-        taints.taints,
+    )._replace(
+        labels=(*labels_of(own, (*base, "nodeLabels")), *automatic, *(zone(zones, (*base, field)) if place else ()), *region(place)),
+        taints=taints.taints,
         closed=not (is_open(own) or declared.patched),
         least=number(spec, "minCount") if scaled else count,
         most=number(spec, "maxCount") if scaled else count,

@@ -93,16 +93,9 @@ def _machines(declared: Declared) -> Iterator[Pool]:
     domains = texts(spec, "failureDomains") if word == "MachinePool" else (text(machine, "failureDomain"),)
     where = (*declared.base, "spec", "failureDomains") if word == "MachinePool" else (*base, "spec", "failureDomain")
     zones = tuple([name for name in domains if name])
-    yield Pool(
-        declared.name or "(no name)",
-        word,
-        declared.site,
-        declared.ref,
-        declared.base,
-        "other",
-        text(spec, "clusterName"),
-        (*kept, *(zone(zones, where) if not any(name.isdigit() for name in zones) else ())),
-        taints.taints,
+    yield declared.pool(declared.name, word, declared.base, "other", text(spec, "clusterName"))._replace(
+        labels=(*kept, *(zone(zones, where) if not any(name.isdigit() for name in zones) else ())),
+        taints=taints.taints,
         closed=bool(bootstrap or managed) and not is_open(mapping(spec, "template", "metadata").get("labels")),
         least=least,
         most=most,
@@ -133,16 +126,11 @@ def _control_plane(declared: Declared) -> Iterator[Pool]:
         control_plane=True,
     )
     count = number(spec, "replicas") if "replicas" in spec else 1
-    yield Pool(
-        declared.name or "(no name)",
-        "KubeadmControlPlane",
-        declared.site,
-        declared.ref,
-        declared.base,
-        "other",
-        declared.name.removesuffix("-control-plane"),
-        (*kept, *found.labels),
-        found.taints,
+    yield declared.pool(
+        declared.name, "KubeadmControlPlane", declared.base, "other", declared.name.removesuffix("-control-plane")
+    )._replace(
+        labels=(*kept, *found.labels),
+        taints=found.taints,
         closed=found.known,
         least=count,
         most=count,
@@ -170,16 +158,9 @@ def _cluster(declared: Declared) -> Iterator[Pool]:
             least, most = _scale(entry, mapping(entry, "metadata", "annotations"))
             domains = tuple([name for name in (text(entry, "failureDomain"), *texts(entry, "failureDomains")) if name])
             worker = text(entry, "class")
-            yield Pool(
-                text(entry, "name") or worker or "(no name)",
-                word,
-                declared.site,
-                declared.ref,
-                path,
-                "other",
-                declared.name,
-                (*(kept if kind == "machineDeployments" else ()), *labels, *_domain(domains[0] if len(domains) == 1 else "", path)),
-                taints,
+            yield declared.pool(text(entry, "name") or worker, word, path, "other", declared.name)._replace(
+                labels=(*(kept if kind == "machineDeployments" else ()), *labels, *_domain(domains[0] if len(domains) == 1 else "", path)),
+                taints=taints,
                 closed=bool(class_name and worker) and not is_open(mapping(entry, "metadata").get("labels")),
                 least=least,
                 most=most,

@@ -27,16 +27,9 @@ def _shoot(declared: Declared) -> Iterator[Pool]:
             label(ARCH, text(worker, "machine", "architecture") or "amd64"),
             *([label(INSTANCE_TYPE, kind, (*path, "machine", "type"))] if kind else []),
         ]
-        yield Pool(
-            name or "(no name)",
-            "worker pool",
-            declared.site,
-            declared.ref,
-            path,
-            "other",
-            declared.name,
-            (*labels_of(own, (*path, "labels")), *automatic, *zone(zones, (*path, "zones")), *region(where)),
-            taints.taints,
+        yield declared.pool(name, "worker pool", path, "other", declared.name)._replace(
+            labels=(*labels_of(own, (*path, "labels")), *automatic, *zone(zones, (*path, "zones")), *region(where)),
+            taints=taints.taints,
             closed=not is_open(own),
             least=number(worker, "minimum"),
             most=number(worker, "maximum"),

@@ -69,16 +69,14 @@ def _eksctl_group(declared: Declared, group: dict[str, Any], path: Path, where: 
     count = 2 if count is None and least is None and most is None else count
     least = least if least is not None else count
     most = most if most is not None else max(count or 0, least or 0)
-    return Pool(
-        name or "(no name)",
-        "node group",
-        declared.site,
-        declared.ref,
-        path,
-        "described",
-        declared.name,
-        (*labels, *automatic, *zone(zones, (*path, "availabilityZones") if texts(group, "availabilityZones") else ()), *region(where)),
-        taints.taints,
+    return declared.pool(name, "node group", path, "described", declared.name)._replace(
+        labels=(
+            *labels,
+            *automatic,
+            *zone(zones, (*path, "availabilityZones") if texts(group, "availabilityZones") else ()),
+            *region(where),
+        ),
+        taints=taints.taints,
         closed=not is_open(own),
         least=least,
         most=most,
@@ -114,16 +112,9 @@ def _instance_group(declared: Declared) -> Iterator[Pool]:
     if control_plane:
         least, most = (1 if least is None else least), (1 if most is None else most)
     kind = text(spec, "machineType")
-    yield Pool(
-        declared.name or "(no name)",
-        "InstanceGroup",
-        declared.site,
-        declared.ref,
-        declared.base,
-        "described",
-        cluster,
-        (*labels, *zone(zones, (*base, "zones")), *([label(INSTANCE_TYPE, kind, (*base, "machineType"))] if kind else [])),
-        tuple(found),
+    yield declared.pool(declared.name, "InstanceGroup", declared.base, "described", cluster)._replace(
+        labels=(*labels, *zone(zones, (*base, "zones")), *([label(INSTANCE_TYPE, kind, (*base, "machineType"))] if kind else [])),
+        taints=tuple(found),
         closed=not is_open(own, kubelet.get("nodeLabels")),
         least=least,
         most=most,
@@ -171,16 +162,9 @@ def _machines(declared: Declared, machines: Iterable[_Machine], word: str, whose
     for found in groups.values():
         first = found[0]
         faults = tuple([fault for each in found for fault in each.faults])
-        yield Pool(
-            first.name,
-            word,
-            declared.site,
-            declared.ref,
-            first.path,
-            whose,
-            declared.name,
-            first.labels,
-            first.taints,
+        yield declared.pool(first.name, word, first.path, whose, declared.name)._replace(
+            labels=first.labels,
+            taints=first.taints,
             closed=first.known,
             least=len(found),
             most=len(found),

@@ -71,13 +71,7 @@ def _pool(
     # A patch of a pool says only what it changes.
     whole = word == "Provisioner" or bool(mapping(spec, "nodeClassRef"))
     never = any(limits.get(key) in (0, "0", "0m") for key in ("cpu", "nodes"))
-    return Pool(
-        declared.name or "(no name)",
-        word,
-        declared.site,
-        declared.ref,
-        declared.base,
-        "own",
+    return declared.pool(declared.name, word, declared.base, "own")._replace(
         labels=(*labels, *asked, *automatic),
         taints=taints.taints,
         startup_taints=startup.taints,

@@ -66,16 +66,9 @@ def _configuration(declared: Declared) -> Iterator[Pool | Part]:
     path = (*declared.base, "nodeRegistration")
     found = registration(declared.data.get("nodeRegistration"), path, control_plane=control_plane)
     name = text(declared.data, "nodeRegistration", "name") or ("control-plane" if control_plane else "worker")
-    yield Pool(
-        name,
-        declared.ref.kind or "",
-        declared.site,
-        declared.ref,
-        declared.base,
-        "described",
-        text(declared.data, "clusterName"),
-        found.labels,
-        found.taints,
+    yield declared.pool(name, declared.ref.kind or "", declared.base, "described", text(declared.data, "clusterName"))._replace(
+        labels=found.labels,
+        taints=found.taints,
         closed=found.known,
         least=1,
         most=1 if declared.ref.kind == "InitConfiguration" else None,

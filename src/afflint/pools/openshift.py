@@ -44,13 +44,7 @@ def _machine_set(declared: Declared) -> Iterator[Pool]:
     scaled = bounds[1] is not None
     of_machines = {key: value for key, value in mapping(template, "metadata", "labels").items() if not str(key).startswith(_OWN)}
     labels = [*labels_of(own, own_path), label(WORKER, ""), *_place(provider, (*base, "spec", "providerSpec", "value"))]
-    yield Pool(
-        declared.name or "(no name)",
-        "MachineSet",
-        declared.site,
-        declared.ref,
-        declared.base,
-        "own",
+    yield declared.pool(declared.name, "MachineSet", declared.base, "own")._replace(
         labels=tuple(labels),
         taints=taints.taints,
         closed=bool(provider) and not is_open(own),
@@ -100,16 +94,11 @@ def _hive_pool(declared: Declared) -> Iterator[Pool]:
     count = number(spec, "replicas") if "replicas" in spec else 1
     own, platform = spec.get("labels"), mapping(spec, "platform")
     zones = next((texts(each, "zones") for each in platform.values() if listed(each, "zones")), ())
-    yield Pool(
-        text(spec, "name") or declared.name,
-        "MachinePool",
-        declared.site,
-        declared.ref,
-        declared.base,
-        "other",
-        text(spec, "clusterDeploymentRef", "name"),
-        (*labels_of(own, (*base, "labels")), label(WORKER, ""), *zone(zones, (*base, "platform"))),
-        taints.taints,
+    yield declared.pool(
+        text(spec, "name") or declared.name, "MachinePool", declared.base, "other", text(spec, "clusterDeploymentRef", "name")
+    )._replace(
+        labels=(*labels_of(own, (*base, "labels")), label(WORKER, ""), *zone(zones, (*base, "platform"))),
+        taints=taints.taints,
         closed=not is_open(own),
         least=number(scaling, "minReplicas") if scaling else count,
         most=number(scaling, "maxReplicas") if scaling else count,
@@ -127,16 +116,9 @@ def _hosted_pool(declared: Declared) -> Iterator[Pool]:
     automatic = [label("hypershift.openshift.io/nodePool", declared.name), label(WORKER, "")]
     arch = text(spec, "arch") if "arch" in spec else "amd64"
     automatic += [label(ARCH, arch, (*base, "arch") if "arch" in spec else ())] if arch else []
-    yield Pool(
-        declared.name,
-        "NodePool",
-        declared.site,
-        declared.ref,
-        declared.base,
-        "other",
-        text(spec, "clusterName"),
-        (*labels_of(spec.get("nodeLabels"), (*base, "nodeLabels")), *automatic),
-        taints.taints,
+    yield declared.pool(declared.name, "NodePool", declared.base, "other", text(spec, "clusterName"))._replace(
+        labels=(*labels_of(spec.get("nodeLabels"), (*base, "nodeLabels")), *automatic),
+        taints=taints.taints,
         closed=not is_open(spec.get("nodeLabels")),
         least=number(scaling, "min") if scaling else count,
         most=number(scaling, "max") if scaling else count,

@@ -47,16 +47,9 @@ def _cluster(declared: Declared) -> Iterator[Pool]:
         least, most = number(pool, "autoscalingMinSize"), number(pool, "autoscalingMaxSize")
         scaled = least is not None and most is not None
         field, why = "machineDeploymentLabels", "of the MachineDeployment stays there"
-        yield Pool(
-            text(pool, "name") or "(no name)",
-            "machine pool",
-            declared.site,
-            declared.ref,
-            path,
-            "other",
-            declared.name,
-            (*labels, *[label(role, "true") for role in roles]),
-            tuple(found),
+        yield declared.pool(text(pool, "name"), "machine pool", path, "other", declared.name)._replace(
+            labels=(*labels, *[label(role, "true") for role in roles]),
+            taints=tuple(found),
             closed=not is_open(own),
             least=least if scaled else count,
             most=most if scaled else count,
@@ -81,13 +74,7 @@ def _settings(declared: Declared) -> Iterator[Pool]:
     taints = taints_in_texts(given["node-taint"], ("node-taint",))
     server = "server" not in data
     roles = [label(role, "true") for role in (CONTROL_PLANE, MASTER, _ETCD)] if server else []
-    yield Pool(
-        text(data, "node-name") or ("server" if server else "agent"),
-        "RKE2 or k3s node",
-        declared.site,
-        declared.ref,
-        (),
-        "described",
+    yield declared.pool(text(data, "node-name") or ("server" if server else "agent"), "RKE2 or k3s node", (), "described")._replace(
         labels=(*labels, *roles),
         taints=taints.taints,
         closed=all(map(is_known, given["node-label"] or ())),

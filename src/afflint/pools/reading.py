@@ -9,7 +9,7 @@ from typing import Any
 from afflint.findings import NO_FILE, ObjectRef, Path, Site
 from afflint.kube.manifests import objects_in
 from afflint.pools.kinds import FAMILIES, MARKS
-from afflint.pools.model import Part, Pool
+from afflint.pools.model import Part, Pool, Whose
 from afflint.reading.documents import Document
 from afflint.records import NamedTuple
 
@@ -31,6 +31,10 @@ class Declared(NamedTuple):
     @property
     def namespace(self) -> str:
         return self.ref.namespace or ""
+
+    def pool(self, name: str, word: str, path: Path, whose: Whose, cluster: str = "") -> Pool:
+        """A pool that it declares at a path, of which nothing else is said yet."""
+        return Pool(name or "(no name)", word, self.site, self.ref, path, whose, cluster)
 
 
 Reader = Callable[[Declared], Iterator[Pool | Part]]

@@ -36,16 +36,9 @@ def _pool(declared: Declared, name: str, own: Any, given: Any, base: Path, prefi
     control_plane = kind in ("controlplane", "init")
     found = [*taints.taints, *([CONTROL_PLANE_TAINT] if control_plane and not schedulable else [])]
     refused = _refused(labels) if kind == "worker" else ()
-    return Pool(
-        name,
-        "Talos machine",
-        declared.site,
-        declared.ref,
-        base,
-        "described",
-        text(declared.data, "cluster", "clusterName"),
-        (*labels, *(CONTROL_PLANE_LABELS if control_plane else ())),
-        tuple(found),
+    return declared.pool(name, "Talos machine", base, "described", text(declared.data, "cluster", "clusterName"))._replace(
+        labels=(*labels, *(CONTROL_PLANE_LABELS if control_plane else ())),
+        taints=tuple(found),
         closed=bool(kind) and not is_open(own),
         least=1,
         faults=(*refused, *taints.faults),

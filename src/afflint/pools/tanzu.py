@@ -21,16 +21,9 @@ def _cluster(declared: Declared) -> Iterator[Pool]:
             continue
         taints = taints_of(entry.get("taints"), (*path, "taints"))
         count, domain = number(entry, "replicas"), text(entry, "failureDomain")
-        yield Pool(
-            text(entry, "name") or "(no name)",
-            "node pool",
-            declared.site,
-            declared.ref,
-            path,
-            "other",
-            declared.name,
-            (*labels_of(entry.get("labels"), (*path, "labels")), *zone((domain,), (*path, "failureDomain"))),
-            taints.taints,
+        yield declared.pool(text(entry, "name"), "node pool", path, "other", declared.name)._replace(
+            labels=(*labels_of(entry.get("labels"), (*path, "labels")), *zone((domain,), (*path, "failureDomain"))),
+            taints=taints.taints,
             closed=not is_open(entry.get("labels")),
             least=count,
             most=count,
