@@ -12,6 +12,7 @@ from queue import SimpleQueue
 
 import pytest
 
+from afflint import __version__
 from afflint.findings import NO_OBJECT, Edit, Found, FoundPlace, Span
 from afflint.lsp import messages
 from afflint.lsp.background import Background, _encoded
@@ -34,9 +35,13 @@ def shop(tmp_path: Path) -> Path:
 
 def second(client: Client) -> int:
     """The number of the second process."""
-    found = Path(f"/proc/{client.process.pid}/task/{client.process.pid}/children").read_text().split()
-    assert len(found) == 1
-    return int(found[0])
+    (found,) = children(client)
+    return found
+
+
+def children(client: Client) -> list[int]:
+    # Each is a child of the thread that started it.
+    return [int(each) for file in Path(f"/proc/{client.process.pid}/task").glob("*/children") for each in file.read_text().split()]
 
 
 def is_there(process: int) -> bool:
@@ -125,6 +130,70 @@ class TestDeaths:
                 client.change("cart.yaml", (0, 0, 0, 0, "# A cart.\n" * 1000))
             client.wait_for("cart.yaml", "20006:4 label-not-on-template", "20018:13 wrong-type")
             os.kill(stopped, signal.SIGCONT)
+
+
+class TestUpgrade:
+    """afflint is upgraded while an editor is open: the first process is of the code before, and any second one of the code after."""
+
+    CHANGES = (
+        (
+            "__init__.py",
+            f'__version__ = "{__version__}"',
+            '__version__ = "99.1"',
+            f"afflint 99.1 has been installed while this is {__version__}",
+            f"afflint: this is afflint 99.1, and the server that started it is {__version__}\n",
+        ),
+        (
+            "lsp/messages.py",
+            "    client: Client\n",
+            "    client: Client\n    more: int\n",
+            "afflint has been changed since this server was started",
+            "afflint: an order of the server is not understood: ",
+        ),
+    )
+
+    @pytest.mark.parametrize(("file", "before", "after", "said", "refused"), CHANGES)
+    def test_it_is_said_once_and_nothing_is_started_again(
+        self, shop: Path, file: str, before: str, after: str, said: str, refused: str
+    ) -> None:
+        package = shop.parent / "installed" / "afflint"
+        for folder, of in ((package, ROOT / "src" / "afflint"), (package / "lsp", ROOT / "src" / "afflint" / "lsp")):
+            folder.mkdir(parents=True)
+            for each in of.iterdir():
+                if each.name not in ("lsp", "__pycache__"):
+                    (folder / each.name).symlink_to(each)
+        for each in ("rules", "schemas"):
+            (package / each).symlink_to(ROOT / each)
+        start = f"import sys; sys.path.insert(0, {str(package.parent)!r}); from afflint.__main__ import main; main()"
+        client = Client(shop, command=[sys.executable, "-c", start, "lsp"])
+        try:
+            client.open("cart.yaml")
+            client.open("search.yaml")
+            client.settle()
+            found = client.rules("search.yaml")
+            text = (package / file).read_text()
+            assert before in text
+            (package / file).unlink()
+            (package / file).write_text(text.replace(before, after))
+            os.kill(second(client), signal.SIGKILL)
+            client.until(lambda: len(client.told) == 2)
+            assert client.told[1]["params"]["message"] == (
+                f"afflint: {said}: restart the language server; until then findings across manifests stay as they were"
+            )
+            client.told.clear()
+            # What a keystroke needs is here, what was found across manifests stays, and nobody tries again.
+            client.change("cart.yaml", (0, 0, 0, 0, "# A cart.\n"))
+            client.wait_for("cart.yaml", "7:4 label-not-on-template", "19:13 wrong-type")
+            assert client.request("textDocument/codeLens", client.at("cart.yaml", 0, 0)) == []
+            assert client.rules("search.yaml") == found
+            assert children(client) == []
+            assert not client.told
+            client.request("shutdown", None)
+            client.notify("exit", None)
+            assert client.process.wait(PATIENCE) == 0
+            assert client.errors().startswith(refused)
+        finally:
+            client.end()
 
 
 class TestEnds:

@@ -236,7 +236,7 @@ def main() -> None:
     sys.setswitchinterval(0.001)  # An answer must not wait long for a run.
     orders: SimpleQueue[bytes] = SimpleQueue()
     threading.Thread(target=_read, args=(Lines(partial(os.read, incoming)), orders), name="reader", daemon=True).start()
-    hello = messages.ORDERS.decode(orders.get()).what
+    hello = _order(orders.get()).what
     assert isinstance(hello, Hello)
     lock = threading.Lock()
 
@@ -248,7 +248,16 @@ def main() -> None:
 
     background = Background(hello, tell)
     while True:
-        background.take(messages.ORDERS.decode(orders.get()))
+        background.take(_order(orders.get()))
+
+
+def _order(line: bytes) -> Order:
+    """An order, read. One that is none comes from a process of other code: then this one ends."""
+    try:
+        return messages.ORDERS.decode(line)
+    except PlainError as error:
+        print(f"afflint: an order of the server is not understood: {error}", file=sys.stderr, flush=True)
+        sys.exit(messages.NOT_UNDERSTOOD)
 
 
 def _encoded(what: Ran | Progress | Recognized | Answer) -> bytes:

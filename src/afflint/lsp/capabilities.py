@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from afflint.lsp.settings import Settings
 from afflint.lsp.text import ENCODINGS
+from afflint.lsp.uris import of_path
 from afflint.records import NamedTuple
 
 SOURCE = "afflint"
+UNOPENED = "afflint-unopened"
+"""The identifier under which one pulls for the files alone that are not open."""
 FIX_ALL = "source.fixAll.afflint"
 _INCREMENTAL = 2
 _MARKDOWN = "markdown"
@@ -23,7 +28,11 @@ class Client(NamedTuple):
     refreshes_hints: bool = False
     shows_hints: bool = False
     watches: bool = False
+    watches_outside: bool = False
+    """Whether it can watch a file that lies in none of the open folders."""
     configures: bool = False
+    registers_settings: bool = False
+    registers_pulls: bool = False
     progresses: bool = False
     resolves_edits: bool = False
     versions_edits: bool = False
@@ -44,7 +53,10 @@ class Client(NamedTuple):
             refreshes_hints=_at(announced, "workspace", "inlayHint", "refreshSupport") is True,
             shows_hints=isinstance(_at(announced, "textDocument", "inlayHint"), dict),
             watches=_at(announced, "workspace", "didChangeWatchedFiles", "dynamicRegistration") is True,
+            watches_outside=_at(announced, "workspace", "didChangeWatchedFiles", "relativePatternSupport") is True,
             configures=_at(announced, "workspace", "configuration") is True,
+            registers_settings=_at(announced, "workspace", "didChangeConfiguration", "dynamicRegistration") is True,
+            registers_pulls=_at(announced, "textDocument", "diagnostic", "dynamicRegistration") is True,
             progresses=_at(announced, "window", "workDoneProgress") is True,
             resolves_edits=isinstance(resolved, list) and "edit" in resolved,
             versions_edits=_at(announced, "workspace", "workspaceEdit", "documentChanges") is True,
@@ -94,8 +106,23 @@ _PATTERNS = (
 )
 
 
-def watchers(named: Iterable[str]) -> list[dict[str, Any]]:
-    """The registration for the files whose changes matter: those of the folders, and those that the configurations name."""
-    patterns = [*_PATTERNS, *dict.fromkeys(path.replace("\\", "/") for path in named)]
-    options = {"watchers": [{"globPattern": each} for each in patterns]}
-    return [{"id": "afflint-files", "method": "workspace/didChangeWatchedFiles", "registerOptions": options}]
+_SPECIAL = re.compile(r"[][{}*?\\!]")
+
+
+def watchers(named: Iterable[str], *, outside: bool) -> dict[str, Any]:
+    """How to register for the files whose changes matter: those of the folders, and those that the configurations name.
+
+    ``outside``: the client knows patterns below a folder of their own. Others are looked for in the open folders alone.
+    """
+    patterns: list[Any] = [*_PATTERNS]
+    for path in dict.fromkeys(named):
+        folder, name = os.path.split(path)
+        # What a pattern means by itself is matched by what stands for any one character.
+        below = {"baseUri": of_path(folder), "pattern": _SPECIAL.sub("?", name)}
+        patterns.append(below if outside else path.replace("\\", "/"))
+    return {"watchers": [{"globPattern": each} for each in patterns]}
+
+
+def pulls_of_unopened() -> dict[str, Any]:
+    """How to register for pulls of the findings in files that are not open, beside those that were offered at the start."""
+    return {"documentSelector": None, "identifier": UNOPENED, "interFileDependencies": True, "workspaceDiagnostics": True}

@@ -11,20 +11,40 @@ from contextlib import suppress
 from functools import partial
 from queue import SimpleQueue
 
-from afflint.lsp.messages import ORDERS, REPORTS, Answer, Hello, Lines, Order, Progress, Ran, Recognized
+from afflint import __version__
+from afflint.lsp.messages import NOT_UNDERSTOOD, ORDERS, REPORTS, Answer, Hello, Lines, Order, Progress, Ran, Recognized
 from afflint.plain import PlainError
 from afflint.records import NamedTuple
 from afflint.session.processes import ending
 
-_START = "import sys; sys.path[:] = sys.argv[1:]; from afflint.lsp.background import main; main()"
-"""The other one looks for modules where this one does, and nowhere else: not in the folder that the editor has open."""
+_START = """
+import sys
+sys.path[:] = sys.argv[2:]
+from afflint import __version__
+print(__version__, flush=True)
+if __version__ != sys.argv[1]:
+    sys.exit(f"afflint: this is afflint {__version__}, and the server that started it is {sys.argv[1]}")
+from afflint.lsp.background import main
+main()
+"""
+"""The other one looks for modules where this one does, and nowhere else: not in the folder that the editor has open.
+
+It may be of another version than this one, when afflint was upgraded since this one started: so the first that it says is its version,
+and nothing in these lines rests on what another version may have changed.
+"""
+_PATIENCE = 5.0
+_UNTIL_THEN = "restart the language server; until then findings across manifests stay as they were"
 _FLAGS = getattr(subprocess, "CREATE_NO_WINDOW", 0)
 
 
 class Lost(NamedTuple):
-    """The second process has ended, or could not be started, and what it was asked is left undone; ``ending`` says how it ended."""
+    """The second process has ended, or could not be started, and what it was asked is left undone; ``ending`` says how it ended.
+
+    ``outdated``: another would end like that as well until the server is started again.
+    """
 
     ending: str
+    outdated: bool = False
 
 
 Message = Ran | Progress | Recognized | Answer | Lost
@@ -50,7 +70,7 @@ class Companion:
 
     def start(self, hello: Hello) -> None:
         """Start it. Where that is not possible it is lost at once."""
-        command = [sys.executable, "-c", _START, *sys.path]
+        command = [sys.executable, "-c", _START, __version__, *sys.path]
         try:
             process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, creationflags=_FLAGS)
         except (OSError, ValueError) as error:
@@ -76,12 +96,31 @@ class Companion:
 
     def _read(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stdout is not None
-        lines = Lines(partial(os.read, process.stdout.fileno()))
-        with suppress(OSError, PlainError):
+        self._tell(_until_lost(Lines(partial(os.read, process.stdout.fileno())), process, self._tell))
+
+
+def _until_lost(lines: Lines, process: subprocess.Popen[bytes], tell: Callable[[Message], None]) -> Lost:
+    """Hand on what it says until its end."""
+    is_understood = True
+    with suppress(OSError):
+        version = lines.next()
+        if version is not None and version.strip() != __version__.encode():
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_PATIENCE)  # It says what it is, and ends.
+            process.kill()
+            process.wait()
+            other = version.decode("ascii", "replace").strip()
+            return Lost(f"afflint {other} has been installed while this is {__version__}: {_UNTIL_THEN}", outdated=True)
+        try:
             while (line := lines.next()) is not None:
-                self._tell(REPORTS.decode(line).what)
-        process.kill()
-        self._tell(Lost(f"the process that reads all manifests {ending(process.wait())}"))
+                tell(REPORTS.decode(line).what)
+        except PlainError:
+            is_understood = False
+    process.kill()
+    code = process.wait()
+    if is_understood and code != NOT_UNDERSTOOD:
+        return Lost(f"the process that reads all manifests {ending(code)}")
+    return Lost(f"afflint has been changed since this server was started: {_UNTIL_THEN}", outdated=True)
 
 
 def _write(process: subprocess.Popen[bytes], orders: SimpleQueue[Order | None]) -> None:

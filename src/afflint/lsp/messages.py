@@ -18,6 +18,9 @@ from afflint.plain import Codec
 from afflint.records import NamedTuple
 from afflint.session.results import ELSEWHERE
 
+NOT_UNDERSTOOD = 76
+"""The exit code of the second process when an order is none that it knows: it is of other code than the first."""
+
 _BLOCK = 1 << 16
 
 

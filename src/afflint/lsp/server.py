@@ -22,7 +22,7 @@ from afflint.errors import UserError
 from afflint.findings import Finding
 from afflint.lsp import settings as client_settings
 from afflint.lsp import transport
-from afflint.lsp.capabilities import Client, capabilities, watchers
+from afflint.lsp.capabilities import UNOPENED, Client, capabilities, pulls_of_unopened, watchers
 from afflint.lsp.companion import Companion, Lost
 from afflint.lsp.companion import Message as Report
 from afflint.lsp.diagnostics import diagnostics, of_configuration
@@ -30,6 +30,7 @@ from afflint.lsp.features import Features
 from afflint.lsp.messages import Answer, Closed, Document, Dropped, Hello, Order, Progress, Question, Ran, Recognized, Run, Wishes
 from afflint.lsp.opened import Opened, Texts
 from afflint.lsp.project import Project
+from afflint.lsp.registrations import Registrations
 from afflint.lsp.setup import Chosen
 from afflint.lsp.text import Text
 from afflint.lsp.transport import Fault, Message, Reader, ResponseError, Writer
@@ -80,7 +81,8 @@ class Server:
         self._deaths, self._not_before = 0, 0.0
         """How often the second process has died since a run ended, and until when it is not started again for that."""
         self._client = Client()
-        self._settings = client_settings.Settings()
+        self._settings = self._first_settings = client_settings.Settings()
+        """Those of now, and those that the client started with, which hold where its settings say nothing."""
         self._initialized = self._shut_down = False
         self._exit: int | None = None
         self._projects: dict[str, Project] = {}
@@ -94,8 +96,11 @@ class Server:
         self._running: Project | None = None
         self._questions: dict[int, tuple[Any, Callable[[Any], Any]]] = {}
         """What the second process has been asked: the request of the client, and what makes its result of the answer."""
+        self._outdated = False
+        """Whether the second process would be of other code than this one: then it takes a restart of the server."""
         self._said: set[str] = set()
         self._asked: dict[str, Callable[[Any], None]] = {}
+        self._registrations = Registrations(self._ask)
         self._littered = False
         """Whether anything has been done since it was looked for what nothing refers to."""
         self._number = 0
@@ -218,7 +223,7 @@ class Server:
 
     def _answered(self, message: Message) -> None:
         then = self._asked.pop(str(message.get("id")), None)
-        if then is not None and "error" not in message:
+        if then is not None:
             then(message.get("result"))
 
     def _ask(self, method: str, params: Any, then: Callable[[Any], None] = lambda _: None) -> None:
@@ -269,7 +274,7 @@ class Server:
             raise ResponseError(transport.INVALID_REQUEST, "the server has been initialized already")
         self._initialized = True
         self._client = Client.of(params.get("capabilities"))
-        self._read_settings(params.get("initializationOptions"))
+        self._settings = self._first_settings = self._read_settings(params.get("initializationOptions"))
         if type(params.get("processId")) is int:
             self.end_with(params["processId"])
         folders = params.get("workspaceFolders")
@@ -278,24 +283,35 @@ class Server:
             self._add_folder(uri)
         return {"capabilities": capabilities(self._client, self._settings), "serverInfo": {"name": "afflint", "version": __version__}}
 
-    def _read_settings(self, given: Any) -> None:
+    def _read_settings(self, given: Any) -> client_settings.Settings:
         faults: list[str] = []
-        self._settings = client_settings.read(given, faults)
+        settings = client_settings.read(given, faults, self._first_settings)
         for fault in faults:
             self._say(fault)
+        return settings
 
     def _on_initialized(self, _params: Any) -> None:
-        if self._client.watches:
-            named = [path for project in self._projects.values() for path in project.setup.named_files()]
-            self._ask("client/registerCapability", {"registrations": watchers(named)})
+        self._register()
+        if self._client.registers_settings:
+            self._registrations.hold("settings", "workspace/didChangeConfiguration", {"section": "afflint"})
         if self._client.configures:
             self._ask("workspace/configuration", {"items": [{"section": "afflint"}]}, self._configured)
         for project in self._projects.values():
             self._want(project, pause=0)
 
+    def _register(self) -> None:
+        """Ask the client for what the settings and the configurations of now need."""
+        if self._client.watches:
+            named = [path for project in self._projects.values() for path in project.setup.named_files()]
+            options = watchers(named, outside=self._client.watches_outside)
+            self._registrations.hold("files", "workspace/didChangeWatchedFiles", options)
+        if self._client.pulls and self._client.registers_pulls and self._first_settings.diagnostics != "workspace":
+            # Settings that came after the start may want more than was offered then.
+            wanted = pulls_of_unopened() if self._settings.diagnostics == "workspace" else None
+            self._registrations.hold("unopened", "textDocument/diagnostic", wanted)
+
     def _configured(self, result: Any) -> None:
-        if isinstance(result, list) and result and isinstance(result[0], dict):
-            self._change_settings(result[0])
+        self._change_settings(result[0] if isinstance(result, list) and result and isinstance(result[0], dict) else None)
 
     def _on_settings(self, params: Any) -> None:
         if self._client.configures:
@@ -304,14 +320,17 @@ class Server:
             self._change_settings(params["settings"])
 
     def _change_settings(self, given: Any) -> None:
-        before = self._settings
-        self._read_settings(given)
-        if self._settings != before:
-            self._show_all()
-            if self._companion.runs:
-                self._companion.send([Order(self._wishes)])
-                for project in self._projects.values():
-                    self._want(project, pause=0)
+        before, self._settings = self._settings, self._read_settings(given)
+        if self._settings == before:
+            return
+        self._register()
+        self._show_all()
+        if self._settings.hints != before.hints and self._client.refreshes_hints:
+            self._ask("workspace/inlayHint/refresh", None)
+        if self._companion.runs:
+            self._companion.send([Order(self._wishes)])
+            for project in self._projects.values():
+                self._want(project, pause=0)
 
     def _shutdown(self, _params: Any) -> None:
         self._shut_down = True
@@ -340,14 +359,19 @@ class Server:
         self._respond(identity, result)
 
     def _hover(self, params: Any) -> Any:
-        document = self._features.document(params)
+        document = self._features.document(params) if self._settings.hover else None
         return document and _Later("textDocument/hover", params, document, lambda meant: self._features.hover(document, params, meant))
 
     def _later(self, method: str, params: Any) -> Any:
-        document = self._features.document(params)
+        document = self._features.document(params) if self._is_wanted(method) else None
         # What is unknown is nothing to a client, and that is a list for most.
         nothing: Any = None if method == "textDocument/completion" else []
         return nothing if document is None else _Later(method, params, document, lambda result: nothing if result is None else result)
+
+    def _is_wanted(self, method: str) -> bool:
+        """Whether the settings of now ask for it: what was offered at the start may have been switched off since."""
+        switches = {"completion": self._settings.completion, "inlayHint": self._settings.hints, "codeLens": self._settings.hints}
+        return switches.get(method.rpartition("/")[2], True)
 
     def _mirror(self, document: Opened) -> None:
         """Give the second process a document as it is now, unless it has it."""
@@ -374,18 +398,22 @@ class Server:
         self._companion.end()
         self._end_progress()
         self._deaths += 1
-        self._say(f"{lost.ending}; findings across manifests stay as they were until it has started again", _WARNING)
+        self._outdated |= lost.outdated
+        again = "" if lost.outdated else "; findings across manifests stay as they were until it has started again"
+        self._say(f"{lost.ending}{again}", _WARNING)
         for number in list(self._questions):
             self._answer(Answer(number))
         for document in self._documents.values():
             document.is_mirrored = False
-        pause = min(_AFTER_A_DEATH * 2 ** (self._deaths - 1), _LONGEST_AFTER)
-        self._not_before = time.monotonic() + pause
+        self._not_before = time.monotonic() + min(_AFTER_A_DEATH * 2 ** (self._deaths - 1), _LONGEST_AFTER)
+        self._running = None
+        if self._outdated:
+            self._wanted.clear()
+            return
         for project in self._projects.values():
             project.stale = True
             project.unopened = {}
             self._want(project)
-        self._running = None
 
     # Folders and their projects.
 
@@ -429,6 +457,7 @@ class Server:
                 document.adopt()
         for project in self._projects.values():
             self._want(project, pause=0)
+        self._register()
         self._show_all()
 
     def _drop(self, folder: str) -> None:
@@ -518,6 +547,8 @@ class Server:
 
     def _want(self, project: Project, pause: float | None = None) -> None:
         """Have a project run over after a pause: what it takes must not go on beside each keystroke."""
+        if self._outdated:
+            return
         now = time.monotonic()
         if pause is None:
             pause = min(max(_PAUSE, 1.5 * project.cost), _LONGEST_PAUSE)
@@ -568,6 +599,7 @@ class Server:
         if project is None:
             return
         project.reread()
+        self._register()
         project.cost = ran.seconds
         for problem in project.setup.problems[:1]:
             self._say(str(problem), _ERROR)
@@ -673,16 +705,16 @@ class Server:
             yield from ((uri, items) for uri, items in project.unopened.items() if to_path(uri) not in opened)
 
     def _pull(self, params: Any) -> Any:
-        document = self._documents.get(params["textDocument"]["uri"])
+        document = self._documents.get(params["textDocument"]["uri"]) if params.get("identifier") != UNOPENED else None
         items = [] if document is None else self._of_document(document)
         return _report(items, params.get("previousResultId"))
 
     def _pull_all(self, params: Any) -> Any:
         before = {each["uri"]: each["value"] for each in params.get("previousResultIds") or ()}
         reports = []
-        found: dict[str, tuple[list[dict[str, Any]], int | None]] = {
-            each.uri: (self._of_document(each), each.version) for each in self._documents.values()
-        }
+        found: dict[str, tuple[list[dict[str, Any]], int | None]] = {}
+        if params.get("identifier") != UNOPENED:
+            found = {each.uri: (self._of_document(each), each.version) for each in self._documents.values()}
         if self._settings.diagnostics == "workspace":
             found |= {uri: (items, None) for uri, items in self._unopened()}
         for uri in dict.fromkeys((*found, *before)):

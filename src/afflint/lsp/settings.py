@@ -38,16 +38,19 @@ def left_out(settings: Settings) -> frozenset[str]:
     return frozenset(rule for name, rules in _LEFT_OUT.items() if not getattr(settings, name) for rule in rules)
 
 
-def read(given: Any, faults: list[str]) -> Settings:
-    """The settings that a client sends; what is wrong with them is added to ``faults``, and the default holds."""
+_DEFAULTS = Settings()
+
+
+def read(given: Any, faults: list[str], otherwise: Settings = _DEFAULTS) -> Settings:
+    """The settings that a client sends; what is wrong with them is added to ``faults``, and ``otherwise`` holds as where none is given."""
     if isinstance(given, dict) and isinstance(given.get("afflint"), dict):
         given = given["afflint"]
     if given is None or given == []:  # Neovim sends an empty table as a list.
-        return Settings()
+        return otherwise
     if not isinstance(given, dict):
         faults.append(f"the settings are {type_name(given)}, not a map")
-        return Settings()
-    return Settings(**dict(_values(given, faults)))
+        return otherwise
+    return otherwise._replace(**dict(_values(given, faults)))
 
 
 def _values(given: dict[Any, Any], faults: list[str]) -> Iterator[tuple[str, Any]]:
