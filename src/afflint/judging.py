@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from afflint.findings import FileId
     from afflint.fleet.index import Fleet
     from afflint.inventory.cluster_view import ClusterView
+    from afflint.inventory.ground import Ground
     from afflint.rules import BoundRule
 
 # By an autoscaler there may be more of any other than the object says.
@@ -209,19 +210,16 @@ def _found(policy: _Policy, case: Case) -> Iterator[Match]:
 
 
 def judged(
-    rules: Iterable[BoundRule], fleet: Fleet, files: Callable[[tuple[str, ...], FileId], bool], views: tuple[ClusterView, ...] = ()
+    rules: Iterable[BoundRule], fleet: Fleet, files: Callable[[tuple[str, ...], FileId], bool], ground: Ground | None = None
 ) -> Iterator[tuple[str, FleetMatch]]:
-    """What policies find in the suspects, each with the name of the policy. ``files``: whether a file is matched by some globs.
-
-    ``views`` are the nodes of the run, if it has some: once for each of the clusters that its manifests are for.
-    """
+    """What policies find in the suspects, each with the name of the policy. ``files``: whether a file is matched by some globs."""
     policies = {each.name: each for each in _policies(rules, "policy", files)}
     for suspect in fleet.suspects:
         pods = fleet.pods_at((suspect.site, suspect.template_path))
         if pods is None:
             continue
         admission = fleet.admission(pods.namespace) if pods.namespace is not None else None
-        case = Case(pods, None, suspect, fleet, admission, views)
+        case = Case(pods, None, suspect, fleet, admission, ground)
         for name in suspect.policies:
             policy = policies.get(name)
             if policy is not None and policy.scope.covers(case):
@@ -237,7 +235,7 @@ def outcomes(
     if not policies:
         return
     cases = [
-        Case(pods, None, None, view.fleet, view.fleet.admission(pods.namespace) if pods.namespace is not None else None, (view,))
+        Case(pods, None, None, view.fleet, view.fleet.admission(pods.namespace) if pods.namespace is not None else None)
         for pods in view.fleet.pods
     ]
     for policy in policies:

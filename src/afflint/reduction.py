@@ -23,6 +23,7 @@ from afflint.wording import listing, quoted
 
 if TYPE_CHECKING:
     from afflint.inventory.cluster_view import ClusterView
+    from afflint.inventory.ground import Ground
     from afflint.inventory.node_files import NodeFact
     from afflint.inventory.pool_files import Pools
     from afflint.placement.node_classes import NodeClass
@@ -100,7 +101,7 @@ class Reduction:
         if fleet.suspects:
             from afflint.judging import judged
 
-            yield from judged(self._settings.rules, fleet, self._is_in, tuple(views.values()))
+            yield from judged(self._settings.rules, fleet, self._is_in, _ground(tuple(views.values()), pools))
         if nodes:
 
             def about_nodes(fleet: Fleet) -> Iterator[tuple[str, FleetMatch]]:
@@ -258,6 +259,15 @@ def _in_each_cluster(
         if cluster.whole:
             everywhere = shared if everywhere is None else {key: each for key, each in everywhere.items() if key in shared}
     yield from (everywhere or {}).values()
+
+
+def _ground(views: Sequence[ClusterView], pools: Pools | None) -> Ground | None:
+    """What nodes and pools show; None where there are none."""
+    if not views and not pools:
+        return None
+    from afflint.inventory.ground import Ground
+
+    return Ground(views, [pool for pool in pools.whole if pools.is_here(pool)] if pools else ())
 
 
 def _growing(pools: Pools) -> Sequence[NodeClass]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -314,6 +315,30 @@ class TestRequiredSpread:
     def test_nodes_show_what_another_label_comes_to(self, tmp_path: Path, spec: str, replicas: int, *, met: bool) -> None:
         found = said(tmp_path, ZONES, {"a.yaml": deployment(spec, replicas=str(replicas)), "nodes.yaml": NODES})
         assert (not found) is met
+
+    POOLS = """\
+        ---
+        apiVersion: eksctl.io/v1alpha5
+        kind: ClusterConfig
+        metadata: {name: shop, region: north}
+        managedNodeGroups:
+        - {name: a, availabilityZones: [north-a], labels: {rack: r1}, minSize: 1, maxSize: MOST}
+        - {name: b, availabilityZones: [north-b], labels: {rack: r2}, minSize: 1, maxSize: MOST}
+        """
+
+    @pytest.mark.parametrize(
+        ("spec", "most", "met"),
+        [
+            (apart("rack"), 9, True),  # Each zone lies in one rack.
+            (apart("kubernetes.io/hostname"), 2, True),  # No zone has three nodes.
+            (apart("kubernetes.io/hostname"), 3, False),
+            (apart("shelf"), 2, False),
+            ("", 2, False),
+        ],
+    )
+    def test_pools_show_it_as_well(self, tmp_path: Path, spec: str, most: int, *, met: bool) -> None:
+        pools = textwrap.dedent(self.POOLS).replace("MOST", str(most))
+        assert (said(tmp_path, ZONES, {"a.yaml": deployment(spec), "cluster.yaml": pools}) == []) is met
 
     def test_the_constraint_is_added_in_the_style_of_the_file(self, tmp_path: Path) -> None:
         text = deployment(labels=", version: v1")

@@ -17,7 +17,7 @@ from afflint.records import NamedTuple
 if TYPE_CHECKING:
     from afflint.fleet.facts import Migration
     from afflint.fleet.index import Fleet
-    from afflint.inventory.cluster_view import ClusterView
+    from afflint.inventory.ground import Ground
     from afflint.kube.pod_admission import PodAdmission
     from afflint.scheduler.namespaces import Namespace
 
@@ -51,7 +51,7 @@ class Case:
     """
 
     __slots__ = (
-        "_alternatives", "_constraints", "_node_keys", "_operator", "_suspect", "_workload", "admission", "fleet", "kept", "pods", "views",
+        "_alternatives", "_constraints", "_node_keys", "_operator", "_suspect", "_workload", "admission", "fleet", "ground", "kept", "pods",
     )  # fmt: skip
 
     def __init__(
@@ -61,7 +61,7 @@ class Case:
         suspect: Suspect | None = None,
         fleet: Fleet | None = None,
         admission: PodAdmission | None = None,
-        views: tuple[ClusterView, ...] = (),
+        ground: Ground | None = None,
     ) -> None:
         self.pods = pods
         """What the manifests tell of the pods: their object (``ref``, ``title``, ``site``), labels, number, and more."""
@@ -69,8 +69,8 @@ class Case:
         """All manifests of the run together."""
         self.admission = admission
         """What the namespace says about its pods, ``admission.unsure`` where that may not hold; None for nothing."""
-        self.views = views
-        """The nodes of the run with the workloads of each cluster that its manifests are for; empty in runs without nodes."""
+        self.ground = ground
+        """The nodes and pools of the run, if it has any."""
         self.kept: dict[str, Any] = {}
         """What checks have worked out, for those that are asked after them."""
         self._workload = workload

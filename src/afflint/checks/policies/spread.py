@@ -14,7 +14,7 @@ from afflint.fleet.spreading import Apart, Own, Wanted, is_wider, keeping_apart,
 from afflint.kube.constraints import Constraints
 from afflint.kube.label_places import SPREAD
 from afflint.kube.node_demands import only_values, same_label
-from afflint.kube.node_labels import domain_noun
+from afflint.kube.node_labels import HOSTNAME, domain_noun
 from afflint.kube.selectors import implies, says
 from afflint.policies.implied import HARD, RequiredSpread
 from afflint.reading.placeholders import is_placeholder
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from afflint.edits import SymbolicEdit
     from afflint.fleet.facts import Pods
     from afflint.fleet.index import Fleet
-    from afflint.inventory.cluster_view import ClusterView
-    from afflint.inventory.node_files import NodeFact
+    from afflint.inventory.ground import Ground
 
 
 def required_spread(case: Case, params: RequiredSpread) -> Iterator[Match]:
@@ -46,7 +45,7 @@ def required_spread(case: Case, params: RequiredSpread) -> Iterator[Match]:
         return
     wanted, means = Wanted(key, params.mode == HARD, params.max_skew, replicas), _means(case, constraints)
     found = unmet(means, wanted)
-    if found is not None and wanted.hard and any(_shown_by_nodes(case, view, found, wanted) for view in case.views):
+    if found and wanted.hard and case.ground is not None and _shown_by_nodes(case, case.ground, found, wanted):
         return
     if found is None:
         shared = _shared(case, means, wanted)
@@ -98,30 +97,22 @@ def _means(case: Case, constraints: Constraints) -> list[Apart]:
     return found
 
 
-def _shown_by_nodes(case: Case, view: ClusterView, means: Sequence[Apart], wanted: Wanted) -> bool:
-    """Whether the nodes show that the constraints do, though they are over another label: its domains hold whole domains of the one that
-    is asked for, or no domain of that one has room for all replicas at the distance that they keep.
+def _shown_by_nodes(case: Case, ground: Ground, means: Sequence[Apart], wanted: Wanted) -> bool:
+    """Whether nodes or pools show that the constraints do, though they are over another label: its domains hold whole domains of the one
+    that is asked for, or no domain of that one has room for all replicas at the distance that they keep.
     """
-    nodes = view.usable(case.pods)
-    on_nodes = wanted._replace(wider=lambda key, other: is_wider(key, other) or _holds_whole(nodes, key, other))
-    if unmet(means, on_nodes) is None:
+    pods = case.pods
+    there = wanted._replace(wider=lambda key, other: is_wider(key, other) or ground.holds_whole(pods, key, other))
+    if unmet(means, there) is None:
         return True
-    survey = view.survey
-    index = next((number for number, maker in enumerate(view.makers) if view.pods_of(maker).key == case.pods.key), None)
-    if index is None or wanted.max_skew is not None or not survey.bounded or index in survey.elastic:
+    if wanted.max_skew is not None:
         return False
-    most = [survey.limit(index, domain) for domain in survey.domains(wanted.key, index)]
-    return bool(most) and all(limit is not None and limit.most < wanted.replicas for limit in most)
-
-
-def _holds_whole(nodes: Sequence[NodeFact], key: str, other: str) -> bool:
-    """Whether all nodes with one value of ``other`` have one value of ``key``, so that pods in two domains of this are in two of that."""
-    values: dict[str, set[str | None]] = {}
-    for node in nodes:
-        if other not in node.labels:
-            return False
-        values.setdefault(node.labels[other], set()).add(node.labels.get(key))
-    return bool(values) and all(len(found) == 1 and None not in found for found in values.values())
+    most = ground.most_in_one(pods, wanted.key)
+    if most is not None and most < wanted.replicas:
+        return True
+    each_node = [each.most for each in means if each.key == HOSTNAME and each.works and not each.unsure and each.most is not None]
+    nodes = ground.nodes_in_one(demands_of(case).alternatives, wanted.key) if each_node else None
+    return nodes is not None and nodes * min(each_node) < wanted.replicas
 
 
 def _replicas(case: Case, least: int) -> int | None:
