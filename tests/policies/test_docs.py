@@ -20,6 +20,7 @@ from afflint.policies.matching import Matching
 from afflint.policies.messages import FIELDS
 from afflint.policies.params import class_at, fields_of
 from afflint.policies.registry import CHECKS
+from policing import said
 
 PAGE = Path(__file__).parents[2] / "docs" / "policies.md"
 
@@ -82,6 +83,28 @@ def test_what_it_shows_is_right(text: str, tmp_path: Path) -> None:
     file = tmp_path / "here" / ".afflint.yaml"
     file.write_text(text, "utf-8")
     assert config.load(str(file), rule_names=(), categories=()).policies
+
+
+def _shown() -> Iterator[tuple[str, dict[str, str], str]]:
+    """Each message that the page shows, with the policy and the files above it that it comes of."""
+    policy, files = "", {}
+    for language, text in re.findall(r"```(yaml|text)\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL):
+        if text.startswith("policies:\n"):
+            policy, files = text.removeprefix("policies:\n"), {}
+        elif policy and text.startswith(("apiVersion:", "nodes:")):
+            files["a.yaml" if text.startswith("apiVersion:") else "nodes.yaml"] = text
+        elif policy and language == "text":
+            yield policy, files, text
+
+
+@pytest.mark.parametrize(("policy", "files", "text"), [*_shown()])
+def test_what_it_shows_is_found(policy: str, files: dict[str, str], text: str, tmp_path: Path) -> None:
+    found = said(tmp_path, policy, files)
+    assert [each.removeprefix("a.yaml:") for each in found] == text.splitlines()
+
+
+def test_it_shows_what_each_family_finds() -> None:
+    assert len([*_shown()]) == 3
 
 
 if __name__ == "__main__":
