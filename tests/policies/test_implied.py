@@ -130,6 +130,21 @@ class TestRequiredNodeLabels:
             "11:7 the policy asks for nodes with the label `tenant`; its node constraints allow a node without it"
         ]
 
+    def test_what_kubevirt_asks_for_by_itself(self, tmp_path: Path) -> None:
+        policy = "- {name: ours, check: required-node-labels, params: {labels: {KEY: ['VALUE']}}}"
+        vm = (
+            "apiVersion: kubevirt.io/v1\nkind: VirtualMachine\nmetadata: {name: db}\nspec:\n  runStrategy: Always\n"
+            "  template:\n    spec: {architecture: arm64, domain: {devices: {}}}\n"
+        )
+        by_cluster = (
+            "---\napiVersion: kubevirt.io/v1\nkind: KubeVirt\nmetadata: {name: kubevirt, namespace: kubevirt}\n"
+            "spec: {configuration: {developerConfiguration: {nodeSelectors: {performance: high}}}}\n"
+        )
+        assert said(tmp_path, policy.replace("KEY", "kubevirt.io/schedulable").replace("VALUE", "true"), vm) == []
+        assert said(tmp_path, policy.replace("KEY", "kubernetes.io/arch").replace("VALUE", "arm64"), vm) == []
+        assert len(said(tmp_path, FAST, vm)) == 1
+        assert said(tmp_path, FAST, vm + by_cluster) == []
+
     def test_patches_are_not_held_to_what_they_lack(self, tmp_path: Path) -> None:
         assert said(tmp_path, FAST, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {replicas: 2}\n") == []
 

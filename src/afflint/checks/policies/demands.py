@@ -107,10 +107,12 @@ def _may_be_asked_elsewhere(case: Case, demands: Demands, wanted: Requirement) -
 
     What the object says is known in the map step alone, and decides there.
     """
-    if case.fleet is not None or case.operator is not None or case.told_apart:
+    if case.fleet is not None or case.operator is not None:
         return False
     if not demands.said:
         return True
+    if case.told_apart:
+        return False
     others = [[[asked.requirement for asked in asks] for asks in asked_of_nodes(each)] for each in case.beside]
     return any(each and freedom(each, wanted) is None for each in others)
 
@@ -121,6 +123,19 @@ def demands_of(case: Case) -> Demands:
     if not isinstance(found, Demands):
         found = case.kept["demands"] = Demands(case)
     return found
+
+
+def _given_to_machines(case: Case) -> dict[str, str]:
+    """The labels that KubeVirt asks of the nodes of a virtual machine, unless its own nodeSelector has them: see ``launcher_pod``."""
+    if not case.pods.kubevirt:
+        return {}
+    from afflint.controllers.kubevirt_cluster import SCHEDULABLE, KubeVirtCluster
+    from afflint.controllers.launcher_pod import ARCH
+
+    cluster = KubeVirtCluster(case.fleet.kubevirt_resource if case.fleet is not None else {})
+    said = case.pod.get("architecture")
+    architecture = said.lower() if type(said) is str and said else cluster.default_architecture
+    return {SCHEDULABLE: "true", ARCH: architecture, **cluster.node_selectors}
 
 
 class Demands:
@@ -142,7 +157,9 @@ class Demands:
         self._asked = asked or ((),)
         # Whoever gives a namespace a node selector has the plugin that reads it.
         self._given = given_labels(case.admission) if case.admission is not None else {}
-        self.alternatives = with_given([[each.requirement for each in asks] for asks in self._asked], self._given)
+        of_machine = {key: value for key, value in _given_to_machines(case).items() if own is None or key not in own.data}
+        given = {**of_machine, **self._given}
+        self.alternatives = with_given([[each.requirement for each in asks] for asks in self._asked], given)
 
     def who_allows(self, found: Freedom, key: str) -> str:
         """``term 2 of the required node affinity allows``."""
