@@ -10,7 +10,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 _FENCE = re.compile(r"^(```+)[^\n]*\n.*?^\1$", re.MULTILINE | re.DOTALL)
-_LINK = re.compile(r"\]\((?P<target>[^)\s#:]+)(?P<anchor>#[^)\s]*)?\)")
+_LINK = re.compile(r"\[(?P<text>(?:[^][]|\[[^][]*\])*)\]\((?P<target>[^)\s#:]+)(?P<anchor>#[^)\s]*)?\)")
+_ROOT = Path(__file__).parents[1]
 
 PAGES = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md", "SECURITY.md": "security.md"}
 """What lies at the top of the checkout and is a page of the site as well."""
@@ -33,7 +34,7 @@ def on_site(path: str) -> str | None:
 def with_links_of_the_site(text: str, source: str) -> str:
     """The text of a page with its links to files of the checkout turned into those of the site. ``source`` is its path in the checkout.
 
-    Raises LinkError for a link to a file that the site does not have.
+    What the checkout has and the site has not is named without a link. Raises LinkError for a link to what there is nowhere.
     """
     own = on_site(source)
     assert own is not None
@@ -41,9 +42,11 @@ def with_links_of_the_site(text: str, source: str) -> str:
     def turned(link: re.Match[str]) -> str:
         there = posixpath.normpath(posixpath.join(posixpath.dirname(source), link["target"]))
         page = on_site(there)
-        if page is None:
-            raise LinkError(f"{source}: the site has no page for {link['target']}")
-        return f"]({posixpath.relpath(page, posixpath.dirname(own) or '.')}{link['anchor'] or ''})"
+        if page is None:  # Pages that are missing are found when the site is built: some are made.
+            if not (_ROOT / there).exists():
+                raise LinkError(f"{source}: there is no {link['target']}")
+            return link["text"]
+        return f"[{link['text']}]({posixpath.relpath(page, posixpath.dirname(own) or '.')}{link['anchor'] or ''})"
 
     return outside_fences(text, lambda prose: _LINK.sub(turned, prose))
 

@@ -14,7 +14,7 @@ Entry = dict[str, Any]
 
 
 def navigation(pages: Path, known: Mapping[str, Rule]) -> list[Entry]:
-    """Titles with their pages, or with what stands below them. Pages that are not there (yet) are left out."""
+    """Titles with their pages, or with what stands below them. Pages that are not there are left out; others end the guide."""
     by_category = {category: [each.name for each in known.values() if each.category == category] for category in CATEGORIES}
     rules: list[Any] = ["rules/index.md"]
     rules += [{category: [{name: f"rules/{name}.md"} for name in names]} for category, names in by_category.items() if names]
@@ -55,7 +55,16 @@ def navigation(pages: Path, known: Mapping[str, Rule]) -> list[Entry]:
             ]
         },
     ]
-    return [{title: [each for each in below if _is_there(each, pages)]} for entry in entries for title, below in entry.items()]
+    shown = [{title: [each for each in below if _is_there(each, pages)]} for entry in entries for title, below in entry.items()]
+    guide = next(entry["Guide"] for entry in shown if "Guide" in entry)
+    named = pages_in(shown)
+    guide += [{_title(path): path.name} for path in sorted(pages.glob("*.md")) if path.name not in named]
+    return shown
+
+
+def _title(page: Path) -> str:
+    """The heading of a page."""
+    return next((line[2:] for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("# ")), page.stem)
 
 
 def _is_there(entry: Any, pages: Path) -> bool:

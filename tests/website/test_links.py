@@ -31,8 +31,12 @@ def test_what_stands_in_a_fence_is_left_alone() -> None:
     assert with_links_of_the_site(text, "docs/ci.md") == text
 
 
-def test_a_link_to_what_the_site_has_not_is_an_error() -> None:
-    with pytest.raises(LinkError, match=r"docs/ci\.md: the site has no page for \.\./src/x\.py"):
+def test_what_the_site_has_not_is_named_without_a_link() -> None:
+    assert with_links_of_the_site("See [`web.yaml`](../examples/shop/web.yaml).", "docs/ci.md") == "See `web.yaml`."
+
+
+def test_a_link_to_what_there_is_nowhere_is_an_error() -> None:
+    with pytest.raises(LinkError, match=r"docs/ci\.md: there is no \.\./src/x\.py"):
         with_links_of_the_site("[code](../src/x.py)", "docs/ci.md")
 
 

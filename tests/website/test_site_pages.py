@@ -37,6 +37,13 @@ def test_what_is_not_there_yet_is_left_out(tmp_path: Path) -> None:
     assert pages_in(navigation(tmp_path, {})) == {"rules/index.md"}
 
 
+def test_a_page_that_nobody_has_put_anywhere_ends_the_guide(tmp_path: Path) -> None:
+    (tmp_path / "nodes.md").write_text("# Nodes\n", encoding="utf-8")
+    (tmp_path / "weather.md").write_text("# The weather\n", encoding="utf-8")
+    (guide,) = (entry["Guide"] for entry in navigation(tmp_path, {}) if "Guide" in entry)
+    assert guide == [{"Nodes and pools": "nodes.md"}, {"The weather": "weather.md"}]
+
+
 def test_the_navigation_as_a_setting() -> None:
     entries = [{"Start": [{"One": "a.md"}, "b.md"]}, {"Two": [{"Below": [{'"Quoted"': "c.md"}]}]}]
     assert as_toml(entries) == (
