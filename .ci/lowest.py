@@ -28,7 +28,7 @@ def lowest(requirement: str) -> str:
 if __name__ == "__main__":
     project = tomllib.loads(PYPROJECT.read_text("utf-8"))["project"]
     # What builds the site is pinned, and no part of what is tested.
-    extras = {name: each for name, each in project["optional-dependencies"].items() if name != "docs"}
-    stated = [*project["dependencies"], *(each for extra in extras.values() for each in extra)]
+    extras = [extra for name, extra in project["optional-dependencies"].items() if name != "docs"]
+    stated = [*project["dependencies"], *(each for extra in extras for each in extra if each != "afflint[docs]")]
     # What is needed in one environment and in all of them is pinned once.
     print("\n".join(dict.fromkeys(map(lowest, stated))))
