@@ -12,7 +12,7 @@ from afflint.wording import visible
 
 _LIBRARIES = ("ruamel.yaml", "ruamel.yaml.clib", "click", "jsonschema", "platformdirs")
 """The parser first. What is only there with an extra is in the next line."""
-_EXTRAS = ("watchfiles", "distributed")
+_EXTRAS = ("watchfiles", "distributed", "cel-expr-python")
 _PATIENCE = 5.0
 
 
