@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from afflint.rules import CATEGORIES, Rule
-from website import reference
+from website import policy_pages, reference
 
 Entry = dict[str, Any]
 
@@ -36,6 +36,8 @@ def navigation(pages: Path, known: Mapping[str, Rule]) -> list[Entry]:
                 {"Custom resources": "custom-resources.md"},
                 {"Catalogue of custom resources": "catalogue.md"},
                 {"Policies": "policies.md"},
+                {"Checks for policies": "policy-checks.md"},
+                {"Ready-made sets": [{name: f"rules/profiles/{name}.md"} for name in policy_pages.profile_names()]},
                 {"CI": "ci.md"},
                 {"Editors": "editors.md"},
                 {"Trees of any size": "fleets.md"},
@@ -55,11 +57,10 @@ def navigation(pages: Path, known: Mapping[str, Rule]) -> list[Entry]:
             ]
         },
     ]
-    shown = [{title: [each for each in below if _is_there(each, pages)]} for entry in entries for title, below in entry.items()]
-    guide = next(entry["Guide"] for entry in shown if "Guide" in entry)
-    named = pages_in(shown)
+    named = pages_in(entries)
+    (guide,) = (entry["Guide"] for entry in entries if "Guide" in entry)
     guide += [{_title(path): path.name} for path in sorted(pages.glob("*.md")) if path.name not in named]
-    return shown
+    return _there(entries, pages)
 
 
 def _title(page: Path) -> str:
@@ -67,12 +68,18 @@ def _title(page: Path) -> str:
     return next((line[2:] for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("# ")), page.stem)
 
 
-def _is_there(entry: Any, pages: Path) -> bool:
-    """Whether an entry leads to a page, or holds some."""
-    if not isinstance(entry, dict):
-        return True
-    (below,) = entry.values()
-    return not isinstance(below, str) or (pages / below).exists()
+def _there(entries: list[Any], pages: Path) -> list[Any]:
+    """The entries that lead to a page, or hold some that do."""
+    found: list[Any] = []
+    for entry in entries:
+        if isinstance(entry, str):
+            found.append(entry)
+            continue
+        ((title, below),) = entry.items()
+        kept = _there(below, pages) if isinstance(below, list) else below
+        if kept and (isinstance(kept, list) or (pages / kept).exists()):
+            found.append({title: kept})
+    return found
 
 
 def pages_in(entries: list[Any]) -> set[str]:
