@@ -123,7 +123,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("deploy", "apps/shop", "overlays/production", "governed"):
         shutil.copytree(ROOT / "examples" / "fixed", folder / name)
     (folder / "governed" / ".afflint.yaml").write_text('extends: ["afflint:strict"]\n', encoding="utf-8")
-    for name in ("shop", "customapp"):
+    for name in ("shop", "customapp", "policies"):
         shutil.copytree(ROOT / "examples" / name, folder / "examples" / name)
     (folder / "chart").mkdir()
     (folder / "production.yaml").write_text("replicas: 3\n", encoding="utf-8")
