@@ -44,9 +44,8 @@ def blocks(language: str) -> list[str]:
 
 
 def block(language: str, beginning: str) -> str:
-    """The one fenced block in a language that begins so."""
-    (found,) = (each for each in blocks(language) if each.startswith(beginning))
-    return found
+    """The fenced block in a language that begins so, of the README before those of the pages."""
+    return next(each for each in blocks(language) if each.startswith(beginning))
 
 
 def generated() -> dict[str, str]:
