@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from afflint.rules import rules
-from website import made_pages, policy_pages, reference, rule_pages
+from website import made_pages, profile_pages, reference, rule_pages
 from website.links import PAGES, LinkError, faults, with_links_of_the_site
 from website.navigation import as_toml, navigation, pages_in
 
@@ -38,9 +38,8 @@ def make_pages(target: Path) -> None:
         _write(target / "commands" / f"{name}.md", made_pages.command_page(name))
     _write(target / "configuration.md", made_pages.configuration_page())
     _write(target / "catalogue.md", made_pages.catalogue_page())
-    _write(target / "policy-checks.md", policy_pages.checks_page())
-    for name in policy_pages.profile_names():
-        _write(target / "rules" / "profiles" / f"{name}.md", policy_pages.profile_page(name))
+    for name in profile_pages.profile_names():
+        _write(target / "rules" / "profiles" / f"{name}.md", profile_pages.profile_page(name))
 
 
 def build(folder: Path) -> Path:

@@ -21,6 +21,8 @@ _SEE = {
     "config": "[Configuration](../configuration.md)",
     "lsp": "[Editors](../editors.md)",
     "init": "[Configuration](../configuration.md)",
+    "test": "[Policies](../policies.md)",
+    "report": "[Policies](../policies.md)",
 }
 _CONFIGURATION = """\
 # Configuration

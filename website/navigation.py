@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from afflint.rules import CATEGORIES, Rule
-from website import policy_pages, reference
+from website import profile_pages, reference
 
 Entry = dict[str, Any]
 
@@ -36,8 +36,7 @@ def navigation(pages: Path, known: Mapping[str, Rule]) -> list[Entry]:
                 {"Custom resources": "custom-resources.md"},
                 {"Catalogue of custom resources": "catalogue.md"},
                 {"Policies": "policies.md"},
-                {"Checks for policies": "policy-checks.md"},
-                {"Ready-made sets": [{name: f"rules/profiles/{name}.md"} for name in policy_pages.profile_names()]},
+                {"Ready-made sets": [{name: f"rules/profiles/{name}.md"} for name in profile_pages.profile_names()]},
                 {"CI": "ci.md"},
                 {"Editors": "editors.md"},
                 {"Trees of any size": "fleets.md"},

@@ -1,0 +1,32 @@
+"""The pages of the sets of policies that come with afflint, each with the set itself."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from website.links import with_links_of_the_site
+
+PROFILES = Path(__file__).parents[1] / "rules" / "profiles"
+_EXAMPLE = re.compile(r"^```yaml (?P<verdict>bad|good)[^\n]*\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+_MARKER = re.compile(r" *# *\^ finding")
+
+
+def profile_names() -> list[str]:
+    """The sets that come with afflint."""
+    return sorted(path.stem for path in PROFILES.glob("*.md"))
+
+
+def profile_page(name: str) -> str:
+    """The page of a set, its examples as the site shows them, and the set itself."""
+    text = with_links_of_the_site((PROFILES / f"{name}.md").read_text(encoding="utf-8"), f"rules/profiles/{name}.md")
+    file = (PROFILES / f"{name}.yaml").read_text(encoding="utf-8")
+    return f"{_EXAMPLE.sub(_example, text)}\n## The set\n\n```yaml\n{file}```\n"
+
+
+def _example(found: re.Match[str]) -> str:
+    if found["verdict"] == "good":
+        return f'```yaml title="Right"\n{found["text"]}```'
+    marked = [number for number, line in enumerate(found["text"].splitlines()) if _MARKER.match(line)]
+    lines = f' hl_lines="{" ".join(map(str, marked))}"' if marked else ""
+    return f'```yaml title="Wrong"{lines}\n{found["text"]}```'
