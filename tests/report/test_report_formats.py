@@ -189,3 +189,20 @@ def test_equal_findings_are_counted_so_that_every_fingerprint_is_unique() -> Non
     twins = list(fingerprints([finding(), finding(), finding(rule="other"), finding()]))
     assert len(set(twins)) == 4
     assert twins[:2] == list(fingerprints([finding(), finding()]))
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("text", "= rendered: in 4 places: a, b, c and 1 more"),
+        ("json", '"rendered_in": [\n        "a",'),
+        ("sarif", '"renderedIn": ['),
+        ("junit", "rendered: in 4 places: a, b, c, d"),
+        ("html", "Rendered in 4 places: a, b, c, d"),
+        ("markdown", "*Rendered in:* "),
+    ],
+)
+def test_what_is_seen_as_it_is_rendered_names_the_roots(name: str, said: str) -> None:
+    seen = finding()._replace(rendered=("a", "b", "c", "d"))
+    assert said in rendered(name, report(seen))
+    assert said not in rendered(name, report(finding()))

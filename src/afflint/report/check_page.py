@@ -18,7 +18,7 @@ from afflint.report.page import page, shown
 from afflint.report.places import slashed
 from afflint.report.snippet import Sources, ending
 from afflint.report.text import summary_lines
-from afflint.report.wording import counted, html_words, object_words
+from afflint.report.wording import counted, html_words, object_words, roots
 
 _MOST = 1_000
 """So many findings are shown with their source; errors come before warnings where there are more. Of the others there is one line each."""
@@ -184,6 +184,8 @@ def _finding(entry: _Entry, sources: Sources, opened: bool) -> Iterator[str]:
     yield from _source(sources.lines(finding.source), finding.span)
     if finding.help:
         yield f'<p class="help">{html_words(finding.help)}</p>\n'
+    if finding.rendered:
+        yield f'<p class="soft">Rendered {shown(roots(finding.rendered, None))}</p>\n'
     if finding.fix is not None:
         yield from _fix(sources.lines(finding.source), finding.fix)
     for related in finding.related[:_RELATED]:

@@ -7,7 +7,7 @@ from itertools import groupby
 
 from afflint.findings import Finding
 from afflint.report import Report
-from afflint.report.wording import object_words
+from afflint.report.wording import object_words, roots
 from afflint.wording import visible
 
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"})
@@ -60,6 +60,8 @@ def _body(finding: Finding) -> Iterator[str]:
     for label, value in (("object", object_words(finding.object)), ("field", finding.field), ("help", finding.help)):
         if value:
             yield f"{label}: {value}"
+    if finding.rendered:
+        yield f"rendered: {roots(finding.rendered, None)}"
     for related in finding.related:
         yield f"{related.file}:{related.span.line}:{related.span.column}: {related.message}"
 

@@ -67,6 +67,8 @@ def _result(finding: Finding, fingerprint: str, numbers: Mapping[str, int]) -> d
     if finding.related:
         # SARIF wants them distinct, and two names may differ in nothing but what has been escaped.
         result["relatedLocations"] = list({repr(location): location for location in map(_related, finding.related)}.values())
+    if finding.rendered:
+        result["properties"] = {"renderedIn": list(finding.rendered)}
     if finding.fix is not None and finding.fix.edits:
         result["fixes"] = [_fix(finding.file, finding.fix, finding.help)]
     return result

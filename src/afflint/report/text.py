@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from afflint.findings import Finding, Fix, Span
 from afflint.report import Renders, Report, Summary
-from afflint.report.wording import counted, object_words
+from afflint.report.wording import MOST_ROOTS, counted, object_words, roots
 from afflint.wording import visible
 
 if TYPE_CHECKING:
@@ -118,20 +118,13 @@ def _notes(finding: Finding, verbose: bool) -> Iterator[tuple[str, str]]:
     if finding.help:
         yield "help", f": {visible(finding.help)}"
     if finding.rendered:
-        yield "rendered", f": {_roots(finding.rendered, verbose=verbose)}"
+        yield "rendered", f": {roots(finding.rendered, None if verbose else MOST_ROOTS)}"
     if finding.fix is not None:
         yield "fix available", " (safe)" if finding.fix.safe else " (unsafe: it may change what the manifest means)"
         if verbose:
             yield from _edits(finding.fix)
     if verbose:
         yield "more", f": afflint rule {visible(finding.rule)}"
-
-
-def _roots(names: Sequence[str], *, verbose: bool) -> str:
-    """The kustomizations and charts in which a finding is seen, the first few unless all are asked for."""
-    shown = names if verbose else names[:_MOST_NAMED]
-    more = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
-    return ("in " if len(names) == 1 else f"in {len(names)} places: ") + ", ".join(map(visible, shown)) + more
 
 
 def _edits(fix: Fix) -> Iterator[tuple[str, str]]:

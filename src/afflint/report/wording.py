@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from afflint.findings import ObjectRef
 from afflint.wording import visible
 
@@ -12,6 +14,16 @@ def object_words(ref: ObjectRef) -> str:
     if words and ref.namespace:
         words += f" in namespace {visible(ref.namespace)}"
     return words
+
+
+MOST_ROOTS = 3
+
+
+def roots(names: Sequence[str], most: int | None = MOST_ROOTS) -> str:
+    """The kustomizations and charts in which a finding is seen, the first few unless all are asked for."""
+    shown = names[:most]
+    more = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
+    return ("in " if len(names) == 1 else f"in {len(names)} places: ") + ", ".join(map(visible, shown)) + more
 
 
 def counted(number: int, noun: str) -> str:
