@@ -183,7 +183,7 @@ class Checker:
         found: list[Found] = []
         facts: list[Fact] = []
         silenced: list[Suppression] = []
-        manifests = list(manifests_in(document, self._custom, self._learnt))
+        manifests = self.manifests(document)
         declared = _pools_in(document)
         other = None if manifests or declared else _other_kind(document)
         counts = bool(manifests or declared) or (other is None and _says_kind(document))
@@ -235,6 +235,10 @@ class Checker:
             elif self._custom and (each.kind.group, each.kind.name) in self._custom:
                 told[each.base] = each.kind.name, "the configuration"
         return iter(told.values())
+
+    def manifests(self, document: Document) -> list[Manifest]:
+        """The manifests in a document; one with several templates is there once for each."""
+        return list(manifests_in(document, self._custom, self._learnt))
 
     def unreadable(self, message: str, remedy: str = "") -> FileResult:
         """The result for a file whose bytes cannot be had or decoded, with what to do where that is not to mend its YAML."""

@@ -24,6 +24,13 @@ _NOTHING_LEARNT: Learnt = {}
 _GENERATED_NAME = "nameValue"
 
 
+def reference(data: dict[str, Any], kind: str | None = None) -> ObjectRef:
+    """Which object it is, as it says; ``kind`` is taken where it says none."""
+    metadata = _map(data, "metadata")
+    name, namespace = _text(metadata.get("name")), _text(metadata.get("namespace"))
+    return ObjectRef(_text(data.get("apiVersion")), _text(data.get("kind")) or kind, namespace, name)
+
+
 class Manifest:
     """One object of a document. ``base`` is its path in the document: (), ("items", 3) in a List, and so on in what holds objects."""
 
@@ -36,14 +43,7 @@ class Manifest:
         self.base = base
         self.identity = identity
         self.kind = kind
-        metadata = data.get("metadata")
-        metadata = metadata if type(metadata) is dict else _EMPTY
-        self.ref = ObjectRef(
-            _text(data.get("apiVersion")),
-            _text(data.get("kind")) or kind.name,
-            _text(metadata.get("namespace")),
-            _text(metadata.get("name")),
-        )
+        self.ref = reference(data, kind.name)
 
     @property
     def labels(self) -> Labels:

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from afflint.engine import Checker, Settings
 from afflint.findings import FileId
-from afflint.kube.manifests import Manifest, manifests_in
+from afflint.kube.manifests import Manifest
 from afflint.lsp.overview import Overview
 from afflint.lsp.text import Text
 from afflint.reading import documents
@@ -46,7 +46,7 @@ class Parsed:
 
     def __init__(self, data: bytes, settings: Settings) -> None:
         self._data = data
-        self._settings = settings
+        self._checker = Checker(settings._replace(rules=()))
 
     @cached_property
     def documents(self) -> list[Document]:
@@ -55,7 +55,7 @@ class Parsed:
             data = documents.to_utf8(self._data)
         except UnicodeDecodeError:
             return []
-        found = Checker(self._settings._replace(rules=())).triage.documents(data, named=True)
+        found = self._checker.triage.documents(data, named=True)
         return [each for each in found if each.problem is None and each.data is not None]
 
     def document(self, line: int) -> Document | None:
@@ -72,6 +72,4 @@ class Parsed:
 
     def manifests(self, document: Document) -> list[Manifest]:
         """The manifests of a document; one with several templates is there once for each."""
-        custom = {(kind.group, kind.name): kind for kind in self._settings.custom}
-        learnt = {(kind.group, kind.name): kind for kind in self._settings.learnt}
-        return list(manifests_in(document, custom, learnt))
+        return self._checker.manifests(document)

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from afflint.findings import NO_FILE, ObjectRef, Path, Site
-from afflint.kube.manifests import objects_in
+from afflint.kube.manifests import objects_in, reference
 from afflint.pools.kinds import FAMILIES, MARKS
 from afflint.pools.model import Part, Pool, Whose
 from afflint.reading.documents import Document
@@ -71,11 +71,7 @@ def _read(document: Document, data: dict[str, Any], base: Path, *, patched: bool
 
 
 def _declared(document: Document, data: dict[str, Any], base: Path, *, patched: bool = False) -> Declared:
-    metadata = data.get("metadata")
-    metadata = metadata if type(metadata) is dict else {}
-    ref = ObjectRef(*[value if type(value) is str else None for value in (data.get("apiVersion"), data.get("kind"))],
-                    *[value if type(value) is str else None for value in (metadata.get("namespace"), metadata.get("name"))])  # fmt: skip
-    return Declared(data, base, Site(NO_FILE, document.index, base), ref, patched)
+    return Declared(data, base, Site(NO_FILE, document.index, base), reference(data), patched)
 
 
 def _bases(composition: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Path, bool]]:
