@@ -9,6 +9,19 @@ from afflint.findings import Finding
 from afflint.kube import NEWEST
 from linting import findings_of, settings_of
 
+POOL = """\
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: fast}
+spec:
+  template:
+    metadata: {labels: {example.com/disk: ssd}}
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: a}
+      requirements: []
+"""
+"""Nodes as a pool declares them, with a label of their own."""
+
 
 def lint(nodes: str, manifests: str, *, complete: bool = False, host_key: str = "node.cluster.x-k8s.io/esxi-host") -> list[Finding]:
     """The findings of all rules that are on by default in ``a.yaml`` (the manifests) and ``nodes.yaml``.

@@ -6,6 +6,7 @@ import pytest
 
 from afflint.checks.match import Target
 from linting import lint, places, said
+from widgets import DEFINITION, WIDGET
 
 KAFKA = """
     apiVersion: kafka.strimzi.io/v1
@@ -323,47 +324,18 @@ class TestMisplaced:
 class TestDefinitions:
     """Kinds that the catalogue does not have are learnt from the CustomResourceDefinitions of the run."""
 
-    DEFINITION = """
-        apiVersion: apiextensions.k8s.io/v1
-        kind: CustomResourceDefinition
-        metadata: {name: widgets.example.com}
-        spec:
-          group: example.com
-          names: {kind: Widget}
-          versions:
-            - name: v1
-              served: true
-              schema:
-                openAPIV3Schema:
-                  properties:
-                    spec:
-                      properties:
-                        where:
-                          properties:
-                            tolerations:
-                              items: {properties: {key: {type: string}, operator: {type: string}, effect: {type: string}}}
-    """
-    WIDGET = """
-        apiVersion: example.com/v1
-        kind: Widget
-        metadata: {name: w}
-        spec:
-          where:
-            tolerations: {key: a}
-    """
-
     def test_what_they_describe_is_held_to_it(self) -> None:
-        assert lint(self.WIDGET) == []
-        found = lint({"crd.yaml": self.DEFINITION, "widget.yaml": self.WIDGET})
-        assert places(found) == ["widget.yaml:7:5 error wrong-type"]
+        assert lint(WIDGET) == []
+        found = lint({"crd.yaml": DEFINITION, "widget.yaml": WIDGET})
+        assert places(found) == ["widget.yaml:6:5 error wrong-type"]
 
     def test_versions_that_are_not_served_say_nothing(self) -> None:
-        assert lint({"crd.yaml": self.DEFINITION.replace("served: true", "served: false"), "widget.yaml": self.WIDGET}) == []
-        assert lint({"crd.yaml": self.DEFINITION, "widget.yaml": self.WIDGET.replace("/v1", "/v2")}) == []
+        assert lint({"crd.yaml": DEFINITION.replace("served: true", "served: false"), "widget.yaml": WIDGET}) == []
+        assert lint({"crd.yaml": DEFINITION, "widget.yaml": WIDGET.replace("/v1", "/v2")}) == []
 
     def test_the_catalogue_comes_first(self) -> None:
-        definition = self.DEFINITION.replace("example.com", "k8up.io").replace("Widget", "PodConfig")
-        resource = self.WIDGET.replace("example.com", "k8up.io").replace("Widget", "PodConfig")
+        definition = DEFINITION.replace("example.com", "k8up.io").replace("Widget", "PodConfig")
+        resource = WIDGET.replace("example.com", "k8up.io").replace("Widget", "PodConfig")
         assert lint({"crd.yaml": definition, "resource.yaml": resource}) == []
 
 

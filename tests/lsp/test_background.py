@@ -22,6 +22,8 @@ from afflint.lsp.project import Project
 from afflint.lsp.setup import Chosen
 from checkout import ROOT
 from lsp_client import PATIENCE, Client
+from on_nodes import POOL
+from widgets import DEFINITION
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the processes are looked up in /proc")
 
@@ -57,28 +59,6 @@ def ends(process: int) -> bool:
     while is_there(process) and time.monotonic() < end:
         time.sleep(0.02)
     return not is_there(process)
-
-
-DEFINITION = """\
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: widgets.example.com}
-spec:
-  group: example.com
-  names: {kind: Widget}
-  versions:
-    - name: v1
-      served: true
-      schema:
-        openAPIV3Schema:
-          properties:
-            spec:
-              properties:
-                where:
-                  properties:
-                    tolerations:
-                      items: {properties: {key: {type: string}, operator: {type: string}, effect: {type: string}}}
-"""
 
 
 class TestDeaths:
@@ -237,19 +217,6 @@ class TestEnds:
             client.open("cart.yaml")
             client.settle()
             assert client.rules("cart.yaml") == [*CART]
-
-
-POOL = """\
-apiVersion: karpenter.sh/v1
-kind: NodePool
-metadata: {name: fast}
-spec:
-  template:
-    metadata: {labels: {example.com/disk: ssd}}
-    spec:
-      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: a}
-      requirements: []
-"""
 
 
 @pytest.mark.parametrize("beside", ["nodes: [{name: one}]\n", POOL, DEFINITION, DEFINITION + "---\n" + POOL])

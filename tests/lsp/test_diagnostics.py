@@ -16,6 +16,7 @@ from afflint.session.session import Session
 from checkout import ROOT
 from lsp_client import Client, short
 from shared_material import shared
+from widgets import DEFINITION, WIDGET
 
 POD = """\
 apiVersion: v1
@@ -176,36 +177,13 @@ class TestAcrossManifests:
 
     def test_kinds_that_another_file_defines_are_known_while_one_types(self, tmp_path: Path) -> None:
         (tmp_path / "widgets.yaml").write_text(DEFINITION)
-        widget = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: w}\nspec:\n  where:\n    tolerations: {key: a}\n"
         with Client(tmp_path) as client:
-            client.open("widget.yaml", widget)
+            client.open("widget.yaml", WIDGET)
             client.wait_for("widget.yaml", "5:4 wrong-type")
             client.change("widget.yaml", (5, 17, 5, 25, "[]"))
             client.wait_for("widget.yaml")
-            client.change("widget.yaml", (0, 0, 5, 19, widget.rstrip("\n")))
+            client.change("widget.yaml", (0, 0, 5, 19, WIDGET.rstrip("\n")))
             client.wait_for("widget.yaml", "5:4 wrong-type")
-
-
-DEFINITION = """\
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: widgets.example.com}
-spec:
-  group: example.com
-  names: {kind: Widget}
-  versions:
-    - name: v1
-      served: true
-      schema:
-        openAPIV3Schema:
-          properties:
-            spec:
-              properties:
-                where:
-                  properties:
-                    tolerations:
-                      items: {properties: {key: {type: string}, operator: {type: string}, effect: {type: string}}}
-"""
 
 
 class TestSettingsOfTheProject:

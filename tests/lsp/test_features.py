@@ -19,6 +19,7 @@ from afflint.lsp.uris import of_path
 from afflint.reading.sources import Source
 from afflint.rules import rules
 from lsp_client import Client
+from on_nodes import POOL
 
 NODES = """\
 nodes:
@@ -77,19 +78,6 @@ apiVersion: v1
 kind: Service
 metadata: {name: web}
 spec: {selector: {app: web}, ports: [{port: 80}]}
-"""
-
-
-POOL = """\
-apiVersion: karpenter.sh/v1
-kind: NodePool
-metadata: {name: fast}
-spec:
-  template:
-    metadata: {labels: {example.com/disk: ssd}}
-    spec:
-      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: a}
-      requirements: []
 """
 
 

@@ -13,32 +13,7 @@ from afflint.reading.sources import Source, discover
 from afflint.session.run import Options, run
 from checkout import clean_environment
 from linting import settings_of
-
-DEFINITION = """\
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: widgets.example.com}
-spec:
-  group: example.com
-  names: {kind: Widget}
-  versions:
-    - name: v1
-      served: true
-      schema:
-        openAPIV3Schema:
-          properties:
-            spec:
-              properties:
-                tolerations:
-                  items: {properties: {key: {type: string}, operator: {type: string}, effect: {type: string}}}
-"""
-WIDGET = """\
-apiVersion: example.com/v1
-kind: Widget
-metadata: {name: w}
-spec:
-  tolerations: {key: a}
-"""
+from widgets import DEFINITION, WIDGET
 
 
 @pytest.fixture
