@@ -290,3 +290,13 @@ SAMPLES: dict[str, list[str]] = {
         "MachineSet (no name) (own)",
     ],
 }
+
+
+def test_a_document_in_flow_style_is_read_as_well() -> None:
+    in_blocks = (
+        "apiVersion: kops.k8s.io/v1alpha2\nkind: InstanceGroup\nmetadata: {name: db}\nspec: {role: Node, taints: ['a=b:NoSchedule']}\n"
+    )
+    in_flow = (
+        "{apiVersion: kops.k8s.io/v1alpha2, kind: InstanceGroup, metadata: {name: db}, spec: {role: Node, taints: ['a=b:NoSchedule']}}\n"
+    )
+    assert told(in_flow) == told(in_blocks) != []

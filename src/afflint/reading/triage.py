@@ -130,7 +130,7 @@ class Triage:
         """Whether a document is of one of the further kinds, or holds something of them."""
         if not self._marks:
             return False
-        if not kinds and b'"apiVersion"' in piece and piece.lstrip()[:1] == b"{":
+        if not kinds and b"apiVersion" in piece and piece.lstrip()[:1] == b"{":
             return self._has_mark(piece)
         for name in kinds or (b"",):
             if name in self._holders:
