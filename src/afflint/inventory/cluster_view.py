@@ -7,7 +7,7 @@ from functools import cached_property
 
 from afflint.controllers.pod_maker import PodMaker
 from afflint.findings import FileId
-from afflint.fleet.facts import PREFERRED_ANTI_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREAD, Pods, Reach
+from afflint.fleet.facts import PREFERRED_ANTI_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREAD, Pods, PodsKey, Reach
 from afflint.fleet.index import Fleet
 from afflint.inventory.node_files import NodeFact
 from afflint.inventory.stage import Stage, set_stage
@@ -83,6 +83,11 @@ class ClusterView:
     def pods_of(self, maker: PodMaker) -> Pods:
         """The manifest that a workload was read from."""
         return self._pods_by_key[maker.key]
+
+    @cached_property
+    def numbers(self) -> dict[PodsKey, int]:
+        """The number of each workload among ``makers``, by the key of the pods that it was read from."""
+        return {self.pods_of(maker).key: number for number, maker in enumerate(self.makers)}
 
     @cached_property
     def survey(self) -> Survey:

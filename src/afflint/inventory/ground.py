@@ -85,17 +85,17 @@ def _values(labels: PoolLabels, key: str) -> tuple[str, ...]:
 
 
 def _holds_whole(nodes: Sequence[NodeFact], key: str, other: str) -> bool:
-    values: dict[str, set[str | None]] = {}
+    values: dict[str, str] = {}
     for node in nodes:
-        if other not in node.labels:
+        inside, around = node.labels.get(other), node.labels.get(key)
+        if inside is None or around is None or values.setdefault(inside, around) != around:
             return False
-        values.setdefault(node.labels[other], set()).add(node.labels.get(key))
-    return bool(values) and all(len(found) == 1 and None not in found for found in values.values())
+    return bool(values)
 
 
 def _most_in_one(view: ClusterView, pods: Pods, key: str) -> int | None:
     survey = view.survey
-    number = next((number for number, maker in enumerate(view.makers) if view.pods_of(maker).key == pods.key), None)
+    number = view.numbers.get(pods.key)
     if number is None or not survey.bounded or number in survey.elastic:
         return None
     limits = [survey.limit(number, domain) for domain in survey.domains(key, number)]
