@@ -140,3 +140,24 @@ class TestRule:
 def test_config_shows_each_with_its_origin(afflint: Afflint) -> None:
     rows = {line.split()[0]: line.split()[-1] for line in afflint("config").out.splitlines()}
     assert (rows["policies.no-hosts"], rows["policies.weights"]) == (".afflint.yaml:2:3", ".afflint.yaml:7:4")
+
+
+class TestWithoutNodes:
+    """A policy about outcomes decides nothing without nodes, and says so, also where the run before is found again."""
+
+    @pytest.fixture(autouse=True)
+    def outcome(self, project: Path) -> None:
+        (project / ".afflint.yaml").write_text("policies:\n- {name: placed, check: fits}\n")
+
+    def test_that_is_told(self, afflint: Afflint) -> None:
+        done = afflint("check", "--quiet")
+        assert (done.code, done.err) == (0, "afflint: no nodes are known, so `placed` decides nothing: name the nodes with --nodes\n")
+
+    def test_each_time(self, afflint: Afflint, project: Path) -> None:
+        for number in range(80):
+            (project / f"pod{number}.yaml").write_text(POD.replace("web}", f"web-{number}}}", 1).replace("  nodeName: n1\n", ""))
+        assert {afflint("check", "--quiet", "--cache-dir", "kept").err.count("decides nothing") for _ in range(3)} == {1}
+
+    def test_with_nodes_there_is_nothing_to_tell(self, afflint: Afflint, project: Path) -> None:
+        (project / "nodes.yaml").write_text("nodes:\n- name: n1\n- name: n2\n")
+        assert afflint("check", "--quiet", "--nodes", "nodes.yaml").err == ""

@@ -117,6 +117,14 @@ def reported(
             say(f"afflint: {line}")
     if outcome.unused_nodes:
         say(f"afflint: {shown(outcome.unused_nodes)}; so no nodes are taken into account: name those of one cluster with --nodes")
+    if outcome.undecided:
+        from afflint.wording import listing, quoted
+
+        names = listing(
+            [*map(quoted, outcome.undecided[:_FEW]), *([f"{more} more"] if (more := len(outcome.undecided) - _FEW) > 0 else [])]
+        )
+        decides = "decides" if len(outcome.undecided) == 1 else "decide"
+        say(f"afflint: no nodes are known, so {names} {decides} nothing: name the nodes with --nodes")
     if outcome.gone:
         entries = (
             "1 entry of the baseline no longer occurs" if outcome.gone == 1 else f"{outcome.gone} entries of the baseline no longer occur"
@@ -310,6 +318,8 @@ def _report(targets: list[tuple[str, str]], report: Report, color: str, *, besid
         else:
             write(target, render(name, report))
 
+
+_FEW = 3
 
 _SECTIONS = {
     "What is read": (

@@ -45,6 +45,8 @@ class Told(NamedTuple):
     unused_nodes: str | None = None
     kustomized: tuple[Kustomized, ...] = ()
     """Of the files of which it mattered."""
+    undecided: tuple[str, ...] = ()
+    """The policies that would have needed nodes."""
 
 
 _TOLD = Codec(Told, ELSEWHERE)

@@ -40,6 +40,8 @@ class Outcome(NamedTuple):
     """Why nodes that were found among the files are none of one cluster."""
     empty: tuple[FileId, ...] = ()
     """The checked files that hold no document of any kind."""
+    undecided: tuple[str, ...] = ()
+    """The policies that would have needed nodes, of which there were none."""
 
     def text(self, file: FileId) -> str | None:
         """The text of a file as it is now, in which spans count their lines and columns; None when it cannot be had."""
@@ -115,6 +117,8 @@ class Gathered(NamedTuple):
     """Those that the run had in the end, nodes found among the files included."""
     unused_nodes: str | None
     pools: "Pools | None" = None
+    undecided: tuple[str, ...] = ()
+    """The policies that would have needed nodes."""
 
 
 def gathered(files: Files, settings: Settings, options: Options = _DEFAULT) -> Gathered:
@@ -131,7 +135,7 @@ def gathered(files: Files, settings: Settings, options: Options = _DEFAULT) -> G
     results = {file: told.results[number] for file, number in told.of_files}
     silencer = Silencer(_reduction(files, settings), options, kustomizations)
     across = {file: [*found] for file, found in told.across}
-    return Gathered(files, results, results, None, [], across, silencer, settings, told.unused_nodes)
+    return Gathered(files, results, results, None, [], across, silencer, settings, told.unused_nodes, undecided=told.undecided)
 
 
 def _past(files: Files, settings: Settings, options: Options) -> "PastRun | None":
@@ -153,7 +157,8 @@ def _to_keep(gathered: Gathered, kustomizations: Kustomizations) -> "Told":
         for file, result in gathered.told.items()
         if _makes_pods(result)
     ]
-    return without_facts(gathered.results)._replace(across=across, unused_nodes=gathered.unused_nodes, kustomized=tuple(kustomized))
+    told = without_facts(gathered.results)._replace(across=across, unused_nodes=gathered.unused_nodes, kustomized=tuple(kustomized))
+    return told._replace(undecided=gathered.undecided)
 
 
 def _kustomized(files: Files, file: FileId, kustomizations: Kustomizations, *, labels: bool) -> "Kustomized":
@@ -201,7 +206,9 @@ def _gathered(files: Files, settings: Settings, options: Options, kustomizations
         clusters = _clusters(files, facts, fleet, reduction, kustomizations, options) if nodes else []
         for file, found in reduction.across(fleet, results.__contains__, nodes, pools, clusters):
             across.setdefault(file, []).append(found)
-    return Gathered(files, results, told, fleet, nodes, across, Silencer(reduction, options, kustomizations), settings, fault, pools)
+    undecided = () if nodes else tuple([each.name for each in settings.rules if each.subject == "outcome"])
+    silencer = Silencer(reduction, options, kustomizations)
+    return Gathered(files, results, told, fleet, nodes, across, silencer, settings, fault, pools, undecided)
 
 
 def _clusters(
@@ -259,7 +266,7 @@ def outcome(gathered: Gathered, options: Options = _DEFAULT) -> Outcome:
     summary = summary_of(results.values(), kept, suppressed)
     if options.renders is not None:
         summary = summary._replace(renders=options.renders.count())
-    return Outcome(kept, summary, sources, gone, gathered.unused_nodes, empty)
+    return Outcome(kept, summary, sources, gone, gathered.unused_nodes, empty, gathered.undecided)
 
 
 def with_nodes(files: Files, settings: Settings) -> "tuple[Settings, list[NodeFact]]":
