@@ -313,6 +313,20 @@ class TestNoPinning:
         assert said(tmp_path, policy("no-pinning"), deployment(spec)) == ["17:70 Deployment web is tied to the nodes `n1` or `n2` by name"]
         assert said(tmp_path, policy("no-pinning", "{several: false}"), deployment(spec)) == []
 
+    def test_what_the_scheduler_wrote_is_no_demand(self, tmp_path: Path) -> None:
+        pod = """\
+            apiVersion: v1
+            kind: Pod
+            metadata: {name: web, uid: 0b5}
+            spec:
+              nodeName: n1
+              nodeSelector: {kubernetes.io/hostname: n1}
+              tolerations: [{key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute, tolerationSeconds: 300}]
+            status: {phase: Running}
+        """
+        assert said(tmp_path, policy("no-pinning"), pod) == ["6:42 Pod web is tied to the node `n1` by name"]
+        assert said(tmp_path, policy("allowed-tolerations", "{tolerations: []}"), pod) == []
+
     def test_other_labels_name_no_node(self, tmp_path: Path) -> None:
         assert said(tmp_path, policy("no-pinning"), deployment("nodeSelector: {disk: ssd}\nnodeName: '{{ node }}'")) == []
 

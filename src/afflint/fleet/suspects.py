@@ -30,5 +30,7 @@ class Suspect(NamedTuple):
     """The whole object, for checks that ask for it."""
     selector: Selector | None = None
     """By which their controller selects them; None where it does not say."""
+    from_cluster: bool = False
+    """Whether a cluster gave the object out, with what it added."""
     labels_added: tuple[str, ...] = ()
     """The keys of labels that kustomizations put on the pods."""

@@ -243,6 +243,13 @@ class Case:
         return matches(selector, {**pods.labels, **pods.template_labels})
 
     @property
+    def from_cluster(self) -> bool:
+        """Whether a cluster gave the object out, with what it added."""
+        if self._suspect is not None:
+            return self._suspect.from_cluster
+        return self._workload is not None and self._workload.from_cluster
+
+    @property
     def labels_added(self) -> tuple[str, ...]:
         """The keys of labels that kustomizations put on the pods, whatever the manifest says."""
         return self._suspect.labels_added if self._suspect is not None else ()
@@ -287,4 +294,5 @@ class Case:
             self.migration,
             workload.data if with_object else None,
             self.selector,
+            self.from_cluster,
         )

@@ -89,6 +89,8 @@ def allowed_tolerations(case: Case, params: AllowedTolerations) -> Iterator[Matc
         if not all(type(each) is str or each is None for each in fields) or any(each and is_placeholder(str(each)) for each in fields):
             continue
         own = Toleration(*[str(each or "") for each in fields])
+        if case.from_cluster and own.key.startswith("node.kubernetes.io/"):
+            continue  # Admission and controllers add these to pods.
         # Of each effect it may be another that allows it.
         parts = () if own.effect else [own._replace(effect=effect) for effect in EFFECTS]
         if not (_is_allowed(own, params) or (parts and all(_is_allowed(part, params) for part in parts))):
@@ -118,7 +120,8 @@ def _words(toleration: Toleration) -> str:
 def no_pinning(case: Case, params: NoPinning) -> Iterator[Match]:
     """Pods that are tied to nodes by their names: by nodeName, or by what is required of the host name."""
     name = case.pod.get("nodeName")
-    if type(name) is str and name and not is_placeholder(name):
+    # On pods of a cluster the scheduler has written it.
+    if type(name) is str and name and not is_placeholder(name) and not case.from_cluster:
         yield Match((*case.pod_path, "nodeName"), f"{case.title} is put on the node {quoted(name)} by name")
     if case.node_keys.isdisjoint((HOSTNAME, NODE_NAME)):
         return
