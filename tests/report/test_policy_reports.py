@@ -7,10 +7,12 @@ import re
 
 import pytest
 from html_page import Page
+from jsonschema import Draft202012Validator
 from standing_sample import GOLDEN, GOLDENS, ORDERS, STANDING, ZONES, rendered, workload
 
 from afflint.report import policy_json, policy_page, policy_text
 from afflint.report.standing import Breach, Standing, Verdict, grouped
+from checkout import ROOT
 
 EVIL = ("</script><script>alert(1)</script>", "\"onload='x' <b>", "\u202e\x1b[2J", "</style><img src=x>", "$title ${style} &amp;", "=x&y")
 
@@ -72,6 +74,13 @@ def test_json_has_all_workloads_met_or_not() -> None:
         "web": ("excepted", True, None),
     }
     assert report["owner_key"] == "team"
+
+
+def test_json_is_as_its_schema_says() -> None:
+    schema = json.loads((ROOT / "schemas" / "policies.schema.json").read_text(encoding="utf-8"))
+    Draft202012Validator.check_schema(schema)
+    for standing in (STANDING, STANDING._replace(owner_key="", policies=(ZONES._replace(only_unmet=True),))):
+        Draft202012Validator(schema).validate(json.loads("".join(policy_json.render(standing))))
 
 
 def test_a_few_are_told_one_by_one_and_with_verbose_all() -> None:

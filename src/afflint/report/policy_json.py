@@ -1,4 +1,4 @@
-"""Where workloads stand with policies, as JSON: for dashboards, and for whoever counts over time."""
+"""Where workloads stand with policies, as JSON for whoever counts over time: the contract is schemas/policies.schema.json."""
 
 from __future__ import annotations
 
