@@ -185,6 +185,14 @@ def test_a_taint_that_nothing_tolerates_shuts_the_only_pool() -> None:
     assert unmatched("nodeSelector: {pool: gpu}", pools=GPU) == [], "a cluster may have pods tolerate the taint of a device"
 
 
+def test_where_other_pools_lack_what_is_asked_for_the_tainted_one_is_not_the_only_one() -> None:
+    """In which zone the nodes of the tainted pool are, nothing tells."""
+    (found,) = unmatched(f"nodeSelector: {{{ZONE}: eu-1c}}", pools=f"{GPU}---\n{TAINTED}", target=COMPLETE)
+    assert found.startswith("error the only pool with what they ask for is tainted, and the pods do not tolerate it: NodePool web has")
+    (found,) = unmatched("nodeSelector: {}", pools=TAINTED, target=COMPLETE)
+    assert found.startswith("error the only pool is tainted")
+
+
 def test_pools_of_other_clusters_are_not_mixed_with_the_workloads_here() -> None:
     assert unmatched("nodeSelector: {disk: hdd}", pools=OTHER) == []
     assert unmatched("nodeSelector: {disk: ssd}", pools=f"{GPU}---\n{OTHER}") == [], "it may be meant for that cluster"

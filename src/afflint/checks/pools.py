@@ -123,7 +123,7 @@ def _reason_of(alternative: Sequence[Asked], demands: Demands, view: PoolView, *
     pools = view.index
     fitting = pools.fitting(requirements)
     if fitting:
-        return _tainted(alternative, list(pools.chosen(fitting)), demands, complete=complete)
+        return _tainted(alternative, list(pools.chosen(fitting)), demands, view, complete=complete)
     unmet = pools.unmet(requirements)
     nowhere = [index for index, without in enumerate(unmet) if without == pools.all]
     if nowhere:
@@ -142,7 +142,9 @@ def _reason_of(alternative: Sequence[Asked], demands: Demands, view: PoolView, *
     return _Reason(asked, message, "warning", related=_places(labels, asked.requirement.key))
 
 
-def _tainted(alternative: Sequence[Asked], fitting: Sequence[PoolLabels], demands: Demands, *, complete: bool) -> _Reason | None:
+def _tainted(
+    alternative: Sequence[Asked], fitting: Sequence[PoolLabels], demands: Demands, view: PoolView, *, complete: bool
+) -> _Reason | None:
     """All pools with the labels are tainted, and nothing tolerates it."""
     pool = fitting[0].pool
     taint = _bars(pool, demands.tolerations)
@@ -150,7 +152,8 @@ def _tainted(alternative: Sequence[Asked], fitting: Sequence[PoolLabels], demand
     if taint is None or not (chosen or complete):
         return None
     asked, one = chosen[0] if chosen else None, len(fitting) == 1
-    which = f" with {_says(asked.requirement)}" if asked is not None else ""
+    which = " with what they ask for" if len(fitting) < len(view.pools) else ""
+    which = f" with {_says(asked.requirement)}" if asked is not None else which
     what = f"the only pool{which} is" if one else f"all pools{which} are"
     has = f"{few([labels.pool.title for labels in fitting])} {'has' if one else 'have'}"
     taints = list(dict.fromkeys(shown(each) for labels in fitting if (each := _bars(labels.pool, demands.tolerations))))

@@ -221,11 +221,12 @@ def _clusters(
     numbers = {files.sources[file].path: file for file in facts}
     found = options.renders.clusters({path: facts[file].pods for path, file in numbers.items()}, kustomizations.is_patch)
     apart = frozenset(numbers[path] for paths in found for path in paths)
+    shared = [file for file in facts if file not in apart]
     clusters = []
     for number, paths in enumerate(found):
         own = frozenset(numbers[path] for path in paths)
         whole = number < _MOST_CLUSTERS
-        held = (each for file, each in facts.items() if file in own or (whole and file not in apart))
+        held = [facts[file] for file in sorted([*own, *shared] if whole else own)]
         clusters.append(ClusterFleet(reduction.part_of(fleet, held), own, whole))
     return clusters
 
