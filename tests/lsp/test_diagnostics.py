@@ -175,6 +175,16 @@ class TestAcrossManifests:
             client.save("pod.yaml")
             client.wait_for("pod.yaml", "8:10 affinity-target-missing")
 
+    def test_values_of_a_chart_are_known_by_where_they_lie(self, tmp_path: Path) -> None:
+        (tmp_path / "Chart.yaml").write_text("apiVersion: v2\nname: web\nversion: 1.0.0\n")
+        values = "server:\n  tolerations: [{key: a, operator: Is}]\n"
+        (tmp_path / "production.yaml").write_text(values)
+        with Client(tmp_path) as client:
+            client.open("production.yaml", values)
+            client.wait_for("production.yaml", "1:35 unknown-operator")
+            client.change("production.yaml", (1, 35, 1, 37, "Equal"))
+            client.wait_for("production.yaml")
+
     def test_kinds_that_another_file_defines_are_known_while_one_types(self, tmp_path: Path) -> None:
         (tmp_path / "widgets.yaml").write_text(DEFINITION)
         with Client(tmp_path) as client:
