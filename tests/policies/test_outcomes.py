@@ -65,6 +65,11 @@ class TestSurvives:
         )
         assert on_nodes(tmp_path, "survives", "{loss: node, keeps: 1, at-all-times: 0}", web) == []
 
+    def test_too_few_have_a_place_anyway(self, tmp_path: Path) -> None:
+        web = workload(apart(ZONE), replicas=3)
+        (found,) = on_nodes(tmp_path, "survives", "{loss: zone, keeps: 3}", web)
+        assert found.startswith("a.yaml:3:18 2 of 3 replicas run even before anything is lost, and 3 must, in the placement that")
+
     def test_a_label_that_no_node_has_tells_nothing(self, tmp_path: Path) -> None:
         assert on_nodes(tmp_path, "survives", "{loss: rack, keeps: 9}", workload()) == []
 

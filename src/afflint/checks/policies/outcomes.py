@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from afflint.checks.match import FleetMatch, Match
 from afflint.checks.policies.case import Case
+from afflint.checks.policies.demands import name_path
 from afflint.controllers.evictions import hindrance_of
 from afflint.placement import proofs
 from afflint.placement.failures import Failure, UnknownLossError, failures
@@ -62,9 +63,7 @@ def fits(cases: Sequence[Case], _params: Fits, view: ClusterView) -> Iterator[Fl
         why = summary(Rejections(cluster, pod, titles, each.maker.key, standing).phrases(reasons).values())
         missing, replicas = len(each.placed.pending), each.maker.replicas
         some = "the only replica has" if replicas == 1 else f"{missing} of {replicas} replicas {'has' if missing == 1 else 'have'}"
-        yield each.case.at(
-            Match(_name_path(each.case), f"{some} no place, {_ALWAYS if proved else _AS_ORDERED}{f': {why}' if why else ''}")
-        )
+        yield each.case.at(Match(name_path(each.case), f"{some} no place, {_ALWAYS if proved else _AS_ORDERED}{f': {why}' if why else ''}"))
 
 
 def _never_fits(view: ClusterView, each: _Judged) -> bool:
@@ -107,7 +106,11 @@ def _moves(loss: Loss, key: str) -> list[Move]:
 
 
 def _lost(each: _Judged, short: Sequence[tuple[Failure, Loss]], params: Survives, view: ClusterView) -> Match:
-    """The losses that are too much, told of the worst."""
+    """The losses that are too much, told of the worst; where too few replicas have a place anyway, just that."""
+    before = len(each.placed.nodes)
+    if before < params.keeps:
+        message = f"{_running(before, each.maker.replicas, '')} even before anything is lost, and {params.keeps} must, {_AS_ORDERED}"
+        return Match(name_path(each.case), message)
     failure, loss = min(short, key=lambda pair: _left(each, pair[1]))
     after, throughout = _left(each, loss)
     others = len(short) - 1
@@ -120,7 +123,7 @@ def _lost(each: _Judged, short: Sequence[tuple[Failure, Loss]], params: Survives
     why = next((move.why for move in _moves(loss, each.maker.key) if move.target is None and move.why), "")
     proved = after < params.keeps and proofs.most_after(view.survey, each.number, failure) < params.keeps
     message = f"{message}, {_ALWAYS if proved else _AS_ORDERED}{f': {why}' if why and after < params.keeps else ''}"
-    return Match(_name_path(each.case), message)
+    return Match(name_path(each.case), message)
 
 
 def _running(number: int, replicas: int, on: str) -> str:
@@ -144,9 +147,5 @@ def migratable(cases: Sequence[Case], _params: Migratable, view: ClusterView) ->
         if case is not None:
             who = "the VM has" if found.placed == 1 else f"{found.blocked} of {found.placed} VMs {'has' if found.blocked == 1 else 'have'}"
             message = f"{who} no node to migrate to, {_ALWAYS if found.proved else _AS_ORDERED}: {found.excluded}"
-            at = found.path if found.path not in ((), found.maker.pod_path) else _name_path(case)
+            at = found.path if found.path not in ((), found.maker.pod_path) else name_path(case)
             yield case.at(Match(at, message))
-
-
-def _name_path(case: Case) -> tuple[str | int, ...]:
-    return (*case.pods.site.base, "metadata", "name")
