@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from afflint.rules import rules
+from playground import __main__ as playground
 from website import made_pages, profile_pages, reference, rule_pages
 from website.links import PAGES, LinkError, faults, with_links_of_the_site
 from website.navigation import as_toml, navigation, pages_in
@@ -56,6 +57,8 @@ def build(folder: Path) -> Path:
     command = [sys.executable, "-m", "zensical", "build", "--strict", "--clean", "--config-file", "zensical.toml"]
     if subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, check=False).returncode:
         raise SiteError("Zensical refuses the pages: see above")
+    # The page alone: what it runs is fetched by `python -m playground`.
+    playground.lay(folder / "site" / "playground")
     wrong = list(faults(folder / "site"))
     if wrong:
         raise SiteError("\n".join(wrong))

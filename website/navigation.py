@@ -23,7 +23,7 @@ def navigation(pages: Path, known: Mapping[str, Rule]) -> list[Entry]:
             "Start": [
                 {"afflint": "index.md"},
                 {"The lab in ten minutes": "lab.md"},
-                {"Playground": "playground/index.md"},
+                {"Playground": "playground.md"},
                 {"Found in the wild": "wild.md"},
                 {"Beside other tools": "comparison.md"},
             ]

@@ -1,0 +1,128 @@
+"""What the page asks of afflint: two texts in, plain data out. It runs in a worker of the browser, and needs nothing but afflint.
+
+The texts stand for ``manifest.yaml`` and ``nodes.yaml`` in one folder, which is empty: as on a command line, the nodes are found there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from afflint import config
+from afflint.errors import UserError
+from afflint.findings import Finding
+from afflint.fixing import mended
+from afflint.placement.planning import Asked, make_plan
+from afflint.reading.sources import Source
+from afflint.report import place_page
+from afflint.rules import rules
+from afflint.session.fixes import fixed_alone, is_safe, mender
+from afflint.session.placing import NO_NODES
+from afflint.session.run import Options, Outcome
+from afflint.session.session import Session
+
+NAMES = ("manifest.yaml", "nodes.yaml")
+_NO_NODES = "there are no nodes: put what `kubectl get nodes -o yaml` prints, or what declares pools of nodes, on the tab Nodes"
+
+
+class Playground:
+    """One page: it remembers what was found last, as fixes are asked for by number."""
+
+    def __init__(self) -> None:
+        self._texts: tuple[str, ...] = ("", "")
+        self._outcome: Outcome | None = None
+
+    def check(self, *texts: str) -> dict[str, Any]:
+        """What is found in the manifest and in the nodes, and the numbers of the run."""
+        self._texts = texts
+        self._outcome = _session().check(_sources(texts), Options())
+        found, summary = self._outcome.findings, self._outcome.summary
+        return {
+            "findings": [_finding(number, each) for number, each in enumerate(found)],
+            "safe": sum(map(is_safe, found)),
+            "documents": summary.documents,
+            "suppressed": summary.suppressed,
+        }
+
+    def fix(self, number: int) -> dict[str, Any]:
+        """The text that the fix of a finding of the last check changes, as it is then; the same text where it would do harm."""
+        assert self._outcome is not None
+        finding = self._outcome.findings[number]
+        tab = NAMES.index(finding.file)
+        done = mended(finding.file, self._texts[tab].encode(), [finding], mender(_session().settings()))
+        return {"tab": tab, "text": done.data.decode(), "made": len(done.made)}
+
+    def fix_all(self) -> list[str]:
+        """Both texts with all fixes that cannot change what they mean, made until there is none left."""
+        session, texts = _session(), list(self._texts)
+        trying = mender(session.settings())
+        for tab, source in enumerate(_sources(texts)):
+
+            def found(changed: Source, tab: int = tab) -> Iterator[Finding]:
+                sources = _sources([text if number != tab else (changed.data or b"").decode() for number, text in enumerate(texts)])
+                return (each for each in session.check(sources, Options()).findings if each.file == NAMES[tab])
+
+            texts[tab] = fixed_alone(source, found, is_safe, trying).decode()
+        return texts
+
+    def place(self, manifest: str, nodes: str, happens: str) -> dict[str, Any]:
+        """The page of a plan, or why there is none. ``happens``: "" or ``lose:zone``, ``drain:node`` and the like, each in turn."""
+        action, _, what = happens.partition(":")
+        asked = Asked(**{action: (f"each:{what}",)}) if action else Asked()
+        try:
+            stage, problems, names, notes, _, classes = _session().stage(_sources((manifest, nodes)))
+            plan = make_plan(
+                stage.inventory, stage.makers, asked=asked, name_of=names.__getitem__, budgets=stage.budgets,
+                evictions=stage.evictions, classes=classes,
+            )  # fmt: skip
+        except UserError as error:
+            return {"problem": _NO_NODES if str(error) == NO_NODES else str(error)}
+        plan = plan._replace(notes=(*problems, *notes, *plan.notes))
+        # The picture is complete without its script, and nothing runs here that came with a text.
+        return {"page": place_page.render(plan).partition("<script>")[0]}
+
+    def page(self, rule: str) -> str:
+        """The page of a rule, in Markdown."""
+        return rules()[rule].page()
+
+
+def _session() -> Session:
+    return Session(config.default())
+
+
+def _sources(texts: Any) -> list[Source]:
+    return [Source(name, f"/playground/{name}", text.encode()) for name, text in zip(NAMES, texts, strict=True) if text.strip()]
+
+
+def _finding(number: int, finding: Finding) -> dict[str, Any]:
+    span = finding.span
+    return {
+        "number": number,
+        "rule": finding.rule,
+        "hasPage": finding.rule in rules(),
+        "severity": finding.severity,
+        "message": finding.message,
+        "help": finding.help,
+        "object": " ".join(part for part in (finding.object.kind, finding.object.name) if part),
+        "field": finding.field,
+        "tab": NAMES.index(finding.file),
+        "line": span.line,
+        "column": span.column,
+        "endLine": span.end_line,
+        "endColumn": span.end_column,
+        "fix": None if finding.fix is None else "safe" if finding.fix.safe else "unsafe",
+        "related": [
+            {"tab": NAMES.index(each.file), "line": each.span.line, "column": each.span.column, "message": each.message}
+            for each in finding.related
+        ],
+    }
+
+
+PAGE = Playground()
+
+
+def answer(question: str) -> str:
+    """The answer to a question of the page, both JSON: the name of a method above, and what it is given."""
+    name, *given = json.loads(question)
+    return json.dumps(getattr(PAGE, name)(*given))
