@@ -13,6 +13,9 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+
+pytest.importorskip("fcntl", reason="Chromium is spoken to over pipes, as Windows has none")
+
 from browser import Browser, Page, chromium
 from playground.__main__ import BuildError, build
 

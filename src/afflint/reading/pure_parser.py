@@ -41,9 +41,12 @@ class PureParser(Scanner, Parser):
 
     processing_version = (1, 1)
     comment_handling = None
+    # Each asks another for these; here they are one.
+    reader = scanner = resolver = property(lambda self: self)
 
     def __init__(self, raw_bytes: bytes) -> None:
-        self._scanner = self._parser = self._reader = self._resolver = self._scanner_reader = self
+        self._scanner = self._parser = self._reader = self
+        self._filled = False
         self.doc_infos = [SimpleNamespace()]
         self.encoding = "utf-8"
         self.buffer = _decoded(raw_bytes) + _ENDS
@@ -90,7 +93,29 @@ class PureParser(Scanner, Parser):
     def get_mark(self) -> StringMark:
         return StringMark("<byte string>", self.index, self.line, self.column, self.buffer, self.index)
 
-    # The scanner.
+    # The scanner. Whether there are enough tokens to tell the next one is asked once for each, not whenever somebody looks at it.
+
+    def _fill(self) -> None:
+        if not self._filled:
+            while self.need_more_tokens():
+                self.fetch_more_tokens()
+            self._filled = True
+
+    def check_token(self, *kinds: type) -> bool:
+        self._fill()
+        return bool(self.tokens) and (not kinds or isinstance(self.tokens[0], kinds))
+
+    def peek_token(self) -> Any:
+        self._fill()
+        return self.tokens[0] if self.tokens else None
+
+    def get_token(self) -> Any:
+        token = self.peek_token()
+        if token is not None:
+            self._filled = False
+            self.tokens_taken += 1
+            self.tokens.pop(0)
+        return token
 
     def _fail(self, context: str, start: Any, problem: str) -> NoReturn:
         raise ScannerError(context, start, problem, self.get_mark())
