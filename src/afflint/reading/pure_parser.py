@@ -7,12 +7,11 @@ the same words: functions that differ are written anew after libyaml 0.1 (``scan
 from __future__ import annotations
 
 import re
-from types import SimpleNamespace
 from typing import Any, NoReturn
 
 from ruamel.yaml.error import MarkedYAMLError, StringMark
 from ruamel.yaml.events import DocumentEndEvent, ScalarEvent
-from ruamel.yaml.parser import Parser, ParserError
+from ruamel.yaml.parser import Parser
 from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.scanner import Scanner, ScannerError
 from ruamel.yaml.tokens import AliasToken, BlockEndToken, DocumentEndToken, KeyToken, ScalarToken, TagToken, ValueToken
@@ -26,6 +25,7 @@ _BREAK = re.compile(f"\r\n|[{_BREAKS}]")
 _LINE = re.compile(f"[^{_BREAKS}\0]*")
 _WORD = re.compile("[0-9A-Za-z_-]*")
 _URI = re.compile("(?:[0-9A-Za-z_;/?:@&=+$,.!~*'()\\[\\]-]|%[0-9A-Fa-f]{2})*")
+_DIGITS = re.compile("[0-9]*")
 _HEXADECIMAL = re.compile("[0-9A-Fa-f]+")
 _BLOCK_HEADER = re.compile("[+-][0-9]?|[0-9][+-]?|")
 # Runs of characters inside a scalar that stand for themselves, by what encloses it.
@@ -47,7 +47,6 @@ class PureParser(Scanner, Parser):
     def __init__(self, raw_bytes: bytes) -> None:
         self._scanner = self._parser = self._reader = self
         self._filled = False
-        self.doc_infos = [SimpleNamespace()]
         self.encoding = "utf-8"
         self.buffer = _decoded(raw_bytes) + _ENDS
         self.index = self.line = self.column = 0
@@ -174,10 +173,31 @@ class PureParser(Scanner, Parser):
         return name
 
     def scan_yaml_directive_value(self, start: Any) -> Any:
-        version = super().scan_yaml_directive_value(start)
-        if version not in ((1, 1), (1, 2)):
-            raise ParserError(None, None, "found incompatible YAML document", start)
-        return version
+        self._skip(" \t")
+        major = self._version_number(start)
+        if self.peek() != ".":
+            self._fail("while scanning a %YAML directive", start, "did not find expected digit or '.' character")
+        self.forward()
+        minor = self._version_number(start)
+        # Version 0 is what the parser refuses.
+        return (1, minor) if (major, minor) in ((1, 1), (1, 2)) else (0, minor)
+
+    def _version_number(self, start: Any) -> int:
+        digits: str = _DIGITS.match(self.buffer, self.index)[0]  # type: ignore[index]
+        if not 0 < len(digits) < 10:
+            self.forward(min(len(digits), 9))
+            long = "found extremely long version number" if digits else "did not find expected version number"
+            self._fail("while scanning a %YAML directive", start, long)
+        self.forward(len(digits))
+        return int(digits)
+
+    def scan_directive_ignored_line(self, start: Any) -> None:
+        self._skip(" \t")
+        if self.peek() == "#":
+            self._skip_line()
+        if self.peek() not in _BREAKS + "\0":
+            self._fail("while scanning a directive", start, "did not find expected comment or line break")
+        self.scan_line_break()
 
     def _word(self) -> str:
         word: str = _WORD.match(self.buffer, self.index)[0]  # type: ignore[index]
@@ -435,9 +455,6 @@ def _decoded(raw_bytes: bytes) -> str:
 
 # How the problems that inherited functions find begin, and what libyaml calls them.
 _WORDS = {
-    "expected a comment or a line break": "did not find expected comment or line break",
-    "expected a digit,": "did not find expected version number",
-    "expected a digit or": "did not find expected digit or '.' character",
     "expected ' '": "did not find expected whitespace",
     "expected '!'": "did not find expected '!'",
     "found character": "found character that cannot start any token",
@@ -450,6 +467,7 @@ _WORDS = {
     "expected the node content": "did not find expected node content",
     "found undefined tag handle": "found undefined tag handle",
     "found duplicate YAML": "found duplicate %YAML directive",
+    "found incompatible YAML": "found incompatible YAML document",
     "duplicate tag handle": "found duplicate %TAG directive",
 }
 
