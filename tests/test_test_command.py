@@ -121,6 +121,7 @@ def test_the_report_as_data(tested: Examples) -> None:
                 "rule": "wrong-type",
                 "bad": False,
                 "passed": False,
+                "notes": [],
                 "differences": [
                     {
                         "line": 5,

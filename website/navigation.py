@@ -37,6 +37,7 @@ def navigation(pages: Path, known: Mapping[str, Rule]) -> list[Entry]:
                 {"Catalogue of custom resources": "catalogue.md"},
                 {"Policies": "policies.md"},
                 {"Ready-made sets": [{name: f"rules/profiles/{name}.md"} for name in profile_pages.profile_names()]},
+                {"Policies in CEL, and their tests": "policies-in-cel.md"},
                 {"CI": "ci.md"},
                 {"Editors": "editors.md"},
                 {"Trees of any size": "fleets.md"},

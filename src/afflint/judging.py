@@ -7,11 +7,12 @@ Imported only by runs with policies.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from afflint.checks.match import FleetMatch, Match
-from afflint.checks.policies.case import Case
+from afflint.checks.policies.case import Case, UnjudgedError
+from afflint.findings import NO_FILE, FileId, Site
 from afflint.fleet.facts import Pods
 from afflint.fleet.suspects import Suspect
 from afflint.kube.manifests import Workload
@@ -24,7 +25,6 @@ from afflint.reading.globs import name_matcher
 from afflint.records import NamedTuple
 
 if TYPE_CHECKING:
-    from afflint.findings import FileId
     from afflint.fleet.index import Fleet
     from afflint.inventory.cluster_view import ClusterView
     from afflint.inventory.ground import Ground
@@ -35,6 +35,19 @@ _COUNTED = frozenset(("Pod", "Job", "CronJob", "DaemonSet", "VirtualMachine", "V
 
 Condition = Callable[[Case], "bool | None"]
 """Whether a workload meets a condition; None where nobody can tell, or not yet."""
+
+
+class Unjudged(NamedTuple):
+    """A policy that came to no result, and why: for an object, or in itself. ``place`` is where what cannot be told stands, if it is known.
+
+    ``file`` is the file of the object, by its number until names are put in.
+    """
+
+    policy: str
+    reason: str
+    place: str = ""
+    title: str = ""
+    file: FileId | str = NO_FILE
 
 
 class Scope:
@@ -210,9 +223,17 @@ def _found(policy: _Policy, case: Case) -> Iterator[Match]:
 
 
 def judged(
-    rules: Iterable[BoundRule], fleet: Fleet, files: Callable[[tuple[str, ...], FileId], bool], ground: Ground | None = None
+    rules: Iterable[BoundRule],
+    fleet: Fleet,
+    files: Callable[[tuple[str, ...], FileId], bool],
+    ground: Ground | None,
+    unjudged: list[Unjudged],
 ) -> Iterator[tuple[str, FleetMatch]]:
-    """What policies find in the suspects, each with the name of the policy. ``files``: whether a file is matched by some globs."""
+    """What policies find in the suspects, each with the name of the policy. ``files``: whether a file is matched by some globs.
+
+    What a policy comes to no result for is added to ``unjudged``.
+    """
+    whole: set[tuple[str, Site]] = set()
     policies = {each.name: each for each in _policies(rules, "policy", files)}
     for suspect in fleet.suspects:
         pods = fleet.pods_at((suspect.site, suspect.template_path))
@@ -222,9 +243,18 @@ def judged(
         case = Case(pods, None, suspect, fleet, admission, ground)
         for name in suspect.policies:
             policy = policies.get(name)
-            if policy is not None and policy.scope.covers(case):
+            if policy is None or not policy.scope.covers(case):
+                continue
+            if policy.bound.check.object:
+                # What is judged as a whole is judged once, however many templates it has.
+                if (name, pods.site) in whole:
+                    continue
+                whole.add((name, pods.site))
+            try:
                 for match in _found(policy, case):
                     yield name, case.at(said(match, name, policy.bound, case))
+            except UnjudgedError as error:
+                unjudged.append(Unjudged(name, str(error), "", case.title, pods.site.file))
 
 
 def outcomes(
@@ -282,3 +312,19 @@ def fields_of(case: Case, policy: str, message: str) -> Mapping[str, str]:
         "policy": policy,
         "message": message,
     }
+
+
+def told(unjudged: Iterable[Unjudged], names: Sequence[str]) -> Iterator[str]:
+    """What policies came to no result for, a line for each policy and reason; ``names`` are those of the files."""
+    grouped: dict[tuple[str, str, str], list[Unjudged]] = {}
+    for each in unjudged:
+        grouped.setdefault((each.place, each.policy, each.reason), []).append(each)
+    for (place, policy, reason), found in sorted(grouped.items()):
+        line = f"policy `{policy}`: {reason}" if policy else reason
+        objects = [each for each in found if each.title]
+        if objects:
+            first = objects[0]
+            file = names[first.file] if isinstance(first.file, int) else first.file
+            more = f" and {len(objects) - 1} more" if len(objects) > 1 else ""
+            line += f"; so it comes to no result for {first.title} in {file}{more}"
+        yield f"{place}: {line}" if place else line

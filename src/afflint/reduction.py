@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from afflint.inventory.ground import Ground
     from afflint.inventory.node_files import NodeFact
     from afflint.inventory.pool_files import Pools
+    from afflint.judging import Unjudged
     from afflint.placement.node_classes import NodeClass
     from afflint.rules import Subject
     from afflint.suppressions import Suppression
@@ -55,6 +56,8 @@ class Reduction:
         self._names = names
         self._read = read
         self._globs: dict[tuple[str, ...], Callable[[str], bool]] = {}
+        self.unjudged: list[Unjudged] = []
+        """What policies came to no result for."""
 
     # Across manifests.
 
@@ -101,7 +104,8 @@ class Reduction:
         if fleet.suspects:
             from afflint.judging import judged
 
-            yield from judged(self._settings.rules, fleet, self._is_in, _ground(tuple(views.values()), pools))
+            ground = _ground(tuple(views.values()), pools)
+            yield from judged(self._settings.rules, fleet, self._is_in, ground, self.unjudged)
         if nodes:
 
             def about_nodes(fleet: Fleet) -> Iterator[tuple[str, FleetMatch]]:
@@ -241,7 +245,7 @@ class Reduction:
     def _can_tell(self, name: str) -> bool:
         """Whether this run could have found what a suppression names: not rules that are off, or that need other files."""
         subjects = {each.subject for each in self._settings.rules if each.name == name}
-        return bool(subjects) and subjects.isdisjoint(("fleet", "nodes", "pools", "policy", "outcome"))
+        return bool(subjects) and subjects.isdisjoint(("fleet", "nodes", "pools", "policy", "outcome", "admission"))
 
 
 def _in_each_cluster(

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from afflint.config import Policy
     from afflint.policies.binding import BoundPolicy
 
-Subject = Literal["manifest", "workload", "constrained", "mismatched", "operated", "fleet", "nodes", "pools", "run", "policy", "outcome"]
+Subject = Literal[
+    "manifest", "workload", "constrained", "mismatched", "operated", "fleet", "nodes", "pools", "run", "policy", "outcome", "admission",
+]  # fmt: skip
 """What a rule applies to, which is when its check may run:
 
 - ``manifest``: every object that afflint reads;
@@ -35,7 +37,8 @@ Subject = Literal["manifest", "workload", "constrained", "mismatched", "operated
 - ``nodes``: all objects of the run together with its nodes;
 - ``pools``: all objects of the run together with the pools of nodes that manifests declare;
 - ``run``: what is read and afflint's own comments; the engine finds these itself;
-- ``policy``, ``outcome``: what a policy of the configuration is about: each workload, or all of them with the nodes. See ``judging``.
+- ``policy``, ``outcome``: what a policy of the configuration is about: each workload, or all of them with the nodes. See ``judging``;
+- ``admission``: what the cluster's own policies are about, objects of any kind. See ``session.admission``.
 """
 
 # What a check needs of the target it asks for.

@@ -21,7 +21,9 @@ OBJECT = {
 
 def value(text: str, variables: dict[str, str] | None = None) -> object:
     """What an expression comes to for OBJECT."""
-    return compiled(text).evaluate(Given({"object": OBJECT}, {name: compiled(each) for name, each in (variables or {}).items()}))
+    return compiled(text).evaluate(
+        Given({"object": OBJECT, "params": None, "oldObject": None}, {name: compiled(each) for name, each in (variables or {}).items()})
+    )
 
 
 @needs_cel
@@ -115,6 +117,43 @@ def test_an_expression_that_comes_to_nothing_says_why(text: str, message: str) -
 
 
 @needs_cel
+@pytest.mark.parametrize(
+    "text, taker",
+    [
+        ("object.?memory.isGreaterThan(quantity('1Gi'))", "isGreaterThan"),
+        ("quantity('1Gi').isGreaterThan(object.?memory)", "isGreaterThan"),
+        ("'%s'.format([object.?name])", "a list"),
+        ("object.items.map(each, each.?name).join(',')", "a list"),
+        ("{'name': object.?name}.size() == 1", "a map"),
+        ("dyn(object.?name) == 1", "dyn"),
+        ("object.?list[object.number].family() == 4", "_[_]"),
+        ("object.?a.orValue(object.?b).family() == 4", "orValue"),
+    ],
+)
+def test_an_optional_value_is_handed_to_nothing_that_cannot_take_one(text: str, taker: str) -> None:
+    """The library would end the process."""
+    with pytest.raises(OfflineError) as raised:
+        compiled(text)
+    assert str(raised.value) == f"`{taker}` is given an optional value; `orValue` makes a value of it"
+
+
+@needs_cel
+@pytest.mark.parametrize(
+    "text",
+    [
+        "object.?spec.?missing.?deeper[?'key'].orValue('') == ''",
+        "[?object.?spec, ?object.?missing].size() == 1 && {?'a': object.?missing} == {}",
+        "object.?missing.or(object.?spec).hasValue() && object.?spec.value().replicas == 3",
+        "object.?spec.optMap(each, each.replicas + 1).orValue(0) == 4",
+        "(true ? object.?spec : object.?missing).optFlatMap(each, each.?replicas).orValue(0) == 3",
+        "object.?missing == optional.none() && optional.of(1) != optional.none()",
+    ],
+)
+def test_what_is_made_for_optional_values_takes_them(text: str) -> None:
+    assert value(text) is True
+
+
+@needs_cel
 def test_rounds_of_macros_are_bounded() -> None:
     items = list(range(200))
     with pytest.raises(EvaluationError, match="more than 10,000 items"):
@@ -156,6 +195,22 @@ def test_variables_are_evaluated_when_they_are_needed() -> None:
     with pytest.raises(EvaluationError):
         program.evaluate(given)
     assert given.failure(program) == "`variables.broken`: there is no `missing`"
+
+
+@needs_cel
+def test_what_nobody_knows_here_has_no_value() -> None:
+    assert value("namespaceObject.metadata.labels['env'] == 'prod' || true") is True
+    with pytest.raises(EvaluationError) as raised:
+        value("namespaceObject == null")
+    assert str(raised.value) == "`namespaceObject` is not known here"
+
+
+def test_the_fields_that_an_expression_names() -> None:
+    text = "!has(object.spec.a) || object.metadata.labels['x/y'].size() > 1 || object.spec.?list[0].all(c, c.object.z == 'object.no')"
+    fields = [("spec", "a"), ("metadata", "labels", "x/y"), ("spec", "list", 0)]
+    assert [*cel.chains_in(text)] == [("object", each) for each in fields]
+    assert cel.chain_of("variables.pod.spec") == ("variables", ("pod", "spec"))
+    assert cel.chain_of("object.spec == 1") is None
 
 
 def test_without_the_library_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

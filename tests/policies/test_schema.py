@@ -13,6 +13,8 @@ from afflint.policies.matching import Matching
 from afflint.policies.params import class_at, fields_of, schema_of
 from afflint.policies.registry import CHECKS
 
+NAMED = [name for name, check in CHECKS.items() if check.subject != "admission"]
+"""The checks that a configuration may name."""
 FILE = Path(__file__).parents[2] / "schemas" / "config.schema.json"
 
 
@@ -21,7 +23,7 @@ def _policies() -> dict[str, Any]:
     return {
         "title": "a list of policies",
         "description": "Rules of your own: each names a check, its parameters and what it is about. Or paths of files with policies. "
-        "Policies of one name replace each other.",
+        "or of manifests with ValidatingAdmissionPolicies. Policies of one name replace each other.",
         "type": "array",
         "items": {
             "title": "a map with name and check, or the path of a file with policies",
@@ -36,7 +38,7 @@ def _policies() -> dict[str, Any]:
                     "type": "string",
                     "pattern": "^[a-z][a-z0-9]*(-[a-z0-9]+)*(?!\\n)$",
                 },
-                "check": {"title": "the name of a check", "description": "What is checked.", "enum": [*CHECKS]},
+                "check": {"title": "the name of a check", "description": "What is checked.", "enum": [*NAMED]},
                 "params": {"title": "a map of parameters", "description": "What the check is told.", "type": "object"},
                 "match": {"description": "The workloads that it is about; without it all.", "$ref": "#/$defs/matching"},
                 "exclude": {"description": "The workloads that it is not about.", "$ref": "#/$defs/matching"},
@@ -53,7 +55,7 @@ def _policies() -> dict[str, Any]:
                     "type": "boolean",
                 },
             },
-            "allOf": [_of_check(name) for name in CHECKS],
+            "allOf": [_of_check(name) for name in NAMED],
         },
     }
 

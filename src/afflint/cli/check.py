@@ -125,6 +125,9 @@ def reported(
         )
         decides = "decides" if len(outcome.undecided) == 1 else "decide"
         say(f"afflint: no nodes are known, so {names} {decides} nothing: name the nodes with --nodes")
+    if not given["quiet"]:
+        for line in outcome.unjudged:
+            say(f"afflint: {shown(line)}")
     if outcome.gone:
         entries = (
             "1 entry of the baseline no longer occurs" if outcome.gone == 1 else f"{outcome.gone} entries of the baseline no longer occur"

@@ -57,6 +57,8 @@ def _as_text(verdicts: Sequence[Verdict], policies: Sequence[str], *, color: boo
     for verdict in verdicts:
         for line, column, text in _differences(verdict):
             yield f"{bold}{shown(verdict.example.file)}:{line}:{column}:{plain} {text}\n"
+        for note in () if verdict.passed else verdict.notes:
+            yield f"  {shown(note)}\n"
     failed = sum(not each.passed for each in verdicts)
     if quiet:
         return
@@ -107,6 +109,7 @@ def _as_json(verdicts: Sequence[Verdict], policies: Sequence[str]) -> str:
             "rule": verdict.example.rule or None,
             "bad": verdict.example.bad,
             "passed": verdict.passed,
+            "notes": [*verdict.notes],
             "differences": [{"line": line, "column": column, "message": text} for line, column, text in _differences(verdict)],
         }
         for verdict in verdicts

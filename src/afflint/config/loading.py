@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from glob import glob as paths_like
+from glob import has_magic
 from itertools import islice
 from typing import Any
 
@@ -80,7 +82,7 @@ class _Loader:
         self.met: list[str] = []  # the names of all files, the one asked for first
         self.files: list[_File] = []
         self.resolved: dict[str, _Values] = {}  # by real path: two files may extend the same third
-        self.of_policies: set[str] = set()  # the files that ``policies`` names
+        self.admission: set[str] = set()  # the names of the cluster's own policies
 
     def order(self, problem: ConfigProblem) -> tuple[object, ...]:
         """File by file as they were met, in a file by position."""
@@ -134,9 +136,16 @@ class _Loader:
     def _named(self, file: _File, chain: tuple[str, ...]) -> _Values:
         """The policies of the files that ``policies`` names."""
         found = _NOTHING
+        manifests: dict[str, Path] = {}
         for path, target in _texts(file.located, ("policies",)):
             name = _beside(file.name, target)
+            if has_magic(target):
+                manifests |= self._all_manifests(file, path, target)
+                continue
             try:
+                if _holds_manifests(name):
+                    manifests[name] = path
+                    continue
                 values = self._one_extended(name, chain)
             except ReadError as refused:
                 self.problems.append(file.problem(Fault(file.located.span(path), f"{quoted(target)} {refused.message}")))
@@ -147,7 +156,44 @@ class _Loader:
                 self.problems.append(file.problem(Fault(file.located.span(path), message)))
             origins = {key: origin for key, origin in values.origins.items() if key.startswith("policies")}
             found = found.under(_Values({key: value for key, value in values.values.items() if key == "policies"}, origins))
+        return found.under(self._of_admission(file, manifests)) if manifests else found
+
+    def _all_manifests(self, file: _File, path: Path, pattern: str) -> dict[str, Path]:
+        """The manifests that a pattern finds, all under the place of the pattern."""
+        found = {}
+        folder = os.path.dirname(file.name) or os.curdir
+        for name in [_beside(file.name, each) for each in sorted(paths_like(pattern, root_dir=folder, recursive=True))]:
+            try:
+                if os.path.isfile(name) and _holds_manifests(name):
+                    found[name] = path
+            except ReadError as refused:  # noqa: PERF203 - each one is a mistake of its own
+                self.problems.append(file.problem(Fault(file.located.span(path), f"{quoted(name)} {refused.message}")))
+        if not found:
+            self.problems.append(file.problem(Fault(file.located.span(path), f"{quoted(pattern)} finds no manifest")))
         return found
+
+    def _of_admission(self, file: _File, manifests: Mapping[str, Path]) -> _Values:
+        """The cluster's own policies in manifests that ``policies`` names, by the places where it names them."""
+        from afflint.kube.cel import ensure_available
+        from afflint.policies.admission import policies_in
+
+        policies: dict[str, Policy] = {}
+        origins: dict[str, Origin] = {}
+        for name, path in manifests.items():
+            for policy in policies_in(name):
+                if policy in {*self.rule_names, *self.categories, ALL}:
+                    fault = Fault(file.located.span(path), f"{quoted(name)} has a policy with the name of a rule: {quoted(policy)}")
+                    self.problems.append(file.problem(fault))
+                policies[policy] = Policy(policy, "validating-admission-policy", {"manifests": [*manifests]})
+                origins[field_of(("policies", policy))] = _origin(file, path)
+        if policies:
+            ensure_available()
+        else:
+            path = next(iter(manifests.values()))
+            fault = Fault(file.located.span(path), "no manifest that is named here holds a ValidatingAdmissionPolicy")
+            self.problems.append(file.problem(fault))
+        self.admission |= policies.keys()
+        return _Values({"policies": policies}, origins)
 
     def _extended(self, file: _File, chain: tuple[str, ...]) -> _Values:
         """What the files that this one extends say, the later over the earlier."""
@@ -169,7 +215,7 @@ class _Loader:
     def check_names(self) -> None:
         """Note the names of no rule and no category. Last, for a file may name the policies of another."""
         policies = {str(name) for file in self.files for _, name in _texts(file.located, ("policies",), "name")}
-        known = (*self.rule_names, *sorted(policies - {*self.rule_names}))
+        known = (*self.rule_names, *sorted((policies | self.admission) - {*self.rule_names}))
         for file in self.files:
             faults = [*_policy_faults(file.located, {*self.rule_names, *self.categories, ALL})]
             faults += islice(_name_faults(file.located, known, self.categories), MOST_PROBLEMS)
@@ -252,6 +298,15 @@ def _name_faults(located: Located, known: tuple[str, ...], categories: tuple[str
             yield Fault(at, f"`{name}` is not one rule; severities are set rule by rule")
         elif name not in known:
             yield Fault(at, f"unknown rule {quoted(name)}{did_you_mean(nearest(name, known))}")
+
+
+def _holds_manifests(name: str) -> bool:
+    """Whether a file that ``policies`` names holds objects of a cluster. Raises ReadError."""
+    if name.startswith(SHIPPED):
+        return False
+    from afflint.policies.admission import looks_like_manifest
+
+    return looks_like_manifest(read_bytes(name))
 
 
 def _shipped(name: str) -> str:

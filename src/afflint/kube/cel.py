@@ -15,6 +15,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from afflint.errors import UserError
+from afflint.findings import Path
 from afflint.records import NamedTuple
 
 VARIABLES = ("object", "oldObject", "request", "params", "namespaceObject", "variables")
@@ -65,18 +66,24 @@ def ensure_available() -> None:
 
 @cache
 def _library() -> Any:
+    import sys
+
     try:
         from cel_expr_python import cel
     except ImportError:
-        import sys
-
         if sys.version_info < (3, 11):
             raise UserError(
                 f"policies in CEL need Python 3.11 or later and the extra `cel` (pip install 'afflint[cel]'); "
                 f"this is Python {sys.version_info[0]}.{sys.version_info[1]}"
             ) from None
         raise UserError("policies in CEL need `cel-expr-python`: pip install 'afflint[cel]'") from None
+    if sys.version_info < (3, 12):
+        # It gives away None without counting that when it calls back, and would use it up. From there on None is never counted.
+        _held.append([None] * (1 << 20))
     return cel
+
+
+_held: list[list[None]] = []
 
 
 # Compiling.
@@ -94,25 +101,28 @@ class Program:
         """The result as plain data. Raises EvaluationError."""
         given.prepare(self)
         try:
-            result = self._compiled.eval(given.activation())
-        except RuntimeError as error:
+            return _plain(self._compiled.eval(given.activation()))
+        except (RuntimeError, TypeError, ValueError, OverflowError) as error:  # The others for times that Python does not have.
             raise EvaluationError(_reason(str(error))) from None
-        return _plain(result)
 
 
 class Given:
     """What expressions are evaluated over: the data of an object by the names of VARIABLES, and the variables of its policy.
 
-    These are evaluated when an expression first refers to one, once. One that comes to no result is not there for whoever refers to it,
-    who then comes to none either, unless the answer does not depend on it.
+    A name without a value is one that nobody knows here. Variables are evaluated when an expression first refers to them, once. One that
+    comes to no result is not there for whoever refers to it, who then comes to none either, unless the answer does not depend on it.
     """
 
     def __init__(self, values: Mapping[str, Any], variables: Mapping[str, Program | None] | None = None) -> None:
-        self._values = dict.fromkeys(VARIABLES) | {name: clean(value) for name, value in values.items()}
+        self._values = {name: clean(value) for name, value in values.items()}
         self._variables = variables or {}
         self._known: dict[str, Any] = {}
         self._failed: dict[str, str] = {}
         self._activation: Any = None
+
+    def value(self, name: str) -> Any:
+        """The data under one of the names."""
+        return self._values.get(name)
 
     def activation(self) -> Any:
         """The values as the library takes them."""
@@ -152,11 +162,13 @@ def compiled(text: str) -> Program:
         raise OfflineError(f"it has {len(text)} characters; more than {LONGEST_EXPRESSION} are not evaluated")
     environment = _environment()
     try:
-        return Program(text, environment.compile(_given_to(text)))
+        return _program(text, environment.compile(_given_to(text)))
     except RuntimeError as error:
         mistakes = [Mistake(each[3], int(each[1]), int(each[2])) for each in _MISTAKE.finditer(str(error))]
         if mistakes and all(_COMPARED_NUMBERS.match(each.message) for each in mistakes):
             # The API server compares whole numbers with others. So does the library, where it does not look at types first.
+            if "?" in text or "optional" in text:
+                raise OfflineError("it compares whole numbers with others, and has optional values in it") from None
             return Program(text, environment.compile(_given_to(text), disable_check=True))
     for each in mistakes:
         name = _UNDECLARED.match(each.message)
@@ -165,6 +177,16 @@ def compiled(text: str) -> Program:
         if "recursion depth" in each.message:
             raise OfflineError("it is nested more deeply than can be evaluated here; variables make it flatter")
     raise ExpressionError([each._replace(message=_worded(each.message)) for each in mistakes] or [Mistake("it cannot be read", 0, 0)])
+
+
+def _program(text: str, checked: Any) -> Program:
+    if "?" in text or "optional" in text:
+        from afflint.kube.cel_checked import misused_optional
+
+        taker = misused_optional(checked.serialize())
+        if taker is not None:
+            raise OfflineError(f"`{taker}` is given an optional value; `orValue` makes a value of it")
+    return Program(text, checked)
 
 
 _MISTAKE = re.compile(r"ERROR: <input>:(-?[0-9]+):(-?[0-9]+): ([^\n]*)")
@@ -195,19 +217,50 @@ def _known_functions() -> Iterator[str]:
     yield from ("duration", "timestamp", "dyn", "orValue")
 
 
-# Literals and comments of CEL, and the names of variables outside them.
-_TOKEN = re.compile(
+# Literals and comments, which may hold anything.
+_QUIET = (
     r"""[rR][bB]?(?:\"{3}.*?\"{3}|'{3}.*?'{3}|"[^"\n]*"|'[^'\n]*')"""
-    r"""|\"{3}(?:\\.|[^\\])*?\"{3}|'{3}(?:\\.|[^\\])*?'{3}|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'"""
-    r"""|//[^\n]*|(?<![\w.])variables(?:\s*\.\s*(\w+))?(?!\w)""",
-    re.DOTALL,
+    r"""|\"{3}(?:\\.|[^\\])*?\"{3}|'{3}(?:\\.|[^\\])*?'{3}|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|//[^\n]*"""
 )
+_VARIABLE = re.compile(_QUIET + r"|(?<![\w.])variables(?:\s*\.\s*(\w+))?(?!\w)", re.DOTALL)
+_FIELDS = (
+    r"""((?:\s*\.\s*\??\s*[A-Za-z_]\w*\b(?!\s*\()"""
+    r"""|\[\s*\??\s*(?:"[^"\\\n]*"|'[^'\\\n]*'|[0-9]+)\s*\])+)"""
+)
+_CHAIN = re.compile(_QUIET + r"|(?<![\w.])(object|variables)" + _FIELDS, re.DOTALL)
+_ONLY_A_CHAIN = re.compile(r"\s*(object|variables)" + _FIELDS + r"\s*")
+_STEP = re.compile(r"""\.\s*\??\s*(\w+)|\[\s*\??\s*(?:"([^"]*)"|'([^']*)'|([0-9]+))\s*\]""")
+
+
+class Chain(NamedTuple):
+    """Fields that an expression names, below ``object`` or ``variables``."""
+
+    root: str
+    path: Path
+
+
+def chains_in(text: str) -> Iterator[Chain]:
+    """The fields that an expression names, in its order."""
+    for found in _CHAIN.finditer(text):
+        if found[1]:
+            yield _chain(found)
+
+
+def chain_of(text: str) -> Chain | None:
+    """The fields that an expression names and nothing besides; None for any other."""
+    found = _ONLY_A_CHAIN.fullmatch(text)
+    return None if found is None else _chain(found)
+
+
+def _chain(found: re.Match[str]) -> Chain:
+    steps = [int(step[4]) if step[4] else step[1] or step[2] or step[3] or "" for step in _STEP.finditer(found[2])]
+    return Chain(found[1], tuple(steps))
 
 
 def _named_variables(text: str) -> tuple[str, ...] | None:
     if "variables" not in text:
         return ()
-    found = [match[1] for match in _TOKEN.finditer(text) if match[0].startswith("variables")]
+    found = [match[1] for match in _VARIABLE.finditer(text) if match[0].startswith("variables")]
     return None if None in found else tuple(dict.fromkeys(found))
 
 
@@ -285,19 +338,27 @@ class _Cleaner:
 
     def cleaned(self, value: Any, levels: int) -> Any:
         kind = type(value)
+        if levels < 0:
+            raise EvaluationError("the object is nested too deeply")
+        if kind is dict:
+            return {self._key(key): self._item(each, levels) for key, each in value.items() if each is not None}
+        if kind is list or kind is tuple:
+            return [self._item(each, levels) for each in value if each is not None]
+        return self._item(value, levels)
+
+    def _key(self, key: Any) -> str:
+        text = key if type(key) is str else str(key)
+        return text if text.isascii() and "\0" not in text else _sound(text)
+
+    def _item(self, value: Any, levels: int) -> Any:
+        kind = type(value)
         self.left -= len(value) + 1 if kind is str else 1
-        if self.left < 0 or levels < 0:
-            raise EvaluationError("the object is too large" if self.left < 0 else "the object is nested too deeply")
+        if self.left < 0:
+            raise EvaluationError("the object is too large")
         if kind is str:
             return value if value.isascii() and "\0" not in value else _sound(value)
-        if kind is dict:
-            return {
-                self.cleaned(key, levels) if type(key) is str else str(key): self.cleaned(each, levels - 1)
-                for key, each in value.items()
-                if each is not None
-            }
-        if kind is list or kind is tuple:
-            return [self.cleaned(each, levels - 1) for each in value if each is not None]
+        if kind is dict or kind is list or kind is tuple:
+            return self.cleaned(value, levels - 1)
         if kind is int and not -(2**63) <= value < 2**63:
             return float(value) if abs(value) < 1 << 1000 else math.inf
         return value
@@ -331,6 +392,7 @@ def _plain(value: Any) -> Any:
 
 
 _NO_KEY = re.compile(r'(?:Key not found in map|no such key)\s*:?\s*"?(.*?)"?$')
+_NO_VALUE = re.compile(r'No value with name "(\w+)" found')
 _STATUS = re.compile(r"^[A-Z_]+: | \[[A-Z_]+\]$")
 
 
@@ -339,6 +401,9 @@ def _reason(text: str) -> str:
     from afflint.wording import visible
 
     text = _STATUS.sub("", text.strip())
+    unknown = _NO_VALUE.search(text)
+    if unknown is not None:
+        return f"`{unknown[1]}` is not known here"
     missing = _NO_KEY.search(text)
     if missing is not None:
         return f"there is no `{visible(missing[1])}`"

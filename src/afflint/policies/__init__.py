@@ -32,6 +32,10 @@ CONTRACT, for whoever adds a check:
 What a policy is about (``match`` and ``exclude``) is ``matching.Matching``: all its conditions have to hold; of what nobody can tell, no
 condition of either holds. The user's message may hold the fields of ``messages.FIELDS``.
 
+The cluster's own policies (``admission.py``) come out of manifests that ``policies`` names, each a rule by its own name whose subject is
+``admission``: ``session/admission.py`` applies them to objects of any kind, by ``checks/policies/admission.py``. What a check comes to no
+result for, it raises as ``case.UnjudgedError``: that is told beside the findings. Expressions in CEL are evaluated by ``kube/cel.py``.
+
 Files that ``policies`` names are read by ``config.loading._Loader._named``: there is the place for other kinds of files with policies.
 Sets that come with afflint (``extends: ["afflint:strict"]``) are ``rules/profiles/strict.yaml``, configurations like any other.
 """

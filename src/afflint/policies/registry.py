@@ -12,13 +12,14 @@ class PolicyCheck(NamedTuple):
 
     ``about`` says in one sentence what it demands, ``remedy`` what to do where the check does not say it for the very finding. ``lacks``:
     it judges what a manifest lacks, and is asked about whole ones only. ``object``: it looks at the whole object.
+    Those with the subject ``admission`` no configuration names: manifests of policies come to them.
     """
 
     params: str
     function: str
     about: str
     remedy: str
-    subject: Literal["policy", "outcome"] = "policy"
+    subject: Literal["policy", "outcome", "admission"] = "policy"
     lacks: bool = False
     fix: Literal["none", "unsafe"] = "none"
     object: bool = False
@@ -112,5 +113,20 @@ CHECKS: dict[str, PolicyCheck] = {
         "Virtual machines must be able to move, and have another node to move to.",
         "Take away what ties the machine to its node, or provide another node that takes it.",
         "outcome",
+    ),
+    "expression": PolicyCheck(
+        "afflint.policies.expressions:Validation",
+        "afflint.checks.policies.expressions:expression",
+        "An expression in CEL has to hold for the object.",
+        "Change the object so that the expression of the policy holds.",
+        lacks=True,
+        object=True,
+    ),
+    "validating-admission-policy": PolicyCheck(
+        "afflint.policies.admission:AdmissionManifests",
+        "afflint.session.admission:admitted",
+        "The cluster's own policy has to let the object in.",
+        "Change the object so that the policy lets it in.",
+        subject="admission",
     ),
 }

@@ -16,6 +16,7 @@ from afflint.records import NamedTuple
 if TYPE_CHECKING:
     from afflint.config import Config
     from afflint.engine import Settings
+    from afflint.session.run import Outcome
 
 _LARGEST = 8 << 20
 _PAGES, _YAML = (".md",), (".yaml", ".yml")
@@ -29,6 +30,8 @@ class Verdict(NamedTuple):
     missing: tuple[Expected, ...]
     unexpected: tuple[Finding, ...]
     exercised: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = ()
+    """What policies came to no result for."""
 
     @property
     def passed(self) -> bool:
@@ -122,14 +125,15 @@ class Judgement:
         """What comes of an example: by the rule that it is about and those that it names, or by all policies where it names none."""
         expected = example.expected()
         named = {each.rule for each in expected if each.rule} | ({example.rule} if example.rule else set())
-        found = self._findings(example, named if example.rule else named | {*self.policies})
+        outcome = self._outcome(example, named if example.rule else named | {*self.policies})
+        found = outcome.findings
         if example.bad and not expected:
             # A file that says nothing more: something is to be found, wherever.
             missing = () if found else (Expected(0, 0, example.rule),)
-            return Verdict(example, missing, (), frozenset(each.rule for each in found))
-        return _compared(example, expected, found)
+            return Verdict(example, missing, (), frozenset(each.rule for each in found), outcome.unjudged)
+        return _compared(example, expected, found)._replace(notes=outcome.unjudged)
 
-    def _findings(self, example: Example, names: Collection[str]) -> list[Finding]:
+    def _outcome(self, example: Example, names: Collection[str]) -> Outcome:
         from afflint.rules import bound, rules
         from afflint.session.run import run
 
@@ -143,7 +147,7 @@ class Judgement:
         source = Source(name, name, example.text.encode())
         # Node objects in an example are its inventory.
         nodes = [source] if "kind: Node\n" in example.text else []
-        return run([source], settings, self._session.options(), node_files=nodes).findings
+        return run([source], settings, self._session.options(), node_files=nodes)
 
 
 def _compared(example: Example, expected: Iterable[Expected], found: Iterable[Finding]) -> Verdict:

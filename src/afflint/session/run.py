@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from afflint.fleet.index import Fleet
     from afflint.inventory.node_files import NodeFact
     from afflint.inventory.pool_files import Pools
+    from afflint.judging import Unjudged
     from afflint.kube.catalogue import CustomKind
     from afflint.session.past import Kustomized, PastRun, Told
     from afflint.session.renders import Renders
@@ -42,6 +43,8 @@ class Outcome(NamedTuple):
     """The checked files that hold no document of any kind."""
     undecided: tuple[str, ...] = ()
     """The policies that would have needed nodes, of which there were none."""
+    unjudged: tuple[str, ...] = ()
+    """What policies came to no result for, a line each."""
 
     def text(self, file: FileId) -> str | None:
         """The text of a file as it is now, in which spans count their lines and columns; None when it cannot be had."""
@@ -119,6 +122,8 @@ class Gathered(NamedTuple):
     pools: "Pools | None" = None
     undecided: tuple[str, ...] = ()
     """The policies that would have needed nodes."""
+    unjudged: tuple[str, ...] = ()
+    """What policies came to no result for, a line each."""
 
 
 def gathered(files: Files, settings: Settings, options: Options = _DEFAULT) -> Gathered:
@@ -130,7 +135,8 @@ def gathered(files: Files, settings: Settings, options: Options = _DEFAULT) -> G
     told = past.told(lambda each: each == _kustomized(files, each.file, kustomizations, labels=each.labels is not None))
     if told is None:
         new = _gathered(files, settings, options._replace(contents=past.contents), kustomizations)
-        past.keep(_to_keep(new, kustomizations))
+        if not new.unjudged:  # What is said of it names files, which may be called otherwise then.
+            past.keep(_to_keep(new, kustomizations))
         return new
     results = {file: told.results[number] for file, number in told.of_files}
     silencer = Silencer(_reduction(files, settings), options, kustomizations)
@@ -142,6 +148,8 @@ def _past(files: Files, settings: Settings, options: Options) -> "PastRun | None
     """The last run of the same kind, where it is looked for."""
     elsewhere = (options.mapper, options.definitions, options.renders)  # What these know is not among the files.
     if options.cache is None or any(each is not None for each in elsewhere) or not is_worth_cache(files.sources):
+        return None
+    if any(each.subject == "admission" for each in settings.rules):  # These stand in manifests that are no files of the run.
         return None
     from afflint.session.past import PastRun
 
@@ -206,9 +214,26 @@ def _gathered(files: Files, settings: Settings, options: Options, kustomizations
         clusters = _clusters(files, facts, fleet, reduction, kustomizations, options) if nodes else []
         for file, found in reduction.across(fleet, results.__contains__, nodes, pools, clusters):
             across.setdefault(file, []).append(found)
+    unjudged = reduction.unjudged
+    if any(each.subject == "admission" for each in settings.rules):
+        from afflint.session.admission import admitted
+
+        sources = dict(enumerate(files.sources))
+        refused, unknown = admitted(settings.rules, {file: sources[file] for file in told}, told, results, kustomizations.is_patch)
+        for file, found in refused:
+            across.setdefault(file, []).append(found)
+        unjudged += unknown
+    lines = _lines(unjudged, files.names) if unjudged else ()
     undecided = () if nodes else tuple([each.name for each in settings.rules if each.subject == "outcome"])
     silencer = Silencer(reduction, options, kustomizations)
-    return Gathered(files, results, told, fleet, nodes, across, silencer, settings, fault, pools, undecided)
+    return Gathered(files, results, told, fleet, nodes, across, silencer, settings, fault, pools, undecided, lines)
+
+
+def _lines(unjudged: "Sequence[Unjudged]", names: Sequence[str]) -> tuple[str, ...]:
+    """What policies came to no result for, each reason once."""
+    from afflint.judging import told
+
+    return tuple(told(unjudged, names))
 
 
 def _clusters(
@@ -217,7 +242,6 @@ def _clusters(
     """The manifests of each cluster, where what was rendered for this run is for several."""
     if options.renders is None:
         return []
-
     numbers = {files.sources[file].path: file for file in facts}
     found = options.renders.clusters({path: facts[file].pods for path, file in numbers.items()}, kustomizations.is_patch)
     apart = frozenset(numbers[path] for paths in found for path in paths)
@@ -267,7 +291,7 @@ def outcome(gathered: Gathered, options: Options = _DEFAULT) -> Outcome:
     summary = summary_of(results.values(), kept, suppressed)
     if options.renders is not None:
         summary = summary._replace(renders=options.renders.count())
-    return Outcome(kept, summary, sources, gone, gathered.unused_nodes, empty, gathered.undecided)
+    return Outcome(kept, summary, sources, gone, gathered.unused_nodes, empty, gathered.undecided, gathered.unjudged)
 
 
 def with_nodes(files: Files, settings: Settings) -> "tuple[Settings, list[NodeFact]]":

@@ -43,6 +43,10 @@ def _alternatives(constraints: Constraints) -> Iterator[Alternative]:
             yield Alternative([Asked(each, path) for each, path in zip(parsed.requirements, paths, strict=True)], False)
 
 
+class UnjudgedError(Exception):
+    """A check comes to no result for a workload: the message says why. Raised only where ``case.fleet`` is there."""
+
+
 class Case:
     """The pods of one template.
 

@@ -1,0 +1,374 @@
+"""What ValidatingAdmissionPolicies say of an object that is to be created, as far as that can be told without a cluster.
+
+After k8s.io/apiserver/pkg/admission/plugin/policy/validating: constraints, conditions, then each validation for each binding and each of
+its parameters. Nobody is known who creates the object, there is no old one, and nobody can be asked what they may do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from afflint.findings import Path, Severity
+from afflint.kube import cel
+from afflint.kube.cel import EvaluationError, ExpressionError, Given, OfflineError, Program
+from afflint.kube.defaults import with_defaults
+from afflint.kube.manifests import labels_at
+from afflint.kube.resources import EXEMPT, resource_of
+from afflint.kube.selectors import NAMESPACE_NAME, Selector, holds, matches
+from afflint.policies.admission import GROUP, Admission, AdmissionPolicy, Binding, Constraints, Expression, Params, Resource
+from afflint.reading.placeholders import is_placeholder
+from afflint.records import NamedTuple
+
+Object = dict[str, Any]
+
+
+class Refusal(NamedTuple):
+    """What a policy refuses in an object: where, and what is said."""
+
+    policy: str
+    severity: Severity
+    path: Path
+    message: str
+    place: str
+    """Where the expression stands that does not hold."""
+
+
+class Unknown(NamedTuple):
+    """What of a policy came to no result, and why: where it stands, or "" for the policy as a whole."""
+
+    policy: str
+    place: str
+    reason: str
+
+
+class _Compiled(NamedTuple):
+    expression: Expression
+    program: Program
+    message: Program | None
+
+
+class _Policy(NamedTuple):
+    """A policy with its programs."""
+
+    policy: AdmissionPolicy
+    bindings: tuple[Binding, ...]
+    conditions: tuple[_Compiled, ...]
+    variables: Mapping[str, Program | None]
+    validations: tuple[_Compiled, ...]
+
+
+class Court:
+    """Judges objects by policies that are known with their bindings. ``unknown`` is what cannot be told of the policies themselves."""
+
+    def __init__(self, admission: Admission, names: Iterable[str], objects: Iterable[Object] = ()) -> None:
+        """``names``: the policies that count. ``objects``: further ones, which may be namespaces or parameters."""
+        self.unknown: list[Unknown] = []
+        self._objects = [*admission.objects, *objects]
+        self._namespaces = {_name(each): each for each in self._objects if each.get("kind") == "Namespace" and _name(each)}
+        wanted = frozenset(names)
+        first = {policy.name: policy for policy in reversed(admission.policies) if policy.name in wanted}
+        bound = {name: tuple([each for each in admission.bindings if each.policy == name]) for name in first}
+        self._policies = [self._compiled(policy, bound[name]) for name, policy in sorted(first.items())]
+        self._params: dict[tuple[str, str], list[Object]] = {}
+
+    def is_about(self, kind: str) -> bool:
+        """Whether a policy may be about objects of a kind."""
+        return kind not in EXEMPT and any(_may_be_about(each.policy.constraints, kind) for each in self._policies)
+
+    def judged(self, data: Object) -> Iterator[Refusal | Unknown]:
+        """What policies say of an object, each finding once, with the greatest severity."""
+        asked = resource(data)
+        if asked is None or (asked.group == GROUP and asked.kind in EXEMPT):
+            return
+        seen: set[tuple[Any, ...]] = set()
+        stored: Object | None = None
+        labels = labels_at(data)
+        for each in self._policies:
+            if not each.policy.constraints.covers(asked, labels):
+                continue
+            stored = with_defaults(data) if stored is None else stored
+            for said in sorted(self._of_policy(each, asked, labels, stored), key=_rank):
+                key = (said.policy, said.path, said.message, said.place) if isinstance(said, Refusal) else (*said[:2], (), said.reason)
+                if key not in seen:
+                    seen.add(key)
+                    yield said
+
+    # One policy.
+
+    def _compiled(self, policy: AdmissionPolicy, bindings: tuple[Binding, ...]) -> _Policy:
+        if not bindings:
+            self.unknown.append(Unknown(policy.name, policy.place, "no binding names it, so it holds nowhere"))
+        variables: dict[str, Program | None] = {}
+        for each in policy.variables:
+            variables[each.name] = self._program(policy, each, each.text, variables)
+        conditions = tuple(self._each(policy, policy.conditions, variables))
+        # Without one of its conditions nobody can tell whom the policy is about.
+        validations = tuple(self._each(policy, policy.validations, variables)) if len(conditions) == len(policy.conditions) else ()
+        return _Policy(policy, bindings, conditions, variables, validations)
+
+    def _each(
+        self, policy: AdmissionPolicy, expressions: Sequence[Expression], variables: Mapping[str, Program | None]
+    ) -> Iterator[_Compiled]:
+        for each in expressions:
+            program = self._program(policy, each, each.text, variables)
+            if program is not None:
+                # Without it the plain message is said.
+                said = each.message_text and self._program(policy, each, each.message_text, variables)
+                yield _Compiled(each, program, said or None)
+
+    def _program(
+        self, policy: AdmissionPolicy, expression: Expression, text: str, variables: Mapping[str, Program | None]
+    ) -> Program | None:
+        try:
+            program = cel.compiled(text)
+        except (ExpressionError, OfflineError) as error:
+            self.unknown.append(Unknown(policy.name, expression.place, str(error)))
+            return None
+        missing = next((name for name in program.needs or () if name not in variables), None)
+        if missing is not None:
+            self.unknown.append(Unknown(policy.name, expression.place, f"there is no `variables.{missing}` before it"))
+            return None
+        return program
+
+    def _of_policy(self, each: _Policy, asked: Resource, labels: Mapping[str, str], stored: Object) -> Iterator[Refusal | Unknown]:
+        policy = each.policy
+        bindings = [binding for binding in each.bindings if binding.constraints.covers(asked, labels)]
+        meant = []
+        for binding in bindings:
+            inside = self._inside((policy.constraints, binding.constraints), asked, labels)
+            if inside is None:
+                name = f"`{asked.namespace}`" if asked.namespace else "the object"
+                lacks = "is not among the manifests" if asked.namespace else "names no namespace"
+                yield Unknown(policy.name, policy.place, f"it depends on labels of the namespace, and {name} {lacks}")
+            elif inside:
+                meant.append(binding)
+        for binding in meant:
+            found = self._params_of(policy, binding.params, asked)
+            if found is None:
+                reason = f"the parameters that `{binding.name}` refers to are not among the manifests"
+                yield Unknown(policy.name, policy.place, reason)
+                continue
+            for params in found:
+                yield from self._validated(each, binding.severity, self._given(each, asked, stored, params))
+
+    def _validated(self, each: _Policy, severity: Severity, given: Given | Unknown) -> Iterator[Refusal | Unknown]:
+        if isinstance(given, Unknown):
+            yield given
+            return
+        name = each.policy.name
+        unsure: list[Unknown] = []
+        for condition in each.conditions:
+            holds_here = self._answer(name, condition, given)
+            if holds_here is False:
+                return
+            if isinstance(holds_here, Unknown):
+                unsure.append(holds_here)
+        if unsure:
+            yield from unsure[:1]
+            return
+        for validation in each.validations:
+            answer = self._answer(name, validation, given)
+            if isinstance(answer, Unknown):
+                yield answer
+            elif not answer:
+                path = pointed(validation.program, each.variables, given.value("object"))
+                if is_open(given.value("object"), path):
+                    continue
+                yield Refusal(name, severity, path, said(validation.expression, validation.message, given), validation.expression.place)
+
+    def _answer(self, policy: str, compiled: _Compiled, given: Given) -> bool | Unknown:
+        try:
+            answer = compiled.program.evaluate(given)
+        except EvaluationError as error:
+            return Unknown(policy, compiled.expression.place, given.failure(compiled.program) or str(error))
+        if isinstance(answer, bool):
+            return answer
+        return Unknown(policy, compiled.expression.place, "it gives neither true nor false")
+
+    # What is around the object.
+
+    def _inside(self, constraints: Iterable[Constraints], asked: Resource, labels: Mapping[str, str]) -> bool | None:
+        """Whether the namespace of an object has the labels that are asked for; None where nobody can tell."""
+        answers: list[bool | None] = []
+        for each in constraints:
+            if each.namespaces is None or not each.namespaces.requirements:
+                continue
+            if asked.kind == "Namespace":
+                answers.append(matches(each.namespaces, {**labels, NAMESPACE_NAME: asked.name or ""}))
+            elif not asked.is_cluster_scoped:
+                answers.append(self._labelled(each.namespaces, asked.namespace))
+        return False if False in answers else None if None in answers else True
+
+    def _labelled(self, selector: Selector, namespace: str | None) -> bool | None:
+        known = self._namespaces.get(namespace or "")
+        if known is not None:
+            return matches(selector, {**labels_at(known), NAMESPACE_NAME: namespace or ""})
+        if namespace is None:
+            return None
+        by_name = [each for each in selector.requirements if each.key == NAMESPACE_NAME]
+        if not all(holds(each, namespace) for each in by_name):
+            return False
+        return True if len(by_name) == len(selector.requirements) else None
+
+    def _params_of(self, policy: AdmissionPolicy, params: Params | None, asked: Resource) -> list[Object | None] | None:
+        """The parameters for an object, [None] for none at all; None where they are not at hand."""
+        if policy.param_kind is None or params is None:
+            return [None]
+        if policy.param_kind not in self._params:
+            self._params[policy.param_kind] = [
+                each for each in self._objects if (each.get("apiVersion"), each.get("kind")) == policy.param_kind
+            ]
+        inside = params.namespace or asked.namespace
+        found: list[Object | None] = []
+        for each in self._params[policy.param_kind]:
+            own = _namespace(each)
+            named = params.name is None or _name(each) == params.name
+            if named and (own is None or own == inside) and (params.labels is None or matches(params.labels, labels_at(each))):
+                found.append(each)
+        return found or None
+
+    def _given(self, each: _Policy, asked: Resource, stored: Object, params: Object | None) -> Given | Unknown:
+        values: dict[str, Any] = {"object": stored, "oldObject": None, "params": params, "request": request(asked)}
+        if asked.is_cluster_scoped or asked.kind == "Namespace":
+            values["namespaceObject"] = None
+        elif asked.namespace in self._namespaces:
+            namespace = self._namespaces[asked.namespace]
+            metadata = namespace.get("metadata")
+            own = {**labels_at(namespace), NAMESPACE_NAME: asked.namespace}
+            values["namespaceObject"] = {**namespace, "metadata": {**(metadata if isinstance(metadata, dict) else {}), "labels": own}}
+        try:
+            return Given(values, each.variables)
+        except EvaluationError as error:
+            return Unknown(each.policy.name, each.policy.place, str(error))
+
+
+_RANKS = {"error": 0, "warning": 1, "info": 2}
+
+
+def _rank(said_of: Refusal | Unknown) -> int:
+    return _RANKS[said_of.severity] if isinstance(said_of, Refusal) else len(_RANKS)
+
+
+def _may_be_about(constraints: Constraints, kind: str) -> bool:
+    name = resource_of(kind)
+    return any(resource in ("*", "*/*", name) for rule in constraints.rules or () for resource in rule.resources)
+
+
+# Objects.
+
+
+def resource(data: Mapping[str, Any]) -> Resource | None:
+    """What an object is to the API server; None for what does not say."""
+    version, kind = data.get("apiVersion"), data.get("kind")
+    if type(version) is not str or type(kind) is not str:
+        return None
+    group, _, number = version.rpartition("/")
+    return Resource(group, number, kind, resource_of(kind), _name(data), _namespace(data))
+
+
+def _name(data: Mapping[str, Any]) -> str | None:
+    return _of_metadata(data, "name")
+
+
+def _namespace(data: Mapping[str, Any]) -> str | None:
+    return _of_metadata(data, "namespace")
+
+
+def _of_metadata(data: Mapping[str, Any], field: str) -> str | None:
+    metadata = data.get("metadata")
+    value = metadata.get(field) if isinstance(metadata, dict) else None
+    return value if type(value) is str else None
+
+
+def request(asked: Resource) -> Object:
+    """The request that creates an object, without what only the cluster knows: who makes it."""
+    kind = {"group": asked.group, "version": asked.version, "kind": asked.kind}
+    resource = {"group": asked.group, "version": asked.version, "resource": asked.resource}
+    named = {"name": asked.name or "", **({"namespace": asked.namespace} if asked.namespace is not None else {})}
+    more = {"kind": kind, "requestKind": kind, "resource": resource, "requestResource": resource, "subResource": ""}
+    return {**more, "requestSubResource": "", "operation": "CREATE", "dryRun": False, "options": {}, **named}
+
+
+# What is said, and where.
+
+
+def said(expression: Expression, message: Program | None, given: Given) -> str:
+    """What is said of an expression that does not hold, as the API server chooses it."""
+    if message is not None:
+        try:
+            text = message.evaluate(given)
+        except EvaluationError:
+            text = None
+        if isinstance(text, str) and text.strip() and "\n" not in text.strip():
+            return text.strip()
+    return expression.message or f"failed expression: {' '.join(expression.text.split())}"
+
+
+def pointed(program: Program, variables: Mapping[str, Program | None], data: Any) -> Path:
+    """The place in an object that an expression is about: of those that it names the deepest, of several the last.
+
+    Where it names none itself, those count that its variables name.
+    """
+    return _deepest([program], variables, data) or _deepest(_needed(program, variables), variables, data)
+
+
+def _needed(program: Program, variables: Mapping[str, Program | None]) -> list[Program]:
+    """The variables that an expression refers to, by way of others, too."""
+    found: dict[Program, None] = {}
+    waiting = [program]
+    while waiting:
+        named = [variables.get(name) for name in waiting.pop().needs or ()]
+        new = [each for each in named if each is not None and each not in found]
+        found.update(dict.fromkeys(new))
+        waiting += new
+    return list(found)
+
+
+def _deepest(programs: Iterable[Program], variables: Mapping[str, Program | None], data: Any) -> Path:
+    found: Path = ()
+    for each in programs:
+        for chain in cel.chains_in(each.text):
+            path = _existing(_in_object(chain, variables), data)
+            found = path if len(path) >= len(found) else found
+    return found
+
+
+def _in_object(chain: cel.Chain, variables: Mapping[str, Program | None]) -> Path:
+    """The path of a chain in the object, by way of variables that stand for one of its fields; empty where it leads elsewhere."""
+    for _ in range(len(variables) + 1):
+        if chain.root == "object":
+            return chain.path
+        program = variables.get(str(chain.path[0]))
+        whole = None if program is None else cel.chain_of(program.text)
+        if whole is None:
+            break
+        chain = cel.Chain(whole.root, (*whole.path, *chain.path[1:]))
+    return ()
+
+
+def is_open(data: Any, path: Path) -> bool:
+    """Whether something at a path is filled in later, so that nobody can say yet what an expression makes of it."""
+    for step in path:
+        data = data.get(step) if isinstance(data, dict) else data[step] if isinstance(data, list) and type(step) is int else None
+    waiting = [data]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, str) and is_placeholder(each):
+            return True
+        if isinstance(each, dict):
+            # In these, variables of the container are no gaps.
+            waiting += [below for key, below in each.items() if key not in ("args", "command", "env")]
+        elif isinstance(each, list):
+            waiting += each
+    return False
+
+
+def _existing(chain: Path, data: Any) -> Path:
+    """As much of a chain of keys as is there."""
+    for length, step in enumerate(chain):
+        inside = data.get(step) if isinstance(data, dict) else data[step] if isinstance(data, list) and type(step) is int else None
+        if inside is None:
+            return chain[:length]
+        data = inside
+    return chain

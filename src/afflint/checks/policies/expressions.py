@@ -1,0 +1,56 @@
+"""What the user's own expressions in CEL find in objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from afflint.checks.match import Match
+from afflint.checks.policies.admission import is_open, pointed, request, resource, said
+from afflint.checks.policies.case import Case, UnjudgedError
+from afflint.kube import cel
+from afflint.kube.defaults import with_defaults
+from afflint.kube.selectors import NAMESPACE_NAME
+from afflint.policies.admission import Expression
+from afflint.policies.expressions import Validation
+from afflint.wording import quoted
+
+
+def expression(case: Case, params: Validation) -> Iterator[Match]:
+    """An object that an expression does not hold for, which is evaluated as the API server would when the object is created."""
+    program = cel.compiled(params.expression)
+    variables: dict[str, cel.Program | None] = {each.name: cel.compiled(each.expression) for each in params.variables}
+    try:
+        given = cel.Given(_given(case, params), variables)
+        answer = program.evaluate(given)
+        if not isinstance(answer, bool):
+            raise cel.EvaluationError("it gives neither true nor false")
+    except cel.EvaluationError as error:
+        if case.fleet is None:
+            # What is known of all manifests together may tell more.
+            yield Match(case.pods.site.base, "")
+            return
+        raise UnjudgedError(str(error)) from None
+    if answer:
+        return
+    pointed_at = pointed(program, variables, case.object)
+    if is_open(case.object, pointed_at):
+        return
+    path = params.at or pointed_at or ("metadata", "name")
+    plain = params.message or f"{case.title} does not meet {quoted(' '.join(params.expression.split()))}"
+    message = params.messageExpression and cel.compiled(params.messageExpression)
+    yield Match((*case.pods.site.base, *path), said(Expression(params.expression, "", plain), message or None, given))
+
+
+def _given(case: Case, params: Validation) -> dict[str, Any]:
+    """What the expression may look at. Who creates the object, nobody knows; its namespace, where that is among the manifests."""
+    data = case.object or {}
+    values: dict[str, Any] = {"object": with_defaults(data), "oldObject": None, "params": params.params}
+    asked = resource(data)
+    if asked is not None:
+        values["request"] = request(asked)
+    namespace = case.namespace
+    if namespace is not None:
+        labels = {**namespace.labels, NAMESPACE_NAME: namespace.name}
+        values["namespaceObject"] = {"metadata": {"name": namespace.name, "labels": labels}}
+    return values

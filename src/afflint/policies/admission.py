@@ -1,0 +1,290 @@
+"""ValidatingAdmissionPolicies and their bindings, as manifests have them: what the API server reads in them, with where it stands.
+
+Group admissionregistration.k8s.io, versions v1, v1beta1 and v1alpha1, which are alike as far as this goes.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from afflint.findings import Path, Severity
+from afflint.kube.manifests import objects_in
+from afflint.kube.resources import CLUSTER_SCOPED, same_resource
+from afflint.kube.selectors import Malformed, Selector, matches, parse_label_selector
+from afflint.policies.params import TEXTS, param
+from afflint.reading.document import Document
+from afflint.reading.documents import read, split, to_utf8
+from afflint.reading.files import read_regular
+from afflint.records import NamedTuple
+
+GROUP, POLICY, BINDING = "admissionregistration.k8s.io", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"
+_LARGEST = 8 << 20
+_CREATE = "CREATE"
+_SEVERITIES: Mapping[str, Severity] = {"Deny": "error", "Warn": "warning", "Audit": "info"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdmissionManifests:
+    """The files that the policy, its bindings and its parameters are among."""
+
+    manifests: tuple[str, ...] = param(TEXTS, "Files with the policy, its bindings and its parameters.")
+
+
+class Expression(NamedTuple):
+    """An expression with where it stands; what is said where it does not hold, or the expression that says it."""
+
+    text: str
+    place: str
+    message: str | None = None
+    message_text: str | None = None
+    name: str = ""
+
+
+class ResourceRule(NamedTuple):
+    """Resources that a policy is about."""
+
+    groups: tuple[str, ...]
+    versions: tuple[str, ...]
+    resources: tuple[str, ...]
+    operations: tuple[str, ...]
+    names: tuple[str, ...]
+    scope: str
+
+    def covers(self, asked: Resource, *, equivalent: bool) -> bool:
+        """Whether an object is of such a resource; ``equivalent``: also under another group or version."""
+        if self.names and asked.name not in self.names:
+            return False
+        if "*" not in self.operations and _CREATE not in self.operations:
+            return False
+        if self.scope != "*" and (self.scope == "Cluster") != asked.is_cluster_scoped:
+            return False
+        if not any(each in ("*", "*/*", asked.resource) for each in self.resources):
+            return False
+        if "*" in self.groups or asked.group in self.groups:
+            return "*" in self.versions or asked.version in self.versions or equivalent
+        return equivalent and any(same_resource(asked.resource, each, asked.group) for each in self.groups)
+
+
+class Resource(NamedTuple):
+    """What an object is to the API server."""
+
+    group: str
+    version: str
+    kind: str
+    resource: str
+    name: str | None
+    namespace: str | None
+
+    @property
+    def is_cluster_scoped(self) -> bool:
+        return self.kind in CLUSTER_SCOPED and self.namespace is None
+
+
+class Constraints(NamedTuple):
+    """Which objects a policy or a binding is about; without rules all."""
+
+    rules: tuple[ResourceRule, ...] | None = None
+    excluded: tuple[ResourceRule, ...] = ()
+    namespaces: Selector | None = None
+    objects: Selector | None = None
+    equivalent: bool = True
+
+    def covers(self, asked: Resource, labels: Mapping[str, str]) -> bool:
+        """Whether an object is meant, apart from its namespace."""
+        if any(each.covers(asked, equivalent=self.equivalent) for each in self.excluded):
+            return False
+        if self.rules is not None and not any(each.covers(asked, equivalent=self.equivalent) for each in self.rules):
+            return False
+        return self.objects is None or matches(self.objects, labels)
+
+
+EVERYTHING = Constraints()
+
+
+class AdmissionPolicy(NamedTuple):
+    """A ValidatingAdmissionPolicy. ``param_kind`` are the apiVersion and the kind of its parameters."""
+
+    name: str
+    place: str
+    constraints: Constraints
+    conditions: tuple[Expression, ...] = ()
+    variables: tuple[Expression, ...] = ()
+    validations: tuple[Expression, ...] = ()
+    param_kind: tuple[str, str] | None = None
+
+
+class Params(NamedTuple):
+    """Which objects are the parameters of a binding: one by its name, or those with some labels. ``namespace``: None for the object's."""
+
+    name: str | None
+    namespace: str | None
+    labels: Selector | None
+
+
+class Binding(NamedTuple):
+    """A ValidatingAdmissionPolicyBinding. ``severity`` is what its actions come to."""
+
+    name: str
+    policy: str
+    severity: Severity
+    constraints: Constraints
+    params: Params | None = None
+
+
+class Admission(NamedTuple):
+    """What files hold of admission: policies, bindings, and all other objects, which may be parameters or namespaces."""
+
+    policies: tuple[AdmissionPolicy, ...]
+    bindings: tuple[Binding, ...]
+    objects: tuple[dict[str, Any], ...]
+    problems: tuple[str, ...] = ()
+    """What of it cannot be used, with its place."""
+
+
+def looks_like_manifest(raw: bytes) -> bool:
+    """Whether a file that ``policies`` names holds objects for a cluster: a configuration says no apiVersion."""
+    return re.search(rb"""(?m)^[ \t]*(?:- )?[{]?[ \t]*["']?apiVersion["']?[ \t]*:""", raw) is not None
+
+
+def read_admission(paths: Iterable[str]) -> Admission:
+    """What is in files. Raises OSError for one that cannot be read."""
+    policies: list[AdmissionPolicy] = []
+    bindings: list[Binding] = []
+    objects: list[dict[str, Any]] = []
+    problems: list[str] = []
+    for path in paths:
+        try:
+            data = to_utf8(read_regular(path, _LARGEST))
+        except UnicodeDecodeError:
+            problems.append(f"{path}:1:1: it cannot be decoded")
+            continue
+        for index, (piece, line, _) in enumerate(split(data)):
+            document = read(piece, index, line)
+            if document.problem is not None:
+                span = document.problem.span
+                problems.append(f"{path}:{span.line}:{span.column}: {document.problem.message}")
+            for each, base in objects_in(document):
+                reader = _Reader(path, document, each, base)
+                if _is(each, POLICY):
+                    policies += reader.policy()
+                elif _is(each, BINDING):
+                    bindings += reader.binding()
+                else:
+                    objects.append(each)
+                problems += reader.problems
+    return Admission(tuple(policies), tuple(bindings), tuple(objects), tuple(problems))
+
+
+def policies_in(path: str) -> list[str]:
+    """The names of the policies in a file, each once."""
+    return list(dict.fromkeys(policy.name for policy in read_admission([path]).policies))
+
+
+def _is(data: Mapping[str, Any], kind: str) -> bool:
+    version = data.get("apiVersion")
+    return data.get("kind") == kind and type(version) is str and version.startswith(f"{GROUP}/")
+
+
+class _Reader:
+    """Reads one object, and notes what of it cannot be used."""
+
+    def __init__(self, file: str, document: Document, data: dict[str, Any], base: Path) -> None:
+        self._file, self._document, self._data, self._base = file, document, data, base
+        self.problems: list[str] = []
+
+    def policy(self) -> Iterator[AdmissionPolicy]:
+        spec, name = _map(self._data, "spec"), _text(_map(self._data, "metadata"), "name")
+        if not name:
+            self._refuse(("metadata",), "a policy without a name")
+            return
+        kind = _map(spec, "paramKind")
+        named = (str(kind.get("apiVersion", "")), str(kind.get("kind", ""))) if kind else None
+        yield AdmissionPolicy(
+            name,
+            self.place(("metadata", "name")),
+            self._constraints(spec, "matchConstraints"),
+            tuple(self._expressions(spec, "matchConditions")),
+            tuple(self._expressions(spec, "variables")),
+            tuple(self._expressions(spec, "validations")),
+            named,
+        )
+
+    def binding(self) -> Iterator[Binding]:
+        spec, name = _map(self._data, "spec"), _text(_map(self._data, "metadata"), "name")
+        policy = _text(spec, "policyName")
+        actions = [each for each in _list(spec, "validationActions") if each in _SEVERITIES]
+        if not policy or not actions:
+            self._refuse(("spec",), f"a binding needs {'validationActions' if policy else 'policyName'}")
+            return
+        referred = _map(spec, "paramRef")
+        params = None
+        if referred:
+            selector = self._selector(referred, "selector", ("spec", "paramRef"))
+            params = Params(_text(referred, "name") or None, _text(referred, "namespace") or None, selector)
+        severity = _SEVERITIES[next(each for each in _SEVERITIES if each in actions)]
+        yield Binding(name, policy, severity, self._constraints(spec, "matchResources"), params)
+
+    def place(self, path: Path) -> str:
+        """Where something of the object stands: file, line and column."""
+        span = self._document.locate((*self._base, *path))
+        return f"{self._file.replace(os.sep, '/')}:{span.line}:{span.column}"
+
+    def _refuse(self, path: Path, message: str) -> None:
+        self.problems.append(f"{self.place(path)}: {message}")
+
+    def _expressions(self, spec: Mapping[str, Any], field: str) -> Iterator[Expression]:
+        for index, each in enumerate(_list(spec, field)):
+            path: Path = ("spec", field, index)
+            text = each.get("expression") if type(each) is dict else None
+            if type(text) is not str:
+                self._refuse(path, "there is no expression here")
+            else:
+                message, made = (_text(each, key).strip() or None for key in ("message", "messageExpression"))
+                yield Expression(text, self.place((*path, "expression")), message, made, _text(each, "name"))
+
+    def _constraints(self, spec: Mapping[str, Any], field: str) -> Constraints:
+        said = spec.get(field)
+        if type(said) is not dict:
+            return EVERYTHING if field == "matchResources" else Constraints(())
+        rules = tuple(map(_rule, _list(said, "resourceRules")))
+        return Constraints(
+            rules if rules or field == "matchConstraints" else None,
+            tuple(map(_rule, _list(said, "excludeResourceRules"))),
+            self._selector(said, "namespaceSelector", ("spec", field)),
+            self._selector(said, "objectSelector", ("spec", field)),
+            said.get("matchPolicy") != "Exact",
+        )
+
+    def _selector(self, data: Mapping[str, Any], field: str, path: Path) -> Selector | None:
+        if data.get(field) is None:
+            return None
+        parsed = parse_label_selector(data[field])
+        if isinstance(parsed, Malformed):
+            self._refuse((*path, field, *parsed.path), f"this {parsed.problem}")
+        return parsed if isinstance(parsed, Selector) else None
+
+
+def _rule(data: Any) -> ResourceRule:
+    said = data if type(data) is dict else {}
+    fields = ("apiGroups", "apiVersions", "resources", "operations", "resourceNames")
+    groups, versions, resources, operations, names = (tuple(str(each) for each in _list(said, field)) for field in fields)
+    return ResourceRule(groups, versions, resources, operations, names, _text(said, "scope") or "*")
+
+
+def _map(data: Mapping[str, Any], field: str) -> dict[str, Any]:
+    value = data.get(field)
+    return value if type(value) is dict else {}
+
+
+def _list(data: Mapping[str, Any], field: str) -> list[Any]:
+    value = data.get(field)
+    return value if type(value) is list else []
+
+
+def _text(data: Mapping[str, Any], field: str) -> str:
+    value = data.get(field)
+    return value if type(value) is str else ""

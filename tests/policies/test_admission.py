@@ -1,0 +1,394 @@
+"""ValidatingAdmissionPolicies that the configuration names refuse here what the API server would refuse; what only it can tell is said.
+
+The policies are those that the documentation of the API shows, in our words.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from afflint import config as configuration
+from afflint.rules import CATEGORIES, rules
+from afflint.session.run import Options
+from afflint.session.session import Session
+
+pytestmark = pytest.mark.skipif(find_spec("cel_expr_python") is None, reason="the extra `cel` is not installed")
+
+
+class Ran(NamedTuple):
+    """What policies find, ``web.yaml:7:13 error policy: message``, and what they came to no result for."""
+
+    found: list[str]
+    said: list[str]
+
+
+def run(folder: Path, policies: str, manifests: str, *, more: str = "", inline: bool = True) -> Ran:
+    """Runs over manifests with policies of a cluster in a file of their own."""
+    (folder / "admission.yaml").write_text(policies, encoding="utf-8")
+    (folder / "web.yaml").write_text(manifests, encoding="utf-8")
+    settings = folder / ".afflint.yaml"
+    settings.write_text(f"policies: [admission.yaml]\nselect: [policy]\n{more}", encoding="utf-8")
+    session = Session(configuration.load(str(settings), rule_names=tuple(rules()), categories=CATEGORIES))
+    outcome = session.check(session.sources([str(folder / "web.yaml")]), Options(inline=inline))
+
+    def short(text: str) -> str:
+        return text.replace(f"{folder.as_posix()}/", "").replace(f"{folder}/", "")
+
+    found = [f"{each.span.line}:{each.span.column} {each.severity} {each.rule}: {each.message}" for each in outcome.findings]
+    return Ran(found, [short(line) for line in outcome.unjudged])
+
+
+def policy(validations: str, *, name: str = "demo", resources: str = "deployments", group: str = "apps", more: str = "") -> str:
+    """A policy about one resource."""
+    return f"""\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {{name: {name}}}
+spec:
+  failurePolicy: Fail
+  matchConstraints:
+    resourceRules:
+    - {{apiGroups: ["{group}"], apiVersions: [v1], operations: [CREATE, UPDATE], resources: ["{resources}"]}}
+{more}  validations:
+{validations}"""
+
+
+def binding(more: str = "", *, name: str = "everywhere", policy: str = "demo", actions: str = "Deny") -> str:
+    """A binding of a policy."""
+    return f"""
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {{name: {name}}}
+spec:
+  policyName: {policy}
+  validationActions: [{actions}]
+{more}"""
+
+
+FIVE = "  - expression: object.spec.replicas <= 5\n"
+IN_TEST = "  matchResources: {namespaceSelector: {matchLabels: {environment: test}}}\n"
+NOT_IN_TEST = "  matchResources: {namespaceSelector: {matchExpressions: [{key: environment, operator: NotIn, values: [test]}]}}\n"
+
+
+def namespace(name: str, labels: str = "") -> str:
+    return f"apiVersion: v1\nkind: Namespace\nmetadata: {{name: {name}, labels: {{{labels}}}}}\n---\n"
+
+
+def deployment(replicas: str = "6", *, namespace: str = "shop", image: str = "web:1", labels: str = "app: web", pod: str = "") -> str:
+    """Its line of replicas is the fifth, and that of the image the last."""
+    return f"""\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: web, namespace: {namespace}, labels: {{{labels}}}}}
+spec:
+  {f"replicas: {replicas}" if replicas else "paused: false"}
+  selector: {{matchLabels: {{app: web}}}}
+  template:
+    metadata: {{labels: {{app: web}}}}
+    spec:
+{pod}      containers: [{{name: web, image: "{image}"}}]
+"""
+
+
+# The examples of the documentation.
+
+
+def test_a_policy_holds_where_a_binding_says(tmp_path: Path) -> None:
+    policies = policy(FIVE) + binding(IN_TEST)
+    wanted = ["8:13 error demo: failed expression: object.spec.replicas <= 5"]
+    assert run(tmp_path, policies, namespace("shop", "environment: test") + deployment()).found == [
+        each.replace("8:13", "9:13") for each in wanted
+    ]
+    assert run(tmp_path, policies, namespace("shop", "environment: prod") + deployment()) == ([], [])
+    assert run(tmp_path, policies, namespace("shop", "environment: test") + deployment("5")) == ([], [])
+
+
+def test_where_the_namespace_is_not_known_nothing_is_said_of_the_object(tmp_path: Path) -> None:
+    ran = run(tmp_path, policy(FIVE) + binding(IN_TEST), deployment())
+    assert ran.found == []
+    reason = "it depends on labels of the namespace, and `shop` is not among the manifests; so it comes to no result for Deployment web"
+    assert ran.said == [f"admission.yaml:3:18: policy `demo`: {reason} in web.yaml"]
+
+
+LIMIT = "  paramKind: {apiVersion: rules.example.com/v1, kind: ReplicaLimit}\n"
+LIMITED = "  - expression: object.spec.replicas <= params.maxReplicas\n    messageExpression: \"'at most ' + string(params.maxReplicas)\"\n"
+
+
+def limit(name: str, most: int, namespace: str = "default") -> str:
+    metadata = f"metadata: {{name: {name}, namespace: {namespace}}}"
+    return f"---\napiVersion: rules.example.com/v1\nkind: ReplicaLimit\n{metadata}\nmaxReplicas: {most}\n"
+
+
+def test_bindings_choose_the_parameters_of_their_objects(tmp_path: Path) -> None:
+    policies = (
+        policy(LIMITED, more=LIMIT)
+        + binding("  paramRef: {name: small, namespace: default}\n" + IN_TEST, name="test")
+        + binding("  paramRef: {name: large, namespace: default}\n" + NOT_IN_TEST, name="others")
+        + limit("small", 3)
+        + limit("large", 100)
+    )
+    in_test, elsewhere = namespace("shop", "environment: test"), namespace("shop")
+    assert run(tmp_path, policies, in_test + deployment("4")).found == ["9:13 error demo: at most 3"]
+    assert run(tmp_path, policies, elsewhere + deployment("4")).found == []
+    assert run(tmp_path, policies, elsewhere + deployment("101")).found == ["9:13 error demo: at most 100"]
+
+
+def test_parameters_may_lie_in_the_namespace_of_the_object_and_be_chosen_by_labels(tmp_path: Path) -> None:
+    policies = policy(LIMITED, more=LIMIT) + binding("  paramRef: {selector: {matchLabels: {use: this}}}\n")
+    missing = "the parameters that `everywhere` refers to are not among the manifests"
+    labelled = limit("one", 3, "shop").replace("namespace: shop", "namespace: shop, labels: {use: this}")
+    assert run(tmp_path, policies, deployment("4") + labelled + limit("other", 1, "shop")).found == ["5:13 error demo: at most 3"]
+    assert run(tmp_path, policies, deployment("4") + labelled.replace("namespace: shop", "namespace: bar")).said == [
+        f"admission.yaml:3:18: policy `demo`: {missing}; so it comes to no result for Deployment web in web.yaml"
+    ]
+
+
+def test_without_parameters_params_is_null(tmp_path: Path) -> None:
+    validations = '  - {expression: "params != null", message: params missing}\n'
+    assert run(tmp_path, policy(validations, more=LIMIT) + binding(), deployment()).found == ["3:18 error demo: params missing"]
+
+
+IMAGES = """\
+  variables:
+  - name: environment
+    expression: "'environment' in namespaceObject.metadata.labels ? namespaceObject.metadata.labels['environment'] : 'prod'"
+  - name: exempt
+    expression: "has(object.metadata.labels) && 'exempt' in object.metadata.labels && object.metadata.labels['exempt'] == 'true'"
+  - name: containers
+    expression: object.spec.template.spec.containers
+  - name: checked
+    expression: variables.containers.filter(each, each.image.contains('example.com/'))
+"""
+ONLY = """\
+  - expression: variables.exempt || variables.checked.all(each, each.image.startsWith(variables.environment + '.'))
+    messageExpression: "'only ' + variables.environment + ' images are allowed in namespace ' + namespaceObject.metadata.name"
+"""
+
+
+def test_variables_are_put_together_and_the_namespace_is_looked_at(tmp_path: Path) -> None:
+    policies = policy(ONLY, more=IMAGES) + binding()
+    prod = namespace("shop", "environment: prod")
+    wrong = "only prod images are allowed in namespace shop"
+    assert run(tmp_path, policies, prod + deployment(image="dev.example.com/web")).found == [f"14:7 error demo: {wrong}"]
+    assert run(tmp_path, policies, prod + deployment(image="prod.example.com/web")) == ([], [])
+    assert run(tmp_path, policies, prod + deployment(image="dev.example.com/web", labels="exempt: 'true'")) == ([], [])
+    assert run(tmp_path, policies, namespace("shop") + deployment(image="dev.example.com/web")).found == [f"14:7 error demo: {wrong}"]
+
+
+def test_conditions_choose_the_objects_and_who_asks_is_not_known(tmp_path: Path) -> None:
+    conditions = """\
+  matchConditions:
+  - {name: no-leases, expression: '!(request.resource.group == "coordination.k8s.io" && request.resource.resource == "leases")'}
+  - {name: no-kubelets, expression: '!("system:nodes" in request.userInfo.groups)'}
+  - {name: no-rbac, expression: 'request.resource.group != "rbac.authorization.k8s.io"'}
+"""
+    named = "  - expression: object.metadata.name.startsWith('demo')\n"
+    anything = policy(named, resources="*", group="*", more=conditions).replace("[v1]", '["*"]') + binding()
+    lease = "apiVersion: coordination.k8s.io/v1\nkind: Lease\nmetadata: {name: a, namespace: shop}\n"
+    role = "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: a, namespace: shop}\n"
+    assert run(tmp_path, anything, f"{lease}---\n{role}") == ([], [])
+    ran = run(tmp_path, anything, deployment())
+    assert ran.found == []
+    assert ran.said == [
+        "admission.yaml:11:37: policy `demo`: there is no `userInfo`; so it comes to no result for Deployment web in web.yaml and 1 more"
+    ]
+    known = anything.replace("  - {name: no-kubelets, expression: '!(\"system:nodes\" in request.userInfo.groups)'}\n", "")
+    assert "3:18 error demo: failed expression: object.metadata.name.startsWith('demo')" in run(tmp_path, known, deployment()).found
+
+
+@pytest.mark.parametrize(
+    "expression, said",
+    [
+        ("object.spec.xyz == 'unknown'", "there is no `xyz`; so it comes to no result for Deployment web in web.yaml"),
+        ("object.replicas > 1", "there is no `replicas`; so it comes to no result for Deployment web in web.yaml"),
+        ("object.metadata.name.startWith('demo')", "there is no `startWith` here; did you mean `startsWith`? (at 1:31 of the expression)"),
+        ("authorizer.group('apps').resource('deployments').check('delete').allowed()", "`authorizer` asks the cluster who may do what"),
+        ("variables.unknown == 1", "there is no `variables.unknown` before it"),
+        ("object.spec.replicas", "it gives neither true nor false; so it comes to no result for Deployment web in web.yaml"),
+    ],
+)
+def test_what_errs_is_told_once_and_is_no_finding(tmp_path: Path, expression: str, said: str) -> None:
+    ran = run(tmp_path, policy(f"  - expression: {expression}\n{FIVE}") + binding(), deployment())
+    assert ran.found == ["5:13 error demo: failed expression: object.spec.replicas <= 5"]
+    assert ran.said == [f"admission.yaml:10:17: policy `demo`: {said}"]
+
+
+@pytest.mark.parametrize("actions, severity", [("Deny", "error"), ("Deny, Audit", "error"), ("Warn, Audit", "warning"), ("Audit", "info")])
+def test_actions_are_severities(tmp_path: Path, actions: str, severity: str) -> None:
+    ran = run(tmp_path, policy(FIVE) + binding(actions=actions), deployment())
+    assert ran.found == [f"5:13 {severity} demo: failed expression: object.spec.replicas <= 5"]
+
+
+def test_of_several_bindings_the_hardest_counts(tmp_path: Path) -> None:
+    ran = run(tmp_path, policy(FIVE) + binding(actions="Audit") + binding(name="other"), deployment())
+    assert ran.found == ["5:13 error demo: failed expression: object.spec.replicas <= 5"]
+
+
+def test_a_policy_that_no_binding_names_holds_nowhere(tmp_path: Path) -> None:
+    assert run(tmp_path, policy(FIVE), deployment()) == (
+        [],
+        ["admission.yaml:3:18: policy `demo`: no binding names it, so it holds nowhere"],
+    )
+
+
+@pytest.mark.parametrize(
+    "validation, message",
+    [
+        ("message: at most five", "at most five"),
+        ("messageExpression: \"object.metadata.name + ' is large'\"", "web is large"),
+        ("message: plain\n    messageExpression: object.spec.missing", "plain"),
+        ("message: plain\n    messageExpression: \"'two\\\\nlines'\"", "plain"),
+        ("messageExpression: \"'  '\"", "failed expression: object.spec.replicas <= 5"),
+    ],
+)
+def test_the_message_is_chosen_as_the_api_server_chooses_it(tmp_path: Path, validation: str, message: str) -> None:
+    policies = policy(f"{FIVE}    {validation}\n") + binding()
+    assert run(tmp_path, policies, deployment()).found == [f"5:13 error demo: {message}"]
+
+
+# What objects are meant.
+
+
+ANYTHING = "{apiGroups: [apps], apiVersions: [v1], operations: ['*'], resources: ['*']}"
+EXACT = "apiVersions: [v1beta1] "
+
+
+@pytest.mark.parametrize(
+    "changed, to, meant",
+    [
+        ("[CREATE, UPDATE]", "[UPDATE]", False),
+        ("[CREATE, UPDATE]", "['*']", True),
+        ('["deployments"]', '["*"]', True),
+        ('["deployments"]', '["deployments/scale"]', False),
+        ('["deployments"]', '["deployments"], resourceNames: [other]', False),
+        ('["deployments"]', '["deployments"], resourceNames: [web]', True),
+        ('["deployments"]', '["deployments"], scope: Cluster', False),
+        ("apiVersions: [v1]", "apiVersions: [v1beta1]", True),
+        ("    resourceRules", "    matchPolicy: Exact\n    resourceRules", True),
+        ("apiVersions: [v1]", EXACT, False),
+        ("    resourceRules", f"    excludeResourceRules: [{ANYTHING}]\n    resourceRules", False),
+        ("    resourceRules", "    objectSelector: {matchLabels: {app: web}}\n    resourceRules", True),
+        ("    resourceRules", "    objectSelector: {matchLabels: {app: db}}\n    resourceRules", False),
+        ("    resourceRules", "    namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: shop}}\n    resourceRules", True),
+        ("    resourceRules", "    namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: bar}}\n    resourceRules", False),
+    ],
+)
+def test_constraints_say_which_objects_are_meant(tmp_path: Path, changed: str, to: str, meant: bool) -> None:
+    policies = policy(FIVE).replace(changed, to) + binding()
+    if to is EXACT:
+        policies = policies.replace("    resourceRules", "    matchPolicy: Exact\n    resourceRules")
+    assert bool(run(tmp_path, policies, deployment()).found) == meant
+
+
+def test_what_a_manifest_leaves_out_the_api_server_fills_in(tmp_path: Path) -> None:
+    one = policy("  - expression: object.spec.replicas == 1 && object.spec.template.spec.restartPolicy == 'Always'\n") + binding()
+    assert run(tmp_path, one, deployment("")) == ([], [])
+
+
+PINNED = policy('  - {expression: "!has(object.spec.nodeName)", message: no node by name}\n', resources="pods", group="") + binding()
+
+
+def test_pods_are_made_of_templates(tmp_path: Path) -> None:
+    pinned = deployment(pod="      nodeName: n1\n")
+    assert run(tmp_path, PINNED, pinned).found == ["10:17 error demo: the pods of Deployment web: no node by name"]
+    assert run(tmp_path, PINNED, deployment()) == ([], [])
+    named = PINNED.replace("!has(object.spec.nodeName)", "object.metadata.name == 'x'")
+    assert run(tmp_path, named, deployment()).found == []
+
+
+def test_patches_and_parts_are_not_judged(tmp_path: Path) -> None:
+    part = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {replicas: 6}\n"
+    assert run(tmp_path, policy(FIVE) + binding(), part) == ([], [])
+    (tmp_path / "kustomization.yaml").write_text("resources: []\npatches: [{path: web.yaml}]\n", encoding="utf-8")
+    assert run(tmp_path, policy(FIVE) + binding(), deployment()) == ([], [])
+
+
+def test_what_is_filled_in_later_is_not_judged(tmp_path: Path) -> None:
+    images = "  - expression: object.spec.template.spec.containers.all(each, each.image.startsWith('example.com/'))\n"
+    assert run(tmp_path, policy(images) + binding(), deployment(image="${IMAGE}")) == ([], [])
+    args = deployment(image='web:1", args: ["$(NAME)"], workingDir: "/')
+    assert len(run(tmp_path, policy(images) + binding(), args).found) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "spec: null",
+        "spec: []",
+        "spec: {matchConstraints: [], validations: {}, variables: 1, matchConditions: [null]}",
+        "spec: {matchConstraints: {resourceRules: [null, 1], namespaceSelector: 1, objectSelector: {matchLabels: []}}, validations: [1]}",
+        "spec: {matchConstraints: {resourceRules: [{apiGroups: x, resources: [1]}]}, validations: [{expression: 1}, {expression: ''}]}",
+        "spec: {paramKind: [], validations: [{expression: 'object == 1', message: {}, messageExpression: []}]}",
+        "spec: {policyName: demo, validationActions: Deny, paramRef: {selector: 1}}",
+        "spec: {policyName: demo, validationActions: [Deny, 1], paramRef: {selector: {matchExpressions: [{}]}}, matchResources: []}",
+    ],
+)
+@pytest.mark.parametrize("kind", ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"])
+def test_manifests_of_policies_that_are_none_harm_nobody(tmp_path: Path, kind: str, text: str) -> None:
+    strange = f"apiVersion: admissionregistration.k8s.io/v1\nkind: {kind}\nmetadata: {{name: strange}}\n{text}\n---\n"
+    ran = run(tmp_path, strange + policy(FIVE) + binding(), deployment())
+    assert ran.found == ["5:13 error demo: failed expression: object.spec.replicas <= 5"]
+
+
+def test_objects_of_any_kind_and_in_lists_are_judged(tmp_path: Path) -> None:
+    services = policy("  - expression: object.spec.type != 'NodePort'\n", resources="services", group="") + binding()
+    service = "{apiVersion: v1, kind: Service, metadata: {name: a, namespace: shop}, spec: {type: NodePort}}"
+    assert run(tmp_path, services, f"apiVersion: v1\nkind: List\nitems:\n- {service}\n").found == [
+        "4:86 error demo: failed expression: object.spec.type != 'NodePort'"
+    ]
+
+
+# It is a policy like any other.
+
+
+def test_findings_are_silenced_ignored_and_rated_by_the_name_of_the_policy(tmp_path: Path) -> None:
+    policies, silenced = policy(FIVE) + binding(), deployment("6 # afflint: ignore[demo] -- so it is")
+    assert run(tmp_path, policies, silenced).found == []
+    assert len(run(tmp_path, policies, silenced, inline=False).found) == 1
+    assert run(tmp_path, policies, deployment(), more="ignore: [demo]\n").found == []
+    assert run(tmp_path, policies, deployment(), more="per-file-ignores: {'*': [demo]}\n").found == []
+    assert run(tmp_path, policies, deployment(), more="severity: {demo: info}\n").found == [
+        "5:13 info demo: failed expression: object.spec.replicas <= 5"
+    ]
+
+
+def test_patterns_find_manifests(tmp_path: Path) -> None:
+    (tmp_path / "admission").mkdir()
+    (tmp_path / "admission" / "policy.yaml").write_text(policy(FIVE), encoding="utf-8")
+    (tmp_path / "admission" / "binding.yaml").write_text(binding(), encoding="utf-8")
+    (tmp_path / ".afflint.yaml").write_text("policies: ['admission/*.yaml']\n", encoding="utf-8")
+    config = configuration.load(str(tmp_path / ".afflint.yaml"), rule_names=tuple(rules()), categories=CATEGORIES)
+    assert [each.name for each in config.policies] == ["demo"]
+
+
+@pytest.mark.parametrize(
+    "named, mistake",
+    [
+        ("'admission/*.yaml'", "1:12: `admission/*.yaml` finds no manifest"),
+        ("web.yaml", "1:12: no manifest that is named here holds a ValidatingAdmissionPolicy"),
+    ],
+)
+def test_names_that_lead_to_no_policy_are_mistakes(tmp_path: Path, named: str, mistake: str) -> None:
+    (tmp_path / "web.yaml").write_text(deployment(), encoding="utf-8")
+    (tmp_path / ".afflint.yaml").write_text(f"policies: [{named}]\n", encoding="utf-8")
+    with pytest.raises(configuration.ConfigError) as raised:
+        configuration.load(str(tmp_path / ".afflint.yaml"), rule_names=tuple(rules()), categories=CATEGORIES)
+    assert str(raised.value).replace(f"{tmp_path}/.afflint.yaml:", "").replace(f"{tmp_path}/", "") == mistake
+
+
+def test_what_a_pod_gets_from_admission_plugins_is_there(tmp_path: Path) -> None:
+    accounts = policy("  - expression: object.spec.serviceAccountName != 'default'\n", resources="pods", group="") + binding()
+    assert run(tmp_path, accounts, deployment()).found == [
+        "9:5 error demo: the pods of Deployment web: failed expression: object.spec.serviceAccountName != 'default'"
+    ]
+
+
+def test_a_policy_cannot_have_the_name_of_a_rule(tmp_path: Path) -> None:
+    with pytest.raises(configuration.ConfigError) as raised:
+        run(tmp_path, policy(FIVE, name="wrong-type") + binding(), deployment())
+    assert "has a policy with the name of a rule: `wrong-type`" in str(raised.value)
