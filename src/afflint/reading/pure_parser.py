@@ -411,9 +411,12 @@ class PureParser(Scanner, Parser):
         return DocumentEndEvent(start, end, explicit=explicit)
 
     def parse_node(self, block: bool = False, indentless_sequence: bool = False) -> Any:
+        first = self.scanner.peek_token()
         event = super().parse_node(block, indentless_sequence)
-        if type(event) is ScalarEvent and event.tag == "!" and not event.value and event.style is None:
-            event.implicit = (False, False)  # A tag `!` with nothing behind it.
+        if type(first) is TagToken:
+            event.start_mark = first.start_mark  # Not that of an anchor behind it.
+            if type(event) is ScalarEvent and event.tag == "!" and not event.value and event.style is None:
+                event.implicit = (False, False)  # There is nothing behind it.
         return event
 
     def process_empty_scalar(self, mark: Any, comment: Any = None) -> Any:
