@@ -252,17 +252,18 @@ def _in_each_cluster(
     clusters: Sequence[ClusterFleet], asked: Callable[[Fleet], Iterable[tuple[str, FleetMatch]]]
 ) -> Iterator[tuple[str, FleetMatch]]:
     """What is found in each cluster. Of a manifest that is of all clusters only what holds in each of those."""
-    everywhere: dict[tuple[object, ...], tuple[str, FleetMatch]] | None = None
+    everywhere: dict[tuple[object, ...], list[tuple[str, FleetMatch]]] | None = None
     for cluster in clusters:
-        shared: dict[tuple[object, ...], tuple[str, FleetMatch]] = {}
+        shared: dict[tuple[object, ...], list[tuple[str, FleetMatch]]] = {}
         for rule, match in asked(cluster.fleet):
             if match.site.file in cluster.own:
                 yield rule, match
             else:
-                shared.setdefault((rule, match.site, match.match.path), (rule, match))
+                shared.setdefault((rule, match.site, match.match.path), []).append((rule, match))
         if cluster.whole:
             everywhere = shared if everywhere is None else {key: each for key, each in everywhere.items() if key in shared}
-    yield from (everywhere or {}).values()
+    for found in (everywhere or {}).values():
+        yield from found
 
 
 def _ground(views: Sequence[ClusterView], pools: Pools | None) -> Ground | None:
