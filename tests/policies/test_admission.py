@@ -388,6 +388,16 @@ def test_what_a_pod_gets_from_admission_plugins_is_there(tmp_path: Path) -> None
     ]
 
 
+def test_it_has_a_page_under_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from click.testing import CliRunner
+
+    from afflint.cli.through_click import cli
+
+    run(tmp_path, policy(FIVE, name="demo.example.com") + binding(policy="demo.example.com"), deployment())
+    monkeypatch.chdir(tmp_path)
+    assert CliRunner().invoke(cli, ["rule", "demo.example.com"]).output.startswith("demo.example.com  policy, warning\n")
+
+
 def test_a_policy_cannot_have_the_name_of_a_rule(tmp_path: Path) -> None:
     with pytest.raises(configuration.ConfigError) as raised:
         run(tmp_path, policy(FIVE, name="wrong-type") + binding(), deployment())

@@ -43,6 +43,8 @@ def _conditions() -> Iterator[str]:
 
 def _checks() -> Iterator[str]:
     for name, check in sorted(CHECKS.items()):
+        if check.subject == "admission":  # No configuration names it.
+            continue
         notes = ["Only with nodes."] if check.subject == "outcome" else []
         notes += ["It has a fix for `--unsafe-fixes`."] if check.fix != "none" else []
         yield f"### {name}\n\n{' '.join([check.about, *notes])}\n\n"

@@ -37,6 +37,7 @@ def rule(name: str | None, form: str, config_file: str | None, no_config: bool) 
 def _policies(config_file: str | None, *, no_config: bool) -> list[Rule]:
     """The policies of the configuration that holds here. One with mistakes is no reason not to tell of the rules."""
     from afflint.config import ConfigError
+    from afflint.findings import field_of
     from afflint.rules import policy_rule
 
     try:
@@ -44,7 +45,7 @@ def _policies(config_file: str | None, *, no_config: bool) -> list[Rule]:
     except ConfigError as error:
         say("\n".join(f"afflint: {shown(line)}" for line in str(error).splitlines()))
         return []
-    return [policy_rule(each, effective.origins[f"policies.{each.name}"].file or "") for each in effective.policies]
+    return [policy_rule(each, effective.origins[field_of(("policies", each.name))].file or "") for each in effective.policies]
 
 
 def _terminal_width() -> int | None:
