@@ -125,15 +125,13 @@ class PureParser(Scanner, Parser):
             end += 1
         self.forward(end - self.index)
 
-    def _breaks(self) -> str:
-        """One break of a line, as it counts in a scalar."""
+    def scan_line_break(self) -> str:
+        """The break of a line that begins here, as it counts in a scalar; nothing where there is none."""
         found = _BREAK.match(self.buffer, self.index)
         if found is None:
             return ""
         self.forward(found.end() - self.index)
         return found[0] if found[0] in "\u2028\u2029" else "\n"
-
-    scan_line_break = _breaks
 
     def _at_indicator(self) -> bool:
         """Whether a line `---` or `...` begins here."""
