@@ -125,9 +125,11 @@ def policies(settings: Settings) -> Result:
     """The fleet, and the fleet held to twenty policies, which hardly any of its workloads breaks."""
     tree = trees.fleet(settings.data, settings.files)
     _assert_quiet(tree)
-    twenty = os.path.join(os.path.dirname(os.path.abspath(__file__)), "policies.yaml")
-    without, held = "without policies", "held to twenty"
-    commands = {without: afflint(tree.folder), held: afflint(tree.folder, configuration=twenty, options=("--exit-zero",))}
+    here, without, held = os.path.dirname(os.path.abspath(__file__)), "without policies", "held to twenty"
+    files = {without: "without_policies.yaml", held: "policies.yaml"}
+    commands = {
+        name: afflint(tree.folder, configuration=os.path.join(here, file), options=("--exit-zero",)) for name, file in files.items()
+    }
     for command in commands.values():
         run(command)
     usages = in_turns(commands, settings.rounds)
