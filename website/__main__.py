@@ -39,6 +39,7 @@ def make_pages(target: Path) -> None:
         _write(target / "commands" / f"{name}.md", made_pages.command_page(name))
     _write(target / "configuration.md", made_pages.configuration_page())
     _write(target / "catalogue.md", made_pages.catalogue_page())
+    _write(target / "rules" / "profiles" / "index.md", profile_pages.index_page())
     for name in profile_pages.profile_names():
         _write(target / "rules" / "profiles" / f"{name}.md", profile_pages.profile_page(name))
 

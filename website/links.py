@@ -28,7 +28,9 @@ def on_site(path: str) -> str | None:
     folder, _, rest = path.partition("/")
     if folder == "docs":
         return rest
-    return path if folder in ("rules", "schemas") else None
+    if path in ("rules", "rules/profiles"):
+        return f"{path}/index.md"
+    return path if rest and folder in ("rules", "schemas") else None
 
 
 def with_links_of_the_site(text: str, source: str) -> str:

@@ -18,6 +18,7 @@ def navigation(pages: Path, known: Mapping[str, Rule]) -> list[Entry]:
     by_category = {category: [each.name for each in known.values() if each.category == category] for category in CATEGORIES}
     rules: list[Any] = ["rules/index.md"]
     rules += [{category: [{name: f"rules/{name}.md"} for name in names]} for category, names in by_category.items() if names]
+    sets: list[Any] = ["rules/profiles/index.md", *({name: f"rules/profiles/{name}.md"} for name in profile_pages.profile_names())]
     entries: list[Entry] = [
         {
             "Start": [
@@ -36,7 +37,7 @@ def navigation(pages: Path, known: Mapping[str, Rule]) -> list[Entry]:
                 {"Custom resources": "custom-resources.md"},
                 {"Catalogue of custom resources": "catalogue.md"},
                 {"Policies": "policies.md"},
-                {"Ready-made sets": [{name: f"rules/profiles/{name}.md"} for name in profile_pages.profile_names()]},
+                {"Ready-made sets": sets},
                 {"Policies in CEL, and their tests": "policies-in-cel.md"},
                 {"CI": "ci.md"},
                 {"Editors": "editors.md"},

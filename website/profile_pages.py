@@ -17,6 +17,16 @@ def profile_names() -> list[str]:
     return sorted(path.stem for path in PROFILES.glob("*.md"))
 
 
+def index_page() -> str:
+    """The sets with what each is for."""
+    rows = []
+    for name in profile_names():
+        _, about, *_ = (PROFILES / f"{name}.md").read_text(encoding="utf-8").split("\n\n")
+        rows.append(f"- [`{name}`]({name}.md): {' '.join(about.split())}\n")
+    heading = '# Ready-made sets of policies\n\nWith `extends: ["afflint:NAME"]` in the configuration. They can be changed one by one.\n\n'
+    return heading + "".join(rows)
+
+
 def profile_page(name: str) -> str:
     """The page of a set, its examples as the site shows them, and the set itself."""
     text = with_links_of_the_site((PROFILES / f"{name}.md").read_text(encoding="utf-8"), f"rules/profiles/{name}.md")

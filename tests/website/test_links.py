@@ -16,6 +16,8 @@ from website.links import LinkError, faults, with_links_of_the_site
         ("rules/wrong-type.md", "../docs/nodes.md#which", "../nodes.md#which"),
         ("rules/wrong-type.md", "unknown-field.md", "unknown-field.md"),
         ("CONTRIBUTING.md", "docs/stability.md", "stability.md"),
+        ("docs/policies.md", "../rules/profiles", "rules/profiles/index.md"),
+        ("docs/policies.md", "../rules/profiles/", "rules/profiles/index.md"),
         ("docs/stability.md", "../CONTRIBUTING.md", "contributing.md"),
         ("docs/ci.md", "../schemas/report.schema.json", "schemas/report.schema.json"),
         ("docs/ci.md", "https://kubernetes.io/docs/", "https://kubernetes.io/docs/"),

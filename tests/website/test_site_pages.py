@@ -34,15 +34,22 @@ def test_the_navigation_leads_to_every_page_once(made: Path) -> None:
     assert pages_in(entries) == {path.relative_to(made).as_posix() for path in made.rglob("*.md")}
 
 
+def test_every_link_leads_to_a_page(made: Path) -> None:
+    """What a link to a place on a page comes to is for the build to find."""
+    for page in made.rglob("*.md"):
+        for target in re.findall(r"\]\(([^)\s#:]+)[#)]", re.sub(r"(?ms)^```.*?^```$", "", page.read_text(encoding="utf-8"))):
+            assert (page.parent / target).is_file(), f"{page.relative_to(made)}: {target}"
+
+
 def test_what_is_not_there_yet_is_left_out(tmp_path: Path) -> None:
-    assert pages_in(navigation(tmp_path, {})) == {"rules/index.md"}
+    assert pages_in(navigation(tmp_path, {})) == {"rules/index.md", "rules/profiles/index.md"}
 
 
 def test_a_page_that_nobody_has_put_anywhere_ends_the_guide(tmp_path: Path) -> None:
     (tmp_path / "nodes.md").write_text("# Nodes\n", encoding="utf-8")
     (tmp_path / "weather.md").write_text("# The weather\n", encoding="utf-8")
     (guide,) = (entry["Guide"] for entry in navigation(tmp_path, {}) if "Guide" in entry)
-    assert guide == [{"Nodes and pools": "nodes.md"}, {"The weather": "weather.md"}]
+    assert (guide[0], guide[-1]) == ({"Nodes and pools": "nodes.md"}, {"The weather": "weather.md"})
 
 
 def test_the_navigation_as_a_setting() -> None:
