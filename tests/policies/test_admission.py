@@ -369,7 +369,7 @@ def test_patterns_find_manifests(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "named, mistake",
     [
-        ("'admission/*.yaml'", "1:12: `admission/*.yaml` finds no manifest"),
+        ("'admission/*.yaml'", "1:12: `admission/*.yaml` finds no file with policies and no manifest"),
         ("web.yaml", "1:12: no manifest that is named here holds a ValidatingAdmissionPolicy"),
     ],
 )

@@ -64,6 +64,18 @@ def test_files_that_policies_names_stand_beside_them() -> None:
     assert checks(read) == {"hosts": "no-pinning", "weights": "maximum-weight", "own": "no-pinning"}
 
 
+def test_a_pattern_finds_the_files_of_teams() -> None:
+    write("teams/a.yaml", TEAM)
+    write("teams/b.yaml", "policies: [{name: no-hard, check: no-hard-anti-affinity}]\n")
+    write("teams/notes.yaml", "owner: b\n")
+    read = load("policies: ['teams/*.yaml']\n")
+    assert checks(read) == {"hosts": "no-pinning", "weights": "maximum-weight", "no-hard": "no-hard-anti-affinity"}
+    write("teams/b.yaml", "policies: [{name: no-hard, check: no-hard-antiaffinity}]\n")
+    assert mistakes("policies: ['teams/*.yaml']\n") == (
+        "teams/b.yaml:1:35: unknown check `no-hard-antiaffinity`; did you mean `no-hard-anti-affinity`?"
+    )
+
+
 def test_each_is_shown_with_where_it_stands() -> None:
     write("policies/team.yaml", TEAM)
     read = load("policies:\n- policies/team.yaml\n- {name: own, check: no-pinning, severity: error}\n")

@@ -138,38 +138,41 @@ class _Loader:
         found = _NOTHING
         manifests: dict[str, Path] = {}
         for path, target in _texts(file.located, ("policies",)):
-            name = _beside(file.name, target)
-            if has_magic(target):
-                manifests |= self._all_manifests(file, path, target)
-                continue
-            try:
-                if _holds_manifests(name):
-                    manifests[name] = path
-                    continue
-                values = self._one_extended(name, chain)
-            except ReadError as refused:
-                self.problems.append(file.problem(Fault(file.located.span(path), f"{quoted(target)} {refused.message}")))
-                continue
-            others = sorted(values.values.keys() - {"policies"})
-            if others:
-                message = f"{quoted(target)} says more than policies, such as `{others[0]}`: whoever wants all of it says `extends`"
-                self.problems.append(file.problem(Fault(file.located.span(path), message)))
-            origins = {key: origin for key, origin in values.origins.items() if key.startswith("policies")}
-            found = found.under(_Values({key: value for key, value in values.values.items() if key == "policies"}, origins))
+            for name in self._like(file, path, target) if has_magic(target) else [_beside(file.name, target)]:
+                told = name if has_magic(target) else target
+                try:
+                    if _holds_manifests(name):
+                        manifests[name] = path
+                    else:
+                        found = found.under(self._policies_of(file, path, (told, name), chain))
+                except ReadError as refused:
+                    self.problems.append(file.problem(Fault(file.located.span(path), f"{quoted(told)} {refused.message}")))
         return found.under(self._of_admission(file, manifests)) if manifests else found
 
-    def _all_manifests(self, file: _File, path: Path, pattern: str) -> dict[str, Path]:
-        """The manifests that a pattern finds, all under the place of the pattern."""
-        found = {}
+    def _policies_of(self, file: _File, path: Path, names: tuple[str, str], chain: tuple[str, ...]) -> _Values:
+        """The policies of one file, which is called so there and lies here. Raises ReadError."""
+        told, name = names
+        values = self._one_extended(name, chain)
+        others = sorted(values.values.keys() - {"policies"})
+        if others:
+            message = f"{quoted(told)} says more than policies, such as `{others[0]}`: whoever wants all of it says `extends`"
+            self.problems.append(file.problem(Fault(file.located.span(path), message)))
+        origins = {key: origin for key, origin in values.origins.items() if key.startswith("policies")}
+        return _Values({key: value for key, value in values.values.items() if key == "policies"}, origins)
+
+    def _like(self, file: _File, path: Path, pattern: str) -> list[str]:
+        """The files that a pattern finds, those with policies and those with manifests; of others nothing is said."""
+        found = []
         folder = os.path.dirname(file.name) or os.curdir
         for name in [_beside(file.name, each) for each in sorted(paths_like(pattern, root_dir=folder, recursive=True))]:
             try:
-                if os.path.isfile(name) and _holds_manifests(name):
-                    found[name] = path
+                if os.path.isfile(name) and (_holds_manifests(name) or _holds_policies(name)):
+                    found.append(name)
             except ReadError as refused:  # noqa: PERF203 - each one is a mistake of its own
                 self.problems.append(file.problem(Fault(file.located.span(path), f"{quoted(name)} {refused.message}")))
         if not found:
-            self.problems.append(file.problem(Fault(file.located.span(path), f"{quoted(pattern)} finds no manifest")))
+            message = f"{quoted(pattern)} finds no file with policies and no manifest"
+            self.problems.append(file.problem(Fault(file.located.span(path), message)))
         return found
 
     def _of_admission(self, file: _File, manifests: Mapping[str, Path]) -> _Values:
@@ -307,6 +310,13 @@ def _holds_manifests(name: str) -> bool:
     from afflint.policies.admission import looks_like_manifest
 
     return looks_like_manifest(read_bytes(name))
+
+
+def _holds_policies(name: str) -> bool:
+    """Whether a file that a pattern finds holds policies of afflint. Raises ReadError."""
+    import re
+
+    return re.search(rb"^[\"']?policies[\"']?[ \t]*:", read_bytes(name), re.MULTILINE) is not None
 
 
 def _shipped(name: str) -> str:
