@@ -258,9 +258,9 @@ def judged(
 
 
 def outcomes(
-    rules: Iterable[BoundRule], view: ClusterView, files: Callable[[tuple[str, ...], FileId], bool]
+    rules: Iterable[BoundRule], view: ClusterView, files: Callable[[tuple[str, ...], FileId], bool], unjudged: list[Unjudged]
 ) -> Iterator[tuple[str, FleetMatch]]:
-    """What policies about outcomes find, given the nodes."""
+    """What policies about outcomes find, given the nodes. What the nodes cannot tell is added to ``unjudged``."""
     policies = _policies(rules, "outcome", files)
     if not policies:
         return
@@ -272,9 +272,12 @@ def outcomes(
         about = [case for case in cases if policy.scope.kinds(case.kind, case.group) and policy.scope.covers(case)]
         about = [case for case in about if case.whole or not policy.bound.check.lacks]
         of_site = {case.pods.site: case for case in about}
-        for each in policy.check(about, policy.bound.params, view):
-            case = of_site[each.site]
-            yield policy.name, each._replace(match=said(each.match, policy.name, policy.bound, case))
+        try:
+            for each in policy.check(about, policy.bound.params, view):
+                case = of_site[each.site]
+                yield policy.name, each._replace(match=said(each.match, policy.name, policy.bound, case))
+        except UnjudgedError as error:
+            unjudged.append(Unjudged(policy.name, str(error)))
 
 
 def subjects(rules: Iterable[BoundRule], fleet: Fleet, files: Callable[[tuple[str, ...], FileId], bool]) -> Iterator[tuple[str, Pods]]:

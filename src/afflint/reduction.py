@@ -114,7 +114,7 @@ class Reduction:
                 if any(each.subject == "outcome" for each in self._settings.rules):
                     from afflint.judging import outcomes
 
-                    yield from outcomes(self._settings.rules, view, self._is_in)
+                    yield from outcomes(self._settings.rules, view, self._is_in, self.unjudged)
 
             yield from _in_each_cluster(clusters, about_nodes) if clusters else about_nodes(fleet)
         if pools:

@@ -17,7 +17,7 @@ from afflint.rules import bound_policies
 from afflint.session.placing import read_stage
 from afflint.session.run import Options, run
 from on_nodes import apart, spread, workload
-from policing import findings_of, said
+from policing import findings_of, said, session_of
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 NODES = """\
@@ -70,8 +70,26 @@ class TestSurvives:
         (found,) = on_nodes(tmp_path, "survives", "{loss: zone, keeps: 3}", web)
         assert found.startswith("a.yaml:3:18 2 of 3 replicas run even before anything is lost, and 3 must, in the placement that")
 
+    def test_fewer_replicas_than_must_run(self, tmp_path: Path) -> None:
+        assert on_nodes(tmp_path, "survives", "{loss: zone, keeps: 2}", workload("", replicas=1)) == [
+            "a.yaml:3:18 there is 1 replica only, and 2 must run whatever is lost"
+        ]
+        assert on_nodes(tmp_path, "survives", "{loss: zone, keeps: 3}", workload("", replicas=2)) == [
+            "a.yaml:3:18 there are 2 replicas only, and 3 must run whatever is lost"
+        ]
+
     def test_a_label_that_no_node_has_tells_nothing(self, tmp_path: Path) -> None:
         assert on_nodes(tmp_path, "survives", "{loss: rack, keeps: 9}", workload()) == []
+
+    def test_that_is_said(self, tmp_path: Path) -> None:
+        files = [("a.yaml", workload()), ("nodes.yaml", NODES)]
+        asked = session_of(tmp_path, policy("survives", "{loss: topology.kubernetes.io/zones}"))
+        outcome = asked.check([Source(name, name, text.encode()) for name, text in files], Options())
+        (line,) = outcome.unjudged
+        assert line == (
+            "policy `ours`: it decides nothing: no node carries the label topology.kubernetes.io/zones; did you mean "
+            "'topology.kubernetes.io/zone'?"
+        )
 
     def test_without_nodes_nothing_is_known(self, tmp_path: Path) -> None:
         assert said(tmp_path, policy("survives", "{loss: zone, keeps: 9}"), workload()) == []

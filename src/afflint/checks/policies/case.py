@@ -44,7 +44,7 @@ def _alternatives(constraints: Constraints) -> Iterator[Alternative]:
 
 
 class UnjudgedError(Exception):
-    """A check comes to no result for a workload: the message says why. Raised only where ``case.fleet`` is there."""
+    """A check comes to no result for a workload, or on these nodes: the message says why. Raised only where ``case.fleet`` is there."""
 
 
 class Case:

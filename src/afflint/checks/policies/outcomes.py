@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from afflint.checks.match import FleetMatch, Match
-from afflint.checks.policies.case import Case
+from afflint.checks.policies.case import Case, UnjudgedError
 from afflint.checks.policies.demands import name_path
 from afflint.controllers.evictions import hindrance_of
 from afflint.placement import proofs
@@ -73,14 +73,17 @@ def _never_fits(view: ClusterView, each: _Judged) -> bool:
 
 
 def survives(cases: Sequence[Case], params: Survives, view: ClusterView) -> Iterator[FleetMatch]:
-    """Workloads of which too few replicas run after some loss of nodes, or run on through it."""
+    """Workloads of which too few replicas run after some loss of nodes, or run on through it.
+
+    Raises UnjudgedError where no node has the label by which they are lost.
+    """
     about = [each for each in _judged(cases, view) if each.number not in view.survey.elastic]
     if not about or not view.survey.bounded:
         return
     try:
         happening = failures(view.arrangement.before, f"each:{params.loss}")
-    except UnknownLossError:
-        return  # No node has such a label: nothing can be told.
+    except UnknownLossError as error:
+        raise UnjudgedError(f"it decides nothing: {error}") from error
     lost = [(failure, view.loss_of(failure)) for failure in happening]
     for each in about:
         short = [(failure, loss) for failure, loss in lost if not _keeps(each, loss, params)]
@@ -107,9 +110,12 @@ def _moves(loss: Loss, key: str) -> list[Move]:
 
 def _lost(each: _Judged, short: Sequence[tuple[Failure, Loss]], params: Survives, view: ClusterView) -> Match:
     """The losses that are too much, told of the worst; where too few replicas have a place anyway, just that."""
-    before = len(each.placed.nodes)
+    before, replicas = len(each.placed.nodes), each.maker.replicas
+    if replicas < params.keeps:
+        asked = "there is 1 replica only" if replicas == 1 else f"there are {replicas} replicas only"
+        return Match(name_path(each.case), f"{asked}, and {params.keeps} must run whatever is lost")
     if before < params.keeps:
-        message = f"{_running(before, each.maker.replicas, '')} even before anything is lost, and {params.keeps} must, {_AS_ORDERED}"
+        message = f"{_running(before, replicas, '')} even before anything is lost, and {params.keeps} must, {_AS_ORDERED}"
         return Match(name_path(each.case), message)
     failure, loss = min(short, key=lambda pair: _left(each, pair[1]))
     after, throughout = _left(each, loss)
