@@ -98,11 +98,13 @@ class Identities:
 
 def without_links(sources: Mapping[int, Source]) -> dict[int, Source]:
     """The sources, by their numbers, without those that are a link to another of them: for what is there once however it is named."""
-    found: dict[str, Source] = {}
-    for source in sorted(sources.values(), key=lambda source: os.path.islink(source.path)):
-        keep(found, source.name if source.path in (STDIN, "") else os.path.normcase(os.path.realpath(source.path)), source)
-    kept = {id(source) for source in found.values()}
-    return {number: source for number, source in sources.items() if id(source) in kept}
+    kept: dict[str, int] = {}
+    for number, source in sorted(sources.items(), key=lambda each: os.path.islink(each[1].path)):
+        identity = source.name if source.path in (STDIN, "") else os.path.normcase(os.path.realpath(source.path))
+        if identity not in kept or _displaces(source, sources[kept[identity]]):
+            kept[identity] = number
+    wanted = set(kept.values())
+    return {number: source for number, source in sources.items() if number in wanted}
 
 
 def each_once(sources: Iterable[Source]) -> dict[str, Source]:
@@ -118,8 +120,12 @@ def keep(found: dict[str, Source], identity: str, source: Source) -> None:
     """Put a source among those found: a buffer takes the place of the file that it stands for, otherwise the first stays."""
     if identity not in found:
         found[identity] = source
-    elif _is_buffer(source) and not _is_buffer(found[identity]):
+    elif _displaces(source, found[identity]):
         found[identity] = source._replace(values=source.values or found[identity].values)
+
+
+def _displaces(source: Source, other: Source) -> bool:
+    return _is_buffer(source) and not _is_buffer(other)
 
 
 def _is_buffer(source: Source) -> bool:
