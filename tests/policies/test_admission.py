@@ -210,6 +210,10 @@ def test_conditions_choose_the_objects_and_who_asks_is_not_known(tmp_path: Path)
         ("authorizer.group('apps').resource('deployments').check('delete').allowed()", "`authorizer` asks the cluster who may do what"),
         ("variables.unknown == 1", "there is no `variables.unknown` before it"),
         ("object.spec.replicas", "it gives neither true nor false; so it comes to no result for Deployment web in web.yaml"),
+        (
+            "object.spec.replicas.most == 1",
+            "it asks for a field of what is null, a number or text; so it comes to no result for Deployment web in web.yaml",
+        ),
     ],
 )
 def test_what_errs_is_told_once_and_is_no_finding(tmp_path: Path, expression: str, said: str) -> None:

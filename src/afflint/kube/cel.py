@@ -407,6 +407,8 @@ def _reason(text: str) -> str:
     missing = _NO_KEY.search(text)
     if missing is not None:
         return f"there is no `{visible(missing[1])}`"
+    if "SELECT to non-message" in text:
+        return "it asks for a field of what is null, a number or text"
     if "Iteration budget" in text:
         return "it goes through more than 10,000 items"
     return visible(text.splitlines()[0][:200]) if text else "it cannot be evaluated"
