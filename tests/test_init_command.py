@@ -131,6 +131,13 @@ def test_it_says_what_the_repository_shows(afflint: Afflint) -> None:
     assert afflint("check", "--format", "concise", "apps").code == 1
 
 
+def test_a_patch_is_not_one_more_workload(afflint: Afflint) -> None:
+    patch = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {template: {spec: {nodeSelector: {disk: ssd}}}}\n"
+    put(apps__web=WEB, prod__patch=patch, prod__kustomization="resources: [../apps/web.yaml]\npatches: [{path: patch.yaml}]\n")
+    assert afflint("init").code == 0
+    assert "1 workload (1 Deployment)" in Path(".afflint.yaml").read_text(encoding="utf-8")
+
+
 def test_every_offer_can_be_taken_up(afflint: Afflint) -> None:
     put(apps__web=WEB, apps__orders=ORDERS, vendor__chart=WEB, runs__report=RUN)
     assert afflint("init").code == 0
