@@ -9,6 +9,7 @@ import pytest
 
 from afflint.findings import Finding
 from edited import edited
+from on_nodes import workload
 from policing import findings_of, said
 
 ZONE = "topology.kubernetes.io/zone"
@@ -304,6 +305,13 @@ class TestRequiredSpread:
         assert said(tmp_path, ZONES, cluster.replace("MORE", f"topologyKey: {ZONE}, podAntiAffinityType: required")) == []
         (found,) = said(tmp_path, ZONES, cluster.replace("MORE", "podAntiAffinityType: required"))
         assert found.startswith("3:18 all 3 replicas may be in one zone: the required podAntiAffinity is over `kubernetes.io/hostname`")
+
+    def test_of_nodes_another_label_says_too_little_for_another_reason(self, tmp_path: Path) -> None:
+        over_nodes = "- {name: ours, check: required-spread, params: {topology-key: kubernetes.io/hostname}}\n"
+        found = said(tmp_path, over_nodes, workload(apart("rack"), replicas=2))
+        assert [each.split(" ", 1)[1] for each in found] == [
+            "all 2 replicas may be in one node: the required podAntiAffinity is over `rack`, which nodes may lack"
+        ]
 
     def test_of_operators_that_nobody_knows_nothing_is_said(self, tmp_path: Path) -> None:
         assert said(tmp_path, ZONES, """\

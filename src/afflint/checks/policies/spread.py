@@ -154,12 +154,19 @@ def _remedy(wanted: Wanted) -> str:
     return f"Add {constraint}, or a {kind} podAntiAffinity."
 
 
+def _too_narrow(each: Apart, wanted: Wanted, noun: str) -> str:
+    """What a constraint over another label leaves open. A node has one value of each, so that no node holds several."""
+    if wanted.key != HOSTNAME:
+        return f"and several of those may be in one {noun}"
+    return "which nodes may lack" if "Affinity" in each.name else "and replicas in one of those may be on one node"
+
+
 def _why_not(case: Case, each: Apart, wanted: Wanted) -> tuple[Path, str, str]:
     """Where a constraint falls short of what is wanted, why, and what to do about it, empty for what helps always."""
     name, noun = f"the {each.name}", domain_noun(wanted.key)
     over = f"{name} over {quoted(each.key)}"
     if not wanted.wider(each.key, wanted.key):
-        return (*each.path, "topologyKey"), f"{name} is over {quoted(each.key)}, and several of those may be in one {noun}", ""
+        return (*each.path, "topologyKey"), f"{name} is over {quoted(each.key)}, {_too_narrow(each, wanted, noun)}", ""
     if each.elsewhere:
         return each.path, f"{over} is about pods of other namespaces than theirs", "Take the namespaces away, and it is about its own."
     if each.counts_nobody:
