@@ -124,6 +124,18 @@ class TestRule:
             "    mandatory: true\n"
         )
 
+    def test_the_severity_is_the_one_that_holds(self, afflint: Afflint, project: Path) -> None:
+        (project / ".afflint.yaml").write_text(f"severity: {{no-hosts: info, weights: error}}\n{POLICIES}")
+        assert afflint("rule", "no-hosts").out.startswith("no-hosts  policy, info\n")
+        assert afflint("rule", "weights").out.startswith("weights  policy, error, ")
+
+    def test_a_check_is_no_rule(self, afflint: Afflint) -> None:
+        done = afflint("rule", "required-spread")
+        assert (done.code, done.out) == (2, "")
+        assert "`required-spread` is a check that policies ask for" in done.err
+        assert "docs/policies.md" in done.err
+        assert "`afflint rule policy`" in done.err
+
     def test_as_data(self, afflint: Afflint) -> None:
         told = json.loads(afflint("rule", "no-hosts", "--format", "json").out)
         assert (told["name"], told["category"], told["severity"], told["default"]) == ("no-hosts", "policy", "error", True)
@@ -140,6 +152,14 @@ class TestRule:
 def test_config_shows_each_with_its_origin(afflint: Afflint) -> None:
     rows = {line.split()[0]: line.split()[-1] for line in afflint("config").out.splitlines()}
     assert (rows["policies.no-hosts"], rows["policies.weights"]) == (".afflint.yaml:2:3", ".afflint.yaml:7:4")
+
+
+@pytest.mark.parametrize(
+    "said, shown", [("", "auto"), ("nodes: auto\n", "auto"), ("nodes: none\n", "[none]"), ("nodes: n.yaml\n", "[n.yaml]")]
+)
+def test_config_shows_where_nodes_come_from(afflint: Afflint, project: Path, said: str, shown: str) -> None:
+    (project / ".afflint.yaml").write_text(said + POLICIES)
+    assert {line.split()[0]: line.split()[1] for line in afflint("config").out.splitlines()}["nodes"] == shown
 
 
 class TestWithoutNodes:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from afflint.cli import options
 from afflint.cli.command import Argument, Command, flag, option
 from afflint.cli.output import colored, say, show, shown
+from afflint.errors import UserError
 
 if TYPE_CHECKING:
     from afflint.rules import Rule
@@ -25,6 +26,8 @@ def rule(name: str | None, form: str, config_file: str | None, no_config: bool) 
     if name not in known:
         known |= {each.name: each for each in _policies(config_file, no_config=no_config)}
     if name is not None:
+        if name not in (*known, *CATEGORIES):
+            _refuse_check(name)
         options.one_of("rule", name, (*known, *CATEGORIES), "afflint rule")
     single = name in known
     chosen = [each for each in known.values() if name in (None, each.name, each.category)]
@@ -45,7 +48,20 @@ def _policies(config_file: str | None, *, no_config: bool) -> list[Rule]:
     except ConfigError as error:
         say("\n".join(f"afflint: {shown(line)}" for line in str(error).splitlines()))
         return []
-    return [policy_rule(each, effective.origins[field_of(("policies", each.name))].file or "") for each in effective.policies]
+    # As with other rules, `severity` of the configuration has the last word.
+    declared = [each._replace(severity=effective.severity.get(each.name) or each.severity) for each in effective.policies]
+    return [policy_rule(each, effective.origins[field_of(("policies", each.name))].file or "") for each in declared]
+
+
+def _refuse_check(name: str) -> None:
+    """Say of the name of a check what it is: policies have pages, which are called as the configuration calls them."""
+    from afflint.policies.registry import CHECKS
+
+    if name in CHECKS and CHECKS[name].subject != "admission":
+        raise UserError(
+            f"rule: `{name}` is a check that policies ask for, no rule; docs/policies.md describes it, and `afflint rule policy` lists the "
+            "policies of the configuration"
+        )
 
 
 def _terminal_width() -> int | None:

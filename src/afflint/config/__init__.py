@@ -354,6 +354,8 @@ def describe(config: Config) -> Iterator[tuple[str, str, str]]:
                 name = field_of((key, entry))
                 yield visible(name), written(item), str(config.origins.get(name, config.origins[key]))
         else:
+            if key == "nodes" and not value:
+                value = AUTO_NODES
             yield key, written(value or () if key == "policies" else value) if value is not None else _UNSAID[key], str(config.origins[key])
 
 
