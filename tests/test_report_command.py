@@ -169,6 +169,36 @@ def test_outcomes_want_nodes(afflint: Afflint) -> None:
     assert done.states["has-room"] == {"web": "met", "cart": "met", "lab": "met"}
 
 
+VM = """\
+apiVersion: kubevirt.io/v1
+kind: VirtualMachine
+metadata: {name: legacy, namespace: shop}
+spec:
+  runStrategy: Always
+  template:
+    spec:
+      evictionStrategy: LiveMigrate
+      domain: {devices: {}, resources: {requests: {memory: 1Gi}}}
+"""
+
+
+def test_what_a_check_cannot_be_about_does_not_meet_it_either(afflint: Afflint) -> None:
+    Path("vm.yaml").write_text(VM, encoding="utf-8")
+    Path("agent.yaml").write_text(WEB.replace("Deployment", "DaemonSet").replace("web", "agent"), encoding="utf-8")
+    checks = {"moves": "required-migratability", "has-target": "migratable", "has-room": "fits"}
+    Path(".afflint.yaml").write_text(
+        "policies:\n" + "".join(f"- {{name: {name}, check: {check}}}\n" for name, check in checks.items()), encoding="utf-8"
+    )
+    Path("nodes").mkdir()
+    Path("nodes/nodes.yaml").write_text("nodes: [{name: w1, labels: {rack: a}}, {name: w2, labels: {rack: b}}]\n", encoding="utf-8")
+    states = afflint("report", "--format", "json", "--nodes", "nodes/nodes.yaml").states
+    assert {name: sorted(each) for name, each in states.items()} == {
+        "moves": ["legacy"],
+        "has-target": ["legacy"],
+        "has-room": ["cart", "lab", "legacy", "web"],
+    }
+
+
 def test_the_page_goes_to_a_file(afflint: Afflint) -> None:
     assert afflint("report", "--format", "html", "--output", "page.html").out == ""
     assert "<h1>0 of 2 policies met</h1>" in Path("page.html").read_text(encoding="utf-8")

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from afflint.fleet.index import Fleet
     from afflint.inventory.cluster_view import ClusterView
     from afflint.inventory.ground import Ground
+    from afflint.policies.registry import PolicyCheck
     from afflint.rules import BoundRule
 
 # By an autoscaler there may be more of any other than the object says.
@@ -178,6 +179,18 @@ class _Policy(NamedTuple):
     scope: Scope
     check: Callable[..., Iterator[Any]]
 
+    def is_about(self, case: Case) -> bool:
+        """Whether its check can be about a workload of a fleet, and the configuration says that it is."""
+        scope = self.scope
+        return _can_judge(self.bound.check, case.pods) and scope.kinds(case.kind, case.group) and bool(scope.covers(case))
+
+
+def _can_judge(check: PolicyCheck, pods: Pods) -> bool:
+    """Whether a check can be about such pods at all. What makes one for each node is known in runs with nodes only, as outcomes are."""
+    if check.judges == "machines":
+        return pods.kubevirt
+    return check.judges == "pods" or pods.maker is None or not pods.maker.daemon
+
 
 def _policies(rules: Iterable[BoundRule], subject: str, files: Callable[[tuple[str, ...], FileId], bool] | None = None) -> list[_Policy]:
     found = [(rule.name, rule.policy) for rule in rules if rule.subject == subject]
@@ -200,7 +213,7 @@ class Judge:
         key = case.kind, case.group
         asked = self._of_kind.get(key)
         if asked is None:
-            about = [each for each in self._policies if each.scope.kinds(*key)]
+            about = [each for each in self._policies if each.scope.kinds(*key) and _can_judge(each.bound.check, pods)]
             asked = self._of_kind[key] = [
                 (each, None if each.scope.is_all else each.scope.covers, each.bound.check.lacks, each.bound.params) for each in about
             ]
@@ -269,8 +282,7 @@ def outcomes(
         for pods in view.fleet.pods
     ]
     for policy in policies:
-        about = [case for case in cases if policy.scope.kinds(case.kind, case.group) and policy.scope.covers(case)]
-        about = [case for case in about if case.whole or not policy.bound.check.lacks]
+        about = [case for case in cases if policy.is_about(case) and (case.whole or not policy.bound.check.lacks)]
         of_site = {case.pods.site: case for case in about}
         try:
             for each in policy.check(about, policy.bound.params, view):
@@ -289,7 +301,7 @@ def subjects(rules: Iterable[BoundRule], fleet: Fleet, files: Callable[[tuple[st
             continue
         case = Case(pods, None, None, fleet, fleet.admission(pods.namespace) if pods.namespace is not None else None)
         for policy in policies:
-            if policy.scope.kinds(case.kind, case.group) and policy.scope.covers(case):
+            if policy.is_about(case):
                 yield policy.name, pods
 
 

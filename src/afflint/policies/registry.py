@@ -12,6 +12,7 @@ class PolicyCheck(NamedTuple):
 
     ``about`` says in one sentence what it demands, ``remedy`` what to do where the check does not say it for the very finding. ``lacks``:
     it judges what a manifest lacks, and is asked about whole ones only. ``object``: it looks at the whole object.
+    ``judges``: what it can be about, whatever a policy matches: all pods, those that are not one for each node, or virtual machines only.
     Those with the subject ``admission`` no configuration names: manifests of policies come to them.
     """
 
@@ -23,6 +24,7 @@ class PolicyCheck(NamedTuple):
     lacks: bool = False
     fix: Literal["none", "unsafe"] = "none"
     object: bool = False
+    judges: Literal["pods", "replicas", "machines"] = "pods"
 
 
 CHECKS: dict[str, PolicyCheck] = {
@@ -92,6 +94,7 @@ CHECKS: dict[str, PolicyCheck] = {
         "afflint.checks.policies.machines:required_migratability",
         "Virtual machines must be able to move to another node while they run.",
         "Take away what ties the machine to its node.",
+        judges="machines",
     ),
     "survives": PolicyCheck(
         "afflint.policies.outcomes:Survives",
@@ -99,6 +102,7 @@ CHECKS: dict[str, PolicyCheck] = {
         "So many replicas must run when nodes are lost; `afflint place` shows the same with `--lose`.",
         "Spread the pods over more domains, ask for more replicas, or provide nodes that take those of the ones that are lost.",
         "outcome",
+        judges="replicas",
     ),
     "fits": PolicyCheck(
         "afflint.policies.outcomes:Fits",
@@ -106,6 +110,7 @@ CHECKS: dict[str, PolicyCheck] = {
         "Every replica must have a place on the nodes at hand; `afflint place` shows the same.",
         "Provide a node that takes the pod, or loosen what keeps it from those that there are.",
         "outcome",
+        judges="replicas",
     ),
     "migratable": PolicyCheck(
         "afflint.policies.outcomes:Migratable",
@@ -113,6 +118,7 @@ CHECKS: dict[str, PolicyCheck] = {
         "Virtual machines must be able to move, and have another node to move to.",
         "Take away what ties the machine to its node, or provide another node that takes it.",
         "outcome",
+        judges="machines",
     ),
     "expression": PolicyCheck(
         "afflint.policies.expressions:Validation",
