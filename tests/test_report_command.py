@@ -199,6 +199,44 @@ def test_what_a_check_cannot_be_about_does_not_meet_it_either(afflint: Afflint) 
     }
 
 
+ADMISSION = """\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: own}
+spec:
+  matchConstraints:
+    resourceRules: [{apiGroups: [apps], apiVersions: [v1], operations: [CREATE], resources: [deployments]}]
+  validations: [{expression: "object.spec.paused"}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: own}
+spec: {policyName: own, validationActions: [Deny]}
+"""
+
+
+def test_a_policy_without_a_result_is_undecided(afflint: Afflint) -> None:
+    Path("cluster").mkdir()
+    Path("cluster/own.yaml").write_text(ADMISSION.replace("spec.paused", "spec.template.spec.replicaz.x"), encoding="utf-8")
+    Path(".afflint.yaml").write_text(
+        "policies:\n- cluster/own.yaml\n- {name: has-room, check: fits}\n- {name: pinned, check: no-pinning}\n",
+        encoding="utf-8",
+    )
+    assert afflint("report").out.splitlines()[-1] == "1 of 3 policies met by all, 2 undecided; 3 workloads."
+    assert "<h1>1 of 3 policies met, 2 undecided</h1>" in afflint("report", "--format", "html").out
+
+
+def test_a_workload_without_a_result_does_not_meet_the_policy(afflint: Afflint) -> None:
+    Path(".afflint.yaml").write_text(
+        "policies: [{name: said, check: expression, params: {expression: 'object.spec.nobody == 1 || object.metadata.name == \"web\"'}}]\n",
+        encoding="utf-8",
+    )
+    done = afflint("report", "--format", "json")
+    assert done.states["said"] == {"web": "met", "cart": "undecided", "lab": "undecided"}
+    assert json.loads(done.out)["policies"][0]["undecided"] == 2
+    assert "said: undecided for Deployment lab in lab.yaml and 1 more\n" in afflint("report").out
+
+
 def test_the_page_goes_to_a_file(afflint: Afflint) -> None:
     assert afflint("report", "--format", "html", "--output", "page.html").out == ""
     assert "<h1>0 of 2 policies met</h1>" in Path("page.html").read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from afflint.checks.match import FleetMatch, Match
 from afflint.checks.policies.case import Case, UnjudgedError
-from afflint.findings import NO_FILE, FileId, Site
+from afflint.findings import NO_FILE, NO_OBJECT, FileId, ObjectRef, Site
 from afflint.fleet.facts import Pods
 from afflint.fleet.suspects import Suspect
 from afflint.kube.manifests import Workload
@@ -49,6 +49,7 @@ class Unjudged(NamedTuple):
     place: str = ""
     title: str = ""
     file: FileId | str = NO_FILE
+    object: ObjectRef = NO_OBJECT
 
 
 class Scope:
@@ -267,7 +268,7 @@ def judged(
                 for match in _found(policy, case):
                     yield name, case.at(said(match, name, policy.bound, case))
             except UnjudgedError as error:
-                unjudged.append(Unjudged(name, str(error), "", case.title, pods.site.file))
+                unjudged.append(Unjudged(name, str(error), "", case.title, pods.site.file, pods.ref))
 
 
 def outcomes(

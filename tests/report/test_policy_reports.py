@@ -34,7 +34,7 @@ def test_each_policy_has_its_numbers() -> None:
         ["listed-tolerations", "4", "4", "0", "0", "0"],
         ["survives-a-zone", "-", "-", "-", "-", "-"],
     ]
-    assert lines[-1] == "1 of 2 policies met by all; 5 workloads, 1 of them under no policy."
+    assert lines[-1] == "1 of 3 policies met by all, 1 undecided; 5 workloads, 1 of them under no policy."
 
 
 def test_without_a_baseline_nothing_is_new_or_old() -> None:

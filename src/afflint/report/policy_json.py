@@ -35,6 +35,7 @@ def _policy(policy: PolicyStanding) -> dict[str, Any]:
         "met": None if policy.only_unmet else policy.number("met"),
         "unmet": policy.number("unmet"),
         "excepted": policy.number("excepted"),
+        "undecided": policy.number("undecided"),
         "workloads": [_verdict(each) for each in policy.verdicts],
     }
 
@@ -48,6 +49,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         "state": verdict.state,
         "known": verdict.since is not None,
         "since": verdict.since or None,
+        "reason": verdict.reason or None,
         "breaches": [{"message": each.message, "file": each.file, "line": each.line} for each in verdict.breaches],
     }
 

@@ -45,9 +45,10 @@ def render(standing: Standing) -> Iterator[str]:
 
 
 def _title(standing: Standing) -> str:
-    asked = [each for each in standing.policies if each.verdicts or each.only_unmet]
-    met = sum(not each.unmet() for each in asked)
-    return f"{met} of {len(asked)} policies met" if len(asked) != 1 else f"{met} of 1 policy met"
+    asked = standing.asked
+    met, undecided = sum(each.is_met for each in asked), sum(each.is_undecided for each in asked)
+    policies = "1 policy" if len(asked) == 1 else f"{len(asked)} policies"
+    return f"{met} of {policies} met" + (f", {undecided} undecided" if undecided else "")
 
 
 def _lead(standing: Standing) -> str:
@@ -55,12 +56,16 @@ def _lead(standing: Standing) -> str:
     outside = f", {standing.outside} of them under no policy" if standing.outside else ""
     unmet = [verdict for policy in standing.policies for verdict in policy.unmet()]
     excepted = sum(policy.number("excepted") for policy in standing.policies)
-    said = [f"{about}{outside}.", f"{counted(len(unmet), 'demand')} not met" if unmet else "Every demand is met"]
+    said = [f"{about}{outside}.", f"{counted(len(unmet), 'demand')} not met" if unmet else _nothing_unmet(standing)]
     day = oldest(each.since for each in unmet)
     if unmet and standing.baseline:
         said[-1] += f", {newest(unmet) or 'none'} of them new" + (f", the oldest since {day}" if day else "")
     said[-1] += f"; {counted(excepted, 'exception')}." if excepted else "."
     return " ".join(said)
+
+
+def _nothing_unmet(standing: Standing) -> str:
+    return "No demand is known not to be met" if any(each.is_undecided for each in standing.policies) else "Every demand is met"
 
 
 def _notes(standing: Standing) -> str:
@@ -77,7 +82,7 @@ def _heads(standing: Standing) -> str:
 def _row(policy: PolicyStanding, number: int, standing: Standing) -> str:
     unmet, excepted, met = policy.unmet(), policy.number("excepted"), policy.number("met")
     name = f'<tr><th scope="row"><a href="#p{number}"><code>{shown(policy.name)}</code></a></th><td>{_severity(policy)}</td>'
-    if not policy.verdicts and not policy.only_unmet:
+    if policy.unasked or not (policy.verdicts or policy.only_unmet):
         return f'{name}<td colspan="7" class="none">{html_words(policy.unasked or _NOBODY)}</td></tr>\n'
     known = [_UNKNOWN, _UNKNOWN] if policy.only_unmet else [_number(met), _number(len(policy.verdicts))]
     cells = [*known, _number(len(unmet), todo=True), _number(excepted)]
@@ -176,6 +181,8 @@ def _details(policy: PolicyStanding, number: int, standing: Standing, breached: 
         if policy.unasked
         else f"{len(unmet)} not met"
         if unmet
+        else "undecided"
+        if policy.is_undecided
         else "met"
         if policy.verdicts or policy.only_unmet
         else "about nobody"
@@ -189,7 +196,8 @@ def _details(policy: PolicyStanding, number: int, standing: Standing, breached: 
     yield f"<pre>{_lines(policy.said + mandatory)}</pre>\n"
     if unmet:
         yield from _breaches(unmet, standing)
-    for state, heading in (("excepted", "Excepted"), ("met", "Meet it")):
+    yield from (f'<p class="notes">{html_words(reason)}</p>\n' for reason in dict.fromkeys(each.reason for each in policy.undecided()))
+    for state, heading in (("undecided", "Undecided"), ("excepted", "Excepted"), ("met", "Meet it")):
         alike = [each for each in policy.verdicts if each.state == state]
         if alike:
             yield f'<details class="fold"><summary>{heading}: {len(alike)}</summary>\n<ul class="names">\n'

@@ -22,10 +22,11 @@ def render(standing: Standing, *, verbose: bool = False) -> Iterator[str]:
     for policy in standing.policies:
         unmet = policy.unmet()
         if policy.unasked:
-            yield f"\n{visible(policy.name)}: {policy.unasked}\n"
+            yield f"\n{visible(policy.name)}: {visible(policy.unasked)}\n"
         elif unmet:
             yield f"\n{visible(policy.name)}: {visible(policy.demand)}\n"
             yield from _unmet(unmet, most)
+        yield from _undecided(policy)
     for by, groups in (("namespace", grouped(standing, "namespace")), (standing.owner_key, grouped(standing, "owner"))):
         if by and groups:
             yield "\n"
@@ -68,6 +69,14 @@ def _unmet(verdicts: Sequence[Verdict], most: int | None) -> Iterator[str]:
         yield f"  and {len(verdicts) - most} more (-v shows all)\n"
 
 
+def _undecided(policy: PolicyStanding) -> Iterator[str]:
+    undecided = policy.undecided()
+    if undecided:
+        first, more = undecided[0], f" and {len(undecided) - 1} more" if len(undecided) > 1 else ""
+        yield f"\n{visible(policy.name)}: undecided for {visible(first.workload.title)} in {visible(first.workload.file)}{more}\n"
+        yield from (f"    {visible(reason)}\n" for reason in dict.fromkeys(each.reason for each in undecided))
+
+
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     table = [heads, *([visible(cell) for cell in row] for row in rows)]
     widths = [max(len(row[column]) for row in table) for column in range(len(heads))]
@@ -78,8 +87,10 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]
 
 
 def _summary(standing: Standing) -> str:
-    asked = [policy for policy in standing.policies if policy.verdicts or policy.only_unmet]
-    kept = sum(not policy.unmet() for policy in asked)
+    asked = standing.asked
+    kept = sum(policy.is_met for policy in asked)
+    undecided = sum(policy.is_undecided for policy in asked)
     outside = f", {standing.outside} of them under no policy" if standing.outside else ""
     policies = "1 policy" if len(asked) == 1 else f"{len(asked)} policies"
-    return f"{kept} of {policies} met by all; {counted(standing.workloads, 'workload')}{outside}."
+    unknown = f", {undecided} undecided" if undecided else ""
+    return f"{kept} of {policies} met by all{unknown}; {counted(standing.workloads, 'workload')}{outside}."

@@ -11,8 +11,11 @@ from afflint.records import NamedTuple
 if TYPE_CHECKING:
     from afflint.report.page import Made
 
-State = Literal["met", "unmet", "excepted"]
-"""What a workload makes of a policy. ``excepted``: it does not meet it, and a comment, an annotation or the configuration lets it be."""
+State = Literal["met", "unmet", "excepted", "undecided"]
+"""What a workload makes of a policy; ``undecided`` where the policy came to no result for it.
+
+``excepted``: it does not meet it, and a comment, an annotation or the configuration lets it be.
+"""
 
 
 class Workload(NamedTuple):
@@ -43,6 +46,8 @@ class Verdict(NamedTuple):
     workload: Workload
     state: State
     breaches: tuple[Breach, ...] = ()
+    reason: str = ""
+    """Why it is undecided, where it is."""
 
     @property
     def since(self) -> str | None:
@@ -53,7 +58,7 @@ class Verdict(NamedTuple):
 class PolicyStanding(NamedTuple):
     """A policy, how the configuration says it, and what each workload that it is about makes of it.
 
-    ``unasked`` says why nobody could be asked, where that is so.
+    ``unasked`` says why it came to no result for anybody, where that is so.
     """
 
     name: str
@@ -70,6 +75,20 @@ class PolicyStanding(NamedTuple):
     def number(self, state: State) -> int:
         """How many workloads there are in a state."""
         return sum(each.state == state for each in self.verdicts)
+
+    @property
+    def is_met(self) -> bool:
+        """Whether all whom it is about are known to meet it, or are excepted."""
+        return not (self.unasked or self.number("unmet") or self.number("undecided"))
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether nobody is known not to meet it, and not all could be asked."""
+        return not (self.is_met or self.number("unmet"))
+
+    def undecided(self) -> list[Verdict]:
+        """The workloads that it came to no result for."""
+        return [each for each in self.verdicts if each.state == "undecided"]
 
     def unmet(self) -> list[Verdict]:
         """The workloads that do not meet it."""
@@ -89,6 +108,11 @@ class Standing(NamedTuple):
     baseline: str | None
     version: str
     made: Made | None = None
+
+    @property
+    def asked(self) -> list[PolicyStanding]:
+        """The policies that are about anything here, as far as that is known."""
+        return [each for each in self.policies if each.verdicts or each.only_unmet or each.unasked]
 
 
 class Group(NamedTuple):
@@ -122,7 +146,7 @@ def _group(name: str, inside: dict[Workload, list[tuple[str, Verdict]]]) -> Grou
     counts: dict[str, int] = {}
     for policy, _ in unmet:
         counts[policy] = counts.get(policy, 0) + 1
-    content = sum(all(verdict.state != "unmet" for _, verdict in verdicts) for verdicts in inside.values())
+    content = sum(all(verdict.state in ("met", "excepted") for _, verdict in verdicts) for verdicts in inside.values())
     names = tuple(sorted(counts, key=lambda policy: (-counts[policy], policy)))
     return Group(name, len(inside), content, len(unmet), oldest(verdict.since for _, verdict in unmet), names)
 

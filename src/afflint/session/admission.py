@@ -51,7 +51,9 @@ def admitted(
     objects = [data for source in readable.values() for _, data, _ in _objects(source, kinds.__contains__)]
     court = Court(admission, names, objects)
     unjudged = [Unjudged(each.policy, each.reason, each.place) for each in court.unknown]
-    unjudged += [Unjudged("", *reversed(problem.split(": ", 1))) for problem in admission.problems]
+    for problem in admission.problems:
+        place, _, reason = problem.partition(": ")
+        unjudged.append(Unjudged("", reason, place))
     found: list[tuple[FileId, Found]] = []
     for file in sorted(checked):
         if file in readable and not is_patch(readable[file].path):
@@ -137,10 +139,10 @@ def _of_template(said: Refusal | Unknown, workload: Workload) -> Path:
 def _told(said: Refusal | Unknown, path: Path, base: Path, document: Document, data: Mapping[str, Any], whose: str) -> Found | Unjudged:
     metadata = data.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
-    if isinstance(said, Unknown):
-        return Unjudged(said.policy, said.reason, said.place, f"{data.get('kind')} {name}")
-    help_ = f"The expression stands at {said.place}: change the object so that it holds."
     ref = ObjectRef(_text(data.get("apiVersion")), _text(data.get("kind")), _text((metadata or {}).get("namespace")), _text(name))
+    if isinstance(said, Unknown):
+        return Unjudged(said.policy, said.reason, said.place, f"{data.get('kind')} {name}", object=ref)
+    help_ = f"The expression stands at {said.place}: change the object so that it holds."
     match = Match(path, f"{whose}{said.message}", help_, severity=said.severity)
     return located(said.policy, match, base, ref, document, fixing=False)
 

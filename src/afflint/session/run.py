@@ -122,8 +122,8 @@ class Gathered(NamedTuple):
     pools: "Pools | None" = None
     undecided: tuple[str, ...] = ()
     """The policies that would have needed nodes."""
-    unjudged: tuple[str, ...] = ()
-    """What policies came to no result for, a line each."""
+    unjudged: "tuple[Unjudged, ...]" = ()
+    """What policies came to no result for."""
 
 
 def gathered(files: Files, settings: Settings, options: Options = _DEFAULT) -> Gathered:
@@ -223,10 +223,9 @@ def _gathered(files: Files, settings: Settings, options: Options, kustomizations
         for file, found in refused:
             across.setdefault(file, []).append(found)
         unjudged += unknown
-    lines = _lines(unjudged, files.names) if unjudged else ()
     undecided = () if nodes else tuple([each.name for each in settings.rules if each.subject == "outcome"])
     silencer = Silencer(reduction, options, kustomizations)
-    return Gathered(files, results, told, fleet, nodes, across, silencer, settings, fault, pools, undecided, lines)
+    return Gathered(files, results, told, fleet, nodes, across, silencer, settings, fault, pools, undecided, tuple(unjudged))
 
 
 def _lines(unjudged: "Sequence[Unjudged]", names: Sequence[str]) -> tuple[str, ...]:
@@ -291,7 +290,8 @@ def outcome(gathered: Gathered, options: Options = _DEFAULT) -> Outcome:
     summary = summary_of(results.values(), kept, suppressed)
     if options.renders is not None:
         summary = summary._replace(renders=options.renders.count())
-    return Outcome(kept, summary, sources, gone, gathered.unused_nodes, empty, gathered.undecided, gathered.unjudged)
+    unjudged = _lines(gathered.unjudged, files.names) if gathered.unjudged else ()
+    return Outcome(kept, summary, sources, gone, gathered.unused_nodes, empty, gathered.undecided, unjudged)
 
 
 def with_nodes(files: Files, settings: Settings) -> "tuple[Settings, list[NodeFact]]":

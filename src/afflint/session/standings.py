@@ -20,6 +20,7 @@ from afflint.session.run import Options, gathered
 if TYPE_CHECKING:
     from afflint.config import Policy
     from afflint.fleet.facts import Pods
+    from afflint.judging import Unjudged
     from afflint.reading.sources import Source
     from afflint.session.run import Gathered
     from afflint.session.session import Session
@@ -46,8 +47,14 @@ def standing(session: Session, sources: Sequence[Source], options: Options, owne
     for name, pods in told.silencer.subjects(told.fleet) if told.fleet is not None else ():
         if _key(pods) in workloads:
             about[name].append(_key(pods))
+    unjudged: dict[str, list[Unjudged]] = {}
     declared = {policy.name: policy for policy in config.policies}
-    found = tuple(_standing(rule, declared[rule.name], about[rule.name], workloads, breaches.get(rule.name, {}), told) for rule in rules)
+    for each in told.unjudged:
+        unjudged.setdefault(each.policy, []).append(each)
+    found = tuple(
+        _standing(rule, declared[rule.name], about[rule.name], workloads, breaches.get(rule.name, {}), unjudged.get(rule.name, ()), told)
+        for rule in rules
+    )
     asked = {key for keys in about.values() for key in keys}
     return Standing(found, len(workloads), len(workloads.keys() - asked), key, config.baseline, __version__)
 
@@ -58,15 +65,29 @@ def _standing(
     about: Iterable[Key],
     workloads: Mapping[Key, Workload],
     broken: Mapping[Key, list[_Broken]],
+    unjudged: Sequence[Unjudged],
     told: Gathered,
 ) -> PolicyStanding:
+    names = [source.name for source in told.files.sources]
+    open_ones = {
+        (each.file if isinstance(each.file, str) else names[each.file], each.object): each.reason for each in unjudged if each.title
+    }
+    nothing = next((each.reason for each in unjudged if not each.title), "")
     verdicts = []
     for key in dict.fromkeys([*about, *broken]):
-        workload = workloads.get(key) or other(key[2], told.files.sources[key[0]].name)
-        verdicts.append(_verdict(workload, broken.get(key, ())))
+        workload = workloads.get(key) or other(key[2], names[key[0]])
+        reason = open_ones.get((names[key[0]], key[2]), nothing)
+        verdicts.append(_verdict(workload, broken.get(key, ()), reason))
+    if rule.subject == "admission":
+        # The cluster's own policies may be about objects that are no workloads.
+        known = {(names[key[0]], key[2]) for key in broken}
+        verdicts += [
+            Verdict(other(ref, file), "undecided", reason=why) for (file, ref), why in open_ones.items() if (file, ref) not in known
+        ]
     verdicts.sort(key=lambda each: (each.workload.namespace, each.workload.title, each.workload.file))
     said = {name: value for name, value in policy._asdict().items() if name in ("check", "params", "match", "exclude", "message") and value}
     unasked = "without nodes nobody can tell: name them with `--nodes`" if rule.subject == "outcome" and not told.nodes else ""
+    unasked = unasked or ("" if broken else nothing)
     return PolicyStanding(
         rule.name,
         rule.severity or rule.rule.severity,
@@ -81,10 +102,11 @@ def _standing(
     )
 
 
-def _verdict(workload: Workload, broken: Iterable[_Broken]) -> Verdict:
+def _verdict(workload: Workload, broken: Iterable[_Broken], undecided: str) -> Verdict:
+    """What a workload makes of a policy; ``undecided`` says why that is not known, what breaks it aside."""
     found = list(broken)
     if not found:
-        return Verdict(workload, "met")
+        return Verdict(workload, "undecided", reason=undecided) if undecided else Verdict(workload, "met")
     open_ones = [each for each in found if not each.silenced]
     state: State = "unmet" if open_ones else "excepted"
     return Verdict(workload, state, tuple(each.breach for each in open_ones or found))
