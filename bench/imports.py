@@ -28,6 +28,7 @@ _NEEDED = frozenset(
         *("afflint.reading.document", "afflint.reading.documents"),
         *("afflint.reading.plain_blocks", "afflint.reading.scalars", "afflint.reading.placeholders"),
         *("afflint.engine", "afflint.edits", "afflint.near_misses", "afflint.wording", "afflint.session", "afflint.session.run"),
+        "afflint.session.files",
         *("afflint.session.mapping", "afflint.pools", "afflint.pools.kinds"),
         *("afflint.reduction", "afflint.session.session", "afflint.reading.kustomizations"),
         *("afflint.report", "afflint.report.escape", "afflint.report.text", "afflint.report.wording"),

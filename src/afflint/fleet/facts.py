@@ -189,12 +189,16 @@ class Facts(NamedTuple):
 
         def stamped(site: Site) -> Site:
             if site not in sites:
-                sites[site] = site._replace(file=file, folder=folder)
+                sites[site] = Site(file, site.document, site.base, folder)
             return sites[site]
 
+        pods = tuple([pods.of_site(stamped(pods.site)) for pods in self.pods])
+        reaches = tuple([Reach(stamped(reach.site), *reach[1:]) for reach in self.reaches])
+        if not (self.about_pods or self.scalers or self.pools or self.pool_parts or self.suspects):
+            return Facts(pods, reaches, *self[2:])  # As nearly all files.
         return self._replace(
-            pods=tuple([pods.of_site(stamped(pods.site)) for pods in self.pods]),
-            reaches=tuple([Reach(stamped(reach.site), *reach[1:]) for reach in self.reaches]),
+            pods=pods,
+            reaches=reaches,
             about_pods=tuple(
                 [
                     about._replace(sayings=tuple([said._replace(site=stamped(said.site)) for said in about.sayings]))

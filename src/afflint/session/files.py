@@ -26,6 +26,7 @@ class Files:
         self.numbers = numbers
         """The numbers by the identities of the files, see ``Identities``."""
         self._identities = ordered
+        self._folders: dict[str, Folder] = {}
         self.sources = tuple([found[identity] for identity in ordered])
         self.given, context_given, self.nodes = ([numbers[identity] for identity in role] for role in roles)
         self.checked = sorted(self.given)
@@ -42,8 +43,10 @@ class Files:
 
     def folder(self, number: FileId) -> Folder:
         """The folders on the way to a file, whatever it is called; what has no place stands where afflint was started."""
-        folder = os.path.dirname(self._identities[number]) or os.getcwd()
-        return tuple(folder.replace("\\", "/").split("/"))
+        folder = os.path.dirname(self._identities[number])
+        if folder not in self._folders:
+            self._folders[folder] = tuple((folder or os.getcwd()).replace("\\", "/").split("/"))
+        return self._folders[folder]
 
     def identity(self, number: FileId) -> str:
         """What is the same for one file however it is called, see ``Identities``."""
