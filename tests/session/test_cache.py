@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import sqlite3
@@ -19,7 +20,7 @@ from afflint import config
 from afflint.engine import Checker, FileResult, Kept, default_settings
 from afflint.reduction import Reduction
 from afflint.session import cache as keeping
-from afflint.session import mapping
+from afflint.session import mapping, processes
 from afflint.session import run as running
 from afflint.session.cache import Cache
 from afflint.session.results import RESULTS, Entry, checksum
@@ -234,6 +235,22 @@ def test_several_processes_keep_and_find_the_same(tree: Path, kept: Path, monkey
     assert entries(kept) > 20
     assert told(run(tree, kept, jobs=3)) == alone
     assert told(run(tree, kept)) == alone
+
+
+def test_what_several_processes_find_again_keeps_nobody_from_writing(tree: Path, kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mapping, "_WORTH_PROCESSES", 10)
+    monkeypatch.setattr(mapping, "_WORTH_PROCESSES_KNOWN", 20)
+    monkeypatch.setattr(keeping, "_PATIENCE", 0.0)
+    monkeypatch.setattr(processes, "_CHUNK", 1)  # So that this process does its share.
+    run(tree, kept, jobs=2)
+    before = entries(kept)
+    (tree / "8.yaml").write_text(TEXTS[2] + "# another\n")
+    gc.disable()  # As the command line does.
+    try:
+        run(tree, kept, jobs=2)
+    finally:
+        gc.enable()
+    assert entries(kept) == before + 1
 
 
 def entries(kept: Path) -> int:

@@ -67,12 +67,16 @@ def _here(told: Callable[[Source], Told], sources: Iterable[Source], progress: P
 
 
 def _in_processes(
-    make: Callable[[], Callable[[Source], Told]], sources: Sequence[Source], jobs: int, progress: Progress | None
+    make: Callable[[], Callable[[Source], Told]],
+    sources: Sequence[Source],
+    jobs: int,
+    progress: Progress | None,
+    own: Callable[[Source], Told] | None = None,
 ) -> list[Told]:
-    """The same in several processes, this one among them. Each makes its own function."""
+    """The same in several processes, this one among them. Each makes its own function, this one unless it has its ``own``."""
     from afflint.session.processes import mapped
 
-    return mapped(make, sources, jobs, progress)
+    return mapped(make, sources, jobs, progress, own)
 
 
 def told_here(settings: Settings) -> Callable[[Source], FileResult]:
@@ -163,7 +167,7 @@ def _through_cache(
     worth = _WORTH_PROCESSES_KNOWN if sum(each.found for each in known) > len(known) // 2 else _WORTH_PROCESSES
     rest = sources[_SAMPLE:]
     make = partial(_also_knowing, settings, folder, contents)
-    known += _in_processes(make, rest, jobs, progress) if jobs > 1 and len(rest) >= worth else _here(told, rest, progress)
+    known += _in_processes(make, rest, jobs, progress, told) if jobs > 1 and len(rest) >= worth else _here(told, rest, progress)
     cache.keep([each.entry for each in known if each.entry is not None])
     contents.update((source, each.content) for source, each in zip(sources, known, strict=True) if each.content is not None)
     return (each.result for each in known)

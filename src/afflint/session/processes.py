@@ -42,23 +42,24 @@ def mapped(
     items: Sequence[Item],
     jobs: int,
     progress: Callable[[int], None] | None = None,
+    own: Callable[[Item], Result] | None = None,
 ) -> list[Result]:
-    """What the function that ``make`` makes gives for each item, in their order. Each process makes its own.
+    """What the function that ``make`` makes gives for each item, in their order. Each process makes its own; this one may have ``own``.
 
     ``make``, the items and the results must be picklable. ``progress`` is told now and then how many items are done.
     Raises WorkerDiedError, and whatever the function raises, in whichever process.
     """
     chunks = [items[start : start + _CHUNK] for start in range(0, len(items), _CHUNK)]
-    function = make()
+    function = make() if own is None else own
     crew = _Crew(progress)
     try:
         crew.start(make, chunks, min(jobs - 1, len(chunks) - 1, _MOST_WORKERS))
         while (number := crew.from_the_back()) is not None:
-            own = []
+            results = []
             for item in chunks[number]:
-                own.append(function(item))
+                results.append(function(item))
                 crew.look()
-            crew.keep(number, own)
+            crew.keep(number, results)
         crew.finish()
     finally:
         crew.dismiss()
