@@ -45,6 +45,7 @@ def by_click(words: list[str]) -> dict[str, Any] | None:
 @example(["--jobs", "2", "--jobs", "3", "--select", "a", "--select=b", "x", "--", "--fix"])
 @example(["--output", "-", "-"])
 @example(["--jobs=-1"])
+@example(["--nodes", "--render"])
 def test_what_is_read_is_what_click_reads(words: list[str]) -> None:
     read = plain_words.read(COMMAND, words)
     assert read is None or read == by_click(words)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from afflint import cli
+from extras import needs_cel
 from rendering.real_tools import found_tool
 
 CONFIG = """\
@@ -215,8 +216,8 @@ spec: {policyName: own, validationActions: [Deny]}
 """
 
 
+@needs_cel
 def test_a_policy_without_a_result_is_undecided(afflint: Afflint) -> None:
-    pytest.importorskip("cel_expr_python", reason="CEL is an extra")
     Path("cluster").mkdir()
     Path("cluster/own.yaml").write_text(ADMISSION.replace("spec.paused", "spec.template.spec.replicaz.x"), encoding="utf-8")
     Path(".afflint.yaml").write_text(
@@ -227,6 +228,7 @@ def test_a_policy_without_a_result_is_undecided(afflint: Afflint) -> None:
     assert "<h1>1 of 3 policies met, 2 undecided</h1>" in afflint("report", "--format", "html").out
 
 
+@needs_cel
 def test_a_workload_without_a_result_does_not_meet_the_policy(afflint: Afflint) -> None:
     Path(".afflint.yaml").write_text(
         "policies: [{name: said, check: expression, params: {expression: 'object.spec.nobody == 1 || object.metadata.name == \"web\"'}}]\n",

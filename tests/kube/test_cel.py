@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import sys
-from importlib.util import find_spec
 
 import pytest
 
 from afflint.errors import UserError
 from afflint.kube import cel
 from afflint.kube.cel import EvaluationError, ExpressionError, Given, OfflineError, compiled
-
-needs_cel = pytest.mark.skipif(find_spec("cel_expr_python") is None, reason="the extra `cel` is not installed")
+from extras import needs_cel
 
 OBJECT = {
     "metadata": {"name": "web", "labels": {"app": "web", "gone": None}},

@@ -5,7 +5,6 @@ The policies are those that the documentation of the API shows, in our words.
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,8 +14,9 @@ from afflint import config as configuration
 from afflint.rules import CATEGORIES, rules
 from afflint.session.run import Options
 from afflint.session.session import Session
+from extras import needs_cel
 
-pytestmark = pytest.mark.skipif(find_spec("cel_expr_python") is None, reason="the extra `cel` is not installed")
+pytestmark = needs_cel
 
 
 class Ran(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -11,8 +10,9 @@ from afflint import config as configuration
 from afflint.config import ConfigError
 from afflint.rules import CATEGORIES, rules
 from afflint.session.session import Session
+from extras import needs_cel
 
-pytestmark = pytest.mark.skipif(find_spec("cel_expr_python") is None, reason="the extra `cel` is not installed")
+pytestmark = needs_cel
 
 NAMESPACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop, labels: {environment: prod}}\n---\n"
 DEPLOYMENT = """\

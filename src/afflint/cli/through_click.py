@@ -57,13 +57,19 @@ class Sectioned(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Give options that may do without a value what they mean then, so that what follows them stays a path."""
-        bare = {spelled: each.bare for options in self.sections.values() for each in options for spelled in each.spelled if each.bare}
-        for number, word in enumerate(args):
+        options = {spelled: each for section in self.sections.values() for each in section for spelled in each.spelled}
+        words = enumerate(args)
+        for number, word in words:
             if word == "--":
                 break
-            meant = bare.get(word)
+            option = options.get(word)
+            if option is None or option.takes == FLAG:
+                continue
+            meant = option.bare
             if meant is not None and not {*"".join(args[number + 1 : number + 2]).split(",")} <= {*meant.split(",")}:
                 args = [*args[:number], f"{word}={meant}", *args[number + 1 :]]
+            else:
+                next(words, None)  # Its value, whatever it looks like.
         return super().parse_args(ctx, args)
 
     def sectioned(self, context: click.Context) -> Iterator[tuple[str, list[click.Option]]]:

@@ -1,0 +1,9 @@
+"""What tests need that comes with an extra of the package: without it they skip, and say so."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import pytest
+
+needs_cel = pytest.mark.skipif(find_spec("cel_expr_python") is None, reason="the extra `cel` is not installed")
