@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -135,25 +137,85 @@ def test_the_report_as_data(tested: Examples) -> None:
     }
 
 
+NODE = "---\napiVersion: v1\nkind: Node\nmetadata: {name: n1, labels: {rank: 1}}\n"
+
+
 @pytest.mark.parametrize(
-    "files, message",
+    "name, text, said",
     [
+        ("pod.md", page(("bad", BAD)), "7:1: a bad example marks its findings, a good one has none"),
+        ("pod.md", page(("wrong", BAD)), "7:1: an example begins with ```yaml bad or ```yaml good, not ```yaml wrong"),
+        ("pod.md", page(("bad", MARKED.replace("^ f", "^f"))), "13:1: a marker reads `# ^ finding`, not '#                    ^finding'"),
+        ("pod.md", "---\nname: pod\n", "1:1: front matter stands between two `---` lines"),
+        ("wrong-type.good.yaml", MARKED, "1:1: a bad example marks its findings, a good one has none"),
+        ("wrong-type.good.yaml", "# Käse\n".encode("latin-1"), "1:1: it is not UTF-8"),
+        ("wrong-type.good.yaml", GOOD.encode() + b"# K\xe4se\n", "7:1: it is not UTF-8"),
+        ("wrong-type.bad.yaml", "", "1:1: there is no manifest in it"),
+        ("wrong-type.good.yaml", "{{ if .web }}\n" + GOOD + "{{ end }}\n", "1:1: it holds Go templates, which are not read"),
+        ("wrong-type.good.yaml", GOOD + NODE, "10:37: the label 'rank' of a node is a string, not 1: put it in quotes"),
         (
-            {},
-            "no example in '.': pages with fences ```yaml bad and ```yaml good, or files such as `POLICY.bad.yaml` and `POLICY.good.yaml`",
-        ),
-        ({"wrong-type.md": page(("bad", BAD))}, "./wrong-type.md: line 7: a bad example marks its findings, a good one has none"),
-        ({"wrong-type.good.yaml": MARKED}, "./wrong-type.good.yaml: a bad example marks its findings, a good one has none"),
-        (
-            {"wrong-type.md": page(("bad", MARKED.replace("finding", "finding: no-such-rule")))},
-            "./wrong-type.md: a marker names 'no-such-rule', which is neither a rule nor a policy of the configuration",
+            "pod.md",
+            page(("bad", MARKED.replace("finding", "finding: wrong-typ"))),
+            "12:1: a marker names `wrong-typ`, which is neither a rule nor a policy of the configuration; did you mean `wrong-type`?",
         ),
     ],
 )
-def test_what_cannot_be_understood_is_said(tested: Examples, files: dict[str, str], message: str) -> None:
+def test_what_is_no_example_is_said_at_its_line_counts_as_failed_and_the_others_are_tested(
+    tested: Examples, tmp_path: Path, name: str, text: str | bytes, said: str
+) -> None:
+    (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    done = tested({"other/wrong-type.bad.yaml": BAD, "wrong-type/good.yaml": BAD})
+    assert done.code == 1
+    assert done.out.splitlines() == [
+        f"./{name}:{said}",
+        "./wrong-type/good.yaml:5:24: not expected: the value of `disk` must be a string, and unquoted `1` is a number [wrong-type]",
+        "3 examples, 2 not as expected",
+    ]
+
+
+@pytest.mark.parametrize("name", ["wrong-type.good.yaml", "wrong-type.bad.yaml"])
+def test_a_manifest_that_cannot_be_read_is_as_expected_by_nobody(tested: Examples, name: str) -> None:
+    done = tested({name: BAD + "  volumes: [\n"})
+    said = f"./{name}:8:1: not expected: a value is missing or cut off here [unreadable-manifest]\n"
+    assert done == (1, said + "1 example, 1 not as expected\n")
+
+
+def test_an_example_of_what_cannot_be_read_is_one(tested: Examples) -> None:
+    assert tested({"unreadable-manifest.bad.yaml": BAD + "  volumes: [\n"}).code == 0
+
+
+def test_a_file_that_cannot_be_opened_stops_nobody(tested: Examples, tmp_path: Path) -> None:
+    (tmp_path / "wrong-type.bad.yaml").symlink_to("gone.yaml")
+    done = tested({"wrong-type.good.yaml": GOOD})
+    assert done == (1, "./wrong-type.bad.yaml:1:1: cannot read it: No such file or directory\n2 examples, 1 not as expected\n")
+
+
+def test_a_folder_that_cannot_be_looked_into_stops_nobody(tested: Examples, monkeypatch: pytest.MonkeyPatch) -> None:
+    scandir = os.scandir
+
+    def forbidding(path: str) -> object:
+        if path == "./secret":
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", forbidding)
+    done = tested({"secret/wrong-type.bad.yaml": BAD, "wrong-type.good.yaml": GOOD})
+    assert done == (1, "./secret:1:1: cannot read it: Permission denied\n2 examples, 1 not as expected\n")
+
+
+def test_what_is_no_example_is_neither_bad_nor_good_in_the_report_as_data(tested: Examples) -> None:
+    done = tested({"wrong-type.md": page(("bad", BAD))}, ".", "--format", "json")
+    [example] = json.loads(done.out)["examples"]
+    assert (example["bad"], example["passed"], example["line"]) == (None, False, 7)
+    assert example["differences"] == [{"line": 7, "column": 1, "message": "a bad example marks its findings, a good one has none"}]
+
+
+def test_where_there_is_no_example_the_command_says_what_one_is(tested: Examples) -> None:
     with pytest.raises(UserError) as raised:
-        tested(files)
-    assert str(raised.value) == message
+        tested({})
+    assert str(raised.value) == (
+        "no example in '.': pages with fences ```yaml bad and ```yaml good, or files such as `POLICY.bad.yaml` and `POLICY.good.yaml`"
+    )
 
 
 POLICIES = """\

@@ -38,6 +38,7 @@ def judged(config: Config, page: Path) -> set[str]:
     judgement = Judgement(config)
     exercised: set[str] = set()
     for example in examples_in([str(page)], {*rules(), *judgement.policies}):
+        assert isinstance(example, Example)
         verdict = judgement.verdict(example)
         assert verdict.passed, (example, verdict.missing, [finding.message for finding in verdict.unexpected])
         exercised |= verdict.exercised

@@ -24,8 +24,9 @@ def test(paths: tuple[str, ...], **given: Any) -> int:
     PATHS are pages and folders of them, with examples as the rules have them, or files of YAML that are called bad or good. The
     configuration is the nearest from the first of them upward.
 
-    Exit code 1 when an example does not give what it says.
+    Exit code 1 when an example does not give what it says, or cannot be read.
     """
+    from afflint.reading.examples import Example
     from afflint.rules import rules
     from afflint.session.examples import Judgement, examples_in
 
@@ -44,7 +45,7 @@ def test(paths: tuple[str, ...], **given: Any) -> int:
             f"no example in {', '.join(map(repr, paths))}: pages with fences ```yaml bad and ```yaml good, or files such as "
             "`POLICY.bad.yaml` and `POLICY.good.yaml`"
         )
-    verdicts = [judgement.verdict(example) for example in found]
+    verdicts = [judgement.verdict(each) if isinstance(each, Example) else each for each in found]
     if given["form"] == "json":
         show([_as_json(verdicts, judgement.policies)])
     else:
@@ -77,7 +78,9 @@ def _idle(verdicts: Sequence[Verdict], policies: Sequence[str]) -> list[str]:
 
 
 def _differences(verdict: Verdict) -> list[tuple[int, int, str]]:
-    """What an example expects and nobody found, and the other way round, each with its line and column in the file."""
+    """What an example expects and nobody found, and the other way round, or why it cannot be judged, with line and column in the file."""
+    if verdict.fault is not None:
+        return [(verdict.fault.line, verdict.fault.column, shown(verdict.fault.message))]
     first = verdict.example.line
     lines = [
         (each.line + first, each.column, f"expected a finding of `{shown(each.rule)}`, there is none")
@@ -107,7 +110,7 @@ def _as_json(verdicts: Sequence[Verdict], policies: Sequence[str]) -> str:
             "file": verdict.example.file,
             "line": verdict.example.line or 1,
             "rule": verdict.example.rule or None,
-            "bad": verdict.example.bad,
+            "bad": verdict.example.bad if verdict.fault is None else None,
             "passed": verdict.passed,
             "notes": [*verdict.notes],
             "differences": [{"line": line, "column": column, "message": text} for line, column, text in _differences(verdict)],

@@ -27,6 +27,14 @@ _PLACE = re.compile(r"line=(\d+) column=(\d+)")
 _FILE = re.compile(r"# *file: *(\S+) *")
 
 
+class ExampleError(ValueError):
+    """An example that is not written as one. ``line`` is the line of the file that the message is about, 0 for all of it."""
+
+    def __init__(self, message: str, line: int = 0) -> None:
+        super().__init__(f"line {line}: {message}" if line else message)
+        self.message, self.line = message, line
+
+
 class Expected(NamedTuple):
     """Where a finding is expected, in lines and columns of the example, and of which rule: "" for any."""
 
@@ -49,10 +57,10 @@ class Example(NamedTuple):
 
     @property
     def bad(self) -> bool:
-        """True when the example shows the mistake, False when it shows it mended. Raises ValueError when it says neither."""
+        """True when the example shows the mistake, False when it shows it mended. Raises ExampleError when it says neither."""
         words = self.info.split()
         if words[:1] != ["yaml"] or words[1:2] not in (["bad"], ["good"]):
-            raise ValueError(f"line {self.line}: an example begins with ```yaml bad or ```yaml good, not ```{self.info}")
+            raise ExampleError(f"an example begins with ```yaml bad or ```yaml good, not ```{self.info}", self.line)
         return words[1] == "bad"
 
     @property
@@ -61,7 +69,7 @@ class Example(NamedTuple):
         return self.line > 0
 
     def expected(self) -> list[Expected]:
-        """Line and column of every marked finding, in order. Raises ValueError for markers that cannot be understood."""
+        """Line and column of every marked finding, in order. Raises ExampleError for markers that cannot be understood."""
         places = self._attributes()
         marked = 0
         for number, line in enumerate(self.text.splitlines(), 1):
@@ -69,12 +77,11 @@ class Example(NamedTuple):
             if marker is not None:
                 places.append(Expected(marked, line.index("^") + 1, marker[1] or self.rule))
             elif _NEARLY_A_MARKER.match(line):
-                raise ValueError(f"line {self.line + number}: a marker reads `# ^ finding`, not {line.strip()!r}")
+                raise ExampleError(f"a marker reads `# ^ finding`, not {line.strip()!r}", self.line + number)
             else:
                 marked = number
         if self.bad < bool(places) or (self.fenced and self.bad and not places):
-            where = f"line {self.line}: " if self.fenced else ""
-            raise ValueError(f"{where}a bad example marks its findings, a good one has none")
+            raise ExampleError("a bad example marks its findings, a good one has none", self.line)
         return sorted(places)
 
     @property
@@ -89,7 +96,7 @@ class Example(NamedTuple):
             return []
         match = _PLACE.fullmatch(" ".join(words))
         if match is None:
-            raise ValueError(f"line {self.line}: a fence may say line=N column=N, not {' '.join(words)!r}")
+            raise ExampleError(f"a fence may say line=N column=N, not {' '.join(words)!r}", self.line)
         return [Expected(int(match[1]), int(match[2]), self.rule)]
 
     def __str__(self) -> str:
@@ -107,12 +114,12 @@ class Page(NamedTuple):
 
 
 def parse(name: str, text: str, file: str = "") -> Page:
-    """A page out of its text; ``name`` is that of the rule it is about. Raises ValueError when the front matter is not closed."""
+    """A page out of its text; ``name`` is that of the rule it is about. Raises ExampleError when the front matter is not closed."""
     matter, body = "", text
     if text.startswith("---\n"):
         matter, closing, body = text[4:].partition("\n---\n")
         if not closing:
-            raise ValueError("front matter stands between two `---` lines")
+            raise ExampleError("front matter stands between two `---` lines", 1)
     prose = _FENCE.sub("", body).splitlines()
     before = text[: len(text) - len(body)].count("\n")
     examples = [
