@@ -253,8 +253,7 @@ def judged(
         pods = fleet.pods_at((suspect.site, suspect.template_path))
         if pods is None:
             continue
-        admission = fleet.admission(pods.namespace) if pods.namespace is not None else None
-        case = Case(pods, None, suspect, fleet, admission, ground)
+        case = Case(pods, None, suspect, fleet, ground)
         for name in suspect.policies:
             policy = policies.get(name)
             if policy is None or not policy.scope.covers(case):
@@ -278,10 +277,7 @@ def outcomes(
     policies = _policies(rules, "outcome", files)
     if not policies:
         return
-    cases = [
-        Case(pods, None, None, view.fleet, view.fleet.admission(pods.namespace) if pods.namespace is not None else None)
-        for pods in view.fleet.pods
-    ]
+    cases = [Case(pods, None, None, view.fleet) for pods in view.fleet.pods]
     for policy in policies:
         about = [case for case in cases if policy.is_about(case) and (case.whole or not policy.bound.check.lacks)]
         of_site = {case.pods.site: case for case in about}
@@ -300,7 +296,7 @@ def subjects(rules: Iterable[BoundRule], fleet: Fleet, files: Callable[[tuple[st
     for pods in fleet.pods:
         if pods.partial and not pods.operated:
             continue
-        case = Case(pods, None, None, fleet, fleet.admission(pods.namespace) if pods.namespace is not None else None)
+        case = Case(pods, None, None, fleet)
         for policy in policies:
             if policy.is_about(case):
                 yield policy.name, pods

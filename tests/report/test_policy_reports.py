@@ -8,7 +8,7 @@ import re
 import pytest
 from html_page import Page
 from jsonschema import Draft202012Validator
-from standing_sample import GOLDEN, GOLDENS, ORDERS, STANDING, ZONES, rendered, workload
+from standing_sample import GOLDEN, GOLDENS, LOSSES, ORDERS, STANDING, TOLERATIONS, WEB, ZONES, rendered, workload
 
 from afflint.report import policy_json, policy_page, policy_text
 from afflint.report.standing import Breach, Standing, Verdict, grouped
@@ -42,6 +42,19 @@ def test_without_a_baseline_nothing_is_new_or_old() -> None:
     assert text.splitlines()[0].split() == ["policy", "met", "of", "unmet", "excepted"]
     assert "since" not in text.splitlines()[-5]
     assert "A baseline would tell since when" in page(STANDING._replace(baseline=None))
+
+
+def test_who_is_undecided_has_a_column_where_anybody_is() -> None:
+    some = TOLERATIONS._replace(verdicts=(*TOLERATIONS.verdicts[:3], Verdict(WEB, "undecided", reason="it goes through too much")))
+    text = "".join(policy_text.render(STANDING._replace(policies=(ZONES, some, LOSSES))))
+    assert [line.split() for line in text.splitlines()[:4]] == [
+        ["policy", "met", "of", "unmet", "excepted", "undecided", "new", "since"],
+        ["at-least-two-zones", "1", "4", "2", "1", "0", "1", "2026-08-30"],
+        ["listed-tolerations", "3", "4", "0", "0", "1", "0"],
+        ["survives-a-zone", "-", "-", "-", "-", "-", "-"],
+    ]
+    text = "".join(policy_text.render(STANDING._replace(policies=(some,), baseline=None)))
+    assert text.splitlines()[0].split() == ["policy", "met", "of", "unmet", "excepted", "undecided"]
 
 
 def test_of_the_clusters_own_policies_only_breaches_are_known() -> None:

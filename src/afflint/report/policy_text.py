@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import compress
 
 from afflint.report.standing import Group, PolicyStanding, Standing, Verdict, grouped, newest, oldest
 from afflint.report.wording import counted
@@ -15,10 +16,7 @@ _MOST = 12
 def render(standing: Standing, *, verbose: bool = False) -> Iterator[str]:
     """The report in lines."""
     most = None if verbose else _MOST
-    # Without a baseline nobody knows what is new.
-    columns = 7 if standing.baseline else 5
-    heads = ("policy", "met", "of", "unmet", "excepted", "new", "since")[:columns]
-    yield from _table(heads, [_row(each)[:columns] for each in standing.policies])
+    yield from _policies(standing)
     for policy in standing.policies:
         unmet = policy.unmet()
         if policy.unasked:
@@ -38,11 +36,19 @@ def render(standing: Standing, *, verbose: bool = False) -> Iterator[str]:
     yield f"\n{_summary(standing)}\n"
 
 
+def _policies(standing: Standing) -> Iterator[str]:
+    """The table of all policies. Who is undecided is told where anybody is, what is new where a baseline knows that."""
+    undecided, known = any(each.undecided() for each in standing.policies), standing.baseline is not None
+    kept = (True, True, True, True, True, undecided, known, known)
+    heads = ("policy", "met", "of", "unmet", "excepted", "undecided", "new", "since")
+    yield from _table([*compress(heads, kept)], [[*compress(_row(each), kept)] for each in standing.policies])
+
+
 def _row(policy: PolicyStanding) -> tuple[str, ...]:
-    unmet, excepted = policy.unmet(), policy.number("excepted")
     if policy.unasked:
-        return (policy.name, "-", "-", "-", "-", "-", "")
-    counts = [str(number) for number in (policy.number("met"), len(policy.verdicts), len(unmet), excepted, newest(unmet))]
+        return (policy.name, "-", "-", "-", "-", "-", "-", "")
+    unmet, excepted, undecided = policy.unmet(), policy.number("excepted"), policy.number("undecided")
+    counts = [str(number) for number in (policy.number("met"), len(policy.verdicts), len(unmet), excepted, undecided, newest(unmet))]
     if policy.only_unmet:
         counts[:2] = "-", "-"
     return (policy.name, *counts, _day(oldest(each.since for each in unmet)))

@@ -64,14 +64,13 @@ class Case:
         workload: Workload | None = None,
         suspect: Suspect | None = None,
         fleet: Fleet | None = None,
-        admission: PodAdmission | None = None,
         ground: Ground | None = None,
     ) -> None:
         self.pods = pods
         """What the manifests tell of the pods: their object (``ref``, ``title``, ``site``), labels, number, and more."""
         self.fleet = fleet
         """All manifests of the run together."""
-        self.admission = admission
+        self.admission: PodAdmission | None = fleet.admission(pods.namespace) if fleet is not None and pods.namespace is not None else None
         """What the namespace says about its pods, ``admission.unsure`` where that may not hold; None for nothing."""
         self.ground = ground
         """The nodes and pools of the run, if it has any."""
