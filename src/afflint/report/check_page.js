@@ -1,5 +1,5 @@
   // The page is complete without this. It adds: a search and filters, and an address for what is chosen.
-  const bar = by("find"), findings = all(".finding"), rules = all(".rule"), fields = { find: by("words"), severity: by("severity"), rule: by("rule") };
+  const findings = all(".finding"), rules = all(".rule"), fields = { find: by("words"), severity: by("severity"), rule: by("rule") };
   let texts;
   const text = (each, number) => {
     texts = texts || [];
@@ -34,26 +34,4 @@
     by("found").textContent = asked ? `${found} of ${findings.length} findings` : "";
   };
 
-  // #rule=empty-topology-key&severity=error&find=cart
-  const tell = () => {
-    const parts = Object.entries(fields).filter(([, field]) => field.value).map(([key, field]) => key + "=" + encodeURIComponent(field.value));
-    history.replaceState(null, "", parts.length ? "#" + parts.join("&") : location.pathname + location.search);
-  };
-  const obey = () => {
-    const target = /^#[a-z0-9]+$/.test(location.hash) && by(location.hash.slice(1));
-    if (target) {
-      open(target);
-      target.scrollIntoView();
-      return;
-    }
-    const asked = new URLSearchParams(location.hash.slice(1));
-    for (const [key, field] of Object.entries(fields)) if (asked.has(key)) field.value = asked.get(key);
-    fit();
-  };
-  bar.hidden = false;
-  bar.addEventListener("input", () => {
-    fit();
-    tell();
-  });
-  addEventListener("hashchange", obey);
-  obey();
+  search(fields, fit);

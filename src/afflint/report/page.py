@@ -26,18 +26,20 @@ def shown(text: str) -> str:
 def page(name: str, title: str, made: Made | None, parts: Mapping[str, str], rules: str = "") -> str:
     """The page whose own template, style and script are the files ``name.html``, ``name.css`` and ``name.js`` beside this one.
 
-    ``parts`` are put into the template; ``rules`` are rules of style that belong to this page alone.
+    ``parts`` are put into the template, ``title``, ``lead`` and ``notes`` of them into the head that all pages have; ``rules`` are rules of
+    style that belong to this page alone.
     """
     style = "\n" + _asset("page.css") + _asset(f"{name}.css") + rules
     script = f'\n(() => {{\n  "use strict";\n{_asset("page.js")}{_asset(f"{name}.js")}}})();\n'
     when = f'<p class="soft">{shown(made.when)}: <code>{shown(made.command)}</code></p>' if made else ""
+    head = Template(_asset("page_head.html")).substitute(parts, made=when)
     return Template(_asset("page.html")).substitute(
         style=style,
         style_hash=_hash(style),
         script=script,
         script_hash=_hash(script),
         title=title + (f", {shown(made.when[:10])}" if made else ""),
-        body=Template(_asset(f"{name}.html")).substitute(parts, made=when),
+        body=Template(_asset(f"{name}.html")).substitute(parts, head=head),
     )
 
 

@@ -23,11 +23,7 @@
     const after = asked.get("after"), one = asked.get("workload"), action = asked.get("do") || "lose";
     if (after !== null) pick("loss", (button) => button.value === after && button.dataset.action === action);
     if (one !== null) pick("one", (button) => button.value === one);
-    const target = /^#[a-z0-9]+$/.test(location.hash) && by(location.hash.slice(1));
-    if (target) {
-      open(target);
-      target.scrollIntoView();
-    }
+    arrive();
   };
   document.addEventListener("change", (event) => {
     if (event.target.type === "radio") tell();

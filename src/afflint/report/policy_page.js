@@ -1,5 +1,5 @@
   // The page is complete without this. It adds: a search and filters, and an address for what is chosen.
-  const bar = by("find"), policies = all(".policy"), fields = { find: by("words"), namespace: by("namespace"), owner: by("owner") };
+  const policies = all(".policy"), fields = { find: by("words"), namespace: by("namespace"), owner: by("owner") };
   const fit = () => {
     const words = low(fields.find.value).split(/\s+/).filter(Boolean), asked = words.length || fields.namespace.value || (fields.owner && fields.owner.value);
     let found = 0, total = 0;
@@ -19,27 +19,4 @@
   };
 
   // #namespace==shop&find=zone: a value of a choice begins with "=", so that none can be told from all.
-  const tell = () => {
-    const parts = Object.entries(fields).filter(([, field]) => field && field.value).map(([key, field]) => key + "=" + encodeURIComponent(field.value));
-    history.replaceState(null, "", parts.length ? "#" + parts.join("&") : location.pathname + location.search);
-  };
-  const obey = () => {
-    const target = /^#[a-z0-9]+$/.test(location.hash) && by(location.hash.slice(1));
-    if (target) {
-      open(target);
-      target.scrollIntoView();
-      return;
-    }
-    const asked = new URLSearchParams(location.hash.slice(1));
-    for (const [key, field] of Object.entries(fields)) if (field && asked.has(key)) field.value = asked.get(key);
-    fit();
-  };
-  if (bar) {
-    bar.hidden = false;
-    bar.addEventListener("input", () => {
-      fit();
-      tell();
-    });
-    addEventListener("hashchange", obey);
-    obey();
-  }
+  search(fields, fit);
