@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from afflint.cli import options
-from afflint.cli.command import Argument, Command, flag, option
+from afflint.cli.command import Argument, Command, flag
 from afflint.cli.output import FOUND, colored, show, shown
 from afflint.errors import UserError
 
@@ -128,9 +128,7 @@ def _as_json(verdicts: Sequence[Verdict], policies: Sequence[str]) -> str:
 
 _OPTIONS = (
     *options.configured,
-    option(
-        "--format", called="form", default="text", metavar="FORMAT", completes=options.one_word(_FORMATS), about="text (default) or json."
-    ),
+    options.form(_FORMATS),
     options.color,
     flag("-q", "--quiet", about="Only what is not as expected, no summary."),
 )

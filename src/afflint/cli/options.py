@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from click import Context, Parameter
     from click.shell_completion import CompletionItem
 
-    from afflint.cli.command import Completion
+    from afflint.cli.command import Completion, Option
     from afflint.config import Config
 
 
@@ -79,6 +79,16 @@ color = option(
     completes=one_word(COLORS),
     about="auto (default), always or never; NO_COLOR and FORCE_COLOR count.",
 )
+
+
+def form(words: Sequence[str]) -> Option:
+    """Which form the output takes: one of some words, the first where none is asked for."""
+    from afflint.wording import listing
+
+    about = listing([f"{words[0]} (default)", *words[1:]], "or")
+    return option("--format", called="form", default=words[0], metavar="FORMAT", completes=one_word(words), about=f"{about}.")
+
+
 configured = (
     option("--config", called="config_file", metavar="FILE", completes=file, about="This configuration, not the nearest upward."),
     flag("--no-config", about="No configuration file at all."),

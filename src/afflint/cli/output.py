@@ -41,6 +41,14 @@ def show(chunks: Iterable[str], *, beside: bool = False) -> None:
     _put(stream, chunks)
 
 
+def write_or_show(target: str | None, chunks: Iterable[str]) -> None:
+    """Write to a file, or print to standard output where none is named."""
+    if target is None:
+        show(chunks)
+    else:
+        write(target, chunks)
+
+
 def prepare(stream: IO[str], *, windows: bool) -> None:
     """Make standard output take whatever is printed.
 

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from afflint.cli import options
-from afflint.cli.command import Argument, Command, flag, option
+from afflint.cli.command import Argument, Command, flag
 from afflint.cli.output import colored, say, show, shown
 from afflint.errors import UserError
 
@@ -96,12 +96,9 @@ def _config_schema() -> str:
         return file.read()
 
 
-_FORMAT = option(
-    "--format", called="form", default="text", metavar="FORMAT", completes=options.one_word(_FORMATS), about="text (default) or json."
-)
 RULE = Command(
     rule,
-    {"": (_FORMAT, *options.configured)},
+    {"": (options.form(_FORMATS), *options.configured)},
     Argument("name", "[NAME]", options.rule_name, several=False),
     "The page of a rule, or a list of rules.",
 )

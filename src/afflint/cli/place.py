@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from afflint.cli import options
 from afflint.cli.command import SEVERAL, Argument, Command, flag, option
-from afflint.cli.output import FOUND, among, colored, say, show, shown, write
+from afflint.cli.output import FOUND, among, colored, say, shown, write_or_show
 from afflint.errors import UserError
 
 if TYPE_CHECKING:
@@ -37,11 +37,7 @@ def place(paths: tuple[str, ...], **given: Any) -> int:
     if problems:
         more = f" (and {len(problems) - 1} more: `afflint check` tells them all)" if len(problems) > 1 else ""
         say(f"afflint: {shown(problems[0])}{more}")
-    chunks = _chunks(plan, given, to_file=given["output"] is not None)
-    if given["output"] is None:
-        show(chunks)
-    else:
-        write(given["output"], chunks)
+    write_or_show(given["output"], _chunks(plan, given, to_file=given["output"] is not None))
     unplaced = any(replica.node is None for workload in plan.workloads for replica in workload.replicas)
     hurt = any(loss.blocked or not {"dead", "degraded"}.isdisjoint(loss.outcomes.values()) for loss in plan.losses)
     return FOUND if (unplaced or hurt or problems) and not given["exit_zero"] else 0
@@ -122,14 +118,7 @@ _OPTIONS = (
         about="Nodes that `kubectl drain` empties as far as disruption budgets allow; WHAT as for --lose. Repeatable.",
     ),
     option("--remove", metavar="WHAT", takes=SEVERAL, about="Nodes that are deleted from the cluster; WHAT as for --lose. Repeatable."),
-    option(
-        "--format",
-        called="form",
-        metavar="FORMAT",
-        default="text",
-        completes=options.one_word(_FORMATS),
-        about="text (default), json or html.",
-    ),
+    options.form(_FORMATS),
     option("--output", metavar="FILE", completes=options.file, about="Where the plan goes. Default: standard output."),
     flag("-v", "--verbose", about="Show what each score is made of, too."),
     flag("--exit-zero", about="Exit with 0 even if a replica has no place."),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from afflint.cli import check as checking
 from afflint.cli import options
 from afflint.cli.command import Argument, Command, option
-from afflint.cli.output import Progress, show, write
+from afflint.cli.output import Progress, write_or_show
 from afflint.errors import UserError
 
 if TYPE_CHECKING:
@@ -41,11 +41,7 @@ def report(paths: tuple[str, ...], **given: Any) -> int:
         found = standing(session, sources, run, given["owner"])
     finally:
         progress.clear()
-    chunks = _chunks(found, given)
-    if given["output"] is None:
-        show(chunks)
-    else:
-        write(given["output"], chunks)
+    write_or_show(given["output"], _chunks(found, given))
     return 0
 
 
@@ -71,14 +67,7 @@ _SECTIONS = {
     "What is asked": [*(_OF_CHECK[name] for name in ("select", "ignore", "kubernetes_version")), *options.configured],
     "What is reported": (
         option("--owner", metavar="KEY", about="The label that names owners. Default: of owner, team and the like the most frequent."),
-        option(
-            "--format",
-            called="form",
-            default="text",
-            metavar="FORMAT",
-            completes=options.one_word(_FORMATS),
-            about="text (default), json or html.",
-        ),
+        options.form(_FORMATS),
         option("--output", metavar="FILE", completes=options.file, about="Where the report goes. Default: standard output."),
         *(_OF_CHECK[name] for name in ("baseline", "verbose")),
     ),
