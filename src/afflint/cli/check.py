@@ -168,26 +168,19 @@ def _sources(session: Session, paths: Sequence[str], given: dict[str, Any]) -> l
 
 
 def _outcome(session: Session, sources: Sequence[Source], given: dict[str, Any]) -> Outcome:
-    progress = Progress(len(sources))
-    try:
+    with Progress(len(sources)) as progress:
         options = run_options(session.config, given, progress)
-        if session.config.render and not given["fix"]:
-            renders = session.renders(sources, network=given["render_network"], jobs=options.jobs)
-            sources, options = renders.sources, options._replace(renders=renders)
+        if not given["fix"]:
+            sources, options = session.with_renders(sources, options, network=given["render_network"])
         return session.check(sources, options)
-    finally:
-        progress.clear()
 
 
 def _fixed(session: Session, sources: Sequence[Source], paths: Sequence[str], given: dict[str, Any]) -> Fixed:
     from afflint.session.fixes import fixed
 
-    progress = Progress(len(sources))
-    try:
+    with Progress(len(sources)) as progress:
         options = run_options(session.config, given, progress)
         return fixed(session, sources, options, unsafe=given["unsafe_fixes"], tops=paths or (".",))
-    finally:
-        progress.clear()
 
 
 def _differences(fixed: Fixed, given: dict[str, Any]) -> int:

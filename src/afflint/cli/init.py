@@ -15,7 +15,6 @@ from afflint.reading.sources import relative
 if TYPE_CHECKING:
     from afflint.config import Config
     from afflint.config.writing import Entry
-    from afflint.reading.sources import Source
     from afflint.session.repository import Repository
     from afflint.session.run import Options, Outcome
 
@@ -112,11 +111,8 @@ def _looked(config: Config, place: str) -> Repository:
 
     session = Session(config)
     sources = session.sources((place,))
-    progress = Progress(len(sources))
-    try:
+    with Progress(len(sources)) as progress:
         return repository.look(session, sources, place, _options(config, progress))
-    finally:
-        progress.clear()
 
 
 def _checked(config: Config, place: str) -> Outcome:
@@ -124,16 +120,9 @@ def _checked(config: Config, place: str) -> Outcome:
     from afflint.session.session import Session
 
     session = Session(config)
-    sources: Sequence[Source] = session.sources((place,))
-    progress = Progress(len(sources))
-    try:
-        run = _options(config, progress)
-        if config.render:
-            renders = session.renders(sources, network=False, jobs=run.jobs)
-            sources, run = renders.sources, run._replace(renders=renders)
-        return session.check(sources, run)
-    finally:
-        progress.clear()
+    sources = session.sources((place,))
+    with Progress(len(sources)) as progress:
+        return session.check(*session.with_renders(sources, _options(config, progress), network=False))
 
 
 def _options(config: Config, progress: Progress) -> Options:

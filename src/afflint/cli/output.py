@@ -124,7 +124,7 @@ def shown(text: str) -> str:
 
 
 class Progress:
-    """How many files are done, on standard error, once a run on a terminal takes longer than a second."""
+    """How many files are done, on standard error, once a run on a terminal takes longer than a second. Gone when its context is left."""
 
     def __init__(self, total: int) -> None:
         import time
@@ -145,8 +145,10 @@ class Progress:
         sys.stderr.write(f"\r{'━' * filled}{'─' * (width - filled)} {done}/{self._total} files")
         sys.stderr.flush()
 
-    def clear(self) -> None:
-        """Take the line away again."""
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         if self._shown:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()

@@ -32,15 +32,9 @@ def report(paths: tuple[str, ...], **given: Any) -> int:
         raise UserError('no policies: `policies` in the configuration has them, or `extends: ["afflint:strict"]` and the like')
     session = Session(config)
     sources = session.sources(paths or (".",))
-    progress = Progress(len(sources))
-    try:
+    with Progress(len(sources)) as progress:
         run = checking.run_options(config, {"no_ignore": False, "write_baseline": False, **given}, progress)
-        if config.render:
-            renders = session.renders(sources, network=given["render_network"], jobs=run.jobs)
-            sources, run = renders.sources, run._replace(renders=renders)
-        found = standing(session, sources, run, given["owner"])
-    finally:
-        progress.clear()
+        found = standing(session, *session.with_renders(sources, run, network=given["render_network"]), given["owner"])
     write_or_show(given["output"], _chunks(found, given))
     return 0
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from afflint.cli import check as checking
 from afflint.cli import options
 from afflint.cli.command import Argument, Command
-from afflint.cli.output import Progress, say, show, shown, write
+from afflint.cli.output import Progress, say, shown, write_or_show
 from afflint.errors import UserError
 from afflint.reading.sources import STDIN, relative
 
@@ -64,12 +64,9 @@ def merge(files: tuple[str, ...], **given: Any) -> int:
     sources = session.sources(arguments.paths, force_exclude=arguments.force_exclude)
     for note in checking.notes(session):
         say(f"afflint: {note}")
-    progress = Progress(len(sources))
-    merged.with_help_of(options.jobs(config.jobs), progress)
-    try:
+    with Progress(len(sources)) as progress:
+        merged.with_help_of(options.jobs(config.jobs), progress)
         outcome = session.check(sources, checking.run_options(config, {**given, "mapper": merged}, progress))
-    finally:
-        progress.clear()
     for note in _notes(merged):
         say(f"afflint: {note}")
     return checking.reported(outcome, config, targets, arguments.paths, given)
@@ -99,15 +96,9 @@ def write_share(paths: Sequence[str], given: dict[str, Any]) -> int:
     config = options.configuration({**given, "outputs": ()})
     session = Session(config)
     sources = session.sources(arguments.paths, force_exclude=arguments.force_exclude)
-    progress = Progress(len(sources) // share.of)
-    try:
+    with Progress(len(sources) // share.of) as progress:
         lines = list(lines_of_share(session, sources, share, arguments, options.jobs(config.jobs), progress))
-    finally:
-        progress.clear()
-    if target == "-":
-        show(lines)
-    else:
-        write(target, lines)
+    write_or_show(None if target == "-" else target, lines)
     return 0
 
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from afflint.engine import Settings
     from afflint.findings import Finding
     from afflint.session.placing import Placing
-    from afflint.session.renders import Renders
     from afflint.session.run import Gathered, Options, Outcome
 
 # A cluster with this plugin refuses what this rule, otherwise off, finds.
@@ -102,13 +101,16 @@ class Session:
         self._rendered = frozenset(source.path for source in made)
         return made
 
-    def renders(self, sources: Sequence[Source], *, network: bool, jobs: int) -> Renders:
-        """What the kustomizations and charts among some files render to, by the tools that the configuration names."""
+    def with_renders(self, sources: Sequence[Source], options: Options, *, network: bool) -> tuple[Sequence[Source], Options]:
+        """Sources and options with what kustomizations and charts among them render to, where the configuration names tools for that."""
+        if not self.config.render:
+            return sources, options
         from afflint.rendering.builds import Wanted
         from afflint.session.renders import Renders
 
-        wanted = Wanted(self.config.render, network, jobs, self.config.kubernetes_version)
-        return Renders(sources, wanted, self._excluded() or _nothing)
+        wanted = Wanted(self.config.render, network, options.jobs, self.config.kubernetes_version)
+        renders = Renders(sources, wanted, self._excluded() or _nothing)
+        return renders.sources, options._replace(renders=renders)
 
     def _buffered(self, sources: Iterable[Source]) -> list[Source]:
         """The sources, each once; an editor's buffer takes the place of the file that it stands for."""
