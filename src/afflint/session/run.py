@@ -228,13 +228,6 @@ def _gathered(files: Files, settings: Settings, options: Options, kustomizations
     return Gathered(files, results, told, fleet, nodes, across, silencer, settings, fault, pools, undecided, tuple(unjudged))
 
 
-def _lines(unjudged: "Sequence[Unjudged]", names: Sequence[str]) -> tuple[str, ...]:
-    """What policies came to no result for, each reason once."""
-    from afflint.judging import told
-
-    return tuple(told(unjudged, names))
-
-
 def _clusters(
     files: Files, facts: Mapping[FileId, Facts], fleet: "Fleet", reduction: Reduction, kustomizations: Kustomizations, options: Options
 ) -> list[ClusterFleet]:
@@ -290,7 +283,11 @@ def outcome(gathered: Gathered, options: Options = _DEFAULT) -> Outcome:
     summary = summary_of(results.values(), kept, suppressed)
     if options.renders is not None:
         summary = summary._replace(renders=options.renders.count())
-    unjudged = _lines(gathered.unjudged, files.names) if gathered.unjudged else ()
+    unjudged: tuple[str, ...] = ()
+    if gathered.unjudged:
+        from afflint.judging import told
+
+        unjudged = tuple(told(gathered.unjudged, files.names))
     return Outcome(kept, summary, sources, gone, gathered.unused_nodes, empty, gathered.undecided, unjudged)
 
 
