@@ -425,9 +425,12 @@ class Silencer:
 
     def remaining(self, file: FileId, source: Source, result: FileResult, across: Iterable[Found] = ()) -> tuple[list[Finding], int]:
         """The findings of a file that remain, those ``across`` manifests included, and how many its suppressions silenced."""
+        found = (*result.found, *across)
+        if not found and not result.suppressions:  # As in nearly all files.
+            return [], 0
         from afflint.config import covers
 
-        findings = self._reduction.findings(file, (*result.found, *across))
+        findings = self._reduction.findings(file, found)
         remaining = _in_kustomizations(findings, source, self.kustomizations)
         if self._options.ignored_in is not None and remaining:
             names = self._options.ignored_in(source.name)
