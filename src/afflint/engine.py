@@ -163,6 +163,10 @@ class Checker:
         facts = collected([fact for each in told for fact in each.facts], holds_nodes=holds_nodes, pools=pools)
         if self._judge is not None:
             facts = facts._replace(suspects=tuple([suspect for each in told for suspect in each.suspects]))
+            if silenced and not any(each.unknown for each in told):
+                from afflint.suppressions import with_idle
+
+                silenced = list(with_idle(silenced, {each.name for each in self._settings.rules if each.subject == "policy"}, facts))
         filled = any(each.filled for each in told)
         return FileResult(
             tuple(found),

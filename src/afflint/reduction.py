@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from afflint.checks.match import FleetMatch
-from afflint.config import matcher
+from afflint.config import ALL, matcher
 from afflint.engine import Settings, located
 from afflint.findings import NO_OBJECT, FileId, Finding, Fix, Found, FoundPlace, Related
 from afflint.fleet.facts import Facts, Pods
@@ -223,17 +223,25 @@ class Reduction:
 
         kept, count, unused = apply(findings, suppressions, mandatory)
         if idle and "unused-suppression" in self._rules:
-            kept += self.findings(file, (each for suppression, names in unused for each in self._unused(suppression, names, mandatory)))
+            firm = [each for each in findings if each.rule in mandatory]
+            kept += self.findings(
+                file, (each for suppression, names in unused for each in self._unused(suppression, names, mandatory, firm))
+            )
         return kept, count
 
-    def _unused(self, suppression: Suppression, names: tuple[str, ...], mandatory: frozenset[str]) -> Iterator[Found]:
-        for name in names:
-            if name in mandatory:
-                message = f"{quoted(name)} is mandatory: nothing in a manifest silences it"
-                remedy = "Mend what it finds, or ask whoever is responsible for the policy."
-                yield Found("unused-suppression", message, remedy, suppression.document, suppression.span, NO_OBJECT, "")
+    def _unused(
+        self, suppression: Suppression, names: tuple[str, ...], mandatory: frozenset[str], firm: Sequence[Finding]
+    ) -> Iterator[Found]:
+        """What is said of a suppression of which these names silence nothing. ``firm`` are the findings that nothing silences."""
+        meant = [name for name in names if name in mandatory]
+        if not {*names}.isdisjoint(_NAMED_BY_NO_NAME):
+            meant += dict.fromkeys(each.rule for each in firm if suppression.covers((each.span.line, each.span.column)))
+        for name in meant:
+            message = f"{quoted(name)} is mandatory: nothing in a manifest silences it"
+            remedy = "Take this away, and mend what the policy finds, or ask whoever is responsible for it."
+            yield Found("unused-suppression", message, remedy, suppression.document, suppression.span, NO_OBJECT, "")
         names = tuple([name for name in names if name not in mandatory])
-        if not names or any(each and not self._can_tell(each) for each in names):
+        if not names or (meant and "" in names) or any(each and not self._can_tell(each, suppression) for each in names):
             return
         from afflint.suppressions import removal
 
@@ -242,10 +250,16 @@ class Reduction:
         edits = removal(suppression) if len(names) == max(len(suppression.rules), 1) else ()
         yield Found("unused-suppression", message, "", suppression.document, suppression.span, NO_OBJECT, "", edits=edits)
 
-    def _can_tell(self, name: str) -> bool:
+    def _can_tell(self, name: str, suppression: Suppression) -> bool:
         """Whether this run could have found what a suppression names: not rules that are off, or that need other files."""
         subjects = {each.subject for each in self._settings.rules if each.name == name}
+        if subjects == {"policy"}:
+            return name in suppression.idle
         return bool(subjects) and subjects.isdisjoint(("fleet", "nodes", "pools", "policy", "outcome", "admission"))
+
+
+_NAMED_BY_NO_NAME = frozenset(("", ALL, "policy"))
+"""How a suppression may mean a policy without its name: all rules, or those of the category."""
 
 
 def _in_each_cluster(

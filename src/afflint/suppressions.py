@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from afflint.findings import Edit, Finding, Path, Span
 from afflint.kube.manifests import Manifest
@@ -11,12 +11,16 @@ from afflint.reading.documents import Document
 from afflint.records import NamedTuple
 from afflint.wording import nearest, quoted
 
+if TYPE_CHECKING:
+    from afflint.fleet.facts import Facts
+
 ANNOTATION = "afflint.dev/ignore"
 _COMMENT = re.compile(r"(?:^|(?<=[ \t]))#[ \t]*afflint:[ \t]*")
 _DIRECTIVE = re.compile(r"(ignore-file|ignore-document|ignore)\b[ \t]*(?:\[([^\]]*)\])?[ \t]*(?:--[ \t]*(.*))?$")
 _LINE_BREAK = re.compile(r"\r\n|\n|\r")
 _FORMS = ("ignore", "ignore-document", "ignore-file")
 _LAST_LINE = 10**9
+_ANYWHERE = -1
 # Looking for the rule that was meant takes its time; after so many mistakes in one file it helps nobody any more.
 _MOST_HINTS = 100
 
@@ -28,6 +32,7 @@ class Suppression(NamedTuple):
     """What silences the findings of ``rules`` (all when empty) that begin at ``start`` or behind it, and before ``end``.
 
     ``span`` is the comment's or annotation's own place, ``removal`` the stretch to delete when nothing is silenced (None: by hand).
+    ``idle`` are the policies among its rules that find nothing where it stands, whatever the other manifests say.
     """
 
     rules: tuple[str, ...]
@@ -36,6 +41,11 @@ class Suppression(NamedTuple):
     document: int
     span: Span
     removal: Span | None
+    idle: tuple[str, ...] = ()
+
+    def covers(self, place: Position) -> bool:
+        """Whether a finding at a place is silenced by it if it is one of its rules."""
+        return self.start <= place < self.end
 
 
 class Misunderstood(NamedTuple):
@@ -55,6 +65,27 @@ def suppressions_in(
     yield from reader.comments()
     for manifest in manifests:
         yield from reader.annotation(manifest)
+
+
+def with_idle(suppressions: Iterable[Suppression], policies: Collection[str], facts: "Facts") -> Iterator[Suppression]:
+    """The suppressions of a file, each with what it names of the ``policies`` of the run that are content with all pods there.
+
+    Suspects are what other manifests may acquit, never more than these (``judging.Judge``). Where pods are in a patch, or there are none,
+    what is found may be in another file.
+    """
+    whole: dict[int, bool] = {}  # by document, and for all of them
+    suspected: set[tuple[int, str]] = set()
+    for pods in facts.pods:
+        for place in (pods.site.document, _ANYWHERE):
+            whole[place] = whole.get(place, True) and not pods.partial
+    for suspect in facts.suspects:
+        suspected.update((place, name) for place in (suspect.site.document, _ANYWHERE) for name in suspect.policies)
+    for each in suppressions:
+        place = _ANYWHERE if each.end[0] >= _LAST_LINE else each.document
+        if whole.get(place):
+            yield each._replace(idle=tuple([name for name in each.rules if name in policies and (place, name) not in suspected]))
+        else:
+            yield each
 
 
 class _Reader:

@@ -134,6 +134,76 @@ class TestSuppressions:
             ("unused-suppression", "`no-hosts` is mandatory: nothing in a manifest silences it"),
         ]
 
+    @pytest.mark.parametrize("word", ["", "[all]", "[policy]"])
+    def test_where_no_name_says_what_is_meant_too(self, tmp_path: Path, word: str) -> None:
+        text = POD.replace("n1}", f"n1}}  # afflint: ignore{word}")
+        found = findings_of(tmp_path, PINNED % ", mandatory: true", text)
+        assert [each.message for each in found if each.rule == "unused-suppression"] == [
+            "`no-hosts` is mandatory: nothing in a manifest silences it"
+        ]
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            LINE.replace("kubernetes.io/hostname", "disk") % "no-hosts",
+            "# afflint: ignore-file[no-hosts]\n" + POD.replace("kubernetes.io/hostname", "disk"),
+            POD.replace("kubernetes.io/hostname", "disk").replace("shop", 'shop, annotations: {afflint.dev/ignore: "no-hosts: x"}'),
+        ],
+    )
+    def test_one_that_silences_nothing_is_told(self, tmp_path: Path, text: str) -> None:
+        found = findings_of(tmp_path, PINNED % "", text)
+        assert [(each.rule, each.message) for each in found] == [
+            ("unused-suppression", "this suppression silences nothing: there is no `no-hosts` here")
+        ]
+
+    HPA = """\
+        apiVersion: autoscaling/v2
+        kind: HorizontalPodAutoscaler
+        metadata: {name: web}
+        spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}, minReplicas: 1, maxReplicas: 5}
+    """
+    DEPLOYMENT = """\
+        apiVersion: apps/v1
+        kind: Deployment
+        metadata: {name: web}
+        spec:
+          replicas: 1
+          selector: {matchLabels: {app: web}}
+          template:
+            metadata: {labels: {app: web}}
+            spec:
+              nodeSelector: {kubernetes.io/hostname: n1}  # afflint: ignore[no-hosts]
+              containers: [{name: web, image: web}]
+    """
+
+    def test_not_where_other_manifests_may_tell_otherwise(self, tmp_path: Path) -> None:
+        many = PINNED % ", match: {min-replicas: 3}"
+        assert findings_of(tmp_path, many, self.DEPLOYMENT) == []
+        assert findings_of(tmp_path, many, {"web.yaml": self.DEPLOYMENT, "scaler.yaml": self.HPA}) == []
+        certain = self.DEPLOYMENT.replace("kind: Deployment", "kind: DaemonSet").replace("replicas: 1", "minReadySeconds: 1")
+        assert [each.rule for each in findings_of(tmp_path, many, certain)] == ["unused-suppression"]
+
+    def test_not_in_a_patch_nor_of_an_outcome(self, tmp_path: Path) -> None:
+        patch = """\
+            apiVersion: apps/v1
+            kind: Deployment
+            metadata: {name: web}
+            spec:
+              template:
+                spec:
+                  nodeSelector: {disk: ssd}  # afflint: ignore[no-hosts]
+        """
+        assert findings_of(tmp_path, PINNED % "", patch) == []
+        assert findings_of(tmp_path, "- {name: has-room, check: fits}\n", self.LINE % "has-room") == []
+
+    def test_of_several_documents_each_is_asked_alone(self, tmp_path: Path) -> None:
+        fine = self.LINE.replace("kubernetes.io/hostname", "disk") % "no-hosts"
+        found = findings_of(tmp_path, PINNED % "", f"{self.LINE % 'no-hosts'}---\n{fine}")
+        assert [(each.rule, each.document) for each in found] == [("unused-suppression", 1)]
+        assert (
+            findings_of(tmp_path, PINNED % "", f"# afflint: ignore-file[no-hosts]\n{POD}---\n{fine.replace('  # afflint', ' # was')}") == []
+        )
+
     def test_the_configuration_may(self, tmp_path: Path) -> None:
         assert policed(tmp_path, PINNED % ", mandatory: true", more="ignore: [no-hosts]\n") == []
 
