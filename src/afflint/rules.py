@@ -154,6 +154,7 @@ _POOLS: dict[str, str] = {
     "invalid-pool-taint": "afflint.checks.pools:invalid_pool_taint",
     "untolerated-pool": "afflint.checks.pools:untolerated_pool",
     "near-duplicate-label": "afflint.checks.pools:near_duplicate_in_pools",
+    "too-few-domains": "afflint.checks.room_in_pools:too_few_domains",
 }
 _RUN = ("unreadable-manifest", "text-after-document", "missing-separator", "duplicate-key", "unused-suppression", "invalid-suppression")
 

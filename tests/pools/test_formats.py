@@ -106,6 +106,61 @@ def test_what_is_yet_to_be_filled_in_may_be_anything(written: str, *, is_open: b
     assert values == ([] if is_open else [Requirement("pool", "In", ("gpu",)) if "gpu" in written else Requirement("pool", "Exists")])
 
 
+MACHINE_SET = "apiVersion: machine.openshift.io/v1beta1\nkind: MachineSet\nmetadata: {name: a, namespace: m}\nspec: {replicas: 2}\n"
+SCALER = (
+    "---\napiVersion: autoscaling.openshift.io/v1beta1\nkind: MachineAutoscaler\nmetadata: {name: a, namespace: m}\n"
+    "spec: {minReplicas: 1, maxReplicas: MOST, scaleTargetRef: {apiVersion: machine.openshift.io/v1beta1, kind: MachineSet, name: a}}\n"
+)
+DEPLOYMENT = (
+    "apiVersion: cluster.x-k8s.io/v1beta1\nkind: MachineDeployment\nmetadata:\n  name: a\n  annotations:\n"
+    "    cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size: '1'\n"
+    "    cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size: MOST\n"
+)
+GOOGLE = (
+    "apiVersion: container.cnrm.cloud.google.com/v1beta1\nkind: ContainerNodePool\nmetadata: {name: a}\n"
+    "spec: {clusterRef: {name: g}, location: europe-west1, autoscaling: {minNodeCount: 1, MOST}}\n"
+)
+EKSCTL = "apiVersion: eksctl.io/v1alpha5\nkind: ClusterConfig\nmetadata: {name: c}\nmanagedNodeGroups: [{name: a, WRITTEN}]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        pytest.param(EKSCTL.replace("WRITTEN", "minSize: 1, maxSize: '${MOST}'"), (1, None), id="a number to be filled in"),
+        pytest.param(EKSCTL.replace("WRITTEN", "desiredCapacity: '${COUNT}'"), (None, None), id="the only number"),
+        pytest.param(MACHINE_SET, (2, 2), id="a number of replicas"),
+        pytest.param(MACHINE_SET.replace("replicas: 2", "replicas: null, template: {}"), (None, None), id="replicas without a number"),
+        pytest.param(MACHINE_SET.replace("replicas: 2", "template: {}"), (1, None), id="whoever scales it decides"),
+        pytest.param(MACHINE_SET + SCALER.replace("MOST", "4"), (1, 4), id="an autoscaler"),
+        pytest.param(MACHINE_SET + SCALER.replace("MOST", "4") + SCALER.replace("MOST", "9"), (1, 9), id="either autoscaler"),
+        pytest.param(MACHINE_SET + SCALER.replace("MOST", "${MOST}"), (1, None), id="an autoscaler to be filled in"),
+        pytest.param(DEPLOYMENT.replace("MOST", "'4'") + "spec: {replicas: 2}\n", (1, 4), id="annotations"),
+        pytest.param(DEPLOYMENT.replace("MOST", "${MOST}") + "spec: {replicas: 2}\n", (1, None), id="an annotation to be filled in"),
+        pytest.param(GOOGLE.replace("MOST", "maxNodeCount: 3"), (1, None), id="of each zone, and which there are nobody says"),
+        pytest.param(GOOGLE.replace("MOST", "totalMinNodeCount: 1, totalMaxNodeCount: 3"), (1, 3), id="of all zones"),
+    ],
+)
+def test_the_most_nodes_are_known_only_where_nothing_can_make_more(text: str, count: tuple[int | None, int | None]) -> None:
+    (pool,) = pools_of(text)
+    assert (pool.least, pool.most) == count
+
+
+@pytest.mark.parametrize(
+    ("written", "zones"),
+    [
+        ("availabilityZones: [eu-1a, eu-1b]", ("eu-1a", "eu-1b")),
+        ("availabilityZones: [eu-1a, '${ZONE}']", ()),
+        ("localZones: [eu-1-lax-1a]", ("eu-1-lax-1a",)),
+        ("subnets: [private-1]", ()),
+        ("labels: {pool: a}", ("eu-1a",)),
+    ],
+)
+def test_zones_are_known_only_where_all_are(written: str, zones: tuple[str, ...]) -> None:
+    (pool,) = pools_of(EKSCTL.replace("WRITTEN", written) + "availabilityZones: [eu-1a]\n")
+    assert pool.zones == zones
+    assert [label.requirement.values for label in pool.labels if label.key == "topology.kubernetes.io/zone"] == ([zones] if zones else [])
+
+
 @pytest.mark.parametrize(
     "text",
     [

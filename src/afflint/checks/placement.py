@@ -56,17 +56,27 @@ def _fits_nowhere(replicas: int, nodes: int) -> str:
 def too_few_domains(view: ClusterView) -> Iterator[FleetMatch]:
     """More replicas than domains that can hold them."""
     for found in proofs.too_few_domains(view.survey):
-        message = f"{proofs.counted(found)}; {_bound(found)} for {found.most}"
-        finite = found.maker.kind in _FINITE
-        # Pods of a Job wait for each other and run all the same.
-        severity: Severity | None = "info" if finite else None
-        left = found.replicas - found.most
-        message += " at a time" if finite else f", and {left} {'stays' if left == 1 else 'stay'} pending"
-        yield _match(view, found.maker, found.path, message, severity=severity)
+        yield few_domains(view.pods_of(found.maker), found, proofs.counted(found))
     for found in proofs.too_few_domains_at_most(view.survey):
-        message = f"{found.maker.scale.scaler} asks for up to {proofs.counted(found)}; {_bound(found)} for {found.most}"
-        remedy = f"Provide as many domains as {found.maker.scale.scaler} may ask for, or let it ask for no more than there is room for."
-        yield _match(view, found.maker, found.path, message, remedy=remedy, severity="info")
+        yield few_domains_at_most(view.pods_of(found.maker), found, proofs.counted(found))
+
+
+def few_domains(pods: Pods, found: TooFewDomains, counted: str) -> FleetMatch:
+    """That not all replicas have room; ``counted`` says how many there are, and how many domains."""
+    finite = found.maker.kind in _FINITE
+    left = found.replicas - found.most
+    # Pods of a Job wait for each other and run all the same.
+    then = " at a time" if finite else f", and {left} {'stays' if left == 1 else 'stay'} pending"
+    message = f"{counted}; {_bound(found)} for {found.most}{then}"
+    return _match_of(pods, found.maker, found.path, message, severity="info" if finite else None)
+
+
+def few_domains_at_most(pods: Pods, found: TooFewDomains, counted: str) -> FleetMatch:
+    """That there is no room for as many replicas as an autoscaler may ask for."""
+    scaler = found.maker.scale.scaler
+    message = f"{scaler} asks for up to {counted}; {_bound(found)} for {found.most}"
+    remedy = f"Provide as many domains as {scaler} may ask for, or let it ask for no more than there is room for."
+    return _match_of(pods, found.maker, found.path, message, remedy=remedy, severity="info")
 
 
 def _bound(found: TooFewDomains) -> str:
@@ -312,7 +322,19 @@ def _match(
     severity: Severity | None = None,
     related: tuple[Place, ...] = (),
 ) -> FleetMatch:
-    pods = view.pods_of(maker)
+    return _match_of(view.pods_of(maker), maker, path, message, remedy=remedy, severity=severity, related=related)
+
+
+def _match_of(
+    pods: Pods,
+    maker: PodMaker,
+    path: Path,
+    message: str,
+    *,
+    remedy: str = "",
+    severity: Severity | None = None,
+    related: tuple[Place, ...] = (),
+) -> FleetMatch:
     # No constraint of its own is at fault: then it is the workload as such.
     at = path if path not in ((), maker.pod_path) else (*pods.site.base, "metadata", "name")
     return FleetMatch(pods.site, pods.ref, Match(at, message, remedy, related=related, severity=severity))

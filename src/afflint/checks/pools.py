@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 
 from afflint.checks.match import FleetMatch, Match, Place, Target
 from afflint.checks.nodes import is_well_known, slips
@@ -30,14 +31,11 @@ def no_matching_pool(view: PoolView, target: Target) -> Iterator[FleetMatch]:
     complete = target.complete_nodes
     if not view.pools:
         return
-    opened: dict[tuple[Toleration, ...], int] = {}
+    opened = open_to(view)
     for demands in view.demands:
-        # Many workloads tolerate the same.
-        if demands.tolerations not in opened:
-            opened[demands.tolerations] = _open_to(demands.tolerations, view)
-        if _has_pool(demands, view.index, opened[demands.tolerations]) or _is_built_in(demands) or view.has_node(demands):
+        if pools_for(demands, view.index) & opened(demands.tolerations) or _is_built_in(demands) or view.has_node(demands):
             continue
-        if not complete and _has_pool(demands, view.index_of_others):
+        if not complete and pools_for(demands, view.index_of_others):
             continue
         reason = _reason(demands, view, complete=complete)
         if reason is not None:
@@ -64,14 +62,22 @@ class _Reason(NamedTuple):
         return self.asked.requirement.key if self.asked is not None else ""
 
 
-def _has_pool(demands: Demands, pools: PoolIndex, among: int = -1) -> bool:
-    """Whether one of the pools, or of a set of them, has what the pods ask for."""
-    return any(pools.fitting([each.requirement for each in alternative]) & among for alternative in demands.alternatives)
+def pools_for(demands: Demands, pools: PoolIndex) -> int:
+    """The pools that have what the pods ask for."""
+    found = 0
+    for alternative in demands.alternatives:
+        found |= pools.fitting([each.requirement for each in alternative])
+    return found
 
 
-def _open_to(tolerations: Sequence[Toleration], view: PoolView) -> int:
-    """The pools that no taint keeps such pods away from."""
-    return sum(1 << number for number, pool in enumerate(view.pools) if _bars(pool, tolerations) is None)
+def open_to(view: PoolView) -> Callable[[tuple[Toleration, ...]], int]:
+    """A function that tells the pools of the cluster that no taint keeps pods away from, by what they tolerate; many tolerate the same."""
+
+    @cache
+    def opened(tolerations: tuple[Toleration, ...]) -> int:
+        return sum(1 << number for number, pool in enumerate(view.pools) if _bars(pool, tolerations) is None)
+
+    return opened
 
 
 def _bars(pool: Pool, tolerations: Sequence[Toleration]) -> Taint | None:

@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
+from afflint.controllers.pod_maker import PodMaker
 from afflint.controllers.replicas import read_template
 from afflint.findings import FileId
 from afflint.fleet.facts import Asked, Pods, asked_of_nodes
 from afflint.fleet.index import Fleet
 from afflint.inventory.node_files import NodeFact
 from afflint.inventory.pool_files import Pools
-from afflint.inventory.stage import set_stage
+from afflint.inventory.stage import Stage, set_stage
 from afflint.kube.constraints import constraints_of
 from afflint.kube.selectors import AnyOf, Selector, matches, requirement_paths
 from afflint.kube.taints import Toleration, first_untolerated
+from afflint.placement.survey import Survey
 from afflint.pools.matching import PoolIndex, declared_keys
 from afflint.records import NamedTuple
 from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.node_fit import SCHEDULER
-from afflint.scheduler.pods import NodeRules
+from afflint.scheduler.pods import NodeRules, Pod
 
 
 class Demands(NamedTuple):
@@ -33,6 +35,10 @@ class Demands(NamedTuple):
     tolerations: tuple[Toleration, ...]
     daemon: bool = False
     patch: bool = False
+    maker: PodMaker | None = None
+    """With no more replicas than an autoscaler surely keeps; None of a patch."""
+    pod: Pod | None = None
+    """One of its pods."""
 
 
 _ANYTHING = (Toleration(operator="Exists"),)
@@ -95,21 +101,30 @@ class PoolView:
             for fact in self.nodes
         )
 
+    def survey(self, makers: Sequence[PodMaker]) -> Survey:
+        """What is true of every order of scheduling some of the workloads, as far as it does not depend on nodes."""
+        return Survey(self._stage.inventory.cluster(), makers)
+
+    @cached_property
+    def _stage(self) -> Stage:
+        return set_stage((), self.fleet, self.fleet.pods, name_of=self._name_of, version=self._version, at_least=True)
+
     def _demands(self) -> Iterator[Demands]:
-        stage = set_stage((), self.fleet, self.fleet.pods, name_of=self._name_of, version=self._version)
+        stage = self._stage
         cluster = stage.inventory.cluster()
         for maker, pods in zip(stage.makers, stage.sources, strict=True):
             if maker.key in stage.unsettled or maker.node_name or maker.refused:
                 continue
             try:
-                rules = read_template(maker, cluster, "").rules
+                pod = read_template(maker, cluster, "")
             except InventoryError:
                 continue  # What is wrong with its constraints, other rules say.
+            rules = pod.rules
             if rules.node_name or rules.named is not None:
                 continue
             alternatives = pods.asks if pods.operated else tuple(_alternatives(pods, rules))
             if alternatives:
-                yield Demands(pods, alternatives, rules.tolerations, maker.daemon)
+                yield Demands(pods, alternatives, rules.tolerations, maker.daemon, maker=maker, pod=pod)
         for pods in self.fleet.pods:
             alternatives = pods.asks
             if not pods.operated and pods.spec:

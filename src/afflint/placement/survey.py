@@ -297,8 +297,7 @@ class Survey:
             most = self.capacity(nodes, keys)
             if most < UNLIMITED:
                 telling = self._telling(keys, nodes, most)
-                path = pods[0].pod.ports[0].path if telling[0] == ITSELF else self._apart(pods, telling[0])
-                limits.append(Limit(most, telling, self.values(telling[0], nodes), path, None))
+                limits.append(Limit(most, telling, self.values(telling[0], nodes), self._apart(pods, telling[0]), None))
         for constraint in pods[0].pod.hard_spread:
             if all(constraint in member.pod.hard_spread and matches(constraint.selector, member.pod.labels) for member in pods):
                 most = self._spread_limit(workload, constraint, pods[0].pod, nodes, keys)
@@ -306,8 +305,15 @@ class Survey:
                     limits.append(Limit(most, (constraint.key,), self.values(constraint.key, nodes), constraint.path, constraint))
         return min(limits, key=lambda limit: limit.most, default=None)
 
+    def kept_apart(self, workload: int) -> Mapping[str, Path]:
+        """The keys over which no two pods of a workload can share a domain, ITSELF among them, each with what says so in the pod spec."""
+        members = self.members(workload)
+        return {key: self._apart(members, key) for key in self._shared_exclusion(members)}
+
     def _apart(self, members: Sequence[Variant], key: str) -> Path:
-        """Where the anti-affinity stands by which some of these pods keep away from others of them over a key."""
+        """Where the anti-affinity stands by which some of these pods keep away from others of them over a key, or the port of the host."""
+        if key == ITSELF:
+            return members[0].pod.ports[0].path
         terms = (term for member in members for term in readable(member.pod.anti_affinity) if term.key == key)
         return next((term.path for term in terms if any(self.selects(term, other.pod) for other in members)), ())
 

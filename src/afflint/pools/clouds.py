@@ -42,7 +42,7 @@ def _google(declared: Declared, spec: dict[str, Any], base: Path, name: str, clu
     own = config.get("labels")
     taints = taints_of(config.get("taint"), (*path, "taint"), UPPER)
     place, zones = text(spec, "location"), texts(spec, "nodeLocations")
-    zones = zones or ((place,) if place.count("-") == 2 else ())
+    zones = zones if "nodeLocations" in spec else (place,) if place.count("-") == 2 else ()
     scaling = mapping(_first(spec.get("autoscaling")))
     least, most = number(scaling, "minNodeCount"), number(scaling, "maxNodeCount")
     totals = number(scaling, "totalMinNodeCount"), number(scaling, "totalMaxNodeCount")
@@ -74,7 +74,7 @@ def _google(declared: Declared, spec: dict[str, Any], base: Path, name: str, clu
         taints=taints.taints,
         closed=not (is_open(own) or declared.patched),
         least=least,
-        most=most,
+        most=most if zones or not per_zone else None,
         zones=zones,
         per_zone=per_zone and bool(zones),
         faults=taints.faults,
@@ -145,7 +145,7 @@ def _azure(declared: Declared, spec: dict[str, Any], base: Path, name: str, clus
     taints = taints_in_texts(spec.get("nodeTaints"), (*base, "nodeTaints"))
     field = "availabilityZones" if "availabilityZones" in spec else "zones"
     zones = tuple([f"{place}-{each}" if each.isdigit() else each for each in texts(spec, field)])
-    scaled = spec.get("enableAutoScaling") is True or spec.get("autoScalingEnabled") is True
+    scaled = spec.get("enableAutoScaling") or spec.get("autoScalingEnabled")
     count = number(spec, "count") if "count" in spec else number(spec, "nodeCount")
     mode, kind = text(spec, "mode") or "User", text(spec, "vmSize")
     automatic = [

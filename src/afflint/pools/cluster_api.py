@@ -59,12 +59,16 @@ _SYNC = (
 
 
 def _scale(spec: Mapping[str, Any], annotations: Mapping[str, Any]) -> tuple[int | None, int | None]:
-    """The fewest and the most machines: by the annotations for the autoscaler, else as many as ``replicas`` says."""
-    least, most = (number(annotations, f"{_BOUNDS}{end}-size") for end in ("min", "max"))
-    if least is not None and most is not None:
+    """The fewest and the most machines: by the annotations for the autoscaler, else as many as ``replicas`` says.
+
+    Where nothing says it there is one, until somebody else scales it.
+    """
+    ends = [f"{_BOUNDS}{end}-size" for end in ("min", "max")]
+    if all(end in annotations for end in ends):
+        least, most = (number(annotations, end) for end in ends)
         return least, most
-    count = number(spec, "replicas") if "replicas" in spec else 1
-    return count, count
+    count = number(spec, "replicas")
+    return (count, count) if "replicas" in spec else (1, None)
 
 
 def _domain(name: str, path: Path) -> list[Label]:
@@ -202,7 +206,8 @@ def _cluster_class(declared: Declared) -> Iterator[Part]:
             # Its patches may put labels and taints anywhere.
             known = bool(bootstrap) and not listed(declared.data, "spec", "patches")
             labels = tuple(kept) if kind == "machineDeployments" else ()
-            yield Part(key, declared.site, declared.ref, labels, taints.taints, None, None, known, bootstrap, taints.faults, tuple(lost))
+            faults = taints.faults
+            yield Part(key, declared.site, declared.ref, labels, taints.taints, None, None, known, False, bootstrap, faults, tuple(lost))
 
 
 # --- pools of managed services, next to a MachinePool ----------------------------------------------------------------------
@@ -224,7 +229,10 @@ def _managed(declared: Declared) -> Iterator[Part]:
     lost = lost_labels(more, where, spec.get(labels_field), "is one of cloud resources", remedy)
     key = (kind, declared.namespace, declared.name)
     known = not is_open(spec.get(labels_field))
-    yield Part(key, declared.site, declared.ref, tuple(labels), taints.taints, least, most, known, (), taints.faults, lost)
+    if kind == "GCPManagedMachinePool" and most is not None:
+        most = most * len(zones) or None  # Of each zone.
+    scales = bool(scaling) or kind == "GCPManagedMachinePool"
+    yield Part(key, declared.site, declared.ref, tuple(labels), taints.taints, least, most, known, scales, (), taints.faults, lost)
 
 
 _MANAGED: Mapping[str, tuple[str, str, Mapping[str, str]]] = {

@@ -49,8 +49,9 @@ def text(data: Any, *path: str) -> str:
 
 
 def texts(data: Any, *path: str) -> tuple[str, ...]:
-    """The texts of the list at a path, without those that are yet to be filled in."""
-    return tuple([each for each in listed(data, *path) if type(each) is str and not is_placeholder(each)])
+    """The texts of the list at a path; none where one is yet to be filled in, for the rest are not all."""
+    found = [each for each in listed(data, *path) if type(each) is str]
+    return () if any(map(is_placeholder, found)) else tuple(found)
 
 
 def number(data: Any, *path: str) -> int | None:
@@ -59,6 +60,11 @@ def number(data: Any, *path: str) -> int | None:
     if type(found) is str and found.isascii() and found.isdigit() and len(found) < 10:
         return int(found)
     return found if type(found) is int else None
+
+
+def is_unsaid(data: Any, *path: str) -> bool:
+    """Whether something stands in the place of a number that is none: one that is yet to be filled in."""
+    return at(data, *path) is not None and number(data, *path) is None
 
 
 # --- labels --------------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from afflint.pools.data import (
     Taints,
     is_known,
     is_open,
+    is_unsaid,
     label,
     labels_of,
     listed,
@@ -46,10 +47,12 @@ _TAG = "is a tag of cloud resources"
 def _eksctl(declared: Declared) -> Iterator[Pool]:
     """After pkg/apis/eksctl.io/v1alpha5 (types.go, defaults.go). Both lists make node groups, one of them of EKS's own."""
     where = text(declared.data, "metadata", "region")
+    beside = any(declared.data.get(field) for field in ("fargateProfiles", "autoModeConfig", "karpenter"))
     for kind in ("nodeGroups", "managedNodeGroups"):
         for index, group in enumerate(listed(declared.data, kind)):
             if type(group) is dict:
-                yield _eksctl_group(declared, group, (*declared.base, kind, index), where, managed=kind == "managedNodeGroups")
+                path = (*declared.base, kind, index)
+                yield _eksctl_group(declared, group, path, where, managed=kind == "managedNodeGroups")._replace(beside=beside)
 
 
 def _eksctl_group(declared: Declared, group: dict[str, Any], path: Path, where: str, *, managed: bool) -> Pool:
@@ -60,20 +63,24 @@ def _eksctl_group(declared: Declared, group: dict[str, Any], path: Path, where: 
     if managed:
         spot = group.get("spot") is True
         automatic += [label("eks.amazonaws.com/nodegroup", name), label("eks.amazonaws.com/capacityType", "SPOT" if spot else "ON_DEMAND")]
-    zones = texts(group, "availabilityZones") or texts(declared.data, "availabilityZones")
+    # A group that says itself where it is, be it by subnets, is not where the cluster is by default.
+    own_zones = texts(group, "availabilityZones")
+    placed = any(field in group for field in ("availabilityZones", "localZones", "zoneIDs", "subnets"))
+    zones = own_zones or texts(group, "localZones") if placed else texts(declared.data, "availabilityZones")
     types = texts(group, "instanceTypes") or texts(group, "instancesDistribution", "instanceTypes") or (text(group, "instanceType"),)
     if any(types):
         automatic.append(one_of(INSTANCE_TYPE, types))
     count = number(group, "desiredCapacity")
     least, most = number(group, "minSize"), number(group, "maxSize")
-    count = 2 if count is None and least is None and most is None else count
-    least = least if least is not None else count
-    most = most if most is not None else max(count or 0, least or 0)
+    if not any(is_unsaid(group, field) for field in ("desiredCapacity", "minSize", "maxSize")):
+        count = 2 if count is None and least is None and most is None else count
+        least = least if least is not None else count
+        most = most if most is not None else max(count or 0, least or 0)
     return declared.pool(name, "node group", path, "described", declared.name)._replace(
         labels=(
             *labels,
             *automatic,
-            *zone(zones, (*path, "availabilityZones") if texts(group, "availabilityZones") else ()),
+            *zone(zones, (*path, "availabilityZones") if own_zones else ()),
             *region(where),
         ),
         taints=taints.taints,
@@ -110,7 +117,9 @@ def _instance_group(declared: Declared) -> Iterator[Pool]:
     found = list(taints.taints + more.taints) + ([CONTROL_PLANE_TAINT] if control_plane else [])
     least, most = number(spec, "minSize"), number(spec, "maxSize")
     if control_plane:
-        least, most = (1 if least is None else least), (1 if most is None else most)
+        least, most = (1 if spec.get("minSize") is None else least), (1 if spec.get("maxSize") is None else most)
+    if text(spec, "manager") == "Karpenter":
+        least, most = 0, None
     kind = text(spec, "machineType")
     yield declared.pool(declared.name, "InstanceGroup", declared.base, "described", cluster)._replace(
         labels=(*labels, *zone(zones, (*base, "zones")), *([label(INSTANCE_TYPE, kind, (*base, "machineType"))] if kind else [])),

@@ -22,8 +22,9 @@ def joined(pools: Iterable[Pool], parts: Iterable[Part]) -> list[Pool]:
 
 def _completed(pool: Pool, by_key: Mapping[Key, list[Part]]) -> Pool:
     for key in pool.optional:
-        for part in by_key.get(key, ())[:1]:
-            pool = _with(pool, part)
+        found = by_key.get(key, [])
+        for part in found[:1]:
+            pool = _scaled(_with(pool, part), found)
     waiting = [(key, 0) for key in pool.parts]
     for key, depth in waiting:
         found = [part for part in by_key.get(key, ()) if _same_place(part, pool)] or by_key.get(key, [])
@@ -31,7 +32,7 @@ def _completed(pool: Pool, by_key: Mapping[Key, list[Part]]) -> Pool:
         if len(alike) != 1:
             pool = pool._replace(closed=False)
             continue
-        pool = _with(pool, found[0])
+        pool = _scaled(_with(pool, found[0]), found)
         if depth < _DEEPEST:
             waiting += [(each, depth + 1) for each in found[0].parts]
     return pool
@@ -46,11 +47,16 @@ def _with(pool: Pool, part: Part) -> Pool:
     own = pool.keys
     labels: tuple[Label, ...] = (*pool.labels, *[each._replace(path=()) for each in part.labels if each.key not in own])
     taints: tuple[PoolTaint, ...] = (*pool.taints, *[each._replace(path=()) for each in part.taints])
-    scaled = part.most is not None
+    return pool._replace(labels=labels, taints=taints, closed=pool.closed and part.known)
+
+
+def _scaled(pool: Pool, parts: Iterable[Part]) -> Pool:
+    """The pool with the numbers of what scales it: of several, any may be what the cluster gets."""
+    scaling = [part for part in parts if part.scales]
+    if not scaling:
+        return pool
+    least, most = [part.least for part in scaling], [part.most for part in scaling]
     return pool._replace(
-        labels=labels,
-        taints=taints,
-        closed=pool.closed and part.known,
-        least=part.least if scaled else pool.least,
-        most=part.most if scaled else pool.most,
+        least=None if None in least else min(each for each in least if each is not None),
+        most=None if None in most else max(each for each in most if each is not None),
     )

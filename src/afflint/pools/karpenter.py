@@ -78,6 +78,7 @@ def _pool(
         closed=whole and type(requirements) in (list, NoneType) and not is_open(own),
         least=0,
         most=0 if never else number(limits, "nodes"),
+        beside=any(each.key.startswith(f"{AUTO_MODE}/") for each in automatic),
         faults=(*taints.faults, *startup.faults),
         lost=lost,
     )

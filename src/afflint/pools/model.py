@@ -73,6 +73,8 @@ class Part(NamedTuple):
     least: int | None = None
     most: int | None = None
     known: bool = True
+    scales: bool = False
+    """Whether it says how many nodes there are, in place of what the pool says; None where it is yet to be filled in."""
     parts: tuple[Key, ...] = ()
     """What completes it in turn, if it is there."""
     faults: tuple[Fault, ...] = ()
@@ -101,6 +103,8 @@ class Pool(NamedTuple):
     most: int | None = None
     zones: tuple[str, ...] = ()
     per_zone: bool = False
+    beside: bool = False
+    """Whether its cluster has nodes that no pool shows: those of Fargate, say, or of an autoscaler with pools of its own."""
     parts: tuple[Key, ...] = ()
     """What completes it, if it is there. One that is missing leaves labels and taints unknown."""
     optional: tuple[Key, ...] = ()

@@ -40,16 +40,18 @@ def _machine_set(declared: Declared) -> Iterator[Pool]:
     provider = mapping(inner, "providerSpec", "value")
     annotations = mapping(declared.data, "metadata", "annotations")
     bounds = [number(annotations, f"{_BOUNDS}{end}-size") for end in ("min", "max")]
-    count = number(spec, "replicas") if "replicas" in spec else 1
-    scaled = bounds[1] is not None
+    count = number(spec, "replicas")
+    scaled = f"{_BOUNDS}max-size" in annotations
+    # Where nothing says it there is one, until somebody else scales it.
+    least, most = bounds if scaled else (count, count) if "replicas" in spec else (1, None)
     of_machines = {key: value for key, value in mapping(template, "metadata", "labels").items() if not str(key).startswith(_OWN)}
     labels = [*labels_of(own, own_path), label(WORKER, ""), *_place(provider, (*base, "spec", "providerSpec", "value"))]
     yield declared.pool(declared.name, "MachineSet", declared.base, "own")._replace(
         labels=tuple(labels),
         taints=taints.taints,
         closed=bool(provider) and not is_open(own),
-        least=bounds[0] if scaled else count,
-        most=bounds[1] if scaled else count,
+        least=least,
+        most=most,
         zones=tuple([value for each in labels if each.key == "topology.kubernetes.io/zone" for value in each.requirement.values]),
         optional=(("MachineSet", declared.namespace, declared.name),),
         faults=taints.faults,
@@ -84,7 +86,8 @@ def _machine_autoscaler(declared: Declared) -> Iterator[Part]:
     target = mapping(spec, "scaleTargetRef")
     if text(target, "kind") == "MachineSet" and text(target, "name"):
         key = ("MachineSet", declared.namespace, target["name"])
-        yield Part(key, declared.site, declared.ref, least=number(spec, "minReplicas"), most=number(spec, "maxReplicas"))
+        least, most = number(spec, "minReplicas"), number(spec, "maxReplicas")
+        yield Part(key, declared.site, declared.ref, least=least, most=most, scales=True)
 
 
 def _hive_pool(declared: Declared) -> Iterator[Pool]:

@@ -45,7 +45,7 @@ def _cluster(declared: Declared) -> Iterator[Pool]:
             found += [PoolTaint(Taint(CONTROL_PLANE, "true", "NoSchedule"))] if CONTROL_PLANE in roles else []
         count = number(pool, "quantity")
         least, most = number(pool, "autoscalingMinSize"), number(pool, "autoscalingMaxSize")
-        scaled = least is not None and most is not None
+        scaled = pool.get("autoscalingMinSize") is not None and pool.get("autoscalingMaxSize") is not None
         field, why = "machineDeploymentLabels", "of the MachineDeployment stays there"
         yield declared.pool(text(pool, "name"), "machine pool", path, "other", declared.name)._replace(
             labels=(*labels, *[label(role, "true") for role in roles]),

@@ -66,8 +66,8 @@ def _read(document: Document, data: dict[str, Any], base: Path, *, patched: bool
     if not module:
         return
     reader: Reader | None = import_module(f"afflint.pools.{module}").READERS.get((group, kind))
-    if reader is not None:
-        yield from reader(_declared(document, data, base, patched=patched))
+    for each in reader(_declared(document, data, base, patched=patched)) if reader is not None else ():
+        yield each._replace(most=None) if patched else each
 
 
 def _declared(document: Document, data: dict[str, Any], base: Path, *, patched: bool = False) -> Declared:

@@ -1,0 +1,173 @@
+"""Replicas that keep apart, against the most nodes and zones that pools can have, where the configuration says that these are all."""
+
+from __future__ import annotations
+
+import pytest
+
+from afflint.checks.match import Target
+from linting import lint
+from on_nodes import apart, workload
+
+HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
+CLUSTER = "apiVersion: eksctl.io/v1alpha5\nkind: ClusterConfig\nmetadata: {name: c}\n"
+GROUPS = f"""\
+{CLUSTER}managedNodeGroups:
+- {{name: a, desiredCapacity: 1, labels: {{pool: web}}, availabilityZones: [eu-1a]}}
+- {{name: b, minSize: 0, maxSize: 2, labels: {{pool: web}}, availabilityZones: [eu-1a, eu-1b]}}
+- {{name: batch, minSize: 0, maxSize: 90, labels: {{pool: batch}}, availabilityZones: [eu-1c]}}
+"""
+NODE_POOL = """\
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: web}
+spec:
+  template:
+    metadata: {labels: {pool: web}}
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+      requirements: [{key: topology.kubernetes.io/zone, operator: In, values: [eu-1a, eu-1b]}]
+"""
+AUTOSCALER = """\
+---
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: web, namespace: shop}
+spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}, minReplicas: LEAST, maxReplicas: MOST}
+"""
+ON_WEB = "nodeSelector: {pool: web}\n"
+
+
+def told(pools: str, manifests: str, *, complete: bool = True) -> list[str]:
+    """``line:column severity message`` of what is said of too few domains."""
+    found = lint({"pools.yaml": pools, "web.yaml": manifests}, target=Target(complete_nodes=complete))
+    return [f"{each.span.line}:{each.span.column} {each.severity} {each.message}" for each in found if each.rule == "too-few-domains"]
+
+
+def test_nodes_are_counted_in_the_pools_that_take_the_pods() -> None:
+    left = "the required podAntiAffinity over nodes leaves room for 3, and 2 stay pending"
+    assert told(GROUPS, workload(ON_WEB + apart(HOST), replicas=5)) == [
+        "11:86 error 5 replicas, at most 3 nodes in all (node group a has 1 and node group b has at most 2); " + left
+    ]
+    assert told(GROUPS, workload(ON_WEB + apart(HOST), replicas=3)) == []
+    assert told(GROUPS, workload(apart(HOST), replicas=5)) == [], "the third group takes them as well"
+
+
+def test_numbers_that_are_fixed_are_told_as_such() -> None:
+    fixed = CLUSTER + "nodeGroups: [{name: a, desiredCapacity: 1}, {name: b, minSize: 1, maxSize: 1}]\n"
+    [found] = told(fixed, workload(apart(HOST)))
+    assert "3 replicas, 2 nodes in all (node group a has 1 and node group b has 1); " in found
+
+
+def test_zones_need_no_numbers() -> None:
+    left = "the required podAntiAffinity over zones leaves room for 2, and 1 stays pending"
+    assert told(NODE_POOL, workload(apart(ZONE))) == ["10:86 error 3 replicas, 2 zones in all (`eu-1a` and `eu-1b`); " + left]
+    assert told(NODE_POOL, workload(apart(ZONE), replicas=2)) == []
+    assert told(NODE_POOL, workload(apart("failure-domain.beta.kubernetes.io/zone"))) != []
+    somewhere = NODE_POOL.replace("name: web", "name: anywhere").replace("topology.kubernetes.io/zone", "kubernetes.io/arch")
+    assert told(f"{NODE_POOL}---\n{somewhere}", workload(apart(ZONE))) == [], "in which zones its nodes are nobody knows"
+
+
+def test_a_port_of_the_host_is_taken_once_on_each_node() -> None:
+    port = "containers: [{name: web, image: 'web:1', ports: [{containerPort: 80, hostPort: 80}]}]\n"
+    text = workload(ON_WEB, replicas=5).replace("containers: [{name: web, image: 'nginx:1.27'}]\n", port)
+    [found] = told(GROUPS, text)
+    assert found.endswith("; host port 80 leaves room for 3, and 2 stay pending")
+
+
+def test_of_a_job_that_is_an_info() -> None:
+    [found] = told(GROUPS, workload(ON_WEB + apart(HOST), kind="Job", replicas=5))
+    assert " info 5 replicas" in found
+    assert found.endswith("leaves room for 3 at a time")
+
+
+def test_the_fewest_replicas_of_an_autoscaler_count_and_the_most_are_an_info() -> None:
+    text = workload(ON_WEB + apart(HOST), replicas=9)
+    assert told(GROUPS, text + AUTOSCALER.replace("LEAST", "2").replace("MOST", "3")) == []
+    [found] = told(GROUPS, text + AUTOSCALER.replace("LEAST", "4").replace("MOST", "9"))
+    assert " error 4 replicas, at most 3 nodes in all " in found
+    [found] = told(GROUPS, text + AUTOSCALER.replace("LEAST", "2").replace("MOST", "9"))
+    assert " info HorizontalPodAutoscaler web asks for up to 9 replicas, at most 3 nodes in all " in found
+
+
+def test_nodes_that_are_listed_count_beside_pools_that_grow() -> None:
+    nodes = "nodes:\n- {name: n1, labels: {pool: web}}\n"
+    files = {"nodes.yaml": nodes, "web.yaml": workload(ON_WEB + apart(HOST), replicas=5), "pools.yaml": GROUPS}
+    [found] = [each for each in lint(files, target=Target(complete_nodes=True)) if each.rule == "too-few-domains"]
+    assert found.message.startswith("5 replicas, at most 4 nodes in all (node group a has 1, node group b has at most 2 and 1 is listed); ")
+
+
+def test_nodes_of_a_pool_that_does_not_grow_are_those_that_are_listed() -> None:
+    files = {
+        "nodes.yaml": "nodes:\n- {name: n1}\n",
+        "web.yaml": workload(apart(HOST)),
+        "pools.yaml": CLUSTER + "nodeGroups: [{name: a, desiredCapacity: 1}]\n",
+    }
+    [found] = [each for each in lint(files, target=Target(complete_nodes=True)) if each.rule == "too-few-domains"]
+    assert found.message.startswith("3 replicas, 1 node; "), "and that is told once"
+
+
+@pytest.mark.parametrize(
+    "pools",
+    [
+        pytest.param(NODE_POOL, id="no bound"),
+        pytest.param(GROUPS.replace("maxSize: 2", "maxSize: ${MOST}"), id="a bound to be filled in"),
+        pytest.param(GROUPS.replace("desiredCapacity: 1", "desiredCapacity: 0"), id="a pool that waits for somebody to scale it"),
+        pytest.param(GROUPS + "fargateProfiles: [{name: all, selectors: [{namespace: shop}]}]\n", id="Fargate"),
+        pytest.param(GROUPS + "autoModeConfig: {enabled: true}\n", id="EKS Auto Mode"),
+        pytest.param(f"{GROUPS}---\n{NODE_POOL}", id="one of several without a bound"),
+        pytest.param(f"{GROUPS}---\n{NODE_POOL.replace('pool: web', 'pool: ${POOL}')}", id="one that may match"),
+    ],
+)
+def test_where_there_may_be_more_nodes_it_is_silent(pools: str) -> None:
+    assert told(GROUPS, workload(ON_WEB + apart(HOST), replicas=5)) != []
+    assert told(pools, workload(ON_WEB + apart(HOST), replicas=5)) == []
+
+
+TO_CONTROL_PLANES = "tolerations: [{key: node-role.kubernetes.io/control-plane, operator: Exists}]\n"
+
+
+@pytest.mark.parametrize(
+    "pods",
+    [
+        pytest.param(ON_WEB + apart(HOST).replace("app: web", "app: other"), id="apart from others"),
+        pytest.param(ON_WEB + TO_CONTROL_PLANES + apart(HOST), id="control planes, which no pool shows"),
+        pytest.param(ON_WEB + apart("example.com/rack"), id="another key"),
+        pytest.param("nodeSelector: {pool: '${POOL}'}\n" + apart(HOST), id="a value to be filled in"),
+    ],
+)
+def test_pods_that_may_find_room_elsewhere_are_no_finding(pods: str) -> None:
+    assert told(GROUPS, workload(pods, replicas=5)) == []
+
+
+def test_a_control_plane_that_a_pool_shows_is_counted() -> None:
+    groups = """\
+apiVersion: kops.k8s.io/v1alpha2
+kind: InstanceGroup
+metadata: {name: masters, labels: {kops.k8s.io/cluster: c}}
+spec: {role: Master, minSize: 1, maxSize: 1}
+---
+apiVersion: kops.k8s.io/v1alpha2
+kind: InstanceGroup
+metadata: {name: nodes, labels: {kops.k8s.io/cluster: c}}
+spec: {role: Node, minSize: 1, maxSize: 1}
+"""
+    [found] = told(groups, workload(TO_CONTROL_PLANES + apart(HOST)))
+    assert "3 replicas, 2 nodes in all (InstanceGroup masters has 1 and InstanceGroup nodes has 1); " in found
+    [found] = told(groups, workload(apart(HOST)))
+    assert "3 replicas, 1 node in all (InstanceGroup nodes has 1); " in found
+    assert told(groups.replace("role: Node,", "role: Node, manager: Karpenter,"), workload(apart(HOST))) == []
+
+
+def test_pools_of_another_cluster_may_be_what_is_meant() -> None:
+    far = """\
+---
+apiVersion: provisioning.cattle.io/v1
+kind: Cluster
+metadata: {name: far}
+spec: {rkeConfig: {machinePools: [{name: web, quantity: 9, workerRole: true, labels: {pool: web}}]}}
+"""
+    assert told(GROUPS + far, workload(ON_WEB + apart(HOST), replicas=5)) == []
+
+
+def test_pools_that_may_not_be_all_prove_nothing() -> None:
+    assert told(GROUPS, workload(ON_WEB + apart(HOST), replicas=5), complete=False) == []
