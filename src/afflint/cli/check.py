@@ -140,6 +140,7 @@ def reported(
 def notes(session: Session) -> Iterator[str]:
     """What the configuration asks for and does not get."""
     from afflint.config import COMMAND_LINE, is_selected
+    from afflint.findings import field_of
     from afflint.kube import NEWEST, OLDEST
 
     config = session.config
@@ -147,6 +148,11 @@ def notes(session: Session) -> Iterator[str]:
         idle = [each.name for each in config.policies if not is_selected(each.name, "policy", True, config)]
         if len(idle) == len(config.policies) and config.origins["select"] != COMMAND_LINE:
             yield "no policy is selected: `select` stands in place of all that is on by default; name `policy` in it, or in `extend-select`"
+    if len(config.policies) > 1:
+        from afflint.policies.contradictions import contradictions
+
+        for each in contradictions(policy for policy in config.policies if is_selected(policy.name, "policy", True, config)):
+            yield f"{config.origins[field_of(('policies', each.policy))]}: {each.message}"
     if (config.select is not None or config.ignore) and not session.settings().rules:
         yield "no rule is selected, so nothing can be found: `afflint config` shows what `select` and `ignore` say"
     version = tuple(map(int, config.kubernetes_version.split(".")))
