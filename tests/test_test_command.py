@@ -235,6 +235,17 @@ def test_a_line_says_which_policies_no_example_exercises(tested: Examples) -> No
     )
 
 
+def test_what_takes_nodes_to_decide_says_where_an_example_has_them(tested: Examples) -> None:
+    policy = "policies:\n- {name: has-room, check: fits}\n"
+    done = tested({".afflint.yaml": policy, "has-room.bad.yaml": PINNED})
+    assert done.out.splitlines()[:2] == [
+        "./has-room.bad.yaml:1:1: a bad example, and `has-room` finds nothing in it",
+        "  policy `has-room`: without nodes nobody can tell; `kind: Node` in the example has them",
+    ]
+    node = "---\napiVersion: v1\nkind: Node\nmetadata: {name: n2}\n"
+    assert tested({"has-room.bad.yaml": PINNED + node, "has-room.good.yaml": PINNED + node.replace("n2", "n1")}).code == 0
+
+
 def test_the_configuration_is_that_of_the_examples_and_says_nothing_of_files(tested: Examples) -> None:
     more = "select: [affinity]\nexclude: ['*']\nbaseline: gone.json\nper-file-ignores: {'*': [no-names]}\n"
     files = {"policies/.afflint.yaml": POLICIES + more, "policies/examples/no-names.bad.yaml": PINNED}

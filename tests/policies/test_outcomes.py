@@ -96,6 +96,15 @@ class TestSurvives:
 
 
 class TestFits:
+    def test_a_node_that_there_is_not(self, tmp_path: Path) -> None:
+        pod = workload("nodeName: z9", replicas=2)
+        why = "whatever the placement: spec.nodeName is z9, which is no node of the inventory"
+        assert on_nodes(tmp_path, "fits", "{}", pod) == [f"a.yaml:3:18 2 of 2 replicas have no place, {why}"]
+        assert on_nodes(tmp_path, "survives", "{loss: node}", pod) == [
+            f"a.yaml:3:18 none of 2 replicas runs even before anything is lost, and 1 must, {why}"
+        ]
+        assert on_nodes(tmp_path, "fits", "{}", workload("nodeName: c1", replicas=2)) == []
+
     def test_a_place_for_each(self, tmp_path: Path) -> None:
         assert on_nodes(tmp_path, "fits", "{}", workload(replicas=5)) == []
 

@@ -117,6 +117,11 @@ def port_words(port: HostPort) -> str:
     return f"host port {port.port}{'' if port.protocol == 'TCP' else f'/{port.protocol}'}"
 
 
+def unknown_node(name: str) -> str:
+    """Why pods have no place whose spec names a node that there is not: nobody asks the scheduler about them."""
+    return f"spec.nodeName is {name}, which is no node of the inventory"
+
+
 def summary(phrases: Iterable[Phrase]) -> str:
     """``4 nodes lack performance=high, 1 is cordoned``: how many nodes each phrase excludes, most first."""
     counted: dict[tuple[str, str], int] = {}

@@ -176,7 +176,10 @@ class Judgement:
             )
         else:
             verdict = _compared(example, expected, found)
-        return verdict._replace(unexpected=(*broken, *verdict.unexpected), notes=outcome.unjudged)
+        notes = [
+            f"policy {quoted(name)}: without nodes nobody can tell; `kind: Node` in the example has them" for name in outcome.undecided
+        ]
+        return verdict._replace(unexpected=(*broken, *verdict.unexpected), notes=(*notes, *outcome.unjudged))
 
     def _outcome(self, example: Example, expected: Iterable[Expected], names: Collection[str]) -> Outcome:
         from afflint.rules import bound, rules

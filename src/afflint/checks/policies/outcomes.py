@@ -11,7 +11,7 @@ from afflint.checks.policies.demands import name_path
 from afflint.controllers.evictions import hindrance_of
 from afflint.placement import proofs
 from afflint.placement.failures import Failure, UnknownLossError, failures
-from afflint.placement.rejections import Rejections, standing_pods, summary
+from afflint.placement.rejections import Rejections, standing_pods, summary, unknown_node
 from afflint.policies.outcomes import Fits, Migratable, Survives
 from afflint.records import NamedTuple
 
@@ -56,14 +56,21 @@ def fits(cases: Sequence[Case], _params: Fits, view: ClusterView) -> Iterator[Fl
         if not (proved or view.survey.bounded):
             continue
         cluster = view.arrangement.cluster
-        standing = standing or standing_pods(cluster)
-        identity, reasons = next(iter(each.placed.pending.items()))
-        pod = next(pod for pod in each.placed.pods if (pod.namespace, pod.name) == identity)
-        titles = {owned: placed.maker.key for owned, placed in view.arrangement.owners.items()}
-        why = summary(Rejections(cluster, pod, titles, each.maker.key, standing).phrases(reasons).values())
+        why = _nowhere(each)
+        if not why:
+            standing = standing or standing_pods(cluster)
+            identity, reasons = next(iter(each.placed.pending.items()))
+            pod = next(pod for pod in each.placed.pods if (pod.namespace, pod.name) == identity)
+            titles = {owned: placed.maker.key for owned, placed in view.arrangement.owners.items()}
+            why = summary(Rejections(cluster, pod, titles, each.maker.key, standing).phrases(reasons).values())
         missing, replicas = len(each.placed.pending), each.maker.replicas
         some = "the only replica has" if replicas == 1 else f"{missing} of {replicas} replicas {'has' if missing == 1 else 'have'}"
         yield each.case.at(Match(name_path(each.case), f"{some} no place, {_ALWAYS if proved else _AS_ORDERED}{f': {why}' if why else ''}"))
+
+
+def _nowhere(each: _Judged) -> str:
+    """Why pods have no place whose manifest names a node that there is not; "" for others."""
+    return unknown_node(each.maker.node_name) if each.maker.node_name and each.placed.pending else ""
 
 
 def _never_fits(view: ClusterView, each: _Judged) -> bool:
@@ -115,7 +122,9 @@ def _lost(each: _Judged, short: Sequence[tuple[Failure, Loss]], params: Survives
         asked = "there is 1 replica only" if replicas == 1 else f"there are {replicas} replicas only"
         return Match(name_path(each.case), f"{asked}, and {params.keeps} must run whatever is lost")
     if before < params.keeps:
-        message = f"{_running(before, replicas, '')} even before anything is lost, and {params.keeps} must, {_AS_ORDERED}"
+        nowhere = _nowhere(each)
+        whenever = f"{_ALWAYS}: {nowhere}" if nowhere else _AS_ORDERED
+        message = f"{_running(before, replicas, '')} even before anything is lost, and {params.keeps} must, {whenever}"
         return Match(name_path(each.case), message)
     failure, loss = min(short, key=lambda pair: _left(each, pair[1]))
     after, throughout = _left(each, loss)
