@@ -9,6 +9,7 @@ from afflint.checks.match import Match, moving, removing, replacing
 from afflint.controllers.labels import added_labels, pod_labels
 from afflint.findings import Path, field_of
 from afflint.kube.manifests import Manifest, Workload
+from afflint.reading.document import map_at
 from afflint.reading.placeholders import is_placeholder
 from afflint.wording import quoted
 
@@ -38,7 +39,7 @@ def deprecated_kubevirt_api(manifest: Manifest) -> Iterator[Match]:
 def misplaced_descheduler_annotation(manifest: Workload) -> Iterator[Match]:
     """The descheduler's annotations on the object instead of its template, or with a value that is taken to matter."""
     home = (*manifest.template_path, "metadata", "annotations")
-    on_template = _annotations(manifest.template)
+    on_template = map_at(manifest.template, "metadata", "annotations")
     for path, above in _annotations_above(manifest):
         for name in _DESCHEDULER:
             if name in above and name not in on_template:
@@ -55,10 +56,10 @@ def misplaced_descheduler_annotation(manifest: Workload) -> Iterator[Match]:
 def _annotations_above(workload: Workload) -> Iterator[tuple[Path, dict[str, Any]]]:
     """The annotations of the object, and for a pool those of the VM in its template: neither reaches the pod."""
     if workload.has_own_template:
-        yield (*workload.base, "metadata", "annotations"), _annotations(workload.data)
-    virtual_machine = workload.spec.get("virtualMachineTemplate")
-    if workload.kind.kubevirt and type(virtual_machine) is dict:
-        yield (*workload.base, "spec", "virtualMachineTemplate", "metadata", "annotations"), _annotations(virtual_machine)
+        yield (*workload.base, "metadata", "annotations"), map_at(workload.data, "metadata", "annotations")
+    if workload.kind.kubevirt:
+        path = ("spec", "virtualMachineTemplate", "metadata", "annotations")
+        yield (*workload.base, *path), map_at(workload.data, *path)
 
 
 def reserved_label(manifest: Workload) -> Iterator[Match]:
@@ -94,9 +95,3 @@ def overwritten_node_selector(manifest: Workload) -> Iterator[Match]:
         if key in needed and type(value) is str and not is_placeholder(value):
             message = f"virt-controller sets {quoted(key)} to `true`, as this VM needs it: {quoted(value)} never counts"
             yield Match((*manifest.pod_path, "nodeSelector", key), message)
-
-
-def _annotations(data: dict[str, Any]) -> dict[str, Any]:
-    metadata = data.get("metadata")
-    annotations = metadata.get("annotations") if type(metadata) is dict else None
-    return annotations if type(annotations) is dict else {}

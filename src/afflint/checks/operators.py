@@ -10,6 +10,7 @@ from afflint.findings import Path, Severity, field_of
 from afflint.kube.custom import CustomWorkload, value_at
 from afflint.kube.manifests import Workload, labels_at
 from afflint.kube.shapes import AFFINITY_FIELDS, Part, shape_of
+from afflint.reading.document import map_at
 from afflint.reading.placeholders import is_placeholder
 from afflint.wording import did_you_mean, nearest, quoted
 
@@ -87,7 +88,7 @@ def _beside_advanced(workload: Workload) -> Iterator[Match]:
     if not workload.kind.group.endswith(".percona.com"):
         return
     for part in _parts(workload):
-        beside = _beside(workload, part)
+        beside = map_at(value_at(workload, part.path[:-1]))
         key = beside.get("antiAffinityTopologyKey")
         if part.path[-1] == "advanced" and part.value and type(key) is str and key not in ("", "none"):
             message = "antiAffinityTopologyKey does nothing: the operator takes `advanced` beside it instead"
@@ -99,17 +100,8 @@ def _setting(workload: Workload, kind: str, path: Path) -> tuple[dict[str, Any],
     """The map at a path of the object, which one of its workloads speaks for; an empty one for other kinds."""
     if not isinstance(workload, CustomWorkload) or f"{workload.kind.group}/{workload.kind.name}" != kind:
         return {}, ()
-    value: Any = workload.data
-    for step in path:
-        value = value.get(step) if type(value) is dict else None
-    return (value if type(value) is dict else {}), (*workload.base, *path)
+    return map_at(workload.data, *path), (*workload.base, *path)
 
 
 def _parts(workload: Workload) -> tuple[Part, ...]:
     return workload.parts if isinstance(workload, CustomWorkload) else ()
-
-
-def _beside(workload: Workload, part: Part) -> dict[str, Any]:
-    """The map that holds a part."""
-    value = value_at(workload, part.path[:-1])
-    return value if type(value) is dict else {}

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from afflint.checks.admission.labels import LEGACY_TOLERATIONS
-from afflint.checks.admission.selectors import map_at
 from afflint.checks.match import Match, Target, inserting, removing
 from afflint.findings import Path, field_of
 from afflint.kube.constraints import Item
@@ -14,6 +13,7 @@ from afflint.kube.manifests import Workload
 from afflint.kube.node_labels import CONTROL_PLANE, MASTER
 from afflint.kube.selectors import Requirement, Selector, parse_node_term
 from afflint.kube.taints import Taint, Toleration, implies, tolerated
+from afflint.reading.document import map_at
 from afflint.reading.placeholders import is_placeholder
 from afflint.wording import listing, quoted
 

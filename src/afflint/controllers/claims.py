@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from afflint.controllers.kubevirt_cluster import submap, submaps, text
 from afflint.kube.manifests import Workload
+from afflint.reading.document import map_at, maps_at, text_at
 from afflint.reading.placeholders import is_placeholder
 
 CLAIM, VOLUME = "PersistentVolumeClaim", "DataVolume"
@@ -15,14 +15,14 @@ CLAIM, VOLUME = "PersistentVolumeClaim", "DataVolume"
 def claims_made(workload: Workload) -> dict[str, tuple[str, ...]]:
     """By name those that a VM makes for itself, where it says which modes they have."""
     machine = workload.above(1) if workload.kind.kubevirt and workload.has_own_template else {}
-    made = {text(submap(each, "metadata"), "name"): modes_of(VOLUME, each) for each in submaps(machine, "dataVolumeTemplates")}
+    made = {text_at(each, "metadata", "name"): modes_of(VOLUME, each) for each in maps_at(machine, "dataVolumeTemplates")}
     return {name: modes for name, modes in made.items() if name and modes}
 
 
 def modes_of(kind: str, data: Mapping[str, Any]) -> tuple[str, ...]:
     """Those that a claim asks for, or a DataVolume for the claim that it makes; empty where it does not tell them for sure."""
-    spec = submap(data, "spec")
-    return _of_claim(submap(spec, "pvc")) or _of_claim(submap(spec, "storage")) if kind == VOLUME else _of_claim(spec)
+    spec = map_at(data, "spec")
+    return _of_claim(map_at(spec, "pvc")) or _of_claim(map_at(spec, "storage")) if kind == VOLUME else _of_claim(spec)
 
 
 def _of_claim(spec: Mapping[str, Any]) -> tuple[str, ...]:

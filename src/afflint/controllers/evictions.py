@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from afflint.controllers.kubevirt_cluster import EXTERNAL, IF_POSSIBLE, LIVE_MIGRATE, asking, eviction_strategy, submap, submaps, text
+from afflint.controllers.kubevirt_cluster import EXTERNAL, IF_POSSIBLE, LIVE_MIGRATE, asking, eviction_strategy
 from afflint.controllers.migratability import DISKS, HOST_DEVICE, INTERFACE, Obstacle, obstacles
 from afflint.controllers.pod_maker import PodMaker
 from afflint.controllers.virtual_machine import expanded
+from afflint.reading.document import maps_at, text_at
 from afflint.records import NamedTuple
 from afflint.scheduler.decoding import InventoryError
 from afflint.wording import listing
@@ -53,18 +54,18 @@ def eviction_of(maker: PodMaker) -> Eviction:
 
 def eviction_of_machine(vmi: Mapping[str, Any], kubevirt: Mapping[str, Any]) -> Eviction:
     """What the eviction of a machine that runs comes to: virt-handler has said in its status whether it can migrate."""
-    own = text(submap(vmi, "spec"), "evictionStrategy")
+    own = text_at(vmi, "spec", "evictionStrategy")
     strategy = eviction_strategy(own, kubevirt)
     if strategy == EXTERNAL:
         return _EXTERNALLY
     if strategy not in (LIVE_MIGRATE, IF_POSSIBLE):
         return ALLOWED
-    said = next((each for each in submaps(submap(vmi, "status"), "conditions") if each.get("type") == "LiveMigratable"), None)
+    said = next((each for each in maps_at(vmi, "status", "conditions") if each.get("type") == "LiveMigratable"), None)
     if said is None or said.get("status") == "True":
         return Eviction("migrates")
     if strategy == IF_POSSIBLE:
         return ALLOWED
-    reason = text(said, "message") or text(said, "reason")
+    reason = text_at(said, "message") or text_at(said, "reason")
     return Eviction("held", f"{asking(own, kubevirt)}, and it cannot migrate{f': {reason}' if reason else ''}")
 
 

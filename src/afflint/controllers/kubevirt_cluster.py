@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from afflint.reading.document import map_at, maps_at, text_at
+
 AMD64, ARM64, S390X = "amd64", "arm64", "s390x"
 HOST_MODEL, HOST_PASSTHROUGH = "host-model", "host-passthrough"
 
@@ -21,8 +23,8 @@ class KubeVirtCluster:
 
     def __init__(self, data: object) -> None:
         self._data = data
-        self._configuration = submap(data, "spec", "configuration")
-        self._developer = submap(self._configuration, "developerConfiguration")
+        self._configuration = map_at(data, "spec", "configuration")
+        self._developer = map_at(self._configuration, "developerConfiguration")
 
     def has_gate(self, name: str) -> bool:
         """Whether an alpha feature gate is on."""
@@ -32,12 +34,12 @@ class KubeVirtCluster:
     @property
     def node_selectors(self) -> dict[str, str]:
         """What every launcher pod asks of its node."""
-        return {key: value for key, value in submap(self._developer, "nodeSelectors").items() if type(value) is str}
+        return {key: value for key, value in map_at(self._developer, "nodeSelectors").items() if type(value) is str}
 
     @property
     def default_architecture(self) -> str:
         """That of the nodes on which KubeVirt's own pods run, as the operator writes it down."""
-        return text(submap(self._data, "status"), "defaultArchitecture") or AMD64
+        return text_at(self._data, "status", "defaultArchitecture") or AMD64
 
     @property
     def emulates(self) -> bool:
@@ -46,23 +48,23 @@ class KubeVirtCluster:
 
     def cpu_model(self, architecture: str) -> str:
         """The model of machines that name none: on arm64 there is but one."""
-        return HOST_PASSTHROUGH if architecture == ARM64 else text(self._configuration, "cpuModel") or HOST_MODEL
+        return HOST_PASSTHROUGH if architecture == ARM64 else text_at(self._configuration, "cpuModel") or HOST_MODEL
 
     def machine_type(self, architecture: str) -> str:
         """The machine type of machines that name none."""
-        own = submap(self._configuration, "architectureConfiguration", architecture)
-        given = text(self._configuration, "machineType") or text(own, "machineType")
+        own = map_at(self._configuration, "architectureConfiguration", architecture)
+        given = text_at(self._configuration, "machineType") or text_at(own, "machineType")
         return given or _MACHINE_TYPES.get(architecture, _MACHINE_TYPES[AMD64])
 
     @property
     def runtime_class(self) -> str:
         """The runtime class of launcher pods; mostly empty."""
-        return text(self._configuration, "defaultRuntimeClass")
+        return text_at(self._configuration, "defaultRuntimeClass")
 
     @property
     def eviction_strategy(self) -> str:
         """What happens to machines that do not say what an eviction does to them; empty where nobody does."""
-        return text(self._configuration, "evictionStrategy")
+        return text_at(self._configuration, "evictionStrategy")
 
     @property
     def minimum_tsc_frequency(self) -> int | None:
@@ -73,11 +75,11 @@ class KubeVirtCluster:
     @property
     def default_interface(self) -> str:
         """The binding of the interface of machines that list none."""
-        return text(submap(self._configuration, "network"), "defaultNetworkInterface") or "bridge"
+        return text_at(self._configuration, "network", "defaultNetworkInterface") or "bridge"
 
     def migrates_binding(self, name: str) -> bool:
         """Whether a network binding plugin is registered that says how it migrates."""
-        return type(submap(self._configuration, "network", "binding", name).get("migration")) is dict
+        return type(map_at(self._configuration, "network", "binding", name).get("migration")) is dict
 
     @property
     def permitted_devices(self) -> dict[str, frozenset[str]] | None:
@@ -86,7 +88,7 @@ class KubeVirtCluster:
         if type(permitted) is not dict:
             return None
         return {
-            field: frozenset(text(each, "resourceName") for each in submaps(permitted, field))
+            field: frozenset(text_at(each, "resourceName") for each in maps_at(permitted, field))
             for field in ("pciHostDevices", "mediatedDevices", "usb")
         }
 
@@ -116,28 +118,6 @@ def tsc_frequencies(nodes: Iterable[Mapping[str, str]]) -> list[int]:
     """The frequencies of the nodes with these labels that may run machines."""
     written = [labels.get(_TSC_FREQUENCY, "") for labels in nodes if labels.get(SCHEDULABLE) == "true"]
     return [int(each) for each in written if each.isascii() and each.isdecimal() and len(each) < 20]
-
-
-# --- reading what may be of any shape ----------------------------------------------------------------------------------
-
-
-def submap(data: object, *steps: str) -> dict[str, Any]:
-    """The map below some fields; empty where there is none."""
-    for step in steps:
-        data = data.get(step) if isinstance(data, Mapping) else None
-    return data if type(data) is dict else {}
-
-
-def submaps(data: Mapping[str, Any], field: str) -> list[dict[str, Any]]:
-    """The items of a list that are maps."""
-    found = data.get(field)
-    return [each for each in found if type(each) is dict] if type(found) is list else []
-
-
-def text(data: Mapping[str, Any], field: str) -> str:
-    """A text; empty where there is none."""
-    found = data.get(field)
-    return found if type(found) is str else ""
 
 
 def enabled(feature: object) -> bool:

@@ -20,17 +20,15 @@ from afflint.controllers.kubevirt_cluster import (
     SCHEDULABLE,
     KubeVirtCluster,
     enabled,
-    submap,
-    submaps,
-    text,
     tsc_frequencies,
-)  # fmt: skip
+)
 from afflint.controllers.labels import filled
 from afflint.controllers.launcher import compute_resources
 from afflint.controllers.virtual_machine import claim_of, defaulted, expanded
 from afflint.kube.added_labels import CREATED_BY, VIRT_LAUNCHER
 from afflint.kube.constraints import PREFERRED, REQUIRED
 from afflint.kube.node_labels import HOSTNAME
+from afflint.reading.document import map_at, maps_at, text_at
 from afflint.scheduler.decoding import InventoryError
 
 Object = dict[str, Any]
@@ -86,9 +84,9 @@ def launcher_pod(
     InventoryError where KubeVirt makes no pod.
     """
     cluster = KubeVirtCluster(kubevirt or {})
-    spec = defaulted(expanded(submap(vmi, "spec"), instancetype, preference), cluster)
-    metadata, name = submap(vmi, "metadata"), text(submap(vmi, "metadata"), "name")
-    machine = text(submap(vmi, "status", "machine"), "type") or submap(spec, "domain", "machine")["type"]
+    spec = defaulted(expanded(map_at(vmi, "spec"), instancetype, preference), cluster)
+    metadata, name = map_at(vmi, "metadata"), text_at(vmi, "metadata", "name")
+    machine = text_at(vmi, "status", "machine", "type") or map_at(spec, "domain", "machine")["type"]
     reservations = _reservations(spec, pvcs)
     pod: Object = {field: spec[field] for field in _COPIED if spec.get(field) is not None}
     pod["nodeSelector"] = _node_selector(spec, cluster, machine, nodes)
@@ -98,14 +96,14 @@ def launcher_pod(
     pod["tolerations"] = spec["tolerations"] if spec.get("tolerations") is not None else []
     if cluster.runtime_class:
         pod["runtimeClassName"] = cluster.runtime_class
-    _permit(submap(spec, "domain", "devices"), cluster)
+    _permit(map_at(spec, "domain", "devices"), cluster)
     if resources:
         pod["containers"] = [{"name": "compute", "resources": _resources(spec, cluster, reserved=bool(reservations))}]
     found = {
         "name": f"virt-launcher-{name}",
-        "namespace": text(metadata, "namespace") or "default",
+        "namespace": text_at(metadata, "namespace") or "default",
         "labels": {**_labels(metadata, spec), **dict.fromkeys(reservations, "")},
-        "annotations": _annotations(submap(metadata, "annotations"), name, spec, machine),
+        "annotations": _annotations(map_at(metadata, "annotations"), name, spec, machine),
     }
     return {"apiVersion": "v1", "kind": "Pod", "metadata": found, "spec": pod}
 
@@ -133,14 +131,14 @@ def _node_selector(spec: Object, cluster: KubeVirtCluster, machine: str, nodes: 
 def _needed(spec: Object, cluster: KubeVirtCluster, architecture: str) -> Iterator[str]:
     """The labels that a node must have as ``"true"`` for the features of a machine."""
     domain = spec["domain"]
-    cpu, security, hyperv = domain["cpu"], domain.get("launchSecurity"), submap(domain, "features", "hyperv")
+    cpu, security, hyperv = domain["cpu"], domain.get("launchSecurity"), map_at(domain, "features", "hyperv")
     if cpu.get("dedicatedCpuPlacement") is True:
         yield CPU_MANAGER
     if cpu["model"] not in (HOST_MODEL, HOST_PASSTHROUGH):
         yield f"{CPU_MODEL}{cpu['model']}"
-    for feature in submaps(cpu, "features"):
+    for feature in maps_at(cpu, "features"):
         if feature.get("policy") in (None, "", "require"):
-            yield f"{CPU_FEATURE}{text(feature, 'name')}"
+            yield f"{CPU_FEATURE}{text_at(feature, 'name')}"
     if type(cpu.get("realtime")) is dict:
         yield REALTIME
     if cluster.has_gate(HYPERV_STRICT_CHECK):
@@ -153,17 +151,17 @@ def _needed(spec: Object, cluster: KubeVirtCluster, architecture: str) -> Iterat
 
 def needed_labels(spec: Mapping[str, Any]) -> frozenset[str]:
     """The labels that a node must have for what a VMI asks for by itself, whatever the defaults of its cluster."""
-    domain = submap(spec, "domain")
+    domain = map_at(spec, "domain")
     full = defaulted(spec, KubeVirtCluster({}))
-    named = text(submap(domain, "machine"), "type")
+    named = text_at(domain, "machine", "type")
     return frozenset((*_needed(full, KubeVirtCluster({}), full["architecture"].lower()), *([f"{MACHINE_TYPE}{named}"] if named else [])))
 
 
 def _protection(security: Object, architecture: str) -> Iterator[str]:
-    sev, snp = submap(security, "sev"), type(security.get("snp")) is dict
+    sev, snp = map_at(security, "sev"), type(security.get("snp")) is dict
     if type(security.get("sev")) is dict or snp:
         yield SEV
-    if submap(sev, "policy").get("encryptedState") is True:
+    if map_at(sev, "policy").get("encryptedState") is True:
         yield SEV_ES
     if snp:
         yield SEV_SNP
@@ -175,9 +173,9 @@ def _protection(security: Object, architecture: str) -> Iterator[str]:
 
 def _tsc_frequency(spec: Object, cluster: KubeVirtCluster, architecture: str, nodes: Iterable[Mapping[str, str]]) -> int | None:
     """The frequency that the clock of every node must be able to keep, for machines that rely on it (watch/topology hinter.go, tsc.go)."""
-    features = submaps(spec["domain"]["cpu"], "features")
+    features = maps_at(spec["domain"]["cpu"], "features")
     required = any(each.get("name") == "invtsc" and each.get("policy") in ("require", "force") for each in features)
-    helpful = enabled(submap(spec, "domain", "features", "hyperv").get("reenlightenment"))
+    helpful = enabled(map_at(spec, "domain", "features", "hyperv").get("reenlightenment"))
     if architecture != AMD64 or not (required or helpful):
         return None
     minimum = cluster.minimum_tsc_frequency
@@ -199,7 +197,7 @@ def _affinity(spec: Object, cluster: KubeVirtCluster, reservations: Iterable[str
     if own is not None and type(own) is not dict:
         return own
     absent = [OBSOLETE_HOST_MODEL] if cpu["model"] == HOST_MODEL else []
-    absent += [f"{CPU_FEATURE}{text(each, 'name')}" for each in submaps(cpu, "features") if each.get("policy") == "forbid"]
+    absent += [f"{CPU_FEATURE}{text_at(each, 'name')}" for each in maps_at(cpu, "features") if each.get("policy") == "forbid"]
     found = own
     if absent:
         found = _rejecting(found or {}, [{"key": key, "operator": "DoesNotExist"} for key in absent])
@@ -247,19 +245,19 @@ def _extended(data: object, field: str, items: list[Object]) -> object:
 def _reservations(spec: Object, pvcs: Iterable[Mapping[str, Any]]) -> list[str]:
     """The labels by which pods keep apart that hold a reservation of the same disk. A claim of unknown UID stands for itself."""
     reserving = {
-        text(disk, "name") for disk in submaps(submap(spec, "domain", "devices"), "disks") if submap(disk, "lun").get("reservation") is True
+        text_at(disk, "name") for disk in maps_at(spec, "domain", "devices", "disks") if map_at(disk, "lun").get("reservation") is True
     }
     if not reserving:
         return []
-    uids = {text(submap(claim, "metadata"), "name"): text(submap(claim, "metadata"), "uid") for claim in pvcs}
-    claims = [claim_of(volume) for volume in submaps(spec, "volumes") if volume.get("name") in reserving]
+    uids = {text_at(claim, "metadata", "name"): text_at(claim, "metadata", "uid") for claim in pvcs}
+    claims = [claim_of(volume) for volume in maps_at(spec, "volumes") if volume.get("name") in reserving]
     return list(dict.fromkeys(f"{RESERVATION}{uids.get(claim) or claim}" for claim in claims if claim))
 
 
 def _resources(spec: Object, cluster: KubeVirtCluster, *, reserved: bool) -> Object:
     """What the machine asks for, and the devices of its node that it needs (renderresources.go)."""
-    found, devices, security = compute_resources(spec["domain"]), submap(spec, "domain", "devices"), spec["domain"].get("launchSecurity")
-    interfaces = submaps(devices, "interfaces")
+    found, devices, security = compute_resources(spec["domain"]), map_at(spec, "domain", "devices"), spec["domain"].get("launchSecurity")
+    interfaces = maps_at(devices, "interfaces")
     needed = {
         "kvm": not cluster.emulates,
         "tun": True,
@@ -282,17 +280,17 @@ def _permit(devices: Object, cluster: KubeVirtCluster) -> None:
         return
     allowed = frozenset[str]().union(*permitted.values())
     for field, what in (("gpus", "GPU"), ("hostDevices", "HostDevice")):
-        for device in submaps(devices, field):
-            name = text(device, "deviceName")
+        for device in maps_at(devices, field):
+            name = text_at(device, "deviceName")
             if name and name not in allowed:
                 raise InventoryError(f"{what} {name} is not permitted in permittedHostDevices configuration")
 
 
 def _labels(metadata: Object, spec: Object) -> dict[str, str]:
-    name = text(metadata, "name")
-    hostname = text(spec, "hostname") or name.split(".")[0]
-    values = {"uid": text(metadata, "uid"), "hostname": hostname[:_LONGEST].rstrip("-"), "machine": _identifier(name)}
-    return filled(VIRT_LAUNCHER, submap(metadata, "labels"), values.__getitem__)
+    name = text_at(metadata, "name")
+    hostname = text_at(spec, "hostname") or name.split(".")[0]
+    values = {"uid": text_at(metadata, "uid"), "hostname": hostname[:_LONGEST].rstrip("-"), "machine": _identifier(name)}
+    return filled(VIRT_LAUNCHER, map_at(metadata, "labels"), values.__getitem__)
 
 
 def _identifier(name: str) -> str:
@@ -354,9 +352,9 @@ def migration_target_pod(
 
     ``host_model`` says that it has the CPU of its node, ``added`` is the ``addedNodeSelector`` of the migration.
     """
-    metadata, spec = submap(pod, "metadata"), submap(pod, "spec")
-    selector = {**(added or {}), **submap(spec, "nodeSelector")}
-    selector.update(dict.fromkeys(target_labels(submap(spec, "nodeSelector"), source, host_model=host_model), "true"))
-    identity = {"matchLabels": {CREATED_BY: text(submap(metadata, "labels"), CREATED_BY)}}
-    affinity = _with_items(submap(spec, "affinity"), "podAntiAffinity", REQUIRED, [{"labelSelector": identity, "topologyKey": HOSTNAME}])
+    metadata, spec = map_at(pod, "metadata"), map_at(pod, "spec")
+    selector = {**(added or {}), **map_at(spec, "nodeSelector")}
+    selector.update(dict.fromkeys(target_labels(map_at(spec, "nodeSelector"), source, host_model=host_model), "true"))
+    identity = {"matchLabels": {CREATED_BY: text_at(metadata, "labels", CREATED_BY)}}
+    affinity = _with_items(map_at(spec, "affinity"), "podAntiAffinity", REQUIRED, [{"labelSelector": identity, "topologyKey": HOSTNAME}])
     return {**pod, "spec": {**spec, "nodeSelector": selector, "affinity": affinity}}

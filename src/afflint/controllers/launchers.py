@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from afflint.controllers.kubevirt_cluster import KubeVirtCluster, submap, submaps, text
+from afflint.controllers.kubevirt_cluster import KubeVirtCluster
 from afflint.controllers.launcher_pod import ARCH, DEVICES, RESERVATION, family_of, launcher_pod, told
 from afflint.controllers.pod_maker import PLACEMENT_FIELDS, PodMaker
 from afflint.kube.constraints import REQUIRED
+from afflint.reading.document import map_at, maps_at, text_at
 from afflint.records import NamedTuple
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.decoding import InventoryError
@@ -49,10 +50,10 @@ def launcher_of(maker: PodMaker, cluster: Cluster) -> Launcher:
     added = _node_keys(spec.get("affinity")) - _node_keys(own.get("affinity"))
     left_out: tuple[str, ...] = ()
     if type(spec["nodeSelector"]) is dict:
-        stated = submap(own, "nodeSelector")
+        stated = map_at(own, "nodeSelector")
         asked = {key for key, value in spec["nodeSelector"].items() if stated.get(key) != value}
         # What people wrote down somewhere counts, whatever the nodes carry.
-        written = stated.keys() | KubeVirtCluster(given.kubevirt).node_selectors.keys() | submap(given.instancetype, "nodeSelector").keys()
+        written = stated.keys() | KubeVirtCluster(given.kubevirt).node_selectors.keys() | map_at(given.instancetype, "nodeSelector").keys()
         left_out = tuple(sorted(key for key in asked - written if not told(key, cluster.table.keys)))
         spec["nodeSelector"] = {key: value for key, value in spec["nodeSelector"].items() if key not in left_out}
         added |= asked
@@ -62,8 +63,8 @@ def launcher_of(maker: PodMaker, cluster: Cluster) -> Launcher:
 
 def _node_keys(affinity: object) -> set[str]:
     """The labels of nodes that the required terms of an affinity read."""
-    terms = submaps(submap(affinity, "nodeAffinity", REQUIRED), "nodeSelectorTerms")
-    return {text(expression, "key") for term in terms for expression in submaps(term, "matchExpressions")}
+    terms = maps_at(affinity, "nodeAffinity", REQUIRED, "nodeSelectorTerms")
+    return {text_at(expression, "key") for term in terms for expression in maps_at(term, "matchExpressions")}
 
 
 def _offered(container: Object, cluster: Cluster) -> Object:
@@ -83,8 +84,8 @@ def _architectures(cluster: Cluster) -> list[str]:
 def _assumes_architecture(maker: PodMaker) -> bool:
     """Whether nothing says which architecture a machine has, so that it gets that of the cluster's first nodes."""
     given = maker.virtualization
-    stated = maker.pod.get("architecture") or submap(given.preference).get("preferredArchitecture")
-    return not stated and not submap(given.kubevirt, "status").get("defaultArchitecture")
+    stated = maker.pod.get("architecture") or map_at(given.preference).get("preferredArchitecture")
+    return not stated and not map_at(given.kubevirt, "status").get("defaultArchitecture")
 
 
 def _assumed_architecture(architectures: list[str]) -> str:

@@ -8,20 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from afflint.controllers.kubevirt_cluster import (
-    AMD64,
-    HOST_MODEL,
-    S390X,
-    VGPU_LIVE_MIGRATION,
-    KubeVirtCluster,
-    enabled,
-    submap,
-    submaps,
-    text,
-    tsc_frequencies,
-)
+from afflint.controllers.kubevirt_cluster import AMD64, HOST_MODEL, S390X, VGPU_LIVE_MIGRATION, KubeVirtCluster, enabled, tsc_frequencies
 from afflint.controllers.virtual_machine import Spec, claim_of, defaulted
 from afflint.findings import Path
+from afflint.reading.document import map_at, maps_at, text_at, texts_at
 from afflint.records import NamedTuple
 
 INTERFACE, CPU_MODE = "InterfaceNotLiveMigratable", "CPUModeLiveMigratable"
@@ -79,33 +69,33 @@ def obstacles(
 ) -> Iterator[Obstacle]:
     """All that keeps a VMI from migrating, in KubeVirt's order."""
     cluster = KubeVirtCluster(kubevirt or {})
-    spec = defaulted(submap(vmi, "spec"), cluster)
+    spec = defaulted(map_at(vmi, "spec"), cluster)
     domain, architecture = spec["domain"], spec["architecture"].lower()
-    yield from _interface(spec, submap(vmi, "metadata", "annotations"), cluster)
+    yield from _interface(spec, map_at(vmi, "metadata", "annotations"), cluster)
     if domain["cpu"]["model"] == HOST_MODEL and host_cpu_model == "":
         yield Obstacle(CPU_MODE, ("domain", "cpu", "model"), "the node of the machine reports no CPU model", certain=False)
-    yield from _devices(submap(domain, "devices"), cluster)
+    yield from _devices(map_at(domain, "devices"), cluster)
     yield from _protection(domain.get("launchSecurity"), architecture)
-    yield from _features(submap(domain, "features"), architecture, cluster, nodes)
-    yield from _disks(spec, submap(vmi, "status"), _access_modes(pvcs))
+    yield from _features(map_at(domain, "features"), architecture, cluster, nodes)
+    yield from _disks(spec, map_at(vmi, "status"), _access_modes(pvcs))
 
 
 def _interface(spec: Spec, annotations: Mapping[str, Any], cluster: KubeVirtCluster) -> Iterator[Obstacle]:
     """The interface on the network of pods (pkg/network/vmispec). A machine that lists none gets the one of the cluster's default."""
-    devices = submap(spec, "domain", "devices")
-    networks, interfaces = submaps(spec, "networks"), submaps(devices, "interfaces")
+    devices = map_at(spec, "domain", "devices")
+    networks, interfaces = maps_at(spec, "networks"), maps_at(devices, "interfaces")
     if not networks and not interfaces:
         bridged = devices.get("autoattachPodInterface") is not False and cluster.default_interface == "bridge"
         if bridged and _BRIDGE_MAY_MIGRATE not in annotations:
             words = "the VM lists no interface and gets a bridge on the pod network, which does not migrate"
             yield Obstacle(INTERFACE, ("evictionStrategy",), words, by_default=True)
         return
-    on_pods = {text(network, "name") for network in networks if type(network.get("pod")) is dict}
+    on_pods = {text_at(network, "name") for network in networks if type(network.get("pod")) is dict}
     listed = devices.get("interfaces")
     for index, interface in enumerate(listed if type(listed) is list else ()):
-        if type(interface) is not dict or text(interface, "name") not in on_pods:
+        if type(interface) is not dict or text_at(interface, "name") not in on_pods:
             continue
-        plugin, bridged = text(submap(interface, "binding"), "name"), type(interface.get("bridge")) is dict
+        plugin, bridged = text_at(interface, "binding", "name"), type(interface.get("bridge")) is dict
         if any(type(interface.get(binding)) is dict for binding in _MIGRATING) or (plugin and cluster.migrates_binding(plugin)):
             continue
         if bridged and _BRIDGE_MAY_MIGRATE in annotations:
@@ -115,13 +105,13 @@ def _interface(spec: Spec, annotations: Mapping[str, Any], cluster: KubeVirtClus
 
 
 def _devices(devices: Mapping[str, Any], cluster: KubeVirtCluster) -> Iterator[Obstacle]:
-    if submaps(devices, "hostDevices"):
+    if maps_at(devices, "hostDevices"):
         yield Obstacle(HOST_DEVICE, ("domain", "devices", "hostDevices"), "host devices do not migrate")
-    gpus = submaps(devices, "gpus")
+    gpus = maps_at(devices, "gpus")
     if not gpus:
         return
     mediated = (cluster.permitted_devices or {}).get("mediatedDevices", frozenset())
-    if len(gpus) > 1 or not (cluster.has_gate(VGPU_LIVE_MIGRATION) and text(gpus[0], "deviceName") in mediated):
+    if len(gpus) > 1 or not (cluster.has_gate(VGPU_LIVE_MIGRATION) and text_at(gpus[0], "deviceName") in mediated):
         words = "GPUs do not migrate" if len(gpus) > 1 else "the GPU does not migrate"
         yield Obstacle(HOST_DEVICE, ("domain", "devices", "gpus"), words, certain=len(gpus) > 1)
 
@@ -142,7 +132,7 @@ def _protection(security: object, architecture: str) -> Iterator[Obstacle]:
 def _features(
     features: Mapping[str, Any], architecture: str, cluster: KubeVirtCluster, nodes: Iterable[Mapping[str, str]]
 ) -> Iterator[Obstacle]:
-    if enabled(submap(features, "hyperv").get("reenlightenment")):
+    if enabled(map_at(features, "hyperv").get("reenlightenment")):
         known = cluster.minimum_tsc_frequency if cluster.minimum_tsc_frequency is not None else min(tsc_frequencies(nodes), default=0)
         if architecture != AMD64 or known <= 0:
             path: Path = ("domain", "features", "hyperv", "reenlightenment")
@@ -153,10 +143,10 @@ def _features(
 
 def _disks(spec: Spec, status: Mapping[str, Any], modes: Mapping[str, frozenset[str]]) -> Iterator[Obstacle]:
     """Disks that the node of the target cannot open at the same time, but for those that are being migrated themselves."""
-    moved = {text(volume, "volumeName") for volume in submaps(status, "migratedVolumes")}
+    moved = {text_at(volume, "volumeName") for volume in maps_at(status, "migratedVolumes")}
     volumes = spec.get("volumes")
     for index, volume in enumerate(volumes if type(volumes) is list else ()):
-        if type(volume) is not dict or text(volume, "name") in moved:
+        if type(volume) is not dict or text_at(volume, "name") in moved:
             continue
         claim, disk = claim_of(volume), volume.get("hostDisk")
         if claim and "ReadWriteMany" not in modes.get(claim, ()):
@@ -169,9 +159,4 @@ def _disks(spec: Spec, status: Mapping[str, Any], modes: Mapping[str, frozenset[
 def _access_modes(claims: Claims) -> dict[str, frozenset[str]]:
     if isinstance(claims, Mapping):
         return {name: frozenset(modes) for name, modes in claims.items()}
-    return {text(submap(claim, "metadata"), "name"): frozenset(_modes(submap(claim, "spec"))) for claim in claims}
-
-
-def _modes(spec: Mapping[str, Any]) -> list[str]:
-    found = spec.get("accessModes")
-    return [each for each in found if type(each) is str] if type(found) is list else []
+    return {text_at(claim, "metadata", "name"): frozenset(texts_at(claim, "spec", "accessModes")) for claim in claims}

@@ -13,6 +13,7 @@ from afflint.controllers.upkeep import AT_ONCE, Upkeep, upkeep_of
 from afflint.findings import NO_FILE, Path, Site
 from afflint.kube.added_labels import AddedLabel
 from afflint.kube.manifests import Workload
+from afflint.reading.document import map_at, maps_at, text_at
 from afflint.records import NamedTuple
 
 PLACEMENT_FIELDS = (
@@ -146,8 +147,7 @@ class PodMaker:
     @property
     def node_name(self) -> str:
         """The node that the pod spec names, which bypasses the scheduler; empty mostly."""
-        name = self.pod.get("nodeName")
-        return name if type(name) is str else ""
+        return text_at(self.pod, "nodeName")
 
     @property
     def eviction_strategy(self) -> str | None:
@@ -177,7 +177,7 @@ def pod_maker(workload: Workload, site: Site, *, resources: bool = False) -> Pod
         generated=workload.ref.name is None,
         replicas=count.planned,
         labels=workload.template_labels,
-        annotations=_map(_map(workload.template, "metadata"), "annotations"),
+        annotations=map_at(workload.template, "metadata", "annotations"),
         pod={**_host_ports(workload), **_volumes(workload), **{field: workload.pod[field] for field in fields if field in workload.pod}},
         selector=spec.get("selector"),
         strategy=strategy if type(strategy) is dict else {},
@@ -228,7 +228,7 @@ def _name(workload: Workload) -> str:
     """The name of the object; one such as the API server might generate where the manifest leaves it to it."""
     if workload.ref.name is not None:
         return workload.ref.name
-    generated = _map(workload.data, "metadata").get("generateName")
+    generated = map_at(workload.data, "metadata").get("generateName")
     return f"{generated}x" if type(generated) is str else "unnamed"
 
 
@@ -256,8 +256,7 @@ def _reference(workload: Workload, field: str) -> Reference | None:
 
 def _volumes(workload: Workload) -> dict[str, Any]:
     """The disks of a VM that may keep it from migrating, or apart from others, for what holds them."""
-    volumes = workload.pod.get("volumes") if workload.kind.kubevirt else None
-    found = [each for each in volumes if type(each) is dict] if type(volumes) is list else []
+    found = maps_at(workload.pod, "volumes") if workload.kind.kubevirt else []
     kept = [{field: each[field] for field in _DISK_FIELDS if field in each} for each in found if not _HELD.isdisjoint(each)]
     return {"volumes": kept} if kept else {}
 
@@ -271,8 +270,3 @@ def _resource_notes(workload: Workload) -> tuple[str, ...]:
     if type(runtime) is str and runtime and not workload.pod.get("overhead"):
         return (f"what the runtime class {runtime} adds to its requests as overhead is left out",)
     return ()
-
-
-def _map(data: Mapping[str, Any], field: str) -> dict[str, Any]:
-    value = data.get(field)
-    return value if type(value) is dict else {}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any
 
 from afflint.controllers.pod_maker import PodMaker
 from afflint.kube.added_labels import POD_TEMPLATE_HASH
+from afflint.reading.document import map_at
 
 
 def running_pods_of(makers: Iterable[PodMaker], pods: Iterable[object]) -> dict[str, list[int]]:
@@ -37,7 +37,7 @@ class _Owners:
         self._said: set[int] = set()
         """Pods that tell of their owner's owner: by a label, or as a machine's do."""
         for index, data in enumerate(pods):
-            metadata = _metadata(data)
+            metadata = map_at(data, "metadata")
             namespace = str(metadata.get("namespace") or "default")
             references = metadata.get("ownerReferences")
             owners = [entry for entry in references if isinstance(entry, dict)] if isinstance(references, list) else []
@@ -91,8 +91,3 @@ _MADE_THROUGH = {
     "VirtualMachineInstanceReplicaSet": ("VirtualMachineInstance", "[a-z0-9]{5}"),
     "VirtualMachinePool": ("VirtualMachineInstance", "-[0-9]+"),
 }
-
-
-def _metadata(data: object) -> dict[str, Any]:
-    metadata = data.get("metadata") if isinstance(data, dict) else None
-    return metadata if type(metadata) is dict else {}

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from afflint.controllers.kubevirt_cluster import KubeVirtCluster, enabled, submap, submaps, text
+from afflint.controllers.kubevirt_cluster import KubeVirtCluster, enabled
 from afflint.kube.quantities import parse_quantity
+from afflint.reading.document import map_at, maps_at, text_at
 from afflint.scheduler.decoding import InventoryError
 
 Spec = dict[str, Any]
@@ -51,25 +52,25 @@ def _conflicts(spec: Spec, instancetype: Mapping[str, Any]) -> list[str]:
         for field in ("nodeSelector", "schedulerName")
         if instancetype.get(field) is not None and spec.get(field) not in (None, "")
     ]
-    domain, theirs = submap(spec, "domain"), submap(instancetype, "cpu")
-    own = submap(domain, "cpu")
+    domain, theirs = map_at(spec, "domain"), map_at(instancetype, "cpu")
+    own = map_at(domain, "cpu")
     if theirs:
         found += [f"{_POD}.domain.cpu.{field}" for field in _TOPOLOGY if own.get(field)]
         for kind in ("requests", "limits"):
-            found += [f"{_POD}.domain.resources.{kind}.cpu"] if "cpu" in submap(domain, "resources", kind) else []
+            found += [f"{_POD}.domain.resources.{kind}.cpu"] if "cpu" in map_at(domain, "resources", kind) else []
         found += [
             f"{_POD}.domain.cpu.{ours}"
             for field, ours in _CPU_FIELDS.items()
             if theirs.get(field) is not None and own.get(ours) not in (None, "", False)
         ]
-    if submap(instancetype, "memory"):
-        found += [f"{_POD}.domain.memory"] if domain.get("memory") is not None and submap(domain, "memory").get("guest") else []
+    if map_at(instancetype, "memory"):
+        found += [f"{_POD}.domain.memory"] if domain.get("memory") is not None and map_at(domain, "memory").get("guest") else []
         for kind in ("requests", "limits"):
-            found += [f"{_POD}.domain.resources.{kind}.memory"] if "memory" in submap(domain, "resources", kind) else []
+            found += [f"{_POD}.domain.resources.{kind}.memory"] if "memory" in map_at(domain, "resources", kind) else []
     if instancetype.get("launchSecurity") is not None and domain.get("launchSecurity") is not None:
         found.append(f"{_POD}.domain.launchSecurity")
     for field in ("gpus", "hostDevices"):
-        if instancetype.get(field) and submap(domain, "devices").get(field):
+        if instancetype.get(field) and map_at(domain, "devices").get(field):
             found.append(f"{_POD}.domain.devices.{field}")
     return found
 
@@ -78,51 +79,51 @@ def _apply_instancetype(spec: Spec, instancetype: Mapping[str, Any]) -> None:
     for field in ("nodeSelector", "schedulerName"):
         if instancetype.get(field) is not None:
             spec[field] = instancetype[field]
-    domain = spec["domain"] = {**submap(spec, "domain")}
-    theirs = submap(instancetype, "cpu")
+    domain = spec["domain"] = {**map_at(spec, "domain")}
+    theirs = map_at(instancetype, "cpu")
     if theirs:
         given = {ours: theirs[field] for field, ours in _CPU_FIELDS.items() if theirs.get(field) is not None}
-        domain["cpu"] = {**submap(domain, "cpu"), **given, **({"sockets": theirs["guest"]} if theirs.get("guest") is not None else {})}
-    if submap(instancetype, "memory"):
-        _apply_memory(domain, submap(instancetype, "memory"))
+        domain["cpu"] = {**map_at(domain, "cpu"), **given, **({"sockets": theirs["guest"]} if theirs.get("guest") is not None else {})}
+    if map_at(instancetype, "memory"):
+        _apply_memory(domain, map_at(instancetype, "memory"))
     if instancetype.get("launchSecurity") is not None:
         domain["launchSecurity"] = instancetype["launchSecurity"]
     devices = {field: instancetype[field] for field in ("gpus", "hostDevices") if instancetype.get(field)}
     if devices:
-        domain["devices"] = {**submap(domain, "devices"), **devices}
+        domain["devices"] = {**map_at(domain, "devices"), **devices}
 
 
 def _apply_memory(domain: Spec, theirs: Mapping[str, Any]) -> None:
     """What the guest sees; where memory is overcommitted the pod requests less."""
-    own = domain["memory"] = {**submap(domain, "memory")}
+    own = domain["memory"] = {**map_at(domain, "memory")}
     own.update({field: theirs[field] for field in ("guest", "hugepages") if theirs.get(field) is not None})
     share = theirs.get("overcommitPercent")
     guest = parse_quantity(theirs.get("guest"))
     if type(share) is int and 0 < share < 100 and guest is not None:
-        resources = {**submap(domain, "resources")}
-        resources["requests"] = {**submap(resources, "requests"), "memory": f"{guest.milli * (100 - share) // 100}m"}
+        resources = {**map_at(domain, "resources")}
+        resources["requests"] = {**map_at(resources, "requests"), "memory": f"{guest.milli * (100 - share) // 100}m"}
         domain["resources"] = resources
 
 
 def _apply_preference(spec: Spec, preference: Mapping[str, Any]) -> None:
     """A preference fills in what is not set (pkg/instancetype/preference/apply)."""
-    architecture = text(preference, "preferredArchitecture")
+    architecture = text_at(preference, "preferredArchitecture")
     if architecture and not spec.get("architecture"):
         spec["architecture"] = architecture
-    domain = spec["domain"] = {**submap(spec, "domain")}
-    machine = text(submap(preference, "machine"), "preferredMachineType")
-    if machine and not text(submap(domain, "machine"), "type"):
-        domain["machine"] = {**submap(domain, "machine"), "type": machine}
-    wanted = submaps(submap(preference, "cpu"), "preferredCPUFeatures")
+    domain = spec["domain"] = {**map_at(spec, "domain")}
+    machine = text_at(preference, "machine", "preferredMachineType")
+    if machine and not text_at(domain, "machine", "type"):
+        domain["machine"] = {**map_at(domain, "machine"), "type": machine}
+    wanted = maps_at(preference, "cpu", "preferredCPUFeatures")
     if wanted:
-        cpu = domain["cpu"] = {**submap(domain, "cpu")}
-        own = submaps(cpu, "features")
+        cpu = domain["cpu"] = {**map_at(domain, "cpu")}
+        own = maps_at(cpu, "features")
         names = {each.get("name") for each in own}
         cpu["features"] = [*own, *[each for each in wanted if each.get("name") not in names]]
-    hyperv = submap(preference, "features", "preferredHyperv")
+    hyperv = map_at(preference, "features", "preferredHyperv")
     if hyperv:
-        features = domain["features"] = {**submap(domain, "features")}
-        given = {name: state for name, state in submap(features, "hyperv").items() if state is not None}
+        features = domain["features"] = {**map_at(domain, "features")}
+        given = {name: state for name, state in map_at(features, "hyperv").items() if state is not None}
         features["hyperv"] = {**hyperv, **given}
     if preference.get("preferredLaunchSecurity") is not None and domain.get("launchSecurity") is None:
         domain["launchSecurity"] = preference["preferredLaunchSecurity"]
@@ -133,17 +134,17 @@ def _apply_preference(spec: Spec, preference: Mapping[str, Any]) -> None:
 
 def defaulted(spec: Mapping[str, Any], cluster: KubeVirtCluster) -> Spec:
     """The spec of a VMI with the defaults that decide where it may run."""
-    architecture = text(spec, "architecture") or cluster.default_architecture
-    domain = {**submap(spec, "domain")}
-    if not text(submap(domain, "machine"), "type"):
-        domain["machine"] = {**submap(domain, "machine"), "type": cluster.machine_type(architecture.lower())}
-    cpu = domain["cpu"] = {**submap(domain, "cpu")}
-    cpu["model"] = text(cpu, "model") or cluster.cpu_model(architecture.lower())
-    hyperv = submap(domain, "features", "hyperv")
+    architecture = text_at(spec, "architecture") or cluster.default_architecture
+    domain = {**map_at(spec, "domain")}
+    if not text_at(domain, "machine", "type"):
+        domain["machine"] = {**map_at(domain, "machine"), "type": cluster.machine_type(architecture.lower())}
+    cpu = domain["cpu"] = {**map_at(domain, "cpu")}
+    cpu["model"] = text_at(cpu, "model") or cluster.cpu_model(architecture.lower())
+    hyperv = map_at(domain, "features", "hyperv")
     if hyperv:
-        domain["features"] = {**submap(domain, "features"), "hyperv": _with_dependencies(hyperv)}
+        domain["features"] = {**map_at(domain, "features"), "hyperv": _with_dependencies(hyperv)}
         if enabled(hyperv.get("evmcs")):
-            cpu["features"] = _requiring(submaps(cpu, "features"), "vmx")
+            cpu["features"] = _requiring(maps_at(cpu, "features"), "vmx")
     return {**spec, "architecture": architecture, "domain": domain}
 
 
@@ -168,4 +169,4 @@ def _requiring(features: list[dict[str, Any]], name: str) -> list[dict[str, Any]
 
 def claim_of(volume: Mapping[str, Any]) -> str:
     """The claim behind a volume, which is called like the DataVolume that makes it; empty for volumes of other kinds."""
-    return text(submap(volume, "persistentVolumeClaim"), "claimName") or text(submap(volume, "dataVolume"), "name")
+    return text_at(volume, "persistentVolumeClaim", "claimName") or text_at(volume, "dataVolume", "name")

@@ -25,6 +25,7 @@ from afflint.kube.selectors import (
     parse_node_term,
     requirement_paths,
 )
+from afflint.reading.document import texts_at
 from afflint.reading.placeholders import is_placeholder
 from afflint.records import NamedTuple
 
@@ -467,13 +468,8 @@ def pod_selector(data: dict[str, Any], workload: Workload) -> Parsed:
 def selector_for(data: dict[str, Any], labels: PodLabels | None = None) -> Parsed:
     """The same for pods with some labels; without any, what stands there alone."""
     parsed = parse_label_selector(data.get("labelSelector"))
-    match, mismatch = _keys(data, "matchLabelKeys"), _keys(data, "mismatchLabelKeys")
+    match, mismatch = texts_at(data, "matchLabelKeys"), texts_at(data, "mismatchLabelKeys")
     return merge_label_keys(parsed, labels.certain, match, mismatch) if labels is not None and (match or mismatch) else parsed
-
-
-def _keys(data: dict[str, Any], field: str) -> list[str]:
-    values = data.get(field)
-    return [value for value in values if type(value) is str] if type(values) is list else []
 
 
 def namespaces_of(term: PodTerm) -> tuple[tuple[str, ...], Selector | None]:

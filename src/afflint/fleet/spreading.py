@@ -13,6 +13,7 @@ from afflint.kube.label_places import SPREAD
 from afflint.kube.node_demands import same_label
 from afflint.kube.node_labels import DEPRECATED, at_least_as_wide
 from afflint.kube.selectors import EVERYTHING, Requirement, Selector
+from afflint.reading.document import text_at
 from afflint.reading.placeholders import is_placeholder
 from afflint.records import NamedTuple
 
@@ -78,7 +79,7 @@ def _of_term(term: PodTerm, own: Own, covers: Covers) -> Apart:
     elsewhere = own.namespace is not None and (bool(names) or others is not None) and own.namespace not in names
     if elsewhere and others is not None:
         elsewhere = others != EVERYTHING and covers(others, own.namespace) is False
-    found = Apart(term.path, term.name, _text(term.data, "topologyKey"), term.required, 1 if term.required else None, None)
+    found = Apart(term.path, term.name, text_at(term.data, "topologyKey"), term.required, 1 if term.required else None, None)
     return _selecting(found, term.data, own)._replace(elsewhere=elsewhere)
 
 
@@ -87,7 +88,7 @@ def _of_spread(spread: Item, own: Own) -> Apart:
     hard = when == "DoNotSchedule"
     number = skew if type(skew) is int else None
     unsure = when not in ("DoNotSchedule", "ScheduleAnyway") or number is None
-    found = Apart(spread.path, SPREAD, _text(spread.data, "topologyKey"), hard, number if hard else None, None, number, unsure)
+    found = Apart(spread.path, SPREAD, text_at(spread.data, "topologyKey"), hard, number if hard else None, None, number, unsure)
     return _selecting(found, spread.data, own)
 
 
@@ -110,11 +111,6 @@ def _selecting(found: Apart, data: Data, own: Own) -> Apart:
 def _is_given(requirement: Requirement, own: Own) -> bool:
     value = own.labels.template.get(requirement.key)
     return value is not None and not is_placeholder(value)
-
-
-def _text(data: Data, field: str) -> str:
-    value = data.get(field)
-    return value if type(value) is str else ""
 
 
 @lru_cache(maxsize=1024)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from afflint.controllers.kubevirt_cluster import submap, text
 from afflint.controllers.launcher_pod import launcher_pod
 from afflint.inventory.node_files import NodeFileError, bytes_of, documents_of, refuse_object
 from afflint.kube.manifests import manifests_in
+from afflint.reading.document import map_at, text_at
 from afflint.reading.sources import Source
 from afflint.records import NamedTuple
 from afflint.scheduler.decoding import InventoryError
@@ -38,7 +38,7 @@ def running_pods(sources: Iterable[Source], *, resources: bool = False) -> Runni
                 pods.append(pod)
             else:
                 machines.append((data, pod))
-    known = {(text(submap(pod, "metadata"), "namespace") or "default", owner["name"]): pod for pod in pods if (owner := _machine_of(pod))}
+    known = {(text_at(pod, "metadata", "namespace") or "default", owner["name"]): pod for pod in pods if (owner := _machine_of(pod))}
     inside: dict[tuple[str, str], dict[str, Any]] = {}
     for machine, made in machines:
         metadata = made["metadata"]
@@ -48,12 +48,12 @@ def running_pods(sources: Iterable[Source], *, resources: bool = False) -> Runni
         else:
             # Whose the machine is, its pod does not say.
             own["metadata"]["ownerReferences"] = [*own["metadata"]["ownerReferences"], *metadata["ownerReferences"][1:]]
-        inside[metadata["namespace"], text(own["metadata"], "name")] = machine
+        inside[metadata["namespace"], text_at(own["metadata"], "name")] = machine
     return RunningPods(pods, inside)
 
 
 def _machine_of(pod: dict[str, Any]) -> dict[str, Any] | None:
-    references = submap(pod, "metadata").get("ownerReferences")
+    references = map_at(pod, "metadata").get("ownerReferences")
     found = [each for each in references if isinstance(each, dict)] if isinstance(references, list) else []
     return next((each for each in found if each.get("kind") == MACHINE and each.get("name")), None)
 
@@ -80,13 +80,13 @@ def _in_file(source: Source, *, resources: bool) -> Iterator[tuple[dict[str, Any
 
 def _pod_of(machine: dict[str, Any], *, resources: bool) -> dict[str, Any] | None:
     """The pod of a machine on the node that its status names; None for one that does not run. It names the machine's owners, too."""
-    status, metadata = submap(machine, "status"), submap(machine, "metadata")
-    node = text(status, "nodeName")
-    if not node or text(status, "phase") in ("Succeeded", "Failed") or metadata.get("deletionTimestamp") is not None:
+    status, metadata = map_at(machine, "status"), map_at(machine, "metadata")
+    node = text_at(status, "nodeName")
+    if not node or text_at(status, "phase") in ("Succeeded", "Failed") or metadata.get("deletionTimestamp") is not None:
         return None
     pod = launcher_pod(machine, None, resources=resources)
     owners = metadata.get("ownerReferences")
     above = [{**each, "controller": False} for each in owners if isinstance(each, dict)] if isinstance(owners, list) else []
-    own = {"apiVersion": "kubevirt.io/v1", "kind": MACHINE, "name": text(metadata, "name"), "controller": True}
+    own = {"apiVersion": "kubevirt.io/v1", "kind": MACHINE, "name": text_at(metadata, "name"), "controller": True}
     named = {**pod["metadata"], "ownerReferences": [own, *above], "namespace": pod["metadata"].get("namespace") or "default"}
     return {**pod, "metadata": named, "spec": {**pod["spec"], "nodeName": node}}

@@ -10,6 +10,7 @@ from afflint.findings import Path
 from afflint.kube.catalogue import CustomKind, Field, Place
 from afflint.kube.constraints import PREFERRED, REQUIRED
 from afflint.kube.kinds import EACH
+from afflint.reading.document import map_at
 from afflint.reading.documents import read, split
 
 _OF_AFFINITY = ("nodeAffinity", "podAffinity", "podAntiAffinity")
@@ -80,13 +81,13 @@ def _identity(place: Place) -> tuple[object, ...]:
 
 def _schemas(definition: Any) -> Iterator[tuple[str, str, str, Schema]]:
     """Group, kind, version and schema of each version that is served."""
-    spec = _map(definition, "spec")
-    group, name = spec.get("group"), _map(spec, "names").get("kind")
+    spec = map_at(definition, "spec")
+    group, name = spec.get("group"), map_at(spec, "names").get("kind")
     versions = spec.get("versions")
     if type(group) is not str or type(name) is not str:
         return
     for each in versions if type(versions) is list else [{"name": spec.get("version"), "served": True}]:
-        schema = _map(_map(each, "schema"), "openAPIV3Schema") or _map(_map(spec, "validation"), "openAPIV3Schema")
+        schema = map_at(each, "schema", "openAPIV3Schema") or map_at(spec, "validation", "openAPIV3Schema")
         version = each.get("name") if type(each) is dict and each.get("served") is not False else None
         if schema and type(version) is str:
             yield group, name, version, schema
@@ -165,7 +166,7 @@ def _shape_of_map(name: str, properties: Schema) -> str | None:
 
 
 def _one_affinity(name: str, properties: Schema) -> str | None:
-    required, preferred = _map(properties, REQUIRED), _of_items(_map(properties, PREFERRED))
+    required, preferred = map_at(properties, REQUIRED), _of_items(map_at(properties, PREFERRED))
     if "nodeSelectorTerms" in _properties(required) or "preference" in preferred:
         return "nodeAffinity"
     if "topologyKey" in _of_items(required) or "podAffinityTerm" in preferred:
@@ -174,13 +175,13 @@ def _one_affinity(name: str, properties: Schema) -> str | None:
 
 
 def _of_items(schema: Schema) -> Schema:
-    return _properties(_map(schema, "items"))
+    return _properties(map_at(schema, "items"))
 
 
 def _number_in(properties: Schema, path: Path) -> Path | None:
     """The path of what says how many pods there are, where a map has such a property."""
     for name in _REPLICAS:
-        if _map(properties, name).get("type") == "integer":
+        if map_at(properties, name).get("type") == "integer":
             return (*path, name)
     return None
 
@@ -209,9 +210,4 @@ def _requires_nothing(schema: Schema) -> bool:
 
 
 def _properties(schema: Any) -> Schema:
-    return _map(schema, "properties")
-
-
-def _map(data: Any, field: str) -> dict[str, Any]:
-    value = data.get(field) if type(data) is dict else None
-    return value if type(value) is dict else {}
+    return map_at(schema, "properties")

@@ -16,7 +16,7 @@ from afflint.kube.manifests import objects_in
 from afflint.kube.resources import CLUSTER_SCOPED, same_resource
 from afflint.kube.selectors import Malformed, Selector, matches, parse_label_selector
 from afflint.policies.params import TEXTS, param
-from afflint.reading.document import Document
+from afflint.reading.document import Document, at, list_at, map_at, text_at
 from afflint.reading.documents import read, split, to_utf8
 from afflint.reading.files import read_regular
 from afflint.records import NamedTuple
@@ -197,11 +197,11 @@ class _Reader:
         self.problems: list[str] = []
 
     def policy(self) -> Iterator[AdmissionPolicy]:
-        spec, name = _map(self._data, "spec"), _text(_map(self._data, "metadata"), "name")
+        spec, name = map_at(self._data, "spec"), text_at(self._data, "metadata", "name")
         if not name:
             self._refuse(("metadata",), "a policy without a name")
             return
-        kind = _map(spec, "paramKind")
+        kind = map_at(spec, "paramKind")
         named = (str(kind.get("apiVersion", "")), str(kind.get("kind", ""))) if kind else None
         yield AdmissionPolicy(
             name,
@@ -214,17 +214,17 @@ class _Reader:
         )
 
     def binding(self) -> Iterator[Binding]:
-        spec, name = _map(self._data, "spec"), _text(_map(self._data, "metadata"), "name")
-        policy = _text(spec, "policyName")
-        actions = [each for each in _list(spec, "validationActions") if each in _SEVERITIES]
+        spec, name = map_at(self._data, "spec"), text_at(self._data, "metadata", "name")
+        policy = text_at(spec, "policyName")
+        actions = [each for each in list_at(spec, "validationActions") if each in _SEVERITIES]
         if not policy or not actions:
             self._refuse(("spec",), f"a binding needs {'validationActions' if policy else 'policyName'}")
             return
-        referred = _map(spec, "paramRef")
+        referred = map_at(spec, "paramRef")
         params = None
         if referred:
             selector = self._selector(referred, "selector", ("spec", "paramRef"))
-            params = Params(_text(referred, "name") or None, _text(referred, "namespace") or None, selector)
+            params = Params(text_at(referred, "name") or None, text_at(referred, "namespace") or None, selector)
         severity = _SEVERITIES[next(each for each in _SEVERITIES if each in actions)]
         yield Binding(name, policy, severity, self._constraints(spec, "matchResources"), params)
 
@@ -237,23 +237,23 @@ class _Reader:
         self.problems.append(f"{self.place(path)}: {message}")
 
     def _expressions(self, spec: Mapping[str, Any], field: str) -> Iterator[Expression]:
-        for index, each in enumerate(_list(spec, field)):
+        for index, each in enumerate(list_at(spec, field)):
             path: Path = ("spec", field, index)
-            text = each.get("expression") if type(each) is dict else None
+            text = at(each, "expression")
             if type(text) is not str:
                 self._refuse(path, "there is no expression here")
             else:
-                message, made = (_text(each, key).strip() or None for key in ("message", "messageExpression"))
-                yield Expression(text, self.place((*path, "expression")), message, made, _text(each, "name"))
+                message, made = (text_at(each, key).strip() or None for key in ("message", "messageExpression"))
+                yield Expression(text, self.place((*path, "expression")), message, made, text_at(each, "name"))
 
     def _constraints(self, spec: Mapping[str, Any], field: str) -> Constraints:
         said = spec.get(field)
         if type(said) is not dict:
             return EVERYTHING if field == "matchResources" else Constraints(())
-        rules = tuple(map(_rule, _list(said, "resourceRules")))
+        rules = tuple(map(_rule, list_at(said, "resourceRules")))
         return Constraints(
             rules if rules or field == "matchConstraints" else None,
-            tuple(map(_rule, _list(said, "excludeResourceRules"))),
+            tuple(map(_rule, list_at(said, "excludeResourceRules"))),
             self._selector(said, "namespaceSelector", ("spec", field)),
             self._selector(said, "objectSelector", ("spec", field)),
             said.get("matchPolicy") != "Exact",
@@ -269,22 +269,6 @@ class _Reader:
 
 
 def _rule(data: Any) -> ResourceRule:
-    said = data if type(data) is dict else {}
     fields = ("apiGroups", "apiVersions", "resources", "operations", "resourceNames")
-    groups, versions, resources, operations, names = (tuple(str(each) for each in _list(said, field)) for field in fields)
-    return ResourceRule(groups, versions, resources, operations, names, _text(said, "scope") or "*")
-
-
-def _map(data: Mapping[str, Any], field: str) -> dict[str, Any]:
-    value = data.get(field)
-    return value if type(value) is dict else {}
-
-
-def _list(data: Mapping[str, Any], field: str) -> list[Any]:
-    value = data.get(field)
-    return value if type(value) is list else []
-
-
-def _text(data: Mapping[str, Any], field: str) -> str:
-    value = data.get(field)
-    return value if type(value) is str else ""
+    groups, versions, resources, operations, names = (tuple(str(each) for each in list_at(data, field)) for field in fields)
+    return ResourceRule(groups, versions, resources, operations, names, text_at(data, "scope") or "*")

@@ -315,3 +315,41 @@ def _first_scalar(node: Any) -> Any:
     while _kind(node) != _SCALAR and node.value:
         node = node.value[0][0] if _kind(node) == _MAPPING else node.value[0]
     return node
+
+
+# What stands in plain data that may be of any shape, as manifests are: what is of another type than asked for counts as absent.
+
+
+def at(data: object, *steps: object) -> Any:
+    """What stands some fields below ``data``; None where nothing does."""
+    for step in steps:
+        data = data.get(step) if type(data) is dict else None
+    return data
+
+
+def map_at(data: object, *steps: object) -> dict[str, Any]:
+    """The map there; an empty one where there is none."""
+    found = at(data, *steps)
+    return found if type(found) is dict else {}
+
+
+def list_at(data: object, *steps: object) -> list[Any]:
+    """The list there; an empty one where there is none."""
+    found = at(data, *steps)
+    return found if type(found) is list else []
+
+
+def maps_at(data: object, *steps: object) -> list[dict[str, Any]]:
+    """The items of the list there that are maps."""
+    return [each for each in list_at(data, *steps) if type(each) is dict]
+
+
+def text_at(data: object, *steps: object) -> str:
+    """The text there; an empty one where there is none."""
+    found = at(data, *steps)
+    return found if type(found) is str else ""
+
+
+def texts_at(data: object, *steps: object) -> list[str]:
+    """The items of the list there that are texts."""
+    return [each for each in list_at(data, *steps) if type(each) is str]

@@ -14,11 +14,12 @@ from afflint.checks.match import Match
 from afflint.checks.policies.admission import Court, Refusal, Unknown
 from afflint.engine import located
 from afflint.errors import UserError
-from afflint.findings import FileId, Found, ObjectRef, Path
+from afflint.findings import FileId, Found, Path
 from afflint.judging import Unjudged
 from afflint.kube.kinds import KINDS
-from afflint.kube.manifests import Manifest, Workload, labels_at, manifests_in, objects_in
+from afflint.kube.manifests import Manifest, Workload, labels_at, manifests_in, objects_in, reference
 from afflint.policies.admission import Admission, read_admission
+from afflint.reading.document import map_at
 from afflint.reading.documents import read, split, to_utf8
 from afflint.reading.sources import Source, read_bytes
 
@@ -120,8 +121,7 @@ def _judged(court: Court, source: Source) -> Iterator[Found | Unjudged]:
 
 
 def _is_named(data: Mapping[str, Any]) -> bool:
-    metadata = data.get("metadata")
-    return isinstance(metadata, dict) and ("name" in metadata or "generateName" in metadata)
+    return not {"name", "generateName"}.isdisjoint(map_at(data, "metadata"))
 
 
 def _path(said: Refusal | Unknown) -> Path:
@@ -136,33 +136,24 @@ def _of_template(said: Refusal | Unknown, workload: Workload) -> Path:
     return (*workload.base, "metadata", "name")
 
 
-def _told(said: Refusal | Unknown, path: Path, base: Path, document: Document, data: Mapping[str, Any], whose: str) -> Found | Unjudged:
-    metadata = data.get("metadata")
-    name = metadata.get("name") if isinstance(metadata, dict) else None
-    ref = ObjectRef(_text(data.get("apiVersion")), _text(data.get("kind")), _text((metadata or {}).get("namespace")), _text(name))
+def _told(said: Refusal | Unknown, path: Path, base: Path, document: Document, data: dict[str, Any], whose: str) -> Found | Unjudged:
+    ref = reference(data)
     if isinstance(said, Unknown):
-        return Unjudged(said.policy, said.reason, said.place, f"{data.get('kind')} {name}", object=ref)
+        return Unjudged(said.policy, said.reason, said.place, f"{ref.kind} {ref.name}", object=ref)
     help_ = f"The expression stands at {said.place}: change the object so that it holds."
     match = Match(path, f"{whose}{said.message}", help_, severity=said.severity)
     return located(said.policy, match, base, ref, document, fixing=False)
 
 
-def _text(value: object) -> str | None:
-    return value if type(value) is str else None
-
-
 def pod_of(workload: Workload) -> dict[str, Any]:
     """A pod as a controller makes it of a template, before anything is added to it."""
-    metadata: dict[str, Any] = {}
-    own = workload.template.get("metadata")
-    if isinstance(own, dict) and isinstance(own.get("annotations"), dict):
-        metadata["annotations"] = own["annotations"]
+    own, ref = map_at(workload.template, "metadata"), workload.ref
+    metadata: dict[str, Any] = {"annotations": own["annotations"]} if isinstance(own.get("annotations"), dict) else {}
     labels = labels_at(workload.template)
     if labels:
         metadata["labels"] = labels
-    if workload.ref.namespace is not None:
-        metadata["namespace"] = workload.ref.namespace
-    metadata["generateName"] = f"{workload.ref.name or ''}-"
-    owner = {"apiVersion": workload.ref.api_version, "kind": workload.ref.kind, "name": workload.ref.name, "controller": True}
-    metadata["ownerReferences"] = [owner]
+    if ref.namespace is not None:
+        metadata["namespace"] = ref.namespace
+    metadata["generateName"] = f"{ref.name or ''}-"
+    metadata["ownerReferences"] = [{"apiVersion": ref.api_version, "kind": ref.kind, "name": ref.name, "controller": True}]
     return {"apiVersion": "v1", "kind": _POD, "metadata": metadata, "spec": workload.pod}

@@ -8,7 +8,7 @@ from typing import Any
 
 from afflint.checks.admission import tolerations
 from afflint.checks.admission.late import late, of_workloads
-from afflint.checks.admission.selectors import label_key_carriers, map_at, selecting
+from afflint.checks.admission.selectors import label_key_carriers, selecting
 from afflint.checks.admission.spelling import (
     EXPRESSION,
     NODE_SELECTOR,
@@ -26,6 +26,7 @@ from afflint.kube.constraints import Item, PodTerm, items
 from afflint.kube.label_syntax import is_subdomain
 from afflint.kube.manifests import Workload
 from afflint.kube.types import INT32
+from afflint.reading.document import map_at, texts_at
 from afflint.reading.placeholders import is_placeholder
 from afflint.wording import listing, quoted
 
@@ -231,7 +232,7 @@ def label_keys_conflict(workload: Workload, target: Target) -> Iterator[Match]:
 
 def _two_lists(workload: Workload, item: Item | PodTerm) -> Iterator[Match]:
     struct = POD_TERM if isinstance(item, PodTerm) else SPREAD
-    lists = {field: _texts(item, field) for field in ("matchLabelKeys", "mismatchLabelKeys") if field in struct.fields}
+    lists = {field: texts_at(item.data, field) for field in ("matchLabelKeys", "mismatchLabelKeys") if field in struct.fields}
     for field, keys in lists.items():
         if keys and lacks(workload, item, "labelSelector", struct):
             message = f"{field} narrows the labelSelector, and there is none"
@@ -245,7 +246,7 @@ def _two_lists(workload: Workload, item: Item | PodTerm) -> Iterator[Match]:
 
 def _repeated_keys(workload: Workload, item: Item | PodTerm, target: Target) -> Iterator[Match]:
     """The server adds ``key In [own value]`` for each key that the pod has, and then refuses keys that stand twice."""
-    selector, keys = item.data.get("labelSelector"), _texts(item, "matchLabelKeys")
+    selector, keys = item.data.get("labelSelector"), texts_at(item.data, "matchLabelKeys")
     selected = list(_selected_keys(selector)) if type(selector) is dict else []
     if type(selector) is not dict or (len(set(keys)) == len(keys) and set(keys).isdisjoint(selected)):
         return
@@ -275,8 +276,3 @@ def _repetition(key: str, standing: int) -> tuple[str, str]:
         return f"{quoted(key)} stands in matchLabelKeys more than once", "Name the key once."
     where = ", and twice in the labelSelector" if standing > 1 else " and is asked for by the labelSelector as well"
     return f"{quoted(key)} stands in matchLabelKeys{where}", "Name the key once: in the selector or in matchLabelKeys."
-
-
-def _texts(item: Item | PodTerm, field: str) -> list[str]:
-    values = item.data.get(field)
-    return [value for value in values if type(value) is str] if type(values) is list else []

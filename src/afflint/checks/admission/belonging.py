@@ -10,6 +10,7 @@ from afflint.findings import Path, field_of
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.types import ListOf, MapOf, Mismatch, Struct, Type
 from afflint.kube.versions import as_of
+from afflint.reading.document import map_at
 from afflint.records import NamedTuple
 from afflint.wording import listing, quoted
 
@@ -80,19 +81,12 @@ _MOST_NAMED = 4
 
 
 def _remedy(names: list[str], home: Home, manifest: Manifest) -> str:
-    there = _map_at(manifest, home.path)
+    there = {} if home.path is None else map_at(manifest.data, *home.path)
     if len(names) == 1:
         return f"Remove it: {home.words} has a {names[0]} already." if names[0] in there else f"Move {names[0]} to {home.words}."
     if all(name in there for name in names):
         return f"Remove them: {home.words} has all of them already."
     return f"Move them to {home.words}."
-
-
-def _map_at(manifest: Manifest, path: Path | None) -> dict[str, object]:
-    value: object = {} if path is None else manifest.data
-    for step in path or ():
-        value = value.get(str(step)) if isinstance(value, dict) else None
-    return value if isinstance(value, dict) else {}
 
 
 def _home_of_placement(name: str, manifest: Manifest) -> Home | None:

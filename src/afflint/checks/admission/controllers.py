@@ -5,7 +5,6 @@ from typing import Any
 
 from afflint.checks.admission.decoding import is_metadata_malformed
 from afflint.checks.admission.late import late, of_workloads
-from afflint.checks.admission.selectors import map_at
 from afflint.checks.admission.spelling import GATE, LABEL_SELECTOR, has_unknown, lacks, wrong_word
 from afflint.checks.match import Match, Target, inserting, replacing
 from afflint.findings import Path, field_of
@@ -16,6 +15,7 @@ from afflint.kube.label_syntax import is_key, is_subdomain, is_value, key_fault
 from afflint.kube.manifests import Labels, Manifest, Workload, labels_at
 from afflint.kube.selectors import Requirement, holds, parse_expression
 from afflint.kube.types import INT32, Struct
+from afflint.reading.document import map_at
 from afflint.reading.placeholders import is_placeholder
 from afflint.records import NamedTuple
 from afflint.wording import quoted, visible

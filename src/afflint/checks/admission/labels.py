@@ -7,7 +7,7 @@ from typing import Any
 
 from afflint.checks.admission.keys import bad_key, lowered
 from afflint.checks.admission.late import late, of_workloads
-from afflint.checks.admission.selectors import label_key_carriers, map_at, selecting
+from afflint.checks.admission.selectors import label_key_carriers, selecting
 from afflint.checks.admission.spelling import EXPRESSION, lacks, stands_in_match_labels
 from afflint.checks.match import Match, Target
 from afflint.findings import NO_FILE, Path, Site
@@ -15,6 +15,7 @@ from afflint.kube.added_labels import JOB, RESERVED_BY_KUBEVIRT
 from afflint.kube.constraints import Item, PodTerm
 from afflint.kube.label_syntax import is_dns_label, is_key, is_value, value_fault
 from afflint.kube.manifests import Manifest, Workload
+from afflint.reading.document import map_at
 from afflint.reading.placeholders import is_placeholder
 from afflint.wording import quoted, visible
 

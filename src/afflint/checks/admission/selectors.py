@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Any
 
 from afflint.kube.constraints import Item, NodeTerm, PodTerm, items
 from afflint.kube.manifests import Workload
-
-_NOTHING: dict[str, Any] = {}
 
 
 class Selecting:
@@ -45,16 +42,6 @@ def own_selector(workload: Workload) -> Item | None:
 def label_key_carriers(workload: Workload) -> tuple[Item | PodTerm, ...]:
     """What has a topologyKey and may have matchLabelKeys: pod affinity terms and spread constraints."""
     return (*workload.constraints.pod_terms, *workload.constraints.spreads)
-
-
-def map_at(data: dict[str, Any], *steps: str) -> dict[str, Any]:
-    """The map some steps below ``data``; an empty one where there is none."""
-    value: Any = data
-    for step in steps:
-        value = value.get(step)
-        if type(value) is not dict:
-            return _NOTHING
-    return value  # type: ignore[no-any-return]
 
 
 def _match_expressions(holders: Iterable[Item | NodeTerm]) -> Iterator[Item]:

@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from afflint.findings import Path, Severity
+from afflint.findings import SEVERITIES, Path, Severity
 from afflint.kube import cel
 from afflint.kube.cel import EvaluationError, ExpressionError, Given, OfflineError, Program
 from afflint.kube.defaults import with_defaults
-from afflint.kube.manifests import labels_at
+from afflint.kube.manifests import labels_at, reference
 from afflint.kube.resources import EXEMPT, resource_of
 from afflint.kube.selectors import NAMESPACE_NAME, Selector, holds, matches
 from afflint.policies.admission import GROUP, Admission, AdmissionPolicy, Binding, Constraints, Expression, Params, Resource
+from afflint.reading.document import map_at
 from afflint.reading.placeholders import is_placeholder
 from afflint.records import NamedTuple
 
@@ -65,7 +66,7 @@ class Court:
         """``names``: the policies that count. ``objects``: further ones, which may be namespaces or parameters."""
         self.unknown: list[Unknown] = []
         self._objects = [*admission.objects, *objects]
-        self._namespaces = {_name(each): each for each in self._objects if each.get("kind") == "Namespace" and _name(each)}
+        self._namespaces = {ref.name: each for each in self._objects if (ref := reference(each)).kind == "Namespace" and ref.name}
         wanted = frozenset(names)
         first = {policy.name: policy for policy in reversed(admission.policies) if policy.name in wanted}
         bound = {name: tuple([each for each in admission.bindings if each.policy == name]) for name in first}
@@ -222,8 +223,8 @@ class Court:
         inside = params.namespace or asked.namespace
         found: list[Object | None] = []
         for each in self._params[policy.param_kind]:
-            own = _namespace(each)
-            named = params.name is None or _name(each) == params.name
+            _, _, own, name = reference(each)
+            named = params.name is None or name == params.name
             if named and (own is None or own == inside) and (params.labels is None or matches(params.labels, labels_at(each))):
                 found.append(each)
         return found or None
@@ -234,20 +235,16 @@ class Court:
             values["namespaceObject"] = None
         elif asked.namespace in self._namespaces:
             namespace = self._namespaces[asked.namespace]
-            metadata = namespace.get("metadata")
             own = {**labels_at(namespace), NAMESPACE_NAME: asked.namespace}
-            values["namespaceObject"] = {**namespace, "metadata": {**(metadata if isinstance(metadata, dict) else {}), "labels": own}}
+            values["namespaceObject"] = {**namespace, "metadata": {**map_at(namespace, "metadata"), "labels": own}}
         try:
             return Given(values, each.variables)
         except EvaluationError as error:
             return Unknown(each.policy.name, each.policy.place, str(error))
 
 
-_RANKS = {"error": 0, "warning": 1, "info": 2}
-
-
 def _rank(said_of: Refusal | Unknown) -> int:
-    return _RANKS[said_of.severity] if isinstance(said_of, Refusal) else len(_RANKS)
+    return SEVERITIES.index(said_of.severity) if isinstance(said_of, Refusal) else len(SEVERITIES)
 
 
 def _may_be_about(constraints: Constraints, kind: str) -> bool:
@@ -258,27 +255,13 @@ def _may_be_about(constraints: Constraints, kind: str) -> bool:
 # Objects.
 
 
-def resource(data: Mapping[str, Any]) -> Resource | None:
+def resource(data: Object) -> Resource | None:
     """What an object is to the API server; None for what does not say."""
-    version, kind = data.get("apiVersion"), data.get("kind")
-    if type(version) is not str or type(kind) is not str:
+    ref = reference(data)
+    if ref.api_version is None or ref.kind is None:
         return None
-    group, _, number = version.rpartition("/")
-    return Resource(group, number, kind, resource_of(kind), _name(data), _namespace(data))
-
-
-def _name(data: Mapping[str, Any]) -> str | None:
-    return _of_metadata(data, "name")
-
-
-def _namespace(data: Mapping[str, Any]) -> str | None:
-    return _of_metadata(data, "namespace")
-
-
-def _of_metadata(data: Mapping[str, Any], field: str) -> str | None:
-    metadata = data.get("metadata")
-    value = metadata.get(field) if isinstance(metadata, dict) else None
-    return value if type(value) is str else None
+    group, _, number = ref.api_version.rpartition("/")
+    return Resource(group, number, ref.kind, resource_of(ref.kind), ref.name, ref.namespace)
 
 
 def request(asked: Resource) -> Object:
