@@ -12,9 +12,7 @@ from afflint.pools.data import (
     is_open,
     label,
     labels_of,
-    listed,
     lost_labels,
-    mapping,
     number,
     one_of,
     region,
@@ -26,6 +24,7 @@ from afflint.pools.data import (
 )
 from afflint.pools.model import Label, Pool
 from afflint.pools.reading import Declared, Reader
+from afflint.reading.document import list_at, map_at
 
 
 def _first(data: Any) -> Any:
@@ -38,12 +37,12 @@ def _first(data: Any) -> Any:
 
 def _google(declared: Declared, spec: dict[str, Any], base: Path, name: str, cluster: str) -> Pool:
     """Numbers are those of each zone, but for totals."""
-    config, path = mapping(_first(spec.get("nodeConfig"))), (*base, "nodeConfig")
+    config, path = map_at(_first(spec.get("nodeConfig"))), (*base, "nodeConfig")
     own = config.get("labels")
     taints = taints_of(config.get("taint"), (*path, "taint"), UPPER)
     place, zones = text(spec, "location"), texts(spec, "nodeLocations")
     zones = zones if "nodeLocations" in spec else (place,) if place.count("-") == 2 else ()
-    scaling = mapping(_first(spec.get("autoscaling")))
+    scaling = map_at(_first(spec.get("autoscaling")))
     least, most = number(scaling, "minNodeCount"), number(scaling, "maxNodeCount")
     totals = number(scaling, "totalMinNodeCount"), number(scaling, "totalMaxNodeCount")
     count = number(spec, "nodeCount") if "nodeCount" in spec else number(spec, "initialNodeCount")
@@ -57,12 +56,12 @@ def _google(declared: Declared, spec: dict[str, Any], base: Path, name: str, clu
         automatic.append(label("cloud.google.com/gke-spot", "true"))
     if config.get("preemptible") is True:
         automatic.append(label("cloud.google.com/gke-preemptible", "true"))
-    for accelerator in listed(config, "guestAccelerator")[:1]:
+    for accelerator in list_at(config, "guestAccelerator")[:1]:
         automatic.append(label("cloud.google.com/gke-accelerator", text(accelerator, "type") or None))
     if text(config, "machineType"):
         automatic.append(label(INSTANCE_TYPE, config["machineType"], (*path, "machineType")))
     remedy, of_object = "Write it below `nodeConfig.labels`.", (*declared.base, "metadata", "labels")
-    lost = lost_labels(mapping(declared.data, "metadata").get("labels"), of_object, own, "of the object stays there", remedy)
+    lost = lost_labels(map_at(declared.data, "metadata").get("labels"), of_object, own, "of the object stays there", remedy)
     lost += lost_labels(config.get("resourceLabels"), (*path, "resourceLabels"), own, "is one of cloud resources", remedy)
     return declared.pool(name, declared.ref.kind or "", declared.base, "other", cluster)._replace(
         labels=(
@@ -87,13 +86,13 @@ def _region_of(location: str) -> str:
 
 
 def _config_connector(declared: Declared) -> Iterator[Pool]:
-    spec = mapping(declared.data, "spec")
+    spec = map_at(declared.data, "spec")
     name = text(spec, "resourceID") or declared.name
     yield _google(declared, spec, (*declared.base, "spec"), name, text(spec, "clusterRef", "name"))
 
 
 def _crossplane_google(declared: Declared) -> Iterator[Pool]:
-    spec = mapping(declared.data, "spec", "forProvider")
+    spec = map_at(declared.data, "spec", "forProvider")
     cluster = text(spec, "cluster") or text(spec, "clusterRef", "name")
     yield _google(declared, spec, (*declared.base, "spec", "forProvider"), _external_name(declared), cluster)
 
@@ -106,7 +105,7 @@ def _external_name(declared: Declared) -> str:
 
 
 def _amazon(declared: Declared, spec: dict[str, Any], base: Path, name: str, cluster: str, taint_field: str) -> Pool:
-    own, scaling = spec.get("labels"), mapping(_first(spec.get("scalingConfig")))
+    own, scaling = spec.get("labels"), map_at(_first(spec.get("scalingConfig")))
     taints = taints_of(spec.get(taint_field), (*base, taint_field), UPPER)
     capacity = text(spec, "capacityType") or ("" if spec.get("capacityType") else "ON_DEMAND")
     automatic: list[Label] = [label("eks.amazonaws.com/nodegroup", name)]
@@ -125,13 +124,13 @@ def _amazon(declared: Declared, spec: dict[str, Any], base: Path, name: str, clu
 
 
 def _aws_controller(declared: Declared) -> Iterator[Pool]:
-    spec = mapping(declared.data, "spec")
+    spec = map_at(declared.data, "spec")
     cluster = text(spec, "clusterName") or text(spec, "clusterRef", "from", "name")
     yield _amazon(declared, spec, (*declared.base, "spec"), text(spec, "name") or declared.name, cluster, "taints")
 
 
 def _crossplane_amazon(declared: Declared) -> Iterator[Pool]:
-    spec = mapping(declared.data, "spec", "forProvider")
+    spec = map_at(declared.data, "spec", "forProvider")
     cluster = text(spec, "clusterName") or text(spec, "clusterNameRef", "name")
     yield _amazon(declared, spec, (*declared.base, "spec", "forProvider"), _external_name(declared), cluster, "taint")
 
@@ -172,21 +171,21 @@ def _azure(declared: Declared, spec: dict[str, Any], base: Path, name: str, clus
 
 
 def _agent_pool(declared: Declared) -> Iterator[Pool]:
-    spec = mapping(declared.data, "spec")
+    spec = map_at(declared.data, "spec")
     name = text(spec, "azureName") or declared.name
     yield _azure(declared, spec, (*declared.base, "spec"), name, text(spec, "owner", "name"), "")
 
 
 def _managed_cluster(declared: Declared) -> Iterator[Pool]:
-    spec = mapping(declared.data, "spec")
-    for index, profile in enumerate(listed(spec, "agentPoolProfiles")):
+    spec = map_at(declared.data, "spec")
+    for index, profile in enumerate(list_at(spec, "agentPoolProfiles")):
         if type(profile) is dict:
             base = (*declared.base, "spec", "agentPoolProfiles", index)
             yield _azure(declared, profile, base, text(profile, "name"), declared.name, text(spec, "location"))
 
 
 def _crossplane_azure(declared: Declared) -> Iterator[Pool]:
-    spec = mapping(declared.data, "spec", "forProvider")
+    spec = map_at(declared.data, "spec", "forProvider")
     cluster = text(spec, "kubernetesClusterIdRef", "name")
     yield _azure(declared, spec, (*declared.base, "spec", "forProvider"), _external_name(declared), cluster, "")
 

@@ -16,9 +16,7 @@ from afflint.pools.data import (
     is_open,
     label,
     labels_of,
-    listed,
     lost_labels,
-    mapping,
     number,
     stops_kubelet,
     taints_of,
@@ -29,6 +27,7 @@ from afflint.pools.data import (
 from afflint.pools.kubeadm import registration
 from afflint.pools.model import Fault, Key, Label, Lost, Part, Pool
 from afflint.pools.reading import Declared, Reader
+from afflint.reading.document import list_at, map_at
 
 _BOUNDS = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-"
 _SYNCED = ("node-restriction.kubernetes.io", "node.cluster.x-k8s.io")
@@ -43,7 +42,7 @@ def _reaches_nodes(key: str) -> bool:
 def _of_machines(metadata: Any, path: Path) -> tuple[list[Label], list[Lost]]:
     """The labels of Machines: those that their nodes get, and those that they do not."""
     kept, lost = [], []
-    for each in labels_of(mapping(metadata).get("labels"), (*path, "labels")):
+    for each in labels_of(map_at(metadata).get("labels"), (*path, "labels")):
         if _reaches_nodes(each.key):
             kept.append(each)
         elif not each.key.partition("/")[0].endswith("cluster.x-k8s.io") and each.requirement.values:
@@ -77,20 +76,20 @@ def _domain(name: str, path: Path) -> list[Label]:
 
 
 def _reference(data: Any, namespace: str, *path: str) -> tuple[Key, ...]:
-    found = mapping(data, *path)
+    found = map_at(data, *path)
     kind, name = text(found, "kind"), text(found, "name")
     return ((kind, text(found, "namespace") or namespace, name),) if kind and name else ()
 
 
 def _machines(declared: Declared) -> Iterator[Pool]:
     """A MachineDeployment, MachineSet or MachinePool."""
-    spec, word = mapping(declared.data, "spec"), declared.ref.kind or ""
-    machine, base = mapping(spec, "template", "spec"), (*declared.base, "spec", "template")
-    kept, lost = _of_machines(mapping(spec, "template", "metadata"), (*base, "metadata"))
+    spec, word = map_at(declared.data, "spec"), declared.ref.kind or ""
+    machine, base = map_at(spec, "template", "spec"), (*declared.base, "spec", "template")
+    kept, lost = _of_machines(map_at(spec, "template", "metadata"), (*base, "metadata"))
     if word == "MachinePool":
         kept = []
     taints = taints_of(machine.get("taints"), (*base, "spec", "taints"))
-    least, most = _scale(spec, mapping(declared.data, "metadata", "annotations"))
+    least, most = _scale(spec, map_at(declared.data, "metadata", "annotations"))
     bootstrap = _reference(machine, declared.namespace, "bootstrap", "configRef")
     infrastructure = _reference(machine, declared.namespace, "infrastructureRef")
     managed = tuple([key for key in infrastructure if ("infrastructure.cluster.x-k8s.io", key[0]) in READERS])
@@ -100,7 +99,7 @@ def _machines(declared: Declared) -> Iterator[Pool]:
     yield declared.pool(declared.name, word, declared.base, "other", text(spec, "clusterName"))._replace(
         labels=(*kept, *(zone(zones, where) if not any(name.isdigit() for name in zones) else ())),
         taints=taints.taints,
-        closed=bool(bootstrap or managed) and not is_open(mapping(spec, "template", "metadata").get("labels")),
+        closed=bool(bootstrap or managed) and not is_open(map_at(spec, "template", "metadata").get("labels")),
         least=least,
         most=most,
         zones=zones,
@@ -113,19 +112,19 @@ def _machines(declared: Declared) -> Iterator[Pool]:
 def _config_template(declared: Declared) -> Iterator[Part]:
     """What kubelets register with; the same for all machines made of this template."""
     path = (*declared.base, "spec", "template", "spec", "joinConfiguration", "nodeRegistration")
-    found = registration(mapping(declared.data, "spec", "template", "spec", "joinConfiguration").get("nodeRegistration"), path)
+    found = registration(map_at(declared.data, "spec", "template", "spec", "joinConfiguration").get("nodeRegistration"), path)
     key = (declared.ref.kind or "", declared.namespace, declared.name)
     yield Part(key, declared.site, declared.ref, found.labels, found.taints, known=found.known, faults=found.faults)
 
 
 def _control_plane(declared: Declared) -> Iterator[Pool]:
-    spec, base = mapping(declared.data, "spec"), (*declared.base, "spec")
-    kept, lost = _of_machines(mapping(spec, "machineTemplate", "metadata"), (*base, "machineTemplate", "metadata"))
+    spec, base = map_at(declared.data, "spec"), (*declared.base, "spec")
+    kept, lost = _of_machines(map_at(spec, "machineTemplate", "metadata"), (*base, "machineTemplate", "metadata"))
     path = (*base, "kubeadmConfigSpec", "joinConfiguration", "nodeRegistration")
-    joining = mapping(spec, "kubeadmConfigSpec", "joinConfiguration").get("nodeRegistration")
+    joining = map_at(spec, "kubeadmConfigSpec", "joinConfiguration").get("nodeRegistration")
     found = registration(joining, path, control_plane=True)
     first = registration(
-        mapping(spec, "kubeadmConfigSpec", "initConfiguration").get("nodeRegistration"),
+        map_at(spec, "kubeadmConfigSpec", "initConfiguration").get("nodeRegistration"),
         (*base, "kubeadmConfigSpec", "initConfiguration", "nodeRegistration"),
         control_plane=True,
     )
@@ -148,24 +147,24 @@ def _control_plane(declared: Declared) -> Iterator[Pool]:
 
 def _cluster(declared: Declared) -> Iterator[Pool]:
     """The machine deployments and pools of a managed topology, with the variables by which TKG labels and taints nodes."""
-    topology, base = mapping(declared.data, "spec", "topology"), (*declared.base, "spec", "topology")
+    topology, base = map_at(declared.data, "spec", "topology"), (*declared.base, "spec", "topology")
     class_name = text(topology, "classRef", "name") or text(topology, "class")
-    of_cluster = _variables(listed(topology, "variables"), (*base, "variables"))
+    of_cluster = _variables(list_at(topology, "variables"), (*base, "variables"))
     for kind, word in (("machineDeployments", "machine deployment"), ("machinePools", "machine pool")):
-        for index, entry in enumerate(listed(topology, "workers", kind)):
+        for index, entry in enumerate(list_at(topology, "workers", kind)):
             if type(entry) is not dict:
                 continue
             path = (*base, "workers", kind, index)
-            kept, lost = _of_machines(mapping(entry, "metadata"), (*path, "metadata"))
-            own = _variables(listed(entry, "variables", "overrides"), (*path, "variables", "overrides"))
+            kept, lost = _of_machines(map_at(entry, "metadata"), (*path, "metadata"))
+            own = _variables(list_at(entry, "variables", "overrides"), (*path, "variables", "overrides"))
             labels, taints, faults = _of_variables({**of_cluster, **own})
-            least, most = _scale(entry, mapping(entry, "metadata", "annotations"))
+            least, most = _scale(entry, map_at(entry, "metadata", "annotations"))
             domains = tuple([name for name in (text(entry, "failureDomain"), *texts(entry, "failureDomains")) if name])
             worker = text(entry, "class")
             yield declared.pool(text(entry, "name") or worker, word, path, "other", declared.name)._replace(
                 labels=(*(kept if kind == "machineDeployments" else ()), *labels, *_domain(domains[0] if len(domains) == 1 else "", path)),
                 taints=taints,
-                closed=bool(class_name and worker) and not is_open(mapping(entry, "metadata").get("labels")),
+                closed=bool(class_name and worker) and not is_open(map_at(entry, "metadata").get("labels")),
                 least=least,
                 most=most,
                 zones=domains,
@@ -193,18 +192,18 @@ def _of_variables(variables: Mapping[str, tuple[Any, Path]]) -> tuple[list[Label
 
 def _cluster_class(declared: Declared) -> Iterator[Part]:
     for kind in ("machineDeployments", "machinePools"):
-        for index, entry in enumerate(listed(declared.data, "spec", "workers", kind)):
+        for index, entry in enumerate(list_at(declared.data, "spec", "workers", kind)):
             if type(entry) is not dict:
                 continue
             base = (*declared.base, "spec", "workers", kind, index)
             inner, path = (entry["template"], (*base, "template")) if type(entry.get("template")) is dict else (entry, base)
-            kept, lost = _of_machines(mapping(inner, "metadata"), (*path, "metadata"))
+            kept, lost = _of_machines(map_at(inner, "metadata"), (*path, "metadata"))
             taints = taints_of(entry.get("taints"), (*base, "taints"))
             bootstrap = _reference(inner, declared.namespace, "bootstrap", "ref")
             bootstrap = bootstrap or _reference(inner, declared.namespace, "bootstrap", "templateRef")
             key = ("ClusterClass", declared.namespace, f"{declared.name}/{kind}/{text(entry, 'class')}")
             # Its patches may put labels and taints anywhere.
-            known = bool(bootstrap) and not listed(declared.data, "spec", "patches")
+            known = bool(bootstrap) and not list_at(declared.data, "spec", "patches")
             labels = tuple(kept) if kind == "machineDeployments" else ()
             faults = taints.faults
             yield Part(key, declared.site, declared.ref, labels, taints.taints, None, None, known, False, bootstrap, faults, tuple(lost))
@@ -215,10 +214,10 @@ def _cluster_class(declared: Declared) -> Iterator[Part]:
 
 def _managed(declared: Declared) -> Iterator[Part]:
     """What the cloud's own pools are told: these labels do reach nodes."""
-    spec, base, kind = mapping(declared.data, "spec"), (*declared.base, "spec"), declared.ref.kind or ""
+    spec, base, kind = map_at(declared.data, "spec"), (*declared.base, "spec"), declared.ref.kind or ""
     labels_field, taints_field, spelling = _MANAGED[kind]
     taints: Taints = taints_of(spec.get(taints_field), (*base, taints_field), spelling)
-    scaling = mapping(spec, "scaling") or mapping(spec, "autoscaling")
+    scaling = map_at(spec, "scaling") or map_at(spec, "autoscaling")
     least = next((found for name in ("minSize", "minCount", "minReplicas") if (found := number(scaling, name)) is not None), None)
     most = next((found for name in ("maxSize", "maxCount", "maxReplicas") if (found := number(scaling, name)) is not None), None)
     if kind == "GCPManagedMachinePool" and not scaling:

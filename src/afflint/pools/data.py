@@ -10,6 +10,7 @@ from afflint.kube.node_labels import CONTROL_PLANE, HOSTNAME, MASTER, REGION, ZO
 from afflint.kube.selectors import Requirement
 from afflint.kube.taints import EFFECTS, Taint
 from afflint.pools.model import Fault, Label, Lost, PoolTaint
+from afflint.reading.document import at, map_at, texts_at
 from afflint.reading.placeholders import is_placeholder
 from afflint.records import NamedTuple
 from afflint.wording import listing, quoted
@@ -23,25 +24,6 @@ OS, ARCH, INSTANCE_TYPE = "kubernetes.io/os", "kubernetes.io/arch", "node.kubern
 # --- data ----------------------------------------------------------------------------------------------------------------
 
 
-def at(data: Any, *path: str) -> Any:
-    """What stands at a path of maps; None where nothing does."""
-    for step in path:
-        data = data.get(step) if type(data) is dict else None
-    return data
-
-
-def mapping(data: Any, *path: str) -> dict[str, Any]:
-    """The map at a path; an empty one where there is none."""
-    found = at(data, *path)
-    return found if type(found) is dict else {}
-
-
-def listed(data: Any, *path: str) -> list[Any]:
-    """The list at a path; an empty one where there is none."""
-    found = at(data, *path)
-    return found if type(found) is list else []
-
-
 def text(data: Any, *path: str) -> str:
     """The text at a path; "" where there is none, or one that is yet to be filled in."""
     found = at(data, *path)
@@ -50,7 +32,7 @@ def text(data: Any, *path: str) -> str:
 
 def texts(data: Any, *path: str) -> tuple[str, ...]:
     """The texts of the list at a path; none where one is yet to be filled in, for the rest are not all."""
-    found = [each for each in listed(data, *path) if type(each) is str]
+    found = texts_at(data, *path)
     return () if any(map(is_placeholder, found)) else tuple(found)
 
 
@@ -94,7 +76,7 @@ def labels_of(data: Any, path: Path) -> list[Label]:
 
 def lost_labels(data: Any, path: Path, own: Any, why: str, remedy: str) -> tuple[Lost, ...]:
     """What a map says that people take for one of labels of nodes, but for the keys among the pool's ``own`` labels: see ``Lost``."""
-    entries = [(key, value) for key, value in mapping(data).items() if type(key) is str and is_known(value) and key not in mapping(own)]
+    entries = [(key, value) for key, value in map_at(data).items() if type(key) is str and is_known(value) and key not in map_at(own)]
     return tuple([Lost(key, value, (*path, key), why, remedy) for key, value in entries])
 
 

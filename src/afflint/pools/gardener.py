@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from afflint.pools.data import ARCH, INSTANCE_TYPE, is_open, label, labels_of, listed, mapping, number, region, taints_of, text, texts, zone
+from afflint.pools.data import ARCH, INSTANCE_TYPE, is_open, label, labels_of, number, region, taints_of, text, texts, zone
 from afflint.pools.model import Pool
 from afflint.pools.reading import Declared, Reader
+from afflint.reading.document import list_at, map_at
 
 
 def _shoot(declared: Declared) -> Iterator[Pool]:
     """After pkg/utils/gardener/shoot.go. The numbers are totals, which are divided over the zones."""
-    spec = mapping(declared.data, "spec")
+    spec = map_at(declared.data, "spec")
     where = text(spec, "region")
-    for index, worker in enumerate(listed(spec, "provider", "workers")):
+    for index, worker in enumerate(list_at(spec, "provider", "workers")):
         if type(worker) is not dict:
             continue
         path = (*declared.base, "spec", "provider", "workers", index)

@@ -17,9 +17,7 @@ from afflint.pools.data import (
     is_unsaid,
     label,
     labels_of,
-    listed,
     lost_labels,
-    mapping,
     number,
     one_of,
     pairs,
@@ -36,6 +34,7 @@ from afflint.pools.data import (
 from afflint.pools.kubeadm import CONTROL_PLANE_LABELS, CONTROL_PLANE_TAINT, Registration, registration
 from afflint.pools.model import Fault, Label, Part, Pool, PoolTaint
 from afflint.pools.reading import Declared, Reader
+from afflint.reading.document import list_at, map_at
 from afflint.records import NamedTuple
 
 _TAG = "is a tag of cloud resources"
@@ -49,7 +48,7 @@ def _eksctl(declared: Declared) -> Iterator[Pool]:
     where = text(declared.data, "metadata", "region")
     beside = any(declared.data.get(field) for field in ("fargateProfiles", "autoModeConfig", "karpenter"))
     for kind in ("nodeGroups", "managedNodeGroups"):
-        for index, group in enumerate(listed(declared.data, kind)):
+        for index, group in enumerate(list_at(declared.data, kind)):
             if type(group) is dict:
                 path = (*declared.base, kind, index)
                 yield _eksctl_group(declared, group, path, where, managed=kind == "managedNodeGroups")._replace(beside=beside)
@@ -100,13 +99,13 @@ _KOPS_CLUSTER = "kops.k8s.io/cluster"
 
 def _instance_group(declared: Declared) -> Iterator[Pool]:
     """After pkg/nodelabels/builder.go: labels come from a controller, so that no domain is forbidden."""
-    spec, base = mapping(declared.data, "spec"), (*declared.base, "spec")
+    spec, base = map_at(declared.data, "spec"), (*declared.base, "spec")
     role = text(spec, "role") or "Node"
     if role.lower() == "bastion":
         return
     control_plane = role.lower() in ("master", "controlplane", "control-plane", "apiserver")
     cluster = text(declared.data, "metadata", "labels", _KOPS_CLUSTER)
-    kubelet = mapping(spec, "kubelet")
+    kubelet = map_at(spec, "kubelet")
     taints = taints_in_texts(spec.get("taints"), (*base, "taints"))
     more = taints_in_texts(kubelet.get("taints"), (*base, "kubelet", "taints"))
     own = spec.get("nodeLabels")
@@ -136,12 +135,12 @@ def _instance_group(declared: Declared) -> Iterator[Pool]:
 
 def _kops_cluster(declared: Declared) -> Iterator[Part]:
     """What holds for all instance groups of a cluster, and in which zones its subnets are."""
-    spec, base = mapping(declared.data, "spec"), (*declared.base, "spec")
-    kubelet = mapping(spec, "kubelet")
+    spec, base = map_at(declared.data, "spec"), (*declared.base, "spec")
+    kubelet = map_at(spec, "kubelet")
     taints = taints_in_texts(kubelet.get("taints"), (*base, "kubelet", "taints"))
     labels = labels_of(kubelet.get("nodeLabels"), (*base, "kubelet", "nodeLabels"))
     yield Part(("kops cluster", "", declared.name), declared.site, declared.ref, tuple(labels), taints.taints, faults=taints.faults)
-    networking = listed(spec, "subnets") or listed(spec, "networking", "subnets")
+    networking = list_at(spec, "subnets") or list_at(spec, "networking", "subnets")
     for subnet in networking:
         if text(subnet, "name") and text(subnet, "zone"):
             key = ("kops subnet", declared.name, subnet["name"])
@@ -183,7 +182,7 @@ def _machines(declared: Declared, machines: Iterable[_Machine], word: str, whose
 
 def _kind(declared: Declared) -> Iterator[Pool]:
     """After pkg/cluster/internal/create/actions of kind. Without a list of nodes there is one control plane."""
-    nodes = [each if type(each) is dict else {} for each in listed(declared.data, "nodes")] or [{}]
+    nodes = [each if type(each) is dict else {} for each in list_at(declared.data, "nodes")] or [{}]
     yield from _machines(declared, _kind_nodes(declared, nodes), "kind node", "other")
 
 
@@ -192,10 +191,10 @@ def _kind_nodes(declared: Declared, nodes: list[dict[str, Any]]) -> Iterator[_Ma
     for index, node in enumerate(nodes):
         role = text(node, "role") or "control-plane"
         counts[role] = counts.get(role, 0) + 1
-        path = (*declared.base, "nodes", index) if listed(declared.data, "nodes") else declared.base
+        path = (*declared.base, "nodes", index) if list_at(declared.data, "nodes") else declared.base
         own = labels_of(node.get("labels"), (*path, "labels"))
         control_plane = role == "control-plane"
-        patched = _kind_patches(listed(node, "kubeadmConfigPatches"), (*path, "kubeadmConfigPatches"), control_plane=control_plane)
+        patched = _kind_patches(list_at(node, "kubeadmConfigPatches"), (*path, "kubeadmConfigPatches"), control_plane=control_plane)
         # The taint of a control plane that is alone is taken away.
         taints = tuple([each for each in patched.taints if len(nodes) > 1 or each != CONTROL_PLANE_TAINT])
         name = role if counts[role] == 1 else f"{role}{counts[role]}"
@@ -211,13 +210,13 @@ def _kind_patches(patches: list[Any], path: Path, *, control_plane: bool) -> Reg
         from afflint.reading.documents import read
 
         data = read(patch.encode("utf-8", "surrogatepass"), 0, 0).data
-        if mapping(data).get("kind") not in ("InitConfiguration", "JoinConfiguration"):
+        if map_at(data).get("kind") not in ("InitConfiguration", "JoinConfiguration"):
             continue
         where = (*path, index)
-        said = registration(mapping(data).get("nodeRegistration"), where, control_plane=control_plane)
+        said = registration(map_at(data).get("nodeRegistration"), where, control_plane=control_plane)
         found = Registration(
             tuple([each._replace(path=where) for each in said.labels]),
-            tuple([each._replace(path=where) for each in said.taints]) if "taints" in mapping(data, "nodeRegistration") else found.taints,
+            tuple([each._replace(path=where) for each in said.taints]) if "taints" in map_at(data, "nodeRegistration") else found.taints,
             (*found.faults, *[each._replace(path=where, key=False) for each in said.faults]),
             found.known and said.known,
         )
@@ -228,19 +227,19 @@ def _k3d(declared: Declared) -> Iterator[Pool]:
     """After pkg/config/transform.go of k3d: servers are not tainted, and filters choose nodes as ``agent:0,1``, ``server:*``, ``all``."""
     counts = {"server": number(declared.data, "servers"), "agent": number(declared.data, "agents")}
     names = [(role, index) for role, most in (("server", 1), ("agent", 0)) for index in range(min(_count(counts[role], most), _MOST))]
-    options, base = mapping(declared.data, "options", "k3s"), (*declared.base, "options", "k3s")
+    options, base = map_at(declared.data, "options", "k3s"), (*declared.base, "options", "k3s")
     machines = []
     for role, index in names:
         labels: list[Label] = [label(each, "true") for each in _SERVER_ROLES] if role == "server" else []
         taints, faults = Taints(), list[Fault]()
-        for number_of, entry in enumerate(listed(options, "nodeLabels")):
-            if _chosen(listed(entry, "nodeFilters"), role, index, len(names)):
+        for number_of, entry in enumerate(list_at(options, "nodeLabels")):
+            if _chosen(list_at(entry, "nodeFilters"), role, index, len(names)):
                 path = (*base, "nodeLabels", number_of, "label")
                 own = [label(key, value, path) for key, value in pairs(text(entry, "label")).items()]
                 labels, faults = [*labels, *own], [*faults, *stops_kubelet(own)]
-        for number_of, entry in enumerate(listed(options, "extraArgs")):
+        for number_of, entry in enumerate(list_at(options, "extraArgs")):
             match = re.fullmatch(r"--node-taint[= ](.+)", text(entry, "arg"))
-            if match and _chosen(listed(entry, "nodeFilters"), role, index, len(names)):
+            if match and _chosen(list_at(entry, "nodeFilters"), role, index, len(names)):
                 more = taints_in_line(match[1].strip("'\""), (*base, "extraArgs", number_of, "arg"))
                 taints = Taints((*taints.taints, *more.taints), (*taints.faults, *more.faults))
         machines.append(_Machine(f"{role}-{index}", declared.base, tuple(labels), taints.taints, (*faults, *taints.faults)))
@@ -273,7 +272,7 @@ def _k0sctl(declared: Declared) -> Iterator[Pool]:
 
 def _k0s_hosts(declared: Declared) -> Iterator[_Machine]:
     """A controller is no node, unless it is a worker, too."""
-    for index, host in enumerate(listed(declared.data, "spec", "hosts")):
+    for index, host in enumerate(list_at(declared.data, "spec", "hosts")):
         role = text(host, "role")
         if role not in ("worker", "controller+worker", "single"):
             continue
@@ -283,9 +282,9 @@ def _k0s_hosts(declared: Declared) -> Iterator[_Machine]:
         faults: list[Fault] = []
         if role != "worker":
             labels += [label("node.k0sproject.io/role", "control-plane"), label(CONTROL_PLANE, "true")]
-        if role == "controller+worker" and mapping(host).get("noTaints") is not True:
+        if role == "controller+worker" and map_at(host).get("noTaints") is not True:
             found.append(PoolTaint(Taint(MASTER, "", "NoSchedule")))
-        for flag, value, where in _flags(listed(host, "installFlags"), (*path, "installFlags")):
+        for flag, value, where in _flags(list_at(host, "installFlags"), (*path, "installFlags")):
             if flag == "--labels":
                 own = [label(key, each, where) for key, each in pairs(value).items()]
                 labels, faults = [*labels, *own], [*faults, *stops_kubelet(own)]

@@ -13,9 +13,10 @@ from typing import Any
 from afflint.findings import Path
 from afflint.kube.node_labels import DEPRECATED, HOSTNAME
 from afflint.kube.selectors import Requirement, parse_int64
-from afflint.pools.data import is_known, is_open, label, labels_of, listed, lost_labels, mapping, number, one_of, taints_of, text
+from afflint.pools.data import is_known, is_open, label, labels_of, lost_labels, number, one_of, taints_of, text
 from afflint.pools.model import Label, Lost, Pool
 from afflint.pools.reading import Declared, Reader
+from afflint.reading.document import list_at, map_at
 
 CAPACITY, NODEPOOL, PROVISIONER = "karpenter.sh/capacity-type", "karpenter.sh/nodepool", "karpenter.sh/provisioner-name"
 AUTO_MODE = "eks.amazonaws.com"
@@ -23,17 +24,17 @@ AUTO_MODE = "eks.amazonaws.com"
 
 
 def _node_pool(declared: Declared) -> Iterator[Pool]:
-    template = mapping(declared.data, "spec", "template")
+    template = map_at(declared.data, "spec", "template")
     base = (*declared.base, "spec", "template")
-    spec, own = mapping(template, "spec"), mapping(template, "metadata").get("labels")
-    reference = mapping(spec, "nodeClassRef")
-    limits = mapping(declared.data, "spec", "limits")
+    spec, own = map_at(template, "spec"), map_at(template, "metadata").get("labels")
+    reference = map_at(spec, "nodeClassRef")
+    limits = map_at(declared.data, "spec", "limits")
     automatic = [label(NODEPOOL, declared.name)] if declared.name else []
     group, kind = text(reference, "group"), text(reference, "kind")
     if group and kind and text(reference, "name"):
         automatic.append(label(f"{group}/{kind.lower()}", reference["name"]))
     path, why = (*declared.base, "metadata", "labels"), "of a NodePool itself stays on the NodePool"
-    lost = lost_labels(mapping(declared.data, "metadata").get("labels"), path, None, why, _LABELS_OF_NODES)
+    lost = lost_labels(map_at(declared.data, "metadata").get("labels"), path, None, why, _LABELS_OF_NODES)
     yield _pool(declared, "NodePool", own, (*base, "metadata", "labels"), spec, (*base, "spec"), automatic, limits, lost)
 
 
@@ -41,10 +42,10 @@ _LABELS_OF_NODES = "Write it below `spec.template.metadata.labels`."
 
 
 def _provisioner(declared: Declared) -> Iterator[Pool]:
-    spec, base = mapping(declared.data, "spec"), (*declared.base, "spec")
+    spec, base = map_at(declared.data, "spec"), (*declared.base, "spec")
     automatic = [label(PROVISIONER, declared.name)] if declared.name else []
     yield _pool(
-        declared, "Provisioner", spec.get("labels"), (*base, "labels"), spec, base, automatic, mapping(spec, "limits", "resources"), ()
+        declared, "Provisioner", spec.get("labels"), (*base, "labels"), spec, base, automatic, map_at(spec, "limits", "resources"), ()
     )
 
 
@@ -63,13 +64,13 @@ def _pool(
     taints = taints_of(spec.get("taints"), (*path, "taints"))
     startup = taints_of(spec.get("startupTaints"), (*path, "startupTaints"))
     labels = [each._replace(requirement=each.requirement._replace(key=_current(each.key))) for each in labels_of(own, own_path)]
-    asked = [each for index, entry in enumerate(listed(spec, "requirements")) for each in _required(entry, (*path, "requirements", index))]
+    asked = [each for index, entry in enumerate(list_at(spec, "requirements")) for each in _required(entry, (*path, "requirements", index))]
     keys = {each.key for each in (*labels, *asked)}
     if CAPACITY not in keys:
         automatic.append(one_of(CAPACITY, ("spot", "on-demand", "reserved")))
     automatic += [label(f"karpenter.sh/{key}", "true") for key in ("registered", "initialized")]
     # A patch of a pool says only what it changes.
-    whole = word == "Provisioner" or bool(mapping(spec, "nodeClassRef"))
+    whole = word == "Provisioner" or bool(map_at(spec, "nodeClassRef"))
     never = any(limits.get(key) in (0, "0", "0m") for key in ("cpu", "nodes"))
     return declared.pool(declared.name, word, declared.base, "own")._replace(
         labels=(*labels, *asked, *automatic),

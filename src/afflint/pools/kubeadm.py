@@ -8,9 +8,10 @@ from typing import Any
 from afflint.findings import Path
 from afflint.kube.node_labels import CONTROL_PLANE
 from afflint.kube.taints import Taint
-from afflint.pools.data import label, mapping, pairs, stops_kubelet, taints_in_line, taints_of, text
+from afflint.pools.data import label, pairs, stops_kubelet, taints_in_line, taints_of, text
 from afflint.pools.model import Fault, Label, Part, Pool, PoolTaint
 from afflint.pools.reading import Declared, Reader
+from afflint.reading.document import map_at
 from afflint.reading.placeholders import is_placeholder
 from afflint.records import NamedTuple
 
@@ -29,7 +30,7 @@ class Registration(NamedTuple):
 
 def registration(data: Any, path: Path, *, control_plane: bool = False) -> Registration:
     """A ``nodeRegistration``. Without taints a control plane gets its own, and a worker none; a list that is given replaces that."""
-    given = mapping(data)
+    given = map_at(data)
     taints = taints_of(given.get("taints"), (*path, "taints"))
     found = list(taints.taints)
     if control_plane:
@@ -62,7 +63,7 @@ def _extra_args(data: Any, path: Path) -> Iterator[tuple[str, str, Path]]:
 
 def _configuration(declared: Declared) -> Iterator[Pool | Part]:
     """One node, or as many as join with the same file."""
-    control_plane = declared.ref.kind == "InitConfiguration" or bool(mapping(declared.data, "controlPlane"))
+    control_plane = declared.ref.kind == "InitConfiguration" or bool(map_at(declared.data, "controlPlane"))
     path = (*declared.base, "nodeRegistration")
     found = registration(declared.data.get("nodeRegistration"), path, control_plane=control_plane)
     name = text(declared.data, "nodeRegistration", "name") or ("control-plane" if control_plane else "worker")

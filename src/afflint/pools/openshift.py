@@ -6,24 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from afflint.findings import Path
-from afflint.pools.data import (
-    ARCH,
-    INSTANCE_TYPE,
-    is_open,
-    label,
-    labels_of,
-    listed,
-    lost_labels,
-    mapping,
-    number,
-    region,
-    taints_of,
-    text,
-    texts,
-    zone,
-)
+from afflint.pools.data import ARCH, INSTANCE_TYPE, is_open, label, labels_of, lost_labels, number, region, taints_of, text, texts, zone
 from afflint.pools.model import Label, Part, Pool
 from afflint.pools.reading import Declared, Reader
+from afflint.reading.document import list_at, map_at
 
 WORKER = "node-role.kubernetes.io/worker"
 _BOUNDS = "machine.openshift.io/cluster-api-autoscaler-node-group-"
@@ -31,20 +17,20 @@ _BOUNDS = "machine.openshift.io/cluster-api-autoscaler-node-group-"
 
 def _machine_set(declared: Declared) -> Iterator[Pool]:
     """After pkg/controller/nodelink of machine-api-operator: the labels of ``spec.template.spec`` reach nodes, those of the Machine not."""
-    spec = mapping(declared.data, "spec")
-    template, base = mapping(spec, "template"), (*declared.base, "spec", "template")
-    inner = mapping(template, "spec")
-    own = mapping(inner, "metadata").get("labels")
+    spec = map_at(declared.data, "spec")
+    template, base = map_at(spec, "template"), (*declared.base, "spec", "template")
+    inner = map_at(template, "spec")
+    own = map_at(inner, "metadata").get("labels")
     own_path = (*base, "spec", "metadata", "labels")
     taints = taints_of(inner.get("taints"), (*base, "spec", "taints"))
-    provider = mapping(inner, "providerSpec", "value")
-    annotations = mapping(declared.data, "metadata", "annotations")
+    provider = map_at(inner, "providerSpec", "value")
+    annotations = map_at(declared.data, "metadata", "annotations")
     bounds = [number(annotations, f"{_BOUNDS}{end}-size") for end in ("min", "max")]
     count = number(spec, "replicas")
     scaled = f"{_BOUNDS}max-size" in annotations
     # Where nothing says it there is one, until somebody else scales it.
     least, most = bounds if scaled else (count, count) if "replicas" in spec else (1, None)
-    of_machines = {key: value for key, value in mapping(template, "metadata", "labels").items() if not str(key).startswith(_OWN)}
+    of_machines = {key: value for key, value in map_at(template, "metadata", "labels").items() if not str(key).startswith(_OWN)}
     labels = [*labels_of(own, own_path), label(WORKER, ""), *_place(provider, (*base, "spec", "providerSpec", "value"))]
     yield declared.pool(declared.name, "MachineSet", declared.base, "own")._replace(
         labels=tuple(labels),
@@ -66,7 +52,7 @@ _NODE_LABELS = "Write it below `spec.template.spec.metadata.labels`, one level d
 
 def _place(provider: Mapping[str, Any], path: Path) -> list[Label]:
     """Zone, region and machine type, as the cloud says them of its nodes."""
-    placement = mapping(provider, "placement")
+    placement = map_at(provider, "placement")
     if placement:
         found = zone((text(placement, "availabilityZone"),), (*path, "placement", "availabilityZone"))
         found += region(text(placement, "region"), (*path, "placement", "region"))
@@ -82,8 +68,8 @@ def _place(provider: Mapping[str, Any], path: Path) -> list[Label]:
 
 
 def _machine_autoscaler(declared: Declared) -> Iterator[Part]:
-    spec = mapping(declared.data, "spec")
-    target = mapping(spec, "scaleTargetRef")
+    spec = map_at(declared.data, "spec")
+    target = map_at(spec, "scaleTargetRef")
     if text(target, "kind") == "MachineSet" and text(target, "name"):
         key = ("MachineSet", declared.namespace, target["name"])
         least, most = number(spec, "minReplicas"), number(spec, "maxReplicas")
@@ -91,12 +77,12 @@ def _machine_autoscaler(declared: Declared) -> Iterator[Part]:
 
 
 def _hive_pool(declared: Declared) -> Iterator[Pool]:
-    spec, base = mapping(declared.data, "spec"), (*declared.base, "spec")
+    spec, base = map_at(declared.data, "spec"), (*declared.base, "spec")
     taints = taints_of(spec.get("taints"), (*base, "taints"))
-    scaling = mapping(spec, "autoscaling")
+    scaling = map_at(spec, "autoscaling")
     count = number(spec, "replicas") if "replicas" in spec else 1
-    own, platform = spec.get("labels"), mapping(spec, "platform")
-    zones = next((texts(each, "zones") for each in platform.values() if listed(each, "zones")), ())
+    own, platform = spec.get("labels"), map_at(spec, "platform")
+    zones = next((texts(each, "zones") for each in platform.values() if list_at(each, "zones")), ())
     yield declared.pool(
         text(spec, "name") or declared.name, "MachinePool", declared.base, "other", text(spec, "clusterDeploymentRef", "name")
     )._replace(
@@ -112,9 +98,9 @@ def _hive_pool(declared: Declared) -> Iterator[Pool]:
 
 
 def _hosted_pool(declared: Declared) -> Iterator[Pool]:
-    spec, base = mapping(declared.data, "spec"), (*declared.base, "spec")
+    spec, base = map_at(declared.data, "spec"), (*declared.base, "spec")
     taints = taints_of(spec.get("taints"), (*base, "taints"))
-    scaling = mapping(spec, "autoScaling")
+    scaling = map_at(spec, "autoScaling")
     count = number(spec, "replicas") if "replicas" in spec else 0
     automatic = [label("hypershift.openshift.io/nodePool", declared.name), label(WORKER, "")]
     arch = text(spec, "arch") if "arch" in spec else "amd64"

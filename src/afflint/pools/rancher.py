@@ -12,9 +12,7 @@ from afflint.pools.data import (
     is_open,
     label,
     labels_of,
-    listed,
     lost_labels,
-    mapping,
     number,
     pairs,
     stops_kubelet,
@@ -24,6 +22,7 @@ from afflint.pools.data import (
 )
 from afflint.pools.model import Pool, PoolTaint
 from afflint.pools.reading import Declared, Reader
+from afflint.reading.document import list_at, map_at
 
 _ETCD = "node-role.kubernetes.io/etcd"
 _WORKER = "node-role.kubernetes.io/worker"
@@ -31,8 +30,8 @@ _WORKER = "node-role.kubernetes.io/worker"
 
 def _cluster(declared: Declared) -> Iterator[Pool]:
     """After pkg/capr/planner of rancher: labels are handed to the kubelet."""
-    config, base = mapping(declared.data, "spec", "rkeConfig"), (*declared.base, "spec", "rkeConfig", "machinePools")
-    for index, pool in enumerate(listed(config, "machinePools")):
+    config, base = map_at(declared.data, "spec", "rkeConfig"), (*declared.base, "spec", "rkeConfig", "machinePools")
+    for index, pool in enumerate(list_at(config, "machinePools")):
         if type(pool) is not dict:
             continue
         path, own = (*base, index), pool.get("labels")

@@ -6,20 +6,21 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from afflint.findings import Path
-from afflint.pools.data import UNREACHABLE, is_open, kubelet_refuses, labels_of, mapping, taints_in_map, text
+from afflint.pools.data import UNREACHABLE, is_open, kubelet_refuses, labels_of, taints_in_map, text
 from afflint.pools.kubeadm import CONTROL_PLANE_LABELS, CONTROL_PLANE_TAINT
 from afflint.pools.model import Fault, Label, Pool
 from afflint.pools.reading import Declared, Reader
+from afflint.reading.document import map_at
 from afflint.wording import quoted
 
 
 def _machine(declared: Declared) -> Iterator[Pool]:
     """``machine.nodeLabels`` and ``machine.nodeTaints``. A patch that does not say of which type its machines are may be for any."""
-    machine = mapping(declared.data, "machine")
+    machine = map_at(declared.data, "machine")
     if not (machine.get("nodeLabels") or machine.get("nodeTaints")):
         return
     kind = text(machine, "type")
-    schedulable = mapping(declared.data, "cluster").get("allowSchedulingOnControlPlanes") is True
+    schedulable = map_at(declared.data, "cluster").get("allowSchedulingOnControlPlanes") is True
     name = text(machine, "network", "hostname") or kind or "machine"
     yield _pool(declared, name, machine.get("nodeLabels"), machine.get("nodeTaints"), ("machine",), "node", kind, schedulable=schedulable)
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from afflint.pools.data import is_open, labels_of, listed, mapping, number, taints_of, text, zone
+from afflint.pools.data import is_open, labels_of, number, taints_of, text, zone
 from afflint.pools.model import Pool
 from afflint.pools.reading import Declared, Reader
+from afflint.reading.document import list_at, map_at
 
 
 def _cluster(declared: Declared) -> Iterator[Pool]:
     """Labels and taints of v1alpha2 and later; v1alpha1 has one pool of workers without any."""
-    topology, base = mapping(declared.data, "spec", "topology"), (*declared.base, "spec", "topology")
-    entries = [(each, (*base, "nodePools", index)) for index, each in enumerate(listed(topology, "nodePools"))]
-    if not entries and mapping(topology, "workers"):
-        workers = mapping(topology, "workers")
+    topology, base = map_at(declared.data, "spec", "topology"), (*declared.base, "spec", "topology")
+    entries = [(each, (*base, "nodePools", index)) for index, each in enumerate(list_at(topology, "nodePools"))]
+    if not entries and map_at(topology, "workers"):
+        workers = map_at(topology, "workers")
         entries = [({"name": "workers", "replicas": workers.get("count")}, (*base, "workers"))]
     for entry, path in entries:
         if type(entry) is not dict:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from afflint.reading.document import at, list_at, maps_at, text_at
 from afflint.reading.documents import read
 from afflint.reading.files import read_regular
 from afflint.records import NamedTuple
@@ -230,16 +231,15 @@ def files_used(text: Text) -> dict[str, Use]:
     uses = [
         (each, Use(labels=labels))
         for field in ("resources", "bases", "components", "crds", "transformers", "generators")
-        for each in _list(data, field)
+        for each in list_at(data, field)
     ]
-    uses += [(each, Use(patches=True)) for each in _list(data, "patchesStrategicMerge")]
-    for patch in (*_list(data, "patches"), *_list(data, "patchesJson6902")):
-        target = patch.get("target") if type(patch) is dict else None
-        kind = target.get("kind") if type(target) is dict else None
+    uses += [(each, Use(patches=True)) for each in list_at(data, "patchesStrategicMerge")]
+    for patch in (*list_at(data, "patches"), *list_at(data, "patchesJson6902")):
+        target, kind = at(patch, "target"), text_at(patch, "target", "kind")
         # A pattern may mean any kind.
-        kinds = frozenset((kind,)) if type(kind) is str and kind.isalpha() else frozenset()
+        kinds = frozenset((kind,)) if kind.isalpha() else frozenset()
         uses.append((patch.get("path") if type(patch) is dict else patch, Use(type(target) is dict, kinds, patches=True)))
-    uses += [(each.get("path"), Use()) for each in _list(data, "replacements") if type(each) is dict]
+    uses += [(each.get("path"), Use()) for each in maps_at(data, "replacements")]
     return _by_path(text.folder, uses)
 
 
@@ -273,12 +273,7 @@ def _by_path(folder: str, uses: Iterable[tuple[Any, Use]]) -> dict[str, Use]:
 def _labels_added(data: dict[str, Any]) -> frozenset[str]:
     """The keys of the labels that a kustomization puts on the pods of all its resources."""
     maps = [data.get("commonLabels")]
-    for each in _list(data, "labels"):
+    for each in list_at(data, "labels"):
         if type(each) is dict and (each.get("includeSelectors") is True or each.get("includeTemplates") is True):
             maps.append(each.get("pairs"))
     return frozenset(key for each in maps if type(each) is dict for key in each)
-
-
-def _list(data: dict[str, Any], field: str) -> list[Any]:
-    value = data.get(field)
-    return value if type(value) is list else []

@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from glob import escape, glob
 from typing import Any
 
+from afflint.reading.document import maps_at, texts_at
 from afflint.reading.files import read_regular
 from afflint.rendering.texts import documents_of
 
@@ -33,7 +34,7 @@ class Generators:
 
     def parameters(self, generators: object) -> list[Parameters]:
         """Those of each Application."""
-        found = [each for generator in _maps(generators) for each in self._of(generator, {})]
+        found = [each for generator in maps_at(generators) for each in self._of(generator, {})]
         return found[:_MOST]
 
     def _of(self, generator: Mapping[str, Any], given: Parameters) -> list[Parameters]:
@@ -66,17 +67,17 @@ class Generators:
         if "elementsYaml" in said:
             self.unread.append("list")
             return [{}]
-        return [flattened(each) for each in _maps(said.get("elements"))]
+        return [flattened(each) for each in maps_at(said, "elements")]
 
     def _matrix(self, said: Mapping[str, Any], given: Parameters) -> list[Parameters]:
         found: list[Parameters] = [given]
-        for generator in _maps(said.get("generators")):
+        for generator in maps_at(said, "generators"):
             found = [each for known in found for each in self._of(generator, known)][:_MOST]
         return found
 
     def _merged(self, said: Mapping[str, Any], given: Parameters) -> list[Parameters]:
-        keys = [each for each in _list(said.get("mergeKeys")) if type(each) is str]
-        first, *others = [self._of(generator, given) for generator in _maps(said.get("generators"))] or [[]]
+        keys = texts_at(said, "mergeKeys")
+        first, *others = [self._of(generator, given) for generator in maps_at(said, "generators")] or [[]]
         by_keys = {tuple([each.get(key) for key in keys]): each for each in first}
         for other in others:
             for each in other:
@@ -91,7 +92,7 @@ class Generators:
         prefix = f"{said['pathParamPrefix']}." if type(said.get("pathParamPrefix")) is str else ""
         found: list[Parameters] = []
         for names, is_wanted in (("directories", os.path.isdir), ("files", os.path.isfile)):
-            entries = [each for each in _maps(said.get(names)) if type(each.get("path")) is str]
+            entries = [each for each in maps_at(said, names) if type(each.get("path")) is str]
             left_out = [each["path"] for each in entries if each.get("exclude") is True]
             for each in entries:
                 if each.get("exclude") is not True:
@@ -181,11 +182,3 @@ def flattened(value: object, above: str = "") -> dict[str, str]:
         elif type(each) in (str, int, float):
             found[name] = str(each)
     return found
-
-
-def _list(value: object) -> list[Any]:
-    return value if type(value) is list else []
-
-
-def _maps(value: object) -> list[dict[str, Any]]:
-    return [each for each in _list(value) if type(each) is dict]

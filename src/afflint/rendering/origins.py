@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from afflint.findings import Path
+from afflint.reading.document import at, list_at, map_at
 from afflint.reading.documents import read, split
 from afflint.records import NamedTuple
 from afflint.rendering.kustomize import ORIGIN, TRANSFORMATIONS
@@ -33,8 +34,7 @@ class Identity(NamedTuple):
 
 def identity_of(data: Mapping[str, Any]) -> Identity:
     """The identity of an object."""
-    metadata = data.get("metadata")
-    metadata = metadata if type(metadata) is dict else {}
+    metadata = map_at(data, "metadata")
     return Identity(
         *(str(each or "") for each in (data.get("apiVersion"), data.get("kind"), metadata.get("namespace"), metadata.get("name")))
     )
@@ -162,7 +162,7 @@ class Origins:
         text = self._kustomization(step)
         if text is None or not path:
             return
-        for number, each in reversed(list(enumerate(_list(text.data, "labels")))):
+        for number, each in reversed(list(enumerate(list_at(text.data, "labels")))):
             if type(each) is dict and _labels_reach(each, path):
                 yield from self._mapped(step, ("labels", number, "pairs"), path, value, "label")
         if _is_label(path):
@@ -174,7 +174,7 @@ class Origins:
         text = self._kustomization(step)
         if text is None or path != ("spec", "replicas"):
             return
-        for number, each in enumerate(_list(text.data, "replicas")):
+        for number, each in enumerate(list_at(text.data, "replicas")):
             if type(each) is dict and each.get("count") == value and (not named or self._is_name(made, each.get("name"))):
                 yield _Hit(text, ("replicas", number, "count"), "replicas", 0)
 
@@ -201,15 +201,15 @@ class Origins:
         if str(text.data.get("kind", "")).startswith("Patch"):
             inline = type(text.data.get("patch")) is str
             found = text.inside(("patch",)) if inline else self._file(folder, text.data.get("path"))
-            yield from ((one, _map(text.data, "target")) for one in found)
-        for number, each in enumerate(_list(text.data, "patchesStrategicMerge")):
+            yield from ((one, map_at(text.data, "target")) for one in found)
+        for number, each in enumerate(list_at(text.data, "patchesStrategicMerge")):
             if type(each) is str:
                 inline = "\n" in each
                 yield from ((one, {}) for one in (text.inside(("patchesStrategicMerge", number)) if inline else self._file(folder, each)))
         for field in ("patches", "patchesJson6902"):
-            for number, each in enumerate(_list(text.data, field)):
+            for number, each in enumerate(list_at(text.data, field)):
                 if type(each) is dict:
-                    target = _map(each, "target")
+                    target = map_at(each, "target")
                     if type(each.get("patch")) is str:
                         found = text.inside((field, number, "patch"))
                     else:
@@ -230,9 +230,7 @@ class Origins:
 
     def _is_like(self, made: _Made, patch: Mapping[str, Any]) -> bool:
         """Whether a patch without a target names an object, which may have had another name when it was applied."""
-        metadata = patch.get("metadata")
-        name = metadata.get("name") if type(metadata) is dict else None
-        return patch.get("kind") == made.identity.kind and self._is_name(made, name)
+        return patch.get("kind") == made.identity.kind and self._is_name(made, at(patch, "metadata", "name"))
 
     def _is_name(self, made: _Made, name: Any) -> bool:
         return type(name) is str and (name in self._names(made) or name in made.identity.name)
@@ -321,7 +319,7 @@ def _made(notes: bytes, wrapper: str) -> Iterator[_Made]:
             "" if remote else _file_of(wrapper, origin.get("path")),
             "" if remote else _file_of(wrapper, origin.get("configuredIn")),
             tuple(
-                _Step(_file_of(wrapper, each.get("configuredIn")), str(_map(each, "configuredBy").get("kind", "")))
+                _Step(_file_of(wrapper, each.get("configuredIn")), str(map_at(each, "configuredBy").get("kind", "")))
                 for each in steps
                 if type(each) is dict
             ),
@@ -382,7 +380,7 @@ def _may_be(written: str, step: str | int) -> bool:
 
 def _labels_reach(each: Mapping[str, Any], path: Path) -> bool:
     """Whether an entry of ``labels`` writes at a path."""
-    if _list(each, "fields"):
+    if list_at(each, "fields"):
         return True
     if len(path) == 3 and path[:2] == ("metadata", "labels"):
         return True
@@ -400,13 +398,3 @@ def _is_label(path: Path) -> bool:
 
 def _group(identity: Identity) -> str:
     return identity.api_version.rpartition("/")[0]
-
-
-def _list(data: Mapping[str, Any], field: str) -> list[Any]:
-    value = data.get(field)
-    return value if type(value) is list else []
-
-
-def _map(data: Mapping[str, Any], field: str) -> Mapping[str, Any]:
-    value = data.get(field)
-    return value if type(value) is dict else {}

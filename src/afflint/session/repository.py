@@ -13,6 +13,7 @@ from afflint.findings import FileId
 from afflint.kube import NEWEST, OLDEST
 from afflint.kube.node_labels import ZONE
 from afflint.kube.shapes import is_pod_spec
+from afflint.reading.document import Document, at
 from afflint.reading.documents import to_utf8
 from afflint.reading.files import read_regular
 from afflint.reading.sources import LARGEST, Source, relative
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from afflint.engine import FileResult
     from afflint.fleet.facts import Facts
     from afflint.pools.model import Pool
-    from afflint.reading.document import Document
     from afflint.session.run import Gathered, Options
     from afflint.session.session import Session
 
@@ -156,16 +156,10 @@ def _versions(told: Gathered, files: Iterable[FileId], folder: str, *, here: boo
         for document in _documents(told, file):
             for each in _objects(document.data):
                 for path in _VERSIONS.get(_group(each), ()):
-                    found = _at(each, path)
+                    found = at(each, *path.split("."))
                     match = _VERSION.fullmatch(found) if isinstance(found, str) else None
                     if match is not None and OLDEST <= (1, int(match[1])) <= NEWEST:
                         yield Version(f"1.{int(match[1])}", _below(folder, told.files.sources[file].path), here)
-
-
-def _at(data: Any, path: str) -> Any:
-    for step in path.split("."):
-        data = data.get(step) if type(data) is dict else None
-    return data
 
 
 # Custom resources with a pod template.
