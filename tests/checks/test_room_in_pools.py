@@ -6,7 +6,7 @@ import pytest
 
 from afflint.checks.match import Target
 from linting import lint
-from on_nodes import apart, workload
+from on_nodes import POOL, apart, workload
 
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 CLUSTER = "apiVersion: eksctl.io/v1alpha5\nkind: ClusterConfig\nmetadata: {name: c}\n"
@@ -16,17 +16,8 @@ GROUPS = f"""\
 - {{name: b, minSize: 0, maxSize: 2, labels: {{pool: web}}, availabilityZones: [eu-1a, eu-1b]}}
 - {{name: batch, minSize: 0, maxSize: 90, labels: {{pool: batch}}, availabilityZones: [eu-1c]}}
 """
-NODE_POOL = """\
-apiVersion: karpenter.sh/v1
-kind: NodePool
-metadata: {name: web}
-spec:
-  template:
-    metadata: {labels: {pool: web}}
-    spec:
-      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
-      requirements: [{key: topology.kubernetes.io/zone, operator: In, values: [eu-1a, eu-1b]}]
-"""
+IN_TWO_ZONES = "requirements: [{key: topology.kubernetes.io/zone, operator: In, values: [eu-1a, eu-1b]}]"
+NODE_POOL = POOL.replace("example.com/disk: ssd", "pool: web").replace("requirements: []", IN_TWO_ZONES)
 AUTOSCALER = """\
 ---
 apiVersion: autoscaling/v2
@@ -63,7 +54,7 @@ def test_zones_need_no_numbers() -> None:
     assert told(NODE_POOL, workload(apart(ZONE))) == ["10:86 error 3 replicas, 2 zones in all (`eu-1a` and `eu-1b`); " + left]
     assert told(NODE_POOL, workload(apart(ZONE), replicas=2)) == []
     assert told(NODE_POOL, workload(apart("failure-domain.beta.kubernetes.io/zone"))) != []
-    somewhere = NODE_POOL.replace("name: web", "name: anywhere").replace("topology.kubernetes.io/zone", "kubernetes.io/arch")
+    somewhere = NODE_POOL.replace("name: fast", "name: anywhere").replace("topology.kubernetes.io/zone", "kubernetes.io/arch")
     assert told(f"{NODE_POOL}---\n{somewhere}", workload(apart(ZONE))) == [], "in which zones its nodes are nobody knows"
 
 

@@ -32,7 +32,14 @@ def unschedulable(view: ClusterView, target: Target) -> Iterator[FleetMatch]:
         message = f"{_fits_nowhere(found.maker.replicas, found.nodes)}: {found.excluded}"
         if unsure:
             message += ", and no pod of these manifests would change that"
-        yield _match(view, found.maker, found.path, message, severity="warning" if unsure else None, related=_given(view, found.maker))
+        yield _match(
+            view.pods_of(found.maker),
+            found.maker,
+            found.path,
+            message,
+            severity="warning" if unsure else None,
+            related=_given(view, found.maker),
+        )
 
 
 def _given(view: ClusterView, maker: PodMaker) -> tuple[Place, ...]:
@@ -68,7 +75,7 @@ def few_domains(pods: Pods, found: TooFewDomains, counted: str) -> FleetMatch:
     # Pods of a Job wait for each other and run all the same.
     then = " at a time" if finite else f", and {left} {'stays' if left == 1 else 'stay'} pending"
     message = f"{counted}; {_bound(found)} for {found.most}{then}"
-    return _match_of(pods, found.maker, found.path, message, severity="info" if finite else None)
+    return _match(pods, found.maker, found.path, message, severity="info" if finite else None)
 
 
 def few_domains_at_most(pods: Pods, found: TooFewDomains, counted: str) -> FleetMatch:
@@ -76,7 +83,7 @@ def few_domains_at_most(pods: Pods, found: TooFewDomains, counted: str) -> Fleet
     scaler = found.maker.scale.scaler
     message = f"{scaler} asks for up to {counted}; {_bound(found)} for {found.most}"
     remedy = f"Provide as many domains as {scaler} may ask for, or let it ask for no more than there is room for."
-    return _match_of(pods, found.maker, found.path, message, remedy=remedy, severity="info")
+    return _match(pods, found.maker, found.path, message, remedy=remedy, severity="info")
 
 
 def _bound(found: TooFewDomains) -> str:
@@ -109,7 +116,9 @@ def competing_workloads(view: ClusterView) -> Iterator[FleetMatch]:
             severity = "info"
         stuck = _stuck(view, found.makers)
         related = [view.pods_of(maker) for maker in found.makers if maker is not stuck][:MOST_NAMED]
-        yield _match(view, stuck, (), message, severity=severity, related=tuple([_name_of(pods, "takes part") for pods in related]))
+        yield _match(
+            view.pods_of(stuck), stuck, (), message, severity=severity, related=tuple([_name_of(pods, "takes part") for pods in related])
+        )
 
 
 def _stuck(view: ClusterView, makers: Sequence[PodMaker]) -> PodMaker:
@@ -149,7 +158,7 @@ def _fewer(view: ClusterView, maker: PodMaker, failures: Sequence[FailedReplica]
         message += f"; PodDisruptionBudget {quoted(budget.budget.name)} needs {budget.desired}"
     part = view.parts[told[0].what]
     remedy = f"What keeps a replica of {part.word} {_plain(part.name)} away from the others: {told[0].why}. Provide a node that takes it."
-    return _match(view, maker, (), message, remedy=remedy if told[0].why else "")
+    return _match(view.pods_of(maker), maker, (), message, remedy=remedy if told[0].why else "")
 
 
 def _is_grave(view: ClusterView, maker: PodMaker, failed: FailedReplica) -> bool:
@@ -249,7 +258,7 @@ def rollout_deadlock(view: ClusterView) -> Iterator[FleetMatch]:
         before = f"one of the {found.replicas} replicas" if found.replicas > 1 else "the only replica"
         message = f"a rolling update has to add a pod before it may remove {before} (maxUnavailable is 0), and no node takes it"
         message += f"{'' if found.proved else f' {_AS_ORDERED}'}: {found.excluded}"
-        yield _match(view, found.maker, found.path, message)
+        yield _match(view.pods_of(found.maker), found.maker, found.path, message)
 
 
 def migration_blocked(view: ClusterView) -> Iterator[FleetMatch]:
@@ -266,7 +275,7 @@ def migration_blocked(view: ClusterView) -> Iterator[FleetMatch]:
             else f"none of the {found.placed} VMs has a node"
         )
         message = f"{which} to migrate to{'' if found.proved else f' {_AS_ORDERED}'}: {found.excluded}"
-        yield _match(view, found.maker, found.path, message)
+        yield _match(view.pods_of(found.maker), found.maker, found.path, message)
 
 
 def single_domain_possible(view: ClusterView) -> Iterator[FleetMatch]:
@@ -281,7 +290,7 @@ def single_domain_possible(view: ClusterView) -> Iterator[FleetMatch]:
         if keys and "" not in keys and not any(reach.topology_key in (ZONE, REGION) for reach in apart):
             apart_over = few(list(map(quoted, keys)))
             message = f"all {found.replicas} replicas may land in zone {quoted(found.domain)}: they are kept apart over {apart_over} only"
-            yield _match(view, found.maker, (), message)
+            yield _match(view.pods_of(found.maker), found.maker, (), message)
 
 
 def _is_required(reach: Reach) -> bool:
@@ -294,7 +303,7 @@ def min_domains_unreachable(view: ClusterView) -> Iterator[FleetMatch]:
         known = f"only {len(found.domains)}: {few(list(map(quoted, found.domains)))}" if found.domains else "none"
         each = f"; until there are more, each takes at most {found.max_skew} pod{'' if found.max_skew == 1 else 's'}"
         message = f"minDomains is {found.min_domains}, and of {quoted(found.key)} the nodes have {known}{each if found.domains else ''}"
-        yield _match(view, found.maker, found.path, message)
+        yield _match(view.pods_of(found.maker), found.maker, found.path, message)
 
 
 def spread_blocked_by_taints(view: ClusterView) -> Iterator[FleetMatch]:
@@ -306,26 +315,13 @@ def spread_blocked_by_taints(view: ClusterView) -> Iterator[FleetMatch]:
         room = "" if found.most is None else f", so that at most {found.most} pod{' finds' if found.most == 1 else 's find'} room elsewhere"
         message = f"{counts}, and {means} keep the pods out of {'it' if one else 'them'}{room}"
         remedy = "Add `nodeTaintsPolicy: Honor` to the constraint, and such domains no longer count." if found.helps else ""
-        match = _match(view, found.maker, found.path, message, remedy=remedy)
+        match = _match(view.pods_of(found.maker), found.maker, found.path, message, remedy=remedy)
         if found.helps:
             match = match._replace(match=match.match._replace(edits=inserting(found.path, "nodeTaintsPolicy", "Honor")))
         yield match
 
 
 def _match(
-    view: ClusterView,
-    maker: PodMaker,
-    path: Path,
-    message: str,
-    *,
-    remedy: str = "",
-    severity: Severity | None = None,
-    related: tuple[Place, ...] = (),
-) -> FleetMatch:
-    return _match_of(view.pods_of(maker), maker, path, message, remedy=remedy, severity=severity, related=related)
-
-
-def _match_of(
     pods: Pods,
     maker: PodMaker,
     path: Path,
