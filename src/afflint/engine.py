@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 # Where a file does not name us, it suppresses nothing.
 _MARKER = b"afflint"
 _NEWEST = Target(NEWEST)
-# How a custom resource begins the values of a chart that stand in it as text.
-_TEXT_OF_VALUES = (b"alues: |", b"aluesContent: |", b"aluesTemplate: |")
+# How a custom resource begins the values of a chart that stand in it as text, and a ConfigMap a file of values.
+_TEXT_OF_VALUES = (b"alues: |", b"aluesContent: |", b"aluesTemplate: |", b".yaml: |", b".yml: |")
 # For the fix of each, the whole map is looked at.
 _FEW_REPEATED = 20
 _NO_FACTS = Facts()
@@ -372,11 +372,23 @@ def _judge(rules: Sequence[BoundRule]) -> "Judge | None":
 def _may_matter(name: bytes, piece: bytes) -> bool:
     """Whether a document of a kind that afflint does not read by name may be a custom resource that places pods."""
     if name in WITHOUT_PODS:
-        return name == b"ConfigMap" and b"-monitoring-config" in piece
+        return name in _OF_TEXTS and (b"-monitoring-config" in piece or _holds_values_file(piece))
     from afflint.kube.catalogue import is_labelled
     from afflint.kube.shapes import mentions_placement
 
     return mentions_placement(piece) or is_labelled(name)
+
+
+_OF_TEXTS = (b"ConfigMap", b"Secret")
+
+
+def _holds_values_file(piece: bytes) -> bool:
+    """Whether a file of values of a chart, with constraints, may stand as text in a ConfigMap or a Secret: see ``kube.values``."""
+    if b"values" not in piece or not (b".yaml: |" in piece or b".yml: |" in piece):
+        return False
+    from afflint.kube.shapes import mentions_placement
+
+    return mentions_placement(piece)
 
 
 class Kept:

@@ -117,6 +117,46 @@ spec:
     assert places(text) == ["7:40 warning unknown-operator spec.valuesContent.controller.tolerations[0].operator"]
 
 
+CONFIG_MAP = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: web-values, namespace: shop}
+data:
+  %s: |
+    server:
+      %s
+"""
+
+
+@pytest.mark.parametrize("key", ["values.yaml", "values-prod.yaml", "web.values.yml"])
+def test_a_file_of_values_in_a_config_map_that_a_release_of_flux_reads(key: str) -> None:
+    text = CONFIG_MAP % (key, WRONG)
+    assert places(text, "web.yaml") == [f"7:40 warning unknown-operator data[{key}].server.tolerations[0].operator"]
+    secret = text.replace("kind: ConfigMap", "kind: Secret").replace("data:", "stringData:")
+    assert places(secret, "web.yaml") == [f"7:40 warning unknown-operator stringData[{key}].server.tolerations[0].operator"]
+    [found] = lint(text)
+    assert (found.object.kind, found.object.name, found.fix) == ("ConfigMap", "web-values", None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(CONFIG_MAP % ("config.yaml", WRONG), id="another file"),
+        pytest.param(CONFIG_MAP % ("values.yaml", "nodeSelector: {disk: 1}"), id="what charts quote"),
+        pytest.param(CONFIG_MAP % ("values.yaml", "{{- if .x }}\n      " + WRONG), id="a template"),
+        pytest.param((CONFIG_MAP % ("values.yaml", WRONG)).replace("|", ">"), id="folded"),
+        pytest.param((CONFIG_MAP % ("values.json", WRONG)), id="no name of values"),
+    ],
+)
+def test_what_else_a_config_map_holds_is_left_alone(text: str) -> None:
+    assert places(text, "web.yaml") == []
+
+
+def test_in_a_config_map_it_can_be_silenced_for_the_file() -> None:
+    text = "# afflint: ignore-file[unknown-operator]\n" + CONFIG_MAP % ("values.yaml", WRONG)
+    assert findings_of({"web.yaml": text.encode()}, settings_of(), inline=True) == []
+
+
 @pytest.mark.parametrize(
     "values",
     [

@@ -254,3 +254,37 @@ def test_values_of_a_chart_elsewhere_are_judged_by_their_shape(checking: Checkin
     release = RELEASE.replace("  values:\n    zone: 1\n", "").replace("./live.yaml", "./env/more.yaml")
     write({"release.yaml": release, "env/more.yaml": wrong})
     assert [each.split()[0] for each in checking.told()] == ["env/live.yaml:1:34", "env/more.yaml:1:34"]
+
+
+WRONG = "tolerations: [{key: a, operator: Is}]\n"
+CHART_OF_A_KUSTOMIZATION = (
+    "{name: web, repo: 'https://charts.example.com', valuesFile: main.yaml, additionalValuesFiles: [more/a.yaml, gone.yaml]}"
+)
+
+
+def test_values_files_that_a_kustomization_names(checking: Checking) -> None:
+    """For a chart that it fills, by itself or through a generator; whether or not the chart can be had."""
+    generator = f"apiVersion: builtin\nkind: HelmChartInflationGenerator\nmetadata: {{name: web}}\n{CHART_OF_A_KUSTOMIZATION[1:-1]}"
+    generator = generator.replace(", valuesFile", "\nvaluesFile").replace(", repo", "\nrepo").replace(", additional", "\nadditional")
+    write({".git/HEAD": "ref: refs/heads/main\n", "web/kustomization.yaml": f"helmCharts:\n- {CHART_OF_A_KUSTOMIZATION}\n"})
+    write({"web/main.yaml": WRONG, "web/more/a.yaml": WRONG, "web/other.yaml": WRONG})
+    write({"far/kustomization.yaml": "generators: [chart.yaml]\n", "far/chart.yaml": generator, "far/main.yaml": WRONG})
+    assert [each.split()[0] for each in checking.told()] == ["far/main.yaml:1:34", "web/main.yaml:1:34", "web/more/a.yaml:1:34"]
+
+
+def test_values_that_a_kustomization_keeps_for_a_release(checking: Checking) -> None:
+    """Told once, in the file, and not in the ConfigMap that is made of it."""
+    release = RELEASE.partition("  values:\n")[0] + "  valuesFrom: [{kind: ConfigMap, name: web}]\n"
+    files = "[values.yaml=web.yaml, notes.yaml=notes.yaml]"
+    write({"kustomization.yaml": f"resources: [release.yaml]\nconfigMapGenerator: [{{name: web, files: {files}}}]\n"})
+    write({".git/HEAD": "ref: refs/heads/main\n", "release.yaml": release, "web.yaml": WRONG, "notes.yaml": WRONG})
+    assert [each.split()[0] for each in checking.told()] == ["web.yaml:1:34"]
+
+
+def test_what_stands_in_a_text_is_told_where_it_stands_there(checking: Checking) -> None:
+    values = "  values.yaml: |\n    # Of the shop.\n    server:\n      " + WRONG
+    config = "# Values.\napiVersion: v1\nkind: ConfigMap\nmetadata:\n    name: web\ndata:\n" + values.replace("\n    ", "\n        ")
+    text = "\n    chart: web\n    helm:\n      values: |\n        server:\n          " + WRONG
+    write({"kustomization.yaml": "resources: [config.yaml, live.yaml]\nnamePrefix: a-\n"})
+    write({".git/HEAD": "ref: refs/heads/main\n", "config.yaml": config, "live.yaml": application(text.rstrip("\n"), "live")})
+    assert [(*place[:3], place[4]) for place in where(checking)] == [("config.yaml", 10, 44, ["."]), ("live.yaml", 11, 44, ["."])]

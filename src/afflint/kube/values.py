@@ -2,6 +2,7 @@
 
 A file of values is one by its name. Values stand in custom resources, too: as data (Flux, Argo CD's ``valuesObject``), where they are found
 like any other constraint of a custom resource, or as text in a block scalar (Argo CD's ``values``, ``valuesContent`` of k3s and RKE2).
+A ConfigMap or a Secret that a HelmRelease names under ``valuesFrom`` holds a file of values, ``values.yaml`` if it says no other name.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from afflint.kube.shapes import holders_in, mentions_placement
 from afflint.reading.blocks import document_in_block, text_of_block
 from afflint.reading.document import Document
 from afflint.reading.placeholders import holds_control
+from afflint.reading.triage import is_values_file
 
 _VALUES = Kind("values", "", (), (), None)
 _FIELDS = frozenset(("values", "valuesContent", "valuesTemplate"))
@@ -43,14 +45,14 @@ def embedded_values(document: Document) -> Iterator[tuple[Path, Document]]:
 
 
 def _texts(data: Any) -> Iterator[Path]:
-    """The paths of all strings under the names by which values are kept."""
+    """The paths of all strings under the names by which values, and files of them, are kept."""
     waiting: list[tuple[Any, Path]] = [(data, ())]
     while waiting:
         here, at = waiting.pop()
         items = here.items() if type(here) is dict else enumerate(here) if type(here) is list else ()
         for key, each in items:
             if type(each) is str:
-                if key in _FIELDS:
+                if key in _FIELDS or (type(key) is str and is_values_file(key)):
                     yield (*at, key)
             elif each:
                 waiting.append((each, (*at, key)))

@@ -14,6 +14,8 @@ from typing import Any
 from afflint.findings import Path
 from afflint.kube.kinds import NAMES
 from afflint.reading.files import read_regular
+from afflint.reading.kustomizations import NAMES as NAMES_OF_KUSTOMIZATIONS
+from afflint.reading.triage import is_values_file
 from afflint.records import NamedTuple
 from afflint.rendering.generators import Generators, filled, is_open
 from afflint.rendering.texts import Text, documents_of
@@ -21,6 +23,8 @@ from afflint.wording import listing, quoted
 
 _LARGEST = 1 << 20
 _GROUPS = (b"argoproj.io", b"kustomize.toolkit.fluxcd.io", b"helm.toolkit.fluxcd.io")
+_NAMING_VALUES = (b"helmCharts", b"HelmChartInflationGenerator", b"configMapGenerator", b"secretGenerator")
+_KUSTOMIZE = "kustomize.config.k8s.io"
 _NAMESPACED = NAMES - {"Node", "Namespace", "List", "CustomResourceDefinition", "PersistentVolume", "KubeVirt"}
 _REPOSITORIES = (".git", ".hg", ".svn", ".jj")
 
@@ -71,14 +75,14 @@ class Hints(NamedTuple):
 
 
 def hints(paths: Iterable[str]) -> Hints:
-    """What Applications, Kustomizations and HelmReleases in some files name that lies in their repository."""
+    """What Applications, Kustomizations and HelmReleases in some files name that lies in their repository; of kustomizations the values."""
     found = Hints([], [], set())
     for path in paths:
         try:
             data = read_regular(path, _LARGEST)
         except OSError:
             continue
-        if any(group in data for group in _GROUPS):
+        if any(mark in data for mark in (*_GROUPS, *_NAMING_VALUES)):
             for document in documents_of(data).values():
                 text = Text(os.path.realpath(path), document, document.index)
                 for each in _hints_in(text) if document.problem is None else ():
@@ -105,6 +109,8 @@ def _hints_in(text: Text) -> Iterator[Hint | Unread | str]:
             yield _of_flux(f"Kustomization {name}", folder, spec)
     elif group == "helm.toolkit.fluxcd.io" and kind == "HelmRelease":
         yield from _of_release(name, spec, text)
+    elif kind == "HelmChartInflationGenerator" or group == _KUSTOMIZE or os.path.basename(text.file) in NAMES_OF_KUSTOMIZATIONS:
+        yield from _of_kustomization(data, text.file)
 
 
 # Argo CD.
@@ -213,6 +219,18 @@ def _of_release(name: str, spec: Mapping[str, Any], text: Text) -> Iterator[Hint
         release = _text(spec, "releaseName") or (f"{spec['targetNamespace']}-{name}" if _text(spec, "targetNamespace") else name)
         inline = Inline(_map(spec, "values"), text, ("spec", "values"))
         yield Hint(folder, f"HelmRelease {name}", namespace or None, {}, {}, release, values, inline)
+
+
+def _of_kustomization(data: Mapping[str, Any], file: str) -> Iterator[str]:
+    """The values files of the charts that a kustomization, or a generator of one, fills, and those that it keeps for a HelmRelease to read:
+    in a ConfigMap or a Secret, under the name of such a file.
+    """
+    charts = [data] if _text(data, "kind") == "HelmChartInflationGenerator" else _items(data, "helmCharts")
+    names = [name for each in charts for name in (_text(each, "valuesFile"), *_texts(each, "additionalValuesFiles"))]
+    for generator in (*_items(data, "configMapGenerator"), *_items(data, "secretGenerator")):
+        entries = [each.partition("=") for each in _texts(generator, "files")]
+        names += [path for key, _, path in entries if is_values_file(key)]
+    yield from filter(None, (_value_file(file, os.path.dirname(file), name) for name in names if name))
 
 
 def _of_flux(by: str, folder: str, spec: Mapping[str, Any]) -> Hint:

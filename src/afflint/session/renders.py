@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from afflint.findings import NO_OBJECT, Finding, ObjectRef, Related, Span, field_of, sort_key
+from afflint.findings import NO_OBJECT, Finding, ObjectRef, Path, Related, Span, field_of, sort_key
+from afflint.reading.blocks import document_in_block
 from afflint.reading.cursor import cursor_at
 from afflint.reading.documents import to_utf8
 from afflint.reading.files import read_regular
@@ -19,7 +20,7 @@ from afflint.rendering.builds import Build, Wanted, Way, rendered
 from afflint.rendering.clusters import Root, clusters_of
 from afflint.rendering.origins import Identity, identity_of
 from afflint.rendering.programs import RenderError
-from afflint.rendering.texts import Place, documents_of
+from afflint.rendering.texts import Place, Texts, documents_of
 from afflint.report import Renders as Count
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 _LARGEST = 16 << 20
 # What a program printed has no comments of its own that could be idle; what was meant for the source is judged there.
 _OF_COMMENTS = frozenset(("unused-suppression",))
+_OF_TEXTS = ("ConfigMap", "Secret")
 # What differs between overlays does not make another mistake of it.
 _VARIABLE = re.compile(r"`[^`]*`|\"[^\"]*\"|'[^']*'|\d+")
 
@@ -94,6 +96,8 @@ class Renders:
         at_source: dict[int, list[Finding]] = {}
         for finding in findings:
             each = _moved(finding, moving, sources, numbers)
+            if each is None:
+                continue
             if not each.rendered:
                 kept.append(each)
             elif not self._excluded(os.path.abspath(numbers.sources[each.source].path)):
@@ -140,6 +144,7 @@ class _Moving:
     def __init__(self, build: Build) -> None:
         self.build = build
         self._documents = documents_of(build.output)
+        self._texts = Texts()
         self._way: Way | None = None
         with suppress(RenderError, OSError):
             self._way = build.way()
@@ -160,7 +165,21 @@ class _Moving:
             items = (path[:end] for end in range(1, len(path)) if type(path[end - 1]) is int)
             path, key = next(((each, False) for each in items if field_of(each) == field), (path, key))
         identity = identity_of(parsed.data)
-        return self._way.place(parsed.index, identity, path, key=key), self._way.written(identity)
+        first, *others = self._way.place(parsed.index, identity, path, key=key)
+        return (self._in_text(parsed, path, span, first), *others), self._way.written(identity)
+
+    def _in_text(self, parsed: Document, path: Path, span: Span, place: Place) -> Place:
+        """The place of what stands in a text of the output, if it is text in the source, too, where ``place`` is the whole of it."""
+        inner = document_in_block(parsed, path) if place.exact else None
+        if inner is None or type(inner.data) is not dict:
+            return place
+        text = next((each for each in self._texts.of(place.file) if each.index == place.document), None)
+        if text is None:
+            return place
+        at = cursor_at(inner, span.line, span.column)
+        whole = cursor_at(text.document, place.span.line, place.span.column).path
+        same = next((each for each in text.inside(whole) if each.data == inner.data), None)
+        return place if same is None else same.place(at.path, place.way, key=at.on_key, exact=True)
 
 
 def _kinds_in(file: str) -> frozenset[str]:
@@ -176,8 +195,11 @@ def _holds(document: Document, span: Span) -> bool:
     return document.line < span.line <= document.line + len(document.line_starts())
 
 
-def _moved(finding: Finding, ways: Mapping[str, _Moving], sources: Sequence[Source], numbers: _Numbers) -> Finding:
-    """A finding where it is written, with what else has to do with it. Without a fix: its edits are of the output."""
+def _moved(finding: Finding, ways: Mapping[str, _Moving], sources: Sequence[Source], numbers: _Numbers) -> Finding | None:
+    """A finding where it is written, with what else has to do with it. Without a fix: its edits are of the output.
+
+    None for one in a text that kustomize has put into a ConfigMap or a Secret: the file that it came from is judged where it stands.
+    """
     related = [_related(each, ways, sources, numbers) for each in finding.related]
     moving = ways.get(sources[finding.source].path)
     if moving is None:
@@ -185,6 +207,8 @@ def _moved(finding: Finding, ways: Mapping[str, _Moving], sources: Sequence[Sour
     (place, *others), written = moving.places(finding.document, finding.span, finding.field)
     source = numbers.of(place.file)
     ref = finding.object
+    if written is None and ref.kind in _OF_TEXTS and moving.build.tool == "kustomize":
+        return None
     if written is not None and ref != NO_OBJECT:
         ref = ObjectRef(ref.api_version, ref.kind, written.namespace or None, written.name or None)
     for other in others:
