@@ -68,22 +68,22 @@ def too_few_domains(view: ClusterView) -> Iterator[FleetMatch]:
         yield few_domains_at_most(view.pods_of(found.maker), found, proofs.counted(found))
 
 
-def few_domains(pods: Pods, found: TooFewDomains, counted: str) -> FleetMatch:
+def few_domains(pods: Pods, found: TooFewDomains, counted: str, related: tuple[Place, ...] = ()) -> FleetMatch:
     """That not all replicas have room; ``counted`` says how many there are, and how many domains."""
     finite = found.maker.kind in _FINITE
     left = found.replicas - found.most
     # Pods of a Job wait for each other and run all the same.
     then = " at a time" if finite else f", and {left} {'stays' if left == 1 else 'stay'} pending"
     message = f"{counted}; {_bound(found)} for {found.most}{then}"
-    return _match(pods, found.maker, found.path, message, severity="info" if finite else None)
+    return _match(pods, found.maker, found.path, message, severity="info" if finite else None, related=related)
 
 
-def few_domains_at_most(pods: Pods, found: TooFewDomains, counted: str) -> FleetMatch:
+def few_domains_at_most(pods: Pods, found: TooFewDomains, counted: str, related: tuple[Place, ...] = ()) -> FleetMatch:
     """That there is no room for as many replicas as an autoscaler may ask for."""
     scaler = found.maker.scale.scaler
     message = f"{scaler} asks for up to {counted}; {_bound(found)} for {found.most}"
     remedy = f"Provide as many domains as {scaler} may ask for, or let it ask for no more than there is room for."
-    return _match(pods, found.maker, found.path, message, remedy=remedy, severity="info")
+    return _match(pods, found.maker, found.path, message, remedy=remedy, severity="info", related=related)
 
 
 def _bound(found: TooFewDomains) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
+from itertools import islice
 
-from afflint.checks.match import FleetMatch, Target
+from afflint.checks.match import FleetMatch, Place, Target
 from afflint.checks.pools import open_to, pools_for
-from afflint.inventory.cluster_view import few
+from afflint.inventory.cluster_view import MOST_NAMED, few
 from afflint.inventory.node_files import NodeFact
 from afflint.inventory.pool_view import Demands, PoolView
 from afflint.kube.node_labels import CONTROL_PLANE, DEPRECATED, HOSTNAME, MASTER, ZONE
@@ -21,10 +22,11 @@ from afflint.wording import quoted
 
 
 class _Room(NamedTuple):
-    """At most so many domains of one kind, and which, in words."""
+    """At most so many domains of one kind, which these are in words, and what declares them."""
 
     most: int
     said: str
+    related: tuple[Place, ...]
 
 
 class _Rooms(NamedTuple):
@@ -60,9 +62,9 @@ def too_few_domains(view: PoolView, target: Target) -> Iterator[FleetMatch]:
         found = TooFewDomains(maker, maker.replicas, room.most, (key,), (), None, "", (*maker.pod_path, *path), port)
         most = maker.scale.most
         if room.most < maker.replicas:
-            yield few_domains(demands.pods, found, f"{maker.replicas} replicas, {room.said}")
+            yield few_domains(demands.pods, found, f"{maker.replicas} replicas, {room.said}", room.related)
         elif most is not None and room.most < most:
-            yield few_domains_at_most(demands.pods, found._replace(replicas=most), f"{most} replicas, {room.said}")
+            yield few_domains_at_most(demands.pods, found._replace(replicas=most), f"{most} replicas, {room.said}", room.related)
 
 
 def _crowded(view: PoolView) -> Iterator[tuple[Demands, _Rooms]]:
@@ -105,7 +107,7 @@ def _rooms(view: PoolView) -> Callable[[int, Demands], _Rooms]:
         if not chosen or (view.nodes and all(labels.pool.fixed for labels in chosen)):
             return _Rooms(None, None)
         listed = [fact for fact in view.nodes if first_untolerated(fact.node.taints, demands.tolerations) is None]
-        return _Rooms(_room_of_nodes(chosen, most, listed), _room_of_zones(zones, listed))
+        return _Rooms(_room_of_nodes(chosen, most, listed), _room_of_zones(chosen, zones, listed))
 
     return of
 
@@ -125,16 +127,28 @@ def _zones(pools: Sequence[PoolLabels]) -> tuple[str, ...]:
 def _room_of_nodes(pools: Sequence[PoolLabels], most: int | None, listed: Sequence[NodeFact]) -> _Room | None:
     if most is None or any(HOSTNAME not in fact.labels for fact in listed):
         return None
-    parts = [f"{labels.pool.title} has {'' if labels.pool.fixed else 'at most '}{labels.pool.most}" for labels in pools]
+    counts = [f"{'' if labels.pool.fixed else 'at most '}{labels.pool.most}" for labels in pools]
+    parts = [f"{labels.pool.title} has {count}" for labels, count in zip(pools, counts, strict=True)]
     parts += [f"{len(listed)} {'is' if len(listed) == 1 else 'are'} listed"] if listed else []
     number = most + len(listed)
     exact = "" if all(labels.pool.fixed for labels in pools) else "at most "
-    return _Room(number, f"{exact}{number} node{'' if number == 1 else 's'} in all ({few(parts)})")
+    related = _declared(
+        (labels.pool, f"has {count} node{'' if count == '1' else 's'}") for labels, count in zip(pools, counts, strict=True)
+    )
+    return _Room(number, f"{exact}{number} node{'' if number == 1 else 's'} in all ({few(parts)})", related)
 
 
-def _room_of_zones(zones: Sequence[str], listed: Sequence[NodeFact]) -> _Room | None:
+def _room_of_zones(pools: Sequence[PoolLabels], zones: Sequence[str], listed: Sequence[NodeFact]) -> _Room | None:
     if not zones or any(ZONE not in fact.labels for fact in listed):
         return None
     every = sorted({*zones, *[fact.labels[ZONE] for fact in listed]})
     said = "1 zone" if len(every) == 1 else f"{len(every)} zones"
-    return _Room(len(every), f"{said} in all ({few(list(map(quoted, every)))})")
+    related = _declared((labels.pool, f"is in {few(list(map(quoted, labels.values(ZONE))))}") for labels in pools)
+    return _Room(len(every), f"{said} in all ({few(list(map(quoted, every)))})", related)
+
+
+def _declared(pools: Iterable[tuple[Pool, str]]) -> tuple[Place, ...]:
+    """Where the first of some pools are declared, each with what it has to do with it."""
+    return tuple(
+        [Place(pool.site.file, pool.site.document, pool.path, False, f"{pool.title} {what}") for pool, what in islice(pools, MOST_NAMED)]
+    )
