@@ -5,10 +5,15 @@ from __future__ import annotations
 import signal
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 from afflint.scheduler import cluster
+
+if TYPE_CHECKING:
+    from command_line import Afflint, Done
 
 sys.path.insert(0, str(Path(__file__).parent))
 # The site is no part of the package: it is imported from the top of the checkout.
@@ -23,3 +28,16 @@ settings.load_profile("any machine")
 
 # Clusters in tests are small. Those of up to three nodes go the short way, so that both ways are held to the recorded answers.
 cluster._FEW = 3
+
+
+@pytest.fixture
+def afflint(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Afflint:
+    """Runs the command line in this process."""
+    from command_line import Done, exit_code
+
+    def run(*words: str) -> Done:
+        capsys.readouterr()
+        code = exit_code(monkeypatch, *words)
+        return Done(code, *capsys.readouterr())
+
+    return run

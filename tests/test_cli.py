@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import io
 import json
 import os
@@ -11,15 +10,13 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from afflint import cli
 from afflint.report import FORMATS
 from checkout import clean_environment
+from command_line import Afflint, Done, spawned
 
 POD = """\
 apiVersion: v1
@@ -75,22 +72,6 @@ spec:
 """
 
 
-class Done(NamedTuple):
-    """What a run came to."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def rules(self) -> list[str]:
-        """The rules of a report in the concise format, in its order."""
-        return [line.rsplit("[", 1)[1].rstrip("]") for line in self.out.splitlines()]
-
-
-Afflint = Callable[..., Done]
-
-
 @pytest.fixture(autouse=True)
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder to work in, without settings from outside."""
@@ -98,29 +79,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("NO_COLOR", "FORCE_COLOR", "AFFLINT_TRACEBACK"):
         monkeypatch.delenv(name, raising=False)
     return tmp_path
-
-
-@pytest.fixture
-def afflint(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Afflint]:
-    """Runs the command line in this process, which is fast."""
-
-    def afflint(*arguments: str) -> Done:
-        monkeypatch.setattr(sys, "argv", ["afflint", *arguments])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        assert isinstance(ended.value.code, int)
-        return Done(ended.value.code, *capsys.readouterr())
-
-    yield afflint
-    gc.enable()  # the command line switches it off, for a process that soon ends
-
-
-def spawned(*arguments: str, stdin: str = "", **environment: str) -> Done:
-    """Runs the command line in a process of its own."""
-    command = [sys.executable, "-m", "afflint", *arguments]
-    done = subprocess.run(command, env=clean_environment(**environment), input=stdin, capture_output=True, encoding="utf-8", check=False)
-    return Done(done.returncode, done.stdout, done.stderr)
 
 
 def write(**files: str) -> None:

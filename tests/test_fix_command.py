@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import gc
 import io
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from afflint import cli
 from afflint.session import replacing
 from checkout import clean_environment
+from command_line import Afflint, Done, exit_code
 
 POD = """\
 apiVersion: v1
@@ -34,17 +31,6 @@ MISSPELT = POD.replace("disktype: 1", "disktype: ssd") + "  tolerationz:\n    - 
 BOTH = MISSPELT.replace("disktype: ssd", "disktype: 1")
 
 
-class Done(NamedTuple):
-    """What a run came to."""
-
-    code: int
-    out: str
-    err: str
-
-
-Afflint = Callable[..., Done]
-
-
 @pytest.fixture(autouse=True)
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder to work in."""
@@ -53,22 +39,18 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def afflint(monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Iterator[Afflint]:
+def afflint(monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Afflint:
     """Runs the command line in this process."""
 
     def afflint(*arguments: str, stdin: bytes = b"") -> Done:
-        monkeypatch.setattr(sys, "argv", ["afflint", "check", *arguments])
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
         capfdbinary.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
+        code = exit_code(monkeypatch, "check", *arguments)
         sys.stdout.flush()
-        assert isinstance(ended.value.code, int)
         out, err = capfdbinary.readouterr()
-        return Done(ended.value.code, out.decode(), err.decode())
+        return Done(code, out.decode(), err.decode())
 
-    yield afflint
-    gc.enable()  # the command line switches it off, for a process that soon ends
+    return afflint
 
 
 def write(name: str, text: str) -> Path:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from afflint import cli
 from afflint import config as settings
 from afflint.rules import CATEGORIES, rules
 from afflint.session import replacing
+from command_line import Afflint
 
 WEB = """\
 apiVersion: apps/v1
@@ -56,33 +53,12 @@ spec:
 """
 
 
-class Done(NamedTuple):
-    """What a command line came to."""
-
-    code: int
-    out: str
-    err: str
-
-
-Afflint = Callable[..., Done]
-
-
-@pytest.fixture
-def afflint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Afflint:
-    """Runs the command line in this process, in an empty folder, with no tools but ours on PATH."""
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty folder to work in, with no tools but ours on PATH."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path / "tools"))
     monkeypatch.setenv("AFFLINT_NO_CACHE", "1")
-
-    def afflint(*words: str) -> Done:
-        monkeypatch.setattr(sys, "argv", ["afflint", *words])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        assert isinstance(ended.value.code, int)
-        return Done(ended.value.code, *capsys.readouterr())
-
-    return afflint
 
 
 def put(**files: str) -> None:

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from test_cli import Afflint, Done, afflint, spawned
-
-__all__ = ["afflint"]
+from command_line import Afflint, Done, spawned
 
 POD = """\
 apiVersion: v1

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from afflint import cli
+from command_line import Done
 from extras import needs_cel
 from rendering.real_tools import found_tool
 
@@ -44,12 +43,8 @@ LAB = CART.replace("cart", "lab").replace("shop", "lab")
 SPACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop, labels: {team: market}}\n"
 
 
-class Done(NamedTuple):
-    """What a command line came to."""
-
-    code: int
-    out: str
-    err: str
+class Told(Done):
+    """What a report in JSON tells."""
 
     @property
     def states(self) -> dict[str, dict[str, str]]:
@@ -65,26 +60,17 @@ class Done(NamedTuple):
         return {each["object"]["name"]: (each["since"] or "") if each["known"] else None for each in unmet}
 
 
-Afflint = Callable[..., Done]
+Afflint = Callable[..., Told]
 
 
 @pytest.fixture
-def afflint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Afflint:
-    """Runs the command line in this process, in a folder with three workloads and two policies."""
+def afflint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, afflint: Callable[..., Done]) -> Afflint:
+    """Runs the command line in a folder with three workloads and two policies."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("AFFLINT_NO_CACHE", "1")
     for name, text in {".afflint.yaml": CONFIG, "web.yaml": WEB, "cart.yaml": CART, "lab.yaml": LAB}.items():
         Path(name).write_text(text, encoding="utf-8")
-
-    def afflint(*words: str) -> Done:
-        monkeypatch.setattr(sys, "argv", ["afflint", *words])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        assert isinstance(ended.value.code, int)
-        return Done(ended.value.code, *capsys.readouterr())
-
-    return afflint
+    return lambda *words: Told(*afflint(*words))
 
 
 def test_all_workloads_are_asked(afflint: Afflint) -> None:

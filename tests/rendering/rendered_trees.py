@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import sys
 from collections.abc import Mapping
@@ -11,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from afflint import cli
+from command_line import exit_code
 
 
 def write(files: Mapping[str, str], top: Path | None = None) -> None:
@@ -31,13 +30,10 @@ class Checking:
 
     def __call__(self, *words: str, code: int | None = None) -> str:
         """What it prints."""
-        self._monkeypatch.setattr(sys, "argv", ["afflint", "check", "--no-cache", *words])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        gc.enable()  # The command line switches it off, for a process that soon ends.
+        ended = exit_code(self._monkeypatch, "check", "--no-cache", *words)
         sys.stdout.flush()
         out, err = self._capfd.readouterr()
-        assert code is None or ended.value.code == code, out + err
+        assert code is None or ended == code, out + err
         return out + err
 
     def report(self, *words: str) -> dict[str, Any]:

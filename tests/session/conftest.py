@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from afflint import cli
-from checkout import clean_environment
+from command_line import exit_code, spawned
 
 
 class Done(NamedTuple):
@@ -41,16 +38,12 @@ def check(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
     def check(*arguments: str, stdin: str | None = None) -> Done:
         words = ["check", "--format", "concise", *arguments]
         if stdin is not None:
-            command = [sys.executable, "-m", "afflint", *words]
-            ended = subprocess.run(command, input=stdin, capture_output=True, encoding="utf-8", env=clean_environment(), check=False)
-            return Done(ended.returncode, ended.stdout.splitlines(), ended.stderr)
-        monkeypatch.setattr(sys, "argv", ["afflint", *words])
+            code, out, err = spawned(*words, stdin=stdin)
+            return Done(code, out.splitlines(), err)
         capsys.readouterr()
-        with pytest.raises(SystemExit) as raised:
-            cli.main()
-        assert isinstance(raised.value.code, int)
+        code = exit_code(monkeypatch, *words)
         out, err = capsys.readouterr()
-        return Done(raised.value.code, out.splitlines(), err)
+        return Done(code, out.splitlines(), err)
 
     return check
 

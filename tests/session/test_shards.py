@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from afflint import cli
 from afflint.engine import Checker, FileResult, Kept
 from afflint.session import cache as keeping
 from afflint.session import mapping, shards
 from checkout import ROOT
+from command_line import Afflint
 
 FORMATS = ("text", "concise", "json", "sarif", "github", "gitlab", "junit")
 
@@ -41,39 +40,9 @@ nodes:
 """
 
 
-class Done(tuple[int, str, str]):
-    """The exit code, standard output and standard error."""
-
-    @property
-    def code(self) -> int:
-        return self[0]
-
-    @property
-    def out(self) -> str:
-        return self[1]
-
-    @property
-    def err(self) -> str:
-        return self[2]
-
-
-Afflint = Callable[..., Done]
-
-
-@pytest.fixture
-def afflint(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Afflint:
-    """Runs the command line in this process."""
+@pytest.fixture(autouse=True)
+def without_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AFFLINT_NO_CACHE", "1")
-
-    def run(*words: str) -> Done:
-        monkeypatch.setattr(sys, "argv", ["afflint", *words])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        assert isinstance(ended.value.code, int)
-        return Done((ended.value.code, *capsys.readouterr()))
-
-    return run
 
 
 @pytest.fixture
