@@ -194,9 +194,8 @@ def test_conditions_choose_the_objects_and_who_asks_is_not_known(tmp_path: Path)
     assert run(tmp_path, anything, f"{lease}---\n{role}") == ([], [])
     ran = run(tmp_path, anything, deployment())
     assert ran.found == []
-    assert ran.said == [
-        "admission.yaml:11:37: policy `demo`: there is no `userInfo`; so it comes to no result for Deployment web in web.yaml and 1 more"
-    ]
+    why = "there is no `userInfo` (at 1:29 of the expression); so it comes to no result for Deployment web in web.yaml and 1 more"
+    assert ran.said == [f"admission.yaml:11:37: policy `demo`: {why}"]
     known = anything.replace("  - {name: no-kubelets, expression: '!(\"system:nodes\" in request.userInfo.groups)'}\n", "")
     assert "3:18 error demo: failed expression: object.metadata.name.startsWith('demo')" in run(tmp_path, known, deployment()).found
 
@@ -204,9 +203,15 @@ def test_conditions_choose_the_objects_and_who_asks_is_not_known(tmp_path: Path)
 @pytest.mark.parametrize(
     "expression, said",
     [
-        ("object.spec.xyz == 'unknown'", "there is no `xyz`; so it comes to no result for Deployment web in web.yaml"),
-        ("object.replicas > 1", "there is no `replicas`; so it comes to no result for Deployment web in web.yaml"),
-        ("object.metadata.name.startWith('demo')", "there is no `startWith` here; did you mean `startsWith`? (at 1:31 of the expression)"),
+        (
+            "object.spec.xyz == 'unknown'",
+            "there is no `xyz` (at 1:13 of the expression); so it comes to no result for Deployment web in web.yaml",
+        ),
+        (
+            "object.replicas > 1",
+            "there is no `replicas` (at 1:8 of the expression); so it comes to no result for Deployment web in web.yaml",
+        ),
+        ("object.metadata.name.startWith('demo')", "there is no `startWith` here; did you mean `startsWith`? (at 1:22 of the expression)"),
         ("authorizer.group('apps').resource('deployments').check('delete').allowed()", "`authorizer` asks the cluster who may do what"),
         ("variables.unknown == 1", "there is no `variables.unknown` before it"),
         ("object.spec.replicas", "it gives neither true nor false; so it comes to no result for Deployment web in web.yaml"),

@@ -79,8 +79,8 @@ def test_the_namespace_is_looked_at_where_it_is_among_the_manifests(tmp_path: Pa
 
 def test_an_expression_that_errs_is_told_once_and_is_no_finding(tmp_path: Path) -> None:
     two = DEPLOYMENT + "---\n" + DEPLOYMENT.replace("name: web, namespace", "name: other, namespace")
-    reason = "policy `own`: there is no `missing`; so it comes to no result for Deployment web in web.yaml and 1 more"
-    assert run(tmp_path, "    expression: object.spec.missing == 1\n", two) == ([], [reason])
+    reason = "there is no `missing` (at 1:13 of the expression); so it comes to no result for Deployment web in web.yaml and 1 more"
+    assert run(tmp_path, "    expression: object.spec.missing == 1\n", two) == ([], [f"policy `own`: {reason}"])
 
 
 def test_what_it_is_about_is_said_as_for_any_policy(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ spec:
     [
         ("    expression: object.spec.replica <= parms.most\n", "6:17: there is no `parms` here; did you mean `params`?"),
         ("    expression: authorizer.allowed()\n", "6:17: `authorizer` asks the cluster who may do what"),
-        (FIVE + "    messageExpression: object.\n", "7:24: it is not CEL: no viable alternative at input '.'"),
+        (FIVE + "    messageExpression: object.\n", "7:24: it is not CEL: something is missing behind `.` (at 1:8 of the expression)"),
         (FIVE + "    at: spec..replicas\n", "7:9: a path reads like `spec.template.spec.nodeSelector`"),
         (FIVE + "    variables: [{name: a, expression: variables.b}]\n", "7:39: there is no `variables.b` before it"),
         ("    message: x\n", "6:5: `policies[0].params` lacks the key `expression`"),

@@ -16,6 +16,7 @@ from typing import Any
 
 from afflint.errors import UserError
 from afflint.findings import Path
+from afflint.kube.cel_words import UNDECLARED, Mistake, in_words, mistakes_in, place_of, reason_of
 from afflint.records import NamedTuple
 
 VARIABLES = ("object", "oldObject", "request", "params", "namespaceObject", "variables")
@@ -32,17 +33,6 @@ _EXTENSIONS = ("optional", "sets", "two-var-comprehensions")
 _OFFLINE = {"authorizer": "`authorizer` asks the cluster who may do what"}
 
 
-class Mistake(NamedTuple):
-    """What is wrong with an expression, and where in it; both count from 1."""
-
-    message: str
-    line: int
-    column: int
-
-    def __str__(self) -> str:
-        return f"{self.message} (at {self.line}:{self.column} of the expression)" if self.line > 0 else self.message
-
-
 class ExpressionError(Exception):
     """An expression that the API server would refuse."""
 
@@ -56,7 +46,11 @@ class OfflineError(Exception):
 
 
 class EvaluationError(Exception):
-    """An expression that came to no result for an object: the message says why."""
+    """An expression that came to no result for an object: the message says why. ``word``: what in the expression that is about."""
+
+    def __init__(self, message: str, word: str = "") -> None:
+        super().__init__(message)
+        self.word = word
 
 
 def ensure_available() -> None:
@@ -102,8 +96,16 @@ class Program:
         given.prepare(self)
         try:
             return _plain(self._compiled.eval(given.activation()))
-        except (RuntimeError, TypeError, ValueError, OverflowError) as error:  # The others for times that Python does not have.
-            raise EvaluationError(_reason(str(error))) from None
+        except EvaluationError as error:
+            told = error
+        except RuntimeError as error:
+            told = EvaluationError(*reason_of(str(error)))
+        except (TypeError, ValueError, OverflowError) as error:  # For times that Python does not have.
+            from afflint.wording import visible
+
+            told = EvaluationError(f"it has a value that cannot be handled here: {visible(str(error))}")
+        where = place_of(told.word, self.text, _QUIET) if told.word else ""
+        raise EvaluationError(f"{told}{where}") from None
 
 
 class Given:
@@ -164,19 +166,20 @@ def compiled(text: str) -> Program:
     try:
         return _program(text, environment.compile(_given_to(text)))
     except RuntimeError as error:
-        mistakes = [Mistake(each[3], int(each[1]), int(each[2])) for each in _MISTAKE.finditer(str(error))]
+        mistakes = mistakes_in(str(error))
         if mistakes and all(_COMPARED_NUMBERS.match(each.message) for each in mistakes):
             # The API server compares whole numbers with others. So does the library, where it does not look at types first.
             if "?" in text or "optional" in text:
                 raise OfflineError("it compares whole numbers with others, and has optional values in it") from None
             return Program(text, environment.compile(_given_to(text), disable_check=True))
     for each in mistakes:
-        name = _UNDECLARED.match(each.message)
+        name = UNDECLARED.match(each.message)
         if name is not None and name[1] in _OFFLINE:
             raise OfflineError(_OFFLINE[name[1]])
         if "recursion depth" in each.message:
             raise OfflineError("it is nested more deeply than can be evaluated here; variables make it flatter")
-    raise ExpressionError([each._replace(message=_worded(each.message)) for each in mistakes] or [Mistake("it cannot be read", 0, 0)])
+    told = in_words(mistakes, text, VARIABLES, tuple(_known_functions())) if mistakes else [Mistake("it cannot be read", 0, 0)]
+    raise ExpressionError(told)
 
 
 def _program(text: str, checked: Any) -> Program:
@@ -189,24 +192,9 @@ def _program(text: str, checked: Any) -> Program:
     return Program(text, checked)
 
 
-_MISTAKE = re.compile(r"ERROR: <input>:(-?[0-9]+):(-?[0-9]+): ([^\n]*)")
-_UNDECLARED = re.compile(r"undeclared reference to '([^']*)'")
 _COMPARED_NUMBERS = re.compile(
     r"found no matching overload for '_(?:<|<=|>|>=|==|!=)_' applied to '\((?:int|uint|double), (?:int|uint|double)\)'"
 )
-_SYNTAX = re.compile(r"Syntax error: (.*?)(?: expecting \{.*)?$")
-
-
-def _worded(message: str) -> str:
-    from afflint.wording import did_you_mean, nearest, visible
-
-    undeclared = _UNDECLARED.match(message)
-    if undeclared is not None:
-        known = (*VARIABLES, *_known_functions(), "has", "all", "exists", "exists_one", "map", "filter")
-        name = undeclared[1].partition(".")[0]
-        return f"there is no `{visible(name)}` here{did_you_mean(nearest(name, known))}"
-    syntax = _SYNTAX.match(message)
-    return visible(f"it is not CEL: {syntax[1]}" if syntax is not None else message)
 
 
 def _known_functions() -> Iterator[str]:
@@ -305,7 +293,7 @@ def _all_found(text: str, pattern: str) -> list[str]:
     try:
         found = _plain(program.eval(environment.Activation({"text": text, "pattern": without_groups(pattern)})))
     except (RuntimeError, EvaluationError) as error:
-        raise ValueError(_reason(str(error))) from None
+        raise ValueError(reason_of(str(error)).message) from None
     return found if isinstance(found, list) else []
 
 
@@ -387,28 +375,5 @@ def _plain(value: Any) -> Any:
             reason = value.value()
         except TypeError:  # So it is with optional values.
             reason = "it ends in an optional value; `orValue` makes a value of it"
-        raise EvaluationError(_reason(reason))
+        raise EvaluationError(*reason_of(reason))
     raise EvaluationError(f"a value of type {kind.lower()} cannot be handed on")
-
-
-_NO_KEY = re.compile(r'(?:Key not found in map|no such key)\s*:?\s*"?(.*?)"?$')
-_NO_VALUE = re.compile(r'No value with name "(\w+)" found')
-_STATUS = re.compile(r"^[A-Z_]+: | \[[A-Z_]+\]$")
-
-
-def _reason(text: str) -> str:
-    """Why there is no result, in the words for it."""
-    from afflint.wording import visible
-
-    text = _STATUS.sub("", text.strip())
-    unknown = _NO_VALUE.search(text)
-    if unknown is not None:
-        return f"`{unknown[1]}` is not known here"
-    missing = _NO_KEY.search(text)
-    if missing is not None:
-        return f"there is no `{visible(missing[1])}`"
-    if "SELECT to non-message" in text:
-        return "it asks for a field of what is null, a number or text"
-    if "Iteration budget" in text:
-        return "it goes through more than 10,000 items"
-    return visible(text.splitlines()[0][:200]) if text else "it cannot be evaluated"

@@ -256,7 +256,7 @@ def _held(value: Any, *kinds: str) -> tuple[str, Any]:
         (kind,) = value
         if kind in kinds:
             return kind, value[kind]
-    raise ValueError(f"no such overload: it takes a {' or a '.join(each.partition('.')[2] for each in kinds)}")
+    raise ValueError(f"a function takes {' or '.join(each.partition('.')[2] for each in kinds)}, and is given something else")
 
 
 def _parsed_quantity(text: str) -> Quantity | None:
