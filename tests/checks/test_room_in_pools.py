@@ -103,6 +103,7 @@ def test_nodes_of_a_pool_that_does_not_grow_are_those_that_are_listed() -> None:
         pytest.param(NODE_POOL, id="no bound"),
         pytest.param(GROUPS.replace("maxSize: 2", "maxSize: ${MOST}"), id="a bound to be filled in"),
         pytest.param(GROUPS.replace("desiredCapacity: 1", "desiredCapacity: 0"), id="a pool that waits for somebody to scale it"),
+        pytest.param(GROUPS.replace("desiredCapacity: 1", "minSize: 0, maxSize: -1"), id="a number that is none"),
         pytest.param(GROUPS + "fargateProfiles: [{name: all, selectors: [{namespace: shop}]}]\n", id="Fargate"),
         pytest.param(GROUPS + "autoModeConfig: {enabled: true}\n", id="EKS Auto Mode"),
         pytest.param(f"{GROUPS}---\n{NODE_POOL}", id="one of several without a bound"),

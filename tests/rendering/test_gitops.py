@@ -272,6 +272,15 @@ def test_values_files_that_a_kustomization_names(checking: Checking) -> None:
     assert [each.split()[0] for each in checking.told()] == ["far/main.yaml:1:34", "web/main.yaml:1:34", "web/more/a.yaml:1:34"]
 
 
+@pytest.mark.parametrize(
+    "chart",
+    ["7", "[]", "{valuesFile: 7, additionalValuesFiles: {}}", '{valuesFile: "a\\0b"}', "{valuesFile: 'https://example.com/a.yaml'}"],
+)
+def test_odd_charts_of_a_kustomization_name_nothing(checking: Checking, chart: str) -> None:
+    write({".git/HEAD": "ref: refs/heads/main\n", "kustomization.yaml": f"helmCharts: [{chart}]\n", "a.yaml": WRONG})
+    assert checking.told() == []
+
+
 def test_values_that_a_kustomization_keeps_for_a_release(checking: Checking) -> None:
     """Told once, in the file, and not in the ConfigMap that is made of it."""
     release = RELEASE.partition("  values:\n")[0] + "  valuesFrom: [{kind: ConfigMap, name: web}]\n"

@@ -114,7 +114,7 @@ def _rooms(view: PoolView) -> Callable[[int, Demands], _Rooms]:
 
 def _most(pools: Sequence[Pool]) -> int | None:
     """How many nodes some pools may have; None where nobody knows. One without nodes is there for somebody to scale."""
-    counts = [pool.most for pool in pools if pool.most and not pool.per_zone]
+    counts = [pool.most for pool in pools if pool.most is not None and pool.most > 0 and not pool.per_zone]
     return sum(counts) if len(counts) == len(pools) else None
 
 

@@ -230,7 +230,7 @@ def _of_kustomization(data: Mapping[str, Any], file: str) -> Iterator[str]:
     for generator in (*_items(data, "configMapGenerator"), *_items(data, "secretGenerator")):
         entries = [each.partition("=") for each in _texts(generator, "files")]
         names += [path for key, _, path in entries if is_values_file(key)]
-    yield from filter(None, (_value_file(file, os.path.dirname(file), name) for name in names if name))
+    yield from filter(None, (_value_file(file, os.path.dirname(file), name) for name in names if name and "\0" not in name))
 
 
 def _of_flux(by: str, folder: str, spec: Mapping[str, Any]) -> Hint:
