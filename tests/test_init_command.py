@@ -107,6 +107,15 @@ def test_it_says_what_the_repository_shows(afflint: Afflint) -> None:
     assert afflint("check", "--format", "concise", "apps").code == 1
 
 
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="names of files are UTF-8 there")
+def test_names_that_are_no_utf8_are_not_named(afflint: Afflint, tmp_path: Path) -> None:
+    for name in (os.fsdecode(b"\xff"), "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "web.yaml").write_text(WEB)
+    assert afflint("init").code == 0
+    assert "context: ['**/*.yaml']" in (tmp_path / ".afflint.yaml").read_text().replace('"', "'")
+
+
 def test_a_patch_is_not_one_more_workload(afflint: Afflint) -> None:
     patch = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {template: {spec: {nodeSelector: {disk: ssd}}}}\n"
     put(apps__web=WEB, prod__patch=patch, prod__kustomization="resources: [../apps/web.yaml]\npatches: [{path: patch.yaml}]\n")

@@ -112,3 +112,33 @@ def test_a_baseline_is_not_written_through_a_link_of_the_tree(afflint: Afflint, 
     assert ended.code == 2
     assert ended.err == "afflint: '.afflint-baseline.json' is a link; name the file to write with --baseline FILE\n"
     assert (tmp_path / "precious").read_text() == "mine"
+
+
+# Policies, and examples of them.
+
+POLICY = "policies:\n- {name: team, check: required-template-labels, params: {labels: {team: '*'}}}\n"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "```yaml bad\n" * 20_000,
+        "```\ntext\n```\n" * 20_000,
+        "```yaml good\n#" + " " * 30_000 + "x\n```\n",
+        "```yaml bad line=" + "9" * 5_000 + " column=1\n```\n",
+    ],
+)
+def test_a_page_that_is_no_example_is_read_through_once(page: str, afflint: Afflint, tmp_path: Path) -> None:
+    (tmp_path / ".afflint.yaml").write_text(POLICY)
+    (tmp_path / "team.md").write_text(page)
+    ended = afflint("test", ".")
+    assert ended.code in (0, 1, 2)
+    assert ended.seconds < 4
+
+
+def test_owners_are_no_orders_to_a_terminal(afflint: Afflint, tmp_path: Path) -> None:
+    (tmp_path / ".afflint.yaml").write_text(POLICY)
+    (tmp_path / "web.yaml").write_text(LACKING)
+    ended = afflint("report", "--owner", "\x1b[31m", ".")
+    assert "\x1b" not in ended.out + ended.err
+    assert "label \\x1b[31m" in ended.out

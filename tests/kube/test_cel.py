@@ -166,6 +166,57 @@ def test_what_functions_make_is_bounded() -> None:
             compiled(text).evaluate(given)
 
 
+DOUBLED = "[object.text].map(v, v + v + v + v + v + v + v + v + v + v)[0]"
+
+
+@needs_cel
+@pytest.mark.parametrize(
+    "text",
+    [
+        DOUBLED.replace("object.text", DOUBLED).replace("object.text", DOUBLED).replace("object.text", DOUBLED) + " != ''",
+        "object.items.map(each, object.text).join() != ''",
+        "'%s'.format([object.items.map(each, object.text)]) != ''",
+        "object.items.all(each, object.items.indexOf(each) >= 0)",
+        "object.items.all(each, !(each in object.items) || object.text.matches('b$'))",
+        "!sets.intersects(object.items.map(each, each), object.text.split(''))",
+    ],
+)
+def test_nothing_is_begun_that_there_may_be_no_room_or_time_for(text: str) -> None:
+    with pytest.raises(EvaluationError, match="may put together more of the object than there is room for"):
+        compiled(text).evaluate(Given({"object": {"text": "a" * 500_000, "items": list(range(9_000))}}))
+
+
+@needs_cel
+@pytest.mark.parametrize("more", ["variables.v@ + variables.v@", "[variables.v@, variables.v@]"])
+@pytest.mark.parametrize("first", ["'some text'", "[1, 2, 3]"])
+def test_variables_that_double_end_somewhere(first: str, more: str) -> None:
+    variables = {"v0": first, **{f"v{number + 1}": more.replace("@", str(number)) for number in range(60)}}
+    given = Given({"object": {}}, {name: compiled(text) for name, text in variables.items()})
+    program = compiled("size(variables.v60) > 0")
+    with pytest.raises(EvaluationError):
+        program.evaluate(given)
+    assert given.failure(program).endswith("what it comes to is too large")
+
+
+@needs_cel
+def test_a_long_chain_of_variables_has_a_value() -> None:
+    variables = {"v0": "1", **{f"v{number + 1}": f"variables.v{number}" for number in range(3_000)}}
+    assert value("variables.v3000", variables) == 1
+
+
+@needs_cel
+def test_variables_that_lead_to_themselves_have_none() -> None:
+    with pytest.raises(EvaluationError):
+        value("variables.a", {"a": "variables.b", "b": "variables.a"})
+
+
+@needs_cel
+def test_what_functions_are_given_is_bounded() -> None:
+    given = Given({"object": {"text": "a" * 5_000, "items": list(range(2_000))}})
+    with pytest.raises(EvaluationError, match="more than 8 million characters and items"):
+        compiled("object.items.map(each, object.text.upperAscii()).size() > 0").evaluate(given)
+
+
 def test_objects_that_are_too_large_or_too_deep_are_not_looked_into() -> None:
     deep: dict[str, object] = {}
     for _ in range(5_000):

@@ -98,6 +98,13 @@ spec:
 # The examples of the documentation.
 
 
+@pytest.mark.parametrize("action", ["{}", "[]", "5", "null"])
+def test_what_is_no_action_is_none(tmp_path: Path, action: str) -> None:
+    ran = run(tmp_path, policy(FIVE) + binding(actions=action), deployment())
+    assert ran.found == []
+    assert any("a binding needs validationActions" in each for each in ran.said)
+
+
 def test_a_policy_holds_where_a_binding_says(tmp_path: Path) -> None:
     policies = policy(FIVE) + binding(IN_TEST)
     wanted = ["8:13 error demo: failed expression: object.spec.replicas <= 5"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import re
 import shutil
 import subprocess
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from afflint.reading.globs import Patterns, of_lines, pattern
+from afflint.reading.globs import Patterns, of_lines, paths_like, pattern
 from checkout import clean_environment
 
 FILES = (
@@ -131,3 +132,45 @@ def test_a_pattern_that_is_made_to_take_for_ever_does_not(name: str) -> None:
     script = "import sys; from afflint.reading.globs import of_lines; print(of_lines([sys.argv[1]]).covers(sys.argv[2]))"
     done = subprocess.run([sys.executable, "-c", script, glob, path], capture_output=True, text=True, timeout=100, check=True)
     assert done.stdout == "False\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in ("a/b/c.yaml", "a/c.yaml", "a/.hidden/c.yaml", ".hidden.yaml", "b/c/d/e.yaml", "c.yaml"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        "*.yaml",
+        "*/*.yaml",
+        "**/*.yaml",
+        "**",
+        "a/**",
+        "**/c*",
+        "a/c.yaml",
+        "a/*",
+        ".*",
+        "a/.*/*",
+        "**/b/**/*.yaml",
+        "[ab]/?.yaml",
+        "x*",
+        "*",
+    ],
+)
+def test_files_are_found_as_python_finds_them(folder: Path, wanted: str) -> None:
+    known = {each.rstrip("/") for each in glob.glob(wanted, root_dir=folder, recursive=True)}
+    assert list(paths_like(str(folder), wanted)) == sorted(known - {""})
+    assert [each for each in paths_like(str(folder / "a"), f"../{wanted}") if each != ".."] == sorted(f"../{each}" for each in known - {""})
+
+
+def test_every_folder_is_looked_into_once_whatever_leads_there(folder: Path) -> None:
+    deep = folder.joinpath("a", *"a" * 40)
+    deep.mkdir(parents=True)
+    for name in ("one", "two"):
+        (deep / name).symlink_to(folder)
+    assert list(paths_like(str(folder), "/".join(["**/a*"] * 20) + "/*.none")) == []
+    assert list(paths_like(str(deep), "*/" * 30 + "*.none")) == []

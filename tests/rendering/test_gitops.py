@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
+from afflint.rendering.generators import Generators
+from afflint.rendering.gitops import substituted
 from rendering.real_tools import on_path
 from rendering.rendered_trees import Checking, write
 
@@ -235,6 +239,23 @@ def test_generators_that_the_repository_answers(checking: Checking, generator: s
         write({f"apps/{app}/web.yaml": DEPLOYMENT, f"apps/{app}/kustomization.yaml": "resources: [web.yaml]\n"})
     write({"apps/shop/app.json": '{"app": {"folder": "shop"}}', "apps/shop/web.yaml": DEPLOYMENT.replace("ssd", "1")})
     assert where(checking) == [("apps/shop/web.yaml", 13, 19, "wrong-type", ["apps/shop (ApplicationSet web, shop)"])]
+
+
+@pytest.mark.parametrize("kind", ["list", "matrix"])
+def test_of_very_many_applications_the_first_are_looked_at(kind: str) -> None:
+    generator: dict[str, object] = {"list": {"elements": [{"a": "x"}] * 20_000}}
+    if kind == "matrix":
+        generator = {"matrix": {"generators": [generator] * 3}}
+    started = time.process_time()
+    assert len(Generators([]).parameters([generator] * 1_000)) == 500
+    assert time.process_time() - started < 2
+
+
+def test_variables_that_are_not_closed_are_none() -> None:
+    started = time.process_time()
+    output = b"a: ${b}\n" + b"${b:=" * 100_000
+    assert substituted(output, {"b": "c"}) == output.replace(b"${b}", b"c")
+    assert time.process_time() - started < 2
 
 
 def test_a_set_that_only_argo_can_make_is_said(checking: Checking) -> None:

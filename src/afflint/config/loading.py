@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from glob import glob as paths_like
 from glob import has_magic
 from itertools import islice
 from typing import Any
@@ -26,7 +25,7 @@ from afflint.config import (
 from afflint.config.located import START, Fault, Located, ReadError, decode, read_bytes
 from afflint.config.mistakes import shape_faults
 from afflint.findings import Path, Span, field_of
-from afflint.reading.globs import pattern, separates_by_backslash
+from afflint.reading.globs import paths_like, pattern, separates_by_backslash
 from afflint.records import NamedTuple
 from afflint.wording import did_you_mean, nearest
 
@@ -164,7 +163,7 @@ class _Loader:
         """The files that a pattern finds, those with policies and those with manifests; of others nothing is said."""
         found = []
         folder = os.path.dirname(file.name) or os.curdir
-        for name in [_beside(file.name, each) for each in sorted(paths_like(pattern, root_dir=folder, recursive=True))]:
+        for name in [_beside(file.name, each) for each in paths_like(folder, pattern)]:
             try:
                 if os.path.isfile(name) and (_holds_manifests(name) or _holds_policies(name)):
                     found.append(name)

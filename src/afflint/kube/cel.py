@@ -2,20 +2,21 @@
 
 The one module that knows which library does this: cel-expr-python, Google's runtime, which is there with the extra ``cel``. What
 Kubernetes adds to the language stands in ``kube.cel_functions``. Everything is bounded: the text of an expression and how deeply it is
-nested, 10,000 rounds of its macros (the library sees to that), the size of an object and of what functions make; regular expressions
-are RE2, which takes time in proportion to the text.
+nested, 10,000 rounds of its macros (the library sees to that), the size of an object, of what may be put together of it (told beforehand,
+as the library does not count) and of what functions take and make; regular expressions are RE2, which takes time in proportion to the text.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
 from afflint.errors import UserError
 from afflint.findings import Path
+from afflint.kube.cel_checked import growth
 from afflint.kube.cel_words import UNDECLARED, Mistake, in_words, mistakes_in, place_of, reason_of
 from afflint.records import NamedTuple
 
@@ -28,6 +29,19 @@ _LARGEST_OBJECT = 1 << 20
 """Characters and values of an object, taken together: etcd keeps none much larger."""
 _DEEPEST = 100
 """Levels of an object: the library goes down them by recursion."""
+_MOST_ROUNDS = 10_000
+"""Rounds of macros in all, one in another included: the library ends an expression that goes on."""
+_MOST_MADE = 1 << 29
+"""Characters and items that the rounds of an expression may go through and put together at most, by what can be told beforehand."""
+_MOST_GIVEN = 1 << 27
+"""The same for an expression with functions in Python, of which the library keeps what they are given until the evaluation is over."""
+_ITEM = 16
+"""An item of a list that is given to such a function takes about as much room as so many characters of a text."""
+_MOST_HANDED_OVER = 1 << 23
+"""Characters and items that functions in Python take and give in one evaluation."""
+_MANY_VARIABLES = 100
+_SLOW = 16
+"""To find all matches of a pattern takes so many times as long as other functions."""
 
 _EXTENSIONS = ("optional", "sets", "two-var-comprehensions")
 _OFFLINE = {"authorizer": "`authorizer` asks the cluster who may do what"}
@@ -90,22 +104,47 @@ class Program:
         self.text = text
         self._compiled = compiled
         self.needs = _named_variables(text)
+        self._growth = growth(compiled.serialize())
 
     def evaluate(self, given: Given) -> Any:
         """The result as plain data. Raises EvaluationError."""
         given.prepare(self)
+        if self._is_too_much(given.sizes):
+            raise EvaluationError("it may put together more of the object than there is room for")
+        _handed_over.left = _MOST_HANDED_OVER
+        left = given.sizes.left
         try:
-            return _plain(self._compiled.eval(given.activation()))
+            return _plain(self._compiled.eval(given.activation(self)), given.sizes)
         except EvaluationError as error:
             told = error
         except RuntimeError as error:
             told = EvaluationError(*reason_of(str(error)))
+        except MemoryError:
+            told = EvaluationError("there is no room for what it puts together")
         except (TypeError, ValueError, OverflowError) as error:  # For times that Python does not have.
             from afflint.wording import visible
 
             told = EvaluationError(f"it has a value that cannot be handled here: {visible(str(error))}")
+        given.sizes.left = left
         where = place_of(told.word, self.text, _QUIET) if told.word else ""
         raise EvaluationError(f"{told}{where}") from None
+
+    def _is_too_much(self, sizes: _Sizes) -> bool:
+        """Whether it may go through more characters and items of the object, or put together more, than is bearable."""
+        longest = max(sizes.text, sizes.items, len(self.text))
+        # A text may be taken apart into as many items.
+        items = longest if "split" in self.text or "findAll" in self.text else max(sizes.items, self.text.count(","))
+        rounds = self._growth.factor * min(items**self._growth.loops, _MOST_ROUNDS)
+        if rounds * longest > _MOST_MADE or ("sets." in self.text and items**2 > _MOST_MADE):
+            return True
+        return rounds * max(longest, _ITEM * items) > _MOST_GIVEN and _calls_python(self.text)
+
+
+def _calls_python(text: str) -> bool:
+    from afflint.kube.cel_functions import FUNCTIONS
+
+    names = {each.name for each in FUNCTIONS} | {"find", "findAll"}
+    return any(name.rpartition(".")[2] in names or name in names for name in re.findall(r"([A-Za-z][\w.]*)\s*\(", text))
 
 
 class Given:
@@ -116,7 +155,10 @@ class Given:
     """
 
     def __init__(self, values: Mapping[str, Any], variables: Mapping[str, Program | None] | None = None) -> None:
-        self._values = {name: clean(value) for name, value in values.items()}
+        self.sizes = _Sizes()
+        """Those of all values, as far as they have been evaluated."""
+        self._values = {name: _cleaned(value, self.sizes) for name, value in values.items()}
+        self.sizes.left = _LARGEST_OBJECT  # For all that its variables come to.
         self._variables = variables or {}
         self._known: dict[str, Any] = {}
         self._failed: dict[str, str] = {}
@@ -126,35 +168,52 @@ class Given:
         """The data under one of the names."""
         return self._values.get(name)
 
-    def activation(self) -> Any:
-        """The values as the library takes them."""
+    def activation(self, program: Program) -> Any:
+        """The values as the library takes them, with all variables that an expression needs."""
+        if len(self._known) > _MANY_VARIABLES and program.needs is not None:
+            # To hand over all of them anew after each would take time by their square.
+            needed = {name: self._known[name] for name in program.needs if name in self._known}
+            return _environment().Activation({**self._values, "variables": needed})
         if self._activation is None:
             self._activation = _environment().Activation({**self._values, "variables": self._known})
         return self._activation
 
     def prepare(self, program: Program) -> None:
-        """Evaluate the variables that an expression may refer to."""
-        for name in self._variables if program.needs is None else program.needs:
-            self._evaluate(name)
+        """Evaluate the variables that an expression may refer to, and before them those that they refer to."""
+        waiting = self._unknown(program)
+        begun: set[str] = set()
+        while waiting:
+            name = waiting[-1]
+            variable = self._variables[name]
+            if name not in begun and name not in self._known and name not in self._failed:
+                begun.add(name)
+                # One that refers to itself, by whatever way, finds that it has failed.
+                self._failed[name] = f"`variables.{name}` cannot be had offline"
+                waiting += () if variable is None else self._unknown(variable)
+                continue
+            waiting.pop()
+            if name in begun and variable is not None:
+                begun.remove(name)
+                self._evaluate(name, variable)
+
+    def _unknown(self, program: Program) -> list[str]:
+        """The variables that an expression may refer to and that have not been evaluated, the first one last."""
+        names = self._variables if program.needs is None else program.needs
+        return [each for each in reversed([*names]) if each in self._variables and each not in self._known and each not in self._failed]
 
     def failure(self, program: Program) -> str:
         """Why a variable that an expression refers to has no value; "" where all have one."""
         return next((self._failed[name] for name in program.needs or () if name in self._failed), "")
 
-    def _evaluate(self, name: str) -> None:
-        if name in self._known or name in self._failed or name not in self._variables:
-            return
-        program = self._variables[name]
-        self._failed[name] = f"`variables.{name}` cannot be had offline"
-        if program is not None:
-            try:
-                value = program.evaluate(self)
-            except EvaluationError as error:
-                self._failed[name] = f"`variables.{name}`: {self.failure(program) or error}"
-            else:
-                del self._failed[name]
-                self._known[name] = value
-                self._activation = None
+    def _evaluate(self, name: str, program: Program) -> None:
+        try:
+            value = program.evaluate(self)
+        except EvaluationError as error:
+            self._failed[name] = self.failure(program) or f"`variables.{name}`: {error}"
+        else:
+            del self._failed[name]
+            self._known[name] = value
+            self._activation = None
 
 
 @lru_cache(maxsize=4096)
@@ -252,6 +311,33 @@ def _named_variables(text: str) -> tuple[str, ...] | None:
     return None if None in found else tuple(dict.fromkeys(found))
 
 
+class _HandedOver:
+    """Counts what functions in Python take and give: the library keeps all of it until the evaluation is over, and copies lists."""
+
+    def __init__(self) -> None:
+        self.left = 0
+
+    def take(self, values: Iterable[Any]) -> None:
+        """Raises ValueError where that is too much."""
+        for value in values:
+            self.left -= len(value) if type(value) in (str, list, dict) else 1
+        if self.left < 0:
+            raise ValueError("its functions are given more than 8 million characters and items in all")
+
+
+_handed_over = _HandedOver()
+
+
+def _counted(function: Callable[..., Any]) -> Callable[..., Any]:
+    def counted(*given: Any) -> Any:
+        _handed_over.take(given)
+        made = function(*given)
+        _handed_over.take((made,))
+        return made
+
+    return counted
+
+
 @cache
 def _environment() -> Any:
     """CEL with what Kubernetes adds to it."""
@@ -266,7 +352,8 @@ def _environment() -> Any:
         Function("findAll", ("string", "string", "int"), "list", _some_found),
     )
     for number, each in enumerate((*FUNCTIONS, *own)):
-        overload = cel.Overload(f"kubernetes_{number}", types[each.gives], [types[name] for name in each.takes], each.member, each.made)
+        made = _counted(each.made)
+        overload = cel.Overload(f"kubernetes_{number}", types[each.gives], [types[name] for name in each.takes], each.member, made)
         declared.setdefault(each.name, []).append(overload)
     extension = cel.CelExtension("kubernetes", [cel.FunctionDecl(name, overloads) for name, overloads in declared.items()])
     variables = {name: types["dyn"] for name in VARIABLES if name != "variables"}
@@ -291,7 +378,10 @@ def _all_found(text: str, pattern: str) -> list[str]:
 
     environment, program = _finder()
     try:
-        found = _plain(program.eval(environment.Activation({"text": text, "pattern": without_groups(pattern)})))
+        _handed_over.take((text,) * (_SLOW - 1))
+        sizes = _Sizes()
+        sizes.left = 2 * _LARGEST_OBJECT
+        found = _plain(program.eval(environment.Activation({"text": text, "pattern": without_groups(pattern)})), sizes)
     except (RuntimeError, EvaluationError) as error:
         raise ValueError(reason_of(str(error)).message) from None
     return found if isinstance(found, list) else []
@@ -317,17 +407,39 @@ def clean(value: Any) -> Any:
 
     Raises EvaluationError for data that are too large or nested too deeply.
     """
-    return _Cleaner().cleaned(value, _DEEPEST)
+    return _cleaned(value, _Sizes())
+
+
+class _Sizes:
+    """How long the longest text and the longest list or map of some data are. ``left``: so much more may be counted."""
+
+    def __init__(self) -> None:
+        self.text = self.items = self.left = 0
+
+    def add_text(self, length: int) -> None:
+        self.left -= length + 1
+        self.text = max(self.text, length)
+
+    def add_items(self, length: int) -> None:
+        self.left -= 1
+        self.items = max(self.items, length)
+
+
+def _cleaned(value: Any, sizes: _Sizes) -> Any:
+    sizes.left = _LARGEST_OBJECT
+    return _Cleaner(sizes).cleaned(value, _DEEPEST)
 
 
 class _Cleaner:
-    def __init__(self) -> None:
-        self.left = _LARGEST_OBJECT
+    def __init__(self, sizes: _Sizes) -> None:
+        self._sizes = sizes
 
     def cleaned(self, value: Any, levels: int) -> Any:
         kind = type(value)
         if levels < 0:
             raise EvaluationError("the object is nested too deeply")
+        if levels == _DEEPEST and (kind is dict or kind is list or kind is tuple):
+            self._sizes.add_items(len(value))
         if kind is dict:
             return {self._key(key): self._item(each, levels) for key, each in value.items() if each is not None}
         if kind is list or kind is tuple:
@@ -340,8 +452,16 @@ class _Cleaner:
 
     def _item(self, value: Any, levels: int) -> Any:
         kind = type(value)
-        self.left -= len(value) + 1 if kind is str else 1
-        if self.left < 0:
+        sizes = self._sizes
+        sizes.left -= 1
+        if kind is str:
+            length = len(value)
+            sizes.left -= length
+            if length > sizes.text:
+                sizes.text = length
+        elif kind is dict or kind is list or kind is tuple:
+            sizes.items = max(sizes.items, len(value))
+        if sizes.left < 0:
             raise EvaluationError("the object is too large")
         if kind is str:
             return value if value.isascii() and "\0" not in value else _sound(value)
@@ -359,17 +479,28 @@ def _sound(text: str) -> str:
 _SCALARS = frozenset(("BOOL", "INT", "UINT", "DOUBLE", "STRING", "TIMESTAMP", "DURATION"))
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, sizes: _Sizes) -> Any:
     """What the library gives, as data. Never by its own way of doing so: that loses count of Python's None."""
     kind, _, _ = str(value.type()).partition("<")
     if kind in _SCALARS:
-        return value.value()
+        scalar = value.value()
+        if kind == "STRING":
+            sizes.add_text(len(scalar))
+        else:
+            sizes.left -= 1
+        if sizes.left < 0:
+            raise EvaluationError("what it comes to is too large")
+        return scalar
     if kind == "NULL":
         return None
     if kind == "LIST":
-        return [_plain(each) for each in value.value()]
+        items = value.value()
+        _see_that_there_is_room(items, sizes)
+        return [_plain(each, sizes) for each in items]
     if kind == "MAP":
-        return {key: _plain(each) for key, each in value.value().items()}
+        pairs = value.value()
+        _see_that_there_is_room(pairs, sizes)
+        return {key: _plain(each, sizes) for key, each in pairs.items()}
     if kind == "ERROR":
         try:
             reason = value.value()
@@ -377,3 +508,9 @@ def _plain(value: Any) -> Any:
             reason = "it ends in an optional value; `orValue` makes a value of it"
         raise EvaluationError(*reason_of(reason))
     raise EvaluationError(f"a value of type {kind.lower()} cannot be handed on")
+
+
+def _see_that_there_is_room(items: Any, sizes: _Sizes) -> None:
+    sizes.add_items(len(items))
+    if len(items) > sizes.left:
+        raise EvaluationError("what it comes to is too large")

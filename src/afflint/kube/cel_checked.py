@@ -1,12 +1,13 @@
-"""Where a compiled expression hands on optional values: read out of what the library writes down, a CheckedExpr of CEL's protocol buffers.
+"""What a compiled expression is made of: read out of what the library writes down, a CheckedExpr of CEL's protocol buffers.
 
 The library cannot give an optional value to a function that is written in Python: it ends the process. So no expression is evaluated that
-might hand one to anything but what is made for optional values. Field numbers are those of cel/expr/syntax.proto and checked.proto.
+might hand one to anything but what is made for optional values. Nor does it count what texts and lists come to that an expression puts
+together: `growth` tells beforehand. Field numbers are those of cel/expr/syntax.proto and checked.proto.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from afflint.records import NamedTuple
 
@@ -17,9 +18,10 @@ _GOING_ON = frozenset(("_?._", "_[?_]", "_[_]", "or", "optional.of", "_?_:_"))
 _TYPES, _EXPRESSION = 3, 4
 _KEY, _VALUE, _ABSTRACT, _NAME = 1, 2, 14, 1
 _ID, _CALL, _LIST, _STRUCT = 2, 6, 7, 8
-_SELECT, _COMPREHENSION = 5, 9
+_IDENTIFIER, _SELECT, _COMPREHENSION = 4, 5, 9
 _INSIDE = {_SELECT: (1,), _COMPREHENSION: (2, 4, 5, 6, 7)}
 """The fields of selections and comprehensions that are expressions."""
+_ITEM, _RANGE, _GATHERED, _START, _CONDITION, _STEP, _SECOND_ITEM = 1, 2, 3, 4, 5, 6, 8
 _TARGET, _FUNCTION, _ARGUMENTS = 1, 2, 3
 _ELEMENTS, _OPTIONAL_ELEMENTS = 1, 2
 _ENTRIES, _ENTRY_KEY, _ENTRY_VALUE, _OPTIONAL_ENTRY = 2, 3, 4, 5
@@ -34,16 +36,21 @@ class _Field(NamedTuple):
 def misused_optional(checked: bytes) -> str | None:
     """What an optional value is handed to in an expression that is no place for one: a function, or a list or map; None for nothing."""
     types: set[int] = set()
-    expression = b""
-    # It comes in an Any: the name of its type, and itself.
-    for field in _fields(next((each.data for each in _fields(checked) if each.number == _VALUE), b"")):
+    for field in _parts(checked):
         if field.number == _TYPES:
             entry = {each.number: each for each in _fields(field.data)}
             if _VALUE in entry and _KEY in entry and _is_optional(entry[_VALUE].data):
                 types.add(entry[_KEY].value)
-        elif field.number == _EXPRESSION:
-            expression = field.data
-    return next(_misuses(expression, types), None) if types else None
+    return next(_misuses(_expression(checked), types), None) if types else None
+
+
+def _parts(checked: bytes) -> Iterator[_Field]:
+    """The fields of a CheckedExpr, which comes in an Any: the name of its type, and itself."""
+    return _fields(next((each.data for each in _fields(checked) if each.number == _VALUE), b""))
+
+
+def _expression(checked: bytes) -> bytes:
+    return next((each.data for each in _parts(checked) if each.number == _EXPRESSION), b"")
 
 
 def _is_optional(type_: bytes) -> bool:
@@ -84,6 +91,60 @@ def _misuses(expression: bytes, optionals: set[int]) -> Iterator[str]:
             else:
                 below = [each.data for each in _fields(data) if each.number in _INSIDE[number]] if number in _INSIDE else []
             waiting += below
+
+
+class Growth(NamedTuple):
+    """What may become of the longest text or list that an expression is given: so many times as long, in so many loops in one another."""
+
+    factor: float
+    loops: int
+
+
+def growth(checked: bytes) -> Growth:
+    """How much longer an expression makes texts and lists at most, each time that it goes through something."""
+    return _grown(_expression(checked), {})
+
+
+def _grown(expression: bytes, known: Mapping[str, float]) -> Growth:
+    """``known`` are the variables of the loops around it, with their growth. What is inside counts even where it comes to a number."""
+    for number, _, data in _fields(expression):
+        if number == _IDENTIFIER:
+            return Growth(known.get(_text(_fields(data), _NAME), 1), 0)
+        if number == _COMPREHENSION:
+            return _looped({each.number: each.data for each in _fields(data)}, known)
+        if number in (_CALL, _LIST, _STRUCT, _SELECT):
+            parts = list(_fields(data))
+            below = [_grown(each, known) for each in _inside(number, parts)]
+            loops = max((each.loops for each in below), default=0)
+            adds = number in (_LIST, _STRUCT) or (number == _CALL and _text(parts, _FUNCTION) == "_+_")
+            factors = [each.factor for each in below]
+            return Growth(max(1, sum(factors) if adds else max(factors, default=1)), loops)
+    return Growth(1, 0)
+
+
+def _looped(parts: Mapping[int, bytes], known: Mapping[str, float]) -> Growth:
+    """A comprehension. What its rounds gather counts by round: there are never more than so many of them in all."""
+    range_ = _grown(parts.get(_RANGE, b""), known)
+    items = {parts[each].decode(): range_.factor for each in (_ITEM, _SECOND_ITEM) if each in parts}
+    inside = {**known, **items, parts.get(_GATHERED, b"").decode(): 0}
+    below = [_grown(parts[each], inside) for each in (_START, _CONDITION, _STEP) if each in parts]
+    return Growth(
+        max(1, range_.factor, *(each.factor for each in below)),
+        max(range_.loops, 1 + max((each.loops for each in below), default=0)),
+    )
+
+
+def _inside(number: int, parts: Sequence[_Field]) -> list[bytes]:
+    """The expressions in a selection, a call, a list or a map."""
+    if number == _STRUCT:
+        entries = [list(_fields(each.data)) for each in parts if each.number == _ENTRIES]
+        return [each.data for entry in entries for each in entry if each.number in (_ENTRY_KEY, _ENTRY_VALUE)]
+    wanted = {_SELECT: (1,), _CALL: (_TARGET, _ARGUMENTS), _LIST: (_ELEMENTS,)}[number]
+    return [each.data for each in parts if each.number in wanted]
+
+
+def _text(fields: Iterable[_Field], number: int) -> str:
+    return next((each.data.decode() for each in fields if each.number == number), "")
 
 
 def _id(expression: bytes) -> int:

@@ -216,7 +216,7 @@ class _Reader:
     def binding(self) -> Iterator[Binding]:
         spec, name = map_at(self._data, "spec"), text_at(self._data, "metadata", "name")
         policy = text_at(spec, "policyName")
-        actions = [each for each in list_at(spec, "validationActions") if each in _SEVERITIES]
+        actions = [each for each in list_at(spec, "validationActions") if type(each) is str and each in _SEVERITIES]
         if not policy or not actions:
             self._refuse(("spec",), f"a binding needs {'validationActions' if policy else 'policyName'}")
             return

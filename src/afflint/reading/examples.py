@@ -21,9 +21,9 @@ from afflint.records import NamedTuple
 SAID = "said"
 """What a fence begins with that shows what afflint says of the example above it."""
 _MARKER = re.compile(r" *# *\^ finding(?:: *(\S+))? *")
-_NEARLY_A_MARKER = re.compile(r" *#[ ^]*\^|.*# *\^* *finding", re.IGNORECASE)
-_FENCE = re.compile(r"^```(?P<info>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
-_PLACE = re.compile(r"line=(\d+) column=(\d+)")
+_NEARLY_A_MARKER = re.compile(r"^ *#[ ^]*\^|# *(?:\^+ *)?finding", re.IGNORECASE)
+_FENCE = "```"
+_PLACE = re.compile(r"line=([0-9]{1,9}) column=([0-9]{1,9})")
 _FILE = re.compile(r"# *file: *(\S+) *")
 
 
@@ -76,7 +76,7 @@ class Example(NamedTuple):
             marker = _MARKER.fullmatch(line)
             if marker is not None:
                 places.append(Expected(marked, line.index("^") + 1, marker[1] or self.rule))
-            elif _NEARLY_A_MARKER.match(line):
+            elif _NEARLY_A_MARKER.search(line):
                 raise ExampleError(f"a marker reads `# ^ finding`, not {line.strip()!r}", self.line + number)
             else:
                 marked = number
@@ -120,12 +120,35 @@ def parse(name: str, text: str, file: str = "") -> Page:
         matter, closing, body = text[4:].partition("\n---\n")
         if not closing:
             raise ExampleError("front matter stands between two `---` lines", 1)
-    prose = _FENCE.sub("", body).splitlines()
     before = text[: len(text) - len(body)].count("\n")
-    examples = [
-        Example(name, before + body.count("\n", 0, fence.start()) + 1, fence["info"].strip(), fence["text"], file)
-        for fence in _FENCE.finditer(body)
-        if fence["info"].strip() != SAID
-    ]
+    prose, fences = _parts(body)
+    examples = [Example(name, before + fence.line, fence.info, fence.text, file) for fence in fences if fence.info != SAID]
     front = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in matter.splitlines())}
     return Page(name, front, [line for line in prose if line.startswith("#")], prose, examples)
+
+
+class _Fence(NamedTuple):
+    """``line`` is that on which it opens, ``info`` what stands behind its backticks."""
+
+    line: int
+    info: str
+    text: str
+
+
+def _parts(body: str) -> tuple[list[str], list[_Fence]]:
+    """The lines of a page outside its fences, and these. What opens and never closes is none."""
+    lines = body.split("\n")
+    last = max((number for number, line in enumerate(lines) if line == _FENCE), default=-1)
+    prose: list[str] = []
+    fences: list[_Fence] = []
+    opened: int | None = None
+    for number, line in enumerate(lines):
+        if opened is None and line.startswith(_FENCE) and number < last:
+            opened = number
+        elif opened is None:
+            prose.append(line)
+        elif line == _FENCE:
+            text = "".join(f"{each}\n" for each in lines[opened + 1 : number])
+            fences.append(_Fence(opened + 1, lines[opened].removeprefix(_FENCE).strip(), text))
+            opened = None
+    return prose, fences

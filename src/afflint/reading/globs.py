@@ -8,8 +8,9 @@ patterns that are made to take for ever elsewhere.
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from afflint.records import NamedTuple
@@ -231,3 +232,80 @@ def _class(part: str, at: int) -> tuple[str, int] | None:
     if members:
         return f"[{'^' if negated else ''}{members}]", at + 1
     return (".", at + 1) if negated else None
+
+
+# Files.
+
+
+def paths_like(folder: str, glob: str) -> Iterator[str]:
+    """The files and folders that a glob finds from a folder on, by the way from there; a ``**`` is any number of folders.
+
+    A folder is looked into once, however many ways a glob has to it and links lead there. As in a shell, what begins with a dot has to be
+    named with it, and ``**`` does not go through links.
+    """
+    parts = glob.split("/")
+    first = next((number for number, part in enumerate(parts) if _SPECIAL.search(part)), len(parts) - 1)
+    steps = _way(parts[first:])
+    found: set[str] = set()
+    seen: set[tuple[int, int, frozenset[int]]] = set()
+    waiting = [("/".join(parts[:first]) + "/" if first else "", frozenset({0}))] if steps else []
+    while waiting:
+        way, at = waiting.pop()
+        at |= {number + 1 for number in at if steps[number] is None and number + 1 < len(steps)}
+        known = _identity(os.path.join(folder, way), at)
+        if known is None or known in seen:
+            continue
+        seen.add(known)
+        if way and len(steps) - 1 in at and steps[-1] is None:
+            found.add(way.rstrip("/"))
+        for entry in _entries(os.path.join(folder, way)):
+            after = {after for number in at for after in _after(steps, number, entry)}
+            if len(steps) in after:
+                found.add(f"{way}{entry.name}")
+            if more := frozenset(after - {len(steps)}):
+                waiting.append((f"{way}{entry.name}/", more))
+    yield from sorted(found)
+
+
+def _way(parts: Sequence[str]) -> list[Step]:
+    """The steps of a glob; [] for one that finds nothing."""
+    steps = [None if part == "**" else _shown(part) for part in parts if part]
+    if ".." in parts or steps.count(None) != parts.count("**"):
+        return []
+    # Several in a row are one.
+    return [step for number, step in enumerate(steps) if step is not None or not number or steps[number - 1] is not None]
+
+
+def _shown(part: str) -> Step:
+    """What tells whether a name matches one part, which has to name the dot of a name that begins with one."""
+    step = _step(part)
+    return step if step is None or part.startswith(".") else lambda name: not name.startswith(".") and step(name)
+
+
+def _after(steps: Sequence[Step], number: int, entry: os.DirEntry[str]) -> Iterator[int]:
+    """Which steps come after a name that is met at one of them."""
+    step = steps[number]
+    if step is not None:
+        if step(entry.name) and (number + 1 == len(steps) or entry.is_dir()):
+            yield number + 1
+    elif not entry.name.startswith("."):
+        if entry.is_dir(follow_symlinks=False):
+            yield number
+        elif number + 1 == len(steps):
+            yield number + 1
+
+
+def _identity(folder: str, at: frozenset[int]) -> tuple[int, int, frozenset[int]] | None:
+    try:
+        status = os.stat(folder or os.curdir)
+    except (OSError, ValueError):
+        return None
+    return status.st_dev, status.st_ino, at
+
+
+def _entries(folder: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder or os.curdir) as entries:
+            return list(entries)
+    except OSError:
+        return []

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from glob import escape, glob
+from itertools import islice
 from typing import Any
 
 from afflint.reading.document import maps_at, texts_at
 from afflint.reading.files import read_regular
+from afflint.reading.globs import paths_like
 from afflint.rendering.texts import documents_of
 
 Parameters = Mapping[str, str]
@@ -34,24 +35,24 @@ class Generators:
 
     def parameters(self, generators: object) -> list[Parameters]:
         """Those of each Application."""
-        found = [each for generator in maps_at(generators) for each in self._of(generator, {})]
-        return found[:_MOST]
+        return list(islice((each for generator in maps_at(generators) for each in self._of(generator, {})), _MOST))
 
     def _of(self, generator: Mapping[str, Any], given: Parameters) -> list[Parameters]:
-        """What one generator gives, where those before it in a matrix have ``given`` something."""
+        """What one generator gives, where those before it in a matrix have ``given`` something; of very much the beginning."""
         kind = next((each for each in generator if each not in _BESIDE), "")
         read = self._readers().get(kind)
         said = filled(generator.get(kind), given)
         if read is None or type(said) is not dict:
             self.unread.append(kind)
             return [given]
-        found = []
-        for each in read(said, given):
-            own = filled(said.get("values"), each)
-            found.append({**given, **each, **{f"values.{key}": value for key, value in flattened(own).items()}})
-        return [each for each in found if self._selects(generator.get("selector"), each)]
+        whole = (self._with_values(said, {**given, **each}) for each in read(said, given))
+        return list(islice((each for each in whole if self._selects(generator.get("selector"), each)), _MOST))
 
-    def _readers(self) -> Mapping[str, Callable[[Mapping[str, Any], Parameters], list[Parameters]]]:
+    def _with_values(self, said: Mapping[str, Any], parameters: Parameters) -> Parameters:
+        own = filled(said.get("values"), parameters)
+        return {**parameters, **{f"values.{key}": value for key, value in flattened(own).items()}}
+
+    def _readers(self) -> Mapping[str, Callable[[Mapping[str, Any], Parameters], Iterable[Parameters]]]:
         return {"list": self._listed, "git": self._in_git, "matrix": self._matrix, "merge": self._merged}
 
     def _selects(self, selector: object, parameters: Parameters) -> bool:
@@ -63,16 +64,16 @@ class Generators:
             return True
         return all(parameters.get(key) == value for key, value in labels.items())
 
-    def _listed(self, said: Mapping[str, Any], _given: Parameters) -> list[Parameters]:
+    def _listed(self, said: Mapping[str, Any], _given: Parameters) -> Iterable[Parameters]:
         if "elementsYaml" in said:
             self.unread.append("list")
             return [{}]
-        return [flattened(each) for each in maps_at(said, "elements")]
+        return map(flattened, maps_at(said, "elements"))
 
     def _matrix(self, said: Mapping[str, Any], given: Parameters) -> list[Parameters]:
         found: list[Parameters] = [given]
         for generator in maps_at(said, "generators"):
-            found = [each for known in found for each in self._of(generator, known)][:_MOST]
+            found = list(islice((each for known in found for each in self._of(generator, known)), _MOST))
         return found
 
     def _merged(self, said: Mapping[str, Any], given: Parameters) -> list[Parameters]:
@@ -110,10 +111,9 @@ class Generators:
         for number, top in enumerate(self._folders):
             is_last = number == len(self._folders) - 1
             if parts[0].strip("*?[]") == parts[0] or is_last:
-                paths = sorted(glob(os.path.join(escape(top), *parts), recursive=True))
-                found = [os.path.relpath(path, top).replace(os.sep, "/") for path in paths[:_MOST] if is_wanted(path)]
+                found = [each for each in islice(paths_like(top, "/".join(parts)), _MOST) if is_wanted(os.path.join(top, each))]
                 if found:
-                    return [(top, each) for each in dict.fromkeys(found)]
+                    return [(top, each) for each in found]
         return []
 
 

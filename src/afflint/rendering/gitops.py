@@ -250,7 +250,10 @@ def substituted(output: bytes, values: Mapping[str, str]) -> bytes:
     def value(match: re.Match[str]) -> str:
         return values.get(match[1], match[0])
 
-    return re.sub(r"\$\{(\w+)(?::?[=-][^}]*)?\}", value, output.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+    text = output.decode("utf-8", "surrogateescape")
+    # What opens behind the last brace closes nowhere; not even tried, it takes no time.
+    end = text.rfind("}") + 1
+    return (re.sub(r"\$\{(\w+)(?::?[=-][^}]*)?\}", value, text[:end]) + text[end:]).encode("utf-8", "surrogateescape")
 
 
 def in_namespace(output: bytes, namespace: str | None) -> bytes:

@@ -84,7 +84,7 @@ def _undecided(policy: PolicyStanding) -> Iterator[str]:
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    table = [heads, *([visible(cell) for cell in row] for row in rows)]
+    table = [[visible(cell) for cell in row] for row in (heads, *rows)]
     widths = [max(len(row[column]) for row in table) for column in range(len(heads))]
     for row in table:
         first, *others = row

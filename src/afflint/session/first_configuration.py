@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,7 @@ def heading(repository: Repository) -> str:
 
 def entries(repository: Repository, *, above: str | None = None, baseline: bool = False) -> Iterator[Entry]:
     """The keys that are set, then those that are offered. ``above``: a configuration that holds here; ``baseline``: there is one."""
-    every = [*_entries(repository, above, baseline=baseline)]
+    every = [each for entry in _entries(repository, above, baseline=baseline) for each in _sayable(entry)]
     yield from (each for each in every if not each.offered)
     yield from (each for each in every if each.offered)
 
@@ -58,6 +59,22 @@ def _entries(repository: Repository, above: str | None, *, baseline: bool) -> It
         yield Entry("complete-nodes", True, about, offered=True)
     about = "What is in it stays silent. `afflint check --write-baseline` puts into it what is found today."
     yield Entry("baseline", DEFAULT_FILE, about, offered=not baseline)
+
+
+def _sayable(entry: Entry) -> Iterator[Entry]:
+    """An entry without what no configuration can say: names that are no UTF-8."""
+    if _is_sayable(entry.value):
+        yield entry
+    elif isinstance(entry.value, list) and (left := [each for each in entry.value if _is_sayable(each)]):
+        yield entry._replace(value=left)
+
+
+def _is_sayable(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return all(map(_is_sayable, value))
+    if isinstance(value, dict):
+        return all(map(_is_sayable, value.items()))
+    return not (isinstance(value, str) and re.search("[\ud800-\udfff]", value))
 
 
 def _sets(repository: Repository) -> Iterator[Entry]:
@@ -87,7 +104,8 @@ def _context(repository: Repository) -> Iterator[Entry]:
         return
     suffixes = sorted({f".{name.rpartition('.')[2]}" for name in own})
     folders = sorted({name.partition("/")[0] if "/" in name else "" for name in own})
-    tops = [f"/{each}/**/" if each else "/" for each in folders] if len(folders) <= _FEW else ["**/"]
+    few = len(folders) <= _FEW and all(map(_is_sayable, folders))
+    tops = [f"/{each}/**/" if each else "/" for each in folders] if few else ["**/"]
     globs = [f"{top}*{suffix}" for top in tops for suffix in suffixes]
     globs += [f"!**/{each}/" for each in repository.foreign]
     yield Entry("context", globs, "What rules about several manifests may look at when only some are checked: in a hook, in an editor.")
