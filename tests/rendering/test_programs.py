@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import stat
@@ -14,6 +15,7 @@ import pytest
 
 from afflint.engine import default_settings
 from afflint.rendering import programs as rendering
+from afflint.rendering.builds import Wanted, rendered
 from afflint.rendering.programs import RenderError
 from afflint.session.run import run
 from checkout import clean_environment
@@ -79,6 +81,33 @@ def test_a_path_is_never_taken_for_an_option(programs: Path, tmp_path: Path, mon
     assert folder == b"# build\n# ./-k\n"
 
 
+APPLICATION = """\
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: web}
+spec:
+  source: {path: chart, helm: {releaseName: RELEASE}}
+"""
+RELEASE_OF_FLUX = """\
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: RELEASE}
+spec:
+  chart: {spec: {chart: ./chart, sourceRef: {kind: GitRepository, name: here}}}
+"""
+
+
+@pytest.mark.parametrize("manifest", [APPLICATION, RELEASE_OF_FLUX])
+@pytest.mark.parametrize("name", ["--post-renderer=./run-me", "-fvalues.yaml", "a b"])
+def test_nor_is_the_name_of_a_release(manifest: str, name: str, programs: Path, tmp_path: Path) -> None:
+    program(programs, "helm", 'for each in "$@"; do echo "# $each"; done')
+    (tmp_path / "chart").mkdir()
+    (tmp_path / "chart" / "Chart.yaml").write_text("apiVersion: v2\nname: web\nversion: 1.0.0\n")
+    (tmp_path / "web.yaml").write_text(manifest.replace("RELEASE", json.dumps(name)))
+    (build,) = rendered([str(tmp_path / "web.yaml"), str(tmp_path / "chart" / "Chart.yaml")], Wanted(("helm",))).builds
+    assert build.output.decode().splitlines() == ["# template", "# release", f"# {tmp_path / 'chart'}"]
+
+
 @pytest.mark.usefixtures("programs")
 @pytest.mark.parametrize("render", [rendering.kustomize, rendering.helm])
 def test_a_missing_program_is_named_with_the_way_around(render: object, tmp_path: Path) -> None:
@@ -90,6 +119,14 @@ def test_a_missing_program_is_named_with_the_way_around(render: object, tmp_path
 def test_a_failure_says_what_the_program_said(programs: Path, tmp_path: Path) -> None:
     program(programs, "kustomize", "echo 'no such base: ../base' >&2; exit 3")
     with pytest.raises(RenderError, match=r"kustomize failed with exit code 3 .*no such base: \.\./base"):
+        rendering.kustomize(str(tmp_path))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes cannot be waited for here")
+def test_a_program_that_writes_without_end_is_stopped(programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rendering, "_MOST_WRITTEN", 3 << 20)
+    program(programs, "kustomize", "while :; do echo complaint >&2; /bin/cat /dev/zero; done")
+    with pytest.raises(RenderError, match="kustomize wrote more than 3 MB"):
         rendering.kustomize(str(tmp_path))
 
 

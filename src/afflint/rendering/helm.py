@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from glob import glob
 from typing import Any
 
+from afflint.kube.label_syntax import is_subdomain
 from afflint.reading.sources import CHART
 from afflint.rendering.programs import Crew, RenderError
 from afflint.rendering.roots import chart_data
@@ -144,7 +145,9 @@ def _has(folder: str, name: str) -> bool:
 
 def _command(program: Sequence[str], chart: Chart, folder: str, kubernetes_version: str, values: Sequence[str]) -> list[str]:
     """The command line that renders a chart which lies in a folder. Helm itself knows but one version of Kubernetes: it has to be told."""
-    words = [*program, chart.release, folder, *(word for file in values for word in ("--values", file)), *chart.options]
+    # What is no name may be an option, such as the program that is to be run afterwards.
+    release = chart.release if is_subdomain(chart.release) else RELEASE
+    words = [*program, release, folder, *(word for file in values for word in ("--values", file)), *chart.options]
     if kubernetes_version:
         words += ["--kube-version", f"v{kubernetes_version}.0"]
     return words + (["--namespace", chart.namespace] if chart.namespace else [])

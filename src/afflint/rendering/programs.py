@@ -13,7 +13,7 @@ from shutil import which
 from typing import TypeVar
 
 from afflint.errors import UserError
-from afflint.reading.sources import Source
+from afflint.reading.sources import LARGEST, Source
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -23,6 +23,9 @@ TIME_LIMIT = 120.0
 EACH_LIMIT = 30.0
 """For each that is found; kustomize alone would wait 27 seconds for a repository that does not answer."""
 ALL_LIMIT = 600.0
+_MOST_WRITTEN = LARGEST
+_MOST_SAID = 1 << 20
+_BLOCK = 1 << 16
 _LONGEST_REASON = 300
 _BEGINNING = 80
 
@@ -105,7 +108,11 @@ class Crew:
         process = self._started(command, about)
         with process:
             try:
-                output, said = process.communicate(timeout=limit)
+                output, said = _communicated(process, limit)
+            except _TooMuchError:
+                _end(process)
+                said_so = f"{tool} wrote more than {_MOST_WRITTEN >> 20} MB"
+                raise RenderError(f"{said_so}: {about}", said_so) from None
             except subprocess.TimeoutExpired:
                 _end(process)
                 said_so = f"{tool} did not finish within {limit:.0f} seconds"
@@ -164,6 +171,37 @@ class Crew:
             running = list(self._running)
         for process in running:
             _end(process)
+
+
+class _TooMuchError(Exception):
+    """A program writes without end."""
+
+
+def _communicated(process: subprocess.Popen[bytes], limit: float) -> tuple[bytes, bytes]:
+    """What a program writes to standard output, and of its complaints the beginning. Raises TimeoutExpired and _TooMuchError."""
+    if os.name != "posix":  # There, pipes cannot be waited for.
+        return process.communicate(timeout=limit)
+    from selectors import EVENT_READ, DefaultSelector
+
+    end = time.monotonic() + limit
+    output, said = bytearray(), bytearray()
+    with DefaultSelector() as waiting:
+        waiting.register(process.stdout, EVENT_READ, output)  # type: ignore[arg-type]
+        waiting.register(process.stderr, EVENT_READ, said)  # type: ignore[arg-type]
+        while waiting.get_map():
+            ready = waiting.select(max(end - time.monotonic(), 0))
+            if not ready:
+                raise subprocess.TimeoutExpired(process.args, limit)
+            for key, _ in ready:
+                block = os.read(key.fd, _BLOCK)
+                if not block:
+                    waiting.unregister(key.fileobj)
+                elif key.data is output or len(said) < _MOST_SAID:
+                    key.data.extend(block)
+            if len(output) > _MOST_WRITTEN:
+                raise _TooMuchError
+    process.wait(max(end - time.monotonic(), 0.1))
+    return bytes(output), bytes(said)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
