@@ -53,6 +53,8 @@ def test_who_is_undecided_has_a_column_where_anybody_is() -> None:
         ["listed-tolerations", "3", "4", "0", "0", "1", "0"],
         ["survives-a-zone", "-", "-", "-", "-", "-", "-"],
     ]
+    assert '<th scope="col" class="number">Undecided</th>' in page(STANDING._replace(policies=(some,)))
+    assert "Undecided</th>" not in page(STANDING)
     text = "".join(policy_text.render(STANDING._replace(policies=(some,), baseline=None)))
     assert text.splitlines()[0].split() == ["policy", "met", "of", "unmet", "excepted", "undecided"]
 

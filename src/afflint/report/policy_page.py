@@ -75,7 +75,8 @@ def _notes(standing: Standing) -> str:
 
 
 def _heads(standing: Standing) -> str:
-    words = ["Met", "Of", "Not met", "Excepted", *(["New", "Since"] if standing.baseline else [])]
+    words = ["Met", "Of", "Not met", "Excepted", *(["Undecided"] if standing.leaves_some_undecided else [])]
+    words += ["New", "Since"] if standing.baseline else []
     return "".join(f'<th scope="col" class="number">{word}</th>' for word in words)
 
 
@@ -83,9 +84,12 @@ def _row(policy: PolicyStanding, number: int, standing: Standing) -> str:
     unmet, excepted, met = policy.unmet(), policy.number("excepted"), policy.number("met")
     name = f'<tr><th scope="row"><a href="#p{number}"><code>{shown(policy.name)}</code></a></th><td>{_severity(policy)}</td>'
     if policy.unasked or not (policy.verdicts or policy.only_unmet):
-        return f'{name}<td colspan="7" class="none">{html_words(policy.unasked or _NOBODY)}</td></tr>\n'
+        width = 8 if standing.leaves_some_undecided else 7
+        return f'{name}<td colspan="{width}" class="none">{html_words(policy.unasked or _NOBODY)}</td></tr>\n'
     known = [_UNKNOWN, _UNKNOWN] if policy.only_unmet else [_number(met), _number(len(policy.verdicts))]
     cells = [*known, _number(len(unmet), todo=True), _number(excepted)]
+    if standing.leaves_some_undecided:
+        cells.append(_number(policy.number("undecided")))
     if standing.baseline:
         cells += [_number(newest(unmet), todo=True), f'<td class="number">{_day(oldest(each.since for each in unmet))}</td>']
     return f"{name}<td>{'' if policy.only_unmet else _bar(met, len(unmet), excepted)}</td>{''.join(cells)}</tr>\n"

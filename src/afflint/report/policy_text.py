@@ -38,8 +38,8 @@ def render(standing: Standing, *, verbose: bool = False) -> Iterator[str]:
 
 def _policies(standing: Standing) -> Iterator[str]:
     """The table of all policies. Who is undecided is told where anybody is, what is new where a baseline knows that."""
-    undecided, known = any(each.undecided() for each in standing.policies), standing.baseline is not None
-    kept = (True, True, True, True, True, undecided, known, known)
+    known = standing.baseline is not None
+    kept = (True, True, True, True, True, standing.leaves_some_undecided, known, known)
     heads = ("policy", "met", "of", "unmet", "excepted", "undecided", "new", "since")
     yield from _table([*compress(heads, kept)], [[*compress(_row(each), kept)] for each in standing.policies])
 

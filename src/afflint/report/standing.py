@@ -110,6 +110,11 @@ class Standing(NamedTuple):
     made: Made | None = None
 
     @property
+    def leaves_some_undecided(self) -> bool:
+        """Whether a policy came to no result for some workload."""
+        return any(each.undecided() for each in self.policies)
+
+    @property
     def asked(self) -> list[PolicyStanding]:
         """The policies that are about anything here, as far as that is known."""
         return [each for each in self.policies if each.verdicts or each.only_unmet or each.unasked]
