@@ -202,6 +202,13 @@ spec: {policyName: own, validationActions: [Deny]}
 """
 
 
+def test_outcomes_without_nodes_are_undecided_for_all_workloads(afflint: Afflint) -> None:
+    Path(".afflint.yaml").write_text("policies: [{name: has-room, check: fits}]\n", encoding="utf-8")
+    done = afflint("report")
+    assert "has-room: without nodes nobody can tell: name them with `--nodes`\n" in done.out
+    assert done.out.splitlines()[-1] == "0 of 1 policy met by all, 1 undecided; 3 workloads."
+
+
 @needs_cel
 def test_a_policy_without_a_result_is_undecided(afflint: Afflint) -> None:
     Path("cluster").mkdir()

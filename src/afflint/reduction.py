@@ -62,9 +62,9 @@ class Reduction:
     # Across manifests.
 
     def fleet(self, facts: Iterable[Facts], nodes: Sequence[NodeFact] = (), pools: Pools | None = None) -> Fleet | None:
-        """All facts indexed; None where no rule across manifests, nor one about nodes or pools, would ask for them."""
+        """All facts indexed; None where no rule across manifests, no policy, nor a rule about nodes or pools, would ask for them."""
         subjects = {each.subject for each in self._settings.rules}
-        if subjects.isdisjoint(("fleet", "policy", *(("nodes", "outcome") if nodes else ()), *(("pools",) if pools else ()))):
+        if subjects.isdisjoint(("fleet", "policy", "outcome", *(("nodes",) if nodes else ()), *(("pools",) if pools else ()))):
             return None
         return Fleet(facts, complete=self._settings.target.complete, plugins=self._settings.target.admission_plugins)
 
