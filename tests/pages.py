@@ -12,6 +12,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from checkout import ROOT, clean_environment
@@ -22,6 +23,15 @@ NOT_RUN = ("pip ", "dask ")
 
 _FILE = re.compile(r"(<!-- file (\S+) -->\n```[a-z]*\n)(.*?)(?=^```$)", re.MULTILINE | re.DOTALL)
 _CONSOLE = re.compile(r"(^```console\n)(.*?)(?=^```$)", re.MULTILINE | re.DOTALL)
+
+
+def with_parts(page: str, parts: Mapping[str, str]) -> str:
+    """The page with what stands between ``<!-- begin NAME -->`` and ``<!-- end NAME -->`` replaced, by name."""
+    for name, part in parts.items():
+        begin, end = f"<!-- begin {name} -->\n", f"<!-- end {name} -->\n"
+        before, rest = page.split(begin)
+        page = before + begin + part + end + rest.split(end)[1]
+    return page
 
 
 def sandbox(folder: Path) -> Path:

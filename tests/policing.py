@@ -15,12 +15,21 @@ from afflint.session.session import Session
 Files = dict[str, str] | str
 
 
-def session_of(folder: Path, policies: str, more: str = "") -> Session:
-    """A session with policies, as a configuration lists them, and other keys of a configuration."""
+def configured(folder: Path, text: str) -> Session:
+    """A session under a configuration, which is written into the folder."""
     file = folder / ".afflint.yaml"
-    text = textwrap.dedent(more) + ("policies:\n" + textwrap.dedent(policies) if policies else "")
     file.write_text(text, encoding="utf-8")
     return Session(config.load(str(file), rule_names=tuple(rules()), categories=CATEGORIES))
+
+
+def session_of(folder: Path, policies: str, more: str = "") -> Session:
+    """A session with policies, as a configuration lists them, and other keys of a configuration."""
+    return configured(folder, textwrap.dedent(more) + ("policies:\n" + textwrap.dedent(policies) if policies else ""))
+
+
+def policy(check: str, params: str = "{}") -> str:
+    """A policy ``ours`` of the list of policies."""
+    return f"- {{name: ours, check: {check}, params: {params}}}\n"
 
 
 def findings_of(folder: Path, policies: str, files: Files, more: str = "") -> list[Finding]:

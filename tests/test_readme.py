@@ -20,6 +20,7 @@ import pytest
 
 from afflint.rules import rules
 from checkout import ROOT, clean_environment, copy_to, run
+from pages import with_parts
 from rendering.real_tools import found_tool
 
 README = ROOT / "README.md"
@@ -76,10 +77,7 @@ def gitops() -> dict[str, str]:
 
 def with_generated(readme: str) -> str:
     """The README with its generated parts and the numbers of its table made anew."""
-    for name, part in {**generated(), **gitops()}.items():
-        begin, end = f"<!-- begin {name} -->\n", f"<!-- end {name} -->\n"
-        before, rest = readme.split(begin)
-        readme = before + begin + part + end + rest.split(end)[1]
+    readme = with_parts(readme, {**generated(), **gitops()})
     shop = run((*AFFLINT, "check", "--no-config", "examples/shop"), ROOT, expect=1)
     total = shop.rpartition("Found ")[2].partition(". Read")[0]
     readme = re.sub(r"finds something \([^)]*\)", f"finds something ({total})", readme)

@@ -12,24 +12,24 @@ import pytest
 
 from afflint.cli.through_click import Sectioned, cli
 from checkout import ROOT, clean_environment, run
-from website import reference
+from pages import with_parts
 
 REFERENCE = ROOT / "docs" / "reference.md"
 COMMANDS = ("check", "merge", "place", "report", "init", "rule", "config", "test", "lsp")
 
 
 def _command(name: str) -> str:
+    from website import reference
+
     return f"## `afflint {name}`\n\n{reference.about(name)}\n{''.join(reference.options(name))}"
 
 
 def with_generated(page: str) -> str:
     """The page with its generated parts made anew."""
-    parts = {"options": "\n".join(map(_command, COMMANDS)), "keys": "".join(reference.keys())}
-    for name, part in parts.items():
-        begin, end = f"<!-- begin {name} -->\n", f"<!-- end {name} -->\n"
-        before, rest = page.split(begin)
-        page = f"{before}{begin}\n{part}\n{end}{rest.split(end)[1]}"
-    return page
+    from website import reference
+
+    options = "\n".join(map(_command, COMMANDS))
+    return with_parts(page, {"options": f"\n{options}\n", "keys": f"\n{''.join(reference.keys())}\n"})
 
 
 def test_it_says_what_the_program_says() -> None:
@@ -68,4 +68,5 @@ def test_each_option_stands_in_one_section_of_the_help() -> None:
 
 
 if __name__ == "__main__":
+    sys.path.append(str(ROOT))
     REFERENCE.write_text(with_generated(REFERENCE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -11,10 +11,9 @@ from typing import NamedTuple
 import pytest
 
 from afflint import config as configuration
-from afflint.rules import CATEGORIES, rules
 from afflint.session.run import Options
-from afflint.session.session import Session
 from extras import needs_cel
+from policing import configured
 
 pytestmark = needs_cel
 
@@ -30,9 +29,7 @@ def run(folder: Path, policies: str, manifests: str, *, more: str = "", inline: 
     """Runs over manifests with policies of a cluster in a file of their own."""
     (folder / "admission.yaml").write_text(policies, encoding="utf-8")
     (folder / "web.yaml").write_text(manifests, encoding="utf-8")
-    settings = folder / ".afflint.yaml"
-    settings.write_text(f"policies: [admission.yaml]\nselect: [policy]\n{more}", encoding="utf-8")
-    session = Session(configuration.load(str(settings), rule_names=tuple(rules()), categories=CATEGORIES))
+    session = configured(folder, f"policies: [admission.yaml]\nselect: [policy]\n{more}")
     outcome = session.check(session.sources([str(folder / "web.yaml")]), Options(inline=inline))
 
     def short(text: str) -> str:
@@ -377,9 +374,7 @@ def test_patterns_find_manifests(tmp_path: Path) -> None:
     (tmp_path / "admission").mkdir()
     (tmp_path / "admission" / "policy.yaml").write_text(policy(FIVE), encoding="utf-8")
     (tmp_path / "admission" / "binding.yaml").write_text(binding(), encoding="utf-8")
-    (tmp_path / ".afflint.yaml").write_text("policies: ['admission/*.yaml']\n", encoding="utf-8")
-    config = configuration.load(str(tmp_path / ".afflint.yaml"), rule_names=tuple(rules()), categories=CATEGORIES)
-    assert [each.name for each in config.policies] == ["demo"]
+    assert [each.name for each in configured(tmp_path, "policies: ['admission/*.yaml']\n").config.policies] == ["demo"]
 
 
 @pytest.mark.parametrize(
@@ -391,9 +386,8 @@ def test_patterns_find_manifests(tmp_path: Path) -> None:
 )
 def test_names_that_lead_to_no_policy_are_mistakes(tmp_path: Path, named: str, mistake: str) -> None:
     (tmp_path / "web.yaml").write_text(deployment(), encoding="utf-8")
-    (tmp_path / ".afflint.yaml").write_text(f"policies: [{named}]\n", encoding="utf-8")
     with pytest.raises(configuration.ConfigError) as raised:
-        configuration.load(str(tmp_path / ".afflint.yaml"), rule_names=tuple(rules()), categories=CATEGORIES)
+        configured(tmp_path, f"policies: [{named}]\n")
     assert str(raised.value).replace(f"{tmp_path}/.afflint.yaml:", "").replace(f"{tmp_path}/", "") == mistake
 
 

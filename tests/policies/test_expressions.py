@@ -6,11 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from afflint import config as configuration
 from afflint.config import ConfigError
-from afflint.rules import CATEGORIES, rules
-from afflint.session.session import Session
 from extras import needs_cel
+from policing import configured
 
 pytestmark = needs_cel
 
@@ -33,9 +31,7 @@ spec:
 def run(folder: Path, params: str, manifests: str = DEPLOYMENT, *, more: str = "") -> tuple[list[str], list[str]]:
     """What a policy with these parameters finds, ``5:13 message``, and what it comes to no result for."""
     (folder / "web.yaml").write_text(manifests, encoding="utf-8")
-    settings = folder / ".afflint.yaml"
-    settings.write_text(f"select: [policy]\npolicies:\n- name: own\n  check: expression\n{more}  params:\n{params}", encoding="utf-8")
-    session = Session(configuration.load(str(settings), rule_names=tuple(rules()), categories=CATEGORIES))
+    session = configured(folder, f"select: [policy]\npolicies:\n- name: own\n  check: expression\n{more}  params:\n{params}")
     outcome = session.check(session.sources([str(folder / "web.yaml")]))
     found = [f"{each.span.line}:{each.span.column} {each.message}" for each in outcome.findings]
     return found, [line.replace(f"{folder}/", "") for line in outcome.unjudged]

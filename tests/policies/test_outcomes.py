@@ -17,7 +17,7 @@ from afflint.rules import bound_policies
 from afflint.session.placing import read_stage
 from afflint.session.run import Options, run
 from on_nodes import apart, spread, workload
-from policing import findings_of, said, session_of
+from policing import findings_of, policy, said, session_of
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 NODES = """\
@@ -27,10 +27,6 @@ nodes:
 - {name: b1, labels: {topology.kubernetes.io/zone: b, disk: ssd}}
 - {name: c1, labels: {topology.kubernetes.io/zone: c, disk: ssd}, unschedulable: true}
 """
-
-
-def policy(check: str, params: str = "{}") -> str:
-    return f"- {{name: ours, check: {check}, params: {params}}}\n"
 
 
 def on_nodes(folder: Path, check: str, params: str, manifests: str, nodes: str = NODES) -> list[str]:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from afflint.kube.constraints import REQUIRED
 from afflint.kube.selectors import LABEL_OPERATORS, from_labels, matches, parse_node_term
 from afflint.kube.taints import EFFECTS, Taint, Toleration, tolerates
-from policing import findings_of, said
+from policing import findings_of, policy, said
 
 DEPLOYMENT = """\
 apiVersion: apps/v1
@@ -34,10 +34,6 @@ spec:
 def deployment(spec: str) -> str:
     """A Deployment with these fields of the pod spec, from line 12 on."""
     return DEPLOYMENT + "".join(f"      {line}\n" for line in spec.splitlines())
-
-
-def policy(check: str, params: str = "{}") -> str:
-    return f"- {{name: ours, check: {check}, params: {params}}}\n"
 
 
 class TestForbiddenNodeLabels:
