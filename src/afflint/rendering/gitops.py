@@ -13,6 +13,7 @@ from typing import Any
 
 from afflint.findings import Path
 from afflint.kube.kinds import NAMES
+from afflint.reading.document import map_at, maps_at, text_at, texts_at
 from afflint.reading.files import read_regular
 from afflint.reading.kustomizations import NAMES as NAMES_OF_KUSTOMIZATIONS
 from afflint.reading.triage import is_values_file
@@ -97,14 +98,14 @@ def hints(paths: Iterable[str]) -> Hints:
 
 def _hints_in(text: Text) -> Iterator[Hint | Unread | str]:
     data = text.data
-    kind, group = _text(data, "kind"), _text(data, "apiVersion").partition("/")[0]
-    name, spec = _text(_map(data, "metadata"), "name"), _map(data, "spec")
+    kind, group = text_at(data, "kind"), text_at(data, "apiVersion").partition("/")[0]
+    name, spec = text_at(data, "metadata", "name"), map_at(data, "spec")
     if group == "argoproj.io" and kind == "Application":
         yield from _of_application(f"Application {name}", name, spec, text.file, text)
     elif group == "argoproj.io" and kind == "ApplicationSet":
         yield from _of_set(name, spec, text.file)
     elif group == "kustomize.toolkit.fluxcd.io" and kind == "Kustomization":
-        folder = _in_repository(text.file, _text(spec, "path"))
+        folder = _in_repository(text.file, text_at(spec, "path"))
         if folder is not None:
             yield _of_flux(f"Kustomization {name}", folder, spec)
     elif group == "helm.toolkit.fluxcd.io" and kind == "HelmRelease":
@@ -118,15 +119,15 @@ def _hints_in(text: Text) -> Iterator[Hint | Unread | str]:
 
 def _of_set(name: str, spec: Mapping[str, Any], file: str) -> Iterator[Hint | Unread | str]:
     """The Applications that the generators of a set make, as far as those are read."""
-    by, template = f"ApplicationSet {name}", _map(spec, "template")
+    by, template = f"ApplicationSet {name}", map_at(spec, "template")
     generators = Generators(list(_tops(file)))
     made: dict[str, Hint] = {}
     lacking = False
     for parameters in generators.parameters(spec.get("generators")):
         one = filled(template, parameters)
-        called = _text(_map(one, "metadata"), "name")
+        called = text_at(one, "metadata", "name")
         title = by if is_open(called) else f"{by}, {called}"
-        for each in _of_application(title, called, _map(one, "spec"), file, None):
+        for each in _of_application(title, called, map_at(one, "spec"), file, None):
             if isinstance(each, Hint):
                 made.setdefault(repr(each), each)
             elif isinstance(each, Unread):
@@ -142,31 +143,31 @@ def _of_set(name: str, spec: Mapping[str, Any], file: str) -> Iterator[Hint | Un
 
 def _of_application(by: str, name: str, spec: Mapping[str, Any], file: str, text: Text | None) -> Iterator[Hint | Unread | str]:
     several = type(spec.get("sources")) is list
-    for number, source in enumerate(spec["sources"] if several else [_map(spec, "source")]):
-        path = _text(source, "path")
+    for number, source in enumerate(spec["sources"] if several else [map_at(spec, "source")]):
+        path = text_at(source, "path")
         if is_open(path):
             yield Unread(by, f"its path is {quoted(path)}")
             continue
         folder = _in_repository(file, path)
         # Only what is there: Argo CD may be told to pass over files that are missing.
-        found = [_value_file(file, folder, each) for each in _texts(_map(source, "helm"), "valueFiles")]
+        found = [_value_file(file, folder, each) for each in _texts(source, "helm", "valueFiles")]
         values = tuple([each for each in found if each is not None])
         yield from values
         if folder is None:
             continue
-        if any(map(is_open, _texts(_map(source, "helm"), "valueFiles"))):
+        if any(map(is_open, _texts(source, "helm", "valueFiles"))):
             yield Unread(by, "nobody knows its values files")
             continue
         where: Path = ("spec", "sources", number) if several else ("spec", "source")
-        inline = _inline(_map(source, "helm"), text, (*where, "helm"))
-        yield _of_argo(by, name, folder, source, _text(_map(spec, "destination"), "namespace"), values, inline)
+        inline = _inline(map_at(source, "helm"), text, (*where, "helm"))
+        yield _of_argo(by, name, folder, source, text_at(spec, "destination", "namespace"), values, inline)
 
 
 def _inline(helm: Mapping[str, Any], text: Text | None, path: Path) -> Inline:
     """The values that an Application gives by itself: as an object, or else as a text."""
-    if _map(helm, "valuesObject"):
-        return Inline(_map(helm, "valuesObject"), text, (*path, "valuesObject"))
-    written = _text(helm, "values")
+    if map_at(helm, "valuesObject"):
+        return Inline(map_at(helm, "valuesObject"), text, (*path, "valuesObject"))
+    written = text_at(helm, "values")
     if text is not None and written:
         inside = next((each for each in text.inside((*path, "values")) if type(each.data) is dict), None)
         return _NO_VALUES if inside is None else Inline(inside.data, inside)
@@ -174,16 +175,19 @@ def _inline(helm: Mapping[str, Any], text: Text | None, path: Path) -> Inline:
     return Inline(document.data) if document is not None and type(document.data) is dict else _NO_VALUES
 
 
+_AROUND = ("namePrefix", "nameSuffix", "namespace", "commonAnnotations", "replicas")
+
+
 def _of_argo(by: str, name: str, folder: str, source: Mapping[str, Any], namespace: str, values: tuple[str, ...], inline: Inline) -> Hint:
-    helm, kustomize = _map(source, "helm"), _map(source, "kustomize")
+    helm, kustomize = map_at(source, "helm"), map_at(source, "kustomize")
     options: list[str] = []
-    for each in _items(helm, "parameters"):
-        options += ["--set-string" if each.get("forceString") is True else "--set", f"{_text(each, 'name')}={_text(each, 'value')}"]
+    for each in maps_at(helm, "parameters"):
+        options += ["--set-string" if each.get("forceString") is True else "--set", f"{text_at(each, 'name')}={text_at(each, 'value')}"]
     for word in _texts(helm, "apiVersions"):
         options += ["--api-versions", word]
-    around = {key: kustomize[key] for key in ("namePrefix", "nameSuffix", "namespace", "commonAnnotations", "replicas") if key in kustomize}
-    around |= _labels(_map(kustomize, "commonLabels"), selectors=True) | _patches(kustomize) | _components(kustomize, folder)
-    release = next((each for each in (_text(helm, "releaseName"), name) if each and not is_open(each)), "")
+    around: dict[str, Any] = {key: kustomize[key] for key in _AROUND if key in kustomize}
+    around |= _labels(map_at(kustomize, "commonLabels"), selectors=True) | _patches(kustomize) | _components(kustomize, folder)
+    release = next((each for each in (text_at(helm, "releaseName"), name) if each and not is_open(each)), "")
     return Hint(folder, by, _known(namespace), around, {}, release, values, inline, tuple(options))
 
 
@@ -206,18 +210,18 @@ def _known(text: str) -> str | None:
 
 def _of_release(name: str, spec: Mapping[str, Any], text: Text) -> Iterator[Hint | str]:
     """A chart in the repository. Whatever changes what it renders to later makes it no hint."""
-    chart = _map(_map(spec, "chart"), "spec")
-    path = _text(chart, "chart")
+    chart = map_at(spec, "chart", "spec")
+    path = text_at(chart, "chart")
     found = [_in_repository(text.file, each, os.path.isfile) for each in _texts(chart, "valuesFiles")]
     values = tuple([each for each in found if each is not None])
     yield from values
-    if "/" not in path or _text(_map(chart, "sourceRef"), "kind") not in ("GitRepository", "Bucket") or "postRenderers" in spec:
+    if "/" not in path or text_at(chart, "sourceRef", "kind") not in ("GitRepository", "Bucket") or "postRenderers" in spec:
         return
     folder = _in_repository(text.file, path)
     if folder is not None:
-        namespace = _text(spec, "targetNamespace") or _text(_map(text.data, "metadata"), "namespace")
-        release = _text(spec, "releaseName") or (f"{spec['targetNamespace']}-{name}" if _text(spec, "targetNamespace") else name)
-        inline = Inline(_map(spec, "values"), text, ("spec", "values"))
+        namespace = text_at(spec, "targetNamespace") or text_at(text.data, "metadata", "namespace")
+        release = text_at(spec, "releaseName") or (f"{spec['targetNamespace']}-{name}" if text_at(spec, "targetNamespace") else name)
+        inline = Inline(map_at(spec, "values"), text, ("spec", "values"))
         yield Hint(folder, f"HelmRelease {name}", namespace or None, {}, {}, release, values, inline)
 
 
@@ -225,9 +229,9 @@ def _of_kustomization(data: Mapping[str, Any], file: str) -> Iterator[str]:
     """The values files of the charts that a kustomization, or a generator of one, fills, and those that it keeps for a HelmRelease to read:
     in a ConfigMap or a Secret, under the name of such a file.
     """
-    charts = [data] if _text(data, "kind") == "HelmChartInflationGenerator" else _items(data, "helmCharts")
-    names = [name for each in charts for name in (_text(each, "valuesFile"), *_texts(each, "additionalValuesFiles"))]
-    for generator in (*_items(data, "configMapGenerator"), *_items(data, "secretGenerator")):
+    charts = [data] if text_at(data, "kind") == "HelmChartInflationGenerator" else maps_at(data, "helmCharts")
+    names = [name for each in charts for name in (text_at(each, "valuesFile"), *_texts(each, "additionalValuesFiles"))]
+    for generator in (*maps_at(data, "configMapGenerator"), *maps_at(data, "secretGenerator")):
         entries = [each.partition("=") for each in _texts(generator, "files")]
         names += [path for key, _, path in entries if is_values_file(key)]
     yield from filter(None, (_value_file(file, os.path.dirname(file), name) for name in names if name and "\0" not in name))
@@ -235,10 +239,10 @@ def _of_kustomization(data: Mapping[str, Any], file: str) -> Iterator[str]:
 
 def _of_flux(by: str, folder: str, spec: Mapping[str, Any]) -> Hint:
     around: dict[str, Any] = {key: spec[key] for key in ("namePrefix", "nameSuffix") if key in spec}
-    if _text(spec, "targetNamespace"):
+    if text_at(spec, "targetNamespace"):
         around["namespace"] = spec["targetNamespace"]
-    around |= _labels(_map(_map(spec, "commonMetadata"), "labels"), selectors=False) | _patches(spec) | _components(spec, folder)
-    substitutes = {key: value for key, value in _map(_map(spec, "postBuild"), "substitute").items() if type(value) is str}
+    around |= _labels(map_at(spec, "commonMetadata", "labels"), selectors=False) | _patches(spec) | _components(spec, folder)
+    substitutes = {key: value for key, value in map_at(spec, "postBuild", "substitute").items() if type(value) is str}
     return Hint(folder, by, None, around, substitutes)
 
 
@@ -263,8 +267,8 @@ def in_namespace(output: bytes, namespace: str | None) -> bytes:
     pieces = []
     for document in documents_of(output).values():
         text = document.text()
-        metadata = _map(document.data, "metadata")
-        if _text(document.data, "kind") in _NAMESPACED and "namespace" not in metadata:
+        metadata = map_at(document.data, "metadata")
+        if text_at(document.data, "kind") in _NAMESPACED and "namespace" not in metadata:
             text = re.sub(
                 r"(?m)^metadata:[ \t]*\n(?=([ \t]+))", lambda match: f"{match[0]}{match[1]}namespace: {namespace}\n", text, count=1
             )
@@ -277,7 +281,7 @@ def _labels(pairs: Mapping[str, Any], *, selectors: bool) -> dict[str, Any]:
 
 
 def _patches(data: Mapping[str, Any]) -> dict[str, Any]:
-    found = [each for each in _items(data, "patches") if type(each.get("patch")) is str]
+    found = [each for each in maps_at(data, "patches") if type(each.get("patch")) is str]
     return {"patches": [{key: each[key] for key in ("patch", "target") if key in each} for each in found]} if found else {}
 
 
@@ -317,21 +321,6 @@ def _is_top(folder: str) -> bool:
     return any(os.path.lexists(os.path.join(folder, name)) for name in _REPOSITORIES)
 
 
-def _map(data: Any, key: str) -> Mapping[str, Any]:
-    value = data.get(key) if type(data) is dict else None
-    return value if type(value) is dict else {}
-
-
-def _text(data: Any, key: str) -> str:
-    value = data.get(key) if type(data) is dict else None
-    return value if type(value) is str else ""
-
-
-def _texts(data: Mapping[str, Any], key: str) -> list[str]:
-    value = data.get(key)
-    return [each for each in value if type(each) is str and "\0" not in each] if type(value) is list else []
-
-
-def _items(data: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
-    value = data.get(key)
-    return [each for each in value if type(each) is dict] if type(value) is list else []
+def _texts(data: Mapping[str, Any], *steps: str) -> list[str]:
+    """Those that can be paths, or words of a command."""
+    return [each for each in texts_at(data, *steps) if "\0" not in each]
