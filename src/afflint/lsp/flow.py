@@ -14,7 +14,6 @@ _BEYOND = 20
 """So many lines below the place are looked at for what stands beside it."""
 _LONGEST = 10_000
 """Nobody types in a line of more characters."""
-_BEHIND_COLON = ("", " ", "\t", ",", "}", "]")
 
 
 class Bracket:

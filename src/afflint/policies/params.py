@@ -72,7 +72,6 @@ TEXT = Takes(_TEXT)
 TEXTS = Takes(_list_of(_TEXT, "text or a list of texts"), _texts)
 YES_NO = Takes({"title": "true or false", "type": "boolean"})
 LABEL_KEY = Takes(_LABEL_KEY)
-LABEL_KEYS = Takes(_list_of(_LABEL_KEY, "a label key or a list of them"), _texts)
 
 
 def number(low: int, high: int | None = None) -> Takes:
