@@ -72,6 +72,13 @@ def listing(words: Iterable[str], last: str = "and") -> str:
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {last} {items[-1]}"
 
 
+def counted(number: int, noun: str) -> str:
+    """``1 file``, ``2 files``, ``3 policies``; "info" has no plural."""
+    if number == 1 or noun == "info":
+        return f"{number} {noun}"
+    return f"{number} {noun[:-1]}ies" if noun.endswith("cy") else f"{number} {noun}s"
+
+
 def did_you_mean(word: str | None) -> str:
     """What is added to the message about a word nobody knows: a question, or nothing when no known word is near."""
     return f"; did you mean {quoted(word)}?" if word else ""

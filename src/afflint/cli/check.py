@@ -15,6 +15,7 @@ from afflint.config import RENDERERS
 from afflint.errors import UserError
 from afflint.findings import SEVERITIES
 from afflint.report import FORMATS
+from afflint.wording import counted
 
 if TYPE_CHECKING:
     from afflint.config import Config
@@ -260,7 +261,7 @@ def _write_baseline(path: str | None, outcome: Outcome, *, beside: bool = False)
             before = load(target)
     write(target, [dump(outcome.findings, os.path.dirname(target), today=today(), before=before)])
     count, name = len(outcome.findings), shown(target)
-    show([f"Wrote {count} {'finding' if count == 1 else 'findings'} to {name}; `--baseline {name}` keeps them silent.\n"], beside=beside)
+    show([f"Wrote {counted(count, 'finding')} to {name}; `--baseline {name}` keeps them silent.\n"], beside=beside)
     return 0
 
 

@@ -10,6 +10,7 @@ from afflint.cli import options
 from afflint.cli.command import Argument, Command, flag
 from afflint.cli.output import FOUND, colored, show, shown
 from afflint.errors import UserError
+from afflint.wording import counted
 
 if TYPE_CHECKING:
     from afflint.session.examples import Verdict
@@ -63,12 +64,12 @@ def _as_text(verdicts: Sequence[Verdict], policies: Sequence[str], *, color: boo
     failed = sum(not each.passed for each in verdicts)
     if quiet:
         return
-    examples = f"{len(verdicts)} example{'' if len(verdicts) == 1 else 's'}"
+    examples = counted(len(verdicts), "example")
     yield f"{red}{examples}, {failed} not as expected{plain}\n" if failed else f"{green}{examples}, all as expected{plain}\n"
     if policies:
         idle = _idle(verdicts, policies)
         listed = f"; no bad example of {', '.join(f'`{name}`' for name in idle)}" if idle else ""
-        yield f"{len(policies) - len(idle)} of {len(policies)} polic{'y' if len(policies) == 1 else 'ies'} exercised{listed}\n"
+        yield f"{len(policies) - len(idle)} of {counted(len(policies), 'policy')} exercised{listed}\n"
 
 
 def _idle(verdicts: Sequence[Verdict], policies: Sequence[str]) -> list[str]:

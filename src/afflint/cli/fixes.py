@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from afflint.cli.output import show_bytes, shown
 from afflint.fixing import text_of
 from afflint.report.diff import unified
-from afflint.report.wording import counted
 from afflint.session.replacing import ReplaceError, replaced
+from afflint.wording import counted
 
 if TYPE_CHECKING:
     from afflint.reading.sources import Source

@@ -11,6 +11,7 @@ from afflint.cli.command import Argument, Command, flag
 from afflint.cli.output import Progress, show, shown
 from afflint.errors import UserError
 from afflint.reading.sources import relative
+from afflint.wording import counted
 
 if TYPE_CHECKING:
     from afflint.config import Config
@@ -181,8 +182,9 @@ def _about(known: str, outcome: Outcome | None, *, there: bool) -> str:
             "comment sign from `baseline`.\n"
         )
     count = len(outcome.findings)
-    findings = f"{count} {'finding' if count == 1 else 'findings'}"
-    return f"Wrote the {findings} of today to {shown(known)}: they stay silent from now on.\n" if count else "Nothing is found today.\n"
+    if not count:
+        return "Nothing is found today.\n"
+    return f"Wrote the {counted(count, 'finding')} of today to {shown(known)}: they stay silent from now on.\n"
 
 
 COMMAND = Command(

@@ -15,6 +15,7 @@ from afflint.cli.output import say, shown
 from afflint.errors import UserError
 from afflint.reading.sources import SKIPPED_FOLDERS, STDIN, SUFFIXES
 from afflint.records import NamedTuple
+from afflint.wording import counted
 
 if TYPE_CHECKING:
     from afflint.config import Config
@@ -111,8 +112,8 @@ def _run(check: Check, first: bool) -> Collection[str]:
 def _counted(outcome: Outcome) -> str:
     summary = outcome.summary
     counts = ((summary.errors, "error"), (summary.warnings, "warning"), (summary.info, "info"))
-    found = ", ".join(f"{count} {name}{'s' if count > 1 and name != 'info' else ''}" for count, name in counts if count) or "no findings"
-    return f"{found} in {summary.files} {'file' if summary.files == 1 else 'files'}"
+    found = ", ".join(counted(count, name) for count, name in counts if count) or "no findings"
+    return f"{found} in {counted(summary.files, 'file')}"
 
 
 def _changes(watch: Any, plan: _Plan) -> Generator[Collection[tuple[Any, str]], None, None]:

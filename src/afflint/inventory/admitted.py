@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from afflint.controllers.pod_maker import PodMaker
 from afflint.kube.pod_admission import PodAdmission, given_labels, given_tolerations, refusals
+from afflint.wording import counted
 
 
 def as_admitted(maker: PodMaker, admission: PodAdmission | None) -> PodMaker:
@@ -28,7 +29,7 @@ def as_admitted(maker: PodMaker, admission: PodAdmission | None) -> PodMaker:
     missing = [each for each in tolerations if isinstance(present, list) and each not in present]
     if missing and source is not None:
         pod["tolerations"] = [*present, *missing]
-        notes.append(f"{source.where} adds {len(missing)} toleration{'s' if len(missing) > 1 else ''} to its own")
+        notes.append(f"{source.where} adds {counted(len(missing), 'toleration')} to its own")
     return replace(maker, pod=pod, notes=tuple(notes)) if len(notes) > len(maker.notes) else maker
 
 

@@ -17,8 +17,7 @@ from afflint.kube.node_labels import domain_noun
 from afflint.kube.selectors import Malformed, Requirement, Selector, from_labels, matches, parse_node_term
 from afflint.kube.taints import Toleration, parse_tolerations, tolerates
 from afflint.records import NamedTuple
-from afflint.report.wording import counted
-from afflint.wording import listing, quoted, visible
+from afflint.wording import counted, listing, quoted, visible
 
 _MOST_NAMED = 5
 _MOST_LOOKED_AT = 1000

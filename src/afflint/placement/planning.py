@@ -27,7 +27,7 @@ from afflint.scheduler.node_fit import NODE_AFFINITY
 from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import NodeRules, Pod
 from afflint.scheduler.requests import REPORTED
-from afflint.wording import listing
+from afflint.wording import counted, listing
 
 RESOURCES_LEFT_OUT = "CPU, memory and other resources are left out: the plan knows constraints only"
 KUBEVIRT_OVERHEAD_LEFT_OUT = "the memory and the devices that KubeVirt adds to what a VM asks for are left out"
@@ -140,7 +140,7 @@ def _resource_notes(arrangement: Arrangement) -> list[str]:
 def _nodes(names: Sequence[str]) -> str:
     """``3 nodes (a, b, c) have``."""
     shown = ", ".join(names[:_MOST_NAMES]) + (", …" if len(names) > _MOST_NAMES else "")
-    return f"{len(names)} node{'s' if len(names) > 1 else ''} ({shown}) {'have' if len(names) > 1 else 'has'}"
+    return f"{counted(len(names), 'node')} ({shown}) {'have' if len(names) > 1 else 'has'}"
 
 
 def _row(node: Node, key: str, pool: str) -> NodeRow:

@@ -18,7 +18,8 @@ from afflint.report.page import page, shown
 from afflint.report.places import slashed
 from afflint.report.snippet import Sources, ending
 from afflint.report.text import summary_lines
-from afflint.report.wording import counted, html_words, object_words, roots
+from afflint.report.wording import html_words, object_words, roots
+from afflint.wording import counted
 
 _MOST = 1_000
 """So many findings are shown with their source; errors come before warnings where there are more. Of the others there is one line each."""

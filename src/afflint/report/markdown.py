@@ -14,8 +14,8 @@ from afflint.findings import SEVERITIES, Finding
 from afflint.report import Report
 from afflint.report.places import slashed
 from afflint.report.text import summary_lines
-from afflint.report.wording import counted, object_words
-from afflint.wording import visible
+from afflint.report.wording import object_words
+from afflint.wording import counted, visible
 
 MOST_BYTES = 65_000
 """A comment on GitHub has at most 65,536 characters, which is far below what a job summary (1 MiB) or a comment on GitLab may have."""

@@ -9,7 +9,7 @@ from afflint.placement.plan import Action, Loss, NodeRow
 from afflint.report.page import shown
 from afflint.report.place_digest import NOUNS, OUTCOMES, Effect, feasible_count, is_harmless, placed_words, tally, worst
 from afflint.report.place_scene import DONE, Scene, badge, ending
-from afflint.report.wording import counted
+from afflint.wording import counted
 
 _LOSSES_SHOWN = 14
 """With more failures than this, those that every workload survives are folded."""

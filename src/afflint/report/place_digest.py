@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from afflint.kube.node_labels import CONTROL_PLANE, MASTER, domain_noun, last_part
 from afflint.placement.plan import Action, Fate, Loss, Move, NodeRow, NodeVerdict, Outcome, Plan, PoolRow, Replica, WorkloadPlan
 from afflint.records import NamedTuple
-from afflint.report.wording import counted
+from afflint.wording import counted
 
 OUTCOMES: tuple[Outcome, ...] = ("dead", "degraded", "interrupted", "survives")
 """Worst first."""

@@ -34,7 +34,7 @@ from afflint.report.place_digest import (
 )
 from afflint.report.place_picture import outcomes_by_workload, picture, rules
 from afflint.report.place_scene import Scene, badge, is_machine_made
-from afflint.report.wording import counted
+from afflint.wording import counted
 
 _OPEN = 8
 """Up to as many workloads are shown with all their verdicts; of more, those that are not placed in full."""

@@ -30,7 +30,7 @@ from afflint.report.place_digest import (
     worst,
 )
 from afflint.report.place_scene import DOING, DONE, Scene, badge, ending, state
-from afflint.report.wording import counted
+from afflint.wording import counted
 
 _ENDED = FATES.keys() - {"waits"}
 _EFFECTS_SHOWN = 12

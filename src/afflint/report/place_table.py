@@ -40,8 +40,7 @@ from afflint.report.place_digest import (
     why_words,
     worst,
 )
-from afflint.report.wording import counted
-from afflint.wording import visible
+from afflint.wording import counted, visible
 
 _NODES_SHOWN = 16
 """Up to as many nodes are shown one by one."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from afflint.report.page import page, shown
-from afflint.report.standing import Group, PolicyStanding, Standing, Verdict, grouped, newest, oldest
-from afflint.report.wording import counted, html_words
+from afflint.report.standing import Group, PolicyStanding, Standing, Verdict, grouped, number_new, oldest
+from afflint.report.wording import html_words
+from afflint.wording import counted
 
 _MOST = 400
 """So many workloads of a policy are told with what is wrong, and as many names of others; JSON has all."""
@@ -47,8 +48,7 @@ def render(standing: Standing) -> Iterator[str]:
 def _title(standing: Standing) -> str:
     asked = standing.asked
     met, undecided = sum(each.is_met for each in asked), sum(each.is_undecided for each in asked)
-    policies = "1 policy" if len(asked) == 1 else f"{len(asked)} policies"
-    return f"{met} of {policies} met" + (f", {undecided} undecided" if undecided else "")
+    return f"{met} of {counted(len(asked), 'policy')} met" + (f", {undecided} undecided" if undecided else "")
 
 
 def _lead(standing: Standing) -> str:
@@ -59,7 +59,7 @@ def _lead(standing: Standing) -> str:
     said = [f"{about}{outside}.", f"{counted(len(unmet), 'demand')} not met" if unmet else _nothing_unmet(standing)]
     day = oldest(each.since for each in unmet)
     if unmet and standing.baseline:
-        said[-1] += f", {newest(unmet) or 'none'} of them new" + (f", the oldest since {day}" if day else "")
+        said[-1] += f", {number_new(unmet) or 'none'} of them new" + (f", the oldest since {day}" if day else "")
     said[-1] += f"; {counted(excepted, 'exception')}." if excepted else "."
     return " ".join(said)
 
@@ -91,7 +91,7 @@ def _row(policy: PolicyStanding, number: int, standing: Standing) -> str:
     if standing.leaves_some_undecided:
         cells.append(_number(policy.number("undecided")))
     if standing.baseline:
-        cells += [_number(newest(unmet), todo=True), f'<td class="number">{_day(oldest(each.since for each in unmet))}</td>']
+        cells += [_number(number_new(unmet), todo=True), f'<td class="number">{_day(oldest(each.since for each in unmet))}</td>']
     return f"{name}<td>{'' if policy.only_unmet else _bar(met, len(unmet), excepted)}</td>{''.join(cells)}</tr>\n"
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import compress
 
-from afflint.report.standing import Group, PolicyStanding, Standing, Verdict, grouped, newest, oldest
-from afflint.report.wording import counted
-from afflint.wording import visible
+from afflint.report.standing import Group, PolicyStanding, Standing, Verdict, grouped, number_new, oldest
+from afflint.wording import counted, visible
 
 _MOST = 12
 """So many workloads of a policy are told one by one, and as many namespaces and owners; with ``verbose`` all."""
@@ -48,7 +47,7 @@ def _row(policy: PolicyStanding) -> tuple[str, ...]:
     if policy.unasked:
         return (policy.name, "-", "-", "-", "-", "-", "-", "")
     unmet, excepted, undecided = policy.unmet(), policy.number("excepted"), policy.number("undecided")
-    counts = [str(number) for number in (policy.number("met"), len(policy.verdicts), len(unmet), excepted, undecided, newest(unmet))]
+    counts = [str(number) for number in (policy.number("met"), len(policy.verdicts), len(unmet), excepted, undecided, number_new(unmet))]
     if policy.only_unmet:
         counts[:2] = "-", "-"
     return (policy.name, *counts, _day(oldest(each.since for each in unmet)))
@@ -97,6 +96,5 @@ def _summary(standing: Standing) -> str:
     kept = sum(policy.is_met for policy in asked)
     undecided = sum(policy.is_undecided for policy in asked)
     outside = f", {standing.outside} of them under no policy" if standing.outside else ""
-    policies = "1 policy" if len(asked) == 1 else f"{len(asked)} policies"
     unknown = f", {undecided} undecided" if undecided else ""
-    return f"{kept} of {policies} met by all{unknown}; {counted(standing.workloads, 'workload')}{outside}."
+    return f"{kept} of {counted(len(asked), 'policy')} met by all{unknown}; {counted(standing.workloads, 'workload')}{outside}."

@@ -162,7 +162,7 @@ def oldest(days: Iterable[str | None]) -> str | None:
     return min((day for day in known if day), default="" if known else None)
 
 
-def newest(verdicts: Sequence[Verdict]) -> int:
+def number_new(verdicts: Sequence[Verdict]) -> int:
     """How many workloads no baseline knows."""
     return sum(verdict.since is None for verdict in verdicts)
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from afflint.findings import Finding, Fix, Span
 from afflint.report import Renders, Report, Summary
-from afflint.report.wording import MOST_ROOTS, counted, object_words, roots
-from afflint.wording import visible
+from afflint.report.wording import MOST_ROOTS, object_words, roots
+from afflint.wording import counted, visible
 
 if TYPE_CHECKING:
     from afflint.report.snippet import Row, Sources

@@ -26,11 +26,6 @@ def roots(names: Sequence[str], most: int | None = MOST_ROOTS) -> str:
     return ("in " if len(names) == 1 else f"in {len(names)} places: ") + ", ".join(map(visible, shown)) + more
 
 
-def counted(number: int, noun: str) -> str:
-    """``1 file``, ``2 files``; "info" has no plural."""
-    return f"{number} {noun}" if number == 1 or noun == "info" else f"{number} {noun}s"
-
-
 def html_words(text: str) -> str:
     """A sentence for a page, with what stands in backticks as code."""
     from afflint.report.page import shown

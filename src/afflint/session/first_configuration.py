@@ -13,7 +13,7 @@ from afflint.config.loading import typed
 from afflint.config.writing import Entry
 from afflint.kube.node_labels import PHYSICAL_HOST
 from afflint.rendering.programs import helm_command, kustomize_command
-from afflint.wording import listing
+from afflint.wording import counted, listing
 
 if TYPE_CHECKING:
     from afflint.session.repository import Repository
@@ -30,7 +30,7 @@ def heading(repository: Repository) -> str:
     workloads = sum(number for _, number in repository.kinds)
     kinds = _some([f"{number} {kind}" for kind, number in repository.kinds])
     spaces = f", in {_namespaces(repository)}" if repository.namespaces else ""
-    return f"{said} Seen when this was written: {_counted(workloads, 'workload')} ({kinds}){spaces}."
+    return f"{said} Seen when this was written: {counted(workloads, 'workload')} ({kinds}){spaces}."
 
 
 def entries(repository: Repository, *, above: str | None = None, baseline: bool = False) -> Iterator[Entry]:
@@ -157,7 +157,7 @@ def _workload(workload: Workload) -> dict[str, Any]:
 
 
 def _render(repository: Repository) -> Iterator[Entry]:
-    there = {"kustomize": _counted(repository.kustomizations, "kustomization"), "helm": _counted(repository.charts, "chart")}
+    there = {"kustomize": counted(repository.kustomizations, "kustomization"), "helm": counted(repository.charts, "chart")}
     wanted = [tool for tool in there if (repository.kustomizations if tool == "kustomize" else repository.charts)]
     installed = {"kustomize": kustomize_command() is not None, "helm": helm_command() is not None}
     usable, missing = [tool for tool in wanted if installed[tool]], [tool for tool in wanted if not installed[tool]]
@@ -185,7 +185,3 @@ def _namespaces(repository: Repository) -> str:
 def _some(names: tuple[str, ...] | list[str]) -> str:
     shown = [*names[:_FEW], f"{len(names) - _FEW} more"] if len(names) > _FEW + 1 else list(names)
     return listing(shown)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

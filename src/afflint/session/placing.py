@@ -22,6 +22,7 @@ from afflint.rules import bound
 from afflint.session.files import Files
 from afflint.session.mapping import mapped
 from afflint.session.run import Options, Silencer, is_empty, located_facts, pools_of
+from afflint.wording import counted
 
 UNREADABLE = ("unreadable-manifest", "text-after-document")
 _ALL = Options()
@@ -166,7 +167,7 @@ def _passed_over(workloads: Iterable[Pods], name_of: Callable[[FileId], str]) ->
 def _refused(problems: Sequence[str]) -> Iterator[str]:
     """The manifests that cannot be used, in one line."""
     if problems:
-        number = f"{len(problems)} manifest{'s' if len(problems) > 1 else ''}"
+        number = counted(len(problems), "manifest")
         yield f"{number} cannot be read or would be refused, and `afflint check` says more: {_first(problems)}"
 
 

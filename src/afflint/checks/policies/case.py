@@ -12,6 +12,7 @@ from afflint.kube.constraints import Constraints, constraints_of
 from afflint.kube.manifests import Labels, Workload
 from afflint.kube.pod_admission import given_labels, given_tolerations
 from afflint.kube.selectors import Selector, conflict, from_labels, matches, parse_label_selector, parse_node_term, requirement_paths
+from afflint.reading.document import maps_at
 from afflint.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -99,10 +100,7 @@ class Case:
             keys: set[object] = set(selector.data) if selector is not None else set()
             for term in self.constraints.node_terms:
                 for field in ("matchExpressions", "matchFields"):
-                    listed = term.data.get(field)
-                    for each in listed if type(listed) is list else ():
-                        if type(each) is dict and type(each.get("key")) is str:
-                            keys.add(each["key"])
+                    keys.update(each["key"] for each in maps_at(term.data, field) if type(each.get("key")) is str)
             self._node_keys = frozenset(keys)
         return self._node_keys
 
