@@ -280,8 +280,8 @@ def _statistics(outcome: Outcome) -> Iterator[str]:
 
 
 def _fails(outcome: Outcome, fail_on: str) -> bool:
-    counts = (outcome.summary.errors, outcome.summary.warnings, outcome.summary.info)
-    return any(counts[: SEVERITIES.index(fail_on) + 1])
+    failing = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
+    return any(severity in failing for _, severity in outcome.summary.counts)
 
 
 def targets_of(formats: Sequence[str], outputs: Sequence[str]) -> list[tuple[str, str]]:

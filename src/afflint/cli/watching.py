@@ -104,16 +104,10 @@ def _run(check: Check, first: bool) -> Collection[str]:
         for line in str(error).splitlines():
             say(f"afflint: {shown(line)}")
     gc.collect()  # While it runs, nobody looks for cycles.
-    told = _counted(outcomes[0]) if outcomes else "nothing was checked"
+    summary = outcomes[0].summary if outcomes else None
+    told = f"{summary.found} in {counted(summary.files, 'file')}" if summary is not None else "nothing was checked"
     say(f"[{time.strftime('%H:%M:%S')}] {told}; watching for changes, Ctrl-C ends")
     return _real({os.path.dirname(source.path) for outcome in outcomes for source in outcome.sources})
-
-
-def _counted(outcome: Outcome) -> str:
-    summary = outcome.summary
-    counts = ((summary.errors, "error"), (summary.warnings, "warning"), (summary.info, "info"))
-    found = ", ".join(counted(count, name) for count, name in counts if count) or "no findings"
-    return f"{found} in {counted(summary.files, 'file')}"
 
 
 def _changes(watch: Any, plan: _Plan) -> Generator[Collection[tuple[Any, str]], None, None]:

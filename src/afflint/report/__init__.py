@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from afflint.findings import FileId, Finding, Severity
+from afflint.findings import SEVERITIES, FileId, Finding, Severity
 from afflint.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -59,6 +59,18 @@ class Summary(NamedTuple):
     """What was rendered, where that was asked for."""
     custom: tuple[tuple[str, int], ...] = ()
     """The kinds of custom resources with what says where each places pods, and the number of resources."""
+
+    @property
+    def counts(self) -> list[tuple[int, str]]:
+        """How many findings there are of each severity that occurs, the most severe first."""
+        return [each for each in zip((self.errors, self.warnings, self.info), SEVERITIES, strict=True) if each[0]]
+
+    @property
+    def found(self) -> str:
+        """``1 error, 2 warnings``, or ``no findings``."""
+        from afflint.wording import counted
+
+        return ", ".join(counted(*each) for each in self.counts) or "no findings"
 
     @property
     def passed_over(self) -> int:

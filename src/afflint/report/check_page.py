@@ -48,7 +48,7 @@ class _Entry(NamedTuple):
 def render(report: Report) -> Iterator[str]:
     """The page. The same report gives the same bytes, and they can be encoded as UTF-8 whatever the manifests hold."""
     entries = _entries(report.findings)
-    title = _title(report)
+    title = report.summary.found
     parts = {
         "title": title,
         "lead": "<br>\n".join(html_words(line) for line in summary_lines(report)),
@@ -76,12 +76,6 @@ def _left_out(entries: Sequence[_Entry], total: int) -> str:
         return ""
     rest = f"{len(entries) - full} with a line{', the others not at all' * (len(entries) < total)}"
     return f'<p class="notes">Of {total} findings {full} are shown with their source, {rest}; <code>--format json</code> has all.</p>\n'
-
-
-def _title(report: Report) -> str:
-    summary = report.summary
-    counts = ((summary.errors, "error"), (summary.warnings, "warning"), (summary.info, "info"))
-    return ", ".join(counted(number, noun) for number, noun in counts if number) or "no findings"
 
 
 def _state(severity: Severity) -> str:

@@ -31,10 +31,7 @@ _NOTHING = "&#8203;"
 
 def render(report: Report) -> Iterator[str]:
     """A heading, a table with a row for each finding, and the summary. What has no room is counted."""
-    summary = report.summary
-    counts = ((summary.errors, "error"), (summary.warnings, "warning"), (summary.info, "info"))
-    found = ", ".join(counted(number, noun) for number, noun in counts if number)
-    yield f"### afflint: {found or 'no findings'}\n\n"
+    yield f"### afflint: {report.summary.found}\n\n"
     closing = "" if report.quiet else "\n".join(f"{_text(line)}<br>" for line in summary_lines(report)).removesuffix("<br>") + "\n"
     if report.findings:
         yield from _table(report, MOST_BYTES - len(closing.encode()))

@@ -147,8 +147,7 @@ def _summary(summary: Summary, paint: Paint, verbose: bool) -> Iterator[str]:
     over = f", passed over {summary.passed_over} of other kinds" if summary.passed else ""
     read = f"{counted(summary.documents, 'document')} in {counted(summary.files - summary.unread, 'file')}{over}"
     suppressed = f" {counted(summary.suppressed, 'finding')} suppressed." if summary.suppressed else ""
-    counts = ((summary.errors, "error"), (summary.warnings, "warning"), (summary.info, "info"))
-    found = [paint(noun, counted(number, noun)) for number, noun in counts if number]
+    found = [paint(noun, counted(number, noun)) for number, noun in summary.counts]
     if summary.fixed:
         total = counted(summary.fixed + summary.errors + summary.warnings + summary.info, "finding")
         left = f"fixed {summary.fixed}; what is left: {', '.join(found)}" if found else "fixed" if summary.fixed == 1 else "all fixed"
