@@ -163,3 +163,39 @@ def test_typing_fast_costs_one_check_for_what_has_come_meanwhile(tmp_path: Path)
         client.bytes(body)
         client.until(lambda: client.versions.get("a.yaml") == 101)
         assert len(client.versions_seen) - before < 50
+
+
+JUNK = (None, 5, -1, 10**30, 1.5, True, "", "text", [], [[]], [{}], {"uri": 5}, {"a": 1})
+
+
+def test_whatever_is_no_message_of_the_protocol_is_no_fault_of_ours(tmp_path: Path) -> None:
+    (tmp_path / "web.yaml").write_text("kind: Pod\n")
+    with Client(tmp_path) as client:
+        client.open("web.yaml")
+        for junk in JUNK:
+            for method in (
+                "textDocument/didOpen",
+                "textDocument/didSave",
+                "workspace/didChangeWatchedFiles",
+                "workspace/didChangeWorkspaceFolders",
+            ):
+                for params in (
+                    junk,
+                    {"textDocument": junk},
+                    {"changes": junk},
+                    {"event": junk},
+                    {"event": {"added": junk, "removed": junk}},
+                ):
+                    client.send({"method": method, "params": params})
+            for method in ("textDocument/hover", "codeAction/resolve", junk):
+                client.send({"id": 1_000_000, "method": method, "params": junk})
+            client.send({"id": {"a": junk}, "method": "textDocument/hover", "params": {}})
+        assert client.request("workspace/diagnostic", {"previousResultIds": []})["items"] is not None
+
+
+def test_a_configuration_that_is_half_written_does_not_keep_the_server_from_starting(tmp_path: Path) -> None:
+    (tmp_path / ".afflint.yaml").write_text("policies: [{name\n")
+    started = subprocess.run(
+        [sys.executable, "-m", "afflint", "lsp"], cwd=tmp_path, env=clean_environment(), input=b"", capture_output=True
+    )
+    assert (started.returncode, started.stderr) == (1, b"")

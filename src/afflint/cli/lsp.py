@@ -21,7 +21,9 @@ def lsp(**given: Any) -> int:
     from afflint.lsp.server import Server
     from afflint.lsp.setup import Chosen
 
-    options.configuration(given)  # What is wrong with the options is said before the editor waits for an answer.
+    # What is wrong with the options is said before the editor waits for an answer. A configuration that is found may be half written just
+    # now: what is wrong with it the server shows, and goes on.
+    options.configuration({**given, "no_config": given["no_config"] or given["config_file"] is None})
     if sys.stdin is None or sys.stdout is None:
         raise UserError("standard input and output are closed; an editor starts `afflint lsp` with both")
     # Nothing but messages may reach the client, whoever prints.

@@ -15,6 +15,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from functools import partial
 from queue import Empty, SimpleQueue
+from types import NoneType
 from typing import Any, BinaryIO
 
 from afflint import __version__
@@ -35,6 +36,7 @@ from afflint.lsp.setup import Chosen
 from afflint.lsp.text import Text
 from afflint.lsp.transport import Fault, Message, Reader, ResponseError, Writer
 from afflint.lsp.uris import to_path
+from afflint.reading.document import at, text_at
 from afflint.records import NamedTuple
 
 SKIPPED_LANGUAGES = frozenset(("helm", "gotmpl", "go-template", "helm-template", "jinja", "jinja-yaml"))
@@ -178,6 +180,9 @@ class Server:
 
     def _request(self, message: Message) -> None:
         identity, method = message["id"], message["method"]
+        if type(identity) not in (int, float, str, NoneType) or type(method) is not str:
+            self._writer.write({"id": None, "error": {"code": transport.INVALID_REQUEST, "message": "the message is no request"}})
+            return
 
         def result() -> Any:
             if self._shut_down:
@@ -188,6 +193,8 @@ class Server:
             if handler is None:
                 raise ResponseError(transport.METHOD_NOT_FOUND, f"there is no method {method!r}")
             params = message.get("params") or {}
+            if type(params) is not dict:
+                raise ResponseError(transport.INVALID_PARAMS, "the parameters are no object")
             _validate(method, params)
             return handler(params)
 
@@ -213,6 +220,8 @@ class Server:
 
     def _notification(self, message: Message) -> None:
         method = message["method"]
+        if type(method) is not str or not _is_sound(method, message.get("params")):
+            return
         if method == "exit":
             self._exit = 0 if self._shut_down else 1
         elif self._initialized and not self._shut_down and method in self._notifications:
@@ -278,7 +287,7 @@ class Server:
         if type(params.get("processId")) is int:
             self.end_with(params["processId"])
         folders = params.get("workspaceFolders")
-        uris = [each["uri"] for each in folders] if isinstance(folders, list) else [params.get("rootUri")]
+        uris = [text_at(each, "uri") for each in folders] if isinstance(folders, list) else [params.get("rootUri")]
         for uri in uris:
             self._add_folder(uri)
         return {"capabilities": capabilities(self._client, self._settings), "serverInfo": {"name": "afflint", "version": __version__}}
@@ -442,11 +451,11 @@ class Server:
 
     def _on_folders(self, params: Any) -> None:
         for each in params["event"]["removed"]:
-            path = to_path(each["uri"])
+            path = to_path(text_at(each, "uri"))
             if path is not None:
                 self._drop(path)
         for each in params["event"]["added"]:
-            self._add_folder(each["uri"])
+            self._add_folder(text_at(each, "uri"))
         for document in self._documents.values():
             project = self._project_of(document.path)
             if project is not document.project:
@@ -471,7 +480,7 @@ class Server:
                 self._companion.send([Order(Dropped(folder))])
 
     def _on_watched(self, params: Any) -> None:
-        changed = [path for each in params["changes"] if (path := to_path(each["uri"])) is not None]
+        changed = [path for each in params["changes"] if (path := to_path(text_at(each, "uri"))) is not None]
         for project in self._projects.values():
             named = project.setup.named_files()
             if any(path in named or _lies_in(path, project.folder) or _is_configuration(path) for path in changed):
@@ -752,6 +761,22 @@ def _validate(method: str, params: Any) -> None:
         numbers = [place.get("line"), place.get("character")] if isinstance(place, dict) else []
         if not numbers or any(type(each) is not int or each < 0 for each in numbers):
             raise ResponseError(transport.INVALID_PARAMS, "a position is two numbers from 0: `line` and `character`")
+
+
+_OF_DOCUMENT: dict[tuple[str, ...], type] = {("textDocument", "uri"): str}
+_NEEDED: dict[str, dict[tuple[str, ...], type]] = {
+    "textDocument/didOpen": {**_OF_DOCUMENT, ("textDocument", "version"): int, ("textDocument", "text"): str},
+    "textDocument/didChange": {**_OF_DOCUMENT, ("contentChanges",): list},
+    "textDocument/didSave": _OF_DOCUMENT,
+    "textDocument/didClose": _OF_DOCUMENT,
+    "workspace/didChangeWatchedFiles": {("changes",): list},
+    "workspace/didChangeWorkspaceFolders": {("event", "added"): list, ("event", "removed"): list},
+}
+
+
+def _is_sound(method: str, params: Any) -> bool:
+    """Whether a notification has what the protocol wants it to have. One that has not is passed over: nobody waits for an answer."""
+    return type(params or {}) is dict and all(type(at(params, *steps)) is kind for steps, kind in _NEEDED.get(method, {}).items())
 
 
 def _lies_in(path: str, folder: str) -> bool:

@@ -149,6 +149,8 @@ def end_with(process: int, end: Callable[[], None]) -> None:
             except ProcessLookupError:
                 end()
                 return
+            except OverflowError:
+                return  # No process has such a number.
             except OSError:
                 pass  # It is there, and somebody else's.
             time.sleep(_BETWEEN_LOOKS)
