@@ -178,12 +178,14 @@ DOUBLED = "[object.text].map(v, v + v + v + v + v + v + v + v + v + v)[0]"
         "'%s'.format([object.items.map(each, object.text)]) != ''",
         "object.items.all(each, object.items.indexOf(each) >= 0)",
         "object.items.all(each, !(each in object.items) || object.text.matches('b$'))",
+        "object.text.matches(object.text)",
+        "object.lists.all(each, object == object)",
         "!sets.intersects(object.items.map(each, each), object.text.split(''))",
     ],
 )
 def test_nothing_is_begun_that_there_may_be_no_room_or_time_for(text: str) -> None:
     with pytest.raises(EvaluationError, match="may put together more of the object than there is room for"):
-        compiled(text).evaluate(Given({"object": {"text": "a" * 500_000, "items": list(range(9_000))}}))
+        compiled(text).evaluate(Given({"object": {"text": "a" * 500_000, "items": list(range(9_000)), "lists": [[0] * 400] * 700}}))
 
 
 @needs_cel

@@ -33,6 +33,8 @@ _MOST_ROUNDS = 10_000
 """Rounds of macros in all, one in another included: the library ends an expression that goes on."""
 _MOST_MADE = 1 << 29
 """Characters and items that the rounds of an expression may go through and put together at most, by what can be told beforehand."""
+_MOST_COMPARED = 1 << 27
+"""Values that its rounds may compare at most."""
 _MOST_GIVEN = 1 << 27
 """The same for an expression with functions in Python, of which the library keeps what they are given until the evaluation is over."""
 _ITEM = 16
@@ -137,7 +139,15 @@ class Program:
         rounds = self._growth.factor * min(items**self._growth.loops, _MOST_ROUNDS)
         if rounds * longest > _MOST_MADE or ("sets." in self.text and items**2 > _MOST_MADE):
             return True
+        # In each round it may compare one of the values with itself; and what is no literal may be as long a pattern as any text.
+        if self._growth.loops and rounds * sizes.values > _MOST_COMPARED:
+            return True
+        if longest**2 > _MOST_MADE and any(each not in "\"'rRbB" for each in _PATTERN.findall(self.text)):
+            return True
         return rounds * max(longest, _ITEM * items) > _MOST_GIVEN and _calls_python(self.text)
+
+
+_PATTERN = re.compile(r"\b(?:matches|find|findAll)\s*\(\s*(.)", re.DOTALL)
 
 
 def _calls_python(text: str) -> bool:
@@ -411,17 +421,22 @@ def clean(value: Any) -> Any:
 
 
 class _Sizes:
-    """How long the longest text and the longest list or map of some data are. ``left``: so much more may be counted."""
+    """The length of the longest text and of the longest list or map of some data, and how many values there are.
+
+    ``left``: so much more may be counted.
+    """
 
     def __init__(self) -> None:
-        self.text = self.items = self.left = 0
+        self.text = self.items = self.values = self.left = 0
 
     def add_text(self, length: int) -> None:
         self.left -= length + 1
+        self.values += 1
         self.text = max(self.text, length)
 
     def add_items(self, length: int) -> None:
         self.left -= 1
+        self.values += 1
         self.items = max(self.items, length)
 
 
@@ -454,6 +469,7 @@ class _Cleaner:
         kind = type(value)
         sizes = self._sizes
         sizes.left -= 1
+        sizes.values += 1
         if kind is str:
             length = len(value)
             sizes.left -= length
