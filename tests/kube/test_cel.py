@@ -189,6 +189,15 @@ def test_nothing_is_begun_that_there_may_be_no_room_or_time_for(text: str) -> No
 
 
 @needs_cel
+def test_a_machine_with_a_long_script_is_judged() -> None:
+    script = {"userData": "a, b\n" * 4_000, "containers": [{"name": f"c{number}", "env": ["x"] * 40} for number in range(20)]}
+    text = (
+        "object.containers.all(c, c.env.all(e, c.name.split(',').size() == 1 && c.name.upperAscii() != e)) && object.userData.contains('b')"
+    )
+    assert compiled(text).evaluate(Given({"object": script})) is True
+
+
+@needs_cel
 @pytest.mark.parametrize("more", ["variables.v@ + variables.v@", "[variables.v@, variables.v@]"])
 @pytest.mark.parametrize("first", ["'some text'", "[1, 2, 3]"])
 def test_variables_that_double_end_somewhere(first: str, more: str) -> None:

@@ -35,7 +35,7 @@ _MOST_MADE = 1 << 29
 """Characters and items that the rounds of an expression may go through and put together at most, by what can be told beforehand."""
 _MOST_COMPARED = 1 << 27
 """Values that its rounds may compare at most."""
-_MOST_GIVEN = 1 << 27
+_MOST_GIVEN = 1 << 28
 """The same for an expression with functions in Python, of which the library keeps what they are given until the evaluation is over."""
 _ITEM = 16
 """An item of a list that is given to such a function takes about as much room as so many characters of a text."""
@@ -134,8 +134,10 @@ class Program:
     def _is_too_much(self, sizes: _Sizes) -> bool:
         """Whether it may go through more characters and items of the object, or put together more, than is bearable."""
         longest = max(sizes.text, sizes.items, len(self.text))
-        # A text may be taken apart into as many items.
-        items = longest if "split" in self.text or "findAll" in self.text else max(sizes.items, self.text.count(","))
+        items = known = max(sizes.items, self.text.count(","))
+        if "split" in self.text or "findAll" in self.text:  # A text may be taken apart into as many items.
+            items = longest
+            known = longest if _TAKES_LISTS.search(self.text) else known
         rounds = self._growth.factor * min(items**self._growth.loops, _MOST_ROUNDS)
         if rounds * longest > _MOST_MADE or ("sets." in self.text and items**2 > _MOST_MADE):
             return True
@@ -144,10 +146,13 @@ class Program:
             return True
         if longest**2 > _MOST_MADE and any(each not in "\"'rRbB" for each in _PATTERN.findall(self.text)):
             return True
-        return rounds * max(longest, _ITEM * items) > _MOST_GIVEN and _calls_python(self.text)
+        return rounds * max(longest, _ITEM * known) > _MOST_GIVEN and _calls_python(self.text)
 
 
 _PATTERN = re.compile(r"\b(?:matches|find|findAll)\s*\(\s*(.)", re.DOTALL)
+
+
+_TAKES_LISTS = re.compile(r"\b(?:join|indexOf|lastIndexOf|isSorted|sum|min|max|format)\s*\(")
 
 
 def _calls_python(text: str) -> bool:
