@@ -16,9 +16,9 @@ import pytest
 
 pytest.importorskip("fcntl", reason="Chromium is spoken to over pipes, as Windows has none")
 
-from browser import Browser, Page, chromium
 from playground.__main__ import BuildError, build
 
+from browser import Browser, Page, chromium
 from checkout import ROOT
 
 FOUND = "document.querySelectorAll('#list li').length"
