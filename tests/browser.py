@@ -86,7 +86,7 @@ class Browser:
         return told
 
     def page(self, address: str, width: int = 1280, height: int = 800, *, dark: bool = False, phone: bool = False) -> Page:
-        """A new tab of a window of that size."""
+        """A new tab of a window of that size, in which all elements of the page are there."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         page = Page(self, session)
@@ -96,6 +96,7 @@ class Browser:
         page.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=phone)
         page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
         page.call("Page.navigate", url=address)
+        page.until("location.href !== 'about:blank' && document.readyState !== 'loading'")
         return page
 
 
