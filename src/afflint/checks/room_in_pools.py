@@ -18,7 +18,7 @@ from afflint.pools.model import Pool
 from afflint.records import NamedTuple
 from afflint.scheduler.nodes import ITSELF
 from afflint.scheduler.pods import readable
-from afflint.wording import quoted
+from afflint.wording import counted, quoted
 
 
 class _Room(NamedTuple):
@@ -135,16 +135,15 @@ def _room_of_nodes(pools: Sequence[PoolLabels], most: int | None, listed: Sequen
     related = _declared(
         (labels.pool, f"has {count} node{'' if count == '1' else 's'}") for labels, count in zip(pools, counts, strict=True)
     )
-    return _Room(number, f"{exact}{number} node{'' if number == 1 else 's'} in all ({few(parts)})", related)
+    return _Room(number, f"{exact}{counted(number, 'node')} in all ({few(parts)})", related)
 
 
 def _room_of_zones(pools: Sequence[PoolLabels], zones: Sequence[str], listed: Sequence[NodeFact]) -> _Room | None:
     if not zones or any(ZONE not in fact.labels for fact in listed):
         return None
     every = sorted({*zones, *[fact.labels[ZONE] for fact in listed]})
-    said = "1 zone" if len(every) == 1 else f"{len(every)} zones"
     related = _declared((labels.pool, f"is in {few(list(map(quoted, labels.values(ZONE))))}") for labels in pools)
-    return _Room(len(every), f"{said} in all ({few(list(map(quoted, every)))})", related)
+    return _Room(len(every), f"{counted(len(every), 'zone')} in all ({few(list(map(quoted, every)))})", related)
 
 
 def _declared(pools: Iterable[tuple[Pool, str]]) -> tuple[Place, ...]:
