@@ -166,10 +166,11 @@ def test_pools_that_may_not_be_all_prove_nothing() -> None:
 
 
 def test_it_names_where_the_pools_are_declared() -> None:
-    def beside(key: str) -> list[tuple[int, str]]:
-        files = {"pools.yaml": GROUPS, "web.yaml": workload(ON_WEB + apart(key), replicas=5)}
+    def beside(key: str, pools: str = GROUPS) -> list[tuple[int, str]]:
+        files = {"pools.yaml": pools, "web.yaml": workload(ON_WEB + apart(key), replicas=5)}
         [found] = [each for each in lint(files, target=Target(complete_nodes=True)) if each.rule == "too-few-domains"]
         return [(each.span.line, each.message) for each in found.related]
 
     assert beside(HOST) == [(5, "node group a has 1 node"), (6, "node group b has at most 2 nodes")]
     assert beside(ZONE) == [(5, "node group a is in `eu-1a`"), (6, "node group b is in `eu-1a` and `eu-1b`")]
+    assert beside(HOST, GROUPS.replace("maxSize: 2", "maxSize: 1"))[1] == (6, "node group b has at most 1 node")

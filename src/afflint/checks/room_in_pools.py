@@ -127,14 +127,12 @@ def _zones(pools: Sequence[PoolLabels]) -> tuple[str, ...]:
 def _room_of_nodes(pools: Sequence[PoolLabels], most: int | None, listed: Sequence[NodeFact]) -> _Room | None:
     if most is None or any(HOSTNAME not in fact.labels for fact in listed):
         return None
-    counts = [f"{'' if labels.pool.fixed else 'at most '}{labels.pool.most}" for labels in pools]
-    parts = [f"{labels.pool.title} has {count}" for labels, count in zip(pools, counts, strict=True)]
+    bounds = [(labels.pool, "" if labels.pool.fixed else "at most ", labels.pool.most or 0) for labels in pools]
+    parts = [f"{pool.title} has {bound}{count}" for pool, bound, count in bounds]
     parts += [f"{len(listed)} {'is' if len(listed) == 1 else 'are'} listed"] if listed else []
     number = most + len(listed)
     exact = "" if all(labels.pool.fixed for labels in pools) else "at most "
-    related = _declared(
-        (labels.pool, f"has {count} node{'' if count == '1' else 's'}") for labels, count in zip(pools, counts, strict=True)
-    )
+    related = _declared((pool, f"has {bound}{counted(count, 'node')}") for pool, bound, count in bounds)
     return _Room(number, f"{exact}{counted(number, 'node')} in all ({few(parts)})", related)
 
 
