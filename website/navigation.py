@@ -50,6 +50,7 @@ def navigation(pages: Path, known: Mapping[str, Rule]) -> list[Entry]:
             "About": [
                 {"Exactness": "exactness.md"},
                 {"Architecture": "architecture.md"},
+                {"Glossary": "glossary.md"},
                 {"What stays as it is": "stability.md"},
                 {"All options and keys": "reference.md"},
                 {"Contributing": "contributing.md"},
