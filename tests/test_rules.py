@@ -128,15 +128,16 @@ def test_a_page_says_since_when_there_is_the_rule(name: str) -> None:
 
 @each_page
 def test_a_page_says_when_the_rule_is_silent(name: str) -> None:
-    """A list of what one could take for this mistake and the rule does not: which other rules speak there stands in backticks."""
+    """Each item is a case that looks like the mistake but is not reported; "`rule` reports this" names the rule that reports it."""
     text = (rule_pages.FOLDER / f"{name}.md").read_text(encoding="utf-8")
     silent = text.partition("\n## When it is silent\n\n")[2].partition("\n\n## ")[0]
     items = re.findall(r"(?m)^- (.+(?:\n  .+)*)", silent)
     assert silent == "\n".join(f"- {item}" for item in items)
     assert len(items) >= 2
     assert all(item.endswith(".") for item in items)
-    told = re.findall(r"(?:that is|these are|see|says?) ((?:`[a-z-]+`(?:, | or | and )?)+)", " ".join(silent.split()))
-    named = {each for words in told for each in re.findall(r"`([a-z-]+)`", words)}
+    rule_list = r"`[a-z][a-z-]*`(?:(?:, | or | and )`[a-z][a-z-]*`)*"
+    references = re.findall(rf"see {rule_list}|{rule_list} reports? (?:this|that|it|them)", " ".join(silent.split()))
+    named = {each for reference in references for each in re.findall(r"`([a-z-]+)`", reference)}
     assert named <= set(rule_pages.names()) - {name}
 
 
