@@ -56,9 +56,9 @@ def test_the_examples_of_its_page_exercise_all_of_it(tmp_path: Path, name: str) 
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_its_page_tells_of_each_policy(name: str) -> None:
+def test_its_page_describes_each_policy(name: str) -> None:
     text = (PROFILES / f"{name}.md").read_text(encoding="utf-8")
-    said = text.partition("## What it demands, and why")[2].partition("## How to extend it")[0]
+    said = text.partition("## What it requires, and why")[2].partition("## How to extend it")[0]
     assert {policy.name for policy in load(PROFILES / f"{name}.yaml").policies} <= {*re.findall(r"`([a-z-]+)`", said)}
 
 
