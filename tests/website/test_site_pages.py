@@ -75,7 +75,7 @@ def test_a_rule_page_marks_the_lines_of_the_findings_and_leads_to_related_rules(
     assert '```yaml title="Wrong" linenums="1" hl_lines="6"\napiVersion: kubevirt.io/v1\n' in page
     page = (made / "rules" / "no-matching-pool.md").read_text(encoding="utf-8")
     assert "[docs/nodes.md](../nodes.md)" in page
-    assert "which is [`unreachable-node-label`](unreachable-node-label.md)" in page
+    assert "[`unreachable-node-label`](unreachable-node-label.md) reports this" in page
     assert "- [`unreachable-node-label`](unreachable-node-label.md): " in page.partition("## Related rules")[2]
 
 

@@ -26,7 +26,7 @@ def words(text: str, target: Target | None = None) -> list[tuple[str, str]]:
         (
             pod_term('topologyKey: ""\nlabelSelector: {}'),
             "this required podAntiAffinity term has an empty topologyKey, which does not stand for every topology; there is no default",
-            "Set the topology key to the node label that defines the domains, such as `kubernetes.io/hostname` or `topology.kubernetes.io/zone`.",
+            "Name the node label that defines the domains, such as `kubernetes.io/hostname` or `topology.kubernetes.io/zone`.",
         ),
         (
             node_term("matchFields: [{key: metadata.name, values: [a]}]"),
