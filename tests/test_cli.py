@@ -439,7 +439,7 @@ class TestInput:
         write(pod=POD)
         configure("complete: true\nnodes: [nodes.yaml]\n")
         done = afflint("check")
-        assert (done.code, done.err) == (2, "afflint: .afflint.yaml:2:1: `nodes` names a file that is not there: `nodes.yaml`\n")
+        assert (done.code, done.err) == (2, "afflint: .afflint.yaml:2:1: `nodes`: there is no file `nodes.yaml`\n")
 
     def test_show_files_never_shows_a_name_raw(self, afflint: Afflint) -> None:
         Path("a\x1b[2J\n.yaml").write_text(POD, encoding="utf-8")

@@ -366,19 +366,16 @@ def test_sets_of_policies_are_offered_for_what_is_there(afflint: Afflint) -> Non
     assert len(loaded().policies) == 10
 
 
-def test_rendering_is_set_where_the_tool_is_there(afflint: Afflint) -> None:
+def test_rendering_is_offered_with_the_tools_that_are_there(afflint: Afflint) -> None:
     put(apps__web=WEB, apps__kustomization="resources: [web.yaml]\n", chart__Chart="apiVersion: v2\nname: a\nversion: 1.0.0\n")
-    assert afflint("init").code == 0
-    text = Path(".afflint.yaml").read_text(encoding="utf-8")
-    assert "\n# render: true\n" in text
-    assert loaded().render == ()
-    Path(".afflint.yaml").unlink()
     Path("tools").mkdir()
-    for tool in ("kustomize", "helm"):
-        Path("tools", tool).write_text("#!/bin/sh\n", encoding="utf-8")
-        Path("tools", tool).chmod(0o755)
+    for tool, offered in ((None, "true"), ("kustomize", "[kustomize]"), ("helm", "true")):
+        if tool is not None:
+            Path("tools", tool).write_text("#!/bin/sh\n", encoding="utf-8")
+            Path("tools", tool).chmod(0o755)
         assert afflint("init").code == 0
-        assert loaded().render == (("kustomize",) if tool == "kustomize" else ("kustomize", "helm"))
+        assert f"\n# render: {offered}\n" in Path(".afflint.yaml").read_text(encoding="utf-8")
+        assert loaded().render == ()  # Only the command line starts programs.
         Path(".afflint.yaml").unlink()
 
 

@@ -6,10 +6,12 @@ An entry names rule, file, object and field, never a line, so that it holds whil
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from afflint.config import Config
 from afflint.errors import UserError
 from afflint.findings import Finding
 from afflint.reading.files import read_named
@@ -169,6 +171,25 @@ def dump(findings: Sequence[Finding], folder: str = "", *, today: str = "", befo
         if lines
         else f'{{\n  "version": {VERSION},\n  "findings": []\n}}\n'
     )
+
+
+_BEGIN = re.compile(rb'\s*\{\s*"version":\s*1,\s*"findings":\s*\[')
+
+
+def is_baseline(begin: bytes) -> bool:
+    """Whether a file that begins so is a baseline, be its entries as they may: a merge may have left its marks in them."""
+    return _BEGIN.match(begin) is not None
+
+
+def of_config(config: Config) -> Baseline | None:
+    """The baseline that a configuration names, if any. Raises UserError."""
+    if not config.baseline:
+        return None
+    if config.repository is not None:
+        from afflint.config.trust import check_readable
+
+        check_readable(config, "baseline", (config.baseline,))
+    return load(config.baseline)
 
 
 def load(path: str) -> Baseline:

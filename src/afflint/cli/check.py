@@ -59,6 +59,7 @@ def _checked(paths: tuple[str, ...], given: dict[str, Any], seen: Callable[[Outc
         raise UserError("--diff is all that is shown, and goes without --format, --output, --statistics and --write-baseline")
     config = options.configuration(given)
     targets = targets_of(config.format, config.output)
+    check_targets(config, given)
     if given["render"] and (given["fix"] or given["diff"]):
         raise UserError("--fix and --diff mend manifests as they stand, and go without --render")
     session = Session(config)
@@ -81,6 +82,25 @@ def _checked(paths: tuple[str, ...], given: dict[str, Any], seen: Callable[[Outc
         seen(outcome)
     code = reported(outcome, config, targets, paths, given, beside=beside)
     return USAGE if unwritten else code
+
+
+def check_targets(config: Config, given: dict[str, Any]) -> None:
+    """Refuse, before anything is read, files to write that a configuration which was found names and may not write. Raises UserError."""
+    if config.repository is None:
+        return
+    from afflint.config.trust import check_writable
+
+    if given["write_baseline"]:
+        from afflint.baseline import is_baseline
+
+        if config.baseline:
+            check_writable(config, "baseline", config.baseline, is_baseline)
+    elif not (given["statistics"] or given.get("diff") or given.get("show_files")):
+        from afflint.report.recognition import is_report
+
+        for target in config.output:
+            if target != "-":
+                check_writable(config, "output", target, is_report)
 
 
 def see_that_reports_go_together(given: dict[str, Any]) -> None:
@@ -163,6 +183,15 @@ def notes(session: Session) -> Iterator[str]:
         yield f"the {which} Kubernetes that is known here is 1.{known[1]}: 1.{version[1]} is taken to be like it"
 
 
+def note_unused_render(config: Config) -> None:
+    """Say that nothing is rendered where only a configuration that was found asks for it."""
+    if config.render and config.repository is not None:
+        from afflint.config.trust import renderers
+
+        if not renderers(config):
+            say(f"afflint: note: {config.origins['render']}: `render` needs --render on the command line, or --config with this file")
+
+
 def _sources(session: Session, paths: Sequence[str], given: dict[str, Any]) -> list[Source]:
     """What is to be checked: the paths that are named, and what kustomize and helm make of theirs."""
     rendered: list[Source] = []
@@ -178,6 +207,7 @@ def _outcome(session: Session, sources: Sequence[Source], given: dict[str, Any])
     with Progress(len(sources)) as progress:
         options = run_options(session.config, given, progress)
         if not given["fix"]:
+            note_unused_render(session.config)
             sources, options = session.with_renders(sources, options, network=given["render_network"])
         return session.check(sources, options)
 
@@ -225,9 +255,9 @@ def run_options(config: Config, given: dict[str, Any], progress: Progress) -> Op
 
     known = None
     if config.baseline and not given["write_baseline"]:
-        from afflint.baseline import load
+        from afflint.baseline import of_config
 
-        known = load(config.baseline)
+        known = of_config(config)
     jobs, mapper, cache = options.jobs(config.jobs), given.get("mapper"), _cache_folder(given)
     inline, crds = not given["no_ignore"], given.get("crds")
     definitions = _definitions(crds) if crds else None

@@ -103,7 +103,7 @@ def _above(place: str) -> str | None:
 
 def _configuration(above: str | None) -> Config:
     """The settings that hold before there is a configuration of the folder."""
-    return options.configuration({"config_file": above, "no_config": above is None})
+    return options.configuration({"config_file": above, "no_config": above is None}, was_found=True)
 
 
 def _looked(config: Config, place: str) -> Repository:

@@ -119,14 +119,18 @@ def configuration_file(options: Mapping[str, Any]) -> str | None:
     return find(os.getcwd()) if path is None and not options.get("no_config") else path
 
 
-def configuration(options: Mapping[str, Any]) -> Config:
-    """The settings that the options of a command ask for: a configuration file with what the command line says on top."""
+def configuration(options: Mapping[str, Any], *, was_found: bool = False) -> Config:
+    """The settings that the options of a command ask for: a configuration file with what the command line says on top.
+
+    ``was_found``: the configuration file among the options is not one that the user names, so it is not trusted as one.
+    """
     from afflint import config as settings
     from afflint.rules import CATEGORIES, rules
 
     path = configuration_file(options)
     known = tuple(rules())
-    config = settings.default() if path is None else settings.load(path, rule_names=known, categories=CATEGORIES)
+    was_found = was_found or options.get("config_file") is None
+    config = settings.default() if path is None else settings.load(path, rule_names=known, categories=CATEGORIES, was_found=was_found)
     named = {key: options.get(key) or () for key in ("select", "ignore", "extend_select")}
     own = tuple([policy.name for policy in config.policies])
     chosen = {key: _names(f"--{key.replace('_', '-')}", values, own) for key, values in named.items()}

@@ -32,6 +32,7 @@ def report(paths: tuple[str, ...], **given: Any) -> int:
         raise UserError('no policies: `policies` in the configuration has them, or `extends: ["afflint:strict"]` and the like')
     session = Session(config)
     sources = session.sources(paths or (".",))
+    checking.note_unused_render(config)
     with Progress(len(sources)) as progress:
         run = checking.run_options(config, {"no_ignore": False, "write_baseline": False, **given}, progress)
         found = standing(session, *session.with_renders(sources, run, network=given["render_network"]), given["owner"])

@@ -57,8 +57,9 @@ def merge(files: tuple[str, ...], **given: Any) -> int:
     merged = Merged(files)
     arguments = merged.arguments
     given = {**given, **arguments._asdict(), "no_config": arguments.config_file is None, "no_cache": True, "unsafe_fixes": False}
-    config = options.configuration(given)
+    config = options.configuration(given, was_found=True)  # It is the shards that name it, not the user.
     targets = checking.targets_of(config.format, config.output)
+    checking.check_targets(config, given)
     session = Session(config)
     merged.see_that_it_fits(session.settings())
     sources = session.sources(arguments.paths, force_exclude=arguments.force_exclude)

@@ -155,8 +155,10 @@ def _planned(paths: Sequence[str], given: dict[str, Any], before: _Plan | None) 
         above = _above_wildcards(path)
         (folders if os.path.isdir(above) or above != path else files).append(above)
     if config is not None:
+        from afflint.config.trust import renderers
+
         # Templates and what else charts and kustomizations are made of have names of all kinds.
-        whole += folders if config.render else []
+        whole += folders if renderers(config) else []
         folders += [config.root] if config.context else []
         files += [*config.nodes, *config.extends, *([config.baseline] if config.baseline else [])]
         files += [origin.file for origin in config.origins.values() if origin.file is not None]

@@ -111,12 +111,14 @@ class Policy(NamedTuple):
 class Config(NamedTuple):
     """The effective settings: one field per key of the configuration, ``-`` written as ``_``.
 
-    ``root`` is the directory that globs are relative to. ``origins`` has every key, and ``severity.<rule>``, ``policies.<name>`` and
+    ``root`` is the directory that globs are relative to. ``repository`` is the root of the repository of a configuration that was found,
+    links resolved; None for one that the user names. ``origins`` has every key, and ``severity.<rule>``, ``policies.<name>`` and
     ``per-file-ignores.<glob>`` (written as ``findings.field_of`` writes them) for the entries of maps.
     """
 
     root: str
     origins: Mapping[str, Origin]
+    repository: str | None = None
     extends: tuple[str, ...] = ()
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
@@ -143,7 +145,7 @@ class Config(NamedTuple):
     jobs: int | None = None
 
 
-KEYS = tuple(field.replace("_", "-") for field in Config._fields if field not in ("root", "origins"))
+KEYS = tuple(field.replace("_", "-") for field in Config._fields[3:])
 """The keys of a configuration file."""
 
 
@@ -220,18 +222,22 @@ def default() -> Config:
     return Config(os.getcwd(), dict.fromkeys(KEYS, DEFAULT))
 
 
-def load(path: str, *, rule_names: Sequence[str], categories: Sequence[str], root: str | None = None) -> Config:
+def load(path: str, *, rule_names: Sequence[str], categories: Sequence[str], root: str | None = None, was_found: bool = False) -> Config:
     """The configuration in ``path`` (``.toml``: its ``[tool.afflint]`` table; anything else: YAML) and those it extends.
 
-    ``root``: what globs are relative to; without it, the directory of ``path``. Raises ConfigError with all mistakes at once.
+    ``root``: what globs are relative to; without it, the directory of ``path``. ``was_found``: the user did not name the file, so it is
+    trusted only as far as ``config.trust`` says. Raises ConfigError with all mistakes at once.
     """
     from afflint.config.loading import resolve
+    from afflint.config.trust import repository_root
 
-    values, origins = resolve(path, (*rule_names,), (*categories,))
+    repository = repository_root(os.path.dirname(os.path.abspath(path))) if was_found else None
+    values, origins = resolve(path, (*rule_names,), (*categories,), repository)
     values = {**values, **({"policies": tuple(values["policies"].values())} if "policies" in values else {})}
     directory = os.path.dirname(path) if root is None else root
     return default()._replace(
         root=os.path.abspath(directory),
+        repository=repository,
         origins={**dict.fromkeys(KEYS, DEFAULT), **origins},
         **{key.replace("-", "_"): value for key, value in values.items()},
     )

@@ -24,6 +24,7 @@ from afflint.config import (
 )
 from afflint.config.located import START, Fault, Located, ReadError, decode, read_bytes
 from afflint.config.mistakes import shape_faults
+from afflint.config.trust import NEEDS_CONFIG, is_inside
 from afflint.findings import Path, Span, field_of
 from afflint.reading.globs import paths_like, pattern, separates_by_backslash
 from afflint.records import NamedTuple
@@ -55,9 +56,12 @@ class _Values(NamedTuple):
 _NOTHING = _Values({}, {})
 
 
-def resolve(path: str, rule_names: tuple[str, ...], categories: tuple[str, ...]) -> _Values:
-    """The values and origins of a configuration file by key, those it extends included. Raises ConfigError."""
-    loader = _Loader(rule_names, categories)
+def resolve(path: str, rule_names: tuple[str, ...], categories: tuple[str, ...], repository: str | None = None) -> _Values:
+    """The values and origins of a configuration file by key, those it extends included. Raises ConfigError.
+
+    ``repository``: the only folder to read files from.
+    """
+    loader = _Loader(rule_names, categories, repository)
     resolved = loader.resolve(path)
     loader.check_names()
     if loader.problems:
@@ -74,9 +78,10 @@ class _File(NamedTuple):
 
 
 class _Loader:
-    def __init__(self, rule_names: tuple[str, ...], categories: tuple[str, ...]) -> None:
+    def __init__(self, rule_names: tuple[str, ...], categories: tuple[str, ...], repository: str | None) -> None:
         self.rule_names = rule_names
         self.categories = categories
+        self.repository = repository
         self.problems: list[ConfigProblem] = []
         self.met: list[str] = []  # the names of all files, the one asked for first
         self.files: list[_File] = []
@@ -90,6 +95,9 @@ class _Loader:
     def resolve(self, path: str) -> _Values:
         """What the file that was asked for says."""
         try:
+            if not self._is_inside(path):
+                self.met.append(path)
+                raise ReadError(f"this file is a link that leads outside the repository; {NEEDS_CONFIG}")
             return self._resolve(path, ())
         except ReadError as refused:
             self.problems.append(ConfigProblem(path, START, refused.message))
@@ -98,6 +106,7 @@ class _Loader:
     def _resolve(self, name: str, chain: tuple[str, ...]) -> _Values:
         """Raises ReadError when the file cannot be opened, for that is a mistake of whoever names it; its own mistakes it notes."""
         self.met.append(name)
+        self._check_inside(name)
         path = _shipped(name) if name.startswith(SHIPPED) else name
         raw = read_bytes(path)
         identity = os.path.realpath(path)
@@ -105,6 +114,21 @@ class _Loader:
             file = self._read(name, raw)
             self.resolved[identity] = self._checked(file, (*chain, identity)) if file else _NOTHING
         return self.resolved[identity]
+
+    def _is_inside(self, name: str) -> bool:
+        return self.repository is None or is_inside(name, self.repository)
+
+    def _may_enter(self, folder: str, outside: list[str]) -> bool:
+        """Whether a glob may look into a folder; if not, it is added to ``outside``."""
+        if self._is_inside(folder):
+            return True
+        outside.append(folder)
+        return False
+
+    def _check_inside(self, name: str) -> None:
+        """Raises ReadError for a file outside the repository."""
+        if not name.startswith(SHIPPED) and not self._is_inside(name):
+            raise ReadError(f"is outside the repository; {NEEDS_CONFIG}")
 
     def _read(self, name: str, raw: bytes) -> _File | None:
         try:
@@ -140,6 +164,7 @@ class _Loader:
             for name in self._like(file, path, target) if has_magic(target) else [_beside(file.name, target)]:
                 told = name if has_magic(target) else target
                 try:
+                    self._check_inside(name)
                     if _holds_manifests(name):
                         manifests[name] = path
                     else:
@@ -163,13 +188,18 @@ class _Loader:
         """The files that a pattern finds, those with policies and those with manifests; of others nothing is said."""
         found = []
         folder = os.path.dirname(file.name) or os.curdir
-        for name in [_beside(file.name, each) for each in paths_like(folder, pattern)]:
+        outside: list[str] = []
+        for name in [_beside(file.name, each) for each in paths_like(folder, pattern, lambda each: self._may_enter(each, outside))]:
             try:
+                self._check_inside(name)
                 if os.path.isfile(name) and (_holds_manifests(name) or _holds_policies(name)):
                     found.append(name)
             except ReadError as refused:  # noqa: PERF203 - each one is a mistake of its own
                 self.problems.append(file.problem(Fault(file.located.span(path), f"{quoted(name)} {refused.message}")))
-        if not found:
+        if outside:
+            message = f"{quoted(pattern)} leads outside the repository; {NEEDS_CONFIG}"
+            self.problems.append(file.problem(Fault(file.located.span(path), message)))
+        elif not found:
             message = f"{quoted(pattern)} finds no file with policies and no manifest"
             self.problems.append(file.problem(Fault(file.located.span(path), message)))
         return found

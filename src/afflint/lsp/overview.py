@@ -85,12 +85,14 @@ class Overview:
             return [str(error)]
 
     def _run(self, config: Config, buffers: Mapping[str, Buffer], between: Callable[[int, int], None], everything: bool) -> State:
+        from afflint.baseline import of_config
+
         session = Session(config, {path: each.data for path, each in buffers.items()})
         if self.whole and self._stale:
             self._stale = False
             self._found = Session(config).sources([self.folder])
         sources = _with_buffers(self._found, buffers, session.covers if self.whole else None)
-        known = self._baseline(config)
+        known = of_config(config)
         options = Options(mapper=self.memory.mapper(between), baseline=known)
         gathered = session.gathered(sources, options)
         findings: dict[FileId, list[Finding]] = {}
@@ -100,13 +102,6 @@ class Overview:
             for each in kept if known is None else _new(gathered, kept, known, old):
                 findings.setdefault(each.source, []).append(each)
         return State(gathered, findings, old, known, buffers)
-
-    def _baseline(self, config: Config) -> Baseline | None:
-        if not config.baseline:
-            return None
-        from afflint.baseline import load
-
-        return load(os.path.abspath(config.baseline))
 
 
 def _new(gathered: Gathered, findings: Sequence[Finding], known: Baseline, old: dict[FileId, Counter[Entry]]) -> list[Finding]:

@@ -81,7 +81,9 @@ class Configured:
         files: tuple[str, ...] = () if path is None else (path,)
         if path is not None:
             try:
-                config = configuration.load(path, rule_names=tuple(rules()), categories=CATEGORIES)
+                config = configuration.load(
+                    path, rule_names=tuple(rules()), categories=CATEGORIES, was_found=self._chosen.config_file is None
+                )
             except ConfigError as error:
                 problems = error.problems
             named = [each.file for each in config.origins.values() if each.file and not each.file.startswith(configuration.SHIPPED)]

@@ -237,8 +237,10 @@ def _class(part: str, at: int) -> tuple[str, int] | None:
 # Files.
 
 
-def paths_like(folder: str, glob: str) -> Iterator[str]:
+def paths_like(folder: str, glob: str, may_enter: Callable[[str], bool] = lambda _: True) -> Iterator[str]:
     """The files and folders that a glob finds from a folder on, by the way from there; a ``**`` is any number of folders.
+
+    ``may_enter`` says whether a folder may be listed.
 
     A folder is looked into once, however many ways a glob has to it and links lead there. As in a shell, what begins with a dot has to be
     named with it, and ``**`` does not go through links.
@@ -253,7 +255,7 @@ def paths_like(folder: str, glob: str) -> Iterator[str]:
         way, at = waiting.pop()
         at |= {number + 1 for number in at if steps[number] is None and number + 1 < len(steps)}
         known = _identity(os.path.join(folder, way), at)
-        if known is None or known in seen:
+        if known is None or known in seen or not may_enter(os.path.join(folder, way)):
             continue
         seen.add(known)
         if way and len(steps) - 1 in at and steps[-1] is None:

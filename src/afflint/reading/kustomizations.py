@@ -13,11 +13,11 @@ from typing import Any
 from afflint.reading.document import at, list_at, maps_at, text_at
 from afflint.reading.documents import read
 from afflint.reading.files import read_regular
+from afflint.reading.sources import REPOSITORIES
 from afflint.records import NamedTuple
 
 LARGEST = 1 << 20
 NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
-_REPOSITORIES = (".git", ".hg", ".svn", ".jj")
 _MOST_FOLDERS = 20_000
 """So many folders of a repository are searched for kustomizations, the higher ones first."""
 _MOST_BYTES = 1 << 24
@@ -102,7 +102,7 @@ class Kustomizations:
         if folder not in self._tops:
             top, here = folder, folder
             while True:
-                if any(os.path.lexists(os.path.join(here, name)) for name in _REPOSITORIES):
+                if any(os.path.lexists(os.path.join(here, name)) for name in REPOSITORIES):
                     top = here
                     break
                 if any(os.path.isfile(os.path.join(here, name)) for name in NAMES) or here == self.holding_all():

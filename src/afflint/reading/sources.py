@@ -31,6 +31,8 @@ _LARGEST_GITIGNORE = 1 << 20
 _LONG_PATH = 500
 """Folders with longer names are not taken apart."""
 _WILDCARDS = "*?["
+REPOSITORIES = (".git", ".hg", ".svn", ".jj")
+"""What is at the root of a repository."""
 SKIPPED_FOLDERS = frozenset((".git", ".hg", ".svn", ".tox", ".nox", ".venv", "node_modules", "__pycache__", ".terraform"))
 
 

@@ -165,10 +165,11 @@ def _render(repository: Repository) -> Iterator[Entry]:
         return
     tools = usable or wanted
     about = f"Check what {listing(there[tool] for tool in tools)} would render to, with the tools on PATH and without the network."
+    about += " Only with `--config`: otherwise it is `--render` on the command line that starts programs."
     if missing:
         about += f" {listing(missing).capitalize()}, for {listing(there[tool] for tool in missing)}, was not installed here."
         about += " `true` asks for both." if usable else ""
-    yield Entry("render", True if tools == [*there] else tools, about, offered=not usable)
+    yield Entry("render", True if tools == [*there] else tools, about, offered=True)
 
 
 def as_config(found: Iterable[Entry], above: Config, file: str) -> Config:

@@ -88,9 +88,13 @@ class Session:
         if self.config.nodes == (configuration.NO_NODES,):
             return []
         asked = self.config.origins["nodes"] == configuration.COMMAND_LINE
+        if self.config.nodes and self.config.repository is not None:
+            from afflint.config.trust import check_readable
+
+            check_readable(self.config, "nodes", self.config.nodes)
         missing = next((path for path in self.config.nodes if not (asked or os.path.lexists(path))), None)
         if missing is not None:
-            raise UserError(f"{self.config.origins['nodes']}: `nodes` names a file that is not there: `{missing}`")
+            raise UserError(f"{self.config.origins['nodes']}: `nodes`: there is no file `{missing}`")
         return self._buffered(named(path) if asked else Source(os.path.normpath(path), path) for path in self.config.nodes)
 
     def rendered(self, kustomizations: Sequence[str], charts: Sequence[str], values: Sequence[str] = ()) -> list[Source]:
@@ -105,10 +109,15 @@ class Session:
         """Sources and options with what kustomizations and charts among them render to, where the configuration names tools for that."""
         if not self.config.render:
             return sources, options
+        from afflint.config.trust import renderers
+
+        tools = renderers(self.config)
+        if not tools:
+            return sources, options
         from afflint.rendering.builds import Wanted
         from afflint.session.renders import Renders
 
-        wanted = Wanted(self.config.render, network, options.jobs, self.config.kubernetes_version)
+        wanted = Wanted(tools, network, options.jobs, self.config.kubernetes_version)
         renders = Renders(sources, wanted, self._excluded() or _nothing)
         return renders.sources, options._replace(renders=renders)
 

@@ -1,0 +1,95 @@
+"""What a configuration may make afflint do: one that was found decides only what is reported about its own repository.
+
+A configuration that the user names (``--config``) is the user's own word. One that was found came with the tree that is linted,
+perhaps from a stranger: it reads nothing outside its repository, writes nothing but a report and a baseline in its own folder, and
+starts no program. docs/security.md lists what this means for each key.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+
+from afflint.config import COMMAND_LINE, Config
+from afflint.errors import UserError
+from afflint.reading.files import read_begin
+from afflint.reading.sources import REPOSITORIES
+from afflint.wording import visible
+
+NEEDS_CONFIG = "only a configuration named with --config may use it"
+
+_OWN_PREFIX = ".afflint"
+"""How hidden files begin that afflint may write: the baseline is named so by default."""
+
+
+def repository_root(folder: str) -> str:
+    """The root of the repository that a folder is in, links resolved: the nearest folder upward with ``.git``, else the folder itself."""
+    start = folder = os.path.realpath(folder)
+    while not any(os.path.lexists(os.path.join(folder, name)) for name in REPOSITORIES):
+        above = os.path.dirname(folder)
+        if above == folder:
+            return start
+        folder = above
+    return folder
+
+
+def is_inside(path: str, folder: str) -> bool:
+    """Whether a path is ``folder`` or below it once all links of both are resolved. Neither needs to exist."""
+    try:
+        real, top = (os.path.normcase(os.path.realpath(each)) for each in (path, folder))
+        return os.path.commonpath([real, top]) == top
+    except ValueError:  # another drive of Windows, or a NUL in the name
+        return False
+
+
+def was_found(config: Config) -> bool:
+    """Whether the configuration was found in the tree, rather than named with ``--config``."""
+    return config.repository is not None
+
+
+def renderers(config: Config) -> tuple[str, ...]:
+    """The tools that may be started to render: those of a configuration that was found only if the command line asks for them."""
+    return () if _is_untrusted(config, "render") else config.render
+
+
+def check_readable(config: Config, key: str, paths: Iterable[str]) -> None:
+    """Refuse paths outside the repository in a key of a configuration that was found. Raises UserError."""
+    if config.repository is None or not _is_untrusted(config, key):
+        return
+    for path in paths:
+        if not is_inside(path, config.repository):
+            raise _refusal(config, key, path, f"is outside the repository; {NEEDS_CONFIG}")
+
+
+def check_writable(config: Config, key: str, path: str, is_own: Callable[[bytes], bool]) -> None:
+    """Refuse to write where a configuration that was found says, unless it is a new file in its folder, or one that afflint wrote before.
+
+    ``is_own`` recognises a file of afflint by its first bytes. Raises UserError.
+    """
+    if not _is_untrusted(config, key):
+        return
+    folder = os.path.dirname(os.path.abspath(config.origins[key].file or ""))
+    relative = os.path.relpath(os.path.abspath(path), folder) if is_inside(path, folder) else os.pardir
+    parts = relative.split(os.sep)
+    if parts[0] in (os.curdir, os.pardir):
+        raise _refusal(config, key, path, f"is outside the folder of the configuration; {NEEDS_CONFIG}")
+    if any(part.startswith(".") for part in parts[:-1]) or (parts[-1].startswith(".") and not parts[-1].startswith(_OWN_PREFIX)):
+        raise _refusal(config, key, path, f"is a hidden file or in a hidden folder; {NEEDS_CONFIG}")
+    if any(os.path.islink(os.path.join(folder, *parts[:count])) for count in range(1, len(parts) + 1)):
+        raise _refusal(config, key, path, f"is a symbolic link or below one; {NEEDS_CONFIG}")
+    try:
+        begin = read_begin(path)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise _refusal(config, key, path, f"cannot be overwritten: {error.strerror or error}") from None
+    if not is_own(begin):
+        raise _refusal(config, key, path, "exists and was not written by afflint; delete it, or name the configuration with --config")
+
+
+def _is_untrusted(config: Config, key: str) -> bool:
+    return was_found(config) and config.origins[key] != COMMAND_LINE
+
+
+def _refusal(config: Config, key: str, path: str, reason: str) -> UserError:
+    return UserError(f"{config.origins[key]}: `{key}`: `{visible(path)}` {reason}")
