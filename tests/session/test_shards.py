@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -275,6 +276,22 @@ class TestWhatCannotBeMerged:
         lines[2] = f'["{shards._checksum(rest)}",{rest}\n'
         Path(files[0]).write_text("".join(lines))
         assert afflint("merge", *files) == (2, "", "afflint: shard-1.jsonl:3: damaged; run the shard again\n")
+
+    @pytest.mark.parametrize("shard", [0, 1, 2, 3])
+    def test_results_that_were_made_up(self, files: list[str], afflint: Afflint, shard: int) -> None:
+        """With a checksum as it must be, in the right shape, but of no rule, no file, no document and no line."""
+        original = Path(files[shard]).read_text()
+        lines = original.splitlines(keepends=True)
+        ended = []
+        for number, line in enumerate(lines[1:], 1):
+            for pattern, made_up in ((r'"[a-z]+(-[a-z]+)+"', '"no-such-rule"'), (r"\b\d\b", "99999"), (r"\b\d\b", "-7")):
+                rest = re.sub(pattern, made_up, line[shards._START :].removesuffix("\n"))
+                changed = [*lines[:number], f'["{shards._checksum(rest)}",{rest}\n', *lines[number + 1 :]]
+                Path(files[shard]).write_text("".join(changed))
+                done = afflint("merge", *files)
+                ended.append(done.code)
+                assert done.code in (0, 1) or (done.code, done.err.count("\n")) == (2, 1)
+        assert 2 in ended
 
     def test_a_header_that_was_made_up(self, files: list[str], afflint: Afflint) -> None:
         lines = Path(files[0]).read_text().splitlines(keepends=True)

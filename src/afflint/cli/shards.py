@@ -51,7 +51,7 @@ def merge(files: tuple[str, ...], **given: Any) -> int:
     same state: what has changed since is checked anew.
     """
     from afflint.session.session import Session
-    from afflint.session.shards import Merged
+    from afflint.session.shards import Merged, refusing_what_does_not_fit
 
     checking.see_that_reports_go_together(given)
     merged = Merged(files)
@@ -65,12 +65,13 @@ def merge(files: tuple[str, ...], **given: Any) -> int:
     sources = session.sources(arguments.paths, force_exclude=arguments.force_exclude)
     for note in checking.notes(session):
         say(f"afflint: {note}")
-    with Progress(len(sources)) as progress:
-        merged.with_help_of(options.jobs(config.jobs), progress)
-        outcome = session.check(sources, checking.run_options(config, {**given, "mapper": merged}, progress))
-    for note in _notes(merged):
-        say(f"afflint: {note}")
-    return checking.reported(outcome, config, targets, arguments.paths, given)
+    with refusing_what_does_not_fit():
+        with Progress(len(sources)) as progress:
+            merged.with_help_of(options.jobs(config.jobs), progress)
+            outcome = session.check(sources, checking.run_options(config, {**given, "mapper": merged}, progress))
+        for note in _notes(merged):
+            say(f"afflint: {note}")
+        return checking.reported(outcome, config, targets, arguments.paths, given)
 
 
 def _notes(merged: Merged) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
@@ -170,6 +171,16 @@ class Merged:
         if count != header.results:
             raise ShardError(f"{path}:{count + 2}: {header.results} results were written, and {count} are there; run the shard again")
         return header
+
+
+@contextmanager
+def refusing_what_does_not_fit() -> Iterator[None]:
+    """Turns what fails on results of shards into a ShardError: a checksum is no signature, so they may say what afflint never wrote."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        reason = f"{type(error).__name__}: {error}"[:200]
+        raise ShardError(f"the shards hold results that do not fit the files or the rules ({reason}); run them again") from error
 
 
 def _header(path: str, line: bytes) -> _Header:
