@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 
 from afflint import __version__
 from afflint.findings import NO_OBJECT, Edit, Found, FoundPlace, Span
-from afflint.lsp import messages
+from afflint.lsp import companion, messages
 from afflint.lsp.background import Background, _encoded
 from afflint.lsp.capabilities import Client as ClientOf
 from afflint.lsp.messages import Answer, Hello, Known, Lines, Order, Place, Question, Ran, Recognized, Report, Run, Told
@@ -206,6 +207,14 @@ class TestEnds:
         client.process.wait(PATIENCE)
         assert ends(other)
         client.end()
+
+    def test_it_ends_without_a_traceback_if_the_first_process_is_gone_before_it_has_started(self) -> None:
+        reading, writing = os.pipe()
+        os.close(reading)
+        command = [sys.executable, "-c", companion._START, __version__, *sys.path]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=writing, stderr=subprocess.PIPE, check=False, timeout=PATIENCE)
+        os.close(writing)
+        assert done.stderr == b""
 
     def test_it_looks_for_no_modules_in_the_folder_that_is_open(self, shop: Path) -> None:
         for name in ("afflint", "json", "signal", "ruamel", "threading"):

@@ -243,8 +243,11 @@ def main() -> None:
     def tell(what: Ran | Progress | Recognized | Answer) -> None:
         line = _encoded(what) + b"\n"
         with lock:
-            while line:
-                line = line[os.write(outgoing, line) :]
+            try:
+                while line:
+                    line = line[os.write(outgoing, line) :]
+            except OSError:
+                os._exit(0)  # The first process has gone.
 
     background = Background(hello, tell)
     while True:

@@ -18,10 +18,13 @@ from afflint.records import NamedTuple
 from afflint.session.processes import ending
 
 _START = """
-import sys
+import os, sys
 sys.path[:] = sys.argv[2:]
 from afflint import __version__
-print(__version__, flush=True)
+try:
+    print(__version__, flush=True)
+except OSError:
+    os._exit(0)
 if __version__ != sys.argv[1]:
     sys.exit(f"afflint: this is afflint {__version__}, and the server that started it is {sys.argv[1]}")
 from afflint.lsp.background import main
