@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -430,3 +431,40 @@ def edited(text: str, change: tuple[int, int, int, int, str]) -> str:
 
 def as_bytes(texts: dict[str, str]) -> dict[str, bytes]:
     return {name: text.encode() for name, text in texts.items()}
+
+
+class TestLargeDocuments:
+    """A document above 1 MB is not checked while it is open, so that requests are answered."""
+
+    POD = "---\napiVersion: v1\nkind: Pod\nmetadata: {name: web, labels: {a: 5}}\nspec: {nodeSelector: {a: 5, b: 6}, nope: 1}\n"
+    TEXT = POD * (9_000_000 // len(POD))
+
+    def test_requests_are_answered_at_once(self, tmp_path: Path) -> None:
+        with Client(tmp_path) as client:
+            client.open("large.yaml", self.TEXT)
+            started = time.monotonic()
+            assert client.request("textDocument/hover", client.at("large.yaml", 1, 1)) is None
+            client.wait_for("large.yaml", "0:0 too-large")
+            assert time.monotonic() - started < 10
+            assert any("larger than 1 MB" in each["params"]["message"] for each in client.told if each["method"] == "window/logMessage")
+            client.close("large.yaml")
+            client.wait_for("large.yaml")
+
+    def test_a_document_that_grows_is_no_longer_checked(self, tmp_path: Path) -> None:
+        with Client(tmp_path) as client:
+            client.open("pod.yaml", self.POD)
+            client.until(lambda: client.rules("pod.yaml"))
+            client.change("pod.yaml", self.TEXT)
+            client.wait_for("pod.yaml", "0:0 too-large")
+            client.change("pod.yaml", self.POD)
+            client.settle()
+            assert client.rules("pod.yaml") == ["0:0 too-large"]
+            client.close("pod.yaml")
+            client.open("pod.yaml", self.POD)
+            client.until(lambda: len(client.rules("pod.yaml")) > 1)
+
+    def test_a_client_that_pulls_is_told(self, tmp_path: Path) -> None:
+        with Client(tmp_path, capabilities={"textDocument": {"diagnostic": {"dynamicRegistration": False}}}) as client:
+            client.open("large.yaml", self.TEXT)
+            pulled = client.request("textDocument/diagnostic", {"textDocument": {"uri": client.uri("large.yaml")}})
+            assert [each["code"] for each in pulled["items"]] == ["too-large"]

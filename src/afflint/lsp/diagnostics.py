@@ -51,6 +51,21 @@ def of_configuration(problems: Iterable[ConfigProblem], text: Text) -> list[dict
     ]
 
 
+TOO_LARGE = "larger than 1 MB, so it is not checked while it is open; run `afflint check` on it"
+
+
+def too_large() -> dict[str, Any]:
+    """What an open document shows that is too large to be checked."""
+    start = {"line": 0, "character": 0}
+    return {
+        "range": {"start": start, "end": start},
+        "severity": _SEVERITIES["info"],
+        "code": "too-large",
+        "source": SOURCE,
+        "message": TOO_LARGE,
+    }
+
+
 def page_uri(rule: str) -> str:
     """The page of a rule, which comes with afflint. Policies have none."""
     from afflint.rules import rules

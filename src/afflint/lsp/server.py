@@ -26,7 +26,7 @@ from afflint.lsp import transport
 from afflint.lsp.capabilities import UNOPENED, Client, capabilities, pulls_of_unopened, watchers
 from afflint.lsp.companion import Companion, Lost
 from afflint.lsp.companion import Message as Report
-from afflint.lsp.diagnostics import diagnostics, of_configuration
+from afflint.lsp.diagnostics import TOO_LARGE, diagnostics, of_configuration, too_large
 from afflint.lsp.features import Features
 from afflint.lsp.messages import Answer, Closed, Document, Dropped, Hello, Order, Progress, Question, Ran, Recognized, Run, Wishes
 from afflint.lsp.opened import Opened, Texts
@@ -42,6 +42,9 @@ from afflint.records import NamedTuple
 SKIPPED_LANGUAGES = frozenset(("helm", "gotmpl", "go-template", "helm-template", "jinja", "jinja-yaml"))
 """What is no manifest before something else is made of it."""
 
+_LARGEST_DOCUMENT = 1 << 20
+"""Characters: a larger document is not checked while it is open. The server answers nothing during a check, which takes up to ten seconds
+for a document of this size that has thousands of findings."""
 _PAUSE, _LONGEST_PAUSE = 0.25, 3.0
 """Seconds without a change after which all manifests are taken together again: in a large folder half as much again as that takes."""
 _AT_LEAST_EVERY = 40
@@ -89,6 +92,8 @@ class Server:
         self._exit: int | None = None
         self._projects: dict[str, Project] = {}
         self._documents: dict[str, Opened] = {}
+        self._too_large: set[str] = set()
+        """The URIs of open documents that are too large to be checked."""
         self._cancelled: set[Any] = set()
         self._shown: dict[str, Any] = {}
         """What was last published for each file, by its URI."""
@@ -495,6 +500,9 @@ class Server:
         path = self._path(uri)
         if path is None or given.get("languageId") in SKIPPED_LANGUAGES or type(text) is not str:
             return
+        if len(text) > _LARGEST_DOCUMENT:
+            self._leave_unchecked(uri)
+            return
         document = Opened(uri, path, version, Text(text, self._client.encoding), self._project_of(path))
         self._documents[uri] = document
         if self._companion.runs:
@@ -517,7 +525,18 @@ class Server:
         document = self._documents.get(params["textDocument"]["uri"])
         if document is not None:
             document.change(params["textDocument"]["version"], params["contentChanges"])
-            self._changed(document)
+            if document.text.size > _LARGEST_DOCUMENT:
+                self._forget(document)
+                self._leave_unchecked(document.uri)
+            else:
+                self._changed(document)
+
+    def _leave_unchecked(self, uri: str) -> None:
+        """Treat an open document as a file that is not open, and say so at its first line."""
+        self._too_large.add(uri)
+        self._tell("window/logMessage", {"type": _WARNING, "message": f"afflint: {uri}: {TOO_LARGE}"})
+        if not self._client.pulls:
+            self._publish(uri, [too_large()], None)
 
     def _changed(self, document: Opened) -> None:
         wait = min(2 * document.cost, _LONGEST_WAIT) if document.cost > _QUICK else 0.0
@@ -538,16 +557,23 @@ class Server:
 
     def _on_close(self, params: Any) -> None:
         uri = params["textDocument"]["uri"]
-        document = self._documents.pop(uri, None)
-        self._due.pop(uri, None)
-        if document is None:
+        document = self._documents.get(uri)
+        if document is not None:
+            self._forget(document)
+        elif uri not in self._too_large:
             return
-        if self._companion.runs:
-            self._companion.send([Order(Closed(uri))])
-        self._want(document.project)
+        self._too_large.discard(uri)
         if not self._client.pulls and self._settings.diagnostics == "open":
             self._publish(uri, [], None)
             self._shown.pop(uri, None)
+
+    def _forget(self, document: Opened) -> None:
+        """Take a document for one that is not open."""
+        del self._documents[document.uri]
+        self._due.pop(document.uri, None)
+        if self._companion.runs:
+            self._companion.send([Order(Closed(document.uri))])
+        self._want(document.project)
         others = any(each.project is document.project for each in self._documents.values())
         if not document.project.whole and not others:
             self._drop(document.project.folder)
@@ -673,7 +699,7 @@ class Server:
         found = dict(self._unopened()) if self._settings.diagnostics == "workspace" else {}
         for uri, items in found.items():
             self._publish(uri, items, None)
-        for uri in [uri for uri in self._shown if uri not in found and uri not in self._documents]:
+        for uri in [uri for uri in self._shown if uri not in found and uri not in self._documents and uri not in self._too_large]:
             self._publish(uri, [], None)
 
     def _show_again(self, document: Opened) -> None:
@@ -715,7 +741,10 @@ class Server:
 
     def _pull(self, params: Any) -> Any:
         document = self._documents.get(params["textDocument"]["uri"]) if params.get("identifier") != UNOPENED else None
-        items = [] if document is None else self._of_document(document)
+        if document is not None:
+            items = self._of_document(document)
+        else:
+            items = [too_large()] if params["textDocument"]["uri"] in self._too_large and params.get("identifier") != UNOPENED else []
         return _report(items, params.get("previousResultId"))
 
     def _pull_all(self, params: Any) -> Any:
@@ -724,6 +753,7 @@ class Server:
         found: dict[str, tuple[list[dict[str, Any]], int | None]] = {}
         if params.get("identifier") != UNOPENED:
             found = {each.uri: (self._of_document(each), each.version) for each in self._documents.values()}
+            found |= {uri: ([too_large()], None) for uri in self._too_large}
         if self._settings.diagnostics == "workspace":
             found |= {uri: (items, None) for uri, items in self._unopened()}
         for uri in dict.fromkeys((*found, *before)):

@@ -53,6 +53,11 @@ class Text:
         return "".join(self._lines)
 
     @property
+    def size(self) -> int:
+        """How many characters it has."""
+        return sum(map(len, self._lines))
+
+    @property
     def bytes(self) -> bytes:
         """The text as a file would hold it."""
         return str(self).encode("utf-8", "surrogatepass")
