@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -183,6 +184,27 @@ def test_line_ends_byte_order_marks_and_encodings_stay(afflint: Afflint, newline
     path = write("pod.yaml", "")
     path.write_bytes(encoded(POD))
     assert afflint("--fix").code == 0
+    assert path.read_bytes() == encoded(MENDED)
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("tool", ["git", "patch"])
+def test_a_diff_applies_whatever_the_encoding(tmp_path: Path, encoding: str, newline: str, tool: str) -> None:
+    if shutil.which(tool) is None:
+        pytest.skip(f"{tool} is not installed")
+
+    def encoded(text: str) -> bytes:
+        # U+0A0A has two bytes that look like line feeds.
+        return text.replace("\n", newline).replace("rack", "r\u00e4ck \U0001f600 \u0a0a").encode(encoding)
+
+    path = tmp_path / "pod.yaml"
+    path.write_bytes(encoded(POD))
+    command = [sys.executable, "-m", "afflint", "check", "--no-config", "--diff", "."]
+    made = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False, env=clean_environment())
+    assert made.returncode == 1
+    apply = ["git", "apply", "-p0", "--whitespace=nowarn"] if tool == "git" else ["patch", "-p0", "--binary", "--fuzz=0"]
+    subprocess.run(apply, cwd=tmp_path, input=made.stdout, check=True, env=clean_environment())
     assert path.read_bytes() == encoded(MENDED)
 
 

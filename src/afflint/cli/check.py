@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from afflint import __version__
 from afflint.cli import options
 from afflint.cli.command import NUMBER, SEVERAL, Argument, Command, flag, option
-from afflint.cli.output import FOUND, USAGE, Progress, among, colored, say, show, shown, write
+from afflint.cli.output import FOUND, USAGE, Progress, among, colored, say, show, show_bytes, shown, write
 from afflint.config import RENDERERS
 from afflint.errors import UserError
 from afflint.findings import SEVERITIES
@@ -222,9 +223,12 @@ def _fixed(session: Session, sources: Sequence[Source], paths: Sequence[str], gi
 
 def _differences(fixed: Fixed, given: dict[str, Any]) -> int:
     """Show what would be changed, and say on standard error how much that is."""
-    from afflint.cli.fixes import diff, would_fix
+    from afflint.cli.fixes import diff, patch, would_fix
 
-    show(diff(fixed, colored(given["color"])))
+    if (color := colored(given["color"])) or (sys.stdout is not None and sys.stdout.isatty()):
+        show(diff(fixed, color))
+    else:
+        show_bytes(b"".join(patch(fixed)))
     _say_left_alone(fixed)
     if not given["quiet"]:
         say(would_fix(fixed, unsafe=given["unsafe_fixes"]))

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 from afflint.cli.output import show_bytes, shown
 from afflint.fixing import text_of
+from afflint.reading.documents import encoding_of
 from afflint.report.diff import unified
 from afflint.session.replacing import ReplaceError, replaced
 from afflint.wording import counted
 
 if TYPE_CHECKING:
     from afflint.reading.sources import Source
-    from afflint.session.fixes import Fixed
+    from afflint.session.fixes import Change, Fixed
 
 
 def write_fixes(fixed: Fixed, stdin: Source | None) -> tuple[int, list[str]]:
@@ -39,17 +40,33 @@ def write_fixes(fixed: Fixed, stdin: Source | None) -> tuple[int, list[str]]:
     return count, problems
 
 
+def patch(fixed: Fixed) -> Iterator[bytes]:
+    """All changes as one unified diff that ``git apply`` and ``patch`` take: the lines of each file are in its own encoding."""
+    for change in fixed.changes:
+        # Byte by byte in UTF-16, which Latin-1 does: a diff knows only the line feed of ASCII.
+        encoding = "utf-8" if encoding_of(change.before)[1] == "utf-8" else "latin-1"
+        before, after = (data.decode(encoding, "surrogateescape") for data in (change.before, change.after))
+        for number, line in enumerate(unified(_name(change), before, after)):
+            yield line.encode("utf-8" if number < _HEADER else encoding, "surrogateescape")
+
+
 def diff(fixed: Fixed, color: bool) -> Iterator[str]:
-    """All changes as one unified diff: exact, unless it goes to a terminal, which no text out of a manifest is to move."""
+    """All changes as one unified diff to be read, which no text out of a manifest makes move a terminal."""
     for change in fixed.changes:
         before, after = (text_of(data) or "" for data in (change.before, change.after))
-        for line in unified(change.source.name.replace(os.sep, "/"), before, after):
+        for line in unified(_name(change), before, after):
             if sys.stdout is not None and sys.stdout.isatty():
                 line = shown(line.rstrip("\r\n").replace("\t", "    ")) + "\n"
             style = next((style for lead, style in _STYLES if line.startswith(lead)), "") if color else ""
             yield f"\x1b[{style}m{line[:-1]}\x1b[0m\n" if style else line
 
 
+def _name(change: Change) -> str:
+    return change.source.name.replace(os.sep, "/")
+
+
+_HEADER = 2
+"""So many lines of a diff name the file."""
 _STYLES = (("---", "1"), ("+++", "1"), ("@@", "36"), ("-", "31"), ("+", "32"))
 
 
