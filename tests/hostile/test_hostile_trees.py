@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -61,6 +62,30 @@ def test_nor_is_what_a_configuration_names(key: str, make: Callable[[Path], None
     assert ended.code == 2
     assert "not a regular file" in ended.err or "larger than" in ended.err
     assert ended.megabytes < 100
+
+
+@pytest.mark.parametrize("words", [["check", "pipe.yaml"], ["check", "--nodes", "pipe.yaml"], ["place", "pipe.yaml"]])
+def test_a_named_pipe_is_refused(words: list[str], afflint: Afflint, tmp_path: Path) -> None:
+    """Nothing may ever write to it, and to wait for that would look like a long run."""
+    pipe(tmp_path / "pipe.yaml")
+    ended = afflint(*words)
+    reason = "a named pipe (FIFO); use `-` with a redirection, or `<(command)`"
+    assert (ended.code, ended.err) == (2, f"afflint: 'pipe.yaml' cannot be read: {reason}\n")
+
+
+def test_so_is_a_baseline(afflint: Afflint, tmp_path: Path) -> None:
+    (tmp_path / ".afflint.yaml").write_text("baseline: pipe\n")
+    pipe(tmp_path / "pipe")
+    ended = afflint("check")
+    assert (ended.code, "a named pipe (FIFO)" in ended.err) == (2, True)
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
+@pytest.mark.parametrize("words", ["<(cat web.yaml)", "/dev/stdin < web.yaml", "- < web.yaml", "/dev/fd/0 < <(cat web.yaml)"])
+def test_what_the_shell_makes_a_pipe_of_is_read(words: str, afflint: Afflint, tmp_path: Path) -> None:
+    (tmp_path / "web.yaml").write_text(LACKING)
+    ended = afflint("check", "--format=concise", before=["/bin/bash", "-c", f'"$@" {words}', "bash"])
+    assert (ended.code, ended.err, "[selector-missing]" in ended.out) == (1, "", True)
 
 
 def test_stars_in_patterns_do_not_stall_a_run(afflint: Afflint, tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ import stat
 from collections.abc import Callable
 
 _AT_ONCE = 1 << 20
+_OPEN_FILES = ("/dev/", "/proc/")
+"""Where the files that a process has open have names, among them what a shell makes of `<(command)`."""
 # A pipe that nobody writes to would block whoever opens it. Windows has neither the flag nor such pipes, but texts with other line ends.
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
@@ -44,9 +46,15 @@ def read_begin(path: str) -> bytes:
 
 
 def read_named(path: str, most: int) -> bytes:
-    """The same for a file that the user names: a pipe or a device is read to its end, too, as for `<(command)` in a shell."""
-    if stat.S_ISREG(os.stat(path).st_mode):
+    """The same for a file that the user names: a pipe of the shell, as for `<(command)`, or a device is read to its end, too.
+
+    A named pipe in a folder is refused: nothing may ever write to it.
+    """
+    mode = os.stat(path).st_mode
+    if stat.S_ISREG(mode):
         return read_regular(path, most)
+    if stat.S_ISFIFO(mode) and not os.path.abspath(path).startswith(_OPEN_FILES):
+        raise OSError(errno.EINVAL, "a named pipe (FIFO); use `-` with a redirection, or `<(command)`")
     with open(path, "rb", buffering=0) as file:
         return read_all(file.read, most)
 
