@@ -153,6 +153,25 @@ def test_nothing_is_fetched_unless_asked_for(checking: Checking) -> None:
     assert failed["reason"] == "it takes the network, for https://example.invalid/manifests.yaml: `--render-network` allows that"
 
 
+def test_kustomizations_that_include_each_other_are_not_rendered(checking: Checking) -> None:
+    base(GOOD)
+    write({f"{name}/kustomization.yaml": f"resources: [../{other}, ../base]\n" for name, other in ("ab", "bc", "ca")})
+    assert "Rendered 0 of 1 kustomization.\nNot rendered: a (kustomize): includes itself: a -> b -> c -> a\n" in checking("--render", ".")
+    write({"x/kustomization.yaml": "resources: [../y]\n", "y/kustomization.yaml": "resources: [../x, ../a]\n"})
+    out = checking("--render", ".")
+    assert "Rendered 0 of 2 kustomizations.\n" in out
+    assert "Not rendered: a (kustomize): includes itself: a -> b -> c -> a\n" in out
+    assert "Not rendered: x (kustomize): includes itself: x -> y -> x\n" in out
+
+
+def test_a_cycle_below_a_root_is_the_failure_of_the_root(checking: Checking) -> None:
+    base(GOOD)
+    write({f"{name}/kustomization.yaml": f"resources: [../{other}]\n" for name, other in ("ab", "ba", "ra")})
+    out = checking("--render", ".")
+    assert "Rendered 1 of 2 kustomizations.\nNot rendered: r (kustomize): " in out
+    assert "includes itself" not in out
+
+
 def test_the_tools_can_be_named_and_set_in_the_configuration(checking: Checking, project: Path) -> None:
     base(BASE)
     overlay("prod")

@@ -98,17 +98,19 @@ def rendered(paths: Iterable[str], wanted: Wanted) -> Rendered:
 
 def _kustomizations(crew: Crew, paths: Sequence[str], hinted: Sequence[Hint], texts: Texts) -> list[Build | Failure]:
     known = Kustomizations()
-    roots = [(root, Hint(root.folder, "")) for root in known.roots(kustomization_folders(paths))]
+    all_folders = kustomization_folders(paths)
+    roots = [(root, Hint(root.folder, "")) for root in known.roots(all_folders)]
     told = [(root, hint) for hint in hinted if (root := known.at(hint.folder)) is not None and not root.is_component]
     # Whoever says how a folder is rendered knows better than the folder.
     folders = {root.folder for root, _ in told}
     roots = [*told, *((root, hint) for root, hint in roots if root.folder not in folders)]
+    cycles = [_cycle_failure(cycle) for cycle in known.cycles(all_folders, [root for root, _ in roots])]
     if not roots:
-        return []
+        return [*cycles]
     program = kustomize_command()
     if program is None:
         missing = "neither `kustomize` nor `kubectl` is on PATH"
-        return [Failure("kustomize", _name(root.folder, hint), missing) for root, hint in roots]
+        return [*cycles, *(Failure("kustomize", _name(root.folder, hint), missing) for root, hint in roots)]
 
     def build(asked: tuple[Kustomization, Hint]) -> Build | Failure:
         root, hint = asked
@@ -121,7 +123,16 @@ def _kustomizations(crew: Crew, paths: Sequence[str], hinted: Sequence[Hint], te
         covered = frozenset(known.covered(root))
         return Build("kustomize", name, root.folder, root.file, output, covered, lambda: _KustomizeWay(crew, program, root, hint, texts))
 
-    return crew.each(build, roots)
+    return [*cycles, *crew.each(build, roots)]
+
+
+def _cycle_failure(cycle: Sequence[Kustomization]) -> Failure:
+    names = [relative(each.folder) for each in cycle]
+    shown = names if len(names) <= _MOST_OF_CYCLE else [*names[:_MOST_OF_CYCLE], "…"]
+    return Failure("kustomize", names[0], f"includes itself: {' -> '.join([*shown, names[0]])}")
+
+
+_MOST_OF_CYCLE = 5
 
 
 class _KustomizeWay:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,6 +48,45 @@ class Kustomizations:
         found = [each for folder in dict.fromkeys(map(os.path.realpath, folders)) if (each := self.at(folder)) is not None]
         named = {name for each in found for name in each.named if name != each.folder}
         return [each for each in found if not each.is_component and each.folder not in named and each.file not in named]
+
+    def cycles(self, folders: Iterable[str], roots: Iterable[Kustomization]) -> list[list[Kustomization]]:
+        """The kustomizations in some folders that include each other in a cycle, each cycle once; not those that a root includes."""
+        seen: set[str] = set()
+        for root in roots:
+            self._walk(root, seen)
+        cycles = []
+        for folder in dict.fromkeys(map(os.path.realpath, folders)):
+            start = self.at(folder)
+            if start is not None and not start.is_component and folder not in seen:
+                cycle = self._walk(start, seen)
+                cycles += [cycle] if cycle else []
+        return cycles
+
+    def _walk(self, start: Kustomization, seen: set[str]) -> list[Kustomization]:
+        """Add the folders of all that a kustomization includes to those that were seen; the first cycle on the way."""
+        way, places = [start], {start.folder: 0}
+        waiting = [self._included(start)]
+        cycle: list[Kustomization] = []
+        seen.add(start.folder)
+        while way:
+            below = next(waiting[-1], None)
+            if below is None:
+                waiting.pop()
+                del places[way.pop().folder]
+            elif below.folder in places:
+                cycle = cycle or way[places[below.folder] :]
+            elif below.folder not in seen:
+                seen.add(below.folder)
+                places[below.folder] = len(way)
+                way.append(below)
+                waiting.append(self._included(below))
+        return cycle
+
+    def _included(self, kustomization: Kustomization) -> Iterator[Kustomization]:
+        for name in sorted(kustomization.named):
+            below = self.at(os.path.realpath(name)) if os.path.isdir(name) else None
+            if below is not None:
+                yield below
 
     def covered(self, root: Kustomization) -> set[str]:
         """The files that the build of a root reads, as far as kustomizations name them; they themselves included."""
