@@ -189,6 +189,7 @@ def test_the_hooks_are_those_of_the_hook_file() -> None:
 def test_the_configuration_is_one(tmp_path: Path) -> None:
     below = tmp_path / "repository"
     below.mkdir()
+    (tmp_path / ".git").mkdir()
     (tmp_path / "placement-rules.yaml").write_text("complete: true\n", encoding="utf-8")
     [shown] = re.findall(r"^```yaml\n(# \.afflint\.yaml\n.*?)^```$", text(), re.MULTILINE | re.DOTALL)
     (below / ".afflint.yaml").write_text(shown, encoding="utf-8")

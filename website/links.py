@@ -13,7 +13,7 @@ _FENCE = re.compile(r"^(```+)[^\n]*\n.*?^\1$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[(?P<text>(?:[^][]|\[[^][]*\])*)\]\((?P<target>[^)\s#:]+)(?P<anchor>#[^)\s]*)?\)")
 _ROOT = Path(__file__).parents[1]
 
-PAGES = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md", "SECURITY.md": "security.md"}
+PAGES = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md", "SECURITY.md": "vulnerabilities.md"}
 """What lies at the top of the checkout and is a page of the site as well."""
 
 

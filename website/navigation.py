@@ -55,6 +55,7 @@ def navigation(pages: Path, known: Mapping[str, Rule]) -> list[Entry]:
                 {"All options and keys": "reference.md"},
                 {"Contributing": "contributing.md"},
                 {"Security": "security.md"},
+                {"Report a vulnerability": "vulnerabilities.md"},
                 {"Changes": "changelog.md"},
             ]
         },
