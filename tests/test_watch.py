@@ -121,6 +121,7 @@ def test_whatever_a_chart_is_made_of_is_watched_where_charts_are_rendered(watch:
 
 def test_the_configuration_and_what_it_names(watch: Callable[..., Watching], project: Path) -> None:
     """A mistake in it is shown, and the next change is waited for."""
+    (project.parent / ".git").mkdir()  # A configuration that was found reads only its repository.
     (project.parent / "nodes.yaml").write_text(NODES.replace("LABEL", "ssd"))
     watching = watch("deploy/web.yaml")
     watching.says("no findings in 1 file")

@@ -137,6 +137,7 @@ class TestFiles:
         folder.mkdir()
         for name, disk in (("ssd.json", "ssd"), ("s[d]d.json", "sdd")):
             (tmp_path / name).write_text(json.dumps({"nodes": [{"name": "one", "labels": {"disk": disk}}]}))
+        (folder.parent / ".git").mkdir()
         (folder / ".afflint.yaml").write_text("nodes: [../ssd.json]\n")
 
         def outside(client: Code) -> list[str]:
@@ -149,6 +150,7 @@ class TestFiles:
             client.eventually(lambda: client.pull("pod.yaml"))
             assert outside(client) == ["ssd.json"]
             # A configuration that names others is followed by another registration; no name is a pattern by chance.
+            (folder.parent / ".git").mkdir(exist_ok=True)
             (folder / ".afflint.yaml").write_text("nodes: ['../s[d]d.json']\n")
             client.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": client.uri(".afflint.yaml"), "type": 2}]})
             client.eventually(lambda: not client.pull("pod.yaml"))

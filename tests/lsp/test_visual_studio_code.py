@@ -48,6 +48,7 @@ def test_set_up_as_documented(tmp_path: Path) -> None:
         pytest.skip("node, or what it needs from npm (see at the top of this file), is not installed")
     shop = tmp_path / "the shop (ä)"
     shutil.copytree(ROOT / "examples" / "shop", shop)
+    (shop.parent / ".git").mkdir()
     (shop / ".afflint.yaml").write_text("nodes: [../nodes.json]\n")
     (tmp_path / "nodes.json").write_text('{"nodes": [{"name": "one", "labels": {"ssd": "true"}}]}')
     environment = clean_environment(**{name: os.environ[name] for name in ("NODE_PATH",) if name in os.environ})
