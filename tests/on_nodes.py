@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Collection
 
 from afflint.checks.match import Target
 from afflint.findings import Finding
@@ -23,14 +24,16 @@ spec:
 """Nodes as a pool declares them, with a label of their own."""
 
 
-def lint(nodes: str, manifests: str, *, complete: bool = False, host_key: str = "node.cluster.x-k8s.io/esxi-host") -> list[Finding]:
+def lint(
+    nodes: str, manifests: str, *, complete: bool = False, host_key: str = "node.cluster.x-k8s.io/esxi-host", gates: Collection[str] = ()
+) -> list[Finding]:
     """The findings of all rules that are on by default in ``a.yaml`` (the manifests) and ``nodes.yaml``.
 
     ``nodes`` are Node objects or the entries of a list under ``nodes:``.
     """
     nodes = textwrap.dedent(nodes).strip("\n") + "\n"
     data = {"a.yaml": textwrap.dedent(manifests).encode(), "nodes.yaml": (nodes if "kind: Node" in nodes else f"nodes:\n{nodes}").encode()}
-    target = Target(NEWEST, complete=complete)
+    target = Target(NEWEST, frozenset(gates), complete=complete)
     return findings_of(data, settings_of(target=target, host_key=host_key), nodes=["nodes.yaml"])
 
 

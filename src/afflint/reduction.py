@@ -93,14 +93,15 @@ class Reduction:
         self, fleet: Fleet, nodes: Sequence[NodeFact], pools: Pools | None, clusters: Sequence[ClusterFleet]
     ) -> Iterator[tuple[str, FleetMatch]]:
         yield from self._told("fleet", fleet)
-        name_of, version = self._names.__getitem__, self._settings.target.version
+        name_of, target = self._names.__getitem__, self._settings.target
+        version, gates = target.version, target.feature_gates
         views: dict[int, ClusterView] = {}
         if nodes:
             from afflint.inventory.cluster_view import ClusterView
 
             classes = _growing(pools) if pools else ()
             for each in [cluster.fleet for cluster in clusters] or [fleet]:
-                views[id(each)] = ClusterView(nodes, each, self._settings.host_key, name_of, version, classes)
+                views[id(each)] = ClusterView(nodes, each, self._settings.host_key, name_of, version, classes, gates)
         if fleet.suspects:
             from afflint.judging import judged
 
@@ -120,7 +121,7 @@ class Reduction:
         if pools:
             from afflint.inventory.pool_view import PoolView
 
-            yield from self._told("pools", PoolView(pools, fleet, name_of, version, nodes))
+            yield from self._told("pools", PoolView(pools, fleet, name_of, version, nodes, gates))
 
     def subjects(self, fleet: Fleet) -> Iterator[tuple[str, Pods]]:
         """What each policy is asked about, by its name."""

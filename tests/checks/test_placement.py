@@ -77,6 +77,16 @@ def test_a_cordoned_node_takes_only_what_tolerates_it() -> None:
 # too-few-domains
 
 
+def test_with_the_feature_gate_a_toleration_compares_numbers() -> None:
+    rated = '- {name: w1, taints: ["sla=5:NoSchedule"]}'
+    gates = ["TaintTolerationComparisonOperators"]
+    below_ten = workload('tolerations: [{key: sla, operator: Lt, value: "10", effect: NoSchedule}]', replicas=1)
+    assert lint(rated, below_ten, gates=gates) == []
+    below_five = workload('tolerations: [{key: sla, operator: Lt, value: "5", effect: NoSchedule}]', replicas=1)
+    [finding] = lint(rated, below_five, gates=gates)
+    assert finding.message == "the pod does not fit the only node: 1 node is tainted sla=5:NoSchedule"
+
+
 def test_more_replicas_than_domains() -> None:
     assert said("too-few-domains", THREE, workload(apart(ZONE))) == [
         (

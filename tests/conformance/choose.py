@@ -43,12 +43,19 @@ def mutations(text: str) -> list[str]:
 
 def of_scheduling(case: Case) -> set[object]:
     """What the objects use, which plugins refuse and score, and whether some, all or no nodes remain."""
-    answer, pod = case["answer"], case["pod"]["spec"]
+    answer, pod, tags = case["answer"], case["pod"]["spec"], case.get("tags", ())
     feasible = sorted(set(answer.get("feasible", {}).values()))
     special = tuple(name for name in ("api_invalid", "fixed", "error") if answer.get(name))
     objects = [name for name in ("existing", "namespaces", "services", "replicaSets", "statefulSets") if case.get(name)]
-    features = {*case["tags"], *objects, *special, *answer.get("reason", {}).values(), *answer.get("scores", {}), *fields(pod)}
-    return {*features, *((tag, each) for tag in case["tags"] for each in features), (special, str(feasible))}
+    features = {*tags, *objects, *special, *answer.get("reason", {}).values(), *answer.get("scores", {}), *fields(pod)}
+    return {*features, *((tag, each) for tag in tags for each in features), (special, str(feasible))}
+
+
+def of_comparisons(case: Case) -> set[object]:
+    """Beside what any scheduling case shows: the operators of the tolerations, and the plugins that refuse nodes beside each."""
+    operators = {each.get("operator") for each in case["pod"]["spec"].get("tolerations") or ()} & {"Gt", "Lt"}
+    reasons = sorted(set(case["answer"].get("reason", {}).values()))
+    return {*of_scheduling(case), *((each, *reasons) for each in operators)}
 
 
 def of_sequence(case: Case) -> set[object]:
@@ -86,6 +93,7 @@ def fields(data: object, path: str = "") -> set[str]:
 CHOSEN: dict[str, tuple[int, Callable[[Case], set[object]]]] = {
     "validation_cases.jsonl.gz": (500, of_validation),
     "scheduling_cases.jsonl.gz": (300, of_scheduling),
+    "scheduling_gates_cases.jsonl.gz": (40, of_comparisons),
     "sequence_cases.jsonl.gz": (40, of_sequence),
     # Each a class of its own, and few.
     "edge_cases.jsonl.gz": (80, lambda _: set()),

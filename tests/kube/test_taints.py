@@ -13,11 +13,13 @@ from afflint.kube.taints import (
     Taint,
     Toleration,
     admits_cordoned,
+    compares_values,
     count_unpreferred,
     first_untolerated,
     implies,
     parse_taints,
     parse_tolerations,
+    supported,
     tolerated,
     tolerates,
 )
@@ -57,6 +59,32 @@ class TestMatching:
 
     def test_a_taint_without_value_equals_a_toleration_without_value(self) -> None:
         assert tolerates(Toleration(CONTROL_PLANE.key), CONTROL_PLANE)
+
+    @pytest.mark.parametrize(
+        ("operator", "limit", "value", "expected"),
+        [
+            ("Lt", "10", "5", True),
+            ("Lt", "10", "10", False),
+            ("Gt", "10", "11", True),
+            ("Gt", "10", "10", False),
+            ("Gt", "-5", "-4", True),
+            ("Lt", "10", "+07", True),  # read as Go reads integers, though the API server refuses a toleration written like that
+            ("Lt", "10", "", False),
+            ("Lt", "10", "high", False),
+            ("Gt", "1.5", "2", False),
+            ("Lt", "9223372036854775808", "5", False),  # one more than 64 bits hold
+        ],
+    )
+    def test_gt_and_lt_compare_the_value_of_the_taint(self, operator: str, limit: str, value: str, expected: bool) -> None:
+        assert tolerates(Toleration("sla", operator, limit), Taint("sla", value, "NoSchedule")) is expected
+
+    def test_clusters_without_the_feature_gate_ignore_gt_and_lt(self) -> None:
+        tolerations = (Toleration("sla", "Lt", "10"), Toleration("gpu", "Exists"))
+        assert supported(tolerations, comparisons=True) == tolerations
+        assert supported(tolerations, comparisons=False) == (Toleration("gpu", "Exists"),)
+        assert compares_values((1, 35), ["TaintTolerationComparisonOperators"])
+        assert not compares_values((1, 34), ["TaintTolerationComparisonOperators"])
+        assert not compares_values((1, 37), [])
 
     def test_one_matching_toleration_is_enough(self) -> None:
         assert tolerated(GPU, [Toleration("other", "Exists"), Toleration("gpu", "Exists")])
@@ -117,6 +145,32 @@ tolerations = st.builds(
     st.sampled_from(PARTS),
     st.sampled_from(("", "NoSchedule", "NoExecute")),
 )
+
+
+NUMBERED_TAINTS = [Taint("a", str(value), effect) for value in range(-1, 5) for effect in ("NoSchedule", "NoExecute")]
+numbered = st.builds(
+    Toleration,
+    st.sampled_from(("", "a")),
+    st.sampled_from(("Equal", "Exists", "Gt", "Lt")),
+    st.sampled_from(("1", "2", "02", "+2")),
+    st.sampled_from(("", "NoSchedule", "NoExecute")),
+)
+
+
+@settings(max_examples=300)
+@given(numbered, numbered)
+def test_implies_with_comparisons_only_where_it_is_true_of_every_number(first: Toleration, second: Toleration) -> None:
+    if implies(first, second):
+        assert all(tolerates(first, taint) for taint in NUMBERED_TAINTS if tolerates(second, taint))
+
+
+def test_implies_compares_limits() -> None:
+    assert implies(Toleration("a", "Lt", "10"), Toleration("a", "Lt", "5"))
+    assert not implies(Toleration("a", "Lt", "5"), Toleration("a", "Lt", "10"))
+    assert implies(Toleration("a", "Gt", "5"), Toleration("a", "Equal", "6"))
+    assert not implies(Toleration("a", "Gt", "5"), Toleration("a", "Exists"))
+    assert not implies(Toleration("a", "Equal", "6"), Toleration("a", "Lt", "10"))
+    assert implies(Toleration("a", "Exists"), Toleration("a", "Lt", "10"))
 
 
 @settings(max_examples=300)

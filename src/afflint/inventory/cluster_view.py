@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 
 from afflint.controllers.pod_maker import PodMaker
@@ -51,12 +51,15 @@ class ClusterView:
         name_of: Callable[[FileId], str] = str,
         version: tuple[int, int] = SCHEDULER,
         classes: Sequence[NodeClass] = (),
+        feature_gates: Collection[str] = (),
     ) -> None:
         """``classes``: pools that may make more nodes."""
         self.fleet = fleet
         self.host_key = host_key
         self.classes = classes
-        self.stage: Stage = set_stage(nodes, fleet, fleet.pods, name_of=name_of, version=version, at_least=True, classes=classes)
+        self.stage: Stage = set_stage(
+            nodes, fleet, fleet.pods, name_of=name_of, version=version, feature_gates=feature_gates, at_least=True, classes=classes
+        )
         self.nodes = self.stage.nodes
         self._by_name = {node.name: node for node in self.nodes}
         self._lost: dict[Failure, Loss] = {}

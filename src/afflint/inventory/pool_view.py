@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 
 from afflint.controllers.pod_maker import PodMaker
@@ -57,12 +57,14 @@ class PoolView:
         name_of: Callable[[FileId], str] = str,
         version: tuple[int, int] = SCHEDULER,
         nodes: Sequence[NodeFact] = (),
+        feature_gates: Collection[str] = (),
     ) -> None:
         """``nodes`` are there already, whichever pool they are of."""
         self.nodes = nodes
         self.fleet = fleet
         self._name_of = name_of
         self._version = version
+        self._feature_gates = feature_gates
         self.parts = pools.parts
         self.everything = pools.whole
         self.pools = tuple([pool for pool in self.everything if pools.is_here(pool)])
@@ -107,7 +109,15 @@ class PoolView:
 
     @cached_property
     def _stage(self) -> Stage:
-        return set_stage((), self.fleet, self.fleet.pods, name_of=self._name_of, version=self._version, at_least=True)
+        return set_stage(
+            (),
+            self.fleet,
+            self.fleet.pods,
+            name_of=self._name_of,
+            version=self._version,
+            feature_gates=self._feature_gates,
+            at_least=True,
+        )
 
     def _demands(self) -> Iterator[Demands]:
         stage = self._stage

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -49,6 +49,7 @@ def set_stage(
     *,
     resources: bool = False,
     version: tuple[int, int] = SCHEDULER,
+    feature_gates: Collection[str] = (),
     name_of: Callable[[FileId], str] = str,
     only_running: bool = False,
     replan: bool = False,
@@ -59,7 +60,7 @@ def set_stage(
     """The stage for some workloads of a fleet, with what else its manifests tell of the cluster.
 
     ``classes`` are nodes that may be made besides. ``machines`` are those that run in some of the ``running`` pods, by namespace and name.
-    ``running`` are pods as parsed, ``version`` is that of the cluster, and ``name_of`` tells the names of files.
+    ``running`` are pods as parsed, ``version`` and ``feature_gates`` are those of the cluster, and ``name_of`` tells the names of files.
     With ``replan`` running pods of the workloads are placed anew, with ``at_least`` there are no more replicas than an autoscaler surely
     keeps, and with ``only_running`` virtual machines that wait for somebody to start them have no pods.
 
@@ -106,6 +107,7 @@ def set_stage(
         resources=resources,
         classes=classes,
         version=version,
+        feature_gates=feature_gates,
         replan=replan,
     )
     # Of those of one name only the first counts, as of workloads.

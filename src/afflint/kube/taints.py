@@ -1,13 +1,17 @@
 """Taints of nodes, tolerations of pods, and which taint keeps which pod away."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
-from afflint.kube.selectors import Malformed
+from afflint.kube.selectors import Malformed, parse_int64
 from afflint.records import NamedTuple
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 KEEPS_AWAY = ("NoSchedule", "NoExecute")
 """The effects that bar a pod from a node; PreferNoSchedule only lowers the node's score."""
+COMPARISONS = ("Gt", "Lt")
+"""The operators of tolerations that compare numbers."""
+COMPARISON_GATE = "TaintTolerationComparisonOperators"
+"""The feature gate of these operators. It exists since 1.35 and is off by default."""
 
 
 class Taint(NamedTuple):
@@ -38,15 +42,32 @@ SHUT = UNREACHABLE._replace(effect="NoSchedule")
 NOT_READY = "node.kubernetes.io/not-ready"
 
 
+def compares_values(version: tuple[int, int], feature_gates: Collection[str]) -> bool:
+    """Whether a cluster of this version with these feature gates supports ``Gt`` and ``Lt`` in tolerations."""
+    return version >= (1, 35) and COMPARISON_GATE in feature_gates
+
+
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
-    """Whether this toleration matches this taint. An operator that Kubernetes does not know matches none."""
+    """Whether this toleration matches this taint. An unknown operator matches no taint.
+
+    ``Gt`` matches a taint whose value is greater than the toleration's, ``Lt`` one whose value is less. Neither matches if one of the
+    values is not a 64-bit integer. Clusters without the feature gate ignore both: see ``supported``.
+    """
     if toleration.effect and toleration.effect != taint.effect:
         return False
     if toleration.key and toleration.key != taint.key:
         return False
     if toleration.operator in ("", "Equal"):
         return toleration.value == taint.value
+    if toleration.operator in COMPARISONS:
+        limit, value = parse_int64(toleration.value), parse_int64(taint.value)
+        return limit is not None and value is not None and (value > limit if toleration.operator == "Gt" else value < limit)
     return toleration.operator == "Exists"
+
+
+def supported(tolerations: tuple[Toleration, ...], *, comparisons: bool) -> tuple[Toleration, ...]:
+    """The tolerations that can match a taint; without ``comparisons`` the scheduler ignores those with ``Gt`` and ``Lt``."""
+    return tolerations if comparisons else tuple([each for each in tolerations if each.operator not in COMPARISONS])
 
 
 def tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
@@ -100,7 +121,7 @@ def count_unpreferred(taints: Iterable[Taint], tolerations: Sequence[Toleration]
 
 def implies(first: Toleration, second: Toleration) -> bool:
     """Whether ``first`` tolerates every taint that ``second`` tolerates, which makes ``second`` redundant beside it."""
-    if second.operator not in ("", "Equal", "Exists"):
+    if second.operator not in ("", "Equal", "Exists", *COMPARISONS):
         return True
     if first.effect and first.effect != second.effect:
         return False
@@ -108,7 +129,18 @@ def implies(first: Toleration, second: Toleration) -> bool:
         return False
     if first.operator in ("", "Equal"):
         return second.operator in ("", "Equal") and first.value == second.value
+    if first.operator in COMPARISONS:
+        return _implied_by_comparison(first, second)
     return first.operator == "Exists"
+
+
+def _implied_by_comparison(first: Toleration, second: Toleration) -> bool:
+    if second.operator in ("", "Equal"):
+        return tolerates(first, Taint(second.key, second.value, second.effect or first.effect))
+    limit, other = parse_int64(first.value), parse_int64(second.value)
+    if second.operator != first.operator or limit is None or other is None:
+        return False
+    return limit <= other if first.operator == "Gt" else limit >= other
 
 
 def parse_taints(data: object) -> tuple[Taint, ...] | Malformed:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from afflint.controllers import replicas
 from afflint.controllers.pod_maker import PodMaker
@@ -22,7 +22,7 @@ Identity = tuple[str, str]
 class Inventory(NamedTuple):
     """The objects that a cluster consists of, as parsed. ``pods`` are those that run already, ``classes`` nodes without objects.
 
-    With ``resources`` pods go only where there is room for what they request. ``version`` is that of the cluster.
+    With ``resources`` pods go only where there is room for what they request. ``version`` and ``feature_gates`` are those of the cluster.
     With ``replan`` running pods of the workloads are placed anew; else they stay where they are.
     """
 
@@ -36,6 +36,7 @@ class Inventory(NamedTuple):
     resources: bool = False
     classes: Sequence[NodeClass] = ()
     version: tuple[int, int] = SCHEDULER
+    feature_gates: Collection[str] = ()
     replan: bool = False
 
     def cluster(self, makers: Sequence[PodMaker] = (), ours: Running | None = None) -> Cluster:
@@ -57,6 +58,7 @@ class Inventory(NamedTuple):
             [*self.replication_controllers, *owners["ReplicationController"]],
             resources=self.resources,
             version=self.version,
+            feature_gates=self.feature_gates,
         )
 
     def running(self, makers: Sequence[PodMaker]) -> Running:

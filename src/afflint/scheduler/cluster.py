@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 from itertools import chain
 
 from afflint.kube.node_labels import HOSTNAME
 from afflint.kube.selectors import AnyOf, Malformed
+from afflint.kube.taints import compares_values
 from afflint.records import NamedTuple
 from afflint.scheduler import interpod_affinity, node_ports, node_resources, topology_spread
 from afflint.scheduler.alike import NOBODY, Classes, Picked
@@ -130,11 +131,12 @@ class Cluster:
     Objects are taken as parsed from YAML or JSON; nodes, namespaces and services may be read already. Pods without a node, on an
     unknown node or already finished do not count.
     With ``resources`` pods have to find room: the filter NodeResourcesFit counts what they request against what nodes have.
-    ``version`` is that of the scheduler. It decides which plugin is said to reject a node for a pod with ``nodeName``, and nothing else.
+    ``version`` is the scheduler's version: it decides which plugin rejects a node for a pod with ``nodeName``, and the score
+    NodeResourcesBalancedAllocation. Of the ``feature_gates`` only that of tolerations which compare numbers matters.
     Raises InventoryError for objects that cannot be what they stand for.
     """
 
-    __slots__ = ("_classes", "_fits", "_occupancy", "_preferences", "_resources", "_table", "_tables", "_version")
+    __slots__ = ("_classes", "_comparisons", "_fits", "_occupancy", "_preferences", "_resources", "_table", "_tables", "_version")
 
     def __init__(
         self,
@@ -148,19 +150,21 @@ class Cluster:
         *,
         resources: bool = False,
         version: tuple[int, int] = SCHEDULER,
+        feature_gates: Collection[str] = (),
     ) -> None:
         directory = Directory(namespaces, services, replica_sets, stateful_sets, replication_controllers)
         rows = [node if isinstance(node, Node) else read_node(node, resources=resources) for node in nodes]
-        self._start(NodeTable(rows), MatchTables(directory), resources, version)
+        self._start(NodeTable(rows), MatchTables(directory), resources, version, compares_values(version, feature_gates))
         for pod in map(self.read, pods):
             if pod.rules.node_name in self._table.numbers and not pod.finished:
                 self._occupancy.bind(pod, self._table.numbers[pod.rules.node_name])
 
-    def _start(self, table: NodeTable, tables: MatchTables, resources: bool, version: tuple[int, int]) -> None:
+    def _start(self, table: NodeTable, tables: MatchTables, resources: bool, version: tuple[int, int], comparisons: bool) -> None:
         self._table = table
         self._tables = tables
         self._resources = resources
         self._version = version
+        self._comparisons = comparisons
         self._occupancy = Occupancy(tables)
         self._fits: dict[NodeRules, NodeFit] = {}
         self._preferences: dict[tuple[Preference, ...], list[int]] = {}
@@ -216,7 +220,7 @@ class Cluster:
     def copy(self) -> Cluster:
         """The same cluster, in which pods can be bound without changing this one."""
         other = Cluster.__new__(Cluster)
-        other._start(self._table, self._tables, self._resources, self._version)
+        other._start(self._table, self._tables, self._resources, self._version, self._comparisons)
         other._occupancy = self._occupancy.copy()
         other._fits, other._preferences, other._classes = self._fits, self._preferences, self._classes
         return other
@@ -226,7 +230,7 @@ class Cluster:
         lost = {self._number(name) for name in nodes}
         other = Cluster.__new__(Cluster)
         remaining = NodeTable(node for number, node in enumerate(self._table.nodes) if number not in lost)
-        other._start(remaining, self._tables, self._resources, self._version)
+        other._start(remaining, self._tables, self._resources, self._version, self._comparisons)
         other._occupancy = self._occupancy.renumbered(
             {number: other._number(name) for number, name in enumerate(self._table.names) if number not in lost}
         )
@@ -236,7 +240,7 @@ class Cluster:
         """The same cluster in which these nodes, known by their names, have other labels and taints. What runs there stays."""
         other = Cluster.__new__(Cluster)
         table = self._table.changed({self._number(node.name): node for node in nodes})
-        other._start(table, self._tables, self._resources, self._version)
+        other._start(table, self._tables, self._resources, self._version, self._comparisons)
         other._occupancy = self._occupancy.copy()
         return other
 
@@ -344,7 +348,7 @@ class Cluster:
 
     def read(self, pod: object) -> Pod:
         """A Pod object as this cluster looks at pods: with what it requests if resources count. Raises InventoryError."""
-        return read_pod(pod, resources=self._resources)
+        return read_pod(pod, resources=self._resources, comparisons=self._comparisons)
 
     def _compiled(self, pod: Mapping[str, object] | Pod) -> Pod:
         return pod if isinstance(pod, Pod) else self.read(pod)

@@ -17,7 +17,7 @@ from afflint.kube.selectors import (
     parse_label_selector,
     parse_node_term,
 )
-from afflint.kube.taints import UNREACHABLE, Toleration, parse_tolerations, patience
+from afflint.kube.taints import UNREACHABLE, Toleration, parse_tolerations, patience, supported
 from afflint.records import NamedTuple
 from afflint.scheduler.decoding import InventoryError, about, integer, mapping, refuse, sequence, string, string_map, strings
 from afflint.scheduler.host_ports import HostPort, read_ports
@@ -139,9 +139,10 @@ def but_for_the_name(pod: Pod) -> tuple[object, ...]:
     return (pod.subject, pod.controller, pod.rules, pod.preferences, pod.has_spread, *pod[9:])
 
 
-def read_pod(data: object, *, resources: bool = False) -> Pod:
+def read_pod(data: object, *, resources: bool = False, comparisons: bool = False) -> Pod:
     """A Pod object as parsed from YAML or JSON, with what it requests if resources count.
 
+    Without ``comparisons`` tolerations with ``Gt`` and ``Lt`` are left out: the cluster ignores them.
     Raises InventoryError where it cannot be decoded as a pod.
     """
     whole = mapping(data, "a Pod")
@@ -150,7 +151,7 @@ def read_pod(data: object, *, resources: bool = False) -> Pod:
     namespace = string(meta.get("namespace"), "namespace of a Pod") or "default"
     try:
         spec, status = mapping(whole.get("spec"), "spec"), mapping(whole.get("status"), "status")
-        pod = _read(namespace, name, meta, spec, status)
+        pod = _read(namespace, name, meta, spec, status, comparisons=comparisons)
         return _with_requests(pod, spec, status) if resources else pod
     except InventoryError as error:
         raise about("Pod", f"{namespace}/{name}", error) from None
@@ -160,7 +161,7 @@ def _with_requests(pod: Pod, spec: dict[str, Any], status: dict[str, Any]) -> Po
     return pod._replace(requests=read_requests(spec, status), rated=read_rated(spec, status))
 
 
-def _read(namespace: str, name: str, meta: dict[str, Any], spec: dict[str, Any], status: dict[str, Any]) -> Pod:
+def _read(namespace: str, name: str, meta: dict[str, Any], spec: dict[str, Any], status: dict[str, Any], *, comparisons: bool) -> Pod:
     labels = string_map(meta.get("labels"), "metadata.labels")
     affinity = mapping(spec.get("affinity"), "spec.affinity")
     node_affinity = mapping(affinity.get("nodeAffinity"), "spec.affinity.nodeAffinity")
@@ -176,7 +177,7 @@ def _read(namespace: str, name: str, meta: dict[str, Any], spec: dict[str, Any],
         subject=Subject(namespace, frozenset(labels.items()), meta.get("deletionTimestamp") is not None),
         finished=status.get("phase") in ("Succeeded", "Failed"),
         controller=_controller(meta.get("ownerReferences"), "metadata.ownerReferences"),
-        rules=_node_rules(spec, node_affinity),
+        rules=_node_rules(spec, node_affinity, comparisons=comparisons),
         preferences=_preferences(node_affinity.get(PREFERRED), f"spec.affinity.nodeAffinity.{PREFERRED}"),
         has_spread=bool(constraints),
         hard_spread=hard,
@@ -206,13 +207,14 @@ def _decoded(parsed: T | Malformed, what: str) -> T | Malformed:
     return parsed
 
 
-def _node_rules(spec: dict[str, Any], node_affinity: dict[str, Any]) -> NodeRules:
+def _node_rules(spec: dict[str, Any], node_affinity: dict[str, Any], *, comparisons: bool) -> NodeRules:
     node_name = string(spec.get("nodeName"), "spec.nodeName")
     node_selector = _decoded(from_labels(spec.get("nodeSelector")), "spec.nodeSelector")
     tolerations = _decoded(parse_tolerations(spec.get("tolerations")), "spec.tolerations")
     # Maps and lists of strings that decode at all are never malformed otherwise.
     assert not isinstance(node_selector, Malformed)
     assert not isinstance(tolerations, Malformed)
+    tolerations = supported(tolerations, comparisons=comparisons)
     required = node_affinity.get(REQUIRED)
     if required is None:
         return NodeRules(node_name, tolerations, node_selector, None, None)

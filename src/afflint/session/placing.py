@@ -99,7 +99,7 @@ def read_stage(
     reduction = Reduction(settings, Checker(settings).triage, files.names, lambda _: b"")
     refusals = _refusals(files, results, workloads, Silencer(reduction, options, kustomizations))
     workloads = [_as_accepted(pods, refusals) for pods in workloads]
-    version = settings.target.version
+    target = settings.target
     name_of = files.names.__getitem__
     stage = set_stage(
         nodes,
@@ -108,7 +108,8 @@ def read_stage(
         running,
         name_of=name_of,
         resources=resources,
-        version=version,
+        version=target.version,
+        feature_gates=target.feature_gates,
         only_running=only_running,
         replan=replan,
         machines=machines,

@@ -25,6 +25,7 @@ from afflint.controllers.labels import added_labels
 from afflint.kube.constraints import Item, PodTerm, items
 from afflint.kube.label_syntax import is_subdomain
 from afflint.kube.manifests import Workload
+from afflint.kube.taints import COMPARISON_GATE, COMPARISONS
 from afflint.kube.types import INT32
 from afflint.reading.document import map_at, texts_at
 from afflint.reading.placeholders import is_placeholder
@@ -32,7 +33,6 @@ from afflint.wording import listing, quoted
 
 _NODE_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _SELECTOR_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
-_COMPARISONS = ("Gt", "Lt")
 _OTHER_OPERATORS = {
     "=": ("In", "Equal"),
     "==": ("In", "Equal"),
@@ -101,7 +101,7 @@ def _operator_faults(workload: Workload, expression: Item, known: tuple[str, ...
     if operator is None:
         if lacks(workload, expression, "operator", EXPRESSION):
             yield Match(path, "a match expression without an operator", f"Write {listing(known, 'or')}.")
-    elif operator in _COMPARISONS:
+    elif operator in COMPARISONS:
         yield Match(path, f"{where} has no operator {operator}; only node selector terms have it", f"Write {listing(known, 'or')}.")
     elif type(operator) is str and not is_placeholder(operator):
         yield _unknown_operator(expression, operator, known, where)
@@ -118,7 +118,7 @@ def _toleration_operator_faults(workload: Workload, toleration: Item, target: Ta
     if not operator:
         if webhook:
             yield Match(path, "an empty operator, which KubeVirt refuses", "Write Equal or Exists, or leave it out.")
-    elif operator not in tolerations.COMPARISONS:
+    elif operator not in COMPARISONS:
         yield late(_unknown_operator(toleration, operator, known, "a toleration"), is_pool)
     else:
         yield late(Match(path, f"a toleration has no operator {operator} {_unless(webhook, target)}", "Write Equal or Exists."), is_pool)
@@ -128,7 +128,7 @@ def _unless(webhook: bool, target: Target) -> str:
     """When a toleration could compare numbers after all."""
     if webhook:
         return "in KubeVirt"
-    return "before Kubernetes 1.35" if target.version < (1, 35) else f"unless the feature gate {tolerations.COMPARING} is on"
+    return "before Kubernetes 1.35" if target.version < (1, 35) else f"unless the feature gate {COMPARISON_GATE} is on"
 
 
 def _unknown_operator(item: Item, operator: str, known: tuple[str, ...], where: str) -> Match:
@@ -158,7 +158,7 @@ def _values_faults(workload: Workload, expression: Item, *, comparing: bool) -> 
         return
     elif operator in ("In", "NotIn") and count == 0:
         yield Match(path, f"the operator {operator} needs values, and there are none", "Add values, or ask with Exists or DoesNotExist.")
-    elif comparing and operator in _COMPARISONS and count != 1:
+    elif comparing and operator in COMPARISONS and count != 1:
         message = f"the operator {operator} takes exactly one value, and there are {count or 'none'}"
         yield Match(path, message, "Give one whole number in quotes.")
 

@@ -14,12 +14,10 @@ from afflint.kube.kinds import Kind
 from afflint.kube.label_syntax import is_value, value_fault
 from afflint.kube.manifests import Workload
 from afflint.kube.selectors import parse_int64
+from afflint.kube.taints import COMPARISONS, compares_values
 from afflint.reading.placeholders import is_placeholder
 from afflint.wording import listing, quoted
 
-COMPARISONS = ("Gt", "Lt")
-"""The operators of tolerations that compare numbers, known since 1.35 where their feature gate is on."""
-COMPARING = "TaintTolerationComparisonOperators"
 WORDS = ("Equal", "Exists")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _DECIMAL = r"0|-?[1-9][0-9]*"
@@ -29,7 +27,7 @@ def operators(target: Target, kind: Kind | None = None) -> tuple[str, ...]:
     """The operators that a toleration may have: the API server's, or those of KubeVirt's webhook, which has no schema for pools."""
     if kind is not None and kind.kubevirt and kind.name != "VirtualMachinePool":
         return WORDS
-    return (*WORDS, *COMPARISONS) if target.version >= (1, 35) and COMPARING in target.feature_gates else WORDS
+    return (*WORDS, *COMPARISONS) if compares_values(target.version, target.feature_gates) else WORDS
 
 
 @of_workloads
