@@ -94,6 +94,7 @@ CHOSEN: dict[str, tuple[int, Callable[[Case], set[object]]]] = {
     "validation_cases.jsonl.gz": (500, of_validation),
     "scheduling_cases.jsonl.gz": (300, of_scheduling),
     "scheduling_gates_cases.jsonl.gz": (40, of_comparisons),
+    "scheduling_resources_cases.jsonl.gz": (40, of_scheduling),
     "sequence_cases.jsonl.gz": (40, of_sequence),
     # Each a class of its own, and few.
     "edge_cases.jsonl.gz": (80, lambda _: set()),

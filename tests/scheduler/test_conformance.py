@@ -95,6 +95,13 @@ class TestRecordedAnswers:
         assert recorded
         assert [part for case in recorded for part in difference(case)] == []
 
+    def test_scores_of_resources(self) -> None:
+        recorded = cases("scheduling_resources_cases.jsonl.gz")
+        assert recorded
+        wrong = [part for case in recorded for part in difference(case)]
+        assert wrong == []
+        counted("the same with what pods request and nodes have", len(recorded) - len(wrong), len(recorded))
+
     def test_tolerations_that_compare_numbers(self) -> None:
         recorded = cases("scheduling_gates_cases.jsonl.gz")
         assert recorded

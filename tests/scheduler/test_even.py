@@ -87,9 +87,13 @@ class TestScoresOfResources:
     """NodeResourcesFit by least allocated and NodeResourcesBalancedAllocation, as the scheduler's default configuration has them."""
 
     def scores(
-        self, wanted: dict[str, object], *nodes: dict[str, object], running: tuple[dict[str, object], ...] = ()
+        self,
+        wanted: dict[str, object],
+        *nodes: dict[str, object],
+        running: tuple[dict[str, object], ...] = (),
+        version: tuple[int, int] = (1, 35),
     ) -> dict[str, object]:
-        return Cluster(nodes, running, resources=True).evaluate(wanted).scores
+        return Cluster(nodes, running, resources=True, version=version).evaluate(wanted).scores
 
     def test_the_more_is_left_the_better(self) -> None:
         scores = self.scores(asking("a", cpu="1", memory="1Gi"), having("n1", "4", "4Gi"), having("n2", "2", "4Gi"))
@@ -109,6 +113,13 @@ class TestScoresOfResources:
         # Rated: 2 of 4 CPUs, 400 of 800 MiB. Balanced by what is requested: 2 of 4 and 200 of 800.
         assert scores["NodeResourcesFit"] == {"n1": 50}
         assert scores["NodeResourcesBalancedAllocation"] == {"n1": 87}
+
+    @pytest.mark.parametrize(("version", "expected"), [((1, 35), {"n1": 87, "n2": 62}), ((1, 36), {"n1": 87, "n2": 56})])
+    def test_since_1_36_the_improvement_is_scored(self, version: tuple[int, int], expected: dict[str, int]) -> None:
+        running = ({**asking("r", memory="3Gi"), "spec": {**asking("r", memory="3Gi")["spec"], "nodeName": "n1"}},)
+        scores = self.scores(asking("a", cpu="3"), having("n1", "6", "4Gi"), having("n2", "4", "4Gi"), running=running, version=version)
+        # n1: three quarters of the memory, then half of the CPU as well, from 62 to 87: 50 + (50 + 25) / 2. n2: from 100 to 62.
+        assert scores["NodeResourcesBalancedAllocation"] == expected
 
     def test_a_node_that_does_not_say_what_it_has(self) -> None:
         scores = self.scores(asking("a", cpu="1"), node("n1"))

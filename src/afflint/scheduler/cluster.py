@@ -459,7 +459,7 @@ class Cluster:
         if drawn is not None:
             scores[INTER_POD_AFFINITY] = drawn
         if pod.requests:
-            scores |= node_resources.scores(feasible, pod, self._table, self._occupancy)
+            scores |= node_resources.scores(feasible, pod, self._table, self._occupancy, self._version)
         total = [0] * len(feasible)
         for plugin, values in scores.items():
             weight = WEIGHTS[plugin]

@@ -40,18 +40,27 @@ def shortages(node: int, requests: Requests, table: NodeTable, occupancy: Occupa
     return found
 
 
-def scores(feasible: list[int], pod: Pod, table: NodeTable, occupancy: Occupancy) -> dict[str, list[int]]:
-    """How the feasible nodes rate by what they have left, by plugin: the more of CPU and memory, and the more alike, the better.
+def scores(feasible: list[int], pod: Pod, table: NodeTable, occupancy: Occupancy, version: tuple[int, int]) -> dict[str, list[int]]:
+    """The scores of the feasible nodes by plugin, with the scheduler's default configuration: the more CPU and memory is left, the better.
 
-    As in the scheduler's default configuration: NodeResourcesFit by least allocated, NodeResourcesBalancedAllocation, which has
-    nothing to say of a pod that requests neither. A node that does not say what it has rates as one that has none.
+    NodeResourcesFit scores the least allocated node best. NodeResourcesBalancedAllocation scores best where the same fraction of CPU and
+    memory is requested, since 1.36 where the pod makes these fractions more alike; it is skipped for a pod that requests neither.
+    A node without allocatable resources scores as one that has none.
     """
     found = {NODE_RESOURCES_FIT: [_least_allocated(node, pod, table, occupancy) for node in feasible]}
     requests = dict(pod.requests)
     asked = requests.get(CPU, 0), requests.get(MEMORY, 0)
     if any(asked):
-        found[BALANCED_ALLOCATION] = [_balanced(node, asked, table, occupancy) for node in feasible]
+        balanced = [_balanced(node, asked, table, occupancy) for node in feasible]
+        if version >= _SCORES_IMPROVEMENT:
+            before = [_balanced(node, (0, 0), table, occupancy) for node in feasible]
+            balanced = [50 + (50 + new - old) // 2 for new, old in zip(balanced, before, strict=True)]
+        found[BALANCED_ALLOCATION] = balanced
     return found
+
+
+_SCORES_IMPROVEMENT = (1, 36)
+"""Since this version NodeResourcesBalancedAllocation compares the balance of a node with the pod to that without it."""
 
 
 def _least_allocated(node: int, pod: Pod, table: NodeTable, occupancy: Occupancy) -> int:
