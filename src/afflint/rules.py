@@ -10,7 +10,7 @@ from afflint.checks import fleet, kubevirt
 from afflint.checks import labels as label_checks
 from afflint.checks import spread as spread_checks
 from afflint.checks import tolerations as toleration_checks
-from afflint.checks.admission import affinity, controllers, fields, labels, spread, tolerations
+from afflint.checks.admission import affinity, controllers, fields, host_ports, labels, spread, tolerations
 from afflint.checks.admission.decoding import mismatches_of
 from afflint.checks.match import FleetMatch, Match, Target, asks_for_target
 from afflint.findings import SEVERITIES, Severity
@@ -64,6 +64,7 @@ _WORKLOAD: dict[str, WorkloadCheck] = {
     "job-selector": controllers.job_selector,
     "invalid-replicas": controllers.invalid_replicas,
     "invalid-scheduling-field": controllers.invalid_scheduling_field,
+    "invalid-host-port": host_ports.invalid_host_port,
     "reserved-label": kubevirt.reserved_label,
     "ignored-annotation": toleration_checks.ignored_annotation,
     "overwritten-node-selector": kubevirt.overwritten_node_selector,

@@ -149,7 +149,8 @@ _METADATA_FIELDS: dict[str, Type] = {
 METADATA = Struct("metadata", _METADATA_FIELDS)
 _HEAD: dict[str, Type] = {"apiVersion": TEXT, "kind": TEXT, "metadata": METADATA}
 
-_CONTAINER = ListOf(Guarded("container", PLACEMENT_FIELDS))
+_PORT = Struct("container port", {**_fields("name protocol hostIP", TEXT), **_fields("containerPort hostPort", INT32)})
+_CONTAINER = ListOf(Guarded("container", PLACEMENT_FIELDS, {"ports": ListOf(_PORT)}))
 _GATE = Struct("scheduling gate", {"name": TEXT})
 
 POD_SPEC = Struct(

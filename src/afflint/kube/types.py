@@ -176,23 +176,28 @@ class Struct(Type):
 
 
 class Guarded(Type):
-    """An object of which only the fields that are certainly wrong are known: placement fields that ended up too deep."""
+    """An object that may have any fields: the types of some are known, and placement fields that ended up too deep are wrong."""
 
-    __slots__ = ("name", "wrong")
+    __slots__ = ("fields", "name", "wrong")
     expected = "an object"
 
-    def __init__(self, name: str, wrong: frozenset[str]) -> None:
+    def __init__(self, name: str, wrong: frozenset[str], fields: Mapping[str, Type] | None = None) -> None:
         self.name = name
         self.wrong = wrong
+        self.fields = dict(fields or {})
 
     def fits(self, value: Any) -> bool:
-        return type(value) is not dict or self.wrong.isdisjoint(value)
+        if type(value) is not dict:
+            return True
+        return self.wrong.isdisjoint(value) and all(field.fits(value[name]) for name, field in self.fields.items() if name in value)
 
     def mismatches(self, value: Any, path: Path) -> Iterator[Mismatch]:
         if type(value) is dict:
-            for key in value:
+            for key, each in value.items():
                 if key in self.wrong:
-                    yield Mismatch("unknown", (*path, key), Struct(self.name, {}), "", value[key])
+                    yield Mismatch("unknown", (*path, key), Struct(self.name, {}), "", each)
+                elif key in self.fields:
+                    yield from self.fields[key].mismatches(each, (*path, key))
 
 
 ANYTHING = Type()

@@ -96,6 +96,8 @@ def _whole_number(path: Path, value: Any, fitting: str) -> Match | None:
 
 
 def _number_remedy(path: Path) -> str:
+    if path[-1] in ("hostPort", "containerPort"):
+        return "Write the number of a port, from 1 to 65535."
     return "Write a whole number from 1 to 100." if path[-1] == "weight" else "Write a whole number of at most 9 digits."
 
 

@@ -1,0 +1,83 @@
+"""Host ports that the API server refuses: out of range, requested twice by one pod, or different from the port on the host network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from afflint.checks.admission.late import late, of_workloads
+from afflint.checks.match import Match, Target
+from afflint.findings import Path, field_of
+from afflint.kube.constraints import Item, items
+from afflint.kube.manifests import Workload
+from afflint.kube.types import INT32
+from afflint.reading.placeholders import is_placeholder
+from afflint.wording import quoted
+
+_LAST = 65535
+_DEFAULTED_IN_PODS = (1, 28)
+"""Since this version host ports of pods on the host network are filled in when the pod is created, no longer in pod templates."""
+
+_Key = tuple[str, str, int]
+"""Protocol, address and number: a pod requests each host port once."""
+
+
+@of_workloads
+def invalid_host_port(workload: Workload, target: Target) -> Iterator[Match]:
+    """Host ports out of range, those that a pod requests twice, and those that differ from containerPort on the host network."""
+    on_host = workload.pod.get("hostNetwork") is True
+    stored = workload.kind.name != "Pod" and target.version >= _DEFAULTED_IN_PODS
+    for containers in _sharing_ports(workload):
+        first: dict[_Key, Path] = {}
+        for port in [port for container in containers for port in items(container.data, "ports", container.path)]:
+            number, own = _number(port.data.get("hostPort")), _number(port.data.get("containerPort"))
+            if number:
+                yield from _faults(port, number, own if on_host and port.path[-4] == "containers" else None)
+            requested = number or (own if on_host else None)
+            key = _key(port.data, requested) if requested else None
+            if key is not None and key in first:
+                match = _duplicate(port, key, field_of(first[key][len(workload.pod_path) :]), named=bool(number))
+                yield late(match, stored and not number)
+            elif key is not None:
+                first[key] = port.path
+
+
+def _sharing_ports(workload: Workload) -> Iterator[Iterable[Item]]:
+    """The containers that must not request the same host port: all that run together, and each init container by itself."""
+    yield items(workload.pod, "containers", workload.pod_path)
+    for container in items(workload.pod, "initContainers", workload.pod_path):
+        yield [container]
+
+
+def _faults(port: Item, number: int, own: int | None) -> Iterator[Match]:
+    """``own`` is the containerPort of a container on the host network."""
+    path = (*port.path, "hostPort")
+    if not 0 < number <= _LAST:
+        yield Match(path, f"the host port {quoted(number)} is out of range", f"Write the number of a port, from 1 to {_LAST}.")
+    elif own and own != number:
+        message = f"hostPort {quoted(number)} differs from containerPort {quoted(own)}, and `hostNetwork: true` needs both to be the same"
+        yield Match(path, message, "Write the same number in both, or remove hostPort.", field=(*port.path, "containerPort"))
+
+
+def _duplicate(port: Item, key: _Key, first: str, *, named: bool) -> Match:
+    """``first`` is the port that requests the same; ``named`` tells a port with a hostPort from one on the host network without."""
+    protocol, address, number = key
+    requested = f"the host port {quoted(f'{number}/{protocol}')}{f' of {address}' if address else ''} is requested twice"
+    message = f"{requested} by this pod: {first} requests it as well"
+    if not named:
+        message += ", since with `hostNetwork: true` each containerPort is a host port"
+    path, field = (*port.path, "hostPort" if named else "containerPort"), (*port.path, "hostPort")
+    return Match(path, message, "Remove one of the two, or use another port.", field=field)
+
+
+def _key(port: dict[str, Any], number: int) -> _Key | None:
+    """None where protocol or address are not known yet."""
+    protocol, address = (port.get(field) or "" for field in ("protocol", "hostIP"))
+    if not isinstance(protocol, str) or not isinstance(address, str) or is_placeholder(protocol) or is_placeholder(address):
+        return None
+    return protocol or "TCP", address, number
+
+
+def _number(value: object) -> int | None:
+    """A port as the API server decodes it; None if it is absent or not a whole number of 32 bits, which is reported as the wrong type."""
+    return int(value) if isinstance(value, int | float) and INT32.fits(value) else None
