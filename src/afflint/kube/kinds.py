@@ -152,13 +152,15 @@ _HEAD: dict[str, Type] = {"apiVersion": TEXT, "kind": TEXT, "metadata": METADATA
 _PORT = Struct("container port", {**_fields("name protocol hostIP", TEXT), **_fields("containerPort hostPort", INT32)})
 _CONTAINER = ListOf(Guarded("container", PLACEMENT_FIELDS, {"ports": ListOf(_PORT)}))
 _GATE = Struct("scheduling gate", {"name": TEXT})
+_SCHEDULING_GROUP = Struct("scheduling group", {"podGroupName": TEXT})
+_EVICTION_RESPONDER = Struct("eviction responder", {"name": TEXT, "priority": INT32})
 
 POD_SPEC = Struct(
     "pod spec",
     {
         **_fields(
-            "dnsConfig ephemeralContainers evictionResponders hostAliases imagePullSecrets os overhead readinessGates"
-            " resourceClaims resources schedulingGroup securityContext volumes workloadRef"
+            "dnsConfig ephemeralContainers hostAliases imagePullSecrets os overhead readinessGates"
+            " resourceClaims resources securityContext volumes workloadRef"
         ),
         **_fields(
             "dnsPolicy hostname hostnameOverride nodeName preemptionPolicy priorityClassName restartPolicy runtimeClassName"
@@ -178,6 +180,8 @@ POD_SPEC = Struct(
         "topologySpreadConstraints": _CORE.spread,
         "nodeSelector": TEXTS,
         "schedulingGates": ListOf(_GATE),
+        "schedulingGroup": _SCHEDULING_GROUP,
+        "evictionResponders": ListOf(_EVICTION_RESPONDER),
     },
 )
 _POD_TEMPLATE = Struct("pod template", {"metadata": METADATA, "spec": POD_SPEC})

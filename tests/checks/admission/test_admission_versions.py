@@ -57,6 +57,25 @@ def test_a_field_is_known_from_its_version_on(text: str, since: int, place: str)
     assert found(text, (1, since - 1)) == [f"{place} is known from Kubernetes 1.{since}; the target is 1.{since - 1}"]
 
 
+@pytest.mark.parametrize(
+    "field, expected",
+    [
+        ("schedulingGroup: workers", "6:20 wrong-type `schedulingGroup` must be an object, not a string"),
+        ("schedulingGroup: [ring]", "6:3 wrong-type `schedulingGroup` must be an object, not a list"),
+        (
+            "schedulingGroup: {podGroup: ring}",
+            "6:21 unknown-field unknown field `podGroup` in this scheduling group; did you mean `podGroupName`?",
+        ),
+        ("evictionResponders: {name: a}", "6:3 wrong-type `evictionResponders` must be a list, not a map"),
+        ("evictionResponders: [{name: a, key: b}]", "6:34 unknown-field unknown field `key` in this eviction responder"),
+        ("evictionResponders: [{name: example.com/a, priority: 5}]", None),
+        ("schedulingGroup: {podGroupName: ring}", None),
+    ],
+)
+def test_what_newer_fields_hold(field: str, expected: str | None) -> None:
+    assert found(workload("Pod", field)) == ([expected] if expected else [])
+
+
 def test_a_field_that_is_gone_again() -> None:
     text = workload("Pod", "workloadRef: {name: ring, podGroup: left}")
     assert found(text, (1, 35)) == []
