@@ -223,6 +223,12 @@ def test_scalars_are_read_as_go_reads_them() -> None:
     ]  # fmt: skip
 
 
+def test_the_non_specific_tag_makes_a_string() -> None:
+    assert data("{a: ! 5, b: ! true, ! 7: c, d: ! [8], e: ! '9', f: '! 5'}") == {
+        "a": "5", "b": "true", "7": "c", "d": [8], "e": "9", "f": "! 5",
+    }  # fmt: skip
+
+
 def test_keys_are_strings() -> None:
     assert data("{yes: 1, 5: 2, 1.50: 3, '~': 4, !!str 010: 5, 010: 6, .inf: 7}") == {
         "true": 1, "5": 2, "1.5": 3, "~": 4, "010": 5, "8": 6, ".inf": 7,

@@ -112,8 +112,12 @@ def compose(raw_bytes: bytes, most: int = MAX_NODES) -> Composed:
     return composed
 
 
+# libyaml's composer does not tell `! 5` from `5`; its events do.
+_NON_SPECIFIC_TAG = rb"(?m)(?:^|[\s\[{,:])!(?=[\s,\]}]|\Z)"
+
+
 def _compose(raw_bytes: bytes) -> Composed:
-    if binding is None:
+    if binding is None or (b"!" in raw_bytes and re.search(_NON_SPECIFIC_TAG, raw_bytes)):
         return _compose_from_events(raw_bytes)
     composer = _Composer(raw_bytes)
     return Composed(root_of(composer), _rest(composer, raw_bytes)) if composer.check_node() else Composed(None)
@@ -247,6 +251,8 @@ def _node(event: Any, anchors: dict[str, Any]) -> Any:
 
 
 def _tag(event: Any) -> object:
+    if event.tag == "!" and type(event) is ScalarEvent:
+        return QUOTED  # The tag that says no type makes any scalar a string.
     return _TAGS[event.implicit] if event.tag is None or event.tag == "!" else event.tag
 
 
