@@ -229,6 +229,12 @@ def test_the_non_specific_tag_makes_a_string() -> None:
     }  # fmt: skip
 
 
+def test_an_escaped_slash_is_refused_by_go_but_not_in_json() -> None:
+    assert fault('a: b\nc: "d\\\\\\/"\n') == ("an unknown escape `\\/`; only JSON has it", 2, 8)
+    assert data("a: 'b\\/'\nc: d\\/\ne: \"f\\\\/\"\n") == {"a": "b\\/", "c": "d\\/", "e": "f\\/"}
+    assert data('{"a": "b\\/"}') == {"a": "b/"}
+
+
 def test_keys_are_strings() -> None:
     assert data("{yes: 1, 5: 2, 1.50: 3, '~': 4, !!str 010: 5, 010: 6, .inf: 7}") == {
         "true": 1, "5": 2, "1.5": 3, "~": 4, "010": 5, "8": 6, ".inf": 7,

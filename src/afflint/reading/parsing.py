@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
@@ -21,10 +22,13 @@ def parsed(raw_bytes: bytes, composed: bytes, index: int, line: int) -> Document
             document.filled = True
             _unmask(document.root)
         if document.root is not None:
+            _refuse_slash_escapes(document)
             convert(document)
         return document
     except UnreadableError as error:
         document.problem = Problem(error.message, document._span(error.node))
+    except _SlashEscapeError as error:
+        document.problem = Problem("an unknown escape `\\/`; only JSON has it", document.character(error.index))
     except YAMLError as error:
         document.problem = _syntax_problem(document, error)
     except (TooDeepError, TooLargeError) as error:
@@ -35,6 +39,26 @@ def parsed(raw_bytes: bytes, composed: bytes, index: int, line: int) -> Document
         document.problem = Problem("reading it takes more memory than there is", document._start())
     document.data = document.root = document.rest = None
     return document
+
+
+class _SlashEscapeError(Exception):
+    """``index`` is where the escape is, in characters."""
+
+    def __init__(self, index: int) -> None:
+        super().__init__(index)
+        self.index = index
+
+
+def _refuse_slash_escapes(document: Document) -> None:
+    r"""Go's YAML parser does not support ``\/`` in double quotes, libyaml does. Files in JSON are read by a parser of JSON."""
+    if b"\\/" not in document.raw_bytes or document.raw_bytes.lstrip()[:1] == b"{":
+        return
+    text = document.text()
+    for node in nodes_below(document.root):
+        if type(node) is ScalarNode and node.style == '"':
+            for escape in re.finditer(r"(?s)\\.", text[node.start_mark.index : node.end_mark.index]):
+                if escape[0] == "\\/":
+                    raise _SlashEscapeError(node.start_mark.index + escape.start())
 
 
 def _unmask(root: Any) -> None:
