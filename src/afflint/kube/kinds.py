@@ -8,6 +8,7 @@ from afflint.findings import Path
 from afflint.kube import added_labels
 from afflint.kube.added_labels import AddedLabel
 from afflint.kube.constraints import PREFERRED, REQUIRED
+from afflint.kube.machine_domain import Domain
 from afflint.kube.types import ANYTHING, EXACT_FLOAT, FLAG, INT32, INT64, PRUNED_TEXTS, TEXT, TEXTS, Guarded, ListOf, MapOf, Struct, Type
 from afflint.records import NamedTuple
 
@@ -252,7 +253,7 @@ def _vmi_spec(placement: _Placement, seconds: Type) -> Struct:
         **_fields("architecture dnsPolicy evictionStrategy hostname priorityClassName schedulerName", TEXT),
         **_fields("serviceAccountName startStrategy subdomain", TEXT),
         "terminationGracePeriodSeconds": seconds,
-        "domain": Guarded("domain", PLACEMENT_FIELDS),
+        "domain": Domain(),
         "affinity": placement.affinity,
         "tolerations": placement.tolerations,
         "topologySpreadConstraints": placement.spread,

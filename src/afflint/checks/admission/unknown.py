@@ -7,6 +7,8 @@ from typing import Any
 from afflint.checks.admission.spelling import meant
 from afflint.checks.match import Match, Target, renaming
 from afflint.kube.constraints import PREFERRED, REQUIRED
+from afflint.kube.kinds import VMI_SPEC
+from afflint.kube.machine_domain import NAME as DOMAIN
 from afflint.kube.manifests import Manifest
 from afflint.kube.types import Mismatch, Struct
 from afflint.kube.versions import Version, lifespan
@@ -98,6 +100,8 @@ def unknown(mismatch: Mismatch, manifest: Manifest) -> Match:
     instead = _INSTEAD.get(struct.name, {}).get(name)
     if instead is not None:
         return Match(path, message, instead, key=True)
+    if struct.name == DOMAIN and name in VMI_SPEC.fields:
+        return Match(path, message, f"Move {quoted(name)} one level up, beside {quoted(DOMAIN)}.", key=True)
     if struct.name == "label selector" and not isinstance(mismatch.value, (dict, list)) and not meant(name, struct):
         return Match(path, f"{message}; labels stand under matchLabels", f"Put {quoted(name)} under `matchLabels:`.", key=True)
     return _misspelt(mismatch, manifest, name, struct, message)
