@@ -193,7 +193,11 @@ class TestIndexedJobs:
     def test_the_index_in_the_selector_and_in_match_label_keys(self, text: str, indent: int, constraint: str) -> None:
         text += "".join(f"{' ' * indent}{line}\n" for line in constraint.splitlines())
         assert found(text) == []
-        indexed = text.replace("      template:", "      completionMode: Indexed\n      template:") if indent == 10 else text
+        indexed = (
+            text.replace("      template:", "      completionMode: Indexed\n      completions: 3\n      template:")
+            if indent == 10
+            else text
+        )
         indexed = indexed.replace("spec:\n  template:", "spec:\n  completionMode: Indexed\n  template:")
         (finding,) = found(indexed)
         assert "label-keys-conflict" in finding
@@ -305,3 +309,45 @@ class TestMissingApiVersion:
     )
     def test_fragments_and_what_is_not_ours(self, text: str) -> None:
         assert lint(text) == []
+
+
+INDEXED = """\
+apiVersion: batch/v1
+kind: Job
+metadata: {name: sums}
+spec:
+  completionMode: Indexed
+  MORE
+  template:
+    metadata: {labels: {app: sums}}
+    spec: {restartPolicy: Never, containers: [{name: sum, image: "busybox:1.37"}]}
+"""
+INDEXED_IN_CRON_JOB = """\
+apiVersion: batch/v1
+kind: CronJob
+metadata: {name: sums}
+spec:
+  schedule: "5 * * * *"
+  jobTemplate:
+    spec:
+      completionMode: Indexed
+      MORE
+      template:
+        spec: {restartPolicy: Never, containers: [{name: sum, image: "busybox:1.37"}]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "more", "place"),
+    [
+        (INDEXED, "parallelism: 2", "5:19"),
+        (INDEXED_IN_CRON_JOB, "parallelism: 2", "8:23"),
+        (INDEXED_IN_CRON_JOB, "backoffLimit: 2", "8:23"),
+        (INDEXED, "backoffLimit: 2", None),  # Both are filled in as 1.
+        (INDEXED, "completions: 2", None),
+        (INDEXED_IN_CRON_JOB, "completions: 2", None),
+    ],
+)
+def test_an_indexed_job_says_how_many_pods_it_has(text: str, more: str, place: str | None) -> None:
+    expected = [f"{place} invalid-replicas `completionMode: Indexed` needs completions, and there are none"] if place else []
+    assert found(text.replace("MORE", more)) == expected

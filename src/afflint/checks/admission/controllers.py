@@ -202,13 +202,27 @@ def _given_to_job(workload: Workload, selector: dict[str, Any]) -> Iterator[Matc
 
 @of_workloads
 def invalid_replicas(workload: Workload) -> Iterator[Match]:
-    """Negative replicas, and a negative number of pods of a Job, also in a CronJob (batch validation, validateJobSpec)."""
+    """Negative replicas, and a number of pods of a Job that is negative or missing, also in a CronJob (validateJobSpec)."""
     if workload.kind.root is None or workload.kind.name == "VirtualMachineInstanceReplicaSet":
         return  # The latter KubeVirt stores.
     for field in _counts(workload):
         count = workload.at(field)
         if count is not None and INT32.fits(count) and count < 0:
             yield Match((*workload.base, *field), f"{field[-1]} cannot be negative", "Write 0 or more.")
+    yield from _indexed_without_completions(workload)
+
+
+def _indexed_without_completions(workload: Workload) -> Iterator[Match]:
+    """The API server sets completions to 1 in a Job that has no parallelism either, but not in the template of a CronJob."""
+    parallelism = workload.declared.replicas
+    if workload.kind.selector != "job" or parallelism is None or workload.partial:
+        return
+    job = parallelism[:-1]
+    is_filled_in = workload.kind.name == "Job" and workload.at(parallelism) is None
+    if workload.at((*job, "completionMode")) == "Indexed" and workload.at((*job, "completions")) is None and not is_filled_in:
+        path = (*workload.base, *job, "completionMode")
+        message = "`completionMode: Indexed` needs completions, and there are none"
+        yield Match(path, message, "Add the number of indexes as completions.", field=(*path[:-1], "completions"))
 
 
 def _counts(workload: Workload) -> tuple[Path, ...]:
