@@ -32,6 +32,23 @@ def admission_rules(text: str) -> list[str]:
     return [each.rule for each in lint(text) if each.category == "admission"]
 
 
+PATCH = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  template:
+    spec:
+      nodeSelector: {disk: ssd}
+patches: VALUE
+"""
+
+
+def test_an_unknown_field_that_a_patch_deletes() -> None:
+    assert admission_rules(PATCH.replace("VALUE", "null")) == []
+    assert admission_rules(PATCH.replace("VALUE", "{a: b}")) == ["unknown-field"]
+
+
 @pytest.mark.parametrize("kind", ["Deployment", "VirtualMachine"])
 @pytest.mark.parametrize(
     "lines, field, slip",

@@ -19,7 +19,7 @@ def mismatches_of(manifest: Manifest, target: Target) -> tuple[Mismatch, ...]:
 
 
 def _is_open(mismatch: Mismatch, manifest: Manifest) -> bool:
-    if mismatch.what == "type" and mismatch.value is None and isinstance(manifest, Workload) and manifest.partial:
+    if mismatch.value is None and isinstance(manifest, Workload) and manifest.partial:
         return True  # In a patch it deletes the field.
     text = mismatch.value if mismatch.what == "type" else mismatch.path[-1]
     return type(text) is str and is_placeholder(text)
