@@ -248,3 +248,36 @@ class TestFixes:
         found = [each for each in lint(text) if each.rule == "unknown-node-label"]
         assert len(found) == 2
         assert {each.fix for each in found} == {None}
+
+
+MASTER_SELECTOR = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: nfd, namespace: NAMESPACE}
+spec:
+  selector: {matchLabels: {app: nfd}}
+  template:
+    metadata: {labels: {app: nfd}}
+    spec:
+      nodeSelector: {node-role.kubernetes.io/master: ""}
+      tolerations: [{operator: Exists}]
+      containers: [{name: nfd, image: "nfd:1"}]
+"""
+
+
+@pytest.mark.parametrize(("namespace", "expected"), [("openshift-nfd", 0), ("nfd", 1)])
+def test_control_planes_of_openshift_have_the_label_of_masters(namespace: str, expected: int) -> None:
+    found = [each.rule for each in lint(MASTER_SELECTOR.replace("NAMESPACE", namespace))]
+    assert found.count("deprecated-node-label") == expected
+
+
+def test_a_kind_of_openshift_may_name_the_label_of_masters() -> None:
+    text = """\
+apiVersion: nfd.openshift.io/v1
+kind: NodeFeatureDiscovery
+metadata: {name: nfd}
+spec: {operand: {masterTolerations: [], workerNodeSelector: {node-role.kubernetes.io/master: ""}}}
+"""
+    assert [each.rule for each in lint(text)].count("deprecated-node-label") == 0
+    other = text.replace("nfd.openshift.io", "nfd.kubernetes.io").replace("kind: NodeFeatureDiscovery", "kind: Other")
+    assert [each.rule for each in lint(other.replace("workerNodeSelector", "nodeSelector"))].count("deprecated-node-label") == 1

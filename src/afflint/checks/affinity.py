@@ -23,6 +23,7 @@ from afflint.kube.label_syntax import is_key, is_value
 from afflint.kube.manifests import Workload
 from afflint.kube.pinning import pinned_host
 from afflint.kube.selectors import Requirement, Selector, both, conflict, implies, parse_int64, parse_label_selector, says
+from afflint.reading.document import map_at
 from afflint.reading.placeholders import is_placeholder
 from afflint.wording import listing, quoted
 
@@ -192,7 +193,7 @@ def deprecated_node_label(manifest: Workload) -> Iterator[Match]:
     places = node_label_places(manifest)
     for place in places:
         found = node_labels.deprecated(place.key)
-        if found is None:
+        if found is None or (place.key == node_labels.MASTER and _is_for_openshift(manifest)):
             continue
         new, since = found
         if any(each.key == new and _is_alternative(place, each) for each in places):
@@ -202,6 +203,16 @@ def deprecated_node_label(manifest: Workload) -> Iterator[Match]:
         fixable = place.key != node_labels.MASTER and place.key in node_labels.DEPRECATED and not _has_sibling(place, new, places)
         edits = _relabelled(place, new) if fixable else ()
         yield Match(place.path, message, f"Write `{new}`.", key=place.key_of_map, edits=edits)
+
+
+def _is_for_openshift(manifest: Workload) -> bool:
+    """Whether an object says that it runs on OpenShift, whose control planes still have the label of masters."""
+    metadata = map_at(manifest.data, "metadata")
+    names = (metadata.get("name"), metadata.get("namespace"), map_at(metadata, "annotations").get(_SUGGESTED_NAMESPACE))
+    return manifest.kind.group.endswith(".openshift.io") or any(type(name) is str and "openshift" in name for name in names)
+
+
+_SUGGESTED_NAMESPACE = "operatorframework.io/suggested-namespace"
 
 
 def _relabelled(place: LabelPlace, key: str) -> tuple[SymbolicEdit, ...]:
