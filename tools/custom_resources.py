@@ -63,6 +63,9 @@ LABELLED = {
     "k8s.mariadb.com/MariaDB": ("=spec", "=spec.affinity"),
 }
 
+# Fields of the same pods that begin differently.
+SAME_PODS = {"metallb.io/MetalLB": {"speaker": ""}}
+
 
 def catalogue(kinds: list[dict[str, Any]]) -> str:
     """The text of the catalogue: sorted by kind and group, so that differences are readable."""
@@ -86,8 +89,26 @@ def entry(kind: dict[str, Any]) -> dict[str, Any]:
     if name in WEBHOOKS:
         found["webhooks"] = WEBHOOKS[name]
     places = [place(each, kind, name) for each in kind["placements"]]
-    found["places"] = [each for each in places if each is not None]
+    found["places"] = [part for each in places if each is not None for part in split(each, name)]
     return found
+
+
+def split(whole: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    """A place in which several pods have fields side by side, such as `nodeSelector` and `controllerNodeSelector`: one for each of them."""
+    fields = whole["shape"].split()
+    shapes = [field.rpartition("=")[2].lstrip("?") for field in fields]
+    pods = [owner(field.partition("=")[0], shape, name) for field, shape in zip(fields, shapes, strict=True)]
+    if len(set(zip(pods, shapes, strict=True))) == len(set(shapes)):
+        return [whole]
+    return [
+        {**whole, "shape": " ".join(field for field, pod in zip(fields, pods, strict=True) if pod == each)} for each in dict.fromkeys(pods)
+    ]
+
+
+def owner(field: str, shape: str, name: str) -> str:
+    """Which pods a field is for: what its name has before that of the constraint."""
+    pod = field[: -len(shape)] if field.lower().endswith(shape.lower()) else ""
+    return SAME_PODS.get(name, {}).get(pod, pod)
 
 
 def pattern(value: str) -> str:

@@ -392,3 +392,28 @@ class TestMonitoringOfOpenShift:
     )
     def test_other_texts_are_nobodys_affair(self, old: str, new: str) -> None:
         assert lint(self.TEXT.replace(old, new)) == []
+
+
+def test_pods_whose_fields_are_side_by_side_are_told_apart() -> None:
+    text = """\
+apiVersion: metallb.io/v1beta1
+kind: MetalLB
+metadata: {name: metallb}
+spec:
+  controllerNodeSelector: {a: "-no label-"}
+  nodeSelector: {b: "-no label-"}
+"""
+    assert [each.field for each in lint(text) if each.rule == "invalid-label-value"] == ["spec.controllerNodeSelector", "spec.nodeSelector"]
+
+
+def test_what_one_pod_requires_is_not_held_against_another() -> None:
+    text = """\
+apiVersion: nmstate.io/v1
+kind: NMState
+metadata: {name: nmstate}
+spec:
+  affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [TERM]}}}
+  infraNodeSelector: {pool: infra}
+"""
+    term = "{matchExpressions: [{key: pool, operator: In, values: [workers]}]}"
+    assert [each.rule for each in lint(text.replace("TERM", term))] == []
