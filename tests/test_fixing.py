@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from afflint import config
-from afflint.edits import Insert, Rename
+from afflint.edits import Insert, Remove, Rename
 from afflint.engine import Checker
-from afflint.findings import NO_OBJECT, Edit, Finding, Fix, Span
+from afflint.findings import NO_OBJECT, Edit, Finding, Fix, Span, field_of
 from afflint.fixing import Mended, mended
+from afflint.reading.documents import read
 from afflint.rules import rules
 from afflint.session import fixes
 from afflint.session.run import Options
 from afflint.session.session import Session
 from linting import findings_of, settings_of
+from shared_material import cases
 
 SETTINGS = settings_of([each.name for each in rules().values()])
 CHECKER = Checker(SETTINGS)
@@ -55,6 +60,56 @@ def test_of_two_in_one_place_the_second_waits() -> None:
     result = made(text, [rename, again])
     assert (result.made, result.refused) == ((rename,), ())
     assert result.data.decode() == text.replace("tolerationz", "tolerations")
+
+
+def test_of_two_in_one_place_the_fix_of_an_error_comes_first() -> None:
+    text = POD + "  tolerationz:\n  - {key: 5}\n"
+    info = offer((Edit(Span(6, 3, 6, 14), "nodeSelector"),), Rename(("spec", "tolerationz"), "nodeSelector"))._replace(severity="info")
+    error = offer((Edit(Span(6, 3, 6, 14), "tolerations"),), Rename(("spec", "tolerationz"), "tolerations"))._replace(severity="error")
+    assert made(text, [info, error]).made == (error,)
+
+
+def test_nothing_is_removed_that_has_an_error_in_it() -> None:
+    """The error says that something else was meant."""
+    text = POD + "  tolerations:\n  - {key: a, operator: Exists}\n  - {key: b, operator: Exist}\n"
+    removal = offer((Edit(Span(8, 1, 9, 1), ""),))
+    removal = removal._replace(fix=Fix(False, removal.fix.edits if removal.fix else (), (Remove(("spec", "tolerations", 1)),)))
+    assert made(text, [removal]) == Mended(text.encode())
+    valid = text.replace("Exist}", "Exists}")
+    assert made(valid, [removal]).data.decode() == POD + "  tolerations:\n  - {key: a, operator: Exists}\n"
+
+
+def test_no_rule_offers_to_remove_what_has_an_error_in_it() -> None:
+    """Over recorded manifests with one mistake each, to which a toleration of everything is added."""
+    removed = 0
+    for case in cases("validation_cases.jsonl.gz"):
+        data = read(case["yaml"].encode(), 0, 0).data
+        lists = list(lists_of_tolerations(data))
+        if not lists:
+            continue
+        for each in lists:
+            each.insert(0, {"operator": "Exists"})
+        findings = findings_of({"a.yaml": json.dumps(data).encode()}, SETTINGS)
+        errors = [each.field for each in findings if each.severity == "error"]
+        for finding in findings:
+            for edit in finding.fix.meant if finding.fix else ():
+                if isinstance(edit, Remove):
+                    removed += 1
+                    path = field_of(edit.path)
+                    assert not [each for each in errors if each.startswith((f"{path}.", f"{path}["))], (case["id"], finding)
+    assert removed > 0
+
+
+def lists_of_tolerations(data: Any) -> Iterator[list[Any]]:
+    """All lists at a key `tolerations`, however deep."""
+    if isinstance(data, dict):
+        for key, value in data.items():
+            if key == "tolerations" and isinstance(value, list):
+                yield value
+            yield from lists_of_tolerations(value)
+    elif isinstance(data, list):
+        for each in data:
+            yield from lists_of_tolerations(each)
 
 
 def test_a_fix_whose_text_does_not_say_what_it_means_is_refused() -> None:

@@ -43,7 +43,7 @@ def mended(name: str, data: bytes, findings: Sequence[Finding], checker: Checker
     if written is None:
         return Mended(data, refused=tuple(findings))
     trial = _Trial(name, data, written, checker)
-    offers = list(_offers(findings, trial))
+    offers = [each for each in _offers(findings, trial) if not trial.deletes_an_error(each)]
     divided = [each for each in offers if each.divides]
     chosen = trial.best(_compatible(divided or offers, trial))
     return Mended(trial.result(chosen), tuple([one for each in chosen for one in each.findings]), tuple(trial.refused))
@@ -95,6 +95,10 @@ class _Offer(NamedTuple):
         return all(finding.fix is not None and finding.fix.safe for finding in self.findings)
 
     @property
+    def fixes_error(self) -> bool:
+        return any(finding.severity == "error" for finding in self.findings)
+
+    @property
     def divides(self) -> bool:
         """Whether it makes several documents of one."""
         return self.findings[0].rule == _SEPARATOR
@@ -131,11 +135,14 @@ def _joined(findings: Sequence[Finding], trial: _Trial) -> _Offer | None:
 
 
 def _compatible(offers: Iterable[_Offer], trial: _Trial) -> list[_Offer]:
-    """The offers that touch neither the same text nor the same data, in the order of the text; of two that do the first."""
+    """The offers that touch neither the same text nor the same data, in the order of the text.
+
+    Of two that do, the fix of an error comes first, then the one that is first in the text.
+    """
     chosen: list[_Offer] = []
     stretches = _Stretches()
     data: dict[int, _Touched] = {}
-    for offer in sorted(offers, key=lambda each: each.edits[0]):
+    for offer in sorted(offers, key=lambda each: (not each.fixes_error, each.edits[0])):
         piece = trial.piece_of(offer)
         touched = data.setdefault(piece, _Touched())
         try:
@@ -146,7 +153,7 @@ def _compatible(offers: Iterable[_Offer], trial: _Trial) -> list[_Offer]:
             stretches.take(offer.edits)
             touched.take(paths)
             chosen.append(offer)
-    return chosen
+    return sorted(chosen, key=lambda each: each.edits[0])
 
 
 class _Stretches:
@@ -243,6 +250,14 @@ class _Trial:
             found = self._documents[piece] = read(raw_bytes, piece, line)
         return found
 
+    def deletes_an_error(self, offer: _Offer) -> bool:
+        """Whether a fix removes something with another error in it. That error has to be fixed first: it says what was meant."""
+        if not any(isinstance(edit, Remove) for edit in offer.meant):
+            return False
+        own = {key_of(finding) for finding in offer.findings}
+        errors = [each.span for each in self._found_before() if _is_error(each) and key_of(each) not in own]
+        return any(edit.span[:2] <= error[:2] and error[2:] <= edit.span[2:] for edit in offer.edits for error in errors)
+
     # The file as it would be.
 
     def result(self, offers: Sequence[_Offer]) -> bytes:
@@ -317,17 +332,20 @@ class _Trial:
 
     def _is_better(self, data: bytes, offers: Sequence[_Offer]) -> bool:
         """Whether the findings are gone, and no safe fix brings an error, none more that the cluster would refuse than there were."""
-        if self._before is None:
-            self._before = self._found(self._data)
-        after = self._found(data)
-        known, left = Counter(map(key_of, self._before)), Counter(map(key_of, after))
+        before, after = self._found_before(), self._found(data)
+        known, left = Counter(map(key_of, before)), Counter(map(key_of, after))
         gone = Counter(key_of(finding) for offer in offers for finding in offer.findings)
         # Those of rules across manifests are not among them.
         if any(left[key] > known[key] - count for key, count in gone.items() if key in known):
             return False
         if all(not offer.safe for offer in offers):
-            return any(offer.divides for offer in offers) or _refusals(after) <= _refusals(self._before)
+            return any(offer.divides for offer in offers) or _refusals(after) <= _refusals(before)
         return not any(left[key] > known[key] for key in map(key_of, filter(_is_error, after)))
+
+    def _found_before(self) -> list[Found]:
+        if self._before is None:
+            self._before = self._found(self._data)
+        return self._before
 
     def _found(self, data: bytes) -> list[Found]:
         return list(self._checker.check(self._name, data).found)

@@ -151,6 +151,44 @@ class TestShadowedToleration:
     def test_of_two_equal_ones_the_second_is_superfluous(self) -> None:
         assert len(said(pod("tolerations: [{key: a, operator: Exists}, {key: a, operator: Exists}]"), "shadowed-toleration")) == 1
 
+    @pytest.mark.parametrize(
+        "invalid",
+        [
+            '{key: gpu, operator: Equals, value: "true", effect: NoSchedule}',
+            '{key: gpu, operator: Gt, value: "5"}',
+            "{key: gpu, effect: NoShedule}",
+            "{key: gpu, effct: NoSchedule}",
+            "{key: gpu, operator: Exists, value: x}",
+            "{key: gpu, value: a b}",
+            "{key: a b, operator: Exists}",
+            "{operator: Equal}",
+        ],
+    )
+    def test_an_invalid_toleration_is_not_compared(self, invalid: str) -> None:
+        everything = "{operator: Exists}"
+        assert said(pod(f"tolerations: [{everything}, {invalid}]"), "shadowed-toleration") == []
+        assert said(pod(f"tolerations: [{invalid}, {{key: gpu, operator: Exists}}]"), "shadowed-toleration") == []
+
+    def test_the_other_toleration_is_numbered_in_the_whole_list(self) -> None:
+        text = pod("tolerations:\n  - {key: b, operator: Equals}\n  - {key: a, operator: Exists}\n  - {key: a}")
+        assert said(text, "shadowed-toleration") == ["9:8 this adds nothing: toleration 2 of this list already tolerates what it tolerates"]
+
+    @pytest.mark.parametrize(
+        "first, second, shadowed",
+        [
+            ("{key: dedicated, operator: Exists}", '{key: gpu, operator: Gt, value: "5"}', False),
+            ("{key: gpu, operator: Exists}", '{key: gpu, operator: Gt, value: "5"}', True),
+            ('{key: gpu, operator: Gt, value: "5"}', '{key: gpu, operator: Gt, value: "5"}', True),
+            ('{key: gpu, operator: Gt, value: "5"}', '{key: gpu, operator: Lt, value: "5"}', False),
+            ('{key: gpu, operator: Gt, value: "5"}', '{key: gpu, operator: Gt, value: "6"}', False),
+            ('{key: gpu, operator: Gt, value: "5"}', '{key: gpu, value: "5"}', False),
+        ],
+    )
+    def test_comparisons_where_the_cluster_knows_them(self, first: str, second: str, shadowed: bool) -> None:
+        target = Target(version=(1, 37), feature_gates=frozenset(["TaintTolerationComparisonOperators"]))
+        text = pod(f"tolerations: [{first}, {second}]")
+        assert bool(said(text, "shadowed-toleration", target=target)) is shadowed
+
     def test_what_a_cluster_gives_out_has_tolerations_that_it_added_itself(self) -> None:
         added = "{key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute}"
         text = pod(f"tolerations: [{{operator: Exists}}, {added}]")

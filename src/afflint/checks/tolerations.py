@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from afflint.checks.admission.labels import LEGACY_TOLERATIONS
+from afflint.checks.admission.tolerations import invalid_toleration, operators
 from afflint.checks.match import Match, Target, inserting, removing
 from afflint.findings import Path, field_of
 from afflint.kube.constraints import Item
+from afflint.kube.label_syntax import is_key
 from afflint.kube.manifests import Workload
 from afflint.kube.node_labels import CONTROL_PLANE, MASTER
 from afflint.kube.selectors import Requirement, Selector, parse_node_term
@@ -126,23 +128,38 @@ def tolerates_everything(manifest: Workload) -> Iterator[Match]:
                 yield Match((*item.path, "operator"), message)
 
 
-def shadowed_toleration(manifest: Workload) -> Iterator[Match]:
-    """Tolerations that another one of the same pod makes superfluous."""
+def shadowed_toleration(manifest: Workload, target: Target) -> Iterator[Match]:
+    """Tolerations that another one of the same pod makes superfluous. Invalid ones are not compared: nobody knows what they mean."""
     if len(manifest.constraints.tolerations) < 2 or manifest.from_cluster:
         return  # Controllers of a cluster add tolerations without looking at those that are there.
-    parsed = _parsed(manifest)
+    parsed = _valid(manifest, target)
     for index, (item, toleration) in enumerate(parsed[:_MOST]):
         for other_index, (other_item, other) in enumerate(parsed[:_MOST]):
             if index == other_index or item.data.get("tolerationSeconds") != other_item.data.get("tolerationSeconds"):
                 continue
             if implies(other, toleration) and (other_index < index or not implies(toleration, other)):
-                which = f"toleration {other_index + 1} of this list"
+                which = f"toleration {int(other_item.path[-1]) + 1} of this list"
                 yield Match(
                     item.path, f"this adds nothing: {which} already tolerates what it tolerates", "Remove it.", edits=removing(item.path)
                 )
                 break
 
 
+def _valid(workload: Workload, target: Target) -> list[tuple[Item, Toleration]]:
+    """The tolerations that the API server and the webhooks of KubeVirt accept."""
+    known = operators(target, workload.kind)
+    refused = {match.path[:-1] for match in invalid_toleration(workload, target)}
+    return [
+        (item, toleration)
+        for item, toleration in _parsed(workload)
+        if item.path not in refused
+        and (toleration.operator in known or (not toleration.operator and not (workload.kind.kubevirt and "operator" in item.data)))
+        and (not toleration.key or is_key(toleration.key))
+        and not item.data.keys() - _FIELDS
+    ]
+
+
+_FIELDS = {*Toleration._fields, "tolerationSeconds"}
 # Nobody writes as many; comparing each with each must stay cheap for a hostile list.
 _MOST = 100
 
