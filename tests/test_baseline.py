@@ -206,7 +206,7 @@ def test_items_of_lists_are_named_by_what_they_hold() -> None:
     assert [named_field(data, path, 1) for path in fields] == [
         f"containers[name=web].ports[#{crc32(repr({'hostPort': 0}).encode()):08x}].hostPort",
         "containers[odd]",
-        "containers[2]",
+        "containers[null]",
         "none[3]",
     ]
 

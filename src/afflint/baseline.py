@@ -13,7 +13,7 @@ from typing import Any
 
 from afflint.config import Config
 from afflint.errors import UserError
-from afflint.findings import Finding
+from afflint.findings import Finding, identity_of
 from afflint.reading.files import read_named
 from afflint.reading.sources import relative
 from afflint.records import NamedTuple
@@ -28,10 +28,7 @@ class BaselineError(UserError):
 
 
 class Entry(NamedTuple):
-    """What makes a finding the same one. ``file`` is relative to the folder of the baseline.
-
-    In ``field`` items of lists are named by what they hold, so that an item added above does not make another finding of it.
-    """
+    """The identity of a finding (``findings.Identity``) with its file, relative to the folder of the baseline."""
 
     rule: str
     kind: str
@@ -60,9 +57,8 @@ class Baseline(NamedTuple):
 
 def entry_of(finding: Finding, folder: str = "") -> Entry:
     """The entry that would silence a finding, in a baseline that lies in ``folder``."""
-    ref = finding.object
-    field = finding.item or finding.field
-    return Entry(finding.rule, ref.kind or "", ref.namespace or "", ref.name or "", _from(folder, finding.file), field)
+    rule, kind, namespace, name, field = identity_of(finding)
+    return Entry(rule, kind, namespace, name, _from(folder, finding.file), field)
 
 
 def _from(folder: str, file: str) -> str:

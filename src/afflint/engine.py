@@ -328,19 +328,28 @@ class Checker:
             yield from self._own("missing-separator", document.index, fault.span, fault.message, fault.help, edits=fault.edits)
 
     def _duplicates(self, document: Document, manifests: Sequence[Manifest]) -> Iterator[Found]:
-        manifest = manifests[0]
+        objects = {each.base: each.ref for each in reversed(manifests)}
         for duplicate in document.duplicates:
-            if not any(each.covers(duplicate.path) for each in manifests):
+            path = duplicate.path
+            if not any(each.covers(path) for each in manifests):
                 continue
+            base = next((path[:length] for length in range(len(path), 0, -1) if path[:length] in objects), ())
             first = f"first on line {duplicate.first.line}"
-            message = f"the key `{duplicate.path[-1]}` stands here again ({first}); the last one silently wins"
+            message = f"the key `{path[-1]}` stands here again ({first}); the last one silently wins"
             edits: tuple[Edit, ...] = ()
             if len(document.duplicates) <= _FEW_REPEATED and self._fixing.get("duplicate-key", "none") != "none" and not document.filled:
                 from afflint.reading.editing import without_repetition
 
-                edits = without_repetition(document, duplicate.path)
+                edits = without_repetition(document, path)
             yield from self._own(
-                "duplicate-key", document.index, duplicate.span, message, ref=manifest.ref, path=duplicate.path, edits=edits
+                "duplicate-key",
+                document.index,
+                duplicate.span,
+                message,
+                ref=objects.get(base, manifests[0].ref),
+                field=path[len(base) :],
+                item=named_field(document.data, path, len(base)),
+                edits=edits,
             )
 
     def _own(
@@ -352,12 +361,14 @@ class Checker:
         remedy: str = "",
         *,
         ref: ObjectRef = NO_OBJECT,
-        path: Path = (),
+        field: Path = (),
+        item: str = "",
         edits: tuple[Edit, ...] = (),
     ) -> Iterator[Found]:
         """What the engine finds itself, by the rules that have no check."""
         if rule in self._fixing:
-            yield Found(rule, message, remedy, document, span, ref, field_of(path), edits=edits if self._fixing[rule] != "none" else ())
+            edits = edits if self._fixing[rule] != "none" else ()
+            yield Found(rule, message, remedy, document, span, ref, field_of(field), edits=edits, item=item)
 
 
 def _judge(rules: Sequence[BoundRule]) -> "Judge | None":

@@ -140,6 +140,26 @@ class Finding(NamedTuple):
     """The kustomizations and charts that show it as they are rendered, where it was found there."""
 
 
+class Identity(NamedTuple):
+    """What makes a finding the same one after its file has changed: its rule, its object, and the field in the object.
+
+    List items in ``field`` are named by what they hold, so that an item inserted above does not change it. The message is no part of it:
+    it has values in it, and may be worded better.
+    """
+
+    rule: str
+    kind: str
+    namespace: str
+    name: str
+    field: str
+
+
+def identity_of(finding: Finding | Found) -> Identity:
+    """The one identity by which baselines, fingerprints and fixes recognise a finding within a file."""
+    ref = finding.object
+    return Identity(finding.rule, ref.kind or "", ref.namespace or "", ref.name or "", finding.item or finding.field)
+
+
 def sort_key(finding: Finding) -> tuple[object, ...]:
     """The order of every report: file, line, column, rule, then what makes the order total."""
     return (
@@ -180,7 +200,7 @@ def named_field(data: Any, path: Path, skipped: int = 0) -> str:
         try:
             data = data[step]
         except (LookupError, TypeError):
-            data = None
+            data = _ABSENT
         name = _item_name(data, step) if isinstance(step, int) else step
         if depth < skipped:
             continue
@@ -191,6 +211,9 @@ def named_field(data: Any, path: Path, skipped: int = 0) -> str:
     return text
 
 
+_ABSENT = object()
+
+
 def _item_name(item: object, number: int) -> str:
     if isinstance(item, dict):
         for key in _NAMING_KEYS:
@@ -199,6 +222,8 @@ def _item_name(item: object, number: int) -> str:
     if isinstance(item, str):
         return item
     if item is None:
+        return "null"
+    if item is _ABSENT:
         return str(number)
     from zlib import crc32
 

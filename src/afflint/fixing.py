@@ -15,7 +15,7 @@ from typing import Any
 
 from afflint.edits import EditError, Insert, Move, Remove, Rename, SymbolicEdit, applied, find, same, whole
 from afflint.engine import Checker
-from afflint.findings import Edit, Finding, Found, Path, Span
+from afflint.findings import Edit, Finding, Found, Path, Span, identity_of
 from afflint.reading.documents import Document, encoding_of, read, split
 from afflint.reading.editing import resolve
 from afflint.records import NamedTuple
@@ -53,12 +53,6 @@ def text_of(data: bytes) -> str | None:
     """The text of a file, without its byte order mark; None where it has bytes that are no text."""
     written = _Written.of(data)
     return written.text if written else None
-
-
-def key_of(finding: Finding | Found) -> tuple[object, ...]:
-    """What makes a finding the same one in another text of its file."""
-    ref = finding.object
-    return finding.rule, ref.kind, ref.namespace, ref.name, finding.item or finding.field, finding.message
 
 
 class _Written(NamedTuple):
@@ -254,8 +248,8 @@ class _Trial:
         """Whether a fix removes something with another error in it. That error has to be fixed first: it says what was meant."""
         if not any(isinstance(edit, Remove) for edit in offer.meant):
             return False
-        own = {key_of(finding) for finding in offer.findings}
-        errors = [each.span for each in self._found_before() if _is_error(each) and key_of(each) not in own]
+        own = {identity_of(finding) for finding in offer.findings}
+        errors = [each.span for each in self._found_before() if _is_error(each) and identity_of(each) not in own]
         return any(edit.span[:2] <= error[:2] and error[2:] <= edit.span[2:] for edit in offer.edits for error in errors)
 
     # The file as it would be.
@@ -333,14 +327,14 @@ class _Trial:
     def _is_better(self, data: bytes, offers: Sequence[_Offer]) -> bool:
         """Whether the findings are gone, and no safe fix brings an error, none more that the cluster would refuse than there were."""
         before, after = self._found_before(), self._found(data)
-        known, left = Counter(map(key_of, before)), Counter(map(key_of, after))
-        gone = Counter(key_of(finding) for offer in offers for finding in offer.findings)
+        known, left = Counter(map(identity_of, before)), Counter(map(identity_of, after))
+        gone = Counter(identity_of(finding) for offer in offers for finding in offer.findings)
         # Those of rules across manifests are not among them.
         if any(left[key] > known[key] - count for key, count in gone.items() if key in known):
             return False
         if all(not offer.safe for offer in offers):
             return any(offer.divides for offer in offers) or _refusals(after) <= _refusals(before)
-        return not any(left[key] > known[key] for key in map(key_of, filter(_is_error, after)))
+        return not any(left[key] > known[key] for key in map(identity_of, filter(_is_error, after)))
 
     def _found_before(self) -> list[Found]:
         if self._before is None:

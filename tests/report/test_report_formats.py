@@ -168,7 +168,7 @@ def test_gitlab_paths_are_exact_and_have_no_leading_dot() -> None:
 def test_a_fingerprint_does_not_change_when_lines_move_or_values_change() -> None:
     before = finding('weight 101 of "a" is too large', span=Span(1, 2, 3, 4))
     after = finding('weight 250 of "b" is too large', span=Span(9, 9, 9, 9))
-    after = after._replace(document=4, help="Else.", severity="info")
+    after = after._replace(document=4, help="Else.", severity="info", message="worded better")
     assert list(fingerprints([before])) == list(fingerprints([after]))
 
 
@@ -180,7 +180,7 @@ def test_each_thing_that_makes_a_finding_another_one_changes_the_fingerprint() -
         same._replace(file="other"),
         same._replace(object=same.object._replace(name="other")),
         same._replace(field="other"),
-        same._replace(message="other"),
+        same._replace(item="named"),
     ]
     assert len({next(fingerprints([other])) for other in others}) == len(others)
 

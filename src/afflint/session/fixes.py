@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from afflint.engine import Checker, FileResult, Settings
-from afflint.findings import FileId, Finding
-from afflint.fixing import key_of, mended
+from afflint.findings import FileId, Finding, identity_of
+from afflint.fixing import mended
 from afflint.reading.sources import STDIN, Source, read_bytes
 from afflint.records import NamedTuple
 from afflint.rules import bound, rules
@@ -252,7 +252,7 @@ def _numbers(sources: Sequence[Source]) -> dict[str, list[int]]:
 
 
 def _key(finding: Finding) -> tuple[object, ...]:
-    return (finding.source, *key_of(finding))
+    return (finding.source, *identity_of(finding))
 
 
 class _Reachable:
