@@ -49,6 +49,7 @@ class Done(NamedTuple):
 
     @property
     def plan(self) -> Any:
+        assert self.out, self.err
         return json.loads(self.out)
 
     def nodes_of(self, workload: str) -> list[str | None]:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -168,6 +169,26 @@ def is_there(process: int) -> bool:
             return False
         time.sleep(0.02)
     return True
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_interrupt_while_a_program_starts_ends_it(jobs: int, programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine a program may run long before its caller has noted that it does."""
+    program(programs, "sleeper", "exec /bin/sleep 60")
+    start, started = subprocess.Popen, []
+
+    def start_and_interrupt(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
+        process = start(*arguments, **options)
+        started.append(process.pid)
+        os.kill(os.getpid(), signal.SIGINT)
+        return process
+
+    monkeypatch.setattr(subprocess, "Popen", start_and_interrupt)
+    crew = rendering.Crew(network=True, jobs=jobs)
+    with pytest.raises(KeyboardInterrupt):
+        crew.each(lambda name: crew.output([str(programs / name)], name), ["sleeper"])
+    assert len(started) == 1
+    assert not is_there(started[0])
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])

@@ -80,7 +80,9 @@ def as_path(path: str) -> str:
 
 
 def _rendered(name: str, command: list[str], time_limit: float) -> Source:
-    return Source(name, name, Crew(network=True, each=time_limit).output(command, name))
+    crew = Crew(network=True, each=time_limit)
+    [output] = crew.each(lambda each: crew.output(each, name), [command])
+    return Source(name, name, output)
 
 
 class Crew:
@@ -151,13 +153,17 @@ class Crew:
             return process
 
     def each(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-        """What a function that runs programs gives for each item, in their order, a few of them at a time."""
+        """What a function that runs programs gives for each item, in their order, a few of them at a time.
+
+        Programs are started in other threads, also where there is one at a time: an interrupt only reaches the main thread, so it cannot
+        come between the start of a program and the note that it runs, which would leave it behind.
+        """
         waiting = list(items)
-        if self._jobs <= 1 or len(waiting) <= 1:
-            return [function(item) for item in waiting]
+        if not waiting:
+            return []
         from concurrent.futures import ThreadPoolExecutor
 
-        with ThreadPoolExecutor(self._jobs) as pool:
+        with ThreadPoolExecutor(max(self._jobs, 1)) as pool:
             try:
                 return list(pool.map(function, waiting))
             except BaseException:
