@@ -142,6 +142,19 @@ def test_owners_are_those_of_the_label_that_most_have(afflint: Afflint) -> None:
     assert owners("--owner", "app") == ("app", {"web": 1, "cart": 1, "lab": 1})
 
 
+def test_pods_of_operators_are_workloads(afflint: Afflint) -> None:
+    spread = "{maxSkew: 1, topologyKey: TOPOLOGY, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {prometheus: k8s}}}"
+    prometheus = (
+        "apiVersion: monitoring.coreos.com/v1\nkind: Prometheus\nmetadata: {name: NAME, namespace: shop}\nspec:\n"
+        f"  replicas: 2\n  topologySpreadConstraints: [{spread}]\n"
+    )
+    one = prometheus.replace("NAME", "good").replace("TOPOLOGY", "kubernetes.io/hostname")
+    other = prometheus.replace("NAME", "bad").replace("TOPOLOGY", "rack")
+    Path("prometheus.yaml").write_text(f"{one}---\n{other}", encoding="utf-8")
+    states = afflint("report", "--format", "json").states["known-keys"]
+    assert (states["good"], states["bad"]) == ("met", "unmet")
+
+
 def test_patches_are_no_workloads(afflint: Afflint) -> None:
     Path("kustomization.yaml").write_text("resources: [cart.yaml]\npatches: [{path: web.yaml}]\n", encoding="utf-8")
     assert "web" not in afflint("report", "--format", "json").states["has-team"]

@@ -84,6 +84,13 @@ def test_domains_are_counted_for_the_fewest_and_for_the_most() -> None:
     )
 
 
+def test_an_autoscaler_that_may_go_down_to_none_does_not_excuse_a_replica_without_a_node() -> None:
+    text = workload("nodeSelector: {disk: ssd}", replicas=1)
+    assert len(said("unschedulable", NODES, text)) == 1
+    assert said("unschedulable", NODES, text + hpa(0, 5)) == said("unschedulable", NODES, text)
+    assert said("unschedulable", NODES, workload("nodeSelector: {disk: ssd}", replicas=0) + hpa(0, 5)) == []
+
+
 @pytest.mark.parametrize(("replicas", "placed"), [(None, 2), (1, 2), (3, 3), (9, 5)])
 def test_a_plan_places_what_there_is_at_first(replicas: int | None, placed: int) -> None:
     from afflint.engine import default_settings

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from afflint.kube.selectors import Malformed
 from afflint.kube.taints import (
+    UNREACHABLE,
     Taint,
     Toleration,
     admits_cordoned,
@@ -19,6 +20,7 @@ from afflint.kube.taints import (
     implies,
     parse_taints,
     parse_tolerations,
+    patience,
     supported,
     tolerated,
     tolerates,
@@ -134,6 +136,23 @@ class TestReading:
     )
     def test_malformed(self, data: object, expected: Malformed) -> None:
         assert parse_taints(data) == expected
+
+
+@pytest.mark.parametrize(
+    "tolerations, seconds",
+    [
+        ([], 0),
+        ([{"operator": "Exists"}], None),
+        ([{"operator": "Exists", "tolerationSeconds": None}], None),
+        ([{"operator": "Exists", "tolerationSeconds": 0}], 0),
+        ([{"operator": "Exists", "tolerationSeconds": 300}], 300),
+        ([{"operator": "Exists", "tolerationSeconds": -5}], 0),
+        ([{"key": "other", "operator": "Exists"}], 0),
+        ([{"operator": "Exists", "tolerationSeconds": 0}, {"operator": "Exists"}], 0),
+    ],
+)
+def test_how_long_a_pod_stays_on_a_node_that_is_unreachable(tolerations: list[object], seconds: int | None) -> None:
+    assert patience(tolerations, UNREACHABLE) == seconds
 
 
 PARTS = ("", "a", "b")

@@ -412,3 +412,17 @@ def test_a_policy_cannot_have_the_name_of_a_rule(tmp_path: Path) -> None:
     with pytest.raises(configuration.ConfigError) as raised:
         run(tmp_path, policy(FIVE, name="wrong-type") + binding(), deployment())
     assert "has a policy with the name of a rule: `wrong-type`" in str(raised.value)
+
+
+def test_a_policy_that_has_changed_is_judged_again_though_no_manifest_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The policies of a cluster are no files of the run, so what a run has kept says nothing about them."""
+    monkeypatch.setattr("afflint.session.mapping._WORTH_CACHE", 1)
+    (tmp_path / "web.yaml").write_text(deployment(), encoding="utf-8")
+    counts = []
+    for most in (5, 6, 5):
+        validations = f"  - expression: object.spec.replicas <= {most}\n"
+        (tmp_path / "admission.yaml").write_text(policy(validations) + binding(), encoding="utf-8")
+        session = configured(tmp_path, "policies: [admission.yaml]\nselect: [policy]\n")
+        sources = session.sources([str(tmp_path / "web.yaml")])
+        counts.append(len(session.check(sources, Options(cache=str(tmp_path / "cache"))).findings))
+    assert counts == [1, 0, 1]

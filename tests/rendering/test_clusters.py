@@ -79,6 +79,19 @@ def test_what_is_there_for_all_is_told_only_where_it_holds_in_each(checking: Che
     assert checking.told(*words) == ["tools.yaml:3:18 competing-workloads metadata.name []"]
 
 
+@pytest.mark.parametrize("most", [1, 8])
+def test_so_it_is_where_there_are_more_clusters_than_are_looked_at_whole(
+    most: int,
+    checking: Checking,
+    overlays: None,  # noqa: ARG001
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("afflint.session.run._MOST_CLUSTERS", most)
+    write({"tools.yaml": deployment("tools", "tools", affinity("podAntiAffinity", "web"))})
+    words = "--select", "competing-workloads", "--nodes", "nodes.yaml"
+    assert checking.told(*words) == ["tools.yaml:3:18 competing-workloads metadata.name []"]
+
+
 def test_company_in_what_is_taken_for_another_cluster_may_be_there_all_the_same(checking: Checking, overlays: None) -> None:  # noqa: ARG001
     # Which cluster `live` is nobody can tell: not that the pods it asks for are missing there.
     for name in ("live", "trial"):
