@@ -746,3 +746,16 @@ def test_what_the_same_repositories_got_wrong_is_found(name: str) -> None:
     files, expected = MISTAKES[name]
     found = lint(files)
     assert places(found) == expected, [each.message for each in found]
+
+
+def test_overriding_a_merged_value_is_no_more_than_an_info() -> None:
+    """An idiom of YAML, which kubectl accepts; a later merge key that takes a value back is a mistake."""
+    probes = (
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  containers:\n  - name: web\n    image: web\n"
+        "    readinessProbe: &probe {failureThreshold: 2, tcpSocket: {port: 80}}\n"
+        "    startupProbe:\n      FIRST\n      SECOND\n"
+    )
+    override = probes.replace("FIRST", "<<: *probe").replace("SECOND", "failureThreshold: 100")
+    assert places(lint(override)) == ["a.yaml:11:7 info duplicate-key"]
+    lost = probes.replace("SECOND", "<<: *probe").replace("FIRST", "failureThreshold: 100")
+    assert places(lint(lost)) == ["a.yaml:11:7 error duplicate-key"]

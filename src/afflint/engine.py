@@ -8,13 +8,14 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from afflint.checks.match import Match, Target
-from afflint.findings import NO_OBJECT, Edit, Found, ObjectRef, Path, Span, field_of, named_field
+from afflint.findings import NO_OBJECT, Edit, Found, ObjectRef, Path, Severity, Span, field_of, named_field
 from afflint.fleet.facts import Fact, Facts, Pods, collected, facts_of
 from afflint.kube import NEWEST
 from afflint.kube.kinds import HOLDER_NAMES, NAMES, WITHOUT_PODS, Kind
 from afflint.kube.manifests import Manifest, Workload, manifests_in
 from afflint.pools.kinds import MARKS, may_declare
 from afflint.reading import documents, triage
+from afflint.reading.document import Duplicate
 from afflint.reading.documents import Document
 from afflint.records import NamedTuple
 from afflint.rules import CATEGORIES, BoundRule, Dispatch, bound, rules
@@ -334,8 +335,7 @@ class Checker:
             if not any(each.covers(path) for each in manifests):
                 continue
             base = next((path[:length] for length in range(len(path), 0, -1) if path[:length] in objects), ())
-            first = f"first on line {duplicate.first.line}"
-            message = f"the key `{path[-1]}` stands here again ({first}); the last one silently wins"
+            message, remedy = _about_duplicate(duplicate)
             edits: tuple[Edit, ...] = ()
             if len(document.duplicates) <= _FEW_REPEATED and self._fixing.get("duplicate-key", "none") != "none" and not document.filled:
                 from afflint.reading.editing import without_repetition
@@ -346,10 +346,12 @@ class Checker:
                 document.index,
                 duplicate.span,
                 message,
+                remedy,
                 ref=objects.get(base, manifests[0].ref),
                 field=path[len(base) :],
                 item=named_field(document.data, path, len(base)),
                 edits=edits,
+                severity="info" if duplicate.overrides else None,
             )
 
     def _own(
@@ -364,11 +366,22 @@ class Checker:
         field: Path = (),
         item: str = "",
         edits: tuple[Edit, ...] = (),
+        severity: Severity | None = None,
     ) -> Iterator[Found]:
         """What the engine finds itself, by the rules that have no check."""
         if rule in self._fixing:
             edits = edits if self._fixing[rule] != "none" else ()
-            yield Found(rule, message, remedy, document, span, ref, field_of(field), edits=edits, item=item)
+            yield Found(rule, message, remedy, document, span, ref, field_of(field), severity, edits=edits, item=item)
+
+
+def _about_duplicate(duplicate: Duplicate) -> tuple[str, str]:
+    """The message and the help for a key that comes twice; no help where that of the rule's page holds."""
+    key, line = duplicate.path[-1], duplicate.first.line
+    if not duplicate.overrides:
+        return f"the key `{key}` stands here again (first on line {line}); the last one silently wins", ""
+    strictly = "an API server that is sent this YAML and validates it strictly refuses that"
+    message = f"`{key}` overrides the value that the merge key `<<` brings from line {line}; {strictly}"
+    return message, "Move the value out of the anchor if this is sent as YAML; kubectl, kustomize and Helm accept it."
 
 
 def _judge(rules: Sequence[BoundRule]) -> "Judge | None":

@@ -419,7 +419,19 @@ def test_keys_that_are_the_same_string_are_the_same_key() -> None:
     assert duplicates("a: 1\nA: 2\n") == []
 
 
-def test_overriding_a_merged_key_is_a_repetition_in_either_order() -> None:
+@pytest.mark.parametrize(
+    "text, overrides",
+    [
+        ("<<: {a: 1}\na: 2\n", [True]),
+        ("<<: [{a: 1}, {a: 2}]\n", [True]),
+        ("<<: {a: 1}\na: 2\na: 3\n", [True, False]),
+        # The merged value wins, which is not what YAML says.
+        ("a: 2\n<<: {a: 1}\n", [False]),
+        ("<<: {a: 1}\n<<: {a: 2}\n", [False]),
+    ],
+)
+def test_a_key_below_a_merge_key_overrides_what_that_brings(text: str, overrides: list[bool]) -> None:
+    assert [each.overrides for each in doc(text).duplicates] == overrides
     assert duplicates("<<: {a: 1}\na: 2\n") == [(("a",), "1:6", "2:1")]
     assert duplicates("a: 2\n<<: {a: 1}\n") == [(("a",), "1:1", "2:1")]
     assert duplicates("<<: {a: 1}\nb: 2\n") == []

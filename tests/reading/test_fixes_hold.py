@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 from afflint import config
 from afflint.edits import Move, Remove, applied, same
 from afflint.engine import Checker
-from afflint.findings import Finding
-from afflint.fixing import key_of, mended
+from afflint.findings import Finding, identity_of
+from afflint.fixing import mended
 from afflint.reading import documents
 from afflint.rules import rules
 from afflint.session.fixes import fixed
@@ -63,7 +63,7 @@ def is_made(data: bytes, finding: Finding, known: Counter[tuple[object, ...]]) -
         changed = [number for number in range(len(old)) if not same(old[number], new[number])]
         assert len(changed) == bool(finding.fix.meant)
         assert all(same(new[number], applied(old[number], finding.fix.meant)) for number in changed)
-    assert Counter(map(key_of, findings_in(result.data)))[key_of(finding)] < known[key_of(finding)]
+    assert Counter(map(identity_of, findings_in(result.data)))[identity_of(finding)] < known[identity_of(finding)]
     return True
 
 
@@ -74,7 +74,7 @@ def made_and_refused(texts: Iterable[str]) -> tuple[Counter[str], Counter[str]]:
     for text in texts:
         data = text.encode("utf-8", "surrogatepass")
         found = findings_in(data)
-        known = Counter(map(key_of, found))
+        known = Counter(map(identity_of, found))
         for finding in found:
             if finding.fix is not None:
                 (made if is_made(data, finding, known) else refused)[finding.rule] += 1
@@ -232,7 +232,7 @@ def test_of_generated_manifests_every_one_holds_in_every_style(generated: list[d
     encoding = data.draw(st.sampled_from(["utf-8", "utf-8", "utf-8-sig", "utf-16", "utf-16-be"]))
     before = text.encode(encoding)
     found = findings_in(before)
-    known = Counter(map(key_of, found))
+    known = Counter(map(identity_of, found))
     offered = [each for each in found if each.fix is not None]
     for finding in offered:
         event(f"{finding.rule} {'made' if is_made(before, finding, known) else 'refused'}")
@@ -241,9 +241,9 @@ def test_of_generated_manifests_every_one_holds_in_every_style(generated: list[d
     refused: set[object] = set()
     removals, moves, after = 0, 0, before
     for _ in range(30):
-        left = [each for each in findings_in(after) if each.fix is not None and key_of(each) not in refused]
+        left = [each for each in findings_in(after) if each.fix is not None and identity_of(each) not in refused]
         result = mended("a.yaml", after, left, CHECKER)
-        refused.update(map(key_of, result.refused))
+        refused.update(map(identity_of, result.refused))
         moves += sum(isinstance(edit, Move) for each in result.made if each.fix for edit in each.fix.meant)
         removals += sum(
             each.rule == "unused-suppression" or any(isinstance(edit, Remove) for edit in each.fix.meant)

@@ -64,7 +64,7 @@ def _refuse_more(document: Document, end: int) -> None:
 
 
 def _faults(document: Document) -> Iterator[Fault]:
-    for path, span, first in document.duplicates:
+    for path, span, first, _ in document.duplicates:
         yield Fault(span, stands_twice(str(path[-1]), first.line))
     for node in nodes_below(document.node_at(())):
         if node.ctag not in (PLAIN, QUOTED, COLLECTION) and node.tag != _TEXT_TAG:

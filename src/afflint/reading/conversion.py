@@ -103,12 +103,12 @@ class CarefulConversion:
     """Nodes to plain data with anchors, merge keys and repeated keys.
 
     A later key silently replaces an earlier one in the data, and every repetition is noted: strict decoding refuses it.
-    ``duplicates`` holds the path, the key's node and that of the earlier key; ``merged`` the keys of each mapping with a merge
-    key, by the mapping's identity.
+    ``duplicates`` holds the path, the key's node, that of the earlier key, and whether that one comes from a merge key and is overridden;
+    ``merged`` the keys of each mapping with a merge key, by the mapping's identity.
     """
 
     def __init__(self) -> None:
-        self.duplicates: list[tuple[tuple[str | int, ...], Any, Any]] = []
+        self.duplicates: list[tuple[tuple[str | int, ...], Any, Any, bool]] = []
         self.merged: dict[int, Pairs] = {}
         self._done: dict[int, Any] = {}
         self._costs: dict[int, int] = {}
@@ -172,14 +172,16 @@ class CarefulConversion:
     def _mapping(self, node: Any, path: tuple[str | int, ...]) -> dict[str, Any]:
         result: dict[str, Any] = {}
         pairs: Pairs = {}
+        brought: set[str] = set()
         for key_node, value_node in node.value:
             if _is_merge(key_node):
                 self.merged[id(node)] = pairs
-                self._merge(key_node, value_node, result, pairs, path)
+                brought |= self._merge(key_node, value_node, result, pairs, path)
                 continue
             key = self._key(key_node)
             value = self._value(value_node, (*path, key))
-            self._set(result, pairs, key, value, (key_node, value_node), key_node, path)
+            self._set(result, pairs, key, value, (key_node, value_node), key_node, path, overrides=key in brought)
+            brought.discard(key)
         return result
 
     def _key(self, node: Any) -> str:
@@ -201,26 +203,31 @@ class CarefulConversion:
         pair: tuple[Any, Any],
         place: Any,
         path: tuple[str | int, ...],
+        *,
+        overrides: bool,
     ) -> None:
         if key in result:
-            self.duplicates.append(((*path, key), place, pairs[key][0]))
+            self.duplicates.append(((*path, key), place, pairs[key][0], overrides))
         result[key] = value
         pairs[key] = pair
 
-    def _merge(self, key_node: Any, value_node: Any, result: dict[str, Any], pairs: Pairs, path: tuple[str | int, ...]) -> None:
-        """Set the keys of a map, or of a list of maps from its end: earlier maps take precedence."""
+    def _merge(self, key_node: Any, value_node: Any, result: dict[str, Any], pairs: Pairs, path: tuple[str | int, ...]) -> set[str]:
+        """Set the keys of a map, or of a list of maps from its end: earlier maps take precedence. Returns these keys."""
         sources = [value_node]
         # An alias shows by the place of its node: before the merge key. One to a list Go refuses.
         is_alias = value_node.start_mark.index < key_node.start_mark.index
         if type(value_node) is SequenceNode and not is_alias:
             sources = value_node.value[::-1]
+        brought: set[str] = set()
         for source in sources:
             if type(source) is not MappingNode:
                 raise UnreadableError("a merge key `<<` takes a map or a list of maps", key_node if is_alias else value_node)
             values = self._value(source, path)
             places = self.merged.get(id(source)) or pairs_of(source)
             for key, value in values.items():
-                self._set(result, pairs, key, value, places[key], key_node, path)
+                self._set(result, pairs, key, value, places[key], key_node, path, overrides=key in brought)
+                brought.add(key)
+        return brought
 
 
 def _is_merge(node: Any) -> bool:

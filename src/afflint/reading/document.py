@@ -19,11 +19,15 @@ class Problem(NamedTuple):
 
 
 class Duplicate(NamedTuple):
-    """A key that occurs again in the same mapping. ``first`` and ``span`` are the places of the two keys."""
+    """A key that occurs again in the same mapping. ``first`` and ``span`` are the places of the two keys.
+
+    ``overrides``: the first is brought by a merge key and meant to be overridden, as YAML allows; strict decoding does not.
+    """
 
     path: Path
     span: Span
     first: Span
+    overrides: bool = False
 
 
 class Document:

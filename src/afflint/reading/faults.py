@@ -62,7 +62,7 @@ def _repeated(document: Document) -> Iterator[list[Duplicate]]:
     """The repeated keys of the document's map in their order; a key that comes a third time begins another list of them."""
     keys: list[Duplicate] = []
     for duplicate in sorted(document.duplicates, key=lambda each: each.span):
-        if len(duplicate.path) > 1:
+        if len(duplicate.path) > 1 or duplicate.overrides:
             continue
         if duplicate.path in {each.path for each in keys}:
             yield keys

@@ -87,7 +87,9 @@ def convert(document: Document) -> None:
     careful = CarefulConversion()
     document.data = careful.document(document.root)
     document._merged = careful.merged
-    document.duplicates = tuple(Duplicate(path, document._span(place), document._span(first)) for path, place, first in careful.duplicates)
+    document.duplicates = tuple(
+        Duplicate(path, document._span(place), document._span(first), overrides) for path, place, first, overrides in careful.duplicates
+    )
 
 
 _NO_UTF_8 = "bytes that are no UTF-8"
