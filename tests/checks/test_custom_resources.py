@@ -417,3 +417,15 @@ spec:
 """
     term = "{matchExpressions: [{key: pool, operator: In, values: [workers]}]}"
     assert [each.rule for each in lint(text.replace("TERM", term))] == []
+
+
+def test_an_operator_may_replace_zero_values_of_spread_constraints() -> None:
+    """Percona's operator for XtraDB does, that for MongoDB does not."""
+    zero = 'topologySpreadConstraints: [{maxSkew: 0, topologyKey: "", whenUnsatisfiable: ""}]'
+    head = "apiVersion: GROUP/v1\nkind: KIND\nmetadata: {name: db}\nspec:\n"
+    xtradb = head.replace("GROUP", "pxc.percona.com").replace("KIND", "PerconaXtraDBCluster") + f"  pxc:\n    size: 3\n    {zero}\n"
+    mongodb = head.replace("GROUP", "psmdb.percona.com").replace("KIND", "PerconaServerMongoDB")
+    mongodb += f"  replsets:\n  - name: rs0\n    size: 3\n    {zero}\n"
+    assert lint(xtradb) == []
+    assert len(lint(xtradb.replace("maxSkew: 0", "maxSkew: -1"))) == 1
+    assert {each.rule for each in lint(mongodb)} == {"invalid-spread-constraint", "empty-topology-key"}

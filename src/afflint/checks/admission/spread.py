@@ -19,6 +19,18 @@ _POLICY_FIELDS = ("nodeAffinityPolicy", "nodeTaintsPolicy")
 _POLICIES = ("Honor", "Ignore")
 
 
+_DEFAULTING = frozenset((("pxc.percona.com", "PerconaXtraDBCluster"),))
+"""Kinds whose operators replace zero values in spread constraints: ``PodTopologySpreadConstraints`` in Percona's ``pkg/pxc``.
+
+Percona's operator for MongoDB fills in a missing labelSelector only.
+"""
+
+
+def fills_in(workload: Workload, value: object) -> bool:
+    """Whether the operator replaces this value of a field of a spread constraint by its default. A missing field is refused before."""
+    return (value == "" or (value == 0 and type(value) is int)) and (workload.kind.group, workload.kind.name) in _DEFAULTING
+
+
 @of_workloads
 def invalid_spread_constraint(workload: Workload) -> Iterator[Match]:
     """maxSkew, minDomains, whenUnsatisfiable and the two policies outside what they may be."""
@@ -61,13 +73,15 @@ def _max_skew(workload: Workload, spread: Item) -> Iterator[Match]:
     if skew is None:
         if not workload.partial and lacks(workload, spread, "maxSkew", SPREAD):
             yield Match(path, "a spread constraint without maxSkew", "Add `maxSkew: 1` for the most even spread.")
-    elif INT32.fits(skew) and skew < 1:
+    elif INT32.fits(skew) and skew < 1 and not fills_in(workload, skew):
         yield Match(path, f"maxSkew must be at least 1, not {quoted(skew)}", "Write `maxSkew: 1` for the most even spread.")
 
 
 def _action(workload: Workload, spread: Item) -> Iterator[Match]:
-    if spread.data.get("whenUnsatisfiable") is not None:
-        yield from _word(spread, "whenUnsatisfiable", _ACTIONS)
+    action = spread.data.get("whenUnsatisfiable")
+    if action is not None:
+        if not fills_in(workload, action):
+            yield from _word(spread, "whenUnsatisfiable", _ACTIONS)
     elif not workload.partial and lacks(workload, spread, "whenUnsatisfiable", SPREAD):
         remedy = "Write DoNotSchedule for a requirement, ScheduleAnyway for a preference."
         yield Match((*spread.path, "whenUnsatisfiable"), "a spread constraint without whenUnsatisfiable", remedy)
