@@ -411,3 +411,14 @@ def test_a_namespace_selector_is_held_against_a_complete_context_only(namespaces
     assert [part for part in expected for each in found if part in each] == expected
     assert len(found) == len(expected)
     assert said(text, "namespace-misses-target") == []
+
+
+def test_the_anti_affinity_of_a_bare_pod_can_only_mean_other_pods() -> None:
+    pods = "".join(
+        f"---\napiVersion: v1\nkind: Pod\nmetadata: {{name: {name}, labels: {{app: {name}, job: nccl}}}}\nspec:\n"
+        "  affinity:\n    podAntiAffinity:\n      requiredDuringSchedulingIgnoredDuringExecution:\n"
+        "      - {labelSelector: {matchLabels: {job: nccl}}, topologyKey: kubernetes.io/hostname}\n"
+        "  containers: [{name: c, image: i}]\n"
+        for name in ("one", "two")
+    )
+    assert lint(pods) == []

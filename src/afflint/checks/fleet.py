@@ -381,6 +381,8 @@ def accidental_anti_affinity(fleet: Fleet) -> Iterator[FleetMatch]:
         pods = fleet.owner(reach) if reach.what == REQUIRED_ANTI_AFFINITY else None
         if pods is None or not reach.selector.requirements or not matches(reach.selector, pods.template_labels):
             continue
+        if pods.ref.kind == "Pod":
+            continue  # It has no replicas: the other workload is the only one that can be meant.
         asked = {requirement.key for requirement in reach.selector.requirements}
         if _PART_OF in asked:
             continue  # Who names the whole application means all of it.
