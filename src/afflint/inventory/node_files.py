@@ -76,6 +76,8 @@ def bytes_of(source: Source) -> bytes:
     """What is in a file that the inventory needs. Raises NodeFileError."""
     try:
         return read_bytes(source)
+    except IsADirectoryError:
+        raise NodeFileError(f"{source.name}: is a folder, and a file is needed here; name the files in it instead") from None
     except OSError as error:
         raise NodeFileError(f"{source.name}: cannot be read: {error.strerror or error}") from None
 
