@@ -174,7 +174,9 @@ NO_NODES: list[str] = []
         pytest.param([], {"nodes": "nodes: [\n"}, "nodes.yaml:2:1: ", id="no YAML"),
         pytest.param(["--pods", "web.yaml"], {}, "web.yaml:1:1: no pods in this file", id="no pods"),
         pytest.param(["--pods", "cut.yaml"], {"cut": "items: [\n"}, "cut.yaml:2:1: a value is missing or cut off here", id="broken pods"),
-        pytest.param(["--nodes", "."], {}, ".: is a folder, and a file is needed here; name the files in it instead", id="a folder of nodes"),
+        pytest.param(
+            ["--nodes", "."], {}, ".: is a folder, and a file is needed here; name the files in it instead", id="a folder of nodes"
+        ),
         pytest.param(["--pods", "none.yaml"], {}, "none.yaml: cannot be read: ", id="no such file of pods"),
         pytest.param(["--format", "jsn"], {}, "--format: there is no 'jsn'; did you mean 'json'?", id="no such format"),
     ],

@@ -150,3 +150,23 @@ def test_what_a_label_selector_swallowed_is_one_finding() -> None:
         "topologyKey and namespaces stand inside the label selector",
         "Dedent topologyKey and namespaces to stand beside labelSelector.",
     )
+
+
+def test_a_spec_that_was_left_out_below_the_metadata_of_a_template_is_one_finding() -> None:
+    text = (
+        "apiVersion: kubevirt.io/v1\nkind: VirtualMachine\nmetadata: {name: web}\nspec:\n  runStrategy: Always\n  template:\n"
+        "    metadata:\n      labels: {app: web}\n      terminationGracePeriodSeconds: 180\n      nodeSelector: {disk: ssd}\n"
+        "      domain: {devices: {}}\n      networks: []\n"
+    )
+    rule, message, _ = the(text)
+    assert rule == "misplaced-constraint"
+    assert message.startswith("terminationGracePeriodSeconds, nodeSelector, domain and networks stand in the template metadata, ")
+    assert message.endswith("; they belong in spec.template.spec")
+
+
+def test_a_time_to_end_is_no_slip_for_the_one_that_the_server_sets() -> None:
+    """`deletionGracePeriodSeconds` of the metadata is set when an object is deleted."""
+    text = (
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: web, terminationGracePeriodSeconds: 180}\nspec: {containers: [{name: c, image: i}]}\n"
+    )
+    assert the(text)[1] == "unknown field `terminationGracePeriodSeconds` in this metadata; it belongs in spec"

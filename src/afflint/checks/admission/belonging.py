@@ -97,6 +97,8 @@ def _home_of_placement(name: str, manifest: Manifest) -> Home | None:
 def _home(name: str, mismatch: Mismatch, levels: list[tuple[Path, Struct]], depth: int) -> Home | None:
     """The nearest level of the object that knows a field which stands at another one."""
     holder = mismatch.path[depth:-1]
+    if holder[-1:] == ("metadata",):
+        holder = holder[:-1]  # A `spec:` was left out, or its fields were indented too far.
     here = next((index for index, (path, _) in enumerate(levels) if path == holder), None)
     if here is None or name in _EVERYWHERE:
         return None

@@ -45,7 +45,7 @@ _OTHER_NAMES = {
     "preferredDuringScheduling": PREFERRED,
 }
 # Fields of other places that look like slips here, and mean something else or the opposite.
-_NO_SLIPS = frozenset(("mismatchLabelKeys", "matchFields", "matchNames"))
+_NO_SLIPS = frozenset(("mismatchLabelKeys", "matchFields", "matchNames", "terminationGracePeriodSeconds"))
 
 
 def meant(name: str, struct: Struct) -> str | None:
