@@ -759,3 +759,9 @@ def test_overriding_a_merged_value_is_no_more_than_an_info() -> None:
     assert places(lint(override)) == ["a.yaml:11:7 info duplicate-key"]
     lost = probes.replace("SECOND", "<<: *probe").replace("FIRST", "failureThreshold: 100")
     assert places(lint(lost)) == ["a.yaml:11:7 error duplicate-key"]
+
+
+def test_a_word_in_capitals_that_the_name_of_the_object_holds_too_is_filled_in_later() -> None:
+    pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: NAME}\nspec:\n  nodeName: HOSTNAME\n  containers: [{name: c, image: i}]\n"
+    assert lint(pod.replace("{name: NAME}", "{name: " + "disk-wipe-HOSTNAME}")) == []
+    assert places(lint(pod.replace("{name: NAME}", "{name: " + "disk-wipe}"))) == ["a.yaml:5:13 error invalid-scheduling-field"]

@@ -298,9 +298,14 @@ def invalid_scheduling_field(workload: Workload) -> Iterator[Match]:
         yield from _gates(workload)
 
 
+def _is_filled_in(name: str, workload: Workload) -> bool:
+    """Whether a name is a word for ``sed``: in capitals, and part of the object's own name, which can have none."""
+    return name.isupper() and name in (workload.ref.name or "")
+
+
 def _name(workload: Workload, field: str, what: str) -> Iterator[Match]:
     name = workload.pod.get(field)
-    if name and type(name) is str and not is_subdomain(name) and not is_placeholder(name):
+    if name and type(name) is str and not is_subdomain(name) and not is_placeholder(name) and not _is_filled_in(name, workload):
         message = f"{field} {quoted(name)} is no DNS name: lower-case letters, digits, `-` and `.`, at most 253 of them"
         yield Match((*workload.pod_path, field), message, f"Write the name of an existing {what}.")
 
