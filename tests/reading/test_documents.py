@@ -399,6 +399,11 @@ def test_a_merged_value_is_located_where_it_is_written() -> None:
     assert shown(text, ("v", "a"), key=True) == "1:8 a"
 
 
+def test_text_after_a_flow_map_has_to_be_quoted_with_it() -> None:
+    for text in ("a: {A}/{B}/x\n", "a: [A]x\n", "spec:\n  image: {registry}/web\n"):
+        assert fault(text)[0] == "text after a closing bracket: a value that begins with `{` or `[` has to be quoted as a whole"
+
+
 # Repeated keys.
 
 

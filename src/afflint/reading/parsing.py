@@ -131,6 +131,8 @@ def _syntax_problem(document: Document, error: Exception) -> Problem:
     message = _FRIENDLIER.get(reason, reason)
     if text[index : index + 1] == "?" and reason.startswith("did not find expected ','"):
         message = "an unquoted value with a `?` inside `[ ]` or `{ }`; put it in quotes"
+    elif reason == "did not find expected key" and text[:index].endswith(("}", "]")):
+        message = "text after a closing bracket: a value that begins with `{` or `[` has to be quoted as a whole"
     elif text[index : index + 1] == "\t":
         message = "a tab, which YAML does not allow as indentation; use spaces"
     return Problem(message, document.character(index))
