@@ -367,3 +367,28 @@ def test_a_node_that_is_there_takes_what_no_pool_would() -> None:
     asking = pod("nodeSelector: {pool: old}")
     assert [each.rule for each in lint({"a.yaml": asking, "pools.yaml": WEB})] == ["no-matching-pool"]
     assert lint({"nodes.yaml": NODES, "a.yaml": asking, "pools.yaml": WEB}) == []
+
+
+def test_machines_of_a_hosted_cluster_run_in_another_cluster_than_its_pools() -> None:
+    hosted = """\
+apiVersion: hypershift.openshift.io/v1beta1
+kind: NodePool
+metadata: {name: hosted, namespace: clusters}
+spec:
+  clusterName: guest
+  platform:
+    type: KubeVirt
+    kubevirt:
+      nodeSelector: {example.com/infra: "yes"}
+---
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: fast}
+spec:
+  template:
+    metadata: {labels: {example.com/infra: "no"}}
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: a}
+      requirements: []
+"""
+    assert said(hosted, "no-matching-pool") == []

@@ -42,6 +42,7 @@ class Demands(NamedTuple):
 
 
 _ANYTHING = (Toleration(operator="Exists"),)
+_OF_HOSTED_CLUSTERS = "hypershift.openshift.io/"
 
 
 class PoolView:
@@ -93,7 +94,8 @@ class PoolView:
     @cached_property
     def demands(self) -> list[Demands]:
         """What each workload asks of nodes, without those of which nobody can tell yet, and those that name their node."""
-        return list(self._demands())
+        # Machines of a hosted cluster run in the infrastructure cluster; the pools beside them may be of the hosted one.
+        return [each for each in self._demands() if not (each.pods.ref.api_version or "").startswith(_OF_HOSTED_CLUSTERS)]
 
     def has_node(self, demands: Demands) -> bool:
         """Whether a node that is there takes the pods."""
