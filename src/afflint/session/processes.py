@@ -10,7 +10,9 @@ items from their start, and only numbers of chunks and results go through their 
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -29,6 +31,7 @@ _AHEAD = 2
 _MOST_WORKERS = 60
 """Windows waits for no more than 63 things at once."""
 _BETWEEN_LOOKS = 0.005
+_SAFE_PATH = "PYTHONSAFEPATH"
 _PATIENCE = 0.5
 """How long a wait lasts at most. Windows does not interrupt one."""
 
@@ -82,14 +85,14 @@ class _Crew:
         import multiprocessing
 
         self._back = len(chunks)
-        for _ in range(count):
+        for _ in range(count if _can_isolate(multiprocessing.get_start_method()) else 0):
             try:
                 ours, theirs = multiprocessing.Pipe()
             except OSError:
                 return
             process = multiprocessing.Process(target=_work, args=(theirs, make, chunks), daemon=True)
             try:
-                with _uninterrupted():
+                with _uninterrupted(), _isolated():
                     process.start()
                     self._workers[ours] = process
             except OSError:
@@ -186,6 +189,31 @@ def ending(exit_code: int | None) -> str:
         return f"was killed by signal {-exit_code}"
 
 
+def _can_isolate(method: str) -> bool:
+    """Whether ``_isolated`` works for a start method. Python 3.10, and Python with ``-E``, do not read the variable that it sets."""
+    if method == "fork":
+        return True
+    return sys.version_info >= (3, 11) and (sys.flags.safe_path or not sys.flags.ignore_environment)
+
+
+@contextmanager
+def _isolated() -> Iterator[None]:
+    """Keeps Python processes that start meanwhile from importing modules of the current folder, which others may have written.
+
+    ``spawn`` and ``forkserver`` start ``python -c "from multiprocessing..."``, which searches that folder first. It is switched off by an
+    environment variable because multiprocessing has no parameter for it.
+    """
+    before = os.environ.get(_SAFE_PATH)
+    os.environ[_SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_SAFE_PATH]
+        else:
+            os.environ[_SAFE_PATH] = before
+
+
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
     """Keeps an interrupt back, here and in a process that starts meanwhile, until it can be answered."""
@@ -205,7 +233,6 @@ def _uninterrupted() -> Iterator[None]:
 def _work(connection: Connection, make: Callable[[], Callable[[Item], Result]], chunks: Sequence[Sequence[Item]]) -> None:
     """Do chunk after chunk, as their numbers come in."""
     import gc
-    import os
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Whoever is interrupted is the main process; it ends the others.
     gc.disable()
@@ -224,7 +251,6 @@ def _work(connection: Connection, make: Callable[[], Callable[[Item], Result]], 
 def _end_with_parent() -> None:
     """End this process as soon as the main one has ended, however that came about and whatever this one is doing."""
     import multiprocessing
-    import os
     import threading
     from multiprocessing.connection import wait
 
