@@ -17,6 +17,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from checkout import ROOT, clean_environment, copy_to
+from hostile_modules import write_modules
 
 run_by_bash = pytest.mark.skipif(os.name == "nt" or shutil.which("bash") is None, reason="`bash` is missing, or may be that of WSL")
 
@@ -222,12 +223,30 @@ def test_sarif_is_written_and_uploaded_when_asked(runner: Runner) -> None:
 
 
 @run_by_bash
+def test_no_module_of_the_workspace_is_imported(runner: Runner) -> None:
+    write_modules(runner.workspace, runner.temp / "trace")
+    ended = runner.run(args="--exit-zero")
+    assert not (runner.temp / "trace").exists()
+    assert (ended.code, ended.log.count("::error ")) == (0, 1)
+
+
+@run_by_bash
+def test_every_python_of_the_action_is_isolated() -> None:
+    programs = "\n".join(step["run"] for step in STEPS if "run" in step)
+    started = re.findall(r'(?:python|candidate)" -.*', programs)
+    assert len(started) >= 4
+    assert [each for each in started if not re.match(r'(?:python|candidate)" -I -', each)] == []
+
+
+@run_by_bash
 def test_it_installs_what_its_own_checkout_holds(tmp_path: Path) -> None:
     """Needs the package index, as the tests of the wheel do."""
     runner = Runner(tmp_path)
     runner.action = copy_to(tmp_path / "action at a ref")
+    write_modules(runner.workspace, runner.temp / "trace")
     (runner.workspace / "web.yaml").write_text(POD, encoding="utf-8")
     ended = runner.run()
+    assert not (runner.temp / "trace").exists()
     assert ended.code == 1, ended.log
     assert "::error file=web.yaml,line=9,col=15," in ended.log
     installed = runner.temp / "afflint" / ("Scripts" if os.name == "nt" else "bin")
