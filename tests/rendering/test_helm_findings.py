@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from afflint.rendering.boundary import Boundary
 from afflint.rendering.helm import Charts
 from rendering.real_tools import on_path
 from rendering.rendered_trees import Checking, write
@@ -164,12 +165,12 @@ def test_a_library_is_no_chart_to_render(checking: Checking) -> None:
 def test_links_do_not_lead_a_copy_out_of_the_chart(project: Path) -> None:
     chart(values=VALUES.replace("disktype: ssd", "disktype: 1"))
     write({"common/Chart.yaml": CHART.replace("web", "common"), "common/values.yaml": "{}\n"})
-    (project / "chart" / "everything").symlink_to("/")
+    (project / "chart" / "everything").symlink_to(project)
     (project / "chart" / "charts").mkdir()
     (project / "chart" / "charts" / "common").symlink_to(project / "common")
     (project / "common" / "charts").mkdir()
     (project / "common" / "charts" / "web").symlink_to(project / "chart")
-    copy = Charts([]).copied(str(project / "chart"), str(project / "copy"))
+    copy = Charts([], Boundary([])).copied(str(project / "chart"), str(project / "copy"))
     assert sorted(each.name for each in Path(copy.folder).iterdir()) == ["Chart.yaml", "charts", "templates", "values.yaml"]
     assert sorted(each.name for each in Path(copy.folder, "charts", "common").iterdir()) == ["Chart.yaml", "charts", "values.yaml"]
     assert not [*Path(copy.folder, "charts", "common", "charts").iterdir()]

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from afflint.rendering.boundary import Boundary
 from afflint.rendering.helm import Charts
 from afflint.rendering.programs import RenderError
 from afflint.rendering.roots import CHART, Kustomizations, chart_folders, kustomization_folders
@@ -227,7 +228,7 @@ def charts(top: Path, blanked: int = 6) -> tuple[Counter[str], int, int]:
     """The same of charts, of each of which so many lines are put to the proof."""
     program = [tool("helm"), "template"]
     files = [os.path.join(folder, CHART) for folder, _, names in os.walk(top) if CHART in names]
-    known = Charts([os.path.dirname(each) for each in files])
+    known = Charts([os.path.dirname(each) for each in files], Boundary(files))
     shares: Counter[str] = Counter()
     rendered = sum(added(partial(prove_chart, program, folder, known, blanked), shares) for folder in chart_folders(files))
     return shares, rendered, len(chart_folders(files))

@@ -12,6 +12,7 @@ from afflint.config import RENDERERS
 from afflint.findings import Path
 from afflint.reading.sources import CHART, relative
 from afflint.records import NamedTuple
+from afflint.rendering.boundary import Boundary
 from afflint.rendering.gitops import Hint, Inline, Unread, hints, in_namespace, substituted
 from afflint.rendering.helm import RELEASE, Chart, Charts, rendered_chart, template
 from afflint.rendering.kustomize import annotated, built
@@ -87,11 +88,12 @@ def rendered(paths: Iterable[str], wanted: Wanted) -> Rendered:
     crew = Crew(network=wanted.network, all_together=ALL_LIMIT, jobs=wanted.jobs)
     texts = Texts()
     done: list[Build | Failure] = []
-    hinted, unread, values = hints(paths)
+    boundary = Boundary(paths)
+    hinted, unread, values = hints(paths, boundary)
     if "kustomize" in wanted.tools:
         done += _kustomizations(crew, paths, hinted, texts)
     if "helm" in wanted.tools:
-        done += _charts(crew, paths, hinted, texts, wanted.kubernetes_version)
+        done += _charts(crew, paths, hinted, texts, wanted.kubernetes_version, boundary)
     builds, failures = [each for each in done if isinstance(each, Build)], [each for each in done if isinstance(each, Failure)]
     return Rendered(builds, failures, unread, frozenset(values), crew)
 
@@ -152,7 +154,9 @@ class _KustomizeWay:
         return self._origins.written(identity)
 
 
-def _charts(crew: Crew, paths: Sequence[str], hinted: Sequence[Hint], texts: Texts, kubernetes_version: str) -> list[Build | Failure]:
+def _charts(
+    crew: Crew, paths: Sequence[str], hinted: Sequence[Hint], texts: Texts, kubernetes_version: str, boundary: Boundary
+) -> list[Build | Failure]:
     told = [hint for hint in hinted if os.path.isfile(os.path.join(hint.folder, CHART))]
     folders = {hint.folder for hint in told}
     told += [Hint(folder, "") for folder in chart_folders(paths) if folder not in folders]
@@ -161,7 +165,8 @@ def _charts(crew: Crew, paths: Sequence[str], hinted: Sequence[Hint], texts: Tex
     program = helm_command()
     if program is None:
         return [Failure("helm", _name(hint.folder, hint), "`helm` is not on PATH") for hint in told]
-    known = Charts([os.path.realpath(os.path.dirname(path) or os.curdir) for path in paths if os.path.basename(path) == CHART])
+    folders_of_charts = [os.path.realpath(os.path.dirname(path) or os.curdir) for path in paths if os.path.basename(path) == CHART]
+    known = Charts(folders_of_charts, boundary)
 
     def build(hint: Hint) -> Build | Failure:
         name = _name(hint.folder, hint)
@@ -178,6 +183,7 @@ def _charts(crew: Crew, paths: Sequence[str], hinted: Sequence[Hint], texts: Tex
 
 
 def _rendered_chart(crew: Crew, program: Sequence[str], known: Charts, chart: Chart, inline: Inline, version: str, texts: Texts) -> Build:
+    known.refuse_links(chart.folder)
     without: tuple[str, ...] = ()
     if known.missing(chart.folder):
         with tempfile.TemporaryDirectory(prefix="afflint-") as folder:

@@ -15,6 +15,7 @@ from typing import Any
 from afflint.reading.document import maps_at, texts_at
 from afflint.reading.files import read_regular
 from afflint.reading.globs import paths_like
+from afflint.rendering.boundary import is_inside
 from afflint.rendering.texts import documents_of
 
 Parameters = Mapping[str, str]
@@ -111,10 +112,14 @@ class Generators:
         for number, top in enumerate(self._folders):
             is_last = number == len(self._folders) - 1
             if parts[0].strip("*?[]") == parts[0] or is_last:
-                found = [each for each in islice(paths_like(top, "/".join(parts)), _MOST) if is_wanted(os.path.join(top, each))]
+                found = [each for each in islice(paths_like(top, "/".join(parts)), _MOST) if self._is_readable(top, each, is_wanted)]
                 if found:
                     return [(top, each) for each in found]
         return []
+
+    def _is_readable(self, top: str, path: str, is_wanted: Callable[[str], bool]) -> bool:
+        whole = os.path.join(top, path)
+        return is_wanted(whole) and is_inside(os.path.realpath(whole), self._folders[-1])
 
 
 def _of_path(top: str, path: str, prefix: str, *, is_file: bool) -> Iterator[Parameters]:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +19,7 @@ from afflint.reading.files import read_regular
 from afflint.reading.kustomizations import NAMES as NAMES_OF_KUSTOMIZATIONS
 from afflint.reading.triage import is_values_file
 from afflint.records import NamedTuple
+from afflint.rendering.boundary import Boundary, is_inside, is_top
 from afflint.rendering.generators import Generators, filled, is_open
 from afflint.rendering.texts import Text, documents_of
 from afflint.wording import listing, quoted
@@ -27,7 +29,6 @@ _GROUPS = (b"argoproj.io", b"kustomize.toolkit.fluxcd.io", b"helm.toolkit.fluxcd
 _NAMING_VALUES = (b"helmCharts", b"HelmChartInflationGenerator", b"configMapGenerator", b"secretGenerator")
 _KUSTOMIZE = "kustomize.config.k8s.io"
 _NAMESPACED = NAMES - {"Node", "Namespace", "List", "CustomResourceDefinition", "PersistentVolume", "KubeVirt"}
-_REPOSITORIES = (".git", ".hg", ".svn", ".jj")
 
 
 class Inline(NamedTuple):
@@ -75,7 +76,7 @@ class Hints(NamedTuple):
     values: set[str]
 
 
-def hints(paths: Iterable[str]) -> Hints:
+def hints(paths: Iterable[str], boundary: Boundary) -> Hints:
     """What Applications, Kustomizations and HelmReleases in some files name that lies in their repository; of kustomizations the values."""
     found = Hints([], [], set())
     for path in paths:
@@ -86,7 +87,7 @@ def hints(paths: Iterable[str]) -> Hints:
         if any(mark in data for mark in (*_GROUPS, *_NAMING_VALUES)):
             for document in documents_of(data).values():
                 text = Text(os.path.realpath(path), document, document.index)
-                for each in _hints_in(text) if document.problem is None else ():
+                for each in _bounded_hints(text, boundary) if document.problem is None else ():
                     if isinstance(each, Hint):
                         found.hints.append(each)
                     elif isinstance(each, Unread):
@@ -96,38 +97,50 @@ def hints(paths: Iterable[str]) -> Hints:
     return found
 
 
-def _hints_in(text: Text) -> Iterator[Hint | Unread | str]:
+class _OutsideError(Exception):
+    """A path that leads out of the repository; the message is for the user."""
+
+
+def _bounded_hints(text: Text, boundary: Boundary) -> Iterator[Hint | Unread | str]:
+    try:
+        yield from _hints_in(text, list(boundary.folders_above(text.file)))
+    except _OutsideError as error:
+        yield Unread(f"{text_at(text.data, 'kind')} {text_at(text.data, 'metadata', 'name')}", str(error))
+
+
+def _hints_in(text: Text, tops: Sequence[str]) -> Iterator[Hint | Unread | str]:
+    """``tops`` are the folders above the file that may be the top of its repository, nearest first; nothing outside the last is read."""
     data = text.data
     kind, group = text_at(data, "kind"), text_at(data, "apiVersion").partition("/")[0]
     name, spec = text_at(data, "metadata", "name"), map_at(data, "spec")
     if group == "argoproj.io" and kind == "Application":
-        yield from _of_application(f"Application {name}", name, spec, text.file, text)
+        yield from _of_application(f"Application {name}", name, spec, tops, text)
     elif group == "argoproj.io" and kind == "ApplicationSet":
-        yield from _of_set(name, spec, text.file)
+        yield from _of_set(name, spec, tops)
     elif group == "kustomize.toolkit.fluxcd.io" and kind == "Kustomization":
-        folder = _in_repository(text.file, text_at(spec, "path"))
+        folder = _in_repository(tops, text_at(spec, "path"))
         if folder is not None:
             yield _of_flux(f"Kustomization {name}", folder, spec)
     elif group == "helm.toolkit.fluxcd.io" and kind == "HelmRelease":
-        yield from _of_release(name, spec, text)
+        yield from _of_release(name, spec, text, tops)
     elif kind == "HelmChartInflationGenerator" or group == _KUSTOMIZE or os.path.basename(text.file) in NAMES_OF_KUSTOMIZATIONS:
-        yield from _of_kustomization(data, text.file)
+        yield from _of_kustomization(data, tops)
 
 
 # Argo CD.
 
 
-def _of_set(name: str, spec: Mapping[str, Any], file: str) -> Iterator[Hint | Unread | str]:
+def _of_set(name: str, spec: Mapping[str, Any], tops: Sequence[str]) -> Iterator[Hint | Unread | str]:
     """The Applications that the generators of a set make, as far as those are read."""
     by, template = f"ApplicationSet {name}", map_at(spec, "template")
-    generators = Generators(list(_tops(file)))
+    generators = Generators(tops)
     made: dict[str, Hint] = {}
     lacking = False
     for parameters in generators.parameters(spec.get("generators")):
         one = filled(template, parameters)
         called = text_at(one, "metadata", "name")
         title = by if is_open(called) else f"{by}, {called}"
-        for each in _of_application(title, called, map_at(one, "spec"), file, None):
+        for each in _of_application(title, called, map_at(one, "spec"), tops, None):
             if isinstance(each, Hint):
                 made.setdefault(repr(each), each)
             elif isinstance(each, Unread):
@@ -141,16 +154,16 @@ def _of_set(name: str, spec: Mapping[str, Any], file: str) -> Iterator[Hint | Un
         yield Unread(by, why)
 
 
-def _of_application(by: str, name: str, spec: Mapping[str, Any], file: str, text: Text | None) -> Iterator[Hint | Unread | str]:
+def _of_application(by: str, name: str, spec: Mapping[str, Any], tops: Sequence[str], text: Text | None) -> Iterator[Hint | Unread | str]:
     several = type(spec.get("sources")) is list
     for number, source in enumerate(spec["sources"] if several else [map_at(spec, "source")]):
         path = text_at(source, "path")
         if is_open(path):
             yield Unread(by, f"its path is {quoted(path)}")
             continue
-        folder = _in_repository(file, path)
+        folder = _in_repository(tops, path)
         # Only what is there: Argo CD may be told to pass over files that are missing.
-        found = [_value_file(file, folder, each) for each in _texts(source, "helm", "valueFiles")]
+        found = [_value_file(tops, folder, each) for each in _texts(source, "helm", "valueFiles")]
         values = tuple([each for each in found if each is not None])
         yield from values
         if folder is None:
@@ -191,14 +204,26 @@ def _of_argo(by: str, name: str, folder: str, source: Mapping[str, Any], namespa
     return Hint(folder, by, _known(namespace), around, {}, release, values, inline, tuple(options))
 
 
-def _value_file(file: str, folder: str | None, name: str) -> str | None:
-    """A values file: beside the chart, or from the top of the repository, as are those of another source that is called by `$`."""
+def _value_file(tops: Sequence[str], folder: str | None, name: str) -> str | None:
+    """A values file: beside the chart, or from the top of the repository, as are those of another source that is called by `$`.
+
+    Argo CD, too, refuses those outside the repository. Raises _OutsideError.
+    """
     if "://" in name:
         return None
     if name.startswith(("$", "/")):
-        return _in_repository(file, name.partition("/")[2], os.path.isfile)
-    found = os.path.realpath(os.path.join(folder, name)) if folder is not None and not is_open(name) else ""
+        return _in_repository(tops, name.partition("/")[2], os.path.isfile)
+    if folder is None or is_open(name):
+        return None
+    found = _inside(tops, os.path.realpath(os.path.join(folder, name)), name)
     return found if os.path.isfile(found) else None
+
+
+def _inside(tops: Sequence[str], path: str, name: str) -> str:
+    """The path, if it is in the repository. Raises _OutsideError."""
+    if not is_inside(path, tops[-1]):
+        raise _OutsideError(f"{quoted(name)} is outside the repository")
+    return path
 
 
 def _known(text: str) -> str | None:
@@ -208,16 +233,16 @@ def _known(text: str) -> str | None:
 # Flux.
 
 
-def _of_release(name: str, spec: Mapping[str, Any], text: Text) -> Iterator[Hint | str]:
+def _of_release(name: str, spec: Mapping[str, Any], text: Text, tops: Sequence[str]) -> Iterator[Hint | str]:
     """A chart in the repository. Whatever changes what it renders to later makes it no hint."""
     chart = map_at(spec, "chart", "spec")
     path = text_at(chart, "chart")
-    found = [_in_repository(text.file, each, os.path.isfile) for each in _texts(chart, "valuesFiles")]
+    found = [_in_repository(tops, each, os.path.isfile) for each in _texts(chart, "valuesFiles")]
     values = tuple([each for each in found if each is not None])
     yield from values
     if "/" not in path or text_at(chart, "sourceRef", "kind") not in ("GitRepository", "Bucket") or "postRenderers" in spec:
         return
-    folder = _in_repository(text.file, path)
+    folder = _in_repository(tops, path)
     if folder is not None:
         namespace = text_at(spec, "targetNamespace") or text_at(text.data, "metadata", "namespace")
         release = text_at(spec, "releaseName") or (f"{spec['targetNamespace']}-{name}" if text_at(spec, "targetNamespace") else name)
@@ -225,7 +250,7 @@ def _of_release(name: str, spec: Mapping[str, Any], text: Text) -> Iterator[Hint
         yield Hint(folder, f"HelmRelease {name}", namespace or None, {}, {}, release, values, inline)
 
 
-def _of_kustomization(data: Mapping[str, Any], file: str) -> Iterator[str]:
+def _of_kustomization(data: Mapping[str, Any], tops: Sequence[str]) -> Iterator[str]:
     """The values files of the charts that a kustomization, or a generator of one, fills, and those that it keeps for a HelmRelease to read:
     in a ConfigMap or a Secret, under the name of such a file.
     """
@@ -234,7 +259,11 @@ def _of_kustomization(data: Mapping[str, Any], file: str) -> Iterator[str]:
     for generator in (*maps_at(data, "configMapGenerator"), *maps_at(data, "secretGenerator")):
         entries = [each.partition("=") for each in _texts(generator, "files")]
         names += [path for key, _, path in entries if is_values_file(key)]
-    yield from filter(None, (_value_file(file, os.path.dirname(file), name) for name in names if name and "\0" not in name))
+    for name in names:
+        with suppress(_OutsideError):  # Nothing is rendered with it: kustomize is never started with --enable-helm.
+            found = _value_file(tops, tops[0], name) if name and "\0" not in name else None
+            if found is not None:
+                yield found
 
 
 def _of_flux(by: str, folder: str, spec: Mapping[str, Any]) -> Hint:
@@ -290,35 +319,23 @@ def _components(data: Mapping[str, Any], folder: str) -> dict[str, Any]:
     return {"components": [each for each in found if os.path.isdir(each)]} if found else {}
 
 
-def _in_repository(file: str, path: str, is_wanted: Callable[[str], bool] = os.path.isdir) -> str | None:
-    """What a path of a repository names, seen from a file in it, a folder unless something else is wanted; None where it is not there."""
+def _in_repository(tops: Sequence[str], path: str, is_wanted: Callable[[str], bool] = os.path.isdir) -> str | None:
+    """What a path of a repository names, seen from a file in it, a folder unless something else is wanted; None where it is not there.
+
+    Raises _OutsideError if it is a link that leads out of the repository.
+    """
     if not path or is_open(path) or "\0" in path:
         return None
     below = os.path.normpath(path.lstrip("/"))
     if below.split(os.sep)[0] == os.pardir:
         return None
-    for here in _tops(file):
+    for here in tops:
         if below == os.curdir:
-            if _is_top(here) and is_wanted(here):
+            if is_top(here) and is_wanted(here):
                 return os.path.realpath(here)
         elif is_wanted(os.path.join(here, below)):
-            return os.path.realpath(os.path.join(here, below))
+            return _inside(tops, os.path.realpath(os.path.join(here, below)), path)
     return None
-
-
-def _tops(file: str) -> Iterator[str]:
-    """The folders above a file, the nearest first, up to the top of its repository."""
-    here = os.path.dirname(os.path.realpath(file))
-    while True:
-        yield here
-        above = os.path.dirname(here)
-        if _is_top(here) or above == here:
-            return
-        here = above
-
-
-def _is_top(folder: str) -> bool:
-    return any(os.path.lexists(os.path.join(folder, name)) for name in _REPOSITORIES)
 
 
 def _texts(data: Mapping[str, Any], *steps: str) -> list[str]:

@@ -13,8 +13,10 @@ from typing import Any
 
 from afflint.kube.label_syntax import is_subdomain
 from afflint.reading.sources import CHART
+from afflint.rendering.boundary import Boundary, is_inside, link_outside
 from afflint.rendering.programs import Crew, RenderError
 from afflint.rendering.roots import chart_data
+from afflint.wording import quoted
 
 RELEASE = "release"
 _LOCAL = "file://"
@@ -60,17 +62,28 @@ class Copied:
 class Charts:
     """The charts of a repository by their names, for those that others need."""
 
-    def __init__(self, folders: Sequence[str]) -> None:
+    def __init__(self, folders: Sequence[str], boundary: Boundary) -> None:
+        self._boundary = boundary
         self._folders: dict[str, str] = {}
         for folder in folders:
             self._folders.setdefault(str(chart_data(folder).get("name", "")), folder)
+
+    def refuse_links(self, folder: str) -> None:
+        """Check that no file of a chart is a link out of its repository: templates could read what it leads to. Raises RenderError."""
+        try:
+            link = link_outside(folder, self._boundary.top(os.path.realpath(folder)))
+        except OSError as error:
+            raise RenderError(f"the chart in {folder} cannot be read: {error.strerror or error}") from None
+        if link is not None:
+            raise RenderError(f"{quoted(os.path.relpath(link, folder))} in the chart is a link to a file outside the repository")
 
     def missing(self, folder: str) -> list[Mapping[str, Any]]:
         """The dependencies of a chart that its ``charts`` folder lacks."""
         return [each for each in _dependencies(folder) if not _has(folder, str(each.get("name", "")))]
 
     def copied(self, folder: str, target: str, depth: int = 0) -> Copied:
-        """A copy of a chart with the dependencies that lie in this repository, and without the others. Raises OSError."""
+        """A copy of a chart with the dependencies that lie in this repository, and without the others. Raises OSError and RenderError."""
+        self.refuse_links(folder)
         shutil.copytree(folder, target, ignore=_Small(), ignore_dangling_symlinks=True, dirs_exist_ok=True)
         origins = [(target, folder)]
         without: list[str] = []
@@ -92,7 +105,8 @@ class Charts:
         repository = str(dependency.get("repository", ""))
         if repository.startswith(_LOCAL):
             here = os.path.realpath(os.path.join(folder, repository.removeprefix(_LOCAL)))
-            return here if os.path.isfile(os.path.join(here, CHART)) else None
+            is_there = os.path.isfile(os.path.join(here, CHART)) and is_inside(here, self._boundary.top(os.path.realpath(folder)))
+            return here if is_there else None
         return self._folders.get(str(dependency.get("name", "")))
 
 
