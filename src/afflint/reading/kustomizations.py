@@ -230,7 +230,7 @@ def files_used(text: Text) -> dict[str, Use]:
     labels = _labels_added(data)
     uses = [
         (each, Use(labels=labels))
-        for field in ("resources", "bases", "components", "crds", "transformers", "generators")
+        for field in ("resources", "bases", "components", "crds", "transformers", "generators", "validators")
         for each in list_at(data, field)
     ]
     uses += [(each, Use(patches=True)) for each in list_at(data, "patchesStrategicMerge")]

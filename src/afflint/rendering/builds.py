@@ -19,6 +19,7 @@ from afflint.rendering.kustomize import annotated, built
 from afflint.rendering.marks import templates_of
 from afflint.rendering.origins import Identity, Origins
 from afflint.rendering.programs import ALL_LIMIT, Crew, RenderError, helm_command, kustomize_command
+from afflint.rendering.references import refusal
 from afflint.rendering.roots import Kustomization, Kustomizations, chart_folders, kustomization_folders
 from afflint.rendering.templates import ChartFiles, Templates
 from afflint.rendering.texts import Place, Texts
@@ -91,14 +92,14 @@ def rendered(paths: Iterable[str], wanted: Wanted) -> Rendered:
     boundary = Boundary(paths)
     hinted, unread, values = hints(paths, boundary)
     if "kustomize" in wanted.tools:
-        done += _kustomizations(crew, paths, hinted, texts)
+        done += _kustomizations(crew, paths, hinted, texts, network=wanted.network)
     if "helm" in wanted.tools:
         done += _charts(crew, paths, hinted, texts, wanted.kubernetes_version, boundary)
     builds, failures = [each for each in done if isinstance(each, Build)], [each for each in done if isinstance(each, Failure)]
     return Rendered(builds, failures, unread, frozenset(values), crew)
 
 
-def _kustomizations(crew: Crew, paths: Sequence[str], hinted: Sequence[Hint], texts: Texts) -> list[Build | Failure]:
+def _kustomizations(crew: Crew, paths: Sequence[str], hinted: Sequence[Hint], texts: Texts, *, network: bool) -> list[Build | Failure]:
     known = Kustomizations()
     all_folders = kustomization_folders(paths)
     roots = [(root, Hint(root.folder, "")) for root in known.roots(all_folders)]
@@ -117,6 +118,9 @@ def _kustomizations(crew: Crew, paths: Sequence[str], hinted: Sequence[Hint], te
     def build(asked: tuple[Kustomization, Hint]) -> Build | Failure:
         root, hint = asked
         name = _name(root.folder, hint)
+        reason = refusal(known, [root.folder, *hint.around.get("components", ())], network=network)
+        if reason is not None:
+            return Failure("kustomize", name, reason)
         try:
             output = built(crew, program, root.folder, hint.around)
         except RenderError as error:

@@ -1,0 +1,120 @@
+"""What the build of a kustomization would load from elsewhere: URLs, git repositories, and folders outside the repository.
+
+kustomize has no option that forbids them. So all kustomizations that a build reads are searched before it starts. After kustomize's
+``loader.IsRemoteFile`` and ``git.NewRepoSpecFromURL``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from afflint.reading.document import list_at
+from afflint.reading.files import read_regular
+from afflint.reading.kustomizations import kustomization_in
+from afflint.rendering.boundary import is_inside, repository_of
+from afflint.rendering.roots import Kustomization, Kustomizations
+from afflint.rendering.texts import documents_of
+from afflint.wording import quoted
+
+_LARGEST = 1 << 20
+_PLUGINS = ("generators", "transformers", "validators")
+_HTTP = re.compile(r"https?:", re.IGNORECASE)
+_REMOTE = re.compile(r"https?:|[a-z][a-z0-9+.-]+://|git::|gh:|git@|[\w.+-]+@[\w.-]+:|github\.com[:/]", re.IGNORECASE)
+_URL = re.compile(r"https?:[^\s'\"]+|\S+://[^\s'\"]+", re.IGNORECASE)
+_COPIED = "annotations commonAnnotations commonLabels data images labels literals metadata pairs patch stringData value vars"
+# Refused by kustomize, which is never started with --enable-helm.
+_OF_HELM = "helmCharts helmChartInflationGenerator helmGlobals"
+_DATA = frozenset((*_COPIED.split(), *_OF_HELM.split()))
+"""Fields whose text is never loaded."""
+
+
+def network_reason(remote: str) -> str:
+    """Why something is not rendered that needs the network."""
+    return f"it takes the network, for {remote}: `--render-network` allows that"
+
+
+def refusal(known: Kustomizations, folders: Iterable[str], *, network: bool) -> str | None:
+    """Why the folders must not be built: what they, or the kustomizations that they include, would load. None if nothing is wrong.
+
+    ``folders`` have their links resolved.
+    """
+    return next(_refusals(known, folders, network=network), None)
+
+
+def _refusals(known: Kustomizations, folders: Iterable[str], *, network: bool) -> Iterator[str]:
+    waiting = [(folder, False) for folder in folders]
+    top = repository_of(waiting[0][0])
+    seen = {*waiting}
+    while waiting:
+        folder, is_plugin = waiting.pop()
+        if top is not None and not is_inside(folder, top):
+            yield f"{quoted(os.path.relpath(folder, top))} is outside the repository"
+            continue
+        here = known.at(folder)
+        if here is None:
+            if kustomization_in(folder) is not None:
+                yield f"the kustomization in {quoted(os.path.relpath(folder, top))} cannot be read"
+            continue
+        if not network:
+            yield from map(network_reason, _remote_in(here, is_plugin=is_plugin))
+        below = {(real, is_plugin) for name in here.named if os.path.isdir(real := os.path.realpath(name))}
+        below |= {(real, True) for name in _plugins(here) if os.path.isdir(real := os.path.realpath(name))}
+        waiting += below - seen
+        seen |= below
+
+
+def _remote_in(here: Kustomization, *, is_plugin: bool) -> Iterator[str]:
+    """The URLs and repositories that a kustomization names, and those in the configurations of plugins that it names.
+
+    ``is_plugin``: it makes such configurations, so that each of its files may be one.
+    """
+    yield from remote_texts(here.data, here.folder)
+    for field in _PLUGINS:
+        for each in list_at(here.data, field):
+            if type(each) is str and "\n" in each:
+                yield from _remote_in_documents(each.encode("utf-8", "replace"), here.folder)
+    for path in (*_plugins(here), *(here.named if is_plugin else ())):
+        try:
+            data = read_regular(path, _LARGEST)
+        except OSError:
+            continue  # A folder, or what kustomize cannot read either.
+        yield from _remote_in_documents(data, here.folder)
+
+
+def _plugins(here: Kustomization) -> set[str]:
+    names = [each for field in _PLUGINS for each in list_at(here.data, field) if type(each) is str]
+    return {os.path.normpath(os.path.join(here.folder, name)) for name in names if name and "\0" not in name and "\n" not in name}
+
+
+def _remote_in_documents(data: bytes, folder: str) -> Iterator[str]:
+    for document in documents_of(data).values():
+        if document.problem is not None:
+            yield from _URL.findall(document.text())
+        elif type(document.data) is dict and document.data.get("kind") != "HelmChartInflationGenerator":
+            yield from remote_texts(document.data, folder)
+
+
+def remote_texts(data: Mapping[str, Any], folder: str) -> Iterator[str]:
+    """The URLs and repositories that the fields of some data name, seen from a folder, except in those that kustomize only copies."""
+    waiting: list[Any] = [data]
+    seen: set[int] = set()  # Aliases may make one list a million times.
+    while waiting:
+        each = waiting.pop()
+        if type(each) is str:
+            # `files` of a generator takes KEY=PATH.
+            for text in (each, each.partition("=")[2]):
+                if _is_remote(text, folder):
+                    yield text
+        elif type(each) in (dict, list) and id(each) not in seen:
+            seen.add(id(each))
+            waiting += each if type(each) is list else [value for key, value in each.items() if key not in _DATA]
+
+
+def _is_remote(text: str, folder: str) -> bool:
+    if "\n" in text or "\0" in text or _REMOTE.match(text) is None:
+        return False
+    # A file is read as one, whatever its name looks like, unless it looks like a URL of HTTP.
+    return _HTTP.match(text) is not None or not os.path.isfile(os.path.join(folder, text))
