@@ -8,12 +8,12 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from shutil import which
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from afflint.errors import UserError
 from afflint.reading.sources import LARGEST, Source
+from afflint.rendering.sandbox import MOST_MEMORY, NO_PROXY, environment, limit_memory, program, ran_out_of_memory, without_network
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -42,36 +42,36 @@ def kustomize(folder: str, time_limit: float = TIME_LIMIT) -> Source:
     """The output of ``kustomize build``, or of ``kubectl kustomize`` where only that is installed. Raises RenderError."""
     if not os.path.isdir(folder):
         raise RenderError(f"--kustomize takes a folder with a kustomization, and {folder!r} is none")
-    program = kustomize_command()
-    if program is None:
+    command = kustomize_command()
+    if command is None:
         raise RenderError("--kustomize needs `kustomize` or `kubectl` on PATH; or pipe in what it makes elsewhere: `afflint check -`")
-    return _rendered(f"<kustomize {os.path.normpath(folder)}>", [*program, as_path(folder)], time_limit)
+    return _rendered(f"<kustomize {os.path.normpath(folder)}>", [*command, as_path(folder)], time_limit)
 
 
 def helm(chart: str, values: Sequence[str] = (), time_limit: float = TIME_LIMIT) -> Source:
     """The output of ``helm template`` for a chart in a folder or archive. Raises RenderError."""
     if not os.path.exists(chart):
         raise RenderError(f"--helm takes a chart, and there is none at {chart!r}")
-    program = which("helm")
-    if program is None:
+    command = helm_command()
+    if command is None:
         raise RenderError("--helm needs `helm` on PATH; or pipe in what it makes elsewhere: `afflint check -`")
     options = [option for file in values for option in ("--values", as_path(file) if os.path.lexists(file) else file)]
-    return _rendered(f"<helm {os.path.normpath(chart)}>", [program, "template", "release", as_path(chart), *options], time_limit)
+    return _rendered(f"<helm {os.path.normpath(chart)}>", [*command, "release", as_path(chart), *options], time_limit)
 
 
 def kustomize_command() -> list[str] | None:
     """The program that builds kustomizations, with the word that tells it to; None where neither is installed."""
-    if program := which("kustomize"):
-        return [program, "build"]
-    if program := which("kubectl"):
-        return [program, "kustomize"]
+    if found := program("kustomize"):
+        return [found, "build"]
+    if found := program("kubectl"):
+        return [found, "kustomize"]
     return None
 
 
 def helm_command() -> list[str] | None:
     """The program that renders charts, with the word that tells it to; None where it is not installed."""
-    program = which("helm")
-    return [program, "template"] if program else None
+    found = program("helm")
+    return [found, "template"] if found else None
 
 
 def as_path(path: str) -> str:
@@ -88,7 +88,7 @@ def _rendered(name: str, command: list[str], time_limit: float) -> Source:
 class Crew:
     """Runs programs, a few at a time, and ends them all when this one is interrupted.
 
-    Without ``network`` their environment forbids it: git is told to use no transport, everything else to ask a proxy that is not there.
+    Without ``network`` they run in a network namespace of their own where the system allows that, and in an environment that forbids it.
     """
 
     def __init__(self, *, network: bool, each: float = EACH_LIMIT, all_together: float | None = None, jobs: int = 1) -> None:
@@ -107,7 +107,8 @@ class Crew:
         limit = self._each if self._end is None else min(self._each, self._end - time.monotonic())
         if limit <= 0:
             raise RenderError(f"no time was left for {about}", "no time was left: all renders together took too long")
-        process = self._started(command, about)
+        before = () if self._network else without_network(command[0])
+        process = self._started([*before, *command], about, tool)
         with process:
             try:
                 output, said = _communicated(process, limit)
@@ -129,11 +130,13 @@ class Crew:
             remote = None if self._network else _unreachable(said)
             reason = _reason(said) or "it did not say why"
             if remote is not None:
-                reason = f"it takes the network, for {remote}: `--render-network` allows that"
+                reason = network_reason(remote)
+            elif ran_out_of_memory(said):
+                reason = f"{tool} needed more than {MOST_MEMORY >> 20} MB of memory"
             raise RenderError(f"{tool} failed with exit code {process.returncode} for {about}: {reason}", reason)
         return output
 
-    def _started(self, command: Sequence[str], about: str) -> subprocess.Popen[bytes]:
+    def _started(self, command: Sequence[str], about: str, tool: str) -> subprocess.Popen[bytes]:
         """A program that runs, and is known to whoever may have to end it. Raises RenderError."""
         with self._lock:
             if self._stopped:
@@ -148,8 +151,9 @@ class Crew:
                     start_new_session=True,  # So that what it starts ends with it.
                 )
             except OSError as error:
-                raise RenderError(f"{os.path.basename(command[0])} could not be started: {error.strerror}") from None
+                raise RenderError(f"{tool} could not be started: {error.strerror}") from None
             self._running.add(process)
+            limit_memory(process.pid)
             return process
 
     def each(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
@@ -222,21 +226,9 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-_NOBODY = "http://127.0.0.1:9"
-"""A proxy that nobody is: port 9 discards what it is told, where anything listens there at all."""
-_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
-
-
-def environment(*, network: bool) -> Mapping[str, str]:
-    """The environment of the programs. kustomize has no option that forbids the network; git and the proxies do it."""
-    known = {**os.environ, "GIT_TERMINAL_PROMPT": "0"}
-    if network:
-        return known
-    for name in ("NO_PROXY", "no_proxy"):
-        known.pop(name, None)
-    for name in _PROXIES:
-        known[name] = known[name.lower()] = _NOBODY
-    return {**known, "GIT_ALLOW_PROTOCOL": "none"}
+def network_reason(remote: str) -> str:
+    """Why something is not rendered that needs the network."""
+    return f"it takes the network, for {remote}: `--render-network` allows that"
 
 
 def _reason(said: bytes) -> str:
@@ -258,7 +250,7 @@ def _reason(said: bytes) -> str:
 def _unreachable(said: bytes) -> str | None:
     """What a program asked the network for that it was forbidden; None where that is not why it failed."""
     text = said.decode("utf-8", "replace")
-    if _NOBODY.removeprefix("http://") not in text and not re.search(r"transport '\w+' not allowed", text):
+    if NO_PROXY.removeprefix("http://") not in text and not re.search(r"transport '\w+' not allowed|(?i:network is unreachable)", text):
         return None
     asked = re.findall(r"(?:https?|ssh|git|oci)://[^\s'\"]+[^\s'\":.,)]|git@[^\s'\"]+", text)
-    return next((each for each in reversed(asked) if not each.startswith(_NOBODY)), "something there")
+    return next((each for each in reversed(asked) if not each.startswith(NO_PROXY)), "something there")

@@ -15,6 +15,7 @@ from afflint.reading.document import list_at
 from afflint.reading.files import read_regular
 from afflint.reading.kustomizations import kustomization_in
 from afflint.rendering.boundary import is_inside, repository_of
+from afflint.rendering.programs import network_reason
 from afflint.rendering.roots import Kustomization, Kustomizations
 from afflint.rendering.texts import documents_of
 from afflint.wording import quoted
@@ -29,11 +30,6 @@ _COPIED = "annotations commonAnnotations commonLabels data images labels literal
 _OF_HELM = "helmCharts helmChartInflationGenerator helmGlobals"
 _DATA = frozenset((*_COPIED.split(), *_OF_HELM.split()))
 """Fields whose text is never loaded."""
-
-
-def network_reason(remote: str) -> str:
-    """Why something is not rendered that needs the network."""
-    return f"it takes the network, for {remote}: `--render-network` allows that"
 
 
 def refusal(known: Kustomizations, folders: Iterable[str], *, network: bool) -> str | None:

@@ -1,0 +1,103 @@
+"""What a program that `--render` starts can do: no network of any kind, a bound of memory, and little of the user's environment."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from afflint.rendering import sandbox
+from afflint.rendering.programs import Crew, RenderError
+from rendering.real_tools import on_path
+from rendering.rendered_trees import Checking, write
+
+CHART = "apiVersion: v2\nname: web\nversion: 1.0.0\n"
+
+on_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux limits the memory and the network of a process")
+
+
+def stand_in(folder: Path, script: str) -> str:
+    """A program that a test writes."""
+    path = folder / "tool"
+    path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return str(path)
+
+
+@on_linux
+def test_a_template_that_takes_all_memory_is_ended_early(checking: Checking, monkeypatch: pytest.MonkeyPatch) -> None:
+    on_path(monkeypatch, "helm")
+    bomb = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: {{ repeat 2000000000 "a" | quote }}}\n'
+    write({"chart/Chart.yaml": CHART, "chart/templates/a.yaml": bomb})
+    (failed,) = checking.report()["summary"]["rendered"]["failed"]
+    assert failed["reason"] == "helm needed more than 1024 MB of memory"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the stand-in is a shell script")
+def test_a_tool_sees_only_the_environment_that_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "environ", {"PATH": os.environ["PATH"], "HOME": "/home/me", "AWS_SECRET_ACCESS_KEY": "a", "LC_ALL": "C"})
+    os.environ.update(HELM_CACHE_HOME="/cache", HELM_KUBETOKEN="b", KUBECONFIG="c", GIT_SSH="d", SSH_AUTH_SOCK="e", NO_PROXY="*")
+    tool = stand_in(tmp_path, "/usr/bin/env")
+    shell = {"PWD", "SHLVL", "_"}
+
+    def seen(*, network: bool) -> dict[str, str]:
+        lines = Crew(network=network).output([tool], "it").decode().splitlines()
+        return {name: value for name, _, value in (line.partition("=") for line in lines) if name not in shell}
+
+    offline = seen(network=False)
+    assert {*offline} == {"PATH", "HOME", "LC_ALL", "HELM_CACHE_HOME", "GIT_TERMINAL_PROMPT", "GIT_ALLOW_PROTOCOL", "GOMEMLIMIT"} | {
+        name for proxy in ("http_proxy", "https_proxy", "all_proxy") for name in (proxy, proxy.upper())
+    }
+    assert {*seen(network=True)} == {
+        "PATH", "HOME", "LC_ALL", "HELM_CACHE_HOME", "GIT_TERMINAL_PROMPT", "GOMEMLIMIT", "GIT_SSH", "SSH_AUTH_SOCK", "NO_PROXY",
+    }  # fmt: skip
+
+
+@on_linux
+def test_a_tool_has_no_network_interface(tmp_path: Path) -> None:
+    tool = stand_in(tmp_path, "exec /bin/cat /proc/net/dev")
+    if not sandbox.without_network(tool):
+        pytest.skip("this system allows no network namespaces")
+    own = Path("/proc/net/dev").read_text(encoding="utf-8")
+    shown = Crew(network=False).output([tool], "it").decode()
+    assert [line.split(":")[0].strip() for line in shown.splitlines()[2:]] == ["lo"]
+    assert shown.splitlines()[2].split()[1] == "0", "nothing ever came through it"
+    assert Crew(network=True).output([tool], "it").decode().count("\n") == own.count("\n")
+
+
+@on_linux
+def test_a_loopback_address_is_unreachable_even_for_what_is_not_searched_for_urls(tmp_path: Path) -> None:
+    connect = f"exec {sys.executable} -c 'import socket; socket.create_connection((\"127.0.0.1\", 9))'"
+    tool = stand_in(tmp_path, connect)
+    if not sandbox.without_network(tool):
+        pytest.skip("this system allows no network namespaces")
+    with pytest.raises(RenderError) as error:
+        Crew(network=False).output([tool], "it")
+    assert error.value.reason == "it takes the network, for something there: `--render-network` allows that"
+
+
+def test_where_the_system_allows_no_namespace_the_tool_runs_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object, **__: object) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.CompletedProcess([], 1)
+
+    sandbox._namespace.cache_clear()
+    monkeypatch.setattr(sandbox.subprocess, "run", refused)
+    try:
+        assert sandbox.without_network("/usr/bin/helm") == ()
+    finally:
+        sandbox._namespace.cache_clear()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the stand-in is a shell script")
+def test_a_program_of_the_current_folder_is_never_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows would look there first, and so does any system whose PATH has a relative folder."""
+    stand_in(tmp_path, "echo ran")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f".{os.pathsep}")
+    assert sandbox.program("tool") is None
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert sandbox.program("tool") == str(tmp_path / "tool")
