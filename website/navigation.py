@@ -52,6 +52,7 @@ def navigation(pages: Path, known: Mapping[str, Rule]) -> list[Entry]:
                 {"Architecture": "architecture.md"},
                 {"Glossary": "glossary.md"},
                 {"What stays as it is": "stability.md"},
+                {"Effects of each command": "security-effects.md"},
                 {"All options and keys": "reference.md"},
                 {"Contributing": "contributing.md"},
                 {"Security": "security.md"},

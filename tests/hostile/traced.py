@@ -53,7 +53,8 @@ def effects(trace: Path) -> Effects:
         elif call.startswith("execve"):
             started.append(os.path.basename(_paths(rest)[0]))
         elif not call.startswith("open") or re.search(r"O_WRONLY|O_RDWR|O_CREAT|O_TRUNC", rest):
-            written.update(path for path in _paths(rest) if not path.startswith(_OWN))
+            paths = _paths(rest)[-1:] if call.startswith("symlink") else _paths(rest)  # The text of a link comes first.
+            written.update(path for path in paths if not path.startswith(_OWN))
     return Effects(frozenset(written), frozenset(connected), frozenset(started[1:]))
 
 
