@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from afflint.kube.taints import Taint
 from afflint.placement import Cluster, InventoryError, Verdict, read_pod
+from afflint.scheduler.nodes import ITSELF, Node, NodeTable
 from cluster_objects import HOST, ZONE, Object, apart, app, node_terms, pod, term, together, zoned
 
 WEB = {"app": "web"}
@@ -146,3 +151,33 @@ def test_a_run_over_many_nodes_and_workloads_is_quick() -> None:
         pods += [pod(f"{name}-{replica}", {"app": name}, affinity=apart(term(HOST, app(name)))) for replica in range(3)]
     run = Cluster(nodes=nodes).schedule(pods)
     assert len(run.placements) == 300
+
+
+class TestChangedNodes:
+    @given(st.data())
+    def test_a_changed_table_answers_as_one_made_of_the_changed_nodes(self, data: st.DataObject) -> None:
+        """Whatever was asked before the change, and whichever nodes change."""
+        labels = st.dictionaries(st.sampled_from([HOST, ZONE, "disk"]), st.sampled_from(["", "a", "b", "c"]))
+        taints = st.lists(st.sampled_from([Taint("gpu", "", "NoSchedule"), Taint("old", "1", "NoExecute")]), max_size=2, unique=True)
+        nodes = st.builds(lambda labels, taints, off: Node("", labels, tuple(taints), off, {"cpu": 1}), labels, taints, st.booleans())
+        table = NodeTable(
+            [each._replace(name=f"n{number}") for number, each in enumerate(data.draw(st.lists(nodes, min_size=1, max_size=5)))]
+        )
+        for question in data.draw(st.lists(st.sampled_from(list(_QUESTIONS)))):
+            _QUESTIONS[question](table)
+        others = data.draw(st.dictionaries(st.sampled_from(range(len(table.nodes))), nodes))
+        changed = {number: node._replace(name=f"n{number}") for number, node in others.items()}
+        answered = table.changed(changed)
+        fresh = NodeTable([changed.get(number, node) for number, node in enumerate(table.nodes)])
+        for question, ask in _QUESTIONS.items():
+            assert ask(answered) == ask(fresh), question
+
+
+_QUESTIONS: dict[str, Callable[[NodeTable], object]] = {
+    "keys": lambda table: table.keys,
+    "columns": lambda table: [table.column(key) for key in (HOST, ZONE, "disk", ITSELF)],
+    "marks": lambda table: [table.marks(key) for key in (HOST, ZONE, "disk", ITSELF)],
+    "amounts": lambda table: table.amounts("cpu"),
+    "taints": lambda table: [table.taint_classes[row] for row in table.taint_rows],
+    "names": lambda table: (table.names, table.numbers, table.nodes),
+}

@@ -68,22 +68,15 @@ class NodeTable:
         self.taint_classes = list(classes)
 
     def changed(self, nodes: Mapping[int, Node]) -> NodeTable:
-        """The same table with other nodes under some of the numbers, which keep their names."""
-        other = NodeTable.__new__(NodeTable)
-        other.names, other.numbers = self.names, self.numbers
-        other.nodes = self.nodes.copy()
-        keys: set[str] = set()
-        for number, node in nodes.items():
-            keys.update(key for key, _ in node.labels.items() ^ self.nodes[number].labels.items())
-            other.nodes[number] = node
-        other._columns = {key: column for key, column in self._columns.items() if key not in keys}
-        other._marks = {key: marks for key, marks in self._marks.items() if key not in keys}
-        other._amounts = self._amounts
-        classes = {each: row for row, each in enumerate(self.taint_classes)}
-        other.taint_rows = self.taint_rows.copy()
-        for number, node in nodes.items():
-            other.taint_rows[number] = classes.setdefault((node.taints, node.unschedulable), len(classes))
-        other.taint_classes = list(classes)
+        """The same table with other nodes under some of the numbers, which keep their names.
+
+        Columns of labels that no node changes are kept.
+        """
+        other = NodeTable([nodes.get(number, node) for number, node in enumerate(self.nodes)])
+        keys = {key for number, node in nodes.items() for key, _ in node.labels.items() ^ self.nodes[number].labels.items()}
+        other._columns.update((key, column) for key, column in self._columns.items() if key not in keys)
+        other._marks.update((key, marks) for key, marks in self._marks.items() if key not in keys)
+        other._amounts.update(self._amounts)
         return other
 
     def column(self, key: str) -> Column:
