@@ -25,9 +25,10 @@ def inconsistent_node_labels(view: ClusterView) -> Iterator[FleetMatch]:
     missing: dict[str, dict[str, list[_User]]] = defaultdict(lambda: defaultdict(list))
     for reach in view.fleet.reaches:
         pods, key = view.fleet.owner(reach), reach.topology_key
-        usable = view.usable(pods) if pods is not None else []
-        lacking = [node for node in usable if key not in node.labels]
-        if pods is None or not key or not lacking or len(lacking) == len(usable):
+        if pods is None or not key:
+            continue
+        lacking = view.lacking(pods, key)
+        if not lacking or len(lacking) == len(view.usable(pods)):
             continue  # A key that no node carries is unknown-node-label's affair.
         place = Place(reach.site.file, reach.site.document, (*reach.path[:-1], "topologyKey"), False, f"{reach.what} of {reach.title}")
         for node in lacking:

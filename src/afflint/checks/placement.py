@@ -157,8 +157,9 @@ def _fewer(view: ClusterView, maker: PodMaker, failures: Sequence[FailedReplica]
     if budget is not None:
         message += f"; PodDisruptionBudget {quoted(budget.budget.name)} needs {budget.desired}"
     part = view.parts[told[0].what]
-    remedy = f"What keeps a replica of {part.word} {_plain(part.name)} away from the others: {told[0].why}. Provide a node that takes it."
-    return _match(view.pods_of(maker), maker, (), message, remedy=remedy if told[0].why else "")
+    why = told[0].explain()
+    remedy = f"What keeps a replica of {part.word} {_plain(part.name)} away from the others: {why}. Provide a node that takes it."
+    return _match(view.pods_of(maker), maker, (), message, remedy=remedy if why else "")
 
 
 def _is_grave(view: ClusterView, maker: PodMaker, failed: FailedReplica) -> bool:

@@ -26,6 +26,7 @@ from afflint.placement.situation import Situation
 from afflint.placement.survey import Survey
 from afflint.records import NamedTuple
 from afflint.scheduler.node_fit import SCHEDULER
+from afflint.scheduler.pods import NodeRules
 from afflint.wording import listing
 
 MOST_NAMED = 4
@@ -63,6 +64,7 @@ class ClusterView:
         self.nodes = self.stage.nodes
         self._by_name = {node.name: node for node in self.nodes}
         self._lost: dict[Failure, Loss] = {}
+        self._lacking: dict[tuple[int, str], list[NodeFact]] = {}
 
     def may_be_made(self, selector: Selector) -> bool:
         """Whether a pool may make a node that a selector matches."""
@@ -178,17 +180,29 @@ class ClusterView:
 
     def usable(self, pods: Pods) -> list[NodeFact]:
         """The nodes that the node constraints and tolerations of some pods leave them; none for what is no whole workload."""
-        return [self._by_name[name] for name in self._usable.get(_place_of(pods.maker), ())] if pods.maker is not None else []
+        return self._usable.get(_place_of(pods.maker), []) if pods.maker is not None else []
+
+    def lacking(self, pods: Pods, key: str) -> list[NodeFact]:
+        """Those of them that lack a label."""
+        usable = self.usable(pods)
+        asked = id(usable), key
+        if asked not in self._lacking:
+            self._lacking[asked] = [node for node in usable if key not in node.labels]
+        return self._lacking[asked]
 
     @cached_property
-    def _usable(self) -> dict[tuple[object, ...], list[str]]:
-        survey = self.survey
-        return {
+    def _usable(self) -> dict[tuple[object, ...], list[NodeFact]]:
+        """Pods with the same node constraints share a list."""
+        survey, shared = self.survey, dict[NodeRules, list[NodeFact]]()
+        found = {}
+        for maker, compiled in zip(survey.makers, survey.compiled, strict=True):
             # Malformed constraints are reported as such: such pods have no template.
-            _place_of(maker): [survey.table.names[node] for node in survey.fit(compiled.template).candidates]
-            for maker, compiled in zip(survey.makers, survey.compiled, strict=True)
-            if compiled.template is not None and not maker.node_name
-        }
+            if compiled.template is not None and not maker.node_name:
+                rules = compiled.template.rules
+                if rules not in shared:
+                    shared[rules] = [self._by_name[survey.table.names[node]] for node in survey.fit(compiled.template).candidates]
+                found[_place_of(maker)] = shared[rules]
+        return found
 
 
 def keeps_apart(reach: Reach, pods: Pods) -> bool:

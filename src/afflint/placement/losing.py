@@ -18,6 +18,7 @@ from afflint.placement.failures import Failure
 from afflint.placement.plan import Loss
 from afflint.placement.removing import Removals
 from afflint.placement.situation import End, Situation, identity_of
+from afflint.records import NamedTuple
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import Pod
@@ -31,6 +32,14 @@ _SILENCE = 50
 _LARGE_ZONE = 50
 _MOST_OF_ZONE = 0.55
 _ENOUGH = 3
+
+
+class Displaced(NamedTuple):
+    """The pods on failed nodes: those that are deleted, of these the ones that are created again, and those that are not."""
+
+    deleted: list[Pod]
+    anew: dict[Identity, Pod]
+    ended: dict[Identity, End]
 
 
 class Losses:
@@ -55,7 +64,11 @@ class Losses:
         displaced = cluster.evicted(failure.nodes)
         if not displaced:
             return Loss(failure.what, failure.nodes, (), {}, notes=notes)
-        failed, anew, ended = self._failed(failure, displaced)
+        deleted, anew, ended = self.sorted(failure, displaced)
+        failed = cluster.changed([unreachable(cluster.table.nodes[cluster.table.numbers[node]]) for node in failure.nodes])
+        for pod in deleted:
+            failed.unbind(pod)
+            failed.bind(terminating(pod), situation.where[identity_of(pod)])
         frozen: dict[Identity, str] = {}
         attempt = situation.again(failed, anew, frozen)
         _bind_new(failed, [*anew.values(), *situation.waiting], attempt)
@@ -67,12 +80,11 @@ class Losses:
         left = situation.left(moves, attempt.nodes)
         return Loss(failure.what, failure.nodes, tuple(moves), outcomes, notes=notes, left=left)
 
-    def _failed(self, failure: Failure, displaced: Sequence[Pod]) -> tuple[Cluster, dict[Identity, Pod], dict[Identity, End]]:
-        """The cluster with the failed nodes, the pods that are made anew, and those that are not; those of DaemonSets are neither."""
-        situation, cluster = self.situation, self.situation.arrangement.cluster
-        where = situation.where
+    def sorted(self, failure: Failure, displaced: Sequence[Pod]) -> Displaced:
+        """What becomes of each pod on the failed nodes; those of DaemonSets are left out, since they stay with their nodes."""
+        situation, where = self.situation, self.situation.where
         suspended = self._zones.suspended(failure.nodes)
-        failed = cluster.changed([unreachable(cluster.table.nodes[cluster.table.numbers[node]]) for node in failure.nodes])
+        deleted: list[Pod] = []
         anew: dict[Identity, Pod] = {}
         ended: dict[Identity, End] = {}
         for pod in displaced:
@@ -86,7 +98,7 @@ class Losses:
             if pod.patience is None:
                 ended[identity] = End("stays", OUTSTAYS)
                 continue
-            _delete(failed, pod, where[identity])
+            deleted.append(pod)
             if upkeep.replaced == "never":
                 ended[identity] = situation.never_again(pod)
             elif upkeep.replaced == "gone":
@@ -95,7 +107,7 @@ class Losses:
                 ended[identity] = End("waits", f"its spec names node {situation.pinned(pod)}")
             else:
                 anew[identity] = pod
-        return failed, anew, ended
+        return Displaced(deleted, anew, ended)
 
     def _notes(self, failure: Failure) -> tuple[str, ...]:
         lost = len(self._planes.intersection(failure.nodes))
@@ -108,10 +120,9 @@ def unreachable(node: Node) -> Node:
     return node._replace(taints=(*node.taints, SHUT, UNREACHABLE), labels=labels)
 
 
-def _delete(cluster: Cluster, pod: Pod, node: str) -> None:
-    """Let a pod be deleted that nobody ends, under a name that is left to its successor."""
-    cluster.unbind(pod)
-    cluster.bind(pod._replace(name=f"{pod.name} (deleted)", subject=pod.subject._replace(terminating=True)), node)
+def terminating(pod: Pod) -> Pod:
+    """The pod while it is being deleted, under a name that leaves its own to its successor."""
+    return pod._replace(name=f"{pod.name} (deleted)", subject=pod.subject._replace(terminating=True))
 
 
 def _bind_new(cluster: Cluster, pods: Iterable[Pod], attempt: Attempt) -> None:

@@ -18,7 +18,7 @@ from afflint.placement.failures import SHORT_KEYS, Failure, UnknownLossError, fa
 from afflint.placement.losing import Losses
 from afflint.placement.node_classes import SOMEWHERE, NodeClass
 from afflint.placement.plan import Judgement, Loss, NodeRow, Plan, PoolRow, Preferred, Replica, Verdicts, WorkloadPlan
-from afflint.placement.rejections import Phrase, Rejections, standing_pods, summary, unknown_node
+from afflint.placement.rejections import Phrase, Rejections, standing_pods, unknown_node
 from afflint.placement.removing import Removals
 from afflint.placement.situation import Situation
 from afflint.records import NamedTuple
@@ -312,4 +312,4 @@ class _Workloads:
             return unknown_node(placed.maker.node_name)
         pod = next(pod for pod in placed.pods if (pod.namespace, pod.name) == identity)
         rejections = Rejections(self._arrangement.cluster, pod, self._titles, placed.maker.key, self._standing)
-        return summary(rejections.phrases(reasons).values())
+        return rejections.summary(reasons)

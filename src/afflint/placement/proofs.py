@@ -7,7 +7,8 @@ and so are workloads for which nodes may be made (``Survey.elastic``). Where any
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from functools import partial
 
 from afflint.controllers import replicas
 from afflint.controllers.pod_maker import PodMaker
@@ -17,10 +18,8 @@ from afflint.kube.node_labels import HOSTNAME, ZONE
 from afflint.placement.arrangement import Arrangement, Placed
 from afflint.placement.draining import migration_target
 from afflint.placement.failures import Failure
-from afflint.placement.losing import Losses
-from afflint.placement.plan import Loss, Move
-from afflint.placement.rejections import Rejections, kind_of_domain, summary
-from afflint.placement.removing import Removals
+from afflint.placement.rejections import Rejections, kind_of_domain, standing_pods
+from afflint.placement.shortfalls import Shortfalls
 from afflint.placement.situation import Situation
 from afflint.placement.survey import UNLIMITED, Limit, Survey, Variant
 from afflint.records import NamedTuple
@@ -70,13 +69,13 @@ class TooFewDomains(NamedTuple):
 class FailedReplica(NamedTuple):
     """One failure after which fewer replicas run than before. ``proved``: no placement whatsoever survives it.
 
-    ``why`` says what keeps a replica from the other nodes; ``passing``: only until the failed nodes are back or removed.
+    ``explain`` says what keeps a replica from the other nodes; ``passing``: only until the failed nodes are back or removed.
     """
 
     what: str
     running: int
     proved: bool
-    why: str = ""
+    explain: Callable[[], str]
     passing: bool = False
 
 
@@ -157,7 +156,7 @@ def unschedulable(survey: Survey) -> Iterator[Unschedulable]:
             continue
         pod = survey.members(index)[0].pod
         reasons = survey.cluster.evaluate(pod).reason
-        excluded = summary(Rejections(survey.cluster, pod, standing=survey.standing).phrases(reasons).values())
+        excluded = Rejections(survey.cluster, pod, standing=survey.standing).summary(reasons)
         # With the right company the pods could go somewhere; that nobody is such company is known of these manifests alone.
         complete = bool(readable(pod.affinity)) and bool(survey.static(pod))
         path = (*maker.pod_path, *_culprit(maker, pod, reasons.values()))
@@ -186,7 +185,7 @@ def too_few_domains_at_most(survey: Survey) -> Iterator[TooFewDomains]:
 def _too_few(survey: Survey, index: int, maker: PodMaker, limit: Limit) -> TooFewDomains:
     pod = survey.members(index)[0].pod
     reasons = survey.cluster.evaluate(pod).reason
-    excluded = summary(Rejections(survey.cluster, pod, standing=survey.standing).phrases(reasons).values())
+    excluded = Rejections(survey.cluster, pod, standing=survey.standing).summary(reasons)
     path = (*maker.pod_path, *limit.path)
     port = pod.ports[0] if ITSELF in limit.keys else None
     return TooFewDomains(maker, maker.replicas, limit.most, limit.keys, limit.domains, limit.spread, excluded, path, port)
@@ -248,37 +247,32 @@ def not_failure_tolerant(survey: Survey, arrangement: Arrangement, failures: Ite
     what follows then: before that they are short of a replica whatever they ask for. What fails in the arrangement at hand is proved to
     fail in every one where counting the remaining domains says so.
     """
-    situation = Situation(arrangement)
-    removals, losses = Removals(situation), Losses(situation)
+    shortfalls = Shortfalls(Situation(arrangement))
     found: dict[str, list[FailedReplica]] = {}
     indexes = {maker.key: index for index, maker in _judged(survey)}
     for failure in failures:
-        removed = _missing(removals.remove(failure))
-        missing = {key: (each, False) for key, each in removed.items()}
+        removed = shortfalls.removed(failure)
+        missing = {key: (number, False) for key, number in removed.items()}
         # While the nodes are there, their domains are, and so are the pods that are being deleted: who asks for nothing does not mind.
-        if any(each.hard_spread or each.anti_affinity for each in arrangement.cluster.evicted(failure.nodes)):
-            for key, each in _missing(losses.out_of_reach(failure)).items():
-                if key in indexes and survey.makers[indexes[key]].upkeep.replaced == "deleted" and len(each) > len(removed.get(key, ())):
-                    missing[key] = (each, True)
-        for key, (moves, passing) in missing.items():
+        if any(each.hard_spread or each.anti_affinity for each in shortfalls.displaced(failure)):
+            for key, number in shortfalls.lost(failure).items():
+                if key in indexes and survey.makers[indexes[key]].upkeep.replaced == "deleted" and number > removed.get(key, 0):
+                    missing[key] = (number, True)
+        for key, (number, passing) in missing.items():
             if key in indexes:
                 placed = arrangement.workloads[indexes[key]]
                 proved = not passing and (placed.maker.bare or _fails_always(survey, indexes[key], failure))
                 if proved or survey.bounded:
-                    running = len(placed.nodes) - len(moves)
-                    found.setdefault(key, []).append(FailedReplica(failure.what, running, proved, moves[0].why, passing))
+                    why = partial(_first_reason, shortfalls, failure, key, passing=passing)
+                    found.setdefault(key, []).append(FailedReplica(failure.what, len(placed.nodes) - number, proved, why, passing))
     for key, index in indexes.items():
         if key in found:
             yield NotFailureTolerant(survey.makers[index], survey.makers[index].replicas, tuple(found[key]))
 
 
-def _missing(loss: Loss) -> dict[str, list[Move]]:
-    """By workload the replicas that find no place; what nobody makes anew does not look for one."""
-    missing: dict[str, list[Move]] = {}
-    for move in loss.moves:
-        if move.target is None and move.fate not in ("off", "gone"):
-            missing.setdefault(move.workload, []).append(move)
-    return missing
+def _first_reason(shortfalls: Shortfalls, failure: Failure, key: str, *, passing: bool) -> str:
+    """What keeps the first replica that a workload lacks from the other nodes."""
+    return shortfalls.moves(failure, "lose" if passing else "remove")[key][0].why
 
 
 def _fails_always(survey: Survey, index: int, failure: Failure) -> bool:
@@ -305,6 +299,7 @@ def rollout_deadlock(survey: Survey, arrangement: Arrangement) -> Iterator[Rollo
 
     A deadlock in this arrangement; proved when every full placement leaves no room.
     """
+    exclusions = _Exclusions(arrangement)
     for index, maker in _judged(survey):
         rolling = _rolling(maker)
         placed = arrangement.workloads[index]
@@ -317,10 +312,10 @@ def rollout_deadlock(survey: Survey, arrangement: Arrangement) -> Iterator[Rollo
             pod = replicas.read_template(maker, arrangement.before, f"{maker.name}-surge", revision=1)
         except InventoryError:
             continue
-        verdict = arrangement.cluster.evaluate(pod)
-        if verdict.error is not None or any(verdict.feasible.values()):
+        if arrangement.cluster.room(pod) != 0:
             continue
-        excluded = _excluded(arrangement, arrangement.cluster, pod, verdict.reason, maker)
+        verdict = arrangement.cluster.evaluate(pod)
+        excluded = exclusions.of(maker, pod, verdict.reason)
         limit = survey.limit(index, survey.nodes_of(index), [*survey.members(index), Variant(index, pod, 1)])
         proved = limit is not None and limit.most <= maker.replicas
         if not (proved or survey.bounded):
@@ -358,9 +353,16 @@ def _amount(value: object, whole: int, *, up: bool) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
-def _excluded(arrangement: Arrangement, cluster: Cluster, pod: Pod, reasons: Mapping[str, str], maker: PodMaker) -> str:
-    titles = {identity: placed.maker.key for identity, placed in arrangement.owners.items()}
-    return summary(Rejections(cluster, pod, titles, maker.key).phrases(reasons).values())
+class _Exclusions:
+    """Says why the nodes of an arrangement do not take a pod."""
+
+    def __init__(self, arrangement: Arrangement) -> None:
+        self._cluster = arrangement.cluster
+        self._titles = {identity: placed.maker.key for identity, placed in arrangement.owners.items()}
+        self._standing = standing_pods(arrangement.cluster)
+
+    def of(self, maker: PodMaker, pod: Pod, reasons: Mapping[str, str]) -> str:
+        return Rejections(self._cluster, pod, self._titles, maker.key, self._standing).summary(reasons)
 
 
 # --- migration ---------------------------------------------------------------------------------------------------------
@@ -371,6 +373,7 @@ def migration_blocked(survey: Survey, arrangement: Arrangement) -> Iterator[Migr
 
     Judged for all VMs; whether their manifests ask for migration is for the caller to weigh (``eviction_of``).
     """
+    exclusions = _Exclusions(arrangement)
     for index, maker in _judged(survey):
         placed = arrangement.workloads[index]
         if not maker.kubevirt or not placed.nodes:
@@ -384,7 +387,7 @@ def migration_blocked(survey: Survey, arrangement: Arrangement) -> Iterator[Migr
             if not any(verdict.feasible.values()):
                 if not blocked:
                     reasons = verdict.reason
-                    excluded = _excluded(arrangement, arrangement.cluster, target, reasons, maker)
+                    excluded = exclusions.of(maker, target, reasons)
                 blocked += 1
         if blocked:
             proved = _never_migrates(survey, index)
@@ -414,6 +417,10 @@ def single_domain_possible(survey: Survey, arrangement: Arrangement, key: str = 
     All others are taken to be where the arrangement has them. Only workloads that can reach two domains are judged.
     """
     cluster = arrangement.cluster.copy()
+    members: dict[str, set[int]] = {}
+    for number, value in enumerate(cluster.table.column(key)):
+        if value is not None:
+            members.setdefault(value, set()).add(number)
     for index, maker in _judged(survey):
         placed = arrangement.workloads[index]
         domains = survey.values(key, survey.nodes_of(index))
@@ -422,7 +429,7 @@ def single_domain_possible(survey: Survey, arrangement: Arrangement, key: str = 
         for pod in placed.pods:
             cluster.unbind(pod)
         for value in domains:
-            found = _all_in(cluster, placed, {node for node, each in cluster.label(key).items() if each == value})
+            found = _all_in(cluster, placed, members[value])
             if found:
                 yield SingleDomainPossible(maker, maker.replicas, key, value, found)
                 break
@@ -430,13 +437,14 @@ def single_domain_possible(survey: Survey, arrangement: Arrangement, key: str = 
             cluster.bind(pod, placed.nodes[pod.namespace, pod.name])
 
 
-def _all_in(cluster: Cluster, placed: Placed, allowed: set[str]) -> tuple[tuple[str, str], ...]:
+def _all_in(cluster: Cluster, placed: Placed, allowed: Container[int]) -> tuple[tuple[str, str], ...]:
     """The pods, one after the other, on the first node inside the domain that takes each; nothing when one finds none."""
     bound: list[tuple[Pod, str]] = []
     for pod in placed.pods:
-        node = next((node for node in cluster.feasible_nodes(pod) if node in allowed), None)
-        if node is None:
+        number = cluster.first_node(pod, allowed)
+        if number is None:
             break
+        node = cluster.table.names[number]
         cluster.bind(pod, node)
         bound.append((pod, node))
     for pod, _ in bound:

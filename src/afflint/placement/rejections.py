@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections import Counter
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
 
 from afflint.kube.node_labels import HOSTNAME, domain_word
 from afflint.kube.selectors import NODE_NAME, Malformed, Requirement, Selector, holds, matches
@@ -122,12 +123,8 @@ def unknown_node(name: str) -> str:
     return f"spec.nodeName is {name}, which is no node of the inventory"
 
 
-def summary(phrases: Iterable[Phrase]) -> str:
-    """``4 nodes lack performance=high, 1 is cordoned``: how many nodes each phrase excludes, most first."""
-    counted: dict[tuple[str, str], int] = {}
-    for phrase in phrases:
-        said = (phrase.singular, phrase.plural)
-        counted[said] = counted.get(said, 0) + 1
+def _summary(counted: Mapping[tuple[str, str], int]) -> str:
+    """``4 nodes lack performance=high, 1 is cordoned``, most nodes first. ``counted``: nodes by their phrase for one and for several."""
     parts: list[str] = []
     for (singular, plural), count in sorted(counted.items(), key=lambda item: (-item[1], item[0])):
         noun = "" if parts else (" node" if count == 1 else " nodes")
@@ -160,12 +157,38 @@ class Rejections:
         self._table = cluster.table
         self._said: dict[object, Phrase] = {}
         self._spread: list[_SpreadState] | None = None
-        self._blocked: list[Culprits] | None = None
-        self._companions: list[tuple[Term, set[str]]] | None = None
 
     def phrases(self, reasons: Mapping[str, str]) -> dict[str, Phrase]:
         """The phrase for each node that was rejected, from the plugin that rejected it first."""
         return {node: self.phrase(node, plugin) for node, plugin in reasons.items()}
+
+    def summary(self, reasons: Mapping[str, str]) -> str:
+        """``4 nodes lack performance=high, 1 is cordoned``: how many nodes each phrase excludes, most first."""
+        counted: dict[tuple[str, str], int] = {}
+        for node, plugin, number in self._alike(reasons):
+            phrase = self.phrase(node, plugin)
+            said = (phrase.singular, phrase.plural)
+            counted[said] = counted.get(said, 0) + number
+        return _summary(counted)
+
+    def _alike(self, reasons: Mapping[str, str]) -> Iterator[tuple[str, str, int]]:
+        """Rejected nodes with their plugins, each standing for so many that are rejected with the same words."""
+        numbers: list[int] = []
+        for node, plugin in reasons.items():
+            if plugin == INTER_POD_AFFINITY:
+                numbers.append(self._table.numbers[node])
+            else:
+                yield node, plugin, 1
+        if not numbers:
+            return
+        companions, blocked = self._other_pods
+        columns = [
+            self._table.column(key) for key in dict.fromkeys([*[term.key for term, _ in companions], *[each.key for each in blocked]])
+        ]
+        rows = list(zip(*[map(column.__getitem__, numbers) for column in columns], strict=True)) if columns else [()] * len(numbers)
+        first = dict(zip(reversed(rows), reversed(numbers), strict=True))
+        for row, number in Counter(rows).items():
+            yield self._table.names[first[row]], INTER_POD_AFFINITY, number
 
     def phrase(self, node: str, plugin: str) -> Phrase:
         row = self._table.nodes[self._table.numbers[node]]
@@ -274,22 +297,25 @@ class Rejections:
     def _interpod(self, node: Node) -> Phrase:
         if self._pod.malformed_terms:
             return _UNREADABLE
-        if self._companions is None or self._blocked is None:
-            self._companions = self._drawn()
-            self._blocked = self._kept_away()
-        for term, values in self._companions:
+        companions, blocked = self._other_pods
+        for term, values in companions:
             value = node.labels.get(term.key)
             if value is None:
                 return _lacks_key(term.key)
             if value not in values:
                 return _alone(term, value)
-        for culprits in self._blocked:
+        for culprits in blocked:
             value = node.labels.get(culprits.key)
             culprit = None if value is None else self._standing.first(culprits, value, self._absent)
             if value is not None and culprit is not None:
                 who = self._who(culprit, culprits.addition)
                 return _host_taken(who) if culprits.key == HOSTNAME else _taken(culprits.key, value, who)
         return _TERMINATING
+
+    @cached_property
+    def _other_pods(self) -> tuple[list[tuple[Term, set[str]]], list[Culprits]]:
+        """The pods that decide where this one may run: those that it needs, and those that keep it away."""
+        return self._drawn(), self._kept_away()
 
     def _drawn(self) -> list[tuple[Term, set[str]]]:
         """For each required pod affinity term the values where a pod runs that matches all of them."""

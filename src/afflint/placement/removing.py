@@ -5,6 +5,8 @@ Semantics: `gcOrphaned` (pkg/controller/podgc). The scheduler forgets nodes, lab
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from afflint.placement.arrangement import Identity
 from afflint.placement.failures import Failure
 from afflint.placement.plan import Loss
@@ -28,7 +30,7 @@ class Removals:
         displaced, released = cluster.evicted(failure.nodes), situation.released(failure.nodes)
         if not (displaced or released):
             return Loss(failure.what, failure.nodes, (), {}, "remove")
-        anew, ended = self._sorted(displaced)
+        anew, ended = self.sorted(displaced)
         anew.update(released)
         frozen: dict[Identity, str] = {}
         remaining = cluster.without(failure.nodes)
@@ -40,7 +42,7 @@ class Removals:
         outcomes = situation.outcomes(moves, attempt.nodes, frozenset(failure.nodes))
         return Loss(failure.what, failure.nodes, tuple(moves), outcomes, "remove")
 
-    def _sorted(self, displaced: list[Pod]) -> tuple[dict[Identity, Pod], dict[Identity, End]]:
+    def sorted(self, displaced: Sequence[Pod]) -> tuple[dict[Identity, Pod], dict[Identity, End]]:
         """The pods that are made anew, and those that are not; without those that belong to their nodes."""
         anew: dict[Identity, Pod] = {}
         ended: dict[Identity, End] = {}

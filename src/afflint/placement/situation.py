@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from afflint.controllers.upkeep import BY_NODE, NEVER, Upkeep, upkeep_of_owner
 from afflint.placement.arrangement import Arrangement, Attempt, Identity, Placed, schedule
 from afflint.placement.plan import Fate, Move, Outcome
-from afflint.placement.rejections import Rejections, StandingPods, standing_pods, summary
+from afflint.placement.rejections import Rejections, StandingPods, standing_pods
 from afflint.records import NamedTuple
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.pods import Pod
@@ -171,7 +171,7 @@ class Situation:
         """What keeps a pod from the nodes, those out of the question anyway left out."""
         told = {node: plugin for node, plugin in reasons.items() if node not in failed}
         rejections = Rejections(cluster, pod, self.titles, key, standing)
-        text = summary(rejections.phrases(told).values())
+        text = rejections.summary(told)
         if len(told) < len(reasons) and POD_TOPOLOGY_SPREAD in told.values() and any(not each.honor_taints for each in pod.hard_spread):
             names = [node for node in reasons if node not in told]
             text += f"; {names[0]} still counts as a domain" if len(names) == 1 else f"; the {len(names)} nodes still count as domains"

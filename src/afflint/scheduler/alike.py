@@ -59,7 +59,7 @@ class Picked(NamedTuple):
         """The nodes that one of ``nodes`` stands for, itself among them."""
         if self.classes is None or node in self.touched:
             return (node,)
-        return [other for other in self.classes.members(node) if other not in self.touched]
+        return (other for other in self.classes.members(node) if other not in self.touched)
 
     def all(self, nodes: Iterable[int]) -> list[int]:
         """The nodes that these stand for, in their order."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 from itertools import chain
 
 from afflint.kube.node_labels import HOSTNAME
-from afflint.kube.selectors import AnyOf, Malformed
+from afflint.kube.selectors import AnyOf, Malformed, matches
 from afflint.kube.taints import compares_values
 from afflint.records import NamedTuple
 from afflint.scheduler import interpod_affinity, node_ports, node_resources, topology_spread
@@ -20,7 +20,7 @@ from afflint.scheduler.node_ports import NODE_PORTS
 from afflint.scheduler.node_resources import BALANCED_ALLOCATION, NODE_RESOURCES_FIT, Shortage
 from afflint.scheduler.nodes import ITSELF, Node, NodeTable, read_node
 from afflint.scheduler.occupancy import MatchTables, Occupancy, Tally
-from afflint.scheduler.pods import NodeRules, Pod, Preference, SpreadConstraint, Term, but_for_the_name, read_pod
+from afflint.scheduler.pods import NodeRules, Pod, Preference, SpreadConstraint, Term, but_for_the_name, read_pod, readable
 from afflint.scheduler.requests import CPU, MEMORY
 from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
 
@@ -314,6 +314,59 @@ class Cluster:
         """The nodes where the pod can go now, in the order of their names; none if the scheduler fails on the pod."""
         filtered = self._filter(self._compiled(pod), scoring=False)
         return [self._table.names[node] for node in filtered.picked.all(filtered.feasible)]
+
+    def room(self, pod: Pod, without: frozenset[int] = frozenset()) -> int | None:
+        """On how many nodes the pod can go now, some left out by their numbers; None if the scheduler fails on the pod.
+
+        Where more nodes take the pod than are left out, all of the latter are taken to be among them.
+        """
+        filtered = self._filter(pod, scoring=False)
+        if filtered.error is not None:
+            return None
+        if not filtered.feasible:
+            return 0
+        if isinstance(pod.preferences, Malformed) or topology_spread.unparsable(self._soft_spread(pod)):
+            return None
+        count = filtered.picked.count(filtered.feasible)
+        if count > len(without):
+            return count - len(without)
+        return len(set(filtered.picked.all(filtered.feasible)) - without)
+
+    def first_node(self, pod: Pod, among: Container[int]) -> int | None:
+        """The number of the first of some nodes that takes the pod now; None if none does."""
+        filtered = self._filter(pod, scoring=False)
+        first = [next((each for each in filtered.picked.alike(node) if each in among), None) for node in filtered.feasible]
+        return min((node for node in first if node is not None), default=None)
+
+    def competitors(self, pod: Pod, nodes: frozenset[int]) -> dict[str, int]:
+        """By topology key how many of the pods on some nodes would keep the pod out of the domain that they move to, itself left out.
+
+        ITSELF stands for the pods that would take a port of their host.
+        """
+        found: dict[str, int] = {}
+
+        def count(key: str, tally: Tally, own: bool) -> None:
+            there = (
+                sum([tally[node] for node in nodes if node in tally])
+                if len(nodes) < len(tally)
+                else sum([number for node, number in tally.items() if node in nodes])
+            )
+            found[key] = found.get(key, 0) + there - own
+
+        occupancy = self._occupancy
+        own_terms = readable(pod.anti_affinity)
+        for term in own_terms:
+            count(term.key, occupancy.matching_terms(term), interpod_affinity.selects(term, pod, self.directory))
+        for term, tally in occupancy.forbidding(pod.subject):
+            count(term.key, tally, term in own_terms)
+        for constraint in pod.hard_spread:
+            counted = occupancy.matching_selector(constraint.selector, pod.namespace)
+            # An empty selector counts no pod.
+            count(constraint.key, counted, bool(counted) and matches(constraint.selector, pod.labels))
+        for port in pod.ports:
+            for tally in occupancy.on_port(port):
+                count(ITSELF, tally, False)
+        return found
 
     def schedule(self, pods: Iterable[Mapping[str, object] | Pod], *, even: bool = False) -> Run:
         """Put pods on nodes in their order, each on the best node (the smallest name if several tie), then retry the pending ones.

@@ -68,14 +68,15 @@ def _drawn(
     companions = occupancy.matching_terms(*terms)
     wanted = {term.key: _values(table, term.key, companions) - {None} for term in terms}
     # The first of a group that wants to be together: nobody is there yet, and the pod itself is whom it looks for.
-    first = not any(wanted.values()) and all(_selects(term, pod, directory) for term in terms)
+    first = not any(wanted.values()) and all(selects(term, pod, directory) for term in terms)
     for key, values in wanted.items():
         column = table.column(key)
         candidates = [node for node in candidates if (column[node] is not None if first else column[node] in values)]
     return candidates
 
 
-def _selects(term: Term, pod: Pod, directory: Directory) -> bool:
+def selects(term: Term, pod: Pod, directory: Directory) -> bool:
+    """Whether a term of an incoming pod selects a pod."""
     names = directory.scope(term)
     return (names is None or pod.namespace in names) and matches(term.selector, pod.labels)
 

@@ -11,7 +11,7 @@ from afflint.checks.policies.demands import name_path
 from afflint.controllers.evictions import hindrance_of
 from afflint.placement import proofs
 from afflint.placement.failures import Failure, UnknownLossError, failures
-from afflint.placement.rejections import Rejections, standing_pods, summary, unknown_node
+from afflint.placement.rejections import Rejections, standing_pods, unknown_node
 from afflint.policies.outcomes import Fits, Migratable, Survives
 from afflint.records import NamedTuple
 
@@ -62,7 +62,7 @@ def fits(cases: Sequence[Case], _params: Fits, view: ClusterView) -> Iterator[Fl
             identity, reasons = next(iter(each.placed.pending.items()))
             pod = next(pod for pod in each.placed.pods if (pod.namespace, pod.name) == identity)
             titles = {owned: placed.maker.key for owned, placed in view.arrangement.owners.items()}
-            why = summary(Rejections(cluster, pod, titles, each.maker.key, standing).phrases(reasons).values())
+            why = Rejections(cluster, pod, titles, each.maker.key, standing).summary(reasons)
         missing, replicas = len(each.placed.pending), each.maker.replicas
         some = "the only replica has" if replicas == 1 else f"{missing} of {replicas} replicas {'has' if missing == 1 else 'have'}"
         yield each.case.at(Match(name_path(each.case), f"{some} no place, {_ALWAYS if proved else _AS_ORDERED}{f': {why}' if why else ''}"))

@@ -1,0 +1,244 @@
+"""How many replicas each workload lacks after nodes fail or are removed, without simulating the failures whose result is certain.
+
+A simulation looks at all nodes and all pods. Mostly that is not needed: a replaced pod certainly finds a node if more nodes take it than
+the other replaced pods can take away from it, and it certainly finds none if no node takes it even before these are placed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+
+from afflint.kube.selectors import matches
+from afflint.placement.arrangement import Identity
+from afflint.placement.failures import Failure
+from afflint.placement.losing import Losses, terminating
+from afflint.placement.plan import Loss, Move
+from afflint.placement.removing import Removals
+from afflint.placement.situation import End, Situation, identity_of
+from afflint.records import NamedTuple
+from afflint.scheduler.cluster import Cluster
+from afflint.scheduler.pods import Pod, SpreadConstraint, but_for_the_name, readable
+
+Missing = Mapping[str, int]
+"""By workload key how many replicas find no node; workloads that lack none are left out."""
+
+Displacing = Callable[[], AbstractContextManager[None]]
+
+
+class Shortfalls:
+    """The shortfalls of one arrangement, failure by failure."""
+
+    def __init__(self, situation: Situation) -> None:
+        self._situation = situation
+        self._removals, self._losses = Removals(situation), Losses(situation)
+        self._simulated: dict[tuple[str, Failure], dict[str, list[Move]]] = {}
+        self._widths: dict[str, int] = {}
+        self._rooms: dict[object, int | None] = {}
+        cluster = situation.arrangement.cluster
+        # Pods are taken off this copy and put back.
+        self._cluster = cluster.copy()
+        self._running = _by_node(cluster, cluster.evicted(cluster.nodes))
+        self._ending = _by_node(cluster, cluster.ending(cluster.nodes))
+
+    def displaced(self, failure: Failure) -> list[Pod]:
+        """The pods on the nodes of a failure, in the order in which they were placed, without those that are being deleted."""
+        return _on(self._running, failure.nodes)
+
+    def removed(self, failure: Failure) -> Missing:
+        """The replicas that find no node after the nodes are removed."""
+        certain = self._certainly_removed(failure)
+        return certain if certain is not None else _counted(self.moves(failure, "remove"))
+
+    def lost(self, failure: Failure) -> Missing:
+        """The replicas that do not run until the failed nodes are back or removed."""
+        certain = self._certainly_lost(failure)
+        return certain if certain is not None else _counted(self.moves(failure, "lose"))
+
+    def moves(self, failure: Failure, action: str) -> dict[str, list[Move]]:
+        """By workload key the replicas that find no node, as a simulation shows them."""
+        asked = action, failure
+        if asked not in self._simulated:
+            happens = self._removals.remove if action == "remove" else self._losses.out_of_reach
+            self._simulated[asked] = _missing(happens(failure))
+        return self._simulated[asked]
+
+    # --- what is certain -----------------------------------------------------------------------------------------------
+
+    def _certainly_removed(self, failure: Failure) -> Missing | None:
+        if self._situation.held:
+            return None
+        displaced = self.displaced(failure)
+        anew, ended = self._removals.sorted(displaced)
+
+        @contextmanager
+        def gone() -> Iterator[None]:
+            """The cluster without all pods of the removed nodes."""
+            pods = [*displaced, *_on(self._ending, failure.nodes)]
+            for pod in pods:
+                self._cluster.unbind(pod)
+            yield
+            self._bind(pods)
+
+        return self._judged(_Question(self._numbers(failure), True, len(anew)), anew, ended, gone)
+
+    def _certainly_lost(self, failure: Failure) -> Missing | None:
+        displaced = self.displaced(failure)
+        deleted, anew, ended = self._losses.sorted(failure, displaced)
+        names = {identity_of(pod) for pod in deleted}
+        staying = tuple([pod for pod in displaced if identity_of(pod) not in names])
+
+        @contextmanager
+        def deleting() -> Iterator[None]:
+            """The cluster in which the pods of the failed nodes are being deleted."""
+            going = [terminating(pod) for pod in deleted]
+            for pod, instead in zip(deleted, going, strict=True):
+                self._cluster.unbind(pod)
+                self._cluster.bind(instead, self._situation.where[identity_of(pod)])
+            yield
+            for pod in going:
+                self._cluster.unbind(pod)
+            self._bind(deleted)
+
+        return self._judged(_Question(self._numbers(failure), False, len(anew), staying), anew, ended, deleting)
+
+    def _numbers(self, failure: Failure) -> frozenset[int]:
+        return frozenset([self._cluster.table.numbers[node] for node in failure.nodes])
+
+    def _bind(self, pods: Iterable[Pod]) -> None:
+        for pod in pods:
+            self._cluster.bind(pod, self._situation.where[identity_of(pod)])
+
+    def _judged(
+        self, question: _Question, anew: Mapping[Identity, Pod], ended: Mapping[Identity, End], displacing: Displacing
+    ) -> Missing | None:
+        """The shortfalls; None if they are not certain. Within ``displacing`` the displaced pods are off their nodes."""
+        owners = self._situation.owners
+        lacking = [identity for identity, end in ended.items() if identity in owners and end.fate not in _NOT_MISSED]
+        # The pods of no workload only take nodes away.
+        pods = {identity: pod for identity, pod in anew.items() if identity in owners}
+        if any(self._in_order(identity) and len(owners[identity].nodes) < len(owners[identity].pods) for identity in pods):
+            return None
+        finds = {identity: self._finds_node_at_once(question, pod) for identity, pod in pods.items()}
+        open_questions = {identity: self._competition(question, pods[identity]) for identity, found in finds.items() if found is None}
+        if open_questions:
+            with displacing():
+                for identity, taken in open_questions.items():
+                    finds[identity] = self._finds_node(question, pods[identity], taken)
+        for identity, found in finds.items():
+            # The pods behind one that is missing are not created, either.
+            if found is None or (not found and self._in_order(identity)):
+                return None
+        missing: dict[str, int] = {}
+        for identity in (*lacking, *[identity for identity, found in finds.items() if not found]):
+            key = owners[identity].maker.key
+            missing[key] = missing.get(key, 0) + 1
+        return missing
+
+    def _in_order(self, identity: Identity) -> bool:
+        return self._situation.owners[identity].maker.upkeep.ordered
+
+    def _finds_node_at_once(self, question: _Question, pod: Pod) -> bool | None:
+        """Whether a pod finds a node, as far as that is certain while all displaced pods are still in their places.
+
+        Pods that leave their nodes, or are being deleted there, let others in and keep none out.
+        """
+        if pod.affinity or pod.hard_spread:
+            return None
+        kind = but_for_the_name(pod)
+        if kind not in self._rooms:
+            self._rooms[kind] = self._cluster.room(pod)
+        room = self._rooms[kind]
+        if room is None:
+            return None
+        if room - len(question.nodes) > self._competition(question, pod):
+            return True
+        # A pod that is being deleted counts for anti-affinity as one that runs.
+        return False if room == 0 and not question.removed and not (pod.ports or pod.requests) else None
+
+    def _finds_node(self, question: _Question, pod: Pod, taken: int) -> bool | None:
+        """Whether a pod finds a node, whatever the places of the other displaced pods; None if that is not certain.
+
+        The displaced pods are off their nodes. They may take so many nodes away from the pod at most.
+        """
+        if any(each.min_domains > 1 or any(_counts(each, pod, other) for other in question.staying) for each in pod.hard_spread):
+            return None  # The failed nodes may no longer be domains.
+        if pod.affinity and not self._has_company(pod):
+            return None
+        room = self._cluster.room(pod, question.nodes)
+        if room is None:
+            return None
+        if room > taken:
+            return True
+        # Pods that are placed may be the company that others look for, or fill the domain that held a spread down.
+        if pod.affinity or pod.hard_spread:
+            return None
+        # A pod may tolerate that its node cannot be reached.
+        possible = room if question.removed else self._cluster.room(pod)
+        return False if possible == 0 else None
+
+    def _competition(self, question: _Question, pod: Pod) -> int:
+        """How many nodes the other displaced pods may take away from a pod at most. All pods are still in their places."""
+        competitors = self._cluster.competitors(pod, question.nodes)
+        taken = sum([number * self._width(key) for key, number in competitors.items()])
+        return taken + (question.pods if pod.requests else 0)
+
+    def _width(self, key: str) -> int:
+        """How many nodes the largest topology domain of a key has."""
+        if key not in self._widths:
+            times = Counter(value for value in self._cluster.table.column(key) if value is not None)
+            self._widths[key] = max(times.values(), default=1)
+        return self._widths[key]
+
+    def _has_company(self, pod: Pod) -> bool:
+        """Whether the required affinity of a pod selects pods that run, so that it is not the first of a group."""
+        terms = readable(pod.affinity)
+        columns = [self._cluster.table.column(term.key) for term in terms]
+        return any(column[node] is not None for node in self._cluster.companions(terms) for column in columns)
+
+
+class _Question(NamedTuple):
+    """Nodes that are removed or fail, how many pods are created in place of those there, and which pods remain there."""
+
+    nodes: frozenset[int]
+    removed: bool
+    pods: int
+    staying: tuple[Pod, ...] = ()
+
+
+def _counts(constraint: SpreadConstraint, pod: Pod, other: Pod) -> bool:
+    """Whether a spread constraint of a pod counts another pod."""
+    return other.namespace == pod.namespace and matches(constraint.selector, other.labels)
+
+
+_NOT_MISSED = ("off", "gone")
+"""The fates of replicas that no controller replaces, so that they do not look for a node."""
+
+
+def _missing(loss: Loss) -> dict[str, list[Move]]:
+    missing: dict[str, list[Move]] = {}
+    for move in loss.moves:
+        if move.target is None and move.fate not in _NOT_MISSED:
+            missing.setdefault(move.workload, []).append(move)
+    return missing
+
+
+def _counted(missing: Mapping[str, Sequence[Move]]) -> Missing:
+    return {key: len(moves) for key, moves in missing.items()}
+
+
+_Ranked = dict[str, list[tuple[int, Pod]]]
+
+
+def _by_node(cluster: Cluster, pods: Sequence[Pod]) -> _Ranked:
+    """Pods by the node that they run on, each with its rank among all."""
+    where, found = cluster.pods, _Ranked()
+    for rank, pod in enumerate(pods):
+        found.setdefault(where[identity_of(pod)], []).append((rank, pod))
+    return found
+
+
+def _on(ranked: _Ranked, nodes: Iterable[str]) -> list[Pod]:
+    there = [each for node in nodes for each in ranked.get(node, ())]
+    return [pod for _, pod in sorted(there, key=lambda each: each[0])]
