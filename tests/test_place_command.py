@@ -108,7 +108,7 @@ def test_draining_a_fast_node_leaves_one_database_without_a_place(place: Place) 
     assert done.code == 1
     for node in ("worker-2", "worker-4", "worker-6"):
         assert moved(done.plan, node) == {"database": None}
-    assert done.plan["summary"]["losses"] == {"dead": 0, "degraded": 3, "interrupted": 0, "survives": 4}
+    assert done.plan["summary"]["losses"] == {"dead": 0, "degraded": 3, "interrupted": 0, "unjudged": 0, "survives": 4}
     assert done.plan["summary"]["drains"] == {"ends": 7, "blocked": 0, "refused": 0}
 
 
@@ -712,3 +712,128 @@ def test_the_page_is_dated_and_the_same_bytes_come_out_again_with_a_date_given(t
     wrong = page("yesterday")
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert "SOURCE_DATE_EPOCH takes a number of seconds, not 'yesterday'" in wrong.stderr
+
+
+# What was not judged.
+
+RUNNING = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: db-0, namespace: shop, ownerReferences: [{apiVersion: apps/v1, kind: StatefulSet, name: db, controller: true, uid: "0"}]}
+spec: {nodeName: w1, nodeSelector: {rack: r1}, containers: [{name: db, image: db}]}
+status: {phase: Running}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: logs-x, namespace: shop, ownerReferences: [{apiVersion: apps/v1, kind: DaemonSet, name: logs, controller: true, uid: "0"}]}
+spec: {nodeName: w2, containers: [{name: logs, image: logs}]}
+status: {phase: Running}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: proxy-w2, namespace: kube-system, ownerReferences: [{apiVersion: v1, kind: Node, name: w2, controller: true, uid: "0"}]}
+spec: {nodeName: w2, containers: [{name: proxy, image: proxy}]}
+status: {phase: Running}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: import-x, namespace: shop, ownerReferences: [{apiVersion: batch/v1, kind: Job, name: import, controller: true, uid: "0"}]}
+spec: {nodeName: w2, containers: [{name: import, image: import}]}
+status: {phase: Succeeded}
+"""
+ACTIONS = ("--lose", "--drain", "--remove")
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_a_node_with_pods_of_no_manifest_is_not_survived(place: Place, action: str) -> None:
+    done = place("--nodes", "nodes.yaml", "--pods", "running.yaml", action, "w1", web=None, running=RUNNING)
+    assert done.code == 1
+    assert "node w1  not judged  1 running pod belongs to no manifest and was not judged" in done.out
+    assert "note: 1 running pod belongs to no manifest and was not judged" in done.out
+    assert "1 is not judged." in done.out
+    assert "surviv" not in done.out
+    assert "no replica stands there" not in done.out
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_pods_of_daemon_sets_of_the_node_itself_and_finished_ones_are_no_loss(place: Place, action: str) -> None:
+    done = place("--nodes", "nodes.yaml", "--pods", "running.yaml", action, "w2", web=None, running=RUNNING)
+    assert (done.code, "survives" in done.out, "not judged" in done.out) == (0, True, False)
+
+
+def test_without_a_failure_running_pods_are_merely_there(place: Place) -> None:
+    done = place("--nodes", "nodes.yaml", "--pods", "running.yaml", web=None, running=RUNNING)
+    assert (done.code, "not judged" in done.out) == (0, False)
+
+
+def test_other_programs_and_the_page_are_told_what_was_not_judged(place: Place) -> None:
+    asked = ("--nodes", "nodes.yaml", "--pods", "running.yaml", "--lose", "each:node")
+    alone = place(*asked, "--format", "json", web=None, running=RUNNING).plan
+    assert [(loss["worst"], loss["unjudged"]) for loss in alone["losses"]] == [("unjudged", 1), ("survives", 0)]
+    assert alone["summary"]["losses"] == {"dead": 0, "degraded": 0, "interrupted": 0, "unjudged": 1, "survives": 1}
+    page = place(*asked, "--format", "html", web=None, running=RUNNING).out
+    assert '<span class="state unjudged">not judged</span>' in page
+    assert "1 running pod belongs to no manifest and was not judged" in page
+    done = place("web.yaml", *asked, "--format", "json", running=RUNNING)
+    assert done.code == 1
+    told = {loss["what"]: (loss["worst"], loss["unjudged"]) for loss in done.plan["losses"]}
+    assert told == {"node w1": ("degraded", 1), "node w2": ("degraded", 0)}
+
+
+def test_a_drain_that_an_unknown_pod_blocks_has_judged_that_pod(place: Place) -> None:
+    alone = "apiVersion: v1\nkind: Pod\nmetadata: {name: tool}\nspec: {nodeName: w1, containers: [{name: c, image: i}]}\n"
+    done = place("--nodes", "nodes.yaml", "--pods", "running.yaml", "--drain", "w1", web=None, running=alone)
+    assert (done.code, "refused" in done.out, "not judged" in done.out) == (1, True, False)
+
+
+STORE = """\
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: store, namespace: shop}
+spec:
+  serviceName: store
+  replicas: 1
+  selector: {matchLabels: {app: store}}
+  template:
+    metadata: {labels: {app: store}}
+    spec: {containers: [{name: store, image: "store:1"}]}
+  volumeClaimTemplates:
+    - metadata: {name: data}
+      spec: {accessModes: [MODE], resources: {requests: {storage: 1Gi}}}
+"""
+TIED = "its volumes may tie it to a zone or node: not considered"
+
+
+def with_volume(volume: str) -> str:
+    return WEB.replace("      containers:", f"      volumes: [{{name: v, {volume}}}]\n      containers:")
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_a_move_of_a_workload_with_claims_says_that_volumes_are_not_considered(place: Place, action: str) -> None:
+    store = STORE.replace("MODE", "ReadWriteOnce")
+    done = place("store.yaml", "--nodes", "nodes.yaml", action, "w1", web=None, store=store, nodes=NODES)
+    assert f"note: {TIED}" in done.out
+    plan = place("store.yaml", "--nodes", "nodes.yaml", action, "w1", "--format", "json", web=None, store=store).plan
+    assert plan["workloads"][0]["volumes"] is True
+    assert TIED in plan["workloads"][0]["notes"]
+    moves = plan["losses"][0]["moves"]
+    moved = any(move["target"] for move in moves)
+    assert plan["losses"][0]["volumes"] == (["StatefulSet shop/store"] if moved else [])
+    if moved:
+        assert done.out.endswith("1 interrupts a workload, 1 of them only if volumes can follow.\n")
+        assert done.out.replace("\n", " ").count("not considered") >= 2
+
+
+@pytest.mark.parametrize(
+    "volume", ["emptyDir: {}", "configMap: {name: c}", "secret: {secretName: s}", "ephemeral: {volumeClaimTemplate: {}}"]
+)
+def test_volumes_that_go_with_the_pod_tie_nothing(place: Place, volume: str) -> None:
+    done = place("web.yaml", "--nodes", "nodes.yaml", "--drain", "w1", web=with_volume(volume))
+    assert "not considered" not in done.out
+
+
+def test_a_claim_by_name_may_tie_and_a_shared_one_of_a_template_does_not(place: Place) -> None:
+    claimed = place("web.yaml", "--nodes", "nodes.yaml", web=with_volume("persistentVolumeClaim: {claimName: c}"))
+    assert TIED in claimed.out
+    shared = place("store.yaml", "--nodes", "nodes.yaml", web=None, store=STORE.replace("MODE", "ReadWriteMany"))
+    assert TIED not in shared.out

@@ -44,7 +44,8 @@ def test_an_empty_plan_obeys_it_too() -> None:
             "workloads": 0,
             "replicas": 0,
             "placed": 0,
-            "losses": {"dead": 0, "degraded": 0, "interrupted": 0, "survives": 0},
+            "losses": {"dead": 0, "degraded": 0, "interrupted": 0, "unjudged": 0, "survives": 0},
+            "volumes": 0,
             "drains": {"ends": 0, "blocked": 0, "refused": 0},
         },
     }
@@ -106,7 +107,8 @@ def test_what_stands_in_the_plan_stands_in_the_document() -> None:
         "workloads": 5,
         "replicas": 10,
         "placed": 6,
-        "losses": {"dead": 1, "degraded": 2, "interrupted": 0, "survives": 1},
+        "losses": {"dead": 1, "degraded": 2, "interrupted": 0, "unjudged": 0, "survives": 1},
+        "volumes": 0,
         "drains": {"ends": 0, "blocked": 0, "refused": 0},
     }
 

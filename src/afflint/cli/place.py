@@ -21,7 +21,8 @@ def place(paths: tuple[str, ...], **given: Any) -> int:
 
     PATHS are manifests: files, folders, globs. Default: the current folder, where the nodes may lie as well.
 
-    Exit code 1 when a replica has no place, now or after what was asked for, or a drain does not end.
+    Exit code 1 when a replica has no place, now or after what was asked for, when a drain does not end, or when pods of no
+    manifest run on the nodes and were not judged.
     """
     from afflint.placement.planning import Asked, make_plan
     from afflint.session.session import Session
@@ -39,7 +40,7 @@ def place(paths: tuple[str, ...], **given: Any) -> int:
         say(f"afflint: {shown(problems[0])}{more}")
     write_or_show(given["output"], _chunks(plan, given, to_file=given["output"] is not None))
     unplaced = any(replica.node is None for workload in plan.workloads for replica in workload.replicas)
-    hurt = any(loss.blocked or not {"dead", "degraded"}.isdisjoint(loss.outcomes.values()) for loss in plan.losses)
+    hurt = any(loss.blocked or loss.unjudged or not {"dead", "degraded"}.isdisjoint(loss.outcomes.values()) for loss in plan.losses)
     return FOUND if (unplaced or hurt or problems) and not given["exit_zero"] else 0
 
 

@@ -19,6 +19,21 @@ def claims_made(workload: Workload) -> dict[str, tuple[str, ...]]:
     return {name: modes for name, modes in made.items() if name and modes}
 
 
+SHARED = "ReadWriteMany"
+
+
+def volumes_of(workload: Workload) -> tuple[str, ...]:
+    """The names of the claims that the pods of a workload use, for a StatefulSet those of its templates.
+
+    Claims that pods make for themselves and that go with them are left out, and templates of which nodes share the volumes.
+    """
+    volumes = maps_at(workload.pod, "volumes")
+    names = [text_at(each, "persistentVolumeClaim", "claimName") or text_at(each, "dataVolume", "name") for each in volumes]
+    templates = maps_at(workload.spec, "volumeClaimTemplates") if workload.kind.name == "StatefulSet" else []
+    made = [text_at(each, "metadata", "name") for each in templates if SHARED not in modes_of(CLAIM, each)]
+    return tuple(dict.fromkeys(filter(None, [*names, *made])))
+
+
 def modes_of(kind: str, data: Mapping[str, Any]) -> tuple[str, ...]:
     """Those that a claim asks for, or a DataVolume for the claim that it makes; empty where it does not tell them for sure."""
     spec = map_at(data, "spec")

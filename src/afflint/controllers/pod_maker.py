@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from afflint.controllers.claims import claims_made
+from afflint.controllers.claims import SHARED, claims_made, volumes_of
 from afflint.controllers.counts import UNKNOWN_SCALE, Scale, pod_count, waits
 from afflint.controllers.labels import added_labels, part_of
 from afflint.controllers.upkeep import AT_ONCE, Upkeep, upkeep_of
@@ -104,6 +104,8 @@ class PodMaker:
     """What its controller does when a pod goes."""
     claims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The access modes of the claims that its machines make for themselves, as far as it tells them."""
+    volumes: tuple[str, ...] = ()
+    """The claims that its pods use, by name."""
     scale: Scale = UNKNOWN_SCALE
     """Between how many replicas an autoscaler keeps it; not known for others, of which there are so many as are asked for."""
     refused: str = ""
@@ -128,6 +130,12 @@ class PodMaker:
     def kubevirt(self) -> bool:
         """Whether its pods run virtual machines."""
         return self.group.endswith("kubevirt.io")
+
+    @property
+    def tied(self) -> bool:
+        """Whether its volumes may tie its pods to a zone or a node: those of which nothing says that nodes share them."""
+        modes = {**self.virtualization.claims, **self.claims}
+        return any(SHARED not in modes.get(name, ()) for name in self.volumes)
 
     @property
     def sized(self) -> bool:
@@ -194,6 +202,7 @@ def pod_maker(workload: Workload, site: Site, *, resources: bool = False) -> Pod
         preference=_reference(workload, "preference"),
         upkeep=upkeep_of(workload),
         claims=claims_made(workload),
+        volumes=volumes_of(workload),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, overload
 
 from afflint.records import NamedTuple
+from afflint.wording import counted
 
 Outcome = Literal["survives", "interrupted", "degraded", "dead"]
 """What becomes of a workload: as many replicas run as before, some all the while; as many, after none did for a time; fewer; none."""
@@ -21,6 +22,8 @@ before its node is back or removed; it stays where it is, and does not run; a ma
 DrainResult = Literal["ends", "blocked", "refused"]
 """Whether all pods leave a node that is drained; not without something being changed; or the drain does not so much as try."""
 
+
+VOLUMES_LEFT_OUT = "its volumes may tie it to a zone or node: not considered"
 
 _NONE: Mapping[str, int] = {}
 
@@ -150,6 +153,8 @@ class WorkloadPlan(NamedTuple):
     """What the plan had to assume or leave out for this workload."""
     preferences: tuple[Preferred, ...] = ()
     """What it prefers of its nodes, in the order of the manifest."""
+    volumes: bool = False
+    """Whether its pods use claims, which may tie them to a zone or a node. The plan does not consider that."""
 
 
 class Move(NamedTuple):
@@ -195,6 +200,10 @@ class Loss(NamedTuple):
     """What follows when the failed nodes are removed."""
     left: Mapping[str, int] = _NONE
     """Of a failure, by workload key how many replicas run in the end, for those that lose one."""
+    unjudged: int = 0
+    """How many pods run on the nodes that belong to no manifest: what becomes of them is not known."""
+    volumes: tuple[str, ...] = ()
+    """The keys of the workloads with volumes that move to other nodes, if their volumes can be used there."""
 
     @property
     def result(self) -> DrainResult | None:
@@ -213,3 +222,9 @@ class Plan(NamedTuple):
     losses: tuple[Loss, ...]
     notes: tuple[str, ...]
     pools: tuple[PoolRow, ...] = ()
+
+
+def unjudged_words(number: int) -> str:
+    """``2 running pods belong to no manifest and were not judged``."""
+    one = number == 1
+    return f"{counted(number, 'running pod')} {'belongs' if one else 'belong'} to no manifest and {'was' if one else 'were'} not judged"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 
 from afflint.controllers import replicas
 from afflint.controllers.budgets import Budget
@@ -17,7 +17,19 @@ from afflint.placement.draining import Drains
 from afflint.placement.failures import SHORT_KEYS, Failure, UnknownLossError, failures, label_key, no_such_label
 from afflint.placement.losing import Losses
 from afflint.placement.node_classes import SOMEWHERE, NodeClass
-from afflint.placement.plan import Judgement, Loss, NodeRow, Plan, PoolRow, Preferred, Replica, Verdicts, WorkloadPlan
+from afflint.placement.plan import (
+    VOLUMES_LEFT_OUT,
+    Judgement,
+    Loss,
+    NodeRow,
+    Plan,
+    PoolRow,
+    Preferred,
+    Replica,
+    Verdicts,
+    WorkloadPlan,
+    unjudged_words,
+)
 from afflint.placement.rejections import Phrase, Rejections, standing_pods, unknown_node
 from afflint.placement.removing import Removals
 from afflint.placement.situation import Situation
@@ -77,24 +89,39 @@ def make_plan(
     rows = tuple([_row(node, key, classes[made[node.name]].title if node.name in made else "") for node in arrangement.before.table.nodes])
     happening = list(_happening(arrangement, asked, budgets, evictions))
     workloads = tuple(_Workloads(arrangement, name_of, drained=bool(asked.drain)).plans())
-    losses = tuple([happens(failure) for happens, failure in happening])
+    losses = tuple([happens(failure) for happens, failure, _ in happening])
+    unjudged: set[Identity] = set()
+    if happening:
+        situation, tied = happening[0][2], frozenset(each.key for each in workloads if each.volumes)
+        losses = tuple([_qualified(loss, situation, tied) for loss in losses])
+        unjudged.update(identity for loss in losses if loss.unjudged for identity in situation.unjudged(loss.nodes))
     shut_down = unsaid(makers) if asked.drain else ""
-    notes = (*_inventory_notes(inventory, makers), *([shut_down] if shut_down else []), *_resource_notes(arrangement))
+    passed = [unjudged_words(len(unjudged))] if unjudged else []
+    notes = (*_inventory_notes(inventory, makers), *passed, *([shut_down] if shut_down else []), *_resource_notes(arrangement))
     pools = tuple([_pool_row(each, list(made.values()).count(number), name_of) for number, each in enumerate(classes)])
     return Plan(key, rows, workloads, losses, (*notes, *_pool_notes(rows, key, happening=bool(happening))), pools)
 
 
 def _happening(
     arrangement: Arrangement, asked: Asked, budgets: Sequence[Budget], evictions: Mapping[Identity, Eviction]
-) -> Iterator[tuple[Callable[[Failure], Loss], Failure]]:
-    """What is asked for, in that order, each with what tells its consequences."""
+) -> Iterator[tuple[Callable[[Failure], Loss], Failure, Situation]]:
+    """What is asked for, in that order, each with what tells its consequences, and the situation in which it happens."""
     if not any(asked):
         return
     situation = Situation(arrangement)
     models = (Losses(situation).lose, Drains(situation, budgets, evictions).drain, Removals(situation).remove)
     for happens, named in zip(models, asked, strict=True):
         for each in named:
-            yield from ((happens, failure) for failure in failures(arrangement.before, each))
+            yield from ((happens, failure, situation) for failure in failures(arrangement.before, each))
+
+
+def _qualified(loss: Loss, situation: Situation, tied: Container[str]) -> Loss:
+    """The loss with what its verdict does not cover: pods of no manifest, and the volumes of workloads that move."""
+    blocked = {(each.pod, each.node) for each in loss.blocked if not each.workload}
+    unjudged = [each for each in situation.unjudged(loss.nodes) if (each[1], situation.where[each]) not in blocked]
+    moved = dict.fromkeys(move.workload for move in loss.moves if move.target is not None and move.workload in tied)
+    removed = loss.removed and _qualified(loss.removed, situation, tied)
+    return loss._replace(unjudged=len(unjudged), volumes=tuple(moved), removed=removed)
 
 
 def _inventory_notes(inventory: Inventory, makers: Sequence[PodMaker]) -> list[str]:
@@ -210,8 +237,9 @@ class _Workloads:
             verdicts=verdicts,
             replicas=self._replicas(placed),
             error=placed.error or error,
-            notes=(*notes, *self._outlived(placed), *([assumed] if assumed else [])),
+            notes=(*notes, *([VOLUMES_LEFT_OUT] if maker.tied else []), *self._outlived(placed), *([assumed] if assumed else [])),
             preferences=self._preferences(placed.template),
+            volumes=maker.tied,
         )
 
     def _outlived(self, placed: Placed) -> Iterator[str]:

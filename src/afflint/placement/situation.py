@@ -49,6 +49,12 @@ class Situation:
         self.held = [
             (placed, pod) for placed in arrangement.workloads if placed.held for pod in placed.pods if identity_of(pod) in placed.held
         ]
+        before = arrangement.before
+        self._unowned = [
+            (identity, self.where[identity])
+            for identity, pod in ((identity_of(pod), pod) for pod in before.evicted(before.nodes))
+            if identity not in self.owners and not self.upkeep(pod).by_node
+        ]
         # Of pods that differ by name alone the others have no place where the first has none.
         self.first_waiting = list({_but_for_the_name(pod): pod for pod in reversed(self.waiting)}.values())[::-1]
 
@@ -78,6 +84,10 @@ class Situation:
             if node in nodes or (not node and placed.maker.key in free):
                 found[identity_of(pod)] = pod
         return found
+
+    def unjudged(self, nodes: Container[str]) -> list[Identity]:
+        """The running pods on some nodes that belong to no workload, but for those that stay and go with their nodes."""
+        return [identity for identity, node in self._unowned if node in nodes]
 
     # --- coming up again -----------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from afflint.kube.node_labels import domain_noun
 from afflint.placement.plan import Action, Loss, NodeRow
 from afflint.report.page import shown
-from afflint.report.place_digest import NOUNS, OUTCOMES, Effect, feasible_count, is_harmless, placed_words, tally, worst
+from afflint.report.place_digest import NOUNS, VERDICTS, Effect, feasible_count, is_harmless, placed_words, tally, worst
 from afflint.report.place_scene import DONE, Scene, badge, ending
 from afflint.wording import counted
 
@@ -107,8 +107,11 @@ def _kind_words(scene: Scene, kind: Kind, members: Sequence[Loss]) -> str:
     done = f" {DONE[action]}" if key and len(scene.actions) > 1 else ""
     counts = tally(worst(loss) for loss in members if not loss.blocked)
     parts = [f"{sum(bool(loss.blocked) for loss in members)} blocked"] * any(loss.blocked for loss in members)
-    parts += [f"{counts[outcome]} {'survived' if outcome == 'survives' else outcome}" for outcome in OUTCOMES if counts[outcome]]
+    parts += [f"{counts[verdict]} {_TALLIED.get(verdict, verdict)}" for verdict in VERDICTS if counts[verdict]]
     return f"<b>{counted(len(members), noun)}{done}</b>: {', '.join(parts)}"
+
+
+_TALLIED = {"survives": "survived", "unjudged": "not judged"}
 
 
 def _loss(scene: Scene, number: int, loss: Loss) -> str:

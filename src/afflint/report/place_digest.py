@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
 
 from afflint.kube.node_labels import CONTROL_PLANE, MASTER, domain_noun, last_part
 from afflint.placement.plan import Action, Fate, Loss, Move, NodeRow, NodeVerdict, Outcome, Plan, PoolRow, Replica, WorkloadPlan
@@ -11,6 +12,12 @@ from afflint.records import NamedTuple
 from afflint.wording import counted
 
 OUTCOMES: tuple[Outcome, ...] = ("dead", "degraded", "interrupted", "survives")
+"""Worst first."""
+
+Verdict = Outcome | Literal["unjudged"]
+"""What is said of a failure as a whole: the worst outcome of a workload, or that it is not known since pods were not judged."""
+
+VERDICTS: tuple[Verdict, ...] = (*OUTCOMES[:3], "unjudged", "survives")
 """Worst first."""
 
 NOUNS: dict[Action, str] = {"lose": "failure", "drain": "drain", "remove": "removal"}
@@ -55,6 +62,8 @@ class Effect(NamedTuple):
     left: int
     asked: int
     moves: tuple[Move, ...]
+    volumes: bool = False
+    """Whether its volumes may tie it to a zone or a node."""
 
 
 def natural(name: str) -> tuple[tuple[int, str], ...]:
@@ -177,9 +186,10 @@ def why_words(why: str, number: int) -> str:
     return _PLURALS.get(verb, verb) + space + rest if number != 1 else why
 
 
-def worst(loss: Loss) -> Outcome:
-    """The worst that the failure does to any workload."""
-    return next((outcome for outcome in OUTCOMES if outcome in loss.outcomes.values()), "survives")
+def worst(loss: Loss) -> Verdict:
+    """The worst that the failure does to any workload, as far as what runs there was judged."""
+    harm = next((outcome for outcome in OUTCOMES[:3] if outcome in loss.outcomes.values()), None)
+    return harm or ("unjudged" if loss.unjudged else "survives")
 
 
 def ranked(losses: Iterable[Loss]) -> list[Loss]:
@@ -188,7 +198,7 @@ def ranked(losses: Iterable[Loss]) -> list[Loss]:
     def harm(loss: Loss) -> tuple[int, ...]:
         counts = tally(loss.outcomes.values())
         missing = sum(move.target is None for move in loss.moves)
-        return *(-counts[outcome] for outcome in OUTCOMES[:3]), -len(loss.blocked), -missing, -len(loss.moves)
+        return *(-counts[outcome] for outcome in OUTCOMES[:3]), -len(loss.blocked), -missing, -loss.unjudged, -len(loss.moves)
 
     return sorted(losses, key=harm)
 
@@ -211,10 +221,10 @@ def differs(loss: Loss) -> Loss | None:
     return loss.removed if loss.removed is not None and loss.removed.outcomes != loss.outcomes else None
 
 
-def tally(outcomes: Iterable[Outcome]) -> dict[Outcome, int]:
-    """How often each outcome occurs, worst first, zeros included."""
-    found = list(outcomes)
-    return {outcome: found.count(outcome) for outcome in OUTCOMES}
+def tally(verdicts: Iterable[Verdict]) -> dict[Verdict, int]:
+    """How often each verdict occurs, worst first, zeros included."""
+    found = list(verdicts)
+    return {verdict: found.count(verdict) for verdict in VERDICTS}
 
 
 def effects(loss: Loss, workloads: Mapping[str, WorkloadPlan]) -> list[Effect]:
@@ -232,7 +242,7 @@ def _effect(key: str, outcome: Outcome, moves: Sequence[Move], workload: Workloa
     nodes = {replica.pod: replica.node if replica.node not in lost else None for replica in workload.replicas} if workload else {}
     nodes.update((move.pod, move.target) for move in moves)
     left = sum(node is not None for node in nodes.values())
-    return Effect(key, outcome, left, len(nodes), tuple(moves))
+    return Effect(key, outcome, left, len(nodes), tuple(moves), workload is not None and workload.volumes)
 
 
 def stranded(effect: Effect) -> dict[str, list[Move]]:

@@ -34,6 +34,7 @@ def _workload(workload: WorkloadPlan, lines: _VerdictLines) -> Iterator[str]:
     yield "{"
     for key in ("key", "kind", "namespace", "name", "file", "line", "error", "notes"):
         yield f'\n      "{key}": {_flat(getattr(workload, key))},'
+    yield f'\n      "volumes": {_flat(workload.volumes)},'
     yield f'\n      "preferences": {_flat([each._asdict() for each in workload.preferences])},'
     yield '\n      "verdicts": '
     yield lines.array(workload.verdicts)
@@ -72,7 +73,8 @@ def _loss(loss: Loss) -> Iterator[str]:
     yield f'{{\n      "action": {_flat(loss.action)},\n      "what": {_flat(loss.what)},\n      "worst": {_flat(worst(loss))}'
     yield f',\n      "result": {_flat(loss.result)},\n      "nodes": {_flat(loss.nodes)},\n      "moves": '
     yield from _array((_flat(move._asdict()) for move in loss.moves), 6)
-    yield f',\n      "outcomes": {_flat(dict(loss.outcomes))},\n      "blocked": '
+    yield f',\n      "outcomes": {_flat(dict(loss.outcomes))},\n      "unjudged": {loss.unjudged},\n      "volumes": {_flat(loss.volumes)}'
+    yield ',\n      "blocked": '
     yield from _array((_flat(each._asdict()) for each in loss.blocked), 6)
     yield f',\n      "notes": {_flat(loss.notes)},\n      "removed": {_flat(_removed(loss.removed))}\n    }}'
 
@@ -93,6 +95,7 @@ def _summary(plan: Plan) -> dict[str, object]:
         "replicas": len(replicas),
         "placed": sum(replica.node is not None for replica in replicas),
         "losses": tally(worst(loss) for loss in plan.losses),
+        "volumes": sum(bool(loss.volumes) for loss in plan.losses),
         "drains": {result: sum(loss.result == result for loss in plan.losses) for result in ("ends", "blocked", "refused")},
     }
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from afflint.kube.node_labels import HOSTNAME, domain_noun
-from afflint.placement.plan import NodeRow, NodeVerdict, Plan, WorkloadPlan
+from afflint.placement.plan import VOLUMES_LEFT_OUT, NodeRow, NodeVerdict, Plan, WorkloadPlan
 from afflint.report.page import Made, page, shown
 from afflint.report.place_digest import (
     NOUNS,
@@ -105,6 +105,7 @@ def _lead(plan: Plan) -> str:
             "degraded": "a workload degraded",
             "interrupted": "a workload without a replica for a time",
             "survives": "nothing without a place",
+            "unjudged": "pods of no manifest that were not judged",
         }
         parts = [f"{blocked} {'do' if blocked > 1 else 'does'} not end"] * bool(blocked)
         parts += [f"{number} {'leave' if number > 1 else 'leaves'} {words[outcome]}" for outcome, number in counts.items() if number]
@@ -190,7 +191,8 @@ def _harm(workload: WorkloadPlan, harm: Mapping[str, Sequence[str]], losses: int
     if not losses or not standing(workload):
         return ""
     parts = [f'<span class="state {outcome}">{outcome}</span> after {len(harm[outcome])}' for outcome in OUTCOMES if outcome in harm]
-    return f"{', '.join(parts)} of {losses}" if parts else '<span class="state survives">survives</span>'
+    survives = '<span class="state survives">survives</span>' + f" ({VOLUMES_LEFT_OUT})" * workload.volumes
+    return f"{', '.join(parts)} of {losses}" if parts else survives
 
 
 def _told(workload: WorkloadPlan, harm: Mapping[str, Sequence[str]], nodes: int) -> Iterator[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from afflint.placement.plan import Loss, Move, NodeRow, Plan
+from afflint.placement.plan import VOLUMES_LEFT_OUT, Loss, Move, NodeRow, Plan, unjudged_words
 from afflint.report import place_choices
 from afflint.report.page import shown
 from afflint.report.place_digest import (
@@ -100,9 +100,11 @@ def _afterwards(scene: Scene) -> Iterator[str]:
         yield f'<h3>After {DOING[loss.action]} <span class="what">{scene.what(loss)}</span>{nodes} {ending(loss)}</h3>\n'
         yield from (f'<p class="soft">{shown(note)}</p>\n' for note in loss.notes)
         yield from _blocked(scene, loss)
+        if loss.unjudged:
+            yield f"<p>{unjudged_words(loss.unjudged)}.</p>\n"
         if found:
             yield from _effects(scene, found)
-        elif not loss.blocked:
+        elif not (loss.blocked or loss.unjudged):
             yield "<p>No replica stands there.</p>\n"
         removed = differs(loss)
         if removed is not None:
@@ -201,6 +203,8 @@ def _effect(scene: Scene, effect: Effect) -> str:
             told.append(f"<code>{shown(move.pod)}</code> {verb} from {scene.node(move.source)} to {scene.node(move.target)}")
         elif effect.outcome == "survives":
             told.append(f"<code>{shown(move.pod)}</code> ends with its node")
+    if effect.volumes and any(move.target is not None for move in effect.moves):
+        told.append(VOLUMES_LEFT_OUT)
     return f"{head}: {'; '.join(told)}" if told else head
 
 

@@ -124,7 +124,7 @@ def badge(scene: Scene, key: str) -> str:
 
 def state(outcome: str) -> str:
     """An outcome as a coloured word."""
-    return f'<span class="state {outcome}">{outcome}</span>'
+    return f'<span class="state {outcome}">{"not judged" if outcome == "unjudged" else outcome}</span>'
 
 
 def ending(loss: Loss) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from afflint.placement.plan import Loss, Move, NodeRow, Outcome, Plan, WorkloadPlan
+from afflint.placement.plan import VOLUMES_LEFT_OUT, Loss, Move, NodeRow, Plan, WorkloadPlan, unjudged_words
 from afflint.records import NamedTuple
 from afflint.report.place_digest import (
     FATES,
@@ -14,6 +14,7 @@ from afflint.report.place_digest import (
     Effect,
     Group,
     Rack,
+    Verdict,
     by_action,
     differs,
     domain_words,
@@ -67,6 +68,7 @@ _STYLES = {
     "blocked": "1;33",
     "refused": "1;33",
     "interrupted": "33",
+    "unjudged": "33",
     "survives": "32",
     "no": "2",
     "strong": "1",
@@ -243,7 +245,7 @@ def _losses(plan: Plan, losses: Sequence[Loss], paint: Paint, width: int) -> Ite
             rows += _loss(loss, told)
     harmless = [loss for loss in losses if is_harmless(loss)]
     if fold and harmless:
-        rows.append(_survived(harmless))
+        rows.append(_survived(harmless, others=bool(rows)))
     yield from _table(rows, paint, width)
 
 
@@ -291,8 +293,10 @@ def _suffered(loss: Loss, told: _Told) -> Iterator[tuple[Cell, Cell]]:
         if len(hit) > _LISTED:
             yield Cell(outcome, outcome), Cell(f"{len(hit) - _LISTED} more workloads")
     moved = [effect for effect in found if effect.outcome == "survives"]
-    if moved or not (found or loss.blocked):
-        yield Cell("survives", "survives"), Cell(_surviving(moved, told.moves))
+    if moved or not (found or loss.blocked or loss.unjudged):
+        yield Cell("survives", "survives"), Cell(_surviving(moved, told))
+    if loss.unjudged:
+        yield Cell("not judged", "unjudged"), Cell(unjudged_words(loss.unjudged))
 
 
 def _suffering(effect: Effect, names: Mapping[str, str]) -> str:
@@ -305,10 +309,19 @@ def _suffering(effect: Effect, names: Mapping[str, str]) -> str:
     for why, moves in stranded(effect).items():
         text = some([visible(move.pod) for move in moves], 3) + f" {FATES.get(moves[0].fate, FATES['waits'])}"
         parts.append(f"{text} ({visible(why)})" if why else text)
-    return "; ".join(parts + _moves_words(effect.moves))
+    volumes = [VOLUMES_LEFT_OUT] * (effect.volumes and any(move.target is not None for move in effect.moves))
+    return "; ".join(parts + _moves_words(effect.moves) + volumes)
 
 
-def _surviving(moved: Sequence[Effect], listed: int) -> str:
+def _surviving(moved: Sequence[Effect], told: _Told) -> str:
+    volumes = [visible(told.names.get(effect.workload, effect.workload)) for effect in moved if effect.volumes]
+    if not volumes:
+        return _moving(moved, told.moves)
+    them = "it" if len(volumes) == 1 else "them"
+    return f"{_moving(moved, told.moves)}; the volumes of {some(volumes, 3)} may tie {them} to a zone or node: not considered"
+
+
+def _moving(moved: Sequence[Effect], listed: int) -> str:
     moves = [move for effect in moved for move in effect.moves]
     if not moves:
         return "no replica stands there"
@@ -327,10 +340,15 @@ def _moves_words(moves: Iterable[Move]) -> list[str]:
     return [some(words, _LISTED)] if words else []
 
 
-def _survived(losses: Sequence[Loss]) -> Row:
+def _survived(losses: Sequence[Loss], *, others: bool) -> Row:
     moves = sum(move.target is not None for loss in losses for move in loss.moves)
     names = some([visible(loss.what) for loss in losses], _LISTED)
-    return Cell(f"{len(losses)} others", "strong"), Cell("survives", "survives"), Cell(f"{names}; {counted(moves, 'replica')} move in all")
+    tied = len({key for loss in losses for key in loss.volumes})
+    said = f"{names}; {counted(moves, 'replica')} {'moves' if moves == 1 else 'move'} in all"
+    if tied:
+        said += f"; the volumes of {counted(tied, 'workload')} are not considered"
+    which = "others" if others else f"{NOUNS[losses[0].action]}s"
+    return Cell(f"{len(losses)} {which}", "strong"), Cell("survives", "survives"), Cell(said)
 
 
 def _summary(plan: Plan, paint: Paint, width: int) -> Iterator[str]:
@@ -354,12 +372,16 @@ def _tally(losses: Sequence[Loss], paint: Paint) -> Iterator[str]:
     for outcome, number in tally(worst(loss) for loss in losses if not loss.blocked).items():
         if number:
             yield paint(Cell(f"{number} {_TALLIED[outcome][number > 1]}", outcome))
+    number = sum(bool(loss.volumes) for loss in losses)
+    if number:
+        yield f"{number} of them only if volumes can follow"
 
 
-_TALLIED: dict[Outcome, tuple[str, str]] = {
+_TALLIED: dict[Verdict, tuple[str, str]] = {
     "dead": ("leaves a workload dead", "leave a workload dead"),
     "degraded": ("leaves a workload degraded", "leave a workload degraded"),
     "interrupted": ("interrupts a workload", "interrupt a workload"),
+    "unjudged": ("is not judged", "are not judged"),
     "survives": ("is survived", "are survived"),
 }
 
