@@ -837,3 +837,33 @@ def test_a_claim_by_name_may_tie_and_a_shared_one_of_a_template_does_not(place: 
     assert TIED in claimed.out
     shared = place("store.yaml", "--nodes", "nodes.yaml", web=None, store=STORE.replace("MODE", "ReadWriteMany"))
     assert TIED not in shared.out
+
+
+# Names of nodes and files as operators give them.
+
+
+def test_the_first_part_of_a_node_name_suggests_the_node(place: Place) -> None:
+    nodes = "nodes: [{name: ocp-w00.lab.example.com}, {name: ocp-w01.lab.example.com}]\n"
+    for short in ("ocp-w00", "w00"):
+        done = place("web.yaml", "--nodes", "nodes.yaml", "--drain", short, nodes=nodes)
+        assert (done.code, done.err) == (2, f"afflint: no node is called '{short}'; did you mean 'ocp-w00.lab.example.com'?\n")
+
+
+def test_nodes_may_come_from_standard_input(tmp_path: Path) -> None:
+    (tmp_path / "web.yaml").write_text(WEB)
+    for command in (["place", "web.yaml", "--nodes", "-"], ["check", "web.yaml", "--no-cache", "--nodes", "-"]):
+        words = [sys.executable, "-m", "afflint", *command, "--no-config"]
+        done = subprocess.run(words, cwd=tmp_path, env=clean_environment(), input=NODES, capture_output=True, encoding="utf-8", check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+    twice = [sys.executable, "-m", "afflint", "place", "web.yaml", "--nodes", "-", "--pods", "-", "--no-config"]
+    done = subprocess.run(twice, cwd=tmp_path, env=clean_environment(), input=NODES, capture_output=True, encoding="utf-8", check=False)
+    assert (done.returncode, done.stderr) == (2, "afflint: standard input (`-`) can be named only once\n")
+
+
+def test_settings_of_kubevirt_are_not_passed_over_and_each_patch_is_named_once(place: Place) -> None:
+    kubevirt = (
+        "apiVersion: kubevirt.io/v1\nkind: KubeVirt\nmetadata: {name: kubevirt, namespace: kubevirt}\n"
+        "spec: {infra: {nodePlacement: {nodeSelector: {rack: r1}}}, workloads: {nodePlacement: {nodeSelector: {rack: r1}}}}\n"
+    )
+    done = place("web.yaml", "kubevirt.yaml", "--nodes", "nodes.yaml", kubevirt=kubevirt)
+    assert (done.code, "passed over" in done.out) == (0, False)

@@ -9,7 +9,7 @@ from afflint.controllers.evictions import eviction_of
 from afflint.controllers.pod_maker import PodMaker
 from afflint.findings import Path, Severity
 from afflint.fleet.facts import BUDGET_SELECTOR, REQUIRED_ANTI_AFFINITY, Pods, Reach
-from afflint.inventory.cluster_view import MOST_NAMED, ClusterView, Part, few, is_open, keeps_apart
+from afflint.inventory.cluster_view import AS_ORDERED, MOST_NAMED, ClusterView, Part, few, is_open, keeps_apart
 from afflint.kube.node_labels import HOSTNAME, REGION, ZONE, domain_word
 from afflint.kube.pod_admission import given_labels
 from afflint.placement import orders, proofs
@@ -21,7 +21,6 @@ from afflint.wording import listing, quoted
 
 # Their pods end by themselves, and then others have room.
 _FINITE = ("Job", "CronJob", "JobSet")
-_AS_ORDERED = "in the placement that the order of the manifests gives"
 
 
 def unschedulable(view: ClusterView, target: Target) -> Iterator[FleetMatch]:
@@ -150,7 +149,7 @@ def not_failure_tolerant(view: ClusterView) -> Iterator[FleetMatch]:
 def _fewer(view: ClusterView, maker: PodMaker, failures: Sequence[FailedReplica], replicas: int) -> FleetMatch:
     certain = [each for each in failures if each.proved]
     told = certain or failures
-    how = "whatever the placement" if certain else _AS_ORDERED
+    how = "whatever the placement" if certain else AS_ORDERED
     until = " until what failed is back or removed" if all(each.passing for each in told) else ""
     message = f"after losing {_losses(view, told)}, {_running(told, replicas)}{until}, {how}"
     budget = _budget_over(view, maker, told)
@@ -258,7 +257,7 @@ def rollout_deadlock(view: ClusterView) -> Iterator[FleetMatch]:
     for found in proofs.rollout_deadlock(view.survey, view.arrangement):
         before = f"one of the {found.replicas} replicas" if found.replicas > 1 else "the only replica"
         message = f"a rolling update has to add a pod before it may remove {before} (maxUnavailable is 0), and no node takes it"
-        message += f"{'' if found.proved else f' {_AS_ORDERED}'}: {found.excluded}"
+        message += f"{'' if found.proved else f' {AS_ORDERED}'}: {found.excluded}"
         yield _match(view.pods_of(found.maker), found.maker, found.path, message)
 
 
@@ -275,7 +274,7 @@ def migration_blocked(view: ClusterView) -> Iterator[FleetMatch]:
             if found.blocked < found.placed
             else f"none of the {found.placed} VMs has a node"
         )
-        message = f"{which} to migrate to{'' if found.proved else f' {_AS_ORDERED}'}: {found.excluded}"
+        message = f"{which} to migrate to{'' if found.proved else f' {AS_ORDERED}'}: {found.excluded}"
         yield _match(view.pods_of(found.maker), found.maker, found.path, message)
 
 

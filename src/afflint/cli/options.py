@@ -69,7 +69,7 @@ nodes = option(
     metavar="FILE",
     takes=SEVERAL,
     completes=file,
-    about="Nodes: a dump, manifests, pools, a list; or none.",
+    about="Nodes: a dump, manifests, pools, a list; - for standard input; or none.",
 )
 COLORS = ("auto", "always", "never")
 color = option(
@@ -137,7 +137,7 @@ def configuration(options: Mapping[str, Any], *, was_found: bool = False) -> Con
     node_files = tuple(options.get("nodes") or ())
     words = node_files in ((settings.AUTO_NODES,), (settings.NO_NODES,))
     for file in () if words else node_files:
-        if not os.path.exists(file):
+        if file != "-" and not os.path.exists(file):
             raise UserError(f"--nodes: no such file: {file!r}")
     fail_on = options.get("fail_on")
     if fail_on is not None:

@@ -31,6 +31,8 @@ from afflint.wording import listing
 
 MOST_NAMED = 4
 """So many names a message lists before it only counts."""
+AS_ORDERED = "in this example placement"
+"""What a message says of the placement in the order of the manifests, where another order may come to something else."""
 
 
 class Part(NamedTuple):

@@ -37,7 +37,9 @@ def failures(cluster: Cluster, asked: str) -> list[Failure]:
         return [Failure(f"node {asked}", (asked,))]
     key, equals, value = asked.partition("=")
     if not equals:
-        close = nearest(asked, cluster.nodes)
+        # Nodes are often called by the first part of their names.
+        longer = [node for node in cluster.nodes if node.startswith(f"{asked}.") or node.partition(".")[0].endswith(f"-{asked}")]
+        close = longer[0] if len(longer) == 1 else nearest(asked, cluster.nodes)
         raise UnknownLossError(f"no node is called {asked!r}{f'; did you mean {close!r}?' if close else ''}")
     found = [failure for failure in _domains(cluster, key) if failure.what == f"{key}={value}"]
     if not found:

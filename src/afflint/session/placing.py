@@ -13,6 +13,7 @@ from afflint.inventory.node_files import NodeFileError, nodes_of
 from afflint.inventory.pod_files import running_pods
 from afflint.inventory.pool_files import Pools
 from afflint.inventory.stage import Stage, set_stage
+from afflint.kube.kinds import KINDS
 from afflint.placement.node_classes import NodeClass
 from afflint.pools.model import Pool
 from afflint.reading.sources import Source, each_once
@@ -155,14 +156,14 @@ def _each_once(files: Files, pools: Pools) -> list[Pool]:
 
 def _passed_over(workloads: Iterable[Pods], name_of: Callable[[FileId], str]) -> Iterator[str]:
     """The manifests with a pod that are no whole ones, in one line."""
-    passed = []
+    passed: dict[str, None] = {}
     for pods in workloads:
-        if pods.maker is None:
+        if pods.maker is None and pods.ref.kind not in _SETTINGS:
             whole = "a domain" if pods.kubevirt else "containers with images"
             reason = f"it is a patch, or lacks a name or {whole}" if pods.partial else "it makes no pods"
-            passed.append(f"{pods.title} in {name_of(pods.site.file)} ({reason})")
+            passed[f"{pods.title} in {name_of(pods.site.file)} ({reason})"] = None
     if passed:
-        yield f"passed over: {_first(passed)}"
+        yield f"passed over: {_first(list(passed))}"
 
 
 def _refused(problems: Sequence[str]) -> Iterator[str]:
@@ -178,6 +179,8 @@ def _first(words: Sequence[str]) -> str:
 
 
 _MOST_NAMED = 3
+_SETTINGS = {kind.name for kind in KINDS if kind.holds_placement}
+"""The kinds that say where the pods of others may run, and create none of a manifest's own."""
 
 
 class _Refusal(NamedTuple):

@@ -33,6 +33,7 @@ class Session:
     def __init__(self, config: Config, buffers: Mapping[str, bytes] | None = None) -> None:
         self.config = config
         self.stdin: Source | None = None
+        self._piped: Source | None = None
         """Standard input, once it has been read as a source."""
         self._rendered: frozenset[str] = frozenset()
         self._buffers = buffers if buffers is not None else {}
@@ -95,7 +96,16 @@ class Session:
         missing = next((path for path in self.config.nodes if not (asked or os.path.lexists(path))), None)
         if missing is not None:
             raise UserError(f"{self.config.origins['nodes']}: `nodes`: there is no file `{missing}`")
-        return self._buffered(named(path) if asked else Source(os.path.normpath(path), path) for path in self.config.nodes)
+        return self._buffered(self._named(path) if asked else Source(os.path.normpath(path), path) for path in self.config.nodes)
+
+    def _named(self, path: str) -> Source:
+        """The file of a name on the command line, or standard input. Raises UserError where that is named twice."""
+        if path != STDIN:
+            return named(path)
+        if self.stdin is not None or self._piped is not None:
+            raise UserError("standard input (`-`) can be named only once")
+        self._piped = standard_input()
+        return self._piped
 
     def rendered(self, kustomizations: Sequence[str], charts: Sequence[str], values: Sequence[str] = ()) -> list[Source]:
         """What kustomize and helm make of folders and charts. Raises RenderError."""
@@ -227,7 +237,7 @@ class Session:
         """
         from afflint.session.placing import read_stage
 
-        running = self._buffered(named(path) for path in pods)
+        running = self._buffered(self._named(path) for path in pods)
         given = sources, self.node_files(), running, self.settings()
         return read_stage(
             *given, self.context(), self.options(), resources=resources, only_running=only_running, replan=replan, counts=counts or {}

@@ -17,11 +17,10 @@ from afflint.records import NamedTuple
 
 if TYPE_CHECKING:
     from afflint.controllers.pod_maker import PodMaker
-    from afflint.inventory.cluster_view import ClusterView
+    from afflint.inventory.cluster_view import AS_ORDERED, ClusterView
     from afflint.placement.arrangement import Placed
     from afflint.placement.plan import Loss, Move
 
-_AS_ORDERED = "in the placement that the order of the manifests gives"
 _ALWAYS = "whatever the placement"
 _MOST_NAMED = 3
 
@@ -65,7 +64,7 @@ def fits(cases: Sequence[Case], _params: Fits, view: ClusterView) -> Iterator[Fl
             why = Rejections(cluster, pod, titles, each.maker.key, standing).summary(reasons)
         missing, replicas = len(each.placed.pending), each.maker.replicas
         some = "the only replica has" if replicas == 1 else f"{missing} of {replicas} replicas {'has' if missing == 1 else 'have'}"
-        yield each.case.at(Match(name_path(each.case), f"{some} no place, {_ALWAYS if proved else _AS_ORDERED}{f': {why}' if why else ''}"))
+        yield each.case.at(Match(name_path(each.case), f"{some} no place, {_ALWAYS if proved else AS_ORDERED}{f': {why}' if why else ''}"))
 
 
 def _nowhere(each: _Judged) -> str:
@@ -123,7 +122,7 @@ def _lost(each: _Judged, short: Sequence[tuple[Failure, Loss]], params: Survives
         return Match(name_path(each.case), f"{asked}, and {params.keeps} must run whatever is lost")
     if before < params.keeps:
         nowhere = _nowhere(each)
-        whenever = f"{_ALWAYS}: {nowhere}" if nowhere else _AS_ORDERED
+        whenever = f"{_ALWAYS}: {nowhere}" if nowhere else AS_ORDERED
         message = f"{_running(before, replicas, '')} even before anything is lost, and {params.keeps} must, {whenever}"
         return Match(name_path(each.case), message)
     failure, loss = min(short, key=lambda pair: _left(each, pair[1]))
@@ -137,7 +136,7 @@ def _lost(each: _Judged, short: Sequence[tuple[Failure, Loss]], params: Survives
         message = f"while losing {failure.what}{more} {running} until others have come up, and {params.at_all_times} must"
     why = next((move.why for move in _moves(loss, each.maker.key) if move.target is None and move.why), "")
     proved = after < params.keeps and proofs.most_after(view.survey, each.number, failure) < params.keeps
-    message = f"{message}, {_ALWAYS if proved else _AS_ORDERED}{f': {why}' if why and after < params.keeps else ''}"
+    message = f"{message}, {_ALWAYS if proved else AS_ORDERED}{f': {why}' if why and after < params.keeps else ''}"
     return Match(name_path(each.case), message)
 
 
@@ -161,6 +160,6 @@ def migratable(cases: Sequence[Case], _params: Migratable, view: ClusterView) ->
         case = machines.get(found.maker.key)
         if case is not None:
             who = "the VM has" if found.placed == 1 else f"{found.blocked} of {found.placed} VMs {'has' if found.blocked == 1 else 'have'}"
-            message = f"{who} no node to migrate to, {_ALWAYS if found.proved else _AS_ORDERED}: {found.excluded}"
+            message = f"{who} no node to migrate to, {_ALWAYS if found.proved else AS_ORDERED}: {found.excluded}"
             at = found.path if found.path not in ((), found.maker.pod_path) else name_path(case)
             yield case.at(Match(at, message))
