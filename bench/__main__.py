@@ -184,7 +184,21 @@ def nodes(settings: Settings) -> Result:
             _bar(f"{large}, in times {few} workloads", usages[large], usages[small], 4.8, settings.judged),
             _seconds(large, usages[large], 3),
         ]
-    return Result(rows("nodes", usages, free), bars)
+    growing, more = _more_nodes(settings)
+    return Result([*rows("nodes", usages, free), *growing], [*bars, *more])
+
+
+def _more_nodes(settings: Settings) -> tuple[list[Row], list[Bar]]:
+    """As many constrained workloads on four times as many nodes do not take four times as long."""
+    workloads, few, many = (max(size * settings.files // trees.FILES, 4) for size in (1000, 250, 1000))
+    commands = {
+        f"apart, {workloads} workloads of 3 on {size} nodes": _checked_on_nodes(trees.cluster(settings.data, "apart", workloads, 3, size))
+        for size in (few, many)
+    }
+    usages = in_turns(commands, settings.rounds)
+    small, large = commands
+    growth_bar = _bar(f"{large}, in times {few} nodes", usages[large], usages[small], 2.5, settings.judged)
+    return rows("nodes", usages, small), [growth_bar, _seconds(large, usages[large], 3)]
 
 
 def place(settings: Settings) -> Result:
