@@ -69,7 +69,7 @@ nodes = option(
     metavar="FILE",
     takes=SEVERAL,
     completes=file,
-    about="Nodes: a dump, manifests, pools, a list; - for standard input; or none.",
+    about="Nodes: a dump (- for stdin), manifests, pools, a list; or none.",
 )
 COLORS = ("auto", "always", "never")
 color = option(
