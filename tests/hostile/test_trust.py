@@ -208,7 +208,6 @@ FOUND = {
 }
 
 
-@pytest.mark.xfail(strict=False, reason="found configurations are not bounded yet")
 @pytest.mark.parametrize("key", FOUND)
 def test_a_found_configuration_writes_and_starts_nothing(key: str, place: Place) -> None:
     (place.repository / ".afflint.yaml").write_text(FOUND[key], encoding="utf-8")

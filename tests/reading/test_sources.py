@@ -201,6 +201,16 @@ def test_links_to_files_are_read_and_links_to_folders_are_not_followed(tree: Tre
     assert names("linked") == ["linked/a.yaml"]
 
 
+def test_a_link_out_of_the_repository_is_not_read_unless_it_is_named(tree: Tree, tmp_path: Path) -> None:
+    tree("repository/.git/HEAD", "repository/a.yaml", "secret.yaml")
+    os.symlink("../secret.yaml", "repository/out.yaml")
+    os.symlink("a.yaml", "repository/in.yaml")
+    assert names("repository") == ["repository/a.yaml", "repository/in.yaml"]
+    assert names("repository/out.yaml") == ["repository/out.yaml"]
+    os.chdir("repository")
+    assert names() == ["a.yaml", "in.yaml"]
+
+
 def test_loops_of_links_end(tree: Tree) -> None:
     tree("a/b.yaml")
     os.symlink(".", "a/self")

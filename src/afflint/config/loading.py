@@ -24,9 +24,10 @@ from afflint.config import (
 )
 from afflint.config.located import START, Fault, Located, ReadError, decode, read_bytes
 from afflint.config.mistakes import shape_faults
-from afflint.config.trust import NEEDS_CONFIG, is_inside
+from afflint.config.trust import NEEDS_CONFIG
 from afflint.findings import Path, Span, field_of
 from afflint.reading.globs import paths_like, pattern, separates_by_backslash
+from afflint.reading.repositories import is_really_inside
 from afflint.records import NamedTuple
 from afflint.wording import did_you_mean, nearest
 
@@ -116,7 +117,7 @@ class _Loader:
         return self.resolved[identity]
 
     def _is_inside(self, name: str) -> bool:
-        return self.repository is None or is_inside(name, self.repository)
+        return self.repository is None or is_really_inside(name, self.repository)
 
     def _may_enter(self, folder: str, outside: list[str]) -> bool:
         """Whether a glob may look into a folder; if not, it is added to ``outside``."""

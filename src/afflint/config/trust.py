@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from afflint.config import COMMAND_LINE, Config
 from afflint.errors import UserError
 from afflint.reading.files import read_begin
-from afflint.reading.sources import REPOSITORIES
+from afflint.reading.repositories import is_really_inside, root_of
 from afflint.wording import visible
 
 NEEDS_CONFIG = "only a configuration named with --config may use it"
@@ -23,23 +23,9 @@ _OWN_PREFIX = ".afflint"
 
 
 def repository_root(folder: str) -> str:
-    """The root of the repository that a folder is in, links resolved: the nearest folder upward with ``.git``, else the folder itself."""
-    start = folder = os.path.realpath(folder)
-    while not any(os.path.lexists(os.path.join(folder, name)) for name in REPOSITORIES):
-        above = os.path.dirname(folder)
-        if above == folder:
-            return start
-        folder = above
-    return folder
-
-
-def is_inside(path: str, folder: str) -> bool:
-    """Whether a path is ``folder`` or below it once all links of both are resolved. Neither needs to exist."""
-    try:
-        real, top = (os.path.normcase(os.path.realpath(each)) for each in (path, folder))
-        return os.path.commonpath([real, top]) == top
-    except ValueError:  # another drive of Windows, or a NUL in the name
-        return False
+    """Return the root of the repository that a folder is in, links resolved; the folder itself if no folder upward has ``.git``."""
+    real = os.path.realpath(folder)
+    return root_of(real) or real
 
 
 def was_found(config: Config) -> bool:
@@ -57,7 +43,7 @@ def check_readable(config: Config, key: str, paths: Iterable[str]) -> None:
     if config.repository is None or not _is_untrusted(config, key):
         return
     for path in paths:
-        if not is_inside(path, config.repository):
+        if not is_really_inside(path, config.repository):
             raise _refusal(config, key, path, f"is outside the repository; {NEEDS_CONFIG}")
 
 
@@ -69,7 +55,7 @@ def check_writable(config: Config, key: str, path: str, is_own: Callable[[bytes]
     if not _is_untrusted(config, key):
         return
     folder = os.path.dirname(os.path.abspath(config.origins[key].file or ""))
-    relative = os.path.relpath(os.path.abspath(path), folder) if is_inside(path, folder) else os.pardir
+    relative = os.path.relpath(os.path.abspath(path), folder) if is_really_inside(path, folder) else os.pardir
     parts = relative.split(os.sep)
     if parts[0] in (os.curdir, os.pardir):
         raise _refusal(config, key, path, f"is outside the folder of the configuration; {NEEDS_CONFIG}")

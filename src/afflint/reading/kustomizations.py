@@ -13,7 +13,7 @@ from typing import Any
 from afflint.reading.document import at, list_at, maps_at, text_at
 from afflint.reading.documents import read
 from afflint.reading.files import read_regular
-from afflint.reading.sources import REPOSITORIES
+from afflint.reading.repositories import is_root
 from afflint.records import NamedTuple
 
 LARGEST = 1 << 20
@@ -102,7 +102,7 @@ class Kustomizations:
         if folder not in self._tops:
             top, here = folder, folder
             while True:
-                if any(os.path.lexists(os.path.join(here, name)) for name in REPOSITORIES):
+                if is_root(here):
                     top = here
                     break
                 if any(os.path.isfile(os.path.join(here, name)) for name in NAMES) or here == self.holding_all():

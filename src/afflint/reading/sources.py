@@ -1,7 +1,8 @@
 """Which files are read, and their bytes: what the command line names, found in the file system.
 
 Files that are named are read whatever they are called. Folders give their .yaml, .yml and .json files, without those that
-git ignores, without version control's own folders, and without following links to folders.
+git ignores, without version control's own folders, without following links to folders, and without links to files outside
+the repository.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from afflint.errors import UserError
 from afflint.reading.files import read_all, read_named, read_regular
+from afflint.reading.repositories import is_inside, is_really_inside, root_of
 from afflint.records import NamedTuple
 from afflint.wording import nearest
 
@@ -31,8 +33,6 @@ _LARGEST_GITIGNORE = 1 << 20
 _LONG_PATH = 500
 """Folders with longer names are not taken apart."""
 _WILDCARDS = "*?["
-REPOSITORIES = (".git", ".hg", ".svn", ".jj")
-"""What is at the root of a repository."""
 SKIPPED_FOLDERS = frozenset((".git", ".hg", ".svn", ".tox", ".nox", ".venv", "node_modules", "__pycache__", ".terraform"))
 
 
@@ -255,6 +255,7 @@ def _shown_name(path: str) -> str:
 
 def _walk(top: str, excluded: Callable[[str], bool], included: Callable[[str], bool] | None) -> Iterator[Source]:
     ignored = _GitIgnored(os.path.abspath(top))
+    repository = _boundary(top)
     # Whoever names a folder wants it read, though it may be passed over on the way through its parent.
     if excluded(os.path.abspath(top) + "/"):
         excluded = _never
@@ -280,8 +281,16 @@ def _walk(top: str, excluded: Callable[[str], bool], included: Callable[[str], b
                 if entry.name not in SKIPPED_FOLDERS and not excluded(whole + "/") and not ignored(whole, folder=True):
                     folders.append(path)
             elif _is_manifest(entry, whole, included) and not excluded(whole) and not ignored(whole, folder=False):
+                if entry.is_symlink() and not is_really_inside(whole, repository):
+                    continue  # A tree may not make afflint read, and quote, other files of the user.
                 yield Source(path, path, None, None, values and path.endswith(_YAML))
         stack.extend([(each, is_chart) for each in reversed(folders)])
+
+
+def _boundary(top: str) -> str:
+    """Return the folder that links below ``top`` may lead into: its repository, else the working directory around it, else itself."""
+    real, here = os.path.realpath(top), os.path.realpath(os.curdir)
+    return root_of(real) or (here if is_inside(real, here) else real)
 
 
 def lies_in_chart(path: str) -> bool:

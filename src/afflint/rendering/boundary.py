@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 
-_MARKS = (".git", ".hg", ".svn", ".jj")
+from afflint.reading.repositories import is_inside, root_of
+
 _MOST_ENTRIES = 100_000
 
 
@@ -21,7 +22,7 @@ class Boundary:
 
     def top(self, folder: str) -> str:
         """The top of the repository that a folder belongs to. The folder has its links resolved, and so has the top."""
-        return repository_of(folder) or self._without_repository(folder)
+        return root_of(folder) or self._without_repository(folder)
 
     def _without_repository(self, folder: str) -> str:
         here = os.path.realpath(os.curdir)
@@ -43,26 +44,6 @@ class Boundary:
         while here != top:
             here = os.path.dirname(here)
             yield here
-
-
-def is_top(folder: str) -> bool:
-    """Whether a folder is the top of a repository."""
-    return any(os.path.lexists(os.path.join(folder, name)) for name in _MARKS)
-
-
-def repository_of(folder: str) -> str | None:
-    """The top of the repository around a folder; None without one."""
-    while not is_top(folder):
-        above = os.path.dirname(folder)
-        if above == folder:
-            return None
-        folder = above
-    return folder
-
-
-def is_inside(path: str, top: str) -> bool:
-    """Whether a path is that of a folder, or below it. Both have their links resolved."""
-    return path == top or path.startswith(os.path.join(top, ""))
 
 
 def link_outside(folder: str, top: str) -> str | None:

@@ -15,7 +15,7 @@ from typing import Any
 from afflint.reading.document import maps_at, texts_at
 from afflint.reading.files import read_regular
 from afflint.reading.globs import paths_like
-from afflint.rendering.boundary import is_inside
+from afflint.reading.repositories import is_inside
 from afflint.rendering.texts import documents_of
 
 Parameters = Mapping[str, str]

@@ -17,9 +17,10 @@ from afflint.kube.kinds import NAMES
 from afflint.reading.document import map_at, maps_at, text_at, texts_at
 from afflint.reading.files import read_regular
 from afflint.reading.kustomizations import NAMES as NAMES_OF_KUSTOMIZATIONS
+from afflint.reading.repositories import is_inside, is_root
 from afflint.reading.triage import is_values_file
 from afflint.records import NamedTuple
-from afflint.rendering.boundary import Boundary, is_inside, is_top
+from afflint.rendering.boundary import Boundary
 from afflint.rendering.generators import Generators, filled, is_open
 from afflint.rendering.texts import Text, documents_of
 from afflint.wording import listing, quoted
@@ -331,7 +332,7 @@ def _in_repository(tops: Sequence[str], path: str, is_wanted: Callable[[str], bo
         return None
     for here in tops:
         if below == os.curdir:
-            if is_top(here) and is_wanted(here):
+            if is_root(here) and is_wanted(here):
                 return os.path.realpath(here)
         elif is_wanted(os.path.join(here, below)):
             return _inside(tops, os.path.realpath(os.path.join(here, below)), path)

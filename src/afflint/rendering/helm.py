@@ -12,8 +12,9 @@ from glob import glob
 from typing import Any
 
 from afflint.kube.label_syntax import is_subdomain
+from afflint.reading.repositories import is_inside
 from afflint.reading.sources import CHART
-from afflint.rendering.boundary import Boundary, is_inside, link_outside
+from afflint.rendering.boundary import Boundary, link_outside
 from afflint.rendering.programs import Crew, RenderError
 from afflint.rendering.roots import chart_data
 from afflint.wording import quoted

@@ -14,7 +14,7 @@ from typing import Any
 from afflint.reading.document import list_at
 from afflint.reading.files import read_regular
 from afflint.reading.kustomizations import kustomization_in
-from afflint.rendering.boundary import is_inside, repository_of
+from afflint.reading.repositories import is_inside, root_of
 from afflint.rendering.programs import network_reason
 from afflint.rendering.roots import Kustomization, Kustomizations
 from afflint.rendering.texts import documents_of
@@ -42,7 +42,7 @@ def refusal(known: Kustomizations, folders: Iterable[str], *, network: bool) -> 
 
 def _refusals(known: Kustomizations, folders: Iterable[str], *, network: bool) -> Iterator[str]:
     waiting = [(folder, False) for folder in folders]
-    top = repository_of(waiting[0][0])
+    top = root_of(waiting[0][0])
     seen = {*waiting}
     while waiting:
         folder, is_plugin = waiting.pop()

@@ -1,0 +1,36 @@
+"""The repository that a folder belongs to: the nearest folder upward that version control marks as its root."""
+
+from __future__ import annotations
+
+import os
+
+MARKS = (".git", ".hg", ".svn", ".jj")
+"""What version control puts into the root of a repository."""
+
+
+def is_root(folder: str) -> bool:
+    """Whether a folder is the root of a repository."""
+    return any(os.path.lexists(os.path.join(folder, name)) for name in MARKS)
+
+
+def root_of(folder: str) -> str | None:
+    """Return the root of the repository around a folder, None without one. The folder has its links resolved, and so has the root."""
+    while not is_root(folder):
+        above = os.path.dirname(folder)
+        if above == folder:
+            return None
+        folder = above
+    return folder
+
+
+def is_inside(path: str, folder: str) -> bool:
+    """Whether a path is ``folder`` or below it. Both have their links resolved."""
+    return path == folder or path.startswith(os.path.join(folder, ""))
+
+
+def is_really_inside(path: str, folder: str) -> bool:
+    """Whether a path is ``folder`` or below it once all links of both are resolved. Neither needs to exist."""
+    try:
+        return is_inside(os.path.normcase(os.path.realpath(path)), os.path.normcase(os.path.realpath(folder)))
+    except ValueError:  # A NUL in the name.
+        return False
