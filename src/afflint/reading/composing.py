@@ -289,6 +289,6 @@ _ESCAPE = rb"(?s)\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2
 
 def _without_surrogates(match: re.Match[bytes]) -> bytes:
     if match[1] is None:
-        return b"\\ufffd" if match[0][1:2] == b"u" else match[0]
+        return b"\\ufffd" if len(match[0]) > 2 else match[0]
     point = 0x10000 + ((int(match[1], 16) & 0x3FF) << 10) + (int(match[2], 16) & 0x3FF)
     return b"\\U%08x" % point + 2 * _FILLER.encode()
