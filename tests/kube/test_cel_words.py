@@ -81,7 +81,7 @@ def test_what_is_wrong_with_an_expression(text: str, said: str) -> None:
         ("int(object.metadata.name) > 1", "text cannot be read as a whole number"),
         ("duration(object.metadata.name) > duration('1s')", "a text is no duration"),
         ("1 / (object.spec.replicas - 3) == 1", "it divides by zero"),
-        ("object.metadata.name.matches('[')", "the regular expression is wrong: missing ]: ["),
+        ("object.metadata.name.matches('[' + object.metadata.name)", "the regular expression is wrong: missing ]: [web"),
         ("object.?spec.?no.value() == 1", "it asks for the `value` of an optional value that is not there"),
     ],
 )
@@ -95,9 +95,9 @@ def test_what_is_not_known_of_the_library_is_quoted() -> None:
     found = [Mistake("the moon is full", 1, 1), Mistake("Syntax error: the sun is out", 1, 5)]
     assert in_words(found[:1], "object", VARIABLES, ()) == [Mistake("CEL says of it: the moon is full", 1, 1)]
     assert in_words(found, "object", VARIABLES, ()) == [Mistake("it is not CEL: the sun is out", 1, 5)]
-    assert reason_of("INTERNAL: the moon is full [INTERNAL]") == ("CEL says of it: the moon is full", "")
+    assert reason_of("INTERNAL: the moon is full [INTERNAL]")[:2] == ("CEL says of it: the moon is full", "")
     # What a function of ours says, is said in our words.
-    assert reason_of("OUT_OF_RANGE: 'x' is no quantity [OUT_OF_RANGE]") == ("'x' is no quantity", "")
+    assert reason_of("OUT_OF_RANGE: 'x' is no quantity [OUT_OF_RANGE]")[:2] == ("'x' is no quantity", "")
 
 
 def test_a_place_is_told_where_there_is_one_only() -> None:

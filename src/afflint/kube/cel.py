@@ -12,13 +12,17 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from afflint.errors import UserError
 from afflint.findings import Path
-from afflint.kube.cel_checked import growth
+from afflint.kube.cel_checked import growth, misused_optional
+from afflint.kube.cel_syntax import CONSTANT, Checked, Node
 from afflint.kube.cel_words import UNDECLARED, Mistake, in_words, mistakes_in, place_of, reason_of
 from afflint.records import NamedTuple
+
+if TYPE_CHECKING:
+    from afflint.kube.cel_functions import Function
 
 VARIABLES = ("object", "oldObject", "request", "params", "namespaceObject", "variables")
 """What expressions can name: see Variables in the API's ValidatingAdmissionPolicySpec."""
@@ -45,7 +49,7 @@ _MANY_VARIABLES = 100
 _SLOW = 16
 """To find all matches of a pattern takes so many times as long as other functions."""
 
-_EXTENSIONS = ("optional", "sets", "two-var-comprehensions")
+_EXTENSIONS = ("optional", "sets", "lists", "two-var-comprehensions")
 _OFFLINE = {"authorizer": "`authorizer` asks the cluster who may do what"}
 
 
@@ -62,11 +66,14 @@ class OfflineError(Exception):
 
 
 class EvaluationError(Exception):
-    """An expression that came to no result for an object: the message says why. ``word``: what in the expression that is about."""
+    """An expression that came to no result for an object: the message says why. ``word``: what in the expression that is about.
 
-    def __init__(self, message: str, word: str = "") -> None:
+    ``certain``: it would come to none in the API server either, if all values are as they are there.
+    """
+
+    def __init__(self, message: str, word: str = "", certain: bool = False) -> None:
         super().__init__(message)
-        self.word = word
+        self.word, self.certain = word, certain
 
 
 def ensure_available() -> None:
@@ -102,11 +109,13 @@ _held: list[list[None]] = []
 class Program:
     """A compiled expression. ``needs``: the names of the variables of the policy that it may refer to; None for perhaps all."""
 
-    def __init__(self, text: str, compiled: Any) -> None:
+    def __init__(self, text: str, checked: Checked) -> None:
         self.text = text
-        self._compiled = compiled
+        self.type = checked.type_of(checked.root)
+        """The type of its result, as CEL writes it: ``bool``, ``list(string)``."""
         self.needs = _named_variables(text)
-        self._growth = growth(compiled.serialize())
+        self._compiled = _environment().deserialize(_rewritten(checked))
+        self._growth = growth(checked)
 
     def evaluate(self, given: Given) -> Any:
         """The result as plain data. Raises EvaluationError."""
@@ -129,7 +138,7 @@ class Program:
             told = EvaluationError(f"it has a value that cannot be handled here: {visible(str(error))}")
         given.sizes.left = left
         where = place_of(told.word, self.text, _QUIET) if told.word else ""
-        raise EvaluationError(f"{told}{where}") from None
+        raise EvaluationError(f"{told}{where}", told.word, told.certain) from None
 
     def _is_too_much(self, sizes: _Sizes) -> bool:
         """Whether it may go through more characters and items of the object, or put together more, than is bearable."""
@@ -139,7 +148,7 @@ class Program:
             items = longest
             known = longest if _TAKES_LISTS.search(self.text) else known
         rounds = self._growth.factor * min(items**self._growth.loops, _MOST_ROUNDS)
-        if rounds * longest > _MOST_MADE or ("sets." in self.text and items**2 > _MOST_MADE):
+        if rounds * longest > _MOST_MADE or (_COMPARES_ALL.search(self.text) and items**2 > _MOST_MADE):
             return True
         # In each round it may compare one of the values with itself; and what is no literal may be as long a pattern as any text.
         if self._growth.loops and rounds * sizes.values > _MOST_COMPARED:
@@ -149,6 +158,7 @@ class Program:
         return rounds * max(longest, _ITEM * known) > _MOST_GIVEN and _calls_python(self.text)
 
 
+_COMPARES_ALL = re.compile(r"\b(?:sets\s*\.|distinct\b)")
 _PATTERN = re.compile(r"\b(?:matches|find|findAll)\s*\(\s*(.)", re.DOTALL)
 
 
@@ -158,7 +168,7 @@ _TAKES_LISTS = re.compile(r"\b(?:join|indexOf|lastIndexOf|isSorted|sum|min|max|f
 def _calls_python(text: str) -> bool:
     from afflint.kube.cel_functions import FUNCTIONS
 
-    names = {each.name for each in FUNCTIONS} | {"find", "findAll"}
+    names = {each.name for each in FUNCTIONS} | {"find", "findAll", "transformMap", "transformMapEntry"}
     return any(name.rpartition(".")[2] in names or name in names for name in re.findall(r"([A-Za-z][\w.]*)\s*\(", text))
 
 
@@ -231,44 +241,92 @@ class Given:
             self._activation = None
 
 
+class Scope(NamedTuple):
+    """What an expression can name: some of VARIABLES, and, where they are known, the ``variables`` of its policy with their types."""
+
+    names: tuple[str, ...] = VARIABLES
+    variables: tuple[tuple[str, str], ...] = ()
+
+
+EVERYTHING = Scope()
+
+
 @lru_cache(maxsize=4096)
-def compiled(text: str) -> Program:
+def compiled(text: str, scope: Scope = EVERYTHING) -> Program:
     """The expression, ready to be evaluated. Raises ExpressionError, OfflineError, and UserError where the library is missing."""
+    from afflint.kube.cel_types import mistakes as further_mistakes
+
     if len(text) > LONGEST_EXPRESSION:
         raise OfflineError(f"it has {len(text)} characters; more than {LONGEST_EXPRESSION} are not evaluated")
-    environment = _environment()
     try:
-        return _program(text, environment.compile(_given_to(text)))
+        checked = Checked(_checker(scope).compile(_has_untyped(_given_to(text))).serialize())
     except RuntimeError as error:
-        mistakes = mistakes_in(str(error))
-        if mistakes and all(_COMPARED_NUMBERS.match(each.message) for each in mistakes):
-            # The API server compares whole numbers with others. So does the library, where it does not look at types first.
-            if "?" in text or "optional" in text:
-                raise OfflineError("it compares whole numbers with others, and has optional values in it") from None
-            return Program(text, environment.compile(_given_to(text), disable_check=True))
-    for each in mistakes:
-        name = UNDECLARED.match(each.message)
-        if name is not None and name[1] in _OFFLINE:
-            raise OfflineError(_OFFLINE[name[1]])
-        if "recursion depth" in each.message:
-            raise OfflineError("it is nested more deeply than can be evaluated here; variables make it flatter")
-    told = in_words(mistakes, text, VARIABLES, tuple(_known_functions())) if mistakes else [Mistake("it cannot be read", 0, 0)]
-    raise ExpressionError(told)
-
-
-def _program(text: str, checked: Any) -> Program:
-    if "?" in text or "optional" in text:
-        from afflint.kube.cel_checked import misused_optional
-
-        taker = misused_optional(checked.serialize())
-        if taker is not None:
-            raise OfflineError(f"`{taker}` is given an optional value; `orValue` makes a value of it")
+        raise _refusal(mistakes_in(str(error)), text, scope) from None
+    further = list(further_mistakes(checked, text, lambda node: _fails(checked, node)))
+    if further:
+        raise ExpressionError(further)
+    taker = misused_optional(checked)
+    if taker is not None:
+        raise OfflineError(f"`{taker}` is given an optional value; `orValue` makes a value of it")
     return Program(text, checked)
 
 
-_COMPARED_NUMBERS = re.compile(
-    r"found no matching overload for '_(?:<|<=|>|>=|==|!=)_' applied to '\((?:int|uint|double), (?:int|uint|double)\)'"
-)
+def _has_untyped(text: str) -> str:
+    """The text with objects without types in each ``has(…)``; nothing moves."""
+    from afflint.kube.cel_types import UNTYPED
+
+    return _HAS.sub(lambda found: found[0] if not found[1] else found[1] + UNTYPED[found[2]], text) if "has" in text else text
+
+
+def _refusal(mistakes: Sequence[Mistake], text: str, scope: Scope) -> ExpressionError | OfflineError:
+    for each in mistakes:
+        name = UNDECLARED.match(each.message)
+        if name is not None and name[1] in _OFFLINE:
+            return OfflineError(_OFFLINE[name[1]])
+        if "recursion depth" in each.message:
+            return OfflineError("it is nested more deeply than can be evaluated here; variables make it flatter")
+    if not mistakes:
+        return ExpressionError([Mistake("it cannot be read", 0, 0)])
+    return ExpressionError(in_words(mistakes, text, scope.names, tuple(_known_functions())))
+
+
+def _fails(checked: Checked, node: Node) -> bool:
+    """Whether an expression without variables comes to no result; of a literal text, whether it is no pattern."""
+    _handed_over.left = _MOST_HANDED_OVER
+    sizes = _Sizes()
+    sizes.left = _LARGEST_OBJECT
+    environment = _environment()
+    try:
+        if node.kind == CONSTANT:
+            _all_found("", node.text or "")
+        else:
+            _plain(environment.deserialize(checked.part(node)).eval(environment.Activation({})), sizes)
+    except (EvaluationError, RuntimeError, TypeError, ValueError, OverflowError):
+        return True
+    return False
+
+
+# Functions that are evaluated as others: by their names in the tree, and by those that the library resolved.
+_OWN_NAMES = {"string": "kubernetes.string", "cel.@mapInsert": "kubernetes.mapInsert", "lists.range": "kubernetes.range"}
+_MADE_OF_TEXT = {"google.protobuf.Duration": "duration", "google.protobuf.Timestamp": "timestamp"}
+_AGGREGATES = frozenset(("min", "max", "sum"))
+_OPTIONAL = frozenset(("validate", "format.named"))
+
+
+def _rewritten(checked: Checked) -> bytes:
+    """A checked expression as the library can evaluate it.
+
+    Functions in Python give neither times nor optional values: of text and of empty lists such are made here.
+    """
+
+    def wrapper(node: Node) -> str:
+        if node.name in _AGGREGATES:
+            return _MADE_OF_TEXT.get(checked.type_of(node), "")
+        return "optional.ofNonZeroValue" if node.name in _OPTIONAL and checked.type_of(node).startswith("optional_type") else ""
+
+    from afflint.kube.cel_types import RESOLVED, field_path
+
+    return checked.rewritten(_OWN_NAMES, wrapper, RESOLVED, field_path)
 
 
 def _known_functions() -> Iterator[str]:
@@ -285,6 +343,7 @@ _QUIET = (
     r"""|\"{3}(?:\\.|[^\\])*?\"{3}|'{3}(?:\\.|[^\\])*?'{3}|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|//[^\n]*"""
 )
 _VARIABLE = re.compile(_QUIET + r"|(?<![\w.])variables(?:\s*\.\s*(\w+))?(?!\w)", re.DOTALL)
+_HAS = re.compile(_QUIET + r"|((?<![\w.])has\s*\(\s*)(request|namespaceObject|variables)(?!\w)", re.DOTALL)
 _FIELDS = (
     r"""((?:\s*\.\s*\??\s*[A-Za-z_]\w*\b(?!\s*\()"""
     r"""|\[\s*\??\s*(?:"[^"\\\n]*"|'[^'\\\n]*'|[0-9]+)\s*\])+)"""
@@ -355,25 +414,66 @@ def _counted(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @cache
 def _environment() -> Any:
-    """CEL with what Kubernetes adds to it."""
+    """CEL with what Kubernetes adds to it, to evaluate expressions: here its functions take any value."""
     cel = _library()
-    from afflint.kube.cel_functions import FUNCTIONS, Function
+    from afflint.kube.cel_functions import FUNCTIONS, INTERNAL_FUNCTIONS
 
-    types = {name: getattr(cel.Type, name.upper()) for name in ("bool", "int", "double", "string", "dyn", "list", "map")}
-    declared: dict[str, list[Any]] = {}
-    own = (
-        Function("find", ("string", "string"), "string", lambda text, pattern: next(iter(_all_found(text, pattern)), "")),
-        Function("findAll", ("string", "string"), "list", _all_found),
-        Function("findAll", ("string", "string", "int"), "list", _some_found),
-    )
-    for number, each in enumerate((*FUNCTIONS, *own)):
-        made = _counted(each.made)
-        overload = cel.Overload(f"kubernetes_{number}", types[each.gives], [types[name] for name in each.takes], each.member, made)
-        declared.setdefault(each.name, []).append(overload)
-    extension = cel.CelExtension("kubernetes", [cel.FunctionDecl(name, overloads) for name, overloads in declared.items()])
-    variables = {name: types["dyn"] for name in VARIABLES if name != "variables"}
-    variables["variables"] = cel.Type.Map(types["string"], types["dyn"])
-    return cel.NewEnv(config=_extended(_EXTENSIONS), variables=variables, extensions=[extension])
+    ways: dict[str, dict[tuple[Any, ...], Any]] = {}
+    for each in (*FUNCTIONS, *INTERNAL_FUNCTIONS, *_searches()):
+        names = tuple(map(_evaluated_type, each.takes))
+        takes = (each.member, *names)
+        known = ways.setdefault(each.name, {})
+        if each.name in _OWN_NAMES or any(_overlap(takes, others) for others in known):
+            continue
+        types = [getattr(cel.Type, name) for name in names]
+        known[takes] = cel.Overload(f"kubernetes_{each.name}_{len(known)}", cel.Type.DYN, types, each.member, _counted(each.made))
+    extension = cel.CelExtension("kubernetes", [cel.FunctionDecl(name, [*known.values()]) for name, known in ways.items() if known])
+    return cel.NewEnv(config=_extended(_EXTENSIONS), variables=dict.fromkeys(VARIABLES, cel.Type.DYN), extensions=[extension])
+
+
+_EVALUATED_TYPES = frozenset(("bool", "int", "uint", "double", "string", "list", "map"))
+
+
+def _evaluated_type(name: str) -> str:
+    base = name.partition("<")[0]
+    return base.upper() if base in _EVALUATED_TYPES else "DYN"
+
+
+def _overlap(one: tuple[Any, ...], two: tuple[Any, ...]) -> bool:
+    """Whether two ways to call a function take the same values: then the first one takes those of the second, too."""
+    return len(one) == len(two) and all(first == second or "DYN" in (first, second) for first, second in zip(one, two, strict=True))
+
+
+def _searches() -> tuple[Function, ...]:
+    from afflint.kube.cel_functions import SEARCHES
+
+    return tuple(each._replace(made=_first_found if each.gives == "string" else _some_found) for each in SEARCHES)
+
+
+@cache
+def _checker(scope: Scope) -> Any:
+    """CEL as the API server has it when it checks the types of an expression."""
+    from afflint.kube.cel_types import UNTYPED, declared_fields
+
+    cel = _library()
+    types = dict.fromkeys(scope.names, cel.Type.DYN)
+    types |= {name: cel.Type(kind) for name, kind in declared_fields().items() if name.partition(".")[0] in scope.names}
+    types |= {UNTYPED[name]: cel.Type.DYN for name in scope.names if name in UNTYPED}
+    types |= {f"variables.{name}": cel.Type(_as_variable(kind)) for name, kind in scope.variables}
+    return cel.NewEnv(config=_checked_configuration(), variables=types)
+
+
+def _as_variable(kind: str) -> str:
+    """The type of a variable of a policy: of lists, maps, times and plain values the API server keeps it."""
+    known = re.sub(r"google\.protobuf\.(?:Duration|Timestamp)", "", kind)
+    return "dyn" if re.search(r"\.|optional|type", known) else kind.replace("(", "<").replace(")", ">")
+
+
+@cache
+def _checked_configuration() -> Any:
+    from afflint.kube.cel_types import configuration
+
+    return _library().NewEnvConfigFromYaml(configuration(_EXTENSIONS))
 
 
 def _extended(names: Sequence[str]) -> Any:
@@ -402,7 +502,11 @@ def _all_found(text: str, pattern: str) -> list[str]:
     return found if isinstance(found, list) else []
 
 
-def _some_found(text: str, pattern: str, most: int) -> list[str]:
+def _first_found(text: str, pattern: str) -> str:
+    return next(iter(_all_found(text, pattern)), "")
+
+
+def _some_found(text: str, pattern: str, most: int = -1) -> list[str]:
     found = _all_found(text, pattern)
     return found if most < 0 else found[:most]
 

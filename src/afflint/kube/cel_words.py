@@ -84,11 +84,11 @@ def _told(mistake: Mistake, text: str, variables: Collection[str], functions: Co
     if found := _NO_OVERLOAD.match(message):
         return mistake._replace(message=_no_overload(found[1], list(_types(found[2]))))
     if found := _NO_FIELDS.match(message):
-        return mistake._replace(message=f"{_type(found[1])} has no fields")
+        return mistake._replace(message=f"{type_in_words(found[1])} has no fields")
     if found := _NO_ITEMS.match(message):
-        return mistake._replace(message=f"{_type(found[1])} has no items to go through")
+        return mistake._replace(message=f"{type_in_words(found[1])} has no items to go through")
     if found := _OTHER_TYPE.match(message):
-        return mistake._replace(message=f"{_type(found[2])} stands where {_type(found[1])} belongs")
+        return mistake._replace(message=f"{type_in_words(found[2])} stands where {type_in_words(found[1])} belongs")
     if _NO_NUMBER.match(message):
         return mistake._replace(message="this number is too large for CEL")
     if message.startswith("has() argument"):
@@ -170,6 +170,8 @@ _NO_CONTAINER = re.compile(r"Invalid container type: '(.*)'")
 _NO_PATTERN = re.compile(r"invalid regular expression: (.*)")
 _CONVERSION = re.compile(r"cannot convert (\w+) to (\w+)$|(\w+) out of (\w+) range$")
 _TIME = re.compile(r"String to (Duration|Timestamp) conversion failed")
+_LIMIT = re.compile("becomes too long|in all$|takes a size")
+"""What functions say that are given, or would make, more than is handled here."""
 _PLAIN = {
     "divide by zero": "it divides by zero",
     "modulus by zero": "it divides by zero",
@@ -179,10 +181,14 @@ _PLAIN = {
 
 
 class Reason(NamedTuple):
-    """Why an expression comes to no result; ``word`` is the field, key or function in it that this is about, "" for none."""
+    """Why an expression comes to no result; ``word`` is the field, key or function in it that this is about, "" for none.
+
+    ``certain``: the API server comes to none either, for the same values; not so where something is unknown or too large here.
+    """
 
     message: str
     word: str = ""
+    certain: bool = False
 
 
 def reason_of(said: str) -> Reason:
@@ -191,26 +197,26 @@ def reason_of(said: str) -> Reason:
     if found := _NO_VALUE.search(text):
         return Reason(f"{quoted(found[1])} is not known here")
     if found := _NO_KEY.search(text):
-        return Reason(f"there is no {quoted(found[1])}", found[1])
+        return Reason(f"there is no {quoted(found[1])}", found[1], certain=True)
     if found := _NO_OVERLOADS.match(text):
         types = [*_types(found[1] or ""), *_types(found[3] or "")]
-        return Reason(_no_overload(found[2], types), found[2] if found[1] else "")
+        return Reason(_no_overload(found[2], types), found[2] if found[1] else "", certain=True)
     if words := _PLAIN.get(text) or _of_values(text):
-        return Reason(words)
+        return Reason(words, certain="Iteration budget" not in text)
     own = said.strip() == text or said.lstrip().startswith(_OF_FUNCTIONS)
     shown = visible(text.partition("\n")[0][:200])
-    return Reason(shown if own else _QUOTED % shown)
+    return Reason(shown if own else _QUOTED % shown, certain=own and not _LIMIT.search(text))
 
 
 def _of_values(text: str) -> str | None:
     if found := _NO_ITEM.match(text):
         return f"there is no item {found[1]} in a list of {found[2]}"
     if found := _NO_INDEX.match(text):
-        return f"it asks for an item of a list by {_type(found[1])}"
+        return f"it asks for an item of a list by {type_in_words(found[1])}"
     if found := _NO_CONTAINER.match(text):
-        return f"it asks for an item of {_type(found[1])}"
+        return f"it asks for an item of {type_in_words(found[1])}"
     if found := _CONVERSION.match(text):
-        return f"{_type(found[1] or found[3])} cannot be read as {_type(found[2] or found[4])}"
+        return f"{type_in_words(found[1] or found[3])} cannot be read as {type_in_words(found[2] or found[4])}"
     if found := _TIME.match(text):
         return f"a text is no {found[1].lower()}"
     if "SELECT to non-message" in text:
@@ -249,7 +255,7 @@ def _no_overload(name: str, types: Sequence[str]) -> str:
     """An operator or a function that is given values of types that it is not for."""
     if name in _CONDITION:
         return "what stands before `?` must be true or false, and what it chooses from of one type"
-    given = f" is not for {listing(map(_type, types))}" if types else " is not for what it is given"
+    given = f" is not for {listing(map(type_in_words, types))}" if types else " is not for what it is given"
     word = name.strip("_@") or name
     hint = "; it takes true or false" if name in _OF_TRUTH else ""
     if name == "_+_" and types.count("string") == 1:
@@ -267,5 +273,6 @@ def _types(listed: str) -> Iterator[str]:
             start = place + 1
 
 
-def _type(name: str) -> str:
+def type_in_words(name: str) -> str:
+    """A type of CEL in plain words."""
     return _TYPES.get(name.partition("(")[0]) or quoted(name)
