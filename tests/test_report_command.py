@@ -225,7 +225,9 @@ def test_outcomes_without_nodes_are_undecided_for_all_workloads(afflint: Afflint
 @needs_cel
 def test_a_policy_without_a_result_is_undecided(afflint: Afflint) -> None:
     Path("cluster").mkdir()
-    Path("cluster/own.yaml").write_text(ADMISSION.replace("spec.paused", "spec.template.spec.replicaz.x"), encoding="utf-8")
+    Path("cluster/own.yaml").write_text(
+        ADMISSION.replace("spec.paused", "request.userInfo.uid == '1'").replace("object.request", "request"), encoding="utf-8"
+    )
     Path(".afflint.yaml").write_text(
         "policies:\n- cluster/own.yaml\n- {name: has-room, check: fits}\n- {name: pinned, check: no-pinning}\n",
         encoding="utf-8",

@@ -38,17 +38,24 @@ def resource_of(kind: str) -> str:
     return f"{lower}s"
 
 
-_ALIASES = {
-    "deployments": ("apps", "extensions"),
-    "daemonsets": ("apps", "extensions"),
-    "replicasets": ("apps", "extensions"),
-    "ingresses": ("networking.k8s.io", "extensions"),
-    "networkpolicies": ("networking.k8s.io", "extensions"),
-    "events": ("", "events.k8s.io"),
+_EQUIVALENT = {
+    "horizontalpodautoscalers": (("autoscaling", "v1"), ("autoscaling", "v2")),
+    "events": (("", "v1"), ("events.k8s.io", "v1")),
 }
+"""The resources of Kubernetes that API servers serve in several groups or versions."""
+
+_OWN_GROUPS = frozenset(
+    ("", "admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "apps", "authentication.k8s.io",
+     "authorization.k8s.io", "autoscaling", "batch", "certificates.k8s.io", "coordination.k8s.io", "discovery.k8s.io", "events.k8s.io",
+     "extensions", "flowcontrol.apiserver.k8s.io", "networking.k8s.io", "node.k8s.io", "policy", "rbac.authorization.k8s.io",
+     "resource.k8s.io", "scheduling.k8s.io", "storage.k8s.io", "storagemigration.k8s.io")
+)  # fmt: skip
+"""The API groups of Kubernetes itself."""
 
 
-def same_resource(resource: str, one: str, two: str) -> bool:
-    """Whether a resource of one group is the same as that of another, under another name."""
-    groups = _ALIASES.get(resource, ())
-    return one == two or (one in groups and two in groups)
+def equivalents(group: str, version: str, resource: str) -> tuple[tuple[str, str], ...]:
+    """The groups and versions in which an object is served; "" as a version is any: those of a custom resource are not known."""
+    found = _EQUIVALENT.get(resource, ())
+    if (group, version) in found:
+        return found
+    return ((group, version),) if group in _OWN_GROUPS else ((group, version), (group, ""))

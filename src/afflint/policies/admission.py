@@ -11,12 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from afflint.findings import Path, Severity
-from afflint.kube.manifests import objects_in
-from afflint.kube.resources import CLUSTER_SCOPED, same_resource
+from afflint.findings import ObjectRef, Path, Severity, Span, field_of
+from afflint.kube.manifests import objects_in, reference
+from afflint.kube.resources import CLUSTER_SCOPED, equivalents
 from afflint.kube.selectors import Malformed, Selector, matches, parse_label_selector
+from afflint.policies.admission_faults import binding_faults, policy_faults
 from afflint.policies.params import TEXTS, param
-from afflint.reading.document import Document, at, list_at, map_at, text_at
+from afflint.reading.document import Document, list_at, map_at, text_at
 from afflint.reading.documents import read, split, to_utf8
 from afflint.reading.files import read_regular
 from afflint.records import NamedTuple
@@ -35,13 +36,49 @@ class AdmissionManifests:
 
 
 class Expression(NamedTuple):
-    """An expression with where it stands; what is said where it does not hold, or the expression that says it."""
+    """An expression with where it stands; what is said where it does not hold, or the expression that says it.
+
+    ``path`` is the path of what holds the expression and its message, below the policy.
+    """
 
     text: str
     place: str
     message: str | None = None
     message_text: str | None = None
     name: str = ""
+    path: Path = ()
+
+
+class Fault(NamedTuple):
+    """Something for which the API server refuses a policy or a binding: of which policy, where, and what."""
+
+    policy: str
+    file: str
+    document: int
+    span: Span
+    object: ObjectRef
+    field: str
+    message: str
+
+
+class Origin(NamedTuple):
+    """Where a policy or a binding was read."""
+
+    policy: str
+    file: str
+    document: Document
+    data: dict[str, Any]
+    base: Path
+
+    def place(self, path: Path) -> str:
+        """Where something of the object stands: file, line and column."""
+        span = self.document.locate((*self.base, *path))
+        return f"{self.file.replace(os.sep, '/')}:{span.line}:{span.column}"
+
+    def fault(self, path: Path, message: str) -> Fault:
+        """A fault at a path below the object."""
+        span = self.document.locate((*self.base, *path))
+        return Fault(self.policy, self.file, self.document.index, span, reference(self.data), field_of(path), message)
 
 
 class ResourceRule(NamedTuple):
@@ -62,11 +99,18 @@ class ResourceRule(NamedTuple):
             return False
         if self.scope != "*" and (self.scope == "Cluster") != asked.is_cluster_scoped:
             return False
-        if not any(each in ("*", "*/*", asked.resource) for each in self.resources):
+        if not self.names_resource(asked.resource):
             return False
-        if "*" in self.groups or asked.group in self.groups:
-            return "*" in self.versions or asked.version in self.versions or equivalent
-        return equivalent and any(same_resource(asked.resource, each, asked.group) for each in self.groups)
+        own = (asked.group, asked.version)
+        served = equivalents(*own, asked.resource) if equivalent else (own,)
+        return any(
+            ("*" in self.groups or group in self.groups) and ("*" in self.versions or not version or version in self.versions)
+            for group, version in served
+        )
+
+    def names_resource(self, resource: str) -> bool:
+        """Whether it names a resource itself: ``deployments/*`` are its subresources and the resource."""
+        return any(each in ("*", "*/*", resource, f"{resource}/*") for each in self.resources)
 
 
 class Resource(NamedTuple):
@@ -109,12 +153,22 @@ class AdmissionPolicy(NamedTuple):
     """A ValidatingAdmissionPolicy. ``param_kind`` are the apiVersion and the kind of its parameters."""
 
     name: str
-    place: str
+    origin: Origin
     constraints: Constraints
     conditions: tuple[Expression, ...] = ()
     variables: tuple[Expression, ...] = ()
     validations: tuple[Expression, ...] = ()
+    annotations: tuple[Expression, ...] = ()
     param_kind: tuple[str, str] | None = None
+    fails_closed: bool = True
+    """Whether an error of an expression denies a request: ``failurePolicy``."""
+    faults: tuple[Fault, ...] = ()
+    """What the API server refuses in it, apart from its expressions."""
+
+    @property
+    def place(self) -> str:
+        """Where its name stands."""
+        return self.origin.place(("metadata", "name"))
 
 
 class Params(NamedTuple):
@@ -133,6 +187,7 @@ class Binding(NamedTuple):
     severity: Severity
     constraints: Constraints
     params: Params | None = None
+    faults: tuple[Fault, ...] = ()
 
 
 class Admission(NamedTuple):
@@ -193,7 +248,8 @@ class _Reader:
     """Reads one object, and notes what of it cannot be used."""
 
     def __init__(self, file: str, document: Document, data: dict[str, Any], base: Path) -> None:
-        self._file, self._document, self._data, self._base = file, document, data, base
+        name = text_at(data, "spec", "policyName") if _is(data, BINDING) else text_at(data, "metadata", "name")
+        self._data, self._origin = data, Origin(name, file, document, data, base)
         self.problems: list[str] = []
 
     def policy(self) -> Iterator[AdmissionPolicy]:
@@ -205,46 +261,43 @@ class _Reader:
         named = (str(kind.get("apiVersion", "")), str(kind.get("kind", ""))) if kind else None
         yield AdmissionPolicy(
             name,
-            self.place(("metadata", "name")),
+            self._origin,
             self._constraints(spec, "matchConstraints"),
             tuple(self._expressions(spec, "matchConditions")),
             tuple(self._expressions(spec, "variables")),
             tuple(self._expressions(spec, "validations")),
+            tuple(self._expressions(spec, "auditAnnotations", "valueExpression")),
             named,
+            spec.get("failurePolicy") != "Ignore",
+            tuple(self._origin.fault(*fault) for fault in policy_faults(self._data)),
         )
 
     def binding(self) -> Iterator[Binding]:
         spec, name = map_at(self._data, "spec"), text_at(self._data, "metadata", "name")
         policy = text_at(spec, "policyName")
         actions = [each for each in list_at(spec, "validationActions") if type(each) is str and each in _SEVERITIES]
-        if not policy or not actions:
-            self._refuse(("spec",), f"a binding needs {'validationActions' if policy else 'policyName'}")
+        if not policy:
+            self._refuse(("spec",), "a binding needs `policyName`")
             return
         referred = map_at(spec, "paramRef")
         params = None
         if referred:
             selector = self._selector(referred, "selector", ("spec", "paramRef"))
             params = Params(text_at(referred, "name") or None, text_at(referred, "namespace") or None, selector)
-        severity = _SEVERITIES[next(each for each in _SEVERITIES if each in actions)]
-        yield Binding(name, policy, severity, self._constraints(spec, "matchResources"), params)
-
-    def place(self, path: Path) -> str:
-        """Where something of the object stands: file, line and column."""
-        span = self._document.locate((*self._base, *path))
-        return f"{self._file.replace(os.sep, '/')}:{span.line}:{span.column}"
+        severity: Severity = next((_SEVERITIES[each] for each in _SEVERITIES if each in actions), "error")
+        faults = tuple(self._origin.fault(*fault) for fault in binding_faults(self._data))
+        yield Binding(name, policy, severity, self._constraints(spec, "matchResources"), params, faults)
 
     def _refuse(self, path: Path, message: str) -> None:
-        self.problems.append(f"{self.place(path)}: {message}")
+        self.problems.append(f"{self._origin.place(path)}: {message}")
 
-    def _expressions(self, spec: Mapping[str, Any], field: str) -> Iterator[Expression]:
+    def _expressions(self, spec: Mapping[str, Any], field: str, key: str = "expression") -> Iterator[Expression]:
         for index, each in enumerate(list_at(spec, field)):
             path: Path = ("spec", field, index)
-            text = at(each, "expression")
-            if type(text) is not str:
-                self._refuse(path, "there is no expression here")
-            else:
+            text = text_at(each, key)
+            if text.strip():
                 message, made = (text_at(each, key).strip() or None for key in ("message", "messageExpression"))
-                yield Expression(text, self.place((*path, "expression")), message, made, text_at(each, "name"))
+                yield Expression(text, self._origin.place((*path, key)), message, made, text_at(each, "name"), path)
 
     def _constraints(self, spec: Mapping[str, Any], field: str) -> Constraints:
         said = spec.get(field)

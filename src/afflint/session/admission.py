@@ -6,6 +6,7 @@ here. What they cannot be asked offline is told beside the findings, never as on
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -14,19 +15,29 @@ from afflint.checks.match import Match
 from afflint.checks.policies.admission import Court, Refusal, Unknown
 from afflint.engine import located
 from afflint.errors import UserError
-from afflint.findings import FileId, Found, Path
+from afflint.findings import NO_FILE, FileId, Finding, Found, Path, Severity
 from afflint.judging import Unjudged
 from afflint.kube.kinds import KINDS
 from afflint.kube.manifests import Manifest, Workload, labels_at, manifests_in, objects_in, reference
-from afflint.policies.admission import Admission, read_admission
+from afflint.policies.admission import BINDING, POLICY, Admission, Fault, read_admission
 from afflint.reading.document import map_at
 from afflint.reading.documents import read, split, to_utf8
 from afflint.reading.sources import Source, read_bytes
+from afflint.records import NamedTuple
 
 if TYPE_CHECKING:
     from afflint.engine import FileResult
     from afflint.reading.document import Document
     from afflint.rules import BoundRule
+
+
+class Admitted(NamedTuple):
+    """What comes of the cluster's policies: what they find in files, what is wrong with them, and what they came to no result for."""
+
+    found: list[tuple[FileId, Found]]
+    faults: list[Finding]
+    unjudged: list[Unjudged]
+
 
 _KIND = re.compile(rb"""(?:^|[\s{,"'-])kind["']?\s*:\s*["']?([A-Za-z][A-Za-z0-9]*)""")
 _POD = "Pod"
@@ -38,7 +49,7 @@ def admitted(
     results: Mapping[FileId, FileResult],
     checked: Collection[FileId],
     is_patch: Callable[[str], bool],
-) -> tuple[list[tuple[FileId, Found]], list[Unjudged]]:
+) -> Admitted:
     """What policies find in the files that are ``checked``, and what they came to no result for.
 
     ``sources`` are all files of the run with what the map step told of each; parameters and namespaces may stand in any of them.
@@ -51,6 +62,9 @@ def admitted(
     kinds = {"Namespace", *(policy.param_kind[1] for policy in admission.policies if policy.param_kind)}
     objects = [data for source in readable.values() for _, data, _ in _objects(source, kinds.__contains__)]
     court = Court(admission, names, objects)
+    severities = {rule.name: rule.severity or "error" for rule in rules}
+    paths = {os.path.realpath(source.path): file for file, source in sources.items()}
+    faults = [_of_fault(each, severities[each.policy], paths) for each in court.faults]
     unjudged = [Unjudged(each.policy, each.reason, each.place) for each in court.unknown]
     for problem in admission.problems:
         place, _, reason = problem.partition(": ")
@@ -63,7 +77,19 @@ def admitted(
                     found.append((file, each))
                 else:
                     unjudged.append(each._replace(file=readable[file].name))
-    return found, unjudged
+    return Admitted(found, faults, unjudged)
+
+
+def _of_fault(fault: Fault, severity: Severity, paths: Mapping[str, FileId]) -> Finding:
+    """A finding in the manifest of a policy, which need not be a file of the run."""
+    message = f"the API server refuses this {_TITLES.get(fault.object.kind or '', 'object')}: {fault.message}"
+    source = paths.get(os.path.realpath(fault.file), NO_FILE)
+    place = (fault.document, fault.span, fault.object, fault.field)
+    return Finding(fault.policy, "policy", severity, message, _HELP, fault.file.replace(os.sep, "/"), *place, source=source)
+
+
+_TITLES = {POLICY: "policy", BINDING: "binding"}
+_HELP = "Change it so that the API server accepts it. Until then it is not applied here either."
 
 
 def _admission(paths: Iterable[str]) -> Admission:

@@ -124,6 +124,8 @@ class Gathered(NamedTuple):
     """The policies that would have needed nodes."""
     unjudged: "tuple[Unjudged, ...]" = ()
     """What policies came to no result for."""
+    faults: tuple[Finding, ...] = ()
+    """What is wrong with the manifests of policies, which need not be files of the run."""
 
 
 def gathered(files: Files, settings: Settings, options: Options = _DEFAULT) -> Gathered:
@@ -215,17 +217,19 @@ def _gathered(files: Files, settings: Settings, options: Options, kustomizations
         for file, found in reduction.across(fleet, results.__contains__, nodes, pools, clusters):
             across.setdefault(file, []).append(found)
     unjudged = reduction.unjudged
+    faults: list[Finding] = []
     if any(each.subject == "admission" for each in settings.rules):
         from afflint.session.admission import admitted
 
         sources = dict(enumerate(files.sources))
-        refused, unknown = admitted(settings.rules, {file: sources[file] for file in told}, told, results, kustomizations.is_patch)
-        for file, found in refused:
+        admission = admitted(settings.rules, {file: sources[file] for file in told}, told, results, kustomizations.is_patch)
+        for file, found in admission.found:
             across.setdefault(file, []).append(found)
-        unjudged += unknown
+        unjudged += admission.unjudged
+        faults = admission.faults
     undecided = () if nodes else tuple([each.name for each in settings.rules if each.subject == "outcome"])
     silencer = Silencer(reduction, options, kustomizations)
-    return Gathered(files, results, told, fleet, nodes, across, silencer, settings, fault, pools, undecided, tuple(unjudged))
+    return Gathered(files, results, told, fleet, nodes, across, silencer, settings, fault, pools, undecided, tuple(unjudged), tuple(faults))
 
 
 def _clusters(
@@ -261,7 +265,7 @@ def _reduction(files: Files, settings: Settings) -> Reduction:
 def outcome(gathered: Gathered, options: Options = _DEFAULT) -> Outcome:
     """The findings of a run that nothing silences, sorted, and its numbers."""
     files, results = gathered.files, gathered.results
-    kept: list[Finding] = []
+    kept = list(gathered.faults)
     suppressed = 0
     for file, result in results.items():
         remaining, count = gathered.silencer.remaining(file, files.sources[file], result, gathered.across.get(file, ()))

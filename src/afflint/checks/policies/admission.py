@@ -12,14 +12,16 @@ from typing import Any
 from afflint.findings import SEVERITIES, Path, Severity
 from afflint.kube import cel
 from afflint.kube.cel import EvaluationError, ExpressionError, Given, OfflineError, Program
-from afflint.kube.defaults import with_defaults
+from afflint.kube.cel_words import type_in_words
+from afflint.kube.defaults import are_known, with_defaults
 from afflint.kube.manifests import labels_at, reference
 from afflint.kube.resources import EXEMPT, resource_of
 from afflint.kube.selectors import NAMESPACE_NAME, Selector, holds, matches
-from afflint.policies.admission import GROUP, Admission, AdmissionPolicy, Binding, Constraints, Expression, Params, Resource
+from afflint.policies.admission import GROUP, Admission, AdmissionPolicy, Binding, Constraints, Expression, Fault, Params, Resource
 from afflint.reading.document import map_at
 from afflint.reading.placeholders import is_placeholder
 from afflint.records import NamedTuple
+from afflint.wording import quoted
 
 Object = dict[str, Any]
 
@@ -60,7 +62,10 @@ class _Policy(NamedTuple):
 
 
 class Court:
-    """Judges objects by policies that are known with their bindings. ``unknown`` is what cannot be told of the policies themselves."""
+    """Judges objects by policies that are known with their bindings. ``unknown`` is what cannot be told of the policies themselves.
+
+    ``faults`` are those for which the API server would refuse a policy or a binding: such are not applied.
+    """
 
     def __init__(self, admission: Admission, names: Iterable[str], objects: Iterable[Object] = ()) -> None:
         """``names``: the policies that count. ``objects``: further ones, which may be namespaces or parameters."""
@@ -70,7 +75,9 @@ class Court:
         wanted = frozenset(names)
         first = {policy.name: policy for policy in reversed(admission.policies) if policy.name in wanted}
         bound = {name: tuple([each for each in admission.bindings if each.policy == name]) for name in first}
-        self._policies = [self._compiled(policy, bound[name]) for name, policy in sorted(first.items())]
+        self.faults: list[Fault] = []
+        compiled = (self._compiled(policy, bound[name]) for name, policy in sorted(first.items()))
+        self._policies = [each for each in compiled if each is not None]
         self._params: dict[tuple[str, str], list[Object]] = {}
 
     def is_about(self, kind: str) -> bool:
@@ -97,40 +104,27 @@ class Court:
 
     # One policy.
 
-    def _compiled(self, policy: AdmissionPolicy, bindings: tuple[Binding, ...]) -> _Policy:
+    def _compiled(self, policy: AdmissionPolicy, bindings: tuple[Binding, ...]) -> _Policy | None:
+        """The policy with its programs; None for one that the API server refuses."""
         if not bindings:
             self.unknown.append(Unknown(policy.name, policy.place, "no binding names it, so it holds nowhere"))
-        variables: dict[str, Program | None] = {}
+        known = len(self.faults)
+        self.faults += policy.faults
+        compiler = _Compiler(policy, self.faults, self.unknown)
         for each in policy.variables:
-            variables[each.name] = self._program(policy, each, each.text, variables)
-        conditions = tuple(self._each(policy, policy.conditions, variables))
+            compiler.add_variable(each)
+        conditions = tuple(compiler.compiled(policy.conditions, _TRUTH, with_variables=False))
+        validations = tuple(compiler.compiled(policy.validations, _TRUTH))
+        # Annotations are not evaluated: nothing depends on them.
+        list(compiler.compiled(policy.annotations, _ANNOTATION))
+        if len(self.faults) > known:
+            self.unknown.append(Unknown(policy.name, policy.place, "the API server refuses it, so it is not applied"))
+            return None
+        self.faults += [fault for each in bindings for fault in each.faults]
+        sound = tuple(each for each in bindings if not each.faults)
         # Without one of its conditions nobody can tell whom the policy is about.
-        validations = tuple(self._each(policy, policy.validations, variables)) if len(conditions) == len(policy.conditions) else ()
-        return _Policy(policy, bindings, conditions, variables, validations)
-
-    def _each(
-        self, policy: AdmissionPolicy, expressions: Sequence[Expression], variables: Mapping[str, Program | None]
-    ) -> Iterator[_Compiled]:
-        for each in expressions:
-            program = self._program(policy, each, each.text, variables)
-            if program is not None:
-                # Without it the plain message is said.
-                said = each.message_text and self._program(policy, each, each.message_text, variables)
-                yield _Compiled(each, program, said or None)
-
-    def _program(
-        self, policy: AdmissionPolicy, expression: Expression, text: str, variables: Mapping[str, Program | None]
-    ) -> Program | None:
-        try:
-            program = cel.compiled(text)
-        except (ExpressionError, OfflineError) as error:
-            self.unknown.append(Unknown(policy.name, expression.place, str(error)))
-            return None
-        missing = next((name for name in program.needs or () if name not in variables), None)
-        if missing is not None:
-            self.unknown.append(Unknown(policy.name, expression.place, f"there is no `variables.{missing}` before it"))
-            return None
-        return program
+        applied = validations if len(conditions) == len(policy.conditions) else ()
+        return _Policy(policy, sound, conditions, compiler.variables, applied)
 
     def _of_policy(self, each: _Policy, asked: Resource, labels: Mapping[str, str], stored: Object) -> Iterator[Refusal | Unknown]:
         policy = each.policy
@@ -157,35 +151,41 @@ class Court:
         if isinstance(given, Unknown):
             yield given
             return
-        name = each.policy.name
-        unsure: list[Unknown] = []
-        for condition in each.conditions:
-            holds_here = self._answer(name, condition, given)
-            if holds_here is False:
-                return
-            if isinstance(holds_here, Unknown):
-                unsure.append(holds_here)
-        if unsure:
-            yield from unsure[:1]
+        answers = [self._answer(each, severity, condition, given) for condition in each.conditions]
+        if False in answers:
+            return
+        errors = [answer for answer in answers if not isinstance(answer, bool)]
+        if errors:
+            yield errors[0]
             return
         for validation in each.validations:
-            answer = self._answer(name, validation, given)
-            if isinstance(answer, Unknown):
+            answer = self._answer(each, severity, validation, given)
+            if answer is False:
+                message = said(validation.expression, validation.message, given)
+                answer = self._refusal(each, severity, validation, given, message)
+            if not isinstance(answer, bool):
                 yield answer
-            elif not answer:
-                path = pointed(validation.program, each.variables, given.value("object"))
-                if is_open(given.value("object"), path):
-                    continue
-                yield Refusal(name, severity, path, said(validation.expression, validation.message, given), validation.expression.place)
 
-    def _answer(self, policy: str, compiled: _Compiled, given: Given) -> bool | Unknown:
+    def _refusal(self, each: _Policy, severity: Severity, compiled: _Compiled, given: Given, message: str) -> Refusal | bool:
+        """What is said of an expression that denies an object; True where what it looks at is filled in later."""
+        path = pointed(compiled.program, each.variables, given.value("object"))
+        if is_open(given.value("object"), path):
+            return True
+        return Refusal(each.policy.name, severity, path, message, compiled.expression.place)
+
+    def _answer(self, each: _Policy, severity: Severity, compiled: _Compiled, given: Given) -> bool | Refusal | Unknown:
+        """What an expression comes to; an error in it denies the object, or nobody can tell what it comes to in the cluster."""
         try:
             answer = compiled.program.evaluate(given)
         except EvaluationError as error:
-            return Unknown(policy, compiled.expression.place, given.failure(compiled.program) or str(error))
+            if each.policy.fails_closed and _errs_in_cluster(error, compiled.program, given):
+                reason = f"no such key: {error.word}" if str(error).startswith("there is no `") else str(error)
+                message = f"expression '{compiled.expression.text.strip()}' resulted in error: {reason}"
+                return self._refusal(each, severity, compiled, given, message)
+            return Unknown(each.policy.name, compiled.expression.place, given.failure(compiled.program) or str(error))
         if isinstance(answer, bool):
             return answer
-        return Unknown(policy, compiled.expression.place, "it gives neither true nor false")
+        return Unknown(each.policy.name, compiled.expression.place, "it gives neither true nor false")
 
     # What is around the object.
 
@@ -249,7 +249,81 @@ def _rank(said_of: Refusal | Unknown) -> int:
 
 def _may_be_about(constraints: Constraints, kind: str) -> bool:
     name = resource_of(kind)
-    return any(resource in ("*", "*/*", name) for rule in constraints.rules or () for resource in rule.resources)
+    return any(rule.names_resource(name) for rule in constraints.rules or ())
+
+
+_ADDED = frozenset(
+    ("annotations", "imagePullSecrets", "labels", "limits", "managedFields", "name", "namespace", "nodeSelector", "overhead",
+     "preemptionPolicy", "priority", "requests", "runtimeClassName", "tolerations", "userInfo", "volumeMounts", "volumes")
+)  # fmt: skip
+"""Fields that something else in a cluster may add to pods or requests before policies look at them: admission plugins above all."""
+
+
+def _errs_in_cluster(error: EvaluationError, program: Program, given: Given) -> bool:
+    """Whether an expression errs for an object in every cluster: all that it looks at is known."""
+    data = given.value("object")
+    open_to_more = data.get("kind") == "Pod" or error.word in ("name", "namespace", "managedFields", "userInfo")
+    if not error.certain or given.failure(program) or (open_to_more and error.word in _ADDED):
+        return False
+    return are_known(data) and "namespaceObject" not in program.text
+
+
+_TRUTH, _MESSAGE, _ANNOTATION = ("bool",), ("string",), ("string", "null_type")
+
+
+class _Compiler:
+    """Compiles the expressions of a policy. What is wrong with one is added to ``faults``, what only a cluster can tell to ``unknown``."""
+
+    def __init__(self, policy: AdmissionPolicy, faults: list[Fault], unknown: list[Unknown]) -> None:
+        self._policy, self._faults, self._unknown = policy, faults, unknown
+        self.variables: dict[str, Program | None] = {}
+        params = () if policy.param_kind is not None else ("params",)
+        self._names = tuple(name for name in cel.VARIABLES if name not in params)
+        self._types: list[tuple[str, str]] = []
+
+    def add_variable(self, variable: Expression) -> None:
+        """Compile a variable, so that those expressions that follow may refer to it."""
+        program = self._program(variable, variable.text, "expression", ())
+        self.variables[variable.name] = program
+        if program is not None:
+            self._types.append((variable.name, program.type))
+
+    def compiled(self, expressions: Iterable[Expression], types: Sequence[str], *, with_variables: bool = True) -> Iterator[_Compiled]:
+        """Those of the expressions that can be evaluated: each has to be of one of the types."""
+        for each in expressions:
+            key = "valueExpression" if types is _ANNOTATION else "expression"
+            program = self._program(each, each.text, key, types, with_variables=with_variables)
+            message = None
+            if each.message_text is not None:  # Without it the plain message is said.
+                message = self._program(each, each.message_text, "messageExpression", _MESSAGE)
+            if program is not None:
+                yield _Compiled(each, program, message)
+
+    def _program(self, expression: Expression, text: str, key: str, types: Sequence[str], *, with_variables: bool = True) -> Program | None:
+        names = self._names if with_variables else tuple(name for name in self._names if name != "variables")
+        try:
+            program = cel.compiled(text, cel.Scope(names, tuple(self._types) if with_variables else ()))
+        except ExpressionError as error:
+            self._refuse(expression, key, str(error))
+            return None
+        except OfflineError as error:
+            self._unknown.append(Unknown(self._policy.name, expression.place, str(error)))
+            return None
+        missing = next((name for name in program.needs or () if name not in self.variables), None)
+        if missing is not None:
+            self._refuse(expression, key, f"there is no `variables.{missing}` before it")
+            return None
+        if types and program.type not in types:
+            wanted = " or ".join(map(type_in_words, types))
+            hint = "; compare it, as in `… == true`" if (program.type, types) == ("dyn", _TRUTH) else ""
+            if (program.type, types) == ("dyn", _MESSAGE):
+                hint = "; `string(…)` makes text of it"
+            self._refuse(expression, key, f"`{key}` must give {wanted}, and its type is {quoted(program.type)}{hint}")
+            return None
+        return program
+
+    def _refuse(self, expression: Expression, key: str, message: str) -> None:
+        self._faults.append(self._policy.origin.fault((*expression.path, key), message))
 
 
 # Objects.
@@ -269,8 +343,8 @@ def request(asked: Resource) -> Object:
     kind = {"group": asked.group, "version": asked.version, "kind": asked.kind}
     resource = {"group": asked.group, "version": asked.version, "resource": asked.resource}
     named = {"name": asked.name or "", **({"namespace": asked.namespace} if asked.namespace is not None else {})}
-    more = {"kind": kind, "requestKind": kind, "resource": resource, "requestResource": resource, "subResource": ""}
-    return {**more, "requestSubResource": "", "operation": "CREATE", "dryRun": False, "options": {}, **named}
+    more = {"kind": kind, "requestKind": kind, "resource": resource, "requestResource": resource}
+    return {**more, "operation": "CREATE", "dryRun": False, "options": {}, **named}
 
 
 # What is said, and where.
@@ -285,7 +359,7 @@ def said(expression: Expression, message: Program | None, given: Given) -> str:
             text = None
         if isinstance(text, str) and text.strip() and "\n" not in text.strip():
             return text.strip()
-    return expression.message or f"failed expression: {' '.join(expression.text.split())}"
+    return expression.message or f"failed expression: {expression.text.strip()}"
 
 
 def pointed(program: Program, variables: Mapping[str, Program | None], data: Any) -> Path:
