@@ -265,7 +265,7 @@ def _reduction(files: Files, settings: Settings) -> Reduction:
 def outcome(gathered: Gathered, options: Options = _DEFAULT) -> Outcome:
     """The findings of a run that nothing silences, sorted, and its numbers."""
     files, results = gathered.files, gathered.results
-    kept = list(gathered.faults)
+    kept: list[Finding] = []
     suppressed = 0
     for file, result in results.items():
         remaining, count = gathered.silencer.remaining(file, files.sources[file], result, gathered.across.get(file, ()))
@@ -276,6 +276,7 @@ def outcome(gathered: Gathered, options: Options = _DEFAULT) -> Outcome:
         kept, silenced, sources = options.renders.placed(kept, sources, options)
         suppressed += silenced
         checked += [source.name for source in options.renders.covered]
+    kept += gathered.faults
     kept.sort(key=sort_key)
     gone = 0
     if options.baseline is not None:
