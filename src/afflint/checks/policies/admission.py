@@ -257,13 +257,15 @@ _ADDED = frozenset(
      "preemptionPolicy", "priority", "requests", "runtimeClassName", "tolerations", "userInfo", "volumeMounts", "volumes")
 )  # fmt: skip
 """Fields that something else in a cluster may add to pods or requests before policies look at them: admission plugins above all."""
+_ADDED_ANYWHERE = frozenset(("managedFields", "name", "namespace", "serviceName", "userInfo"))
+"""Those that any object may get; `serviceName` is there in some versions even when it is empty."""
 
 
 def _errs_in_cluster(error: EvaluationError, program: Program, given: Given) -> bool:
     """Whether an expression errs for an object in every cluster: all that it looks at is known."""
     data = given.value("object")
-    open_to_more = data.get("kind") == "Pod" or error.word in ("name", "namespace", "managedFields", "userInfo")
-    if not error.certain or given.failure(program) or (open_to_more and error.word in _ADDED):
+    open_to_more = data.get("kind") == "Pod" or error.word in _ADDED_ANYWHERE
+    if not error.certain or given.failure(program) or (open_to_more and error.word in _ADDED | _ADDED_ANYWHERE):
         return False
     return are_known(data) and "namespaceObject" not in program.text
 
