@@ -201,7 +201,7 @@ def test_links_to_files_are_read_and_links_to_folders_are_not_followed(tree: Tre
     assert names("linked") == ["linked/a.yaml"]
 
 
-def test_a_link_out_of_the_repository_is_not_read_unless_it_is_named(tree: Tree, tmp_path: Path) -> None:
+def test_a_link_out_of_the_repository_is_not_read_unless_it_is_named(tree: Tree) -> None:
     tree("repository/.git/HEAD", "repository/a.yaml", "secret.yaml")
     os.symlink("../secret.yaml", "repository/out.yaml")
     os.symlink("a.yaml", "repository/in.yaml")
