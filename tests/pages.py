@@ -16,10 +16,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from checkout import ROOT, clean_environment
+from rendering.real_tools import found_tool
 
 DOCS = ROOT / "docs"
 NOT_RUN = ("pip ", "dask ")
 """How the first command of a fence begins that needs a network."""
+RENDERERS = ("kustomize", "helm")
+"""What `--render` runs. Without them, fences that use it stay as they are."""
 
 _FILE = re.compile(r"(<!-- file (\S+) -->\n```[a-z]*\n)(.*?)(?=^```$)", re.MULTILINE | re.DOTALL)
 _CONSOLE = re.compile(r"(^```console\n)(.*?)(?=^```$)", re.MULTILINE | re.DOTALL)
@@ -51,7 +54,9 @@ def commands_in(text: str) -> list[str]:
 
 def run_in(folder: Path, command: str) -> str:
     """What a command prints, errors included. Raises RuntimeError where it is not 0 or 1 that it ends with."""
-    environment = clean_environment(PATH=f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}", COLUMNS="100", LC_ALL="C.UTF-8")
+    renderers = [os.path.dirname(path) for path in map(found_tool, RENDERERS) if path is not None]
+    path = os.pathsep.join([str(folder / "bin"), *renderers, os.environ["PATH"]])
+    environment = clean_environment(PATH=path, COLUMNS="100", LC_ALL="C.UTF-8")
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", command],
         cwd=folder,
@@ -72,7 +77,7 @@ def made_anew(text: str, folder: Path) -> str:
     text = _FILE.sub(lambda fence: fence[1] + (ROOT / fence[2]).read_text(encoding="utf-8"), text)
 
     def shown(fence: re.Match[str]) -> str:
-        if fence[2][2:].startswith(NOT_RUN):
+        if fence[2][2:].startswith(NOT_RUN) or ("--render" in fence[2] and None in map(found_tool, RENDERERS)):
             return fence[0]
         return fence[1] + "".join(f"$ {command}\n{run_in(folder, command)}" for command in commands_in(f"{fence[0]}```\n"))
 

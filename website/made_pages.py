@@ -1,4 +1,4 @@
-"""The pages that are made of what ships with afflint: commands, configuration, custom resources."""
+"""Generated pages of the site: commands, configuration, custom resources."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from website import reference
 
 _ROOT = Path(__file__).parents[1]
 _SEE = {
-    "check": "[Continuous integration](../ci.md), [rendered repositories](../rendering.md), [trees of any size](../fleets.md)",
-    "merge": "[Trees of any size](../fleets.md)",
-    "place": "[Nodes and pools, and what `place` says](../nodes.md), [the lab](../lab.md)",
+    "check": "[CI](../ci.md), [rendering](../rendering.md), [baselines](../baselines.md), [large repositories](../large-repositories.md)",
+    "merge": "[Large repositories](../large-repositories.md)",
+    "place": "[Nodes and pools](../nodes.md), [placement in ten minutes](../lab.md)",
     "rule": "[All rules](../rules/index.md)",
     "config": "[Configuration](../configuration.md)",
     "lsp": "[Editors](../editors.md)",
@@ -27,30 +27,31 @@ _SEE = {
 _CONFIGURATION = """\
 # Configuration
 
-`.afflint.yaml`, or `[tool.afflint]` in `pyproject.toml`, in the working directory or the nearest one above it. All of it is optional, and
-the command line comes before it; [`afflint config`](commands/config.md) shows what holds, and where it was set. A mistake is shown at its
-line, with the word that was probably meant.
+afflint reads `.afflint.yaml`, or the table `[tool.afflint]` of `pyproject.toml`, in the working directory or the nearest directory above
+it. Every key is optional. Options on the command line take precedence.
+
+- [`afflint init`](commands/init.md) writes a first configuration from what it finds in your repository.
+- [`afflint config`](commands/config.md) shows the settings in effect and where each is set.
+- A mistake in the configuration is reported at its line, with the word that was probably meant.
 
 {example}
 
-## Silence single findings
-
-With the reason behind `--`. A suppression that silences nothing is reported.
-
-{silenced}
+To ignore single findings, see [Suppress findings](suppressions.md). To start in a repository that has findings already, see
+[Baselines](baselines.md).
 
 ## Keys
 
-Made from [the schema](schemas/config.schema.json), which editors complete and check by; `afflint config --schema` prints it. Globs are
-those of a `.gitignore`, relative to the folder of the configuration; paths are relative to the file that says them.
+Globs work as in a `.gitignore` and are relative to the folder of the configuration. Paths are relative to the file that contains them.
+This table is generated from [the schema](schemas/config.schema.json). Editors use the schema for completion, and `afflint config --schema`
+prints it.
 
 """
 _CATALOGUE = """\
 # Catalogue of custom resources
 
-{kinds} kinds of {groups} API groups whose placement constraints afflint knows without being told: where in each kind they stand, and for
-some the labels that their operator surely sets. [Custom resources](custom-resources.md) says how they are judged, and what becomes of a
-kind that is not here.
+afflint knows where {kinds} kinds of {groups} API groups keep placement constraints. For some of them it also knows the labels that the
+operator sets on the pods. [Custom resources](custom-resources.md) explains how afflint uses this catalogue, and how it handles kinds that
+are not in it.
 
 <input class="filter" type="search" placeholder="Filter: a kind, a group or a path" aria-label="Filter the catalogue">
 
@@ -82,17 +83,13 @@ def _code_spans(text: str) -> str:
 def configuration_page() -> str:
     """Every key of the configuration, by its schema, after the example of the README."""
     readme = (_ROOT / "README.md").read_text(encoding="utf-8")
-    example, silenced = (
-        re.search(rf"^```yaml\n{beginning}.*?^```$", readme, re.MULTILINE | re.DOTALL)
-        for beginning in (r"# \.afflint\.yaml", "# afflint: ignore-file")
-    )
+    example = re.search(r"^```yaml\n# \.afflint\.yaml.*?^```$", readme, re.MULTILINE | re.DOTALL)
     assert example is not None
-    assert silenced is not None
-    return "".join(_configuration(example[0], silenced[0]))
+    return "".join(_configuration(example[0]))
 
 
-def _configuration(example: str, silenced: str) -> Iterator[str]:
-    yield _CONFIGURATION.format(example=example, silenced=silenced)
+def _configuration(example: str) -> Iterator[str]:
+    yield _CONFIGURATION.format(example=example)
     yield from reference.keys()
     for key, part in schema()["properties"].items():
         if inner := dict(_inner(part)):
@@ -129,7 +126,7 @@ def _catalogue(kinds: list[dict[str, Any]]) -> Iterator[str]:
     yield "</tbody>\n</table>\n"
 
 
-_FORMS = {"spec": "a pod spec", "template": "a pod template", "opaque": "no schema: what its shape tells"}
+_FORMS = {"spec": "a pod spec", "template": "a pod template", "opaque": "no schema; recognised by shape"}
 
 
 def _shown(shape: str) -> str:

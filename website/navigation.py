@@ -1,4 +1,4 @@
-"""What stands beside every page: the pages of the site in their order."""
+"""The navigation of the site: its pages in their order."""
 
 from __future__ import annotations
 
@@ -22,38 +22,44 @@ def navigation(pages: Path, known: Mapping[str, Rule]) -> list[Entry]:
     entries: list[Entry] = [
         {
             "Start": [
-                {"afflint": "index.md"},
-                {"The lab in ten minutes": "lab.md"},
+                {"Overview": "index.md"},
+                {"Install": "install.md"},
+                {"Placement in ten minutes": "lab.md"},
                 {"Playground": "playground.md"},
-                {"Found in the wild": "wild.md"},
-                {"Beside other tools": "comparison.md"},
+                {"Mistakes in public manifests": "wild.md"},
+                {"Compared with other tools": "comparison.md"},
             ]
         },
         {
             "Guide": [
                 {"Configuration": "configuration.md"},
+                {"Suppress findings": "suppressions.md"},
+                {"Baselines": "baselines.md"},
+                {"pre-commit": "pre-commit.md"},
+                {"CI": "ci.md"},
+                {"Editors": "editors.md"},
                 {"Nodes and pools": "nodes.md"},
-                {"GitOps repositories": "rendering.md"},
+                {"Helm and kustomize": "rendering.md"},
+                {"Argo CD": "argo-cd.md"},
+                {"Flux": "flux.md"},
                 {"Custom resources": "custom-resources.md"},
                 {"Catalogue of custom resources": "catalogue.md"},
                 {"Policies": "policies.md"},
-                {"Ready-made sets": sets},
-                {"Policies in CEL, and their tests": "policies-in-cel.md"},
-                {"CI": "ci.md"},
-                {"Editors": "editors.md"},
-                {"Trees of any size": "fleets.md"},
+                {"Policy sets": sets},
+                {"Policies in CEL": "policies-in-cel.md"},
+                {"Large repositories": "large-repositories.md"},
             ]
         },
         {"Rules": rules},
         {"Commands": [{f"afflint {name}": f"commands/{name}.md"} for name in reference.command_names()]},
         {
             "About": [
-                {"Exactness": "exactness.md"},
+                {"Accuracy": "exactness.md"},
                 {"Architecture": "architecture.md"},
                 {"Glossary": "glossary.md"},
-                {"What stays as it is": "stability.md"},
+                {"Compatibility": "stability.md"},
                 {"Effects of each command": "security-effects.md"},
-                {"All options and keys": "reference.md"},
+                {"Reference": "reference.md"},
                 {"Contributing": "contributing.md"},
                 {"Security": "security.md"},
                 {"Report a vulnerability": "vulnerabilities.md"},

@@ -23,7 +23,8 @@ def index_page() -> str:
     for name in profile_names():
         _, about, *_ = (PROFILES / f"{name}.md").read_text(encoding="utf-8").split("\n\n")
         rows.append(f"- [`{name}`]({name}.md): {' '.join(about.split())}\n")
-    heading = '# Ready-made sets of policies\n\nWith `extends: ["afflint:NAME"]` in the configuration. They can be changed one by one.\n\n'
+    use = 'Use a set with `extends: ["afflint:NAME"]` in the configuration. Each policy of a set can be changed or turned off.'
+    heading = f"# Policy sets\n\n{use}\n\n"
     return heading + "".join(rows)
 
 

@@ -11,15 +11,15 @@ from website.links import outside_fences, with_links_of_the_site
 CATEGORY_ABOUT = {
     "admission": "The API server or KubeVirt refuses the object, or its pods.",
     "labels": "Accepted, but selects the wrong pods, or none.",
-    "affinity": "Node and pod affinity that cannot hold or does not mean what it says.",
-    "spread": "Spread constraints that spread nothing.",
-    "tolerations": "Tolerations that have no effect, or too much.",
-    "kubevirt": "What differs for virtual machines.",
+    "affinity": "Node and pod affinity that can never be met, or does not do what it says.",
+    "spread": "Spread constraints without effect.",
+    "tolerations": "Tolerations that have no effect, or tolerate too much.",
+    "kubevirt": "Mistakes that are specific to virtual machines.",
     "fleet": "Manifests that contradict each other.",
-    "nodes": "With nodes: labels of nodes that make constraints void or contradict each other.",
-    "placement": "With nodes: replicas that have no place, now, during an update or after a failure.",
-    "policy": "What your own organisation demands.",
-    "afflint": "afflint's own comments.",
+    "nodes": "With nodes: node labels that contradict each other, or that make constraints ineffective.",
+    "placement": "With nodes: replicas that cannot be scheduled now, during an update or after a failure.",
+    "policy": "The requirements of your own organisation.",
+    "afflint": "Suppression comments.",
 }
 _EXAMPLE = re.compile(
     r"^```yaml (?P<verdict>bad|good)[^\n]*\n(?P<text>.*?)^```\n(?:\n```said\n(?P<said>.*?)^```\n)?", re.MULTILINE | re.DOTALL
@@ -28,12 +28,12 @@ _NAMED = re.compile(r"(?<!\[)`([a-z][a-z-]+)`")
 _INDEX = """\
 # Rules
 
-{count} rules. Each has one name, a severity and a page; `afflint rule NAME` shows the page in a terminal.
+afflint has {count} rules. Each has a name, a severity and a page; `afflint rule NAME` shows the page in a terminal.
 
-An **error** is refused by the cluster or can never hold, a **warning** is accepted and does something else than its author
-thinks, an **info** is worth a look and fails nothing. `[*]` marks rules with a fix that `--fix` applies.
+An **error** is refused by the cluster, or can never be met. A **warning** is accepted by the cluster but does not do what its author
+expects. An **info** is worth a look and never fails a run. `[*]` marks rules with a fix that `--fix` applies.
 
-<input class="filter" type="search" placeholder="Filter: a word of the name or of the sentence" aria-label="Filter the rules">
+<input class="filter" type="search" placeholder="Filter by name or description" aria-label="Filter the rules">
 
 """
 _FIXES = {"none": "no fix", "safe": "a safe fix", "unsafe": "an unsafe fix"}
@@ -106,4 +106,5 @@ def _end(rule: Rule, related: list[str], known: Mapping[str, Rule]) -> Iterator[
     yield "" if rule.default else f"extend-select: [{rule.name}]\n"
     yield f"severity:\n  {rule.name}: {'warning' if rule.severity == 'error' else 'error'}\n"
     yield f'per-file-ignores:\n  "legacy/**": [{rule.name}]\n```\n\n'
-    yield f"Or at one place, with the reason: `# afflint: ignore[{rule.name}] -- why`. See [Configuration](../configuration.md).\n"
+    yield f"To ignore a single finding, add a comment with the reason: `# afflint: ignore[{rule.name}] -- why`."
+    yield " See [Suppress findings](../suppressions.md).\n"
