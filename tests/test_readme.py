@@ -80,7 +80,7 @@ def with_generated(readme: str) -> str:
     readme = with_parts(readme, {**generated(), **gitops()})
     shop = run((*AFFLINT, "check", "--no-config", "examples/shop"), ROOT, expect=1)
     total = shop.rpartition("Found ")[2].partition(". Read")[0]
-    readme = re.sub(r"finds something \([^)]*\)", f"finds something ({total})", readme)
+    readme = re.sub(r"finds mistakes \([^)]*\)", f"finds mistakes ({total})", readme)
     counts = Counter(rule.category for rule in rules().values())
     return re.sub(r"^\| `([a-z]+)` \| \d+ \|", lambda row: f"| `{row[1]}` | {counts[row[1]]} |", readme, flags=re.MULTILINE)
 
@@ -161,7 +161,7 @@ def test_a_command_is_no_wrong_usage(project: Path, command: str) -> None:
 
 
 def test_the_exit_code_that_it_promises() -> None:
-    assert "It exits with 1,\nbecause it finds something" in text()
+    assert "It exits with 1, because\nit finds mistakes" in text()
     run((*AFFLINT, "check", "examples/shop"), ROOT, expect=1)
     run((*AFFLINT, "check", "examples/fixed"), ROOT, expect=0)
 
@@ -183,7 +183,7 @@ def test_the_hooks_are_those_of_the_hook_file() -> None:
     offered = re.findall(r"^- id: (\S+)", (ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"), re.MULTILINE)
     assert offered == ["afflint", "afflint-all", "afflint-fix"]
     assert re.findall(r"- id: (\S+)", block("yaml", "repos:")) == offered[:1], "both together report everything twice"
-    assert "The hook `afflint-all`" in text()
+    assert all(f"`{name}`" in text() for name in offered[1:])
 
 
 def test_the_configuration_is_one(tmp_path: Path) -> None:
