@@ -110,7 +110,7 @@ def test_each_published_policy_names_its_source_and_shows_both_sides() -> None:
     listed = (EXAMPLES / "README.md").read_text(encoding="utf-8")
     for name in names:
         text = (EXAMPLES / f"{name}.md").read_text(encoding="utf-8")
-        assert re.search(r"^After .*\]\(https://[^)]+\)", text, re.MULTILINE | re.DOTALL), name
+        assert re.search(r"^This follows .*\]\(https://[^)]+\)", text, re.MULTILINE | re.DOTALL), name
         assert {"yaml bad", "yaml good"} <= {example.info for example in parse(name, text).examples}
         assert f"({name}.md)" in listed
     assert {each.stem for each in EXAMPLES.glob("*.md")} == names | {"README"}
