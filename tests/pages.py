@@ -1,7 +1,7 @@
-"""The fences of the pages in docs/ that are made: files of the tree, and commands with what they print.
+"""Generate code fences of the pages in docs/: files of the repository, and commands with their output.
 
-A fence under ``<!-- file PATH -->`` holds that file. A fence ```` ```console ```` holds commands behind ``$`` and what each prints; they
-are run by a shell in a folder that has the examples.
+A fence below ``<!-- file PATH -->`` contains that file. A ```` ```console ```` fence contains commands after ``$`` and their output;
+a shell runs them in a folder with the examples.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rendering.real_tools import found_tool
 
 DOCS = ROOT / "docs"
 NOT_RUN = ("pip ", "dask ")
-"""How the first command of a fence begins that needs a network."""
+"""Fences whose first command begins like this need the network and are not run."""
 RENDERERS = ("kustomize", "helm")
 """What `--render` runs. Without them, fences that use it stay as they are."""
 
@@ -29,7 +29,7 @@ _CONSOLE = re.compile(r"(^```console\n)(.*?)(?=^```$)", re.MULTILINE | re.DOTALL
 
 
 def with_parts(page: str, parts: Mapping[str, str]) -> str:
-    """The page with what stands between ``<!-- begin NAME -->`` and ``<!-- end NAME -->`` replaced, by name."""
+    """The page with the text between ``<!-- begin NAME -->`` and ``<!-- end NAME -->`` replaced, by name."""
     for name, part in parts.items():
         begin, end = f"<!-- begin {name} -->\n", f"<!-- end {name} -->\n"
         before, rest = page.split(begin)
@@ -38,7 +38,7 @@ def with_parts(page: str, parts: Mapping[str, str]) -> str:
 
 
 def sandbox(folder: Path) -> Path:
-    """A folder with the examples, and afflint by its name on the PATH of ``run_in``."""
+    """Create a folder with the examples and an ``afflint`` program for ``run_in``."""
     shutil.copytree(ROOT / "examples", folder / "examples")
     (folder / "bin").mkdir()
     (folder / "bin" / "afflint").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m afflint "$@"\n', encoding="utf-8")
@@ -47,13 +47,13 @@ def sandbox(folder: Path) -> Path:
 
 
 def commands_in(text: str) -> list[str]:
-    """The commands that a page shows with what they print."""
+    """The commands of a page whose output is shown."""
     fences = [fence[2] for fence in _CONSOLE.finditer(text)]
     return [line[2:] for fence in fences for line in fence.splitlines() if line.startswith("$ ") and not fence[2:].startswith(NOT_RUN)]
 
 
 def run_in(folder: Path, command: str) -> str:
-    """What a command prints, errors included. Raises RuntimeError where it is not 0 or 1 that it ends with."""
+    """The output of a command, including errors. Raises RuntimeError unless it exits with 0 or 1."""
     renderers = [os.path.dirname(path) for path in map(found_tool, RENDERERS) if path is not None]
     path = os.pathsep.join([str(folder / "bin"), *renderers, os.environ["PATH"]])
     environment = clean_environment(PATH=path, COLUMNS="100", LC_ALL="C.UTF-8")
@@ -73,7 +73,7 @@ def run_in(folder: Path, command: str) -> str:
 
 
 def made_anew(text: str, folder: Path) -> str:
-    """The text of a page with what its fences hold made anew."""
+    """The text of a page with its fences generated again."""
     text = _FILE.sub(lambda fence: fence[1] + (ROOT / fence[2]).read_text(encoding="utf-8"), text)
 
     def shown(fence: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""The pages in docs/ show what is: the files of the tree, and what the commands on them print.
+"""Pages in docs/ show current files and the current output of commands.
 
 ``python tests/test_pages.py`` rewrites them.
 """
@@ -41,6 +41,12 @@ def test_what_a_command_prints_is_made_anew(folder: Path) -> None:
     assert pages.made_anew(page, folder) == "```console\n$ echo one && echo two >&2\none\ntwo\n$ exit 1\n```\n"
     with pytest.raises(RuntimeError):
         pages.made_anew("```console\n$ exit 2\n```\n", folder)
+
+
+def test_rendering_is_not_run_without_its_programs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "found_tool", {"kustomize": "/usr/bin/kustomize"}.get)
+    page = "```console\n$ echo --render\nas it was\n```\n"
+    assert pages.made_anew(page, folder) == page
 
 
 if __name__ == "__main__":

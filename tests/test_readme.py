@@ -1,4 +1,4 @@
-"""The README never lies: its reports are made anew and compared, its commands are run, its snippets are tried.
+"""The README is correct: its reports are generated and compared, its commands are run, its snippets are tried.
 
 ``python tests/test_readme.py`` rewrites what is generated.
 """
@@ -28,7 +28,7 @@ AFFLINT = (sys.executable, "-m", "afflint")
 
 
 PAGES = tuple(sorted((ROOT / "docs").glob("*.md")))
-"""What a user reads besides the README. Commands in ```` ```console ```` fences are those of test_pages.py."""
+"""Documentation besides the README. Commands in ```` ```console ```` fences are those of test_pages.py."""
 
 
 def text() -> str:
@@ -45,12 +45,12 @@ def blocks(language: str) -> list[str]:
 
 
 def block(language: str, beginning: str) -> str:
-    """The fenced block in a language that begins so, of the README before those of the pages."""
+    """The first fenced block in a language with this beginning, in the README or else in the pages."""
     return next(each for each in blocks(language) if each.startswith(beginning))
 
 
 def generated() -> dict[str, str]:
-    """What stands between ``<!-- begin NAME -->`` and ``<!-- end NAME -->``, by name."""
+    """The text between ``<!-- begin NAME -->`` and ``<!-- end NAME -->``, by name."""
     manifest = "examples/shop/cart.yaml"
     report = run((*AFFLINT, "check", "--no-config", manifest), ROOT, expect=1)
     lost = ("place", "--no-config", "examples/customapp", "--drain", "each:node")
@@ -64,7 +64,7 @@ def generated() -> dict[str, str]:
 
 
 def gitops() -> dict[str, str]:
-    """The part that takes kustomize and Helm, where they are."""
+    """The part that needs kustomize and Helm, if they are installed."""
     found = [found_tool(name) for name in ("kustomize", "helm")]
     folders = [os.path.dirname(each) for each in found if each is not None]
     if len(folders) < len(found):
@@ -76,7 +76,7 @@ def gitops() -> dict[str, str]:
 
 
 def with_generated(readme: str) -> str:
-    """The README with its generated parts and the numbers of its table made anew."""
+    """The README with its generated parts and the numbers of its table."""
     readme = with_parts(readme, {**generated(), **gitops()})
     shop = run((*AFFLINT, "check", "--no-config", "examples/shop"), ROOT, expect=1)
     total = shop.rpartition("Found ")[2].partition(". Read")[0]

@@ -1,1 +1,1 @@
-"""The site: what lies in ``docs/``, a page for each rule and command made when it is built, and a check of what came out."""
+"""Build the site from ``docs/``, with generated pages for rules and commands, and check the result."""

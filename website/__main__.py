@@ -1,4 +1,4 @@
-"""``python -m website``: makes the pages, builds the site with Zensical, its warnings being errors, and checks what came out."""
+"""``python -m website``: generate the pages, build the site with Zensical with warnings as errors, and check the result."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _SETTINGS = Path(__file__).parent / "zensical.toml"
 
 
 class SiteError(Exception):
-    """A site that cannot be built; the message says why."""
+    """The site cannot be built; the message says why."""
 
 
 def make_pages(target: Path) -> None:
-    """Fill a folder with all pages: those of ``docs/`` and those that are made. What was there goes. Raises LinkError."""
+    """Fill a folder with all pages of the site, those of ``docs/`` and the generated ones. Deletes what was there. Raises LinkError."""
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(_ROOT / "docs", target)
     shutil.copytree(_ROOT / "schemas", target / "schemas")
@@ -45,7 +45,7 @@ def make_pages(target: Path) -> None:
 
 
 def build(folder: Path) -> Path:
-    """Build the site in a folder; where it lies. Raises SiteError, and LinkError."""
+    """Build the site in a folder and return its path. Raises SiteError and LinkError."""
     pages = folder / "pages"
     make_pages(pages)
     entries = navigation(pages, rules())
@@ -58,7 +58,7 @@ def build(folder: Path) -> Path:
     command = [sys.executable, "-m", "zensical", "build", "--strict", "--clean", "--config-file", "zensical.toml"]
     if subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, check=False).returncode:
         raise SiteError("Zensical refuses the pages: see above")
-    # The page alone: what it runs is fetched by `python -m playground`.
+    # Only the page: `python -m playground` fetches the files that it runs.
     playground.lay(folder / "site" / "playground")
     wrong = list(faults(folder / "site"))
     if wrong:
@@ -72,7 +72,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def main() -> None:
-    """Read the command line, build, and say where the site lies."""
+    """Parse the command line, build the site and print its path."""
     parser = argparse.ArgumentParser(prog="python -m website", description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=_ROOT / "build" / "website", help="where it is built; default: %(default)s")
     try:

@@ -1,4 +1,4 @@
-"""Links of the checkout, which lead from file to file, as links of the site; and whether those of a built site lead anywhere."""
+"""Convert links between files of the checkout to links of the site, and find dead links in a built site."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _LINK = re.compile(r"\[(?P<text>(?:[^][]|\[[^][]*\])*)\]\((?P<target>[^)\s#:]+)(
 _ROOT = Path(__file__).parents[1]
 
 PAGES = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md", "SECURITY.md": "vulnerabilities.md"}
-"""What lies at the top of the checkout and is a page of the site as well."""
+"""Files at the top of the checkout that are pages of the site."""
 
 
 class LinkError(Exception):
-    """A link that leads nowhere; the message names it and where it stands."""
+    """A dead link; the message names the link and its page."""
 
 
 def on_site(path: str) -> str | None:
-    """Where a file of the checkout lies below the pages of the site; None for what is not there."""
+    """The path on the site of a file of the checkout; None if the site does not have it."""
     if path in PAGES:
         return PAGES[path]
     folder, _, rest = path.partition("/")
@@ -34,7 +34,7 @@ def on_site(path: str) -> str | None:
 
 
 def with_links_of_the_site(text: str, source: str) -> str:
-    """The text of a page with its links to files of the checkout turned into those of the site. ``source`` is its path in the checkout.
+    """The text of a page with links of the site. ``source`` is its path in the checkout.
 
     What the checkout has and the site has not is named without a link. Raises LinkError for a link to what there is nowhere.
     """
@@ -44,7 +44,7 @@ def with_links_of_the_site(text: str, source: str) -> str:
     def turned(link: re.Match[str]) -> str:
         there = posixpath.normpath(posixpath.join(posixpath.dirname(source), link["target"]))
         page = on_site(there)
-        if page is None:  # Pages that are missing are found when the site is built: some are made.
+        if page is None:  # The build finds missing pages: some are generated.
             if not (_ROOT / there).exists():
                 raise LinkError(f"{source}: there is no {link['target']}")
             return link["text"]
@@ -54,7 +54,7 @@ def with_links_of_the_site(text: str, source: str) -> str:
 
 
 def outside_fences(text: str, changed: object) -> str:
-    """The text with its prose changed, and what stands in fences left as it is."""
+    """The text with ``changed`` applied to everything outside code fences."""
     assert callable(changed)
     parts, end = [], 0
     for fence in _FENCE.finditer(text):
@@ -64,7 +64,7 @@ def outside_fences(text: str, changed: object) -> str:
 
 
 class _Page(HTMLParser):
-    """The anchors of a page, where it leads, and what it loads."""
+    """The anchors, links and loaded files of a page."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ class _Page(HTMLParser):
 
 
 def faults(site: Path) -> Iterator[str]:
-    """What is wrong with a built site: links and anchors that lead nowhere, and whatever is loaded from elsewhere."""
+    """The faults of a built site: dead links and anchors, and files loaded from other sites."""
     pages: dict[Path, _Page] = {}
     for path in sorted(site.rglob("*.html")):
         pages[path] = _Page()

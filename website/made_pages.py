@@ -59,7 +59,7 @@ are not in it.
 
 
 def command_page(name: str) -> str:
-    """The page of a command, in the words of its help."""
+    """The page of a command, generated from its help."""
     see = f"\nSee also: {_SEE[name]}.\n" if name in _SEE else ""
     return (
         f"# afflint {name}\n\n```text\n{reference.usage(name)}\n```\n\n{_code_spans(reference.about(name))}\n{see}\n"
@@ -73,7 +73,7 @@ def _as_headings(parts: Iterator[str]) -> Iterator[str]:
 
 
 def _code_spans(text: str) -> str:
-    """Words such as ``--lose`` and FILE as code, outside what is code already."""
+    """Mark words such as ``--lose`` and FILE as code."""
     return "".join(
         part if number % 2 else re.sub(r"(?<![\w`-])(--[a-z][a-z-]+|[A-Z]{3,}(?:\.\.\.)?)(?![\w`])", r"`\1`", part).replace("*", "\\*")
         for number, part in enumerate(re.split(r"(`[^`]*`)", text))
@@ -81,7 +81,7 @@ def _code_spans(text: str) -> str:
 
 
 def configuration_page() -> str:
-    """Every key of the configuration, by its schema, after the example of the README."""
+    """The page about the configuration: the example of the README and every key of the schema."""
     readme = (_ROOT / "README.md").read_text(encoding="utf-8")
     example = re.search(r"^```yaml\n# \.afflint\.yaml.*?^```$", readme, re.MULTILINE | re.DOTALL)
     assert example is not None
@@ -93,14 +93,14 @@ def _configuration(example: str) -> Iterator[str]:
     yield from reference.keys()
     for key, part in schema()["properties"].items():
         if inner := dict(_inner(part)):
-            yield f"\n### What `{key}` holds\n\n| key | takes | |\n|---|---|---|\n"
+            yield f"\n### Keys of `{key}`\n\n| key | takes | |\n|---|---|---|\n"
             for name, meant in inner.items():
                 cells = (reference.cell(meant.get(each, "")) for each in ("title", "description"))
                 yield f"| `{name}` | {' | '.join(cells)} |\n"
 
 
 def _inner(part: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The keys of the maps that a key holds."""
+    """The keys of the maps inside a key."""
     definitions = schema()["$defs"]
     part = {**definitions.get(part.get("$ref", "").removeprefix("#/$defs/"), {}), **part}
     for name, meant in part.get("properties", {}).items():
@@ -110,7 +110,7 @@ def _inner(part: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def catalogue_page() -> str:
-    """The custom resources that afflint knows, in one table that a word filters."""
+    """The custom resources of the catalogue, in a table with a filter."""
     lines = (_ROOT / "schemas" / "custom-resources.jsonl").read_text(encoding="utf-8").splitlines()
     return "".join(_catalogue(list(map(json.loads, lines))))
 

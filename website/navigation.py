@@ -14,7 +14,7 @@ Entry = dict[str, Any]
 
 
 def navigation(pages: Path, known: Mapping[str, Rule]) -> list[Entry]:
-    """Titles with their pages, or with what stands below them. Pages that are not there are left out; others end the guide."""
+    """Titles with their page or their entries. Missing pages are left out; pages without an entry are added to the guide."""
     by_category = {category: [each.name for each in known.values() if each.category == category] for category in CATEGORIES}
     rules: list[Any] = ["rules/index.md"]
     rules += [{category: [{name: f"rules/{name}.md"} for name in names]} for category, names in by_category.items() if names]
@@ -79,7 +79,7 @@ def _title(page: Path) -> str:
 
 
 def _there(entries: list[Any], pages: Path) -> list[Any]:
-    """The entries that lead to a page, or hold some that do."""
+    """The entries whose pages exist."""
     found: list[Any] = []
     for entry in entries:
         if isinstance(entry, str):
@@ -93,7 +93,7 @@ def _there(entries: list[Any], pages: Path) -> list[Any]:
 
 
 def pages_in(entries: list[Any]) -> set[str]:
-    """Every page that is named, at any depth."""
+    """All pages of the entries, at any depth."""
     found: set[str] = set()
     for entry in entries:
         below = [entry] if isinstance(entry, str) else list(entry.values())

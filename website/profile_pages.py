@@ -1,4 +1,4 @@
-"""The pages of the sets of policies that come with afflint, each with the set itself."""
+"""Generate the pages of the policy sets."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _MARKER = re.compile(r" *# *\^ finding")
 
 
 def profile_names() -> list[str]:
-    """The sets that come with afflint."""
+    """The names of the policy sets."""
     return sorted(path.stem for path in PROFILES.glob("*.md"))
 
 
 def index_page() -> str:
-    """The sets with what each is for."""
+    """The list of policy sets."""
     rows = []
     for name in profile_names():
         _, about, *_ = (PROFILES / f"{name}.md").read_text(encoding="utf-8").split("\n\n")
@@ -29,7 +29,7 @@ def index_page() -> str:
 
 
 def profile_page(name: str) -> str:
-    """The page of a set, its examples as the site shows them, and the set itself."""
+    """The page of a policy set, with its examples and its file."""
     text = with_links_of_the_site((PROFILES / f"{name}.md").read_text(encoding="utf-8"), f"rules/profiles/{name}.md")
     file = (PROFILES / f"{name}.yaml").read_text(encoding="utf-8")
     return f"{_EXAMPLE.sub(_example, text)}\n## The set\n\n```yaml\n{file}```\n"

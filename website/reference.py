@@ -1,4 +1,4 @@
-"""Options and keys as Markdown, in the words of the program and of the schema."""
+"""Write options and keys as Markdown, from the program and the schema."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def command_names() -> list[str]:
 
 
 def about(name: str) -> str:
-    """What a command says of itself."""
+    """The description of a command."""
     return inspect.cleandoc(_command(name).help or "")
 
 
@@ -29,7 +29,7 @@ def usage(name: str) -> str:
 
 
 def options(name: str) -> Iterator[str]:
-    """The options of a command in tables, under the headings of its help."""
+    """The options of a command in tables, with the headings of its help."""
     command, context = _command(name), click.Context(cli)
     if isinstance(command, Sectioned):
         sections = [(heading, [each for each in found if "--help" not in each.opts]) for heading, found in command.sectioned(context)]

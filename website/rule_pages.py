@@ -1,4 +1,4 @@
-"""A page for each rule: that of ``rules/``, with its examples as the site shows them, and what else is known of the rule."""
+"""Generate the page of each rule from ``rules/``, with examples and related rules."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _FIXES = {"none": "no fix", "safe": "a safe fix", "unsafe": "an unsafe fix"}
 
 
 def rule_page(rule: Rule, known: Mapping[str, Rule], named_by: Mapping[str, list[str]]) -> str:
-    """The page of a rule. ``named_by``: the rules whose pages name a rule, by its name."""
+    """The page of a rule. ``named_by`` lists, for each rule, the rules whose pages name it."""
     title, _, rest = rule.page().strip().partition("\n")
     summary, _, rest = rest.strip().partition("\n\n")
     body = with_links_of_the_site(f"{summary}\n\n{_facts(rule)}\n\n{rest}\n", f"rules/{rule.name}.md")
@@ -51,7 +51,7 @@ def rule_page(rule: Rule, known: Mapping[str, Rule], named_by: Mapping[str, list
 
 
 def names_by_page(known: Mapping[str, Rule]) -> dict[str, list[str]]:
-    """Which pages name a rule, by its name."""
+    """For each rule, the rules whose pages name it."""
     found: dict[str, list[str]] = {}
     for rule in known.values():
         for name in _names_in(rule, known):
@@ -60,7 +60,7 @@ def names_by_page(known: Mapping[str, Rule]) -> dict[str, list[str]]:
 
 
 def index_page(known: Mapping[str, Rule]) -> str:
-    """All rules by category, in tables that a word filters."""
+    """All rules by category, in tables with a filter."""
     return "".join(_index(known))
 
 

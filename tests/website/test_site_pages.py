@@ -103,7 +103,7 @@ def test_a_command_page_has_its_usage_and_every_option(made: Path, name: str) ->
 def test_the_configuration_has_every_key_and_what_stands_in_it(made: Path) -> None:
     page = (made / "configuration.md").read_text(encoding="utf-8")
     assert re.findall(r"^\| `([a-z-]+)` \|", page.partition("\n### ")[0], re.MULTILINE) == list(schema()["properties"])
-    assert "### What `workloads` holds" in page
+    assert "### Keys of `workloads`" in page
     assert "| `template` | a dotted path such as spec.template |" in page
 
 
