@@ -57,7 +57,7 @@ def _lines(measured: dict[str, dict[str, float]], versions: dict[str, str], work
             shown = (f"{each:.2f} s" if each >= 1 else f"{1000 * each:.0f} ms" for each in figures)
             yield f"| {name} {versions[name]} | {' | '.join(shown)} |\n"
     absent = [name for name in NAMES if name not in versions]
-    others = f" Not at hand: {', '.join(absent)}." if absent else ""
+    others = f" Not installed: {', '.join(absent)}." if absent else ""
     today = datetime.datetime.now(tz=datetime.timezone.utc).date()
     yield f"\nMedian wall time of {rounds} rounds, {workers} workers each, on {_processor()}, {platform.system()}, {today}.{others}\n"
 

@@ -37,7 +37,7 @@ def is_such_a_table(lines: list[str]) -> bool:
     head, rule, *rows, empty, machine = lines
     figure = r"(?:[\d,]+ ms|\d+\.\d\d s)"
     files = r"[\d,]+ files, \d+ MB"
-    told = r"Median wall time of \d+ rounds, \d+ workers each, on \d+ cores of .+, \w+, \d{4}-\d\d-\d\d\.(?: Not at hand: [a-z, -]+\.)?"
+    told = r"Median wall time of \d+ rounds, \d+ workers each, on \d+ cores of .+, \w+, \d{4}-\d\d-\d\d\.(?: Not installed: [a-z, -]+\.)?"
     return (
         re.fullmatch(rf"\| \| workloads: {files} \| a mixed tree: {files} \| one file of [\d,]+ bytes \|", head) is not None
         and (rule, empty) == ("|---|---|---|---|", "")
@@ -58,7 +58,7 @@ def test_the_table_names_versions_trees_and_the_machine(tmp_path: Path) -> None:
     assert is_such_a_table(lines)
     version = f"{__version__}, Python {sys.version.split()[0]}"
     assert [row.split(" | ")[0] for row in lines[2:-2]] == [f"| afflint {version}", "| kubeconform v0.7.0", "| kube-score 1.20.0"]
-    assert lines[-1].endswith(". Not at hand: kube-linter.")
+    assert lines[-1].endswith(". Not installed: kube-linter.")
 
 
 @pytest.mark.usefixtures("programs")
