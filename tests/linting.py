@@ -6,10 +6,10 @@ import textwrap
 from collections.abc import Iterable, Mapping
 
 from afflint.checks.match import Target
-from afflint.engine import Settings
+from afflint.engine import MapSettings
 from afflint.findings import Finding
 from afflint.reading.sources import Source
-from afflint.rules import bound, rules
+from afflint.rules import bind_rules, rules
 from afflint.session.run import Options, run
 
 ON_BY_DEFAULT = frozenset(rule.name for rule in rules().values() if rule.default)
@@ -17,12 +17,12 @@ ON_BY_DEFAULT = frozenset(rule.name for rule in rules().values() if rule.default
 
 def settings_of(
     names: Iterable[str] = ON_BY_DEFAULT, *, target: Target | None = None, host_key: str = "node.cluster.x-k8s.io/esxi-host"
-) -> Settings:
+) -> MapSettings:
     """Settings with the named rules, at their own severities."""
-    return Settings(bound(names), target or Target(), host_key=host_key)
+    return MapSettings(bind_rules(names), target or Target(), host_key=host_key)
 
 
-def findings_of(files: Mapping[str, bytes], settings: Settings, *, nodes: Iterable[str] = (), inline: bool = False) -> list[Finding]:
+def findings_of(files: Mapping[str, bytes], settings: MapSettings, *, nodes: Iterable[str] = (), inline: bool = False) -> list[Finding]:
     """What a run says about files by name, all of them buffers; ``nodes`` are those that hold the nodes."""
     sources = [Source(name, name, data) for name, data in files.items()]
     of_nodes = [source for source in sources if source.name in nodes]

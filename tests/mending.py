@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 
 from afflint.engine import Checker
-from afflint.fixing import mended
+from afflint.fixing import apply_fixes
 from afflint.rules import rules
 from linting import findings_of, settings_of
 
@@ -17,7 +17,7 @@ def mended_by(rule: str, text: str) -> str:
     checker = Checker(settings_of([each.name for each in rules().values()]))
     for _ in range(20):
         offered = [finding for finding in findings_of({"a.yaml": data}, settings) if finding.fix is not None]
-        result = mended("a.yaml", data, offered, checker)
+        result = apply_fixes("a.yaml", data, offered, checker)
         if not result.made:
             break
         data = result.data

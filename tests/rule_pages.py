@@ -9,9 +9,9 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from afflint.reading.examples import SAID, Example, Page, parse
+from afflint.reading.examples import SAID, Example, ExamplePage, parse
 
-__all__ = ["FOLDER", "Example", "Page", "examples", "names", "page", "parse", "with_messages"]
+__all__ = ["FOLDER", "Example", "ExamplePage", "examples", "names", "page", "parse", "with_messages"]
 
 FOLDER = Path(__file__).parents[1] / "rules"
 
@@ -21,7 +21,7 @@ def names() -> list[str]:
     return sorted(path.stem for path in FOLDER.glob("*.md"))
 
 
-def page(name: str) -> Page:
+def page(name: str) -> ExamplePage:
     """The page of a rule."""
     return parse(name, (FOLDER / f"{name}.md").read_text(encoding="utf-8"))
 

@@ -13,7 +13,7 @@ from afflint import config
 from afflint.edits import Insert, Remove, Rename
 from afflint.engine import Checker
 from afflint.findings import NO_OBJECT, Edit, Finding, Fix, Span, field_of
-from afflint.fixing import Mended, mended
+from afflint.fixing import FixResult, apply_fixes
 from afflint.reading.documents import read
 from afflint.rules import rules
 from afflint.session import fixes
@@ -33,10 +33,10 @@ spec:
 """
 
 
-def made(text: str, findings: list[Finding] | None = None) -> Mended:
+def made(text: str, findings: list[Finding] | None = None) -> FixResult:
     data = text.encode()
     offered = findings_of({"a.yaml": data}, SETTINGS) if findings is None else findings
-    return mended("a.yaml", data, [each for each in offered if each.fix is not None], CHECKER)
+    return apply_fixes("a.yaml", data, [each for each in offered if each.fix is not None], CHECKER)
 
 
 def offer(edits: tuple[Edit, ...], *meant: Insert | Rename) -> Finding:
@@ -74,7 +74,7 @@ def test_nothing_is_removed_that_has_an_error_in_it() -> None:
     text = POD + "  tolerations:\n  - {key: a, operator: Exists}\n  - {key: b, operator: Exist}\n"
     removal = offer((Edit(Span(8, 1, 9, 1), ""),))
     removal = removal._replace(fix=Fix(False, removal.fix.edits if removal.fix else (), (Remove(("spec", "tolerations", 1)),)))
-    assert made(text, [removal]) == Mended(text.encode())
+    assert made(text, [removal]) == FixResult(text.encode())
     valid = text.replace("Exist}", "Exists}")
     assert made(valid, [removal]).data.decode() == POD + "  tolerations:\n  - {key: a, operator: Exists}\n"
 
@@ -119,7 +119,7 @@ def test_a_fix_whose_text_does_not_say_what_it_means_is_refused() -> None:
     nonsense = offer((Edit(Span(3, 17, 3, 20), "wob"),), Rename(("metadata", "labels"), "x"))
     senseless = offer((Edit(Span(3, 17, 3, 20), "wob"),), Insert(("kind",), "x", 1))
     for each in (wrong, nothing, broken, nonsense, senseless):
-        assert made(POD, [each]) == Mended(POD.encode(), (), (each,))
+        assert made(POD, [each]) == FixResult(POD.encode(), (), (each,))
 
 
 def test_another_document_is_the_same_byte_for_byte() -> None:
@@ -131,7 +131,7 @@ def test_another_document_is_the_same_byte_for_byte() -> None:
 @pytest.mark.parametrize("data", [b"\xff\xfea", POD.encode() + b"# \xe9\n", "\ufeff".encode("utf-16-le") + b"\x00\xd8"])
 def test_what_cannot_be_written_again_as_it_is_stays(data: bytes) -> None:
     finding = offer((Edit(Span(3, 17, 3, 20), "wob"),))
-    assert mended("a.yaml", data, [finding], CHECKER) == Mended(data, (), (finding,))
+    assert apply_fixes("a.yaml", data, [finding], CHECKER) == FixResult(data, (), (finding,))
 
 
 def test_a_fix_that_helps_nothing_across_files_is_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,17 +146,17 @@ def test_a_fix_that_helps_nothing_across_files_is_taken_back(tmp_path: Path, mon
     Path("web.yaml").write_text(text, encoding="utf-8")
     calls = []
 
-    def in_vain(name: str, data: bytes, findings: list[Finding], _: Checker) -> Mended:
+    def in_vain(name: str, data: bytes, findings: list[Finding], _: Checker) -> FixResult:
         calls.append(name)
-        return Mended(data + b"# mended\n", tuple(findings))
+        return FixResult(data + b"# mended\n", tuple(findings))
 
     session = Session(config.default())
     sources = session.sources(["."])
     known = session.check(sources, Options()).findings
     with monkeypatch.context() as patched:
         patched.setattr(fixes, "mended", in_vain)
-        result = fixes.fixed(session, sources, Options(), unsafe=True, tops=["."])
+        result = fixes.fix_files(session, sources, Options(), unsafe=True, tops=["."])
     assert (calls, result.changes, result.number) == (["web.yaml"], (), 0)
     assert [each.rule for each in known] == ["label-not-on-template"]
     assert [(each.rule, each.fix) for each in result.outcome.findings] == [("label-not-on-template", None)]
-    assert fixes.fixed(session, sources, Options(), unsafe=True, tops=["."]).number == 1
+    assert fixes.fix_files(session, sources, Options(), unsafe=True, tops=["."]).number == 1

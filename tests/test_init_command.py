@@ -167,7 +167,7 @@ def test_what_turns_up_meanwhile_stays(tmp_path: Path) -> None:
     target = tmp_path / "file"
     target.write_text("theirs", encoding="utf-8")
     with pytest.raises(FileExistsError):
-        replacing.written_new(str(target), b"ours")
+        replacing.write_new_file(str(target), b"ours")
     assert [each.name for each in tmp_path.iterdir()] == ["file"]
     assert target.read_text(encoding="utf-8") == "theirs"
 
@@ -178,9 +178,9 @@ def test_a_file_system_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(os, "link", refuse)
     target = tmp_path / "file"
-    replacing.written_new(str(target), b"ours")
+    replacing.write_new_file(str(target), b"ours")
     with pytest.raises(FileExistsError):
-        replacing.written_new(str(target), b"others")
+        replacing.write_new_file(str(target), b"others")
     assert [each.name for each in tmp_path.iterdir()] == ["file"]
     assert target.read_bytes() == b"ours"
 
@@ -238,7 +238,7 @@ def test_pyproject_gets_a_table_at_its_end(afflint: Afflint) -> None:
     assert after.count(b"\n") == after.count(b"\r\n")
     assert stat.S_IMODE(Path("pyproject.toml").stat().st_mode) == 0o640
     config = loaded("pyproject.toml")
-    assert config.workloads == (settings.Workload("batch.example.com/v1", "NightlyRun", ("spec", "step", "template")),)
+    assert config.workloads == (settings.CustomWorkloadSetting("batch.example.com/v1", "NightlyRun", ("spec", "step", "template")),)
     assert afflint("init", "--pyproject").code == 2
 
 
@@ -272,7 +272,7 @@ def test_one_above_the_repository_is_of_this_machine_only(afflint: Afflint) -> N
 def test_custom_resources_whose_template_is_always_at_one_place(afflint: Afflint) -> None:
     put(report=RUN, other=RUN.replace("report", "other"))
     assert afflint("init").code == 0
-    assert loaded().workloads == (settings.Workload("batch.example.com/v1", "NightlyRun", ("spec", "step", "template")),)
+    assert loaded().workloads == (settings.CustomWorkloadSetting("batch.example.com/v1", "NightlyRun", ("spec", "step", "template")),)
 
 
 def test_custom_resources_that_a_definition_describes_or_that_differ(afflint: Afflint) -> None:

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from afflint import rules
-from afflint.engine import Settings
+from afflint.engine import MapSettings
 from linting import findings_of
 
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
@@ -207,7 +207,7 @@ SILENT: list[tuple[str, str, str | None]] = [
 @pytest.mark.parametrize(("rule", "text", "other"), SILENT)
 def test_the_rule_is_silent_and_the_other_one_speaks(rule: str, text: str, other: str | None) -> None:
     default = {each.name for each in rules.rules().values() if each.default}
-    found = [each.rule for each in findings_of({"a.yaml": text.encode()}, Settings(rules.bound({*default, rule})), inline=True)]
+    found = [each.rule for each in findings_of({"a.yaml": text.encode()}, MapSettings(rules.bind_rules({*default, rule})), inline=True)]
     assert "unreadable-manifest" not in found
     assert rule not in found
     assert other is None or other in found

@@ -10,7 +10,7 @@ import pytest
 import rule_pages
 from afflint import __version__, rules
 from afflint.checks.match import Target
-from afflint.engine import Settings
+from afflint.engine import MapSettings
 from afflint.findings import Finding
 from afflint.kube.constraints import NONE
 from afflint.kube.manifests import Workload, manifests_in
@@ -21,7 +21,7 @@ from rule_pages import Example
 
 EXAMPLES = rule_pages.examples()
 BAD = [example for example in EXAMPLES if example.info.startswith("yaml bad")]
-CHECKS = {each.name: each for each in reversed(rules.bound(rules.rules()))}
+CHECKS = {each.name: each for each in reversed(rules.bind_rules(rules.rules()))}
 """Each rule as it is bound first; a rule may apply to several subjects."""
 LONGEST_HELP = 200
 
@@ -39,8 +39,8 @@ def findings_in(text: str, rule: str, fix: Literal["unsafe"] | None = None) -> l
     data = text.encode()
     # Node objects in an example are its inventory.
     nodes = ["example.yaml"] if "kind: Node\n" in text else []
-    chosen = tuple(each._replace(rule=each.rule._replace(fix=fix or each.fix)) for each in rules.bound({*default, rule}))
-    return findings_of({"example.yaml": data}, Settings(chosen), nodes=nodes, inline=True)
+    chosen = tuple(each._replace(rule=each.rule._replace(fix=fix or each.fix)) for each in rules.bind_rules({*default, rule}))
+    return findings_of({"example.yaml": data}, MapSettings(chosen), nodes=nodes, inline=True)
 
 
 # The examples.
@@ -143,7 +143,7 @@ def test_a_page_says_when_the_rule_is_silent(name: str) -> None:
 
 @each_page
 def test_a_rule_about_nodes_says_that_it_needs_some(name: str) -> None:
-    subjects = {each.subject for each in rules.bound([name])}
+    subjects = {each.subject for each in rules.bind_rules([name])}
     assert ("\n- No nodes are known:" in (rule_pages.FOLDER / f"{name}.md").read_text(encoding="utf-8")) == (subjects == {"nodes"})
 
 
@@ -238,7 +238,7 @@ def test_examples_that_cannot_be_understood_say_so(text: str, message: str) -> N
 
 def test_checks_of_constraints_say_nothing_about_workloads_without_any() -> None:
     """They are not asked about these: the registry says so, and this holds it to that."""
-    asked = [each.check() for each in rules.bound(rules.rules()) if each.subject == "constrained"]
+    asked = [each.check() for each in rules.bind_rules(rules.rules()) if each.subject == "constrained"]
     unconstrained = 0
     for example in EXAMPLES:
         for index, (piece, line, _) in enumerate(split(example.text.encode())):

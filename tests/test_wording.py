@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from afflint.wording import did_you_mean, listing, nearest, quoted
+from afflint.wording import did_you_mean, join_words, nearest, quoted
 
 
 @pytest.mark.parametrize(
@@ -52,5 +52,5 @@ def test_the_known_word_that_was_probably_meant(word: str, meant: str | None) ->
 def test_questions_and_lists() -> None:
     assert did_you_mean("key") == "; did you mean `key`?"
     assert did_you_mean(None) == ""
-    assert listing(["a"]) == "a"
-    assert listing(["a", "b", "c"], "or") == "a, b or c"
+    assert join_words(["a"]) == "a"
+    assert join_words(["a", "b", "c"], "or") == "a, b or c"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from afflint.controllers.pod_maker import PodMaker, pod_maker
-from afflint.controllers.upkeep import Upkeep, upkeep_of_owner
+from afflint.controllers.pod_maker import PodSource, read_pod_source
+from afflint.controllers.upkeep import PodReplacement, pod_replacement_of_owner
 from afflint.findings import Site
 from afflint.kube.kinds import KINDS
 from afflint.kube.manifests import Workload, manifests_in
@@ -17,7 +17,7 @@ from cluster_objects import HOST, ZONE, Object, apart, node
 VMI = {"domain": {"devices": {}}}
 
 
-def makers_in(text: str) -> list[PodMaker]:
+def makers_in(text: str) -> list[PodSource]:
     """The workloads of a YAML file."""
     found = []
     for index, (raw, line, _) in enumerate(documents.split(text.encode())):
@@ -25,7 +25,7 @@ def makers_in(text: str) -> list[PodMaker]:
         assert document.problem is None, document.problem
         for manifest in manifests_in(document):
             if isinstance(manifest, Workload):
-                made = pod_maker(manifest, Site(0, index, manifest.base))
+                made = read_pod_source(manifest, Site(0, index, manifest.base))
                 if made is not None:
                     found.append(made)
     return found
@@ -34,19 +34,20 @@ def makers_in(text: str) -> list[PodMaker]:
 _OWNERS = {"Pod": None, "VirtualMachine": "VirtualMachineInstance", "CronJob": "Job"}
 
 
-def maker(name: str, kind: str = "Deployment", replicas: int = 1, *, labels: dict[str, str] | None = None, **more: Any) -> PodMaker:
+def maker(name: str, kind: str = "Deployment", replicas: int = 1, *, labels: dict[str, str] | None = None, **more: Any) -> PodSource:
     """A workload whose pods carry ``app: NAME``; what is no field of a PodMaker goes into the pod spec."""
     groups = {"Pod": "", "ReplicationController": "", "Job": "batch", "CronJob": "batch"}
     group = "kubevirt.io" if kind.startswith("Virtual") else groups.get(kind, "apps")
-    names = {each.name for each in dataclasses.fields(PodMaker)}
+    names = {each.name for each in dataclasses.fields(PodSource)}
     fields = {key: more.pop(key) for key in list(more) if key in names}
     labels = {"app": name} if labels is None else labels
     templates = next(each.templates for each in KINDS if (each.name, each.group) == (kind, group))
     given = {"namespace": "default", "selector": {"matchLabels": labels}, "pod": more, "added": templates[0].labels, **fields}
     given.setdefault(
-        "upkeep", Upkeep(scaled=False) if kind == "VirtualMachineInstanceReplicaSet" else upkeep_of_owner(_OWNERS.get(kind, kind))
+        "upkeep",
+        PodReplacement(scaled=False) if kind == "VirtualMachineInstanceReplicaSet" else pod_replacement_of_owner(_OWNERS.get(kind, kind)),
     )
-    return PodMaker(kind, group, name=name, replicas=replicas, labels=labels, **given)
+    return PodSource(kind, group, name=name, replicas=replicas, labels=labels, **given)
 
 
 def three_zones() -> list[Object]:
@@ -119,7 +120,7 @@ spec:
 """
 
 
-def three_tiers(host_key: str = HOST) -> list[PodMaker]:
+def three_tiers(host_key: str = HOST) -> list[PodSource]:
     """A database on fast nodes, a cache that had rather be elsewhere, and an appliance beside the cache; each one per zone."""
     return makers_in(THREE_TIERS.replace("HOSTKEY", host_key))
 

@@ -12,12 +12,12 @@ from typing import Any
 from afflint import config
 from afflint.errors import UserError
 from afflint.findings import Finding
-from afflint.fixing import mended
-from afflint.placement.planning import Asked, make_plan
+from afflint.fixing import apply_fixes
+from afflint.placement.planning import DisruptionRequest, make_plan
 from afflint.reading.sources import Source
 from afflint.report import place_page
 from afflint.rules import rules
-from afflint.session.fixes import fixed_alone, is_safe, mender
+from afflint.session.fixes import fix_text, fix_writer, is_safe
 from afflint.session.placing import NO_NODES
 from afflint.session.run import Options, Outcome
 from afflint.session.session import Session
@@ -50,26 +50,26 @@ class Playground:
         assert self._outcome is not None
         finding = self._outcome.findings[number]
         tab = NAMES.index(finding.file)
-        done = mended(finding.file, self._texts[tab].encode(), [finding], mender(_session().settings()))
+        done = apply_fixes(finding.file, self._texts[tab].encode(), [finding], fix_writer(_session().settings()))
         return {"tab": tab, "text": done.data.decode(), "made": len(done.made)}
 
     def fix_all(self) -> list[str]:
         """Both texts with all fixes that cannot change what they mean, made until there is none left."""
         session, texts = _session(), list(self._texts)
-        trying = mender(session.settings())
+        trying = fix_writer(session.settings())
         for tab, source in enumerate(_sources(texts)):
 
             def found(changed: Source, tab: int = tab) -> Iterator[Finding]:
                 sources = _sources([text if number != tab else (changed.data or b"").decode() for number, text in enumerate(texts)])
                 return (each for each in session.check(sources, Options()).findings if each.file == NAMES[tab])
 
-            texts[tab] = fixed_alone(source, found, is_safe, trying).decode()
+            texts[tab] = fix_text(source, found, is_safe, trying).decode()
         return texts
 
     def place(self, manifest: str, nodes: str, happens: str) -> dict[str, Any]:
         """The page of a plan, or why there is none. ``happens``: "" or ``lose:zone``, ``drain:node`` and the like, each in turn."""
         action, _, what = happens.partition(":")
-        asked = Asked(**{action: (f"each:{what}",)}) if action else Asked()
+        asked = DisruptionRequest(**{action: (f"each:{what}",)}) if action else DisruptionRequest()
         try:
             stage, problems, names, notes, _, classes = _session().stage(_sources((manifest, nodes)))
             plan = make_plan(

@@ -27,7 +27,7 @@ class BaselineError(UserError):
     """A baseline file that cannot be used; the message is for its user."""
 
 
-class Entry(NamedTuple):
+class BaselineEntry(NamedTuple):
     """The identity of a finding (``findings.Identity``) with its file, relative to the folder of the baseline."""
 
     rule: str
@@ -43,22 +43,22 @@ class Applied(NamedTuple):
 
     new: list[Finding]
     silenced: int
-    gone: list[tuple[Entry, int]]
+    gone: list[tuple[BaselineEntry, int]]
 
 
 class Baseline(NamedTuple):
     """The entries of a baseline with their numbers, and the folder that their files are relative to."""
 
-    known: Counter[Entry]
+    known: Counter[BaselineEntry]
     folder: str = ""
-    since: Mapping[Entry, str] = {}
+    since: Mapping[BaselineEntry, str] = {}
     """The day on which each came into the baseline, as far as it says so: ``2026-11-22``."""
 
 
-def entry_of(finding: Finding, folder: str = "") -> Entry:
+def entry_of(finding: Finding, folder: str = "") -> BaselineEntry:
     """The entry that would silence a finding, in a baseline that lies in ``folder``."""
     rule, kind, namespace, name, field = identity_of(finding)
-    return Entry(rule, kind, namespace, name, _from(folder, finding.file), field)
+    return BaselineEntry(rule, kind, namespace, name, _from(folder, finding.file), field)
 
 
 def _from(folder: str, file: str) -> str:
@@ -75,7 +75,7 @@ def apply(findings: Sequence[Finding], baseline: Baseline, checked: Collection[s
     as baselines had it once. ``checked`` are the files of this run: of entries in others that are still there nobody can say.
     """
     remaining = Counter(baseline.known)
-    others: list[tuple[Finding, Entry]] = []
+    others: list[tuple[Finding, BaselineEntry]] = []
     for finding in findings:
         entry = entry_of(finding, baseline.folder)
         if remaining[entry] > 0:
@@ -100,16 +100,16 @@ def apply(findings: Sequence[Finding], baseline: Baseline, checked: Collection[s
     return Applied(new, len(findings) - len(new), gone)
 
 
-def of_file(baseline: Baseline, file: str) -> Counter[Entry]:
+def of_file(baseline: Baseline, file: str) -> Counter[BaselineEntry]:
     """The entries of a baseline that are about one file."""
     name = _from(baseline.folder, file)
     return Counter({entry: count for entry, count in baseline.known.items() if entry.file == name})
 
 
-def _moved(entries: Iterable[Entry], folder: str) -> dict[Entry, list[Entry]]:
+def _moved(entries: Iterable[BaselineEntry], folder: str) -> dict[BaselineEntry, list[BaselineEntry]]:
     """The entries that hold for an object wherever it is, by what they say of it."""
     there: dict[str, bool] = {"": False}
-    found: dict[Entry, list[Entry]] = {}
+    found: dict[BaselineEntry, list[BaselineEntry]] = {}
     for entry in entries:
         if entry.kind and entry.name:
             if entry.file not in there:
@@ -119,7 +119,9 @@ def _moved(entries: Iterable[Entry], folder: str) -> dict[Entry, list[Entry]]:
     return found
 
 
-def _elsewhere(entry: Entry, numbered: str, moved: dict[Entry, list[Entry]], remaining: Counter[Entry]) -> Entry | None:
+def _elsewhere(
+    entry: BaselineEntry, numbered: str, moved: dict[BaselineEntry, list[BaselineEntry]], remaining: Counter[BaselineEntry]
+) -> BaselineEntry | None:
     """An entry that is left for the same object in another file; ``numbered`` is the field as baselines had it once."""
     if remaining[entry._replace(field=numbered)] > 0:
         return entry._replace(field=numbered)
@@ -150,8 +152,8 @@ def dump(findings: Sequence[Finding], folder: str = "", *, today: str = "", befo
     import json
 
     known = since(findings, before) if before is not None else [None] * len(findings)
-    days: dict[Entry, str] = {}
-    counted: Counter[Entry] = Counter()
+    days: dict[BaselineEntry, str] = {}
+    counted: Counter[BaselineEntry] = Counter()
     for finding, day in zip(findings, known, strict=True):
         entry = entry_of(finding, folder)
         counted[entry] += 1
@@ -202,8 +204,8 @@ def load(path: str) -> Baseline:
         raise BaselineError(f"the baseline {path!r} is nested far deeper than any baseline; --write-baseline makes one") from None
     if type(data) is not dict or data.get("version") != VERSION or type(data.get("findings")) is not list:
         raise BaselineError(f"{path!r} is no baseline of version {VERSION}; --write-baseline makes one")
-    known: Counter[Entry] = Counter()
-    since: dict[Entry, str] = {}
+    known: Counter[BaselineEntry] = Counter()
+    since: dict[BaselineEntry, str] = {}
     for number, item in enumerate(data["findings"], 1):
         entry = _entry(item, path, number)
         known[entry] += _count(item, path, number)
@@ -218,15 +220,15 @@ def _is_day(text: str) -> bool:
     return len(text) == 10 and len(year) == 4 and len(rest) == 2 and text.isascii() and all(each.isdigit() for each in (year, *rest))
 
 
-def _plain(entry: Entry) -> dict[str, str]:
+def _plain(entry: BaselineEntry) -> dict[str, str]:
     return {field: value for field, value in entry._asdict().items() if value}
 
 
-def _entry(item: Any, path: str, number: int) -> Entry:
-    parts: list[Any] = [item.get(field, "") if type(item) is dict else None for field in Entry._fields]
+def _entry(item: Any, path: str, number: int) -> BaselineEntry:
+    parts: list[Any] = [item.get(field, "") if type(item) is dict else None for field in BaselineEntry._fields]
     if not all(type(part) is str for part in parts) or not parts[0]:
         raise BaselineError(f"entry {number} of the baseline {path!r} is none; write it anew with --write-baseline")
-    return Entry(*parts)
+    return BaselineEntry(*parts)
 
 
 def _count(item: dict[str, Any], path: str, number: int) -> int:

@@ -18,13 +18,13 @@ from afflint.reading import documents, triage
 from afflint.reading.document import Duplicate
 from afflint.reading.documents import Document
 from afflint.records import NamedTuple
-from afflint.rules import CATEGORIES, BoundRule, Dispatch, bound, rules
+from afflint.rules import CATEGORIES, BoundRule, Dispatch, bind_rules, rules
 
 if TYPE_CHECKING:
-    from afflint.fleet.suspects import Suspect
-    from afflint.judging import Judge
+    from afflint.fleet.suspects import PolicyCandidate
+    from afflint.judging import PolicyEvaluator
     from afflint.kube.catalogue import CustomKind
-    from afflint.pools.model import Part, Pool
+    from afflint.pools.model import Pool, PoolPart
     from afflint.suppressions import Suppression
 
 # Where a file does not name us, it suppresses nothing.
@@ -37,7 +37,7 @@ _FEW_REPEATED = 20
 _NO_FACTS = Facts()
 
 
-class Settings(NamedTuple):
+class MapSettings(NamedTuple):
     """What a run needs to know besides the bytes. Picklable, and the same for every file."""
 
     rules: tuple[BoundRule, ...]
@@ -60,10 +60,10 @@ class Settings(NamedTuple):
     """The folder that the globs of policies are relative to; "" for the working directory. The map step does not ask."""
 
 
-def default_settings(names: Sequence[str] | None = None, *, target: Target | None = None) -> Settings:
+def default_settings(names: Sequence[str] | None = None, *, target: Target | None = None) -> MapSettings:
     """Settings with every rule that is on by default, or with exactly the named ones."""
     chosen = names if names is not None else [rule.name for rule in rules().values() if rule.default]
-    return Settings(bound(chosen), target or _NEWEST)
+    return MapSettings(bind_rules(chosen), target or _NEWEST)
 
 
 class FileResult(NamedTuple):
@@ -92,7 +92,7 @@ class FileResult(NamedTuple):
     """What the file defines of the kinds that were asked for."""
 
 
-class _Told(NamedTuple):
+class _DocumentResult(NamedTuple):
     """What one document of a file told. ``other``: its kind, where it was parsed for nothing; ``counts``: whether it may be an object."""
 
     document: int
@@ -106,14 +106,14 @@ class _Told(NamedTuple):
     holds_nodes: bool = False
     unknown: tuple[tuple[str, str], ...] = ()
     custom: tuple[tuple[str, str], ...] = ()
-    pools: "tuple[Pool | Part, ...]" = ()
-    suspects: "tuple[Suspect, ...]" = ()
+    pools: "tuple[Pool | PoolPart, ...]" = ()
+    suspects: "tuple[PolicyCandidate, ...]" = ()
 
 
 class Checker:
     """Checks files under one set of settings. Made once per process."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: MapSettings) -> None:
         self._settings = settings
         self._fixing = {each.name: each.rule.fix for each in settings.rules}
         self._dispatch = Dispatch(settings.rules, settings.target)
@@ -122,7 +122,7 @@ class Checker:
         self._judge = _judge(settings.rules)
         self.triage = triage.Triage((*NAMES, *(kind.name for kind in settings.custom)), HOLDER_NAMES, _may_matter, MARKS)
 
-    def check(self, name: str, data: bytes, kept: "Kept | None" = None) -> FileResult:
+    def check(self, name: str, data: bytes, kept: "DocumentCache | None" = None) -> FileResult:
         """Lint the bytes of one file; ``name`` serves only to recognise templates and the values of charts.
 
         ``kept`` is what is known of its documents.
@@ -181,10 +181,10 @@ class Checker:
             custom=tuple([way for each in told for way in each.custom]),
         )
 
-    def _told(self, document: Document) -> "_Told":
+    def _told(self, document: Document) -> "_DocumentResult":
         """What one document of a file tells."""
         if document.problem is not None:
-            return _Told(document.index, tuple(self._unreadable(document.index, document.problem)), is_broken=True)
+            return _DocumentResult(document.index, tuple(self._unreadable(document.index, document.problem)), is_broken=True)
         found: list[Found] = []
         facts: list[Fact] = []
         silenced: list[Suppression] = []
@@ -197,7 +197,7 @@ class Checker:
         found += self._check_document(document, manifests)
         if any(each in document.raw_bytes for each in _TEXT_OF_VALUES):
             found += self._embedded_values(document)
-        suspects: list[Suspect] = []
+        suspects: list[PolicyCandidate] = []
         for manifest in manifests:
             told = list(facts_of(manifest, with_spec=self._settings.with_nodes, resources=self._settings.resources))
             facts += told
@@ -206,7 +206,7 @@ class Checker:
                 suspects += [] if suspect is None else [suspect]
         if _MARKER in document.raw_bytes:
             self._suppressions(document, manifests, found, silenced)
-        return _Told(
+        return _DocumentResult(
             document.index,
             tuple(found),
             tuple(facts),
@@ -384,13 +384,13 @@ def _about_duplicate(duplicate: Duplicate) -> tuple[str, str]:
     return message, "Move the value out of the anchor if this is sent as YAML; kubectl, kustomize and Helm accept it."
 
 
-def _judge(rules: Sequence[BoundRule]) -> "Judge | None":
+def _judge(rules: Sequence[BoundRule]) -> "PolicyEvaluator | None":
     """What judges workloads by the policies among some rules; None where there are none."""
     if all(each.subject != "policy" for each in rules):
         return None
-    from afflint.judging import Judge
+    from afflint.judging import PolicyEvaluator
 
-    return Judge(rules)
+    return PolicyEvaluator(rules)
 
 
 def _may_matter(name: bytes, piece: bytes) -> bool:
@@ -415,13 +415,13 @@ def _holds_values_file(piece: bytes) -> bool:
     return mentions_placement(piece)
 
 
-class Kept:
+class DocumentCache:
     """What the documents of one text told: after a change only those are read again that have changed, or that lie elsewhere now."""
 
     def __init__(self) -> None:
         self._checker: Checker | None = None
-        self._before: dict[tuple[bytes, int, int], _Remembered] = {}
-        self._now: dict[tuple[bytes, int, int], _Remembered] = {}
+        self._before: dict[tuple[bytes, int, int], _CachedDocument] = {}
+        self._now: dict[tuple[bytes, int, int], _CachedDocument] = {}
 
     def begin(self, checker: Checker) -> None:
         """Say that the text is checked once more. What another checker was told is forgotten."""
@@ -433,10 +433,10 @@ class Kept:
         """In place of ``documents.read``."""
         key = piece, index, line
         known = self._before.get(key)
-        self._now[key] = known if known is not None else _Remembered(documents.read(piece, index, line))
+        self._now[key] = known if known is not None else _CachedDocument(documents.read(piece, index, line))
         return self._now[key].document
 
-    def told(self, document: Document) -> _Told:
+    def told(self, document: Document) -> _DocumentResult:
         """What a document tells."""
         assert self._checker is not None
         known = self._now.get((document.raw_bytes, document.index, document.line))
@@ -447,14 +447,14 @@ class Kept:
         return known.told
 
 
-class _Remembered:
+class _CachedDocument:
     """A document, and what it told."""
 
     __slots__ = ("document", "told")
 
     def __init__(self, document: Document) -> None:
         self.document = document
-        self.told: _Told | None = None
+        self.told: _DocumentResult | None = None
 
 
 def _is_directed(document: Document, match: Match) -> bool:
@@ -463,7 +463,7 @@ def _is_directed(document: Document, match: Match) -> bool:
     return is_directed(document.data, match.path)
 
 
-def _pools_in(document: Document) -> "list[Pool | Part]":
+def _pools_in(document: Document) -> "list[Pool | PoolPart]":
     """The pools of nodes that a document declares, and what completes some. Few do: what reads them is imported then."""
     if type(document.data) is not dict or not may_declare(document.data.get("kind", ""), document.raw_bytes):
         return []

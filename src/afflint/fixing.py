@@ -29,7 +29,7 @@ _MOST_TRIALS = 64
 """So often a file is read again at a time to find the one fix that does harm among many. What is left then has to wait."""
 
 
-class Mended(NamedTuple):
+class FixResult(NamedTuple):
     """The bytes of a file with the fixes of the findings that were ``made``. Those ``refused`` would do something else, too."""
 
     data: bytes
@@ -37,16 +37,16 @@ class Mended(NamedTuple):
     refused: tuple[Finding, ...] = ()
 
 
-def mended(name: str, data: bytes, findings: Sequence[Finding], checker: Checker) -> Mended:
+def apply_fixes(name: str, data: bytes, findings: Sequence[Finding], checker: Checker) -> FixResult:
     """Make as many of the fixes of these findings as do not get in each other's way; what is left can be tried on what comes out."""
     written = _Written.of(data)
     if written is None:
-        return Mended(data, refused=tuple(findings))
-    trial = _Trial(name, data, written, checker)
+        return FixResult(data, refused=tuple(findings))
+    trial = _TrialFix(name, data, written, checker)
     offers = [each for each in _offers(findings, trial) if not trial.deletes_an_error(each)]
     divided = [each for each in offers if each.divides]
     chosen = trial.best(_compatible(divided or offers, trial))
-    return Mended(trial.result(chosen), tuple([one for each in chosen for one in each.findings]), tuple(trial.refused))
+    return FixResult(trial.result(chosen), tuple([one for each in chosen for one in each.findings]), tuple(trial.refused))
 
 
 def text_of(data: bytes) -> str | None:
@@ -98,7 +98,7 @@ class _Offer(NamedTuple):
         return self.findings[0].rule == _SEPARATOR
 
 
-def _offers(findings: Sequence[Finding], trial: _Trial) -> Iterator[_Offer]:
+def _offers(findings: Sequence[Finding], trial: _TrialFix) -> Iterator[_Offer]:
     """The fixes of findings; those that add keys to one map are one, as each of them alone would have to make the same map."""
     adding: dict[tuple[int, Path], list[Finding]] = {}
     for finding in findings:
@@ -117,7 +117,7 @@ def _offers(findings: Sequence[Finding], trial: _Trial) -> Iterator[_Offer]:
             yield from (_Offer((each,), each.fix.edits, each.fix.meant) for each in together if each.fix is not None)
 
 
-def _joined(findings: Sequence[Finding], trial: _Trial) -> _Offer | None:
+def _joined(findings: Sequence[Finding], trial: _TrialFix) -> _Offer | None:
     meant = tuple(edit for finding in findings if finding.fix is not None for edit in finding.fix.meant)
     first = findings[0].fix
     document = trial.document_at(first.edits[0].span) if first is not None else None
@@ -128,7 +128,7 @@ def _joined(findings: Sequence[Finding], trial: _Trial) -> _Offer | None:
 # Which fixes can be made at once.
 
 
-def _compatible(offers: Iterable[_Offer], trial: _Trial) -> list[_Offer]:
+def _compatible(offers: Iterable[_Offer], trial: _TrialFix) -> list[_Offer]:
     """The offers that touch neither the same text nor the same data, in the order of the text.
 
     Of two that do, the fix of an error comes first, then the one that is first in the text.
@@ -210,7 +210,7 @@ def _paths(edit: SymbolicEdit, data: Any) -> Iterator[Path]:
 # What they make of a file.
 
 
-class _Trial:
+class _TrialFix:
     """One file, and what becomes of it with some of its fixes."""
 
     def __init__(self, name: str, data: bytes, written: _Written, checker: Checker) -> None:

@@ -1,6 +1,6 @@
 """Policies at work: which workloads each is about, what its check finds in them, and how that is said.
 
-In the map step each workload is judged alone, and only one that may be refused goes on (``Judge``); in the reduce step it is judged again
+In the map step each workload is judged alone, and only one that may be refused goes on (``PolicyEvaluator``); in the reduce step it is judged again
 with what all manifests tell (``judged``). So what goes from one to the other, and what a cache keeps, is small where policies are obeyed.
 Imported only by runs with policies.
 """
@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from afflint.checks.match import FleetMatch, Match
-from afflint.checks.policies.case import Case, UnjudgedError
+from afflint.checks.match import CrossManifestMatch, Match
+from afflint.checks.policies.case import PolicySubject, UnevaluatedError
 from afflint.findings import NO_FILE, NO_OBJECT, FileId, ObjectRef, Site
 from afflint.fleet.facts import Pods
-from afflint.fleet.suspects import Suspect
+from afflint.fleet.suspects import PolicyCandidate
 from afflint.kube.manifests import Workload
 from afflint.kube.selectors import NAMESPACE_NAME, Requirement, Selector, holds
 from afflint.policies.binding import BoundPolicy
@@ -25,20 +25,20 @@ from afflint.reading.globs import name_matcher
 from afflint.records import NamedTuple
 
 if TYPE_CHECKING:
-    from afflint.fleet.index import Fleet
+    from afflint.fleet.index import ManifestIndex
     from afflint.inventory.cluster_view import ClusterView
-    from afflint.inventory.ground import Ground
+    from afflint.inventory.ground import KnownTopology
     from afflint.policies.registry import PolicyCheck
     from afflint.rules import BoundRule
 
 # By an autoscaler there may be more of any other than the object says.
 _COUNTED = frozenset(("Pod", "Job", "CronJob", "DaemonSet", "VirtualMachine", "VirtualMachineInstance"))
 
-Condition = Callable[[Case], "bool | None"]
+Condition = Callable[[PolicySubject], "bool | None"]
 """Whether a workload meets a condition; None where nobody can tell, or not yet."""
 
 
-class Unjudged(NamedTuple):
+class UnevaluatedPolicy(NamedTuple):
     """A policy that came to no result, and why: for an object, or in itself. ``place`` is where what cannot be told stands, if it is known.
 
     ``file`` is the file of the object, by its number until names are put in.
@@ -52,7 +52,7 @@ class Unjudged(NamedTuple):
     object: ObjectRef = NO_OBJECT
 
 
-class Scope:
+class PolicyScope:
     """What a policy is about: workloads of its ``kinds``, by kind and group, that it ``covers``.
 
     ``files`` says whether a file is matched by globs; that is known in the reduce step only.
@@ -66,7 +66,7 @@ class Scope:
         """Whether it covers all workloads of its kinds."""
         self.kinds = _kinds(match.kinds)
 
-    def covers(self, case: Case) -> bool | None:
+    def covers(self, case: PolicySubject) -> bool | None:
         """Whether the policy is about a workload of such a kind; None where that is not known."""
         wanted = _all(self._match, case) if self._match else True
         if wanted is False or not self._excludes:
@@ -78,7 +78,7 @@ class Scope:
         return wanted
 
 
-def _all(conditions: Iterable[Condition], case: Case) -> bool | None:
+def _all(conditions: Iterable[Condition], case: PolicySubject) -> bool | None:
     met: bool | None = True
     for condition in conditions:
         found = condition(case)
@@ -133,7 +133,7 @@ def _of_name(named: Callable[[str], object]) -> Condition:
 
 
 def _of_number(least: int) -> Condition:
-    def enough(case: Case) -> bool | None:
+    def enough(case: PolicySubject) -> bool | None:
         scale = case.pods.scale
         most = 1 if scale.most is None else scale.most
         if most >= least:
@@ -151,7 +151,7 @@ def _of_namespace_labels(selector: Selector) -> Condition:
     by_name = [each for each in selector.requirements if each.key == NAMESPACE_NAME]
     others = len(by_name) < len(selector.requirements)
 
-    def labelled(case: Case) -> bool | None:
+    def labelled(case: PolicySubject) -> bool | None:
         name = case.pods.namespace
         if case.fleet is not None:
             return case.fleet.matches_namespace(selector, name)
@@ -172,15 +172,15 @@ def _of_file(globs: tuple[str, ...], files: Callable[[tuple[str, ...], FileId], 
     return lambda case: files(globs, case.pods.site.file)
 
 
-class _Policy(NamedTuple):
+class _EvaluatedPolicy(NamedTuple):
     """A policy with what it takes to ask it."""
 
     name: str
     bound: BoundPolicy
-    scope: Scope
+    scope: PolicyScope
     check: Callable[..., Iterator[Any]]
 
-    def is_about(self, case: Case) -> bool:
+    def is_about(self, case: PolicySubject) -> bool:
         """Whether its check can be about a workload of a fleet, and the configuration says that it is."""
         scope = self.scope
         return _can_judge(self.bound.check, case.pods) and scope.kinds(case.kind, case.group) and bool(scope.covers(case))
@@ -193,24 +193,28 @@ def _can_judge(check: PolicyCheck, pods: Pods) -> bool:
     return check.judges == "pods" or pods.maker is None or not pods.maker.daemon
 
 
-def _policies(rules: Iterable[BoundRule], subject: str, files: Callable[[tuple[str, ...], FileId], bool] | None = None) -> list[_Policy]:
+def _policies(
+    rules: Iterable[BoundRule], subject: str, files: Callable[[tuple[str, ...], FileId], bool] | None = None
+) -> list[_EvaluatedPolicy]:
     found = [(rule.name, rule.policy) for rule in rules if rule.subject == subject]
     return [
-        _Policy(name, bound, Scope(bound.match, bound.exclude, files), class_at(bound.check.function)) for name, bound in found if bound
+        _EvaluatedPolicy(name, bound, PolicyScope(bound.match, bound.exclude, files), class_at(bound.check.function))
+        for name, bound in found
+        if bound
     ]
 
 
-class Judge:
+class PolicyEvaluator:
     """Judges workloads alone, in the map step. Made once for each process."""
 
     def __init__(self, rules: Iterable[BoundRule]) -> None:
         self._policies = _policies(rules, "policy")
-        self._of_kind: dict[tuple[str, str], list[tuple[_Policy, Callable[[Case], bool | None] | None, bool, Any]]] = {}
+        self._of_kind: dict[tuple[str, str], list[tuple[_EvaluatedPolicy, Callable[[PolicySubject], bool | None] | None, bool, Any]]] = {}
         """By kind and group the policies about such, with what is asked of each again and again."""
 
-    def suspect(self, workload: Workload, pods: Pods) -> Suspect | None:
+    def suspect(self, workload: Workload, pods: Pods) -> PolicyCandidate | None:
         """A workload with which some policy may not be content; None for one that all are content with, whatever else there is."""
-        case = Case(pods, workload)
+        case = PolicySubject(pods, workload)
         key = case.kind, case.group
         asked = self._of_kind.get(key)
         if asked is None:
@@ -229,20 +233,20 @@ class Judge:
         return case.suspected_by(tuple([each.name for each in policies]), with_object=any(each.bound.check.object for each in policies))
 
 
-def _found(policy: _Policy, case: Case) -> Iterator[Match]:
+def _found(policy: _EvaluatedPolicy, case: PolicySubject) -> Iterator[Match]:
     if policy.bound.check.lacks and not case.whole:
         return iter(())
     found: Iterator[Match] = policy.check(case, policy.bound.params)
     return found
 
 
-def judged(
+def evaluated_workloads(
     rules: Iterable[BoundRule],
-    fleet: Fleet,
+    fleet: ManifestIndex,
     files: Callable[[tuple[str, ...], FileId], bool],
-    ground: Ground | None,
-    unjudged: list[Unjudged],
-) -> Iterator[tuple[str, FleetMatch]]:
+    ground: KnownTopology | None,
+    unjudged: list[UnevaluatedPolicy],
+) -> Iterator[tuple[str, CrossManifestMatch]]:
     """What policies find in the suspects, each with the name of the policy. ``files``: whether a file is matched by some globs.
 
     What a policy comes to no result for is added to ``unjudged``.
@@ -253,7 +257,7 @@ def judged(
         pods = fleet.pods_at((suspect.site, suspect.template_path))
         if pods is None:
             continue
-        case = Case(pods, None, suspect, fleet, ground)
+        case = PolicySubject(pods, None, suspect, fleet, ground)
         for name in suspect.policies:
             policy = policies.get(name)
             if policy is None or not policy.scope.covers(case):
@@ -265,44 +269,46 @@ def judged(
                 whole.add((name, pods.site))
             try:
                 for match in _found(policy, case):
-                    yield name, case.at(said(match, name, policy.bound, case))
-            except UnjudgedError as error:
-                unjudged.append(Unjudged(name, str(error), "", case.title, pods.site.file, pods.ref))
+                    yield name, case.at(with_custom_message(match, name, policy.bound, case))
+            except UnevaluatedError as error:
+                unjudged.append(UnevaluatedPolicy(name, str(error), "", case.title, pods.site.file, pods.ref))
 
 
 def outcomes(
-    rules: Iterable[BoundRule], view: ClusterView, files: Callable[[tuple[str, ...], FileId], bool], unjudged: list[Unjudged]
-) -> Iterator[tuple[str, FleetMatch]]:
+    rules: Iterable[BoundRule], view: ClusterView, files: Callable[[tuple[str, ...], FileId], bool], unjudged: list[UnevaluatedPolicy]
+) -> Iterator[tuple[str, CrossManifestMatch]]:
     """What policies about outcomes find, given the nodes. What the nodes cannot tell is added to ``unjudged``."""
     policies = _policies(rules, "outcome", files)
     if not policies:
         return
-    cases = [Case(pods, None, None, view.fleet) for pods in view.fleet.pods]
+    cases = [PolicySubject(pods, None, None, view.fleet) for pods in view.fleet.pods]
     for policy in policies:
         about = [case for case in cases if policy.is_about(case) and (case.whole or not policy.bound.check.lacks)]
         of_site = {case.pods.site: case for case in about}
         try:
             for each in policy.check(about, policy.bound.params, view):
                 case = of_site[each.site]
-                yield policy.name, each._replace(match=said(each.match, policy.name, policy.bound, case))
-        except UnjudgedError as error:
-            unjudged.append(Unjudged(policy.name, str(error)))
+                yield policy.name, each._replace(match=with_custom_message(each.match, policy.name, policy.bound, case))
+        except UnevaluatedError as error:
+            unjudged.append(UnevaluatedPolicy(policy.name, str(error)))
 
 
-def subjects(rules: Iterable[BoundRule], fleet: Fleet, files: Callable[[tuple[str, ...], FileId], bool]) -> Iterator[tuple[str, Pods]]:
+def subjects(
+    rules: Iterable[BoundRule], fleet: ManifestIndex, files: Callable[[tuple[str, ...], FileId], bool]
+) -> Iterator[tuple[str, Pods]]:
     """What each policy is asked about, by its name: who is content and who is not. Patches and fragments are no workloads."""
     rules = list(rules)
     policies = [*_policies(rules, "policy", files), *_policies(rules, "outcome", files)]
     for pods in fleet.pods:
         if pods.partial and not pods.operated:
             continue
-        case = Case(pods, None, None, fleet)
+        case = PolicySubject(pods, None, None, fleet)
         for policy in policies:
             if policy.is_about(case):
                 yield policy.name, pods
 
 
-def said(match: Match, name: str, policy: BoundPolicy, case: Case) -> Match:
+def with_custom_message(match: Match, name: str, policy: BoundPolicy, case: PolicySubject) -> Match:
     """The match in the user's own words, if there are any; what the check says goes in front of the help then, unless they hold it."""
     if policy.message is None:
         return match
@@ -313,7 +319,7 @@ def said(match: Match, name: str, policy: BoundPolicy, case: Case) -> Match:
     return match._replace(message=message, help=f"{match.message[:1].upper()}{match.message[1:]}. {match.help or policy.check.remedy}")
 
 
-def fields_of(case: Case, policy: str, message: str) -> Mapping[str, str]:
+def fields_of(case: PolicySubject, policy: str, message: str) -> Mapping[str, str]:
     """What the fields of a message stand for."""
     ref = case.pods.ref
     return {
@@ -326,9 +332,9 @@ def fields_of(case: Case, policy: str, message: str) -> Mapping[str, str]:
     }
 
 
-def told(unjudged: Iterable[Unjudged], names: Sequence[str]) -> Iterator[str]:
+def policy_findings(unjudged: Iterable[UnevaluatedPolicy], names: Sequence[str]) -> Iterator[str]:
     """What policies came to no result for, a line for each policy and reason; ``names`` are those of the files."""
-    grouped: dict[tuple[str, str, str], list[Unjudged]] = {}
+    grouped: dict[tuple[str, str, str], list[UnevaluatedPolicy]] = {}
     for each in unjudged:
         grouped.setdefault((each.place, each.policy, each.reason), []).append(each)
     for (place, policy, reason), found in sorted(grouped.items()):

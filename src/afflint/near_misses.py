@@ -14,7 +14,7 @@ _DIGITS_INSIDE = r"[a-z]\d+[a-z]|\d[a-z]+\d"
 _SHORTEST_SWAP, _SHORTEST_EDIT = 4, 5
 
 
-def is_slip(asked: str, value: str) -> bool:
+def is_likely_typo(asked: str, value: str) -> bool:
     """Whether two texts differ by a slip of the pen: case, separators, a plural, or a letter wrong, missing, doubled or out of place.
 
     Never two names that share a part: ``web-1`` and ``web-2``, ``zone-a`` and ``zone-b`` are two things each.
@@ -66,7 +66,7 @@ class Slips:
     def of(self, asked: str) -> list[str]:
         """The words that differ from ``asked`` by a slip, sorted."""
         found = {word for variant in _variants(asked) for word in self._near.get(variant, ())}
-        return sorted(word for word in found if is_slip(asked, word))
+        return sorted(word for word in found if is_likely_typo(asked, word))
 
 
 def _variants(word: str) -> Iterator[str]:

@@ -164,7 +164,7 @@ class _Types:
     def _record(self, of: Any, annotations: Mapping[str, Any], defaults: Sequence[Any]) -> _Coder:
         """Of a type with named fields: a list of their values, without those at its end that have their default."""
         module = sys.modules[of.__module__]
-        fields = [_Field(name, self.coder(annotation, module)) for name, annotation in annotations.items()]
+        fields = [_CodecField(name, self.coder(annotation, module)) for name, annotation in annotations.items()]
         values = attrgetter(*annotations)
         whole = len(fields)
         write, read = cache(lambda count: _writer(fields[:count])), cache(lambda count: _reader(of, fields[:count]))
@@ -188,22 +188,22 @@ class _Types:
         return _Coder(written, known)
 
 
-class _Field(NamedTuple):
+class _CodecField(NamedTuple):
     name: str
     coder: _Coder
 
 
-def _writer(fields: Sequence[_Field]) -> _Coding:
+def _writer(fields: Sequence[_CodecField]) -> _Coding:
     """A function that writes so many fields of a record."""
     return _made("values", fields, [each.coder.encode for each in fields], "[", "]", {})
 
 
-def _reader(of: Any, fields: Sequence[_Field]) -> _Coding:
+def _reader(of: Any, fields: Sequence[_CodecField]) -> _Coding:
     """A function that reads so many fields of a record."""
     return _made("data", fields, [each.coder.decode for each in fields], "of(", ")", {"of": of})
 
 
-def _made(given: str, fields: Sequence[_Field], codings: Sequence[_Coding], before: str, after: str, names: dict[str, Any]) -> _Coding:
+def _made(given: str, fields: Sequence[_CodecField], codings: Sequence[_Coding], before: str, after: str, names: dict[str, Any]) -> _Coding:
     """A function that takes a list apart and puts what codings make of its items together: as code, as named tuples are made.
 
     A loop over them takes more than twice as long. What is executed is made of numbers and names of types only.

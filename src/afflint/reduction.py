@@ -9,24 +9,24 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from afflint.checks.match import FleetMatch
+from afflint.checks.match import CrossManifestMatch
 from afflint.config import ALL, matcher
-from afflint.engine import Settings, located
+from afflint.engine import MapSettings, located
 from afflint.findings import NO_OBJECT, FileId, Finding, Fix, Found, FoundPlace, Related
 from afflint.fleet.facts import Facts, Pods
-from afflint.fleet.index import Fleet
+from afflint.fleet.index import ManifestIndex
 from afflint.reading import documents, triage
 from afflint.reading.documents import Document
 from afflint.reading.sources import relative
 from afflint.records import NamedTuple
-from afflint.wording import listing, quoted
+from afflint.wording import join_words, quoted
 
 if TYPE_CHECKING:
     from afflint.inventory.cluster_view import ClusterView
-    from afflint.inventory.ground import Ground
+    from afflint.inventory.ground import KnownTopology
     from afflint.inventory.node_files import NodeFact
     from afflint.inventory.pool_files import Pools
-    from afflint.judging import Unjudged
+    from afflint.judging import UnevaluatedPolicy
     from afflint.placement.node_classes import NodeClass
     from afflint.rules import Subject
     from afflint.suppressions import Suppression
@@ -38,7 +38,7 @@ Reader = Callable[[FileId], bytes]
 class ClusterFleet(NamedTuple):
     """The manifests of one of several clusters: ``own`` are the files that are of no other. ``whole``: those of all clusters are in it."""
 
-    fleet: Fleet
+    fleet: ManifestIndex
     own: frozenset[FileId]
     whole: bool = True
 
@@ -49,32 +49,32 @@ class Reduction:
     ``names`` are those of the files by their numbers; ``cutter`` finds in a file the documents that the map step found in it.
     """
 
-    def __init__(self, settings: Settings, cutter: triage.Triage, names: Sequence[str] | Mapping[FileId, str], read: Reader) -> None:
+    def __init__(self, settings: MapSettings, cutter: triage.Triage, names: Sequence[str] | Mapping[FileId, str], read: Reader) -> None:
         self._settings = settings
         self._rules = {each.name: each for each in settings.rules}
         self._cutter = cutter
         self._names = names
         self._read = read
         self._globs: dict[tuple[str, ...], Callable[[str], bool]] = {}
-        self.unjudged: list[Unjudged] = []
+        self.unjudged: list[UnevaluatedPolicy] = []
         """What policies came to no result for."""
 
     # Across manifests.
 
-    def fleet(self, facts: Iterable[Facts], nodes: Sequence[NodeFact] = (), pools: Pools | None = None) -> Fleet | None:
+    def fleet(self, facts: Iterable[Facts], nodes: Sequence[NodeFact] = (), pools: Pools | None = None) -> ManifestIndex | None:
         """All facts indexed; None where no rule across manifests, no policy, nor a rule about nodes or pools, would ask for them."""
         subjects = {each.subject for each in self._settings.rules}
         if subjects.isdisjoint(("fleet", "policy", "outcome", *(("nodes",) if nodes else ()), *(("pools",) if pools else ()))):
             return None
-        return Fleet(facts, complete=self._settings.target.complete, plugins=self._settings.target.admission_plugins)
+        return ManifestIndex(facts, complete=self._settings.target.complete, plugins=self._settings.target.admission_plugins)
 
-    def part_of(self, fleet: Fleet, facts: Iterable[Facts]) -> Fleet:
+    def part_of(self, fleet: ManifestIndex, facts: Iterable[Facts]) -> ManifestIndex:
         """Some of the manifests of a fleet, as those of a cluster that has no others."""
-        return Fleet(facts, complete=self._settings.target.complete, plugins=self._settings.target.admission_plugins, whole=fleet)
+        return ManifestIndex(facts, complete=self._settings.target.complete, plugins=self._settings.target.admission_plugins, whole=fleet)
 
     def across(
         self,
-        fleet: Fleet,
+        fleet: ManifestIndex,
         wanted: Callable[[FileId], bool],
         nodes: Sequence[NodeFact] = (),
         pools: Pools | None = None,
@@ -90,8 +90,8 @@ class Reduction:
             yield match.site.file, found
 
     def _matches(
-        self, fleet: Fleet, nodes: Sequence[NodeFact], pools: Pools | None, clusters: Sequence[ClusterFleet]
-    ) -> Iterator[tuple[str, FleetMatch]]:
+        self, fleet: ManifestIndex, nodes: Sequence[NodeFact], pools: Pools | None, clusters: Sequence[ClusterFleet]
+    ) -> Iterator[tuple[str, CrossManifestMatch]]:
         yield from self._told("fleet", fleet)
         name_of, target = self._names.__getitem__, self._settings.target
         version, gates = target.version, target.feature_gates
@@ -103,13 +103,13 @@ class Reduction:
             for each in [cluster.fleet for cluster in clusters] or [fleet]:
                 views[id(each)] = ClusterView(nodes, each, self._settings.host_key, name_of, version, classes, gates)
         if fleet.suspects:
-            from afflint.judging import judged
+            from afflint.judging import evaluated_workloads
 
             ground = _ground(tuple(views.values()), pools)
-            yield from judged(self._settings.rules, fleet, self._is_in, ground, self.unjudged)
+            yield from evaluated_workloads(self._settings.rules, fleet, self._is_in, ground, self.unjudged)
         if nodes:
 
-            def about_nodes(fleet: Fleet) -> Iterator[tuple[str, FleetMatch]]:
+            def about_nodes(fleet: ManifestIndex) -> Iterator[tuple[str, CrossManifestMatch]]:
                 view = views[id(fleet)]
                 yield from self._told("nodes", view)
                 if any(each.subject == "outcome" for each in self._settings.rules):
@@ -123,7 +123,7 @@ class Reduction:
 
             yield from self._told("pools", PoolView(pools, fleet, name_of, version, nodes, gates))
 
-    def subjects(self, fleet: Fleet) -> Iterator[tuple[str, Pods]]:
+    def subjects(self, fleet: ManifestIndex) -> Iterator[tuple[str, Pods]]:
         """What each policy is asked about, by its name."""
         from afflint.judging import subjects
 
@@ -138,7 +138,7 @@ class Reduction:
             self._globs[globs] = matcher(globs)
         return self._globs[globs](relative(os.path.abspath(name), self._settings.root or os.getcwd()).replace(os.sep, "/"))
 
-    def _told(self, subject: Subject, about: object) -> Iterator[tuple[str, FleetMatch]]:
+    def _told(self, subject: Subject, about: object) -> Iterator[tuple[str, CrossManifestMatch]]:
         """What the rules of one subject find."""
         for rule in self._settings.rules:
             if rule.subject == subject:
@@ -146,7 +146,7 @@ class Reduction:
                 for match in check(about, self._settings.target) if asking else check(about):
                     yield rule.name, match
 
-    def _located(self, matches: Sequence[tuple[str, FleetMatch]]) -> list[Found]:
+    def _located(self, matches: Sequence[tuple[str, CrossManifestMatch]]) -> list[Found]:
         """The matches with their places: the few files that they point into are opened again, and each document of them once."""
         found: list[Found | None] = [None] * len(matches)
         related: list[list[FoundPlace | None]] = [[None] * len(match.match.related) for _, match in matches]
@@ -246,7 +246,7 @@ class Reduction:
             return
         from afflint.suppressions import removal
 
-        listed = listing([f"`{each}`" for each in names if each] or ["finding"], "or")
+        listed = join_words([f"`{each}`" for each in names if each] or ["finding"], "or")
         message = f"this suppression silences nothing: there is no {listed} here"
         edits = removal(suppression) if len(names) == max(len(suppression.rules), 1) else ()
         yield Found("unused-suppression", message, "", suppression.document, suppression.span, NO_OBJECT, "", edits=edits)
@@ -264,12 +264,12 @@ _NAMED_BY_NO_NAME = frozenset(("", ALL, "policy"))
 
 
 def _in_each_cluster(
-    clusters: Sequence[ClusterFleet], asked: Callable[[Fleet], Iterable[tuple[str, FleetMatch]]]
-) -> Iterator[tuple[str, FleetMatch]]:
+    clusters: Sequence[ClusterFleet], asked: Callable[[ManifestIndex], Iterable[tuple[str, CrossManifestMatch]]]
+) -> Iterator[tuple[str, CrossManifestMatch]]:
     """What is found in each cluster. Of a manifest that is of all clusters only what holds in each of those."""
-    everywhere: dict[tuple[object, ...], list[tuple[str, FleetMatch]]] | None = None
+    everywhere: dict[tuple[object, ...], list[tuple[str, CrossManifestMatch]]] | None = None
     for cluster in clusters:
-        shared: dict[tuple[object, ...], list[tuple[str, FleetMatch]]] = {}
+        shared: dict[tuple[object, ...], list[tuple[str, CrossManifestMatch]]] = {}
         for rule, match in asked(cluster.fleet):
             if match.site.file in cluster.own:
                 yield rule, match
@@ -281,13 +281,13 @@ def _in_each_cluster(
         yield from found
 
 
-def _ground(views: Sequence[ClusterView], pools: Pools | None) -> Ground | None:
+def _ground(views: Sequence[ClusterView], pools: Pools | None) -> KnownTopology | None:
     """What nodes and pools show; None where there are none."""
     if not views and not pools:
         return None
-    from afflint.inventory.ground import Ground
+    from afflint.inventory.ground import KnownTopology
 
-    return Ground(views, [pool for pool in pools.whole if pools.is_here(pool)] if pools else ())
+    return KnownTopology(views, [pool for pool in pools.whole if pools.is_here(pool)] if pools else ())
 
 
 def _growing(pools: Pools) -> Sequence[NodeClass]:
@@ -297,18 +297,18 @@ def _growing(pools: Pools) -> Sequence[NodeClass]:
     return growing([pool for pool in pools.whole if pools.is_here(pool)])
 
 
-class _Spot(NamedTuple):
+class _SpanRequest(NamedTuple):
     """A place that is asked for: of the match with this number, or of its related place with that number."""
 
     match: int
     related: int | None
 
 
-def _asked_of(matches: Sequence[tuple[str, FleetMatch]]) -> dict[FileId, dict[int, list[_Spot]]]:
+def _asked_of(matches: Sequence[tuple[str, CrossManifestMatch]]) -> dict[FileId, dict[int, list[_SpanRequest]]]:
     """The places that matches need, by file and document."""
-    asked: dict[FileId, dict[int, list[_Spot]]] = {}
+    asked: dict[FileId, dict[int, list[_SpanRequest]]] = {}
     for number, (_, match) in enumerate(matches):
-        asked.setdefault(match.site.file, {}).setdefault(match.site.document, []).append(_Spot(number, None))
+        asked.setdefault(match.site.file, {}).setdefault(match.site.document, []).append(_SpanRequest(number, None))
         for position, place in enumerate(match.match.related):
-            asked.setdefault(place.file, {}).setdefault(place.document, []).append(_Spot(number, position))
+            asked.setdefault(place.file, {}).setdefault(place.document, []).append(_SpanRequest(number, position))
     return asked

@@ -12,9 +12,9 @@ from afflint.checks import spread as spread_checks
 from afflint.checks import tolerations as toleration_checks
 from afflint.checks.admission import affinity, controllers, fields, host_ports, labels, spread, tolerations
 from afflint.checks.admission.decoding import mismatches_of
-from afflint.checks.match import FleetMatch, Match, Target, asks_for_target
+from afflint.checks.match import CrossManifestMatch, Match, Target, asks_for_target
 from afflint.findings import SEVERITIES, Severity
-from afflint.fleet.index import Fleet
+from afflint.fleet.index import ManifestIndex
 from afflint.kube.constraints import NONE
 from afflint.kube.manifests import Manifest, Workload
 from afflint.records import NamedTuple
@@ -44,7 +44,7 @@ Subject = Literal[
 # What a check needs of the target it asks for.
 ManifestCheck = Callable[[Manifest], Iterator[Match]] | Callable[[Manifest, Target], Iterator[Match]]
 WorkloadCheck = Callable[[Workload], Iterator[Match]] | Callable[[Workload, Target], Iterator[Match]]
-FleetCheck = Callable[[Fleet], Iterator[FleetMatch]] | Callable[[Fleet, Target], Iterator[FleetMatch]]
+FleetCheck = Callable[[ManifestIndex], Iterator[CrossManifestMatch]] | Callable[[ManifestIndex, Target], Iterator[CrossManifestMatch]]
 
 _MANIFEST: dict[str, ManifestCheck] = {
     "missing-api-version": controllers.missing_api_version,
@@ -283,7 +283,7 @@ class BoundRule(NamedTuple):
         return self.severity or own or self.rule.severity
 
 
-def bound(names: Iterable[str], severities: Mapping[str, Severity] | None = None) -> tuple[BoundRule, ...]:
+def bind_rules(names: Iterable[str], severities: Mapping[str, Severity] | None = None) -> tuple[BoundRule, ...]:
     """The rules with these names, in the order of the registry, with configured severities."""
     chosen, configured, known = frozenset(names), severities or {}, rules()
     return tuple(
@@ -418,12 +418,12 @@ class Dispatch:
 
     def _of_operator(self, workload: Workload) -> Iterator[tuple[str, Match]]:
         """What the checks find that hold for the pods of operators, in the words for how the place is known."""
-        from afflint.checks.custom import applying, is_said, worded
+        from afflint.checks.custom import applicable_rules, applies_to_custom, with_custom_wording
 
-        target, names = self._target, applying(workload)
+        target, names = self._target, applicable_rules(workload)
         checks = self._constrained + (self._on_mismatch if mismatches_of(workload, target) else ())
         for rule, check, asking in (*checks, *self._operated):
             if rule in names:
                 for match in check(workload, target) if asking else check(workload):
-                    if is_said(rule, match, workload):
-                        yield rule, worded(rule, match, workload)
+                    if applies_to_custom(rule, match, workload):
+                        yield rule, with_custom_wording(rule, match, workload)

@@ -61,7 +61,7 @@ def suppressions_in(
     document: Document, manifests: Sequence[Manifest], known: Iterable[str], categories: Iterable[str]
 ) -> Iterator[Suppression | Misunderstood]:
     """The suppressions of one document that can be read; ``known`` are the names of the rules there are."""
-    reader = _Reader(document, (*known, *categories, "all"))
+    reader = _SuppressionReader(document, (*known, *categories, "all"))
     yield from reader.comments()
     for manifest in manifests:
         yield from reader.annotation(manifest)
@@ -88,7 +88,7 @@ def with_idle(suppressions: Iterable[Suppression], policies: Collection[str], fa
             yield each
 
 
-class _Reader:
+class _SuppressionReader:
     """Finds the suppressions of one document."""
 
     def __init__(self, document: Document, words: tuple[str, ...]) -> None:
@@ -227,7 +227,7 @@ def apply(
             places.setdefault(word, []).append(_place(finding))
     for each in places.values():
         each.sort()
-    covered = _Covered(suppressions)
+    covered = _SuppressedRanges(suppressions)
     kept = [
         finding for finding in findings if finding.rule in mandatory or not any(covered(word, _place(finding)) for word in _words(finding))
     ]
@@ -254,7 +254,7 @@ def _between(places: list[Position], start: Position, end: Position) -> bool:
     return number < len(places) and places[number] < end
 
 
-class _Covered:
+class _SuppressedRanges:
     """What suppressions cover, by the name of what they silence there: stretches that do not touch, in order."""
 
     def __init__(self, suppressions: Sequence[Suppression]) -> None:

@@ -95,9 +95,9 @@ def test_an_autoscaler_that_may_go_down_to_none_does_not_excuse_a_replica_withou
 def test_a_plan_places_what_there_is_at_first(replicas: int | None, placed: int) -> None:
     from afflint.engine import default_settings
     from afflint.reading.sources import Source
-    from afflint.session.placing import read_stage
+    from afflint.session.placing import read_place_inputs
 
     sources = [Source("a.yaml", "a.yaml", (workload(replicas=replicas) + hpa(2, 5)).encode())]
-    stage = read_stage(sources, [Source("n", "n", f"nodes:{NODES}".encode())], [], default_settings()).stage
+    stage = read_place_inputs(sources, [Source("n", "n", f"nodes:{NODES}".encode())], [], default_settings()).stage
     [maker] = stage.makers
     assert (maker.replicas, maker.notes) == (placed, ("HorizontalPodAutoscaler web keeps 2 to 5 replicas",))

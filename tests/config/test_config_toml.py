@@ -9,7 +9,7 @@ from textwrap import dedent
 import pytest
 from configured import Load, Mistakes, Write
 
-from afflint.config import Workload
+from afflint.config import CustomWorkloadSetting
 
 PYPROJECT = """\
 [project]
@@ -48,8 +48,8 @@ def test_a_table_in_pyproject_configures(write: Write, load: Load) -> None:
     assert config.severity == {"empty-topology-key": "info"}
     assert config.per_file_ignores == {"legacy/**": ("all",), "a b": ("labels",)}
     assert config.workloads == (
-        Workload("example.com/v1", "Web", ("spec", "template")),
-        Workload("example.com/v1", "Queue", ("spec", "worker", "template")),
+        CustomWorkloadSetting("example.com/v1", "Web", ("spec", "template")),
+        CustomWorkloadSetting("example.com/v1", "Queue", ("spec", "worker", "template")),
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 from configured import EVERYTHING, Load, Write
 
 from afflint import config
-from afflint.config import COMMAND_LINE, DEFAULT, KEYS, Config, ConfigError, Policy, Workload
+from afflint.config import COMMAND_LINE, DEFAULT, KEYS, Config, ConfigError, CustomWorkloadSetting, Policy
 
 
 def test_every_key(load: Load) -> None:
@@ -30,7 +30,7 @@ def test_every_key(load: Load) -> None:
         kubernetes_version="1.32",
         admission_plugins=("LimitPodHardAntiAffinityTopology",),
         feature_gates=("TaintTolerationComparisonOperators",),
-        workloads=(Workload("argoproj.io/v1alpha1", "Rollout", ("spec", "template")),),
+        workloads=(CustomWorkloadSetting("argoproj.io/v1alpha1", "Rollout", ("spec", "template")),),
         policies=(
             Policy(
                 "zones",

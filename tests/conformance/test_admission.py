@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from recorded_fields import agree
 
-from afflint.checks.admission.late import is_late
+from afflint.checks.admission.late import is_refused_later
 from afflint.checks.match import Target
 from afflint.engine import default_settings
 from afflint.findings import Finding
@@ -116,4 +116,4 @@ def test_messages_are_clauses_on_one_line_and_helps_are_sentences(answers: Answe
 
 
 def _is_late(finding: Finding) -> bool:
-    return is_late(finding.message)
+    return is_refused_later(finding.message)

@@ -10,7 +10,7 @@ from afflint.controllers.budgets import Budget, read_budget
 from afflint.engine import default_settings
 from afflint.reading.sources import Source
 from afflint.scheduler.decoding import InventoryError
-from afflint.session.placing import read_stage
+from afflint.session.placing import read_place_inputs
 
 
 def budget(version: str = "policy/v1", **spec: Any) -> Budget:
@@ -85,6 +85,6 @@ metadata: {name: till, namespace: shop}
 spec: {minAvailable: half}
 """
     nodes = Source("nodes.yaml", "nodes.yaml", b"nodes: [{name: w1}]")
-    stage, problems, *_ = read_stage([Source("a.yaml", "a.yaml", text.encode())], [nodes], [], default_settings())
+    stage, problems, *_ = read_place_inputs([Source("a.yaml", "a.yaml", text.encode())], [nodes], [], default_settings())
     assert stage.budgets == (budget(selector=WEB, minAvailable=2),)
     assert problems == ("a.yaml:6:1: PodDisruptionBudget 'till': spec.minAvailable is neither a number of pods nor a percentage",)

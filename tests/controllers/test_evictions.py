@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from afflint.controllers.evictions import eviction_of, eviction_of_machine, migration_note, unsaid
-from afflint.controllers.pod_maker import PodMaker
+from afflint.controllers.pod_maker import PodSource
 from afflint.engine import default_settings
 from afflint.reading.sources import Source
-from afflint.session.placing import read_stage
+from afflint.session.placing import read_place_inputs
 
 MASQUERADE = "networks: [{name: default, pod: {}}], domain: {devices: {interfaces: [{name: default, masquerade: {}}]%s}}"
 KUBEVIRT = """
@@ -36,9 +36,9 @@ def migrating(devices: str = "", more: str = "", vm: str = "") -> str:
     return machine(f"evictionStrategy: LiveMigrate, {MASQUERADE % devices}{more}", vm)
 
 
-def read(text: str) -> PodMaker:
+def read(text: str) -> PodSource:
     given = [Source("a.yaml", "a.yaml", text.encode())], [Source("n", "n", b"nodes: [{name: n1}]")], []
-    stage = read_stage(*given, default_settings()).stage
+    stage = read_place_inputs(*given, default_settings()).stage
     return next(maker for maker in stage.makers if maker.kubevirt)
 
 

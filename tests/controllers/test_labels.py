@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from afflint.checks.match import Target
 from afflint.controllers.labels import PodLabels
-from afflint.controllers.pod_maker import pod_maker
+from afflint.controllers.pod_maker import read_pod_source
 from afflint.controllers.replicas import make_pods
 from afflint.findings import ObjectRef, Site
-from afflint.fleet.facts import REQUIRED_AFFINITY, Facts, Pods, Reach, facts_of
-from afflint.fleet.index import Fleet
+from afflint.fleet.facts import REQUIRED_AFFINITY, Facts, Pods, SelectorRef, facts_of
+from afflint.fleet.index import ManifestIndex
 from afflint.kube.kinds import KINDS
 from afflint.kube.manifests import Workload, manifests_in
 from afflint.kube.selectors import Requirement, Selector
@@ -47,19 +47,19 @@ def read(kind: str, api: str, spec: str, name: str = "web") -> list[Workload]:
     return found
 
 
-def fleet_of(workloads: list[Workload]) -> Fleet:
+def fleet_of(workloads: list[Workload]) -> ManifestIndex:
     facts = [fact for each in workloads for fact in facts_of(each)]
-    return Fleet([Facts(tuple(each for each in facts if isinstance(each, Pods)))])
+    return ManifestIndex([Facts(tuple(each for each in facts if isinstance(each, Pods)))])
 
 
 def asks(**labels: tuple[str, ...]) -> Selector:
     return Selector(tuple([Requirement(key, "In" if values else "Exists", values) for key, values in labels.items()]))
 
 
-def reach(selector: Selector) -> Reach:
+def reach(selector: Selector) -> SelectorRef:
     site = Site(1, 0, ())
     ref = ObjectRef("v1", "Pod", "shop", "other")
-    return Reach(site, ref, "Pod other", REQUIRED_AFFINITY, (), "shop", (), False, selector, "kubernetes.io/hostname")
+    return SelectorRef(site, ref, "Pod other", REQUIRED_AFFINITY, (), "shop", (), False, selector, "kubernetes.io/hostname")
 
 
 @pytest.mark.parametrize("kind", MAKERS, ids=lambda kind: f"{kind.group or 'core'}-{kind.name}")
@@ -69,7 +69,7 @@ def test_any_label_of_any_pod_that_is_made_finds_its_workload(kind: Any) -> None
     workloads = read(kind.name, api, spec)
     fleet, cluster = fleet_of(workloads), Cluster([node("n1")])
     for workload in workloads:
-        maker = pod_maker(workload, Site(0, 0, ()))
+        maker = read_pod_source(workload, Site(0, 0, ()))
         assert maker is not None
         pods = make_pods(maker, cluster)
         assert pods

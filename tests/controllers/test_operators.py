@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from afflint.controllers.operators import operated_pods
-from afflint.controllers.pod_maker import NOWHERE, PodMaker
+from afflint.controllers.pod_maker import NOWHERE, PodSource
 from afflint.kube.manifests import Workload, manifests_in
 from afflint.reading.documents import read
 from linting import findings_of, settings_of
@@ -17,7 +17,7 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-def makers(text: str) -> list[PodMaker]:
+def makers(text: str) -> list[PodSource]:
     found = [each for each in manifests_in(read(textwrap.dedent(text).encode(), 0, 1)) if isinstance(each, Workload)]
     return [maker for each in found if (maker := operated_pods(each, NOWHERE)) is not None]
 
@@ -27,7 +27,7 @@ def resource(kind: str, spec: str) -> str:
     return f"apiVersion: {api_version}\nkind: {name}\nmetadata: {{name: orders, namespace: db}}\nspec: {spec}\n"
 
 
-def anti_affinity(maker: PodMaker) -> dict[str, Any]:
+def anti_affinity(maker: PodSource) -> dict[str, Any]:
     found: dict[str, Any] = maker.pod["affinity"]["podAntiAffinity"]
     return found
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from afflint.controllers.launcher_pod import ARCH
-from afflint.controllers.pod_maker import PodMaker, Virtualization
+from afflint.controllers.pod_maker import PodSource, Virtualization
 from afflint.controllers.replicas import MOST_REPLICAS, make_pods, notes, owner
 from afflint.controllers.running import running_pods_of
 from afflint.placement import InventoryError
-from afflint.placement.arrangement import arrange
+from afflint.placement.arrangement import build_schedule
 from afflint.scheduler.cluster import Cluster
 from cluster_objects import HOST, Object, node, pod
 from workload_objects import inventory, maker, makers_in
@@ -22,7 +22,7 @@ from workload_objects import inventory, maker, makers_in
 
 def workload(
     kind: str, spec: str, api: str = "apps/v1", template: str = "template: {metadata: {labels: {app: web}}, spec: SPEC}"
-) -> PodMaker:
+) -> PodSource:
     """The one workload of a manifest; SPEC stands for a pod spec."""
     body = template.replace("SPEC", "{containers: [{name: web, image: web}]}")
     (found,) = makers_in(
@@ -62,7 +62,7 @@ def test_replicas_of_a_deployment_spread_by_default_as_in_a_cluster() -> None:
     cluster = inventory([node("n1", {HOST: "n1"}), node("n2", {HOST: "n2"})]).cluster([web])
     assert "PodTopologySpread" in cluster.evaluate(first).scores
     assert "PodTopologySpread" not in cluster.evaluate(plain).scores
-    arrangement = arrange(inventory([node("n1", {HOST: "n1"}), node("n2", {HOST: "n2"})]), [web])
+    arrangement = build_schedule(inventory([node("n1", {HOST: "n1"}), node("n2", {HOST: "n2"})]), [web])
     assert sorted(arrangement.workloads[0].nodes.values()) == ["n1", "n2"]
 
 
@@ -278,6 +278,6 @@ def test_fragments_and_pod_templates_make_no_pods() -> None:
 
 def test_what_no_scheduler_could_read_is_an_error_of_that_workload_alone() -> None:
     broken: Any = {"nodeSelector": [1]}
-    arrangement = arrange(inventory([node("n1")]), [maker("broken", **broken), maker("web")])
+    arrangement = build_schedule(inventory([node("n1")]), [maker("broken", **broken), maker("web")])
     assert arrangement.workloads[0].error == "Pod 'default/broken-0': spec.nodeSelector is no map of labels"
     assert list(arrangement.workloads[1].nodes.values()) == ["n1"]

@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from afflint.checks.match import Target
-from afflint.controllers.counts import Scale
+from afflint.controllers.counts import ReplicaRange
 from afflint.findings import ObjectRef, Site
-from afflint.fleet.facts import PREFERRED_ANTI_AFFINITY, REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREAD, Facts, Pods, Reach
-from afflint.fleet.index import IDENTITY, Fleet, close, covers
+from afflint.fleet.facts import PREFERRED_ANTI_AFFINITY, REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREAD, Facts, Pods, SelectorRef
+from afflint.fleet.index import IDENTITY, ManifestIndex, close, covers
 from afflint.kube import NEWEST
 from afflint.kube.selectors import Requirement, Selector, holds, matches
-from afflint.near_misses import Slips, is_slip
-from afflint.rules import REGISTRY, bound
+from afflint.near_misses import Slips, is_likely_typo
+from afflint.rules import REGISTRY, bind_rules
 
 TEMPLATE = ("spec", "template")
 
@@ -31,7 +31,7 @@ def site_in(file: str) -> Site:
 def pods_of(file: str, labels: dict[str, str], *, own: dict[str, str] | None = None, namespace: str | None = None) -> Pods:
     site = site_in(file)
     ref = ObjectRef("apps/v1", "Deployment", namespace, file)
-    return Pods(site, ref, f"Deployment {file}", False, namespace, own or {}, labels, TEMPLATE, True, False, Scale(2, 2, 2))
+    return Pods(site, ref, f"Deployment {file}", False, namespace, own or {}, labels, TEMPLATE, True, False, ReplicaRange(2, 2, 2))
 
 
 def reach_of(
@@ -42,11 +42,11 @@ def reach_of(
     namespace: str | None = None,
     names: tuple[str, ...] = (),
     everywhere: bool = False,
-) -> Reach:
+) -> SelectorRef:
     ref = ObjectRef("apps/v1", "Deployment", namespace, file)
     path = (*TEMPLATE, "spec", "affinity", what, 0, "labelSelector")
     title, key = f"Deployment {file}", "kubernetes.io/hostname"
-    return Reach(site_in(file), ref, title, what, path, namespace, names, everywhere, selector, key, TEMPLATE, None, 1)
+    return SelectorRef(site_in(file), ref, title, what, path, namespace, names, everywhere, selector, key, TEMPLATE, None, 1)
 
 
 # Small universes, in which chance brings selectors and labels together often.
@@ -84,8 +84,8 @@ fleets = st.lists(some_pods, max_size=8)
 
 
 @given(fleets, some_reaches)
-def test_selecting_finds_what_a_search_finds(pods: list[Pods], reach: Reach) -> None:
-    fleet = Fleet([Facts(tuple(pods))])
+def test_selecting_finds_what_a_search_finds(pods: list[Pods], reach: SelectorRef) -> None:
+    fleet = ManifestIndex([Facts(tuple(pods))])
     here = [each for each in pods if covers(reach, each.namespace)]
     selected = [each for each in here if matches(reach.selector, each.template_labels)]
     assert counted(fleet.selected(reach)) == counted(selected)
@@ -97,18 +97,18 @@ def test_selecting_finds_what_a_search_finds(pods: list[Pods], reach: Reach) -> 
 
 
 @given(fleets, some_reaches, some_reaches)
-def test_one_pod_must_meet_all_terms(pods: list[Pods], first: Reach, second: Reach) -> None:
+def test_one_pod_must_meet_all_terms(pods: list[Pods], first: SelectorRef, second: SelectorRef) -> None:
     both = [
         each
         for each in pods
         if all(covers(reach, each.namespace) and matches(reach.selector, each.template_labels) for reach in (first, second))
     ]
-    assert counted(Fleet([Facts(tuple(pods))]).selected_by_all([first, second])) == counted(both)
+    assert counted(ManifestIndex([Facts(tuple(pods))]).selected_by_all([first, second])) == counted(both)
 
 
 @given(fleets, some_reaches)
-def test_a_near_miss_is_found_exactly_when_there_is_one(pods: list[Pods], reach: Reach) -> None:
-    found = Fleet([Facts(tuple(pods))]).near_miss(reach)
+def test_a_near_miss_is_found_exactly_when_there_is_one(pods: list[Pods], reach: SelectorRef) -> None:
+    found = ManifestIndex([Facts(tuple(pods))]).near_miss(reach)
     on_templates = list(near_misses(pods, reach, lambda each: each.template_labels))
     merged = [] if on_templates else list(near_misses([each for each in pods if each.labels], reach, lambda each: each.merged_labels))
     if found is None:
@@ -120,7 +120,7 @@ def test_a_near_miss_is_found_exactly_when_there_is_one(pods: list[Pods], reach:
 
 
 def near_misses(
-    pods: list[Pods], reach: Reach, labels_of: Callable[[Pods], dict[str, str]]
+    pods: list[Pods], reach: SelectorRef, labels_of: Callable[[Pods], dict[str, str]]
 ) -> Iterator[tuple[Requirement, Pods, str, str]]:
     """All labels that are easily mistaken for one that is asked for, on pods that the rest of the selector matches."""
     for asked in reach.selector.requirements:
@@ -130,14 +130,14 @@ def near_misses(
             if asked.operator != "In" or not rest or not covers(reach, each.namespace) or not close(reach, each):
                 continue
             for key, value in given.items():
-                slip = key == asked.key and any(is_slip(wanted, value) for wanted in asked.values)
+                slip = key == asked.key and any(is_likely_typo(wanted, value) for wanted in asked.values)
                 same = key != asked.key and value in asked.values and {key, asked.key} <= {*IDENTITY}
                 if slip or same:
                     yield asked, each, key, value
 
 
 @given(fleets, st.lists(some_reaches, max_size=4), st.randoms())
-def test_the_order_of_files_makes_no_difference(pods: list[Pods], reaches: list[Reach], random: Any) -> None:
+def test_the_order_of_files_makes_no_difference(pods: list[Pods], reaches: list[SelectorRef], random: Any) -> None:
     """Objects of one file keep their order; files may come in any."""
     by_file: dict[int, Facts] = {}
     for each in pods:
@@ -148,7 +148,7 @@ def test_the_order_of_files_makes_no_difference(pods: list[Pods], reaches: list[
         by_file[reach.site.file] = facts._replace(reaches=(*facts.reaches, reach))
     given = list(by_file.values())
     mixed = random.sample(given, len(given))
-    one, other = Fleet(given), Fleet(mixed)
+    one, other = ManifestIndex(given), ManifestIndex(mixed)
     assert (one.pods, one.reaches) == (other.pods, other.reaches)
 
 
@@ -166,12 +166,12 @@ words = st.text("abAB-1", min_size=1, max_size=7)
 
 @given(st.lists(words, max_size=12), words)
 def test_slips_are_found_without_comparing_all(known: list[str], asked: str) -> None:
-    assert Slips(known).of(asked) == sorted({word for word in known if is_slip(asked, word)})
+    assert Slips(known).of(asked) == sorted({word for word in known if is_likely_typo(asked, word)})
 
 
 @given(words, words)
 def test_a_slip_is_one_in_both_directions(one: str, other: str) -> None:
-    assert is_slip(one, other) == is_slip(other, one)
+    assert is_likely_typo(one, other) == is_likely_typo(other, one)
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_a_slip_is_one_in_both_directions(one: str, other: str) -> None:
     ],
 )  # fmt: skip
 def test_slips(one: str, other: str) -> None:
-    assert is_slip(one, other)
+    assert is_likely_typo(one, other)
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_slips(one: str, other: str) -> None:
     ],
 )  # fmt: skip
 def test_names_of_two_things(one: str, other: str) -> None:
-    assert not is_slip(one, other)
+    assert not is_likely_typo(one, other)
 
 
 # Growth.
@@ -266,8 +266,8 @@ def work(facts: list[Facts]) -> int:
     previous = sys.getprofile()
     sys.setprofile(count)
     try:
-        fleet = Fleet(facts)
-        for rule in bound(REGISTRY["fleet"]):
+        fleet = ManifestIndex(facts)
+        for rule in bind_rules(REGISTRY["fleet"]):
             check, asking = rule.check()
             for _ in check(fleet, Target(NEWEST, complete=True)) if asking else check(fleet):
                 pass

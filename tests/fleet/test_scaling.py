@@ -6,15 +6,15 @@ import textwrap
 
 import pytest
 
-from afflint.controllers.counts import Scale
+from afflint.controllers.counts import ReplicaRange
 from afflint.engine import default_settings
-from afflint.fleet.index import Fleet
+from afflint.fleet.index import ManifestIndex
 from afflint.reading.sources import Source
 from afflint.session.files import Files
 from afflint.session.run import gathered
 
 
-def fleet(**files: str) -> Fleet:
+def fleet(**files: str) -> ManifestIndex:
     """The manifests of some files; an underscore in a name stands for a folder."""
     sources = [
         Source(name, name, textwrap.dedent(text).encode())
@@ -52,7 +52,7 @@ def keda(fields: str = "", annotations: str = "") -> str:
     )
 
 
-def scale(**files: str) -> Scale:
+def scale(**files: str) -> ReplicaRange:
     [pods] = [pods for pods in fleet(**files).pods if pods.ref.name == "web"]
     return pods.scale
 
@@ -63,19 +63,19 @@ BY = "HorizontalPodAutoscaler web"
 @pytest.mark.parametrize(
     ("replicas", "fields", "expected"),
     [
-        ("", "minReplicas: 2, maxReplicas: 10", Scale(2, 2, 10, scaler=BY)),
-        ("replicas: 1", "minReplicas: 2, maxReplicas: 10", Scale(2, 2, 10, scaler=BY)),
-        ("replicas: 5", "minReplicas: 2, maxReplicas: 10", Scale(5, 2, 10, scaler=BY)),
-        ("replicas: 50", "minReplicas: 2, maxReplicas: 10", Scale(10, 2, 10, scaler=BY)),
-        ("replicas: 3", "maxReplicas: 4", Scale(3, 1, 4, scaler=BY)),
-        ("", "minReplicas: 0, maxReplicas: 4", Scale(1, 0, 4, scaler=BY)),
-        ("replicas: 0", "minReplicas: 2, maxReplicas: 4", Scale(0, 0, 0)),
-        ("replicas: 3", "minReplicas: 2", Scale(open_ended=True, scaler=BY)),
-        ("replicas: 3", "minReplicas: 2, maxReplicas: '${MAX}'", Scale(open_ended=True, scaler=BY)),
-        ("replicas: 3", "minReplicas: 5, maxReplicas: 2", Scale(open_ended=True, scaler=BY)),
+        ("", "minReplicas: 2, maxReplicas: 10", ReplicaRange(2, 2, 10, scaler=BY)),
+        ("replicas: 1", "minReplicas: 2, maxReplicas: 10", ReplicaRange(2, 2, 10, scaler=BY)),
+        ("replicas: 5", "minReplicas: 2, maxReplicas: 10", ReplicaRange(5, 2, 10, scaler=BY)),
+        ("replicas: 50", "minReplicas: 2, maxReplicas: 10", ReplicaRange(10, 2, 10, scaler=BY)),
+        ("replicas: 3", "maxReplicas: 4", ReplicaRange(3, 1, 4, scaler=BY)),
+        ("", "minReplicas: 0, maxReplicas: 4", ReplicaRange(1, 0, 4, scaler=BY)),
+        ("replicas: 0", "minReplicas: 2, maxReplicas: 4", ReplicaRange(0, 0, 0)),
+        ("replicas: 3", "minReplicas: 2", ReplicaRange(open_ended=True, scaler=BY)),
+        ("replicas: 3", "minReplicas: 2, maxReplicas: '${MAX}'", ReplicaRange(open_ended=True, scaler=BY)),
+        ("replicas: 3", "minReplicas: 5, maxReplicas: 2", ReplicaRange(open_ended=True, scaler=BY)),
     ],
 )
-def test_a_horizontal_pod_autoscaler_gives_the_range(replicas: str, fields: str, expected: Scale) -> None:
+def test_a_horizontal_pod_autoscaler_gives_the_range(replicas: str, fields: str, expected: ReplicaRange) -> None:
     assert scale(a=workload(replicas), b=hpa(fields)) == expected
 
 
@@ -90,11 +90,11 @@ def test_a_horizontal_pod_autoscaler_gives_the_range(replicas: str, fields: str,
     ],
 )
 def test_a_scaled_object_gives_the_range(fields: str, annotations: str, expected: tuple[int, int, int]) -> None:
-    assert scale(a=workload(), b=keda(fields, annotations)) == Scale(*expected, scaler="ScaledObject web")
+    assert scale(a=workload(), b=keda(fields, annotations)) == ReplicaRange(*expected, scaler="ScaledObject web")
 
 
 def test_what_it_scales_is_told_by_kind_name_and_namespace_or_place() -> None:
-    own = Scale(3, 3, 3)
+    own = ReplicaRange(3, 3, 3)
     three = workload("replicas: 3")
     assert scale(a=three, b=hpa(kind="StatefulSet")) == own
     assert scale(a=three, b=hpa(name="cart")) == own
@@ -102,14 +102,14 @@ def test_what_it_scales_is_told_by_kind_name_and_namespace_or_place() -> None:
     assert scale(one_a=three, other_b=hpa()) == own, "two applications side by side"
     assert scale(one_a=workload(namespace="shop"), other_b=hpa(namespace="shop")).most == 10
     assert scale(base_a=three, base_scaling_b=hpa()).most == 10
-    assert scale(a=three, b=hpa(), c=hpa("minReplicas: 1, maxReplicas: 4")) == Scale(3, 1, 10, scaler=BY)
+    assert scale(a=three, b=hpa(), c=hpa("minReplicas: 1, maxReplicas: 4")) == ReplicaRange(3, 1, 10, scaler=BY)
     near = hpa("minReplicas: 1, maxReplicas: 4", namespace="shop")
     assert scale(x_a=workload(namespace="shop"), x_b=near, y_b=hpa(namespace="shop")).most == 4, "each cluster has its own"
 
 
 def test_a_patch_of_an_autoscaler_widens_the_range() -> None:
-    assert scale(base_a=workload(), base_b=hpa(), prod_b=hpa("maxReplicas: 30", kind="")) == Scale(2, 2, 30, scaler=BY)
+    assert scale(base_a=workload(), base_b=hpa(), prod_b=hpa("maxReplicas: 30", kind="")) == ReplicaRange(2, 2, 30, scaler=BY)
 
 
 def test_of_daemons_and_jobs_nobody_scales_the_pods() -> None:
-    assert scale(a=workload(kind="DaemonSet"), b=hpa(kind="DaemonSet")) == Scale(open_ended=True)
+    assert scale(a=workload(kind="DaemonSet"), b=hpa(kind="DaemonSet")) == ReplicaRange(open_ended=True)

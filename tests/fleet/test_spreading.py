@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from afflint.controllers.labels import PodLabels
-from afflint.fleet.spreading import Own, Wanted, keeping_apart, unmet
+from afflint.fleet.spreading import OwnPods, RequiredSpreading, spreading_constraints, unmet
 from afflint.kube.constraints import constraints_of
 from afflint.kube.node_labels import REGION
 from afflint.kube.selectors import Selector, matches
@@ -27,11 +27,11 @@ def means(spec: dict[str, Any], *, known: bool = True, namespace: str | None = "
     def covers(selector: Selector, name: str | None) -> bool | None:
         return matches(selector, {"env": "test"}) if name == "default" else None
 
-    return list(keeping_apart(constraints_of(spec, ()), Own(PodLabels(OWN), known, namespace), covers))
+    return list(spreading_constraints(constraints_of(spec, ()), OwnPods(PodLabels(OWN), known, namespace), covers))
 
 
 def is_met(spec: dict[str, Any], key: str = ZONE, *, hard: bool = True, skew: int | None = None, replicas: int = 3) -> bool:
-    return unmet(means(spec), Wanted(key, hard, skew, replicas)) is None
+    return unmet(means(spec), RequiredSpreading(key, hard, skew, replicas)) is None
 
 
 def anti(key: str, selector: Any, *, required: bool = True, **more: Any) -> dict[str, Any]:
@@ -114,7 +114,7 @@ def test_of_a_patch_only_what_it_says_is_known() -> None:
 
 def test_what_comes_nearest_is_told_first() -> None:
     both = {**anti(HOST, app("web")), **spreads(spread(ZONE, app("api")), spread(ZONE, app("web"), when="ScheduleAnyway"))}
-    found = unmet(means(both), Wanted(ZONE, True, None, 3))
+    found = unmet(means(both), RequiredSpreading(ZONE, True, None, 3))
     assert found is not None
     assert [(each.key, each.works, each.hard) for each in found] == [(ZONE, True, False), (ZONE, False, True), (HOST, True, True)]
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from afflint.engine import default_settings
 from afflint.findings import Finding
-from afflint.placement.arrangement import Placed, arrange
+from afflint.placement.arrangement import PlacedWorkload, build_schedule
 from afflint.reading.sources import Source
-from afflint.session.placing import read_stage
+from afflint.session.placing import read_place_inputs
 from cluster_objects import HOST, REQUIRED, ZONE
 from on_nodes import lint
 
@@ -89,7 +89,7 @@ class Answers(NamedTuple):
     """What check says, by the name of the workload where place puts its pods, and whether all is known that decides."""
 
     findings: list[Finding]
-    placed: dict[str, Placed]
+    placed: dict[str, PlacedWorkload]
     settled: bool
 
 
@@ -101,9 +101,9 @@ def ask(rows: list[Object], named: Object, objects: list[Object]) -> Answers:
     findings = lint(entries, text, complete=True)
     files = [Source("a.yaml", "a.yaml", text.encode())], [Source("nodes.yaml", "nodes.yaml", f"nodes:\n{entries}\n".encode())]
     # Rules of admission left out, for what the API server would refuse has no pods.
-    stage, problems, *_ = read_stage(*files, [], default_settings(("unreadable-manifest",)))
+    stage, problems, *_ = read_place_inputs(*files, [], default_settings(("unreadable-manifest",)))
     assert problems == ()
-    placed = {placed.maker.name: placed for placed in arrange(stage.inventory, stage.makers).workloads}
+    placed = {placed.maker.name: placed for placed in build_schedule(stage.inventory, stage.makers).workloads}
     return Answers(findings, placed, not stage.unsettled)
 
 

@@ -6,7 +6,7 @@ from afflint.engine import default_settings
 from afflint.placement.plan import Plan
 from afflint.placement.planning import make_plan
 from afflint.reading.sources import Source
-from afflint.session.placing import read_stage
+from afflint.session.placing import read_place_inputs
 from on_nodes import said
 
 NODES = """
@@ -51,7 +51,7 @@ def place(*manifests: str, nodes: str = NODES, context: str = "", only_running: 
         return Source(name, name, text.encode())
 
     given = [source("a.yaml", "---\n".join(manifests))], [source("n", f"nodes:{nodes}")], [], default_settings(), [source("c", context)]
-    stage, problems, names, *_ = read_stage(*given, only_running=only_running)
+    stage, problems, names, *_ = read_place_inputs(*given, only_running=only_running)
     assert problems == ()
     return make_plan(stage.inventory, stage.makers, name_of=names.__getitem__)
 

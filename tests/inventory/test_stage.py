@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from afflint.engine import default_settings
 from afflint.reading.sources import Source
-from afflint.session.placing import read_stage
+from afflint.session.placing import read_place_inputs
 from on_nodes import rules, said, workload
 
 NODES = """
@@ -49,7 +49,9 @@ def test_the_name_of_a_namespace_is_one_of_its_labels_even_without_an_object() -
 def test_labels_of_a_namespace_that_is_not_there_prove_nothing() -> None:
     text = f"{CACHE}---\n{beside(RED)}"
     assert rules(NODES, text, complete=True) == []
-    placing = read_stage([Source("a.yaml", "a.yaml", text.encode())], [Source("n", "n", f"nodes:{NODES}".encode())], [], default_settings())
+    placing = read_place_inputs(
+        [Source("a.yaml", "a.yaml", text.encode())], [Source("n", "n", f"nodes:{NODES}".encode())], [], default_settings()
+    )
     assert [maker.notes for maker in placing.stage.makers] == [
         (),
         ("a namespaceSelector asks for labels of namespace `store`, of which there is no object: it is taken to have none but its name",),
@@ -84,7 +86,7 @@ def test_nodes_are_read_once_however_many_files_there_are() -> None:
     """Each file was compared with all nodes before it."""
     files = [Source(f"{number}.yaml", f"{number}.yaml", f"nodes: [{{name: w{number}}}]".encode()) for number in range(50)]
     web = Source("web.yaml", "web.yaml", workload().encode())
-    stage, problems, *_ = read_stage([web, *files], [], [], default_settings())
+    stage, problems, *_ = read_place_inputs([web, *files], [], [], default_settings())
     assert ([fact.name for fact in stage.nodes], problems) == ([f"w{number}" for number in range(50)], ())
 
 
@@ -93,7 +95,7 @@ def test_objects_whose_names_the_cluster_makes_are_several() -> None:
     job += "spec:\n  template:\n    metadata: {labels: {app: load}}\n"
     job += "    spec: {restartPolicy: Never, containers: [{name: c, image: 'i:1'}]}\n"
     sources = [Source("a.yaml", "a.yaml", f"{job}---\n{job}".encode())]
-    placing = read_stage(sources, [Source("n", "n", b"nodes: [{name: w1}]")], [], default_settings())
+    placing = read_place_inputs(sources, [Source("n", "n", b"nodes: [{name: w1}]")], [], default_settings())
     assert [maker.key for maker in placing.stage.makers] == ["Job shop/load-x", "Job shop/load-x2"]
 
 
@@ -101,13 +103,13 @@ def test_a_kind_of_another_group_is_another_object() -> None:
     database = workload(kind="StatefulSet", name="db")
     other = database.replace("apps/v1", "apps.kruise.io/v1beta1")
     sources = [Source("a.yaml", "a.yaml", f"{database}---\n{other}".encode())]
-    placing = read_stage(sources, [Source("n", "n", b"nodes: [{name: w1}]")], [], default_settings())
+    placing = read_place_inputs(sources, [Source("n", "n", b"nodes: [{name: w1}]")], [], default_settings())
     assert [maker.key for maker in placing.stage.makers] == ["StatefulSet shop/db", "StatefulSet.apps.kruise.io shop/db"]
 
 
 def test_an_object_that_is_there_many_times_names_a_few_places() -> None:
     sources = [Source("a.yaml", "a.yaml", "---\n".join(7 * [workload()]).encode())]
-    placing = read_stage(sources, [Source("n", "n", b"nodes: [{name: w1}]")], [], default_settings())
+    placing = read_place_inputs(sources, [Source("n", "n", b"nodes: [{name: w1}]")], [], default_settings())
     [maker] = placing.stage.makers
     lines = len(workload().splitlines()) + 1
     assert maker.notes == (

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from afflint.kube.catalogue import Field, custom_kind_of, is_labelled, path_of
+from afflint.kube.catalogue import CatalogueField, custom_kind_of, is_labelled, path_of
 from afflint.kube.kinds import part_types
 from shared_material import shared
 
@@ -58,10 +58,10 @@ def test_a_place_has_its_shape_its_replicas_and_its_versions() -> None:
 def test_fields_may_have_other_names() -> None:
     cluster = custom_kind_of("postgresql.cnpg.io", "Cluster")
     assert cluster is not None
-    assert Field("additionalPodAffinity", "podAffinity") in cluster.places[1].fields
+    assert CatalogueField("additionalPodAffinity", "podAffinity") in cluster.places[1].fields
     vitess = custom_kind_of("planetscale.com", "VitessCluster")
     assert vitess is not None
-    assert Field("affinity", "affinity", opened=True) in vitess.places[0].fields
+    assert CatalogueField("affinity", "affinity", opened=True) in vitess.places[0].fields
 
 
 def test_other_groups_and_kinds_are_not_in_it() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from afflint.errors import UserError
 from afflint.kube import cel
-from afflint.kube.cel import EvaluationError, ExpressionError, Given, OfflineError, compiled
+from afflint.kube.cel import EvaluationError, EvaluationInput, ExpressionError, OfflineError, compiled
 from extras import needs_cel
 
 OBJECT = {
@@ -20,7 +20,9 @@ OBJECT = {
 def value(text: str, variables: dict[str, str] | None = None) -> object:
     """What an expression comes to for OBJECT."""
     return compiled(text).evaluate(
-        Given({"object": OBJECT, "params": None, "oldObject": None}, {name: compiled(each) for name, each in (variables or {}).items()})
+        EvaluationInput(
+            {"object": OBJECT, "params": None, "oldObject": None}, {name: compiled(each) for name, each in (variables or {}).items()}
+        )
     )
 
 
@@ -153,12 +155,12 @@ def test_what_is_made_for_optional_values_takes_them(text: str) -> None:
 def test_rounds_of_macros_are_bounded() -> None:
     items = list(range(200))
     with pytest.raises(EvaluationError, match="more than 10,000 items"):
-        compiled("object.all(x, object.all(y, object.all(z, x + y + z >= 0)))").evaluate(Given({"object": items}))
+        compiled("object.all(x, object.all(y, object.all(z, x + y + z >= 0)))").evaluate(EvaluationInput({"object": items}))
 
 
 @needs_cel
 def test_what_functions_make_is_bounded() -> None:
-    given = Given({"object": "a" * 1_000_000})
+    given = EvaluationInput({"object": "a" * 1_000_000})
     for text in ("object.replace('a', object)", "[object, object].join('')", "'%s%s'.format([object, object])"):
         with pytest.raises(EvaluationError, match="the text becomes too long"):
             compiled(text).evaluate(given)
@@ -183,7 +185,9 @@ DOUBLED = "[object.text].map(v, v + v + v + v + v + v + v + v + v + v)[0]"
 )
 def test_nothing_is_begun_that_there_may_be_no_room_or_time_for(text: str) -> None:
     with pytest.raises(EvaluationError, match="may put together more of the object than there is room for"):
-        compiled(text).evaluate(Given({"object": {"text": "a" * 500_000, "items": list(range(9_000)), "lists": [[0] * 400] * 700}}))
+        compiled(text).evaluate(
+            EvaluationInput({"object": {"text": "a" * 500_000, "items": list(range(9_000)), "lists": [[0] * 400] * 700}})
+        )
 
 
 @needs_cel
@@ -192,7 +196,7 @@ def test_a_machine_with_a_long_script_is_judged() -> None:
     text = (
         "object.containers.all(c, c.env.all(e, c.name.split(',').size() == 1 && c.name.upperAscii() != e)) && object.userData.contains('b')"
     )
-    assert compiled(text).evaluate(Given({"object": script})) is True
+    assert compiled(text).evaluate(EvaluationInput({"object": script})) is True
 
 
 @needs_cel
@@ -200,7 +204,7 @@ def test_a_machine_with_a_long_script_is_judged() -> None:
 @pytest.mark.parametrize("first", ["'some text'", "[1, 2, 3]"])
 def test_variables_that_double_end_somewhere(first: str, more: str) -> None:
     variables = {"v0": first, **{f"v{number + 1}": more.replace("@", str(number)) for number in range(60)}}
-    given = Given({"object": {}}, {name: compiled(text) for name, text in variables.items()})
+    given = EvaluationInput({"object": {}}, {name: compiled(text) for name, text in variables.items()})
     program = compiled("size(variables.v60) > 0")
     with pytest.raises(EvaluationError):
         program.evaluate(given)
@@ -221,7 +225,7 @@ def test_variables_that_lead_to_themselves_have_none() -> None:
 
 @needs_cel
 def test_what_functions_are_given_is_bounded() -> None:
-    given = Given({"object": {"text": "a" * 5_000, "items": list(range(2_000))}})
+    given = EvaluationInput({"object": {"text": "a" * 5_000, "items": list(range(2_000))}})
     with pytest.raises(EvaluationError, match="more than 8 million characters and items"):
         compiled("object.items.map(each, object.text.upperAscii()).size() > 0").evaluate(given)
 
@@ -231,16 +235,16 @@ def test_objects_that_are_too_large_or_too_deep_are_not_looked_into() -> None:
     for _ in range(5_000):
         deep = {"a": deep}
     with pytest.raises(EvaluationError, match="nested too deeply"):
-        Given({"object": deep})
+        EvaluationInput({"object": deep})
     with pytest.raises(EvaluationError, match="too large"):
-        Given({"object": ["a" * 1_000_000] * 2})
+        EvaluationInput({"object": ["a" * 1_000_000] * 2})
 
 
 @needs_cel
 def test_texts_and_numbers_that_are_none_to_the_library_harm_nobody() -> None:
     odd = {"surrogate": "a\ud800b", "nul": "a\0b", "large": 1 << 70, "larger": 1 << 5000}
-    assert compiled("[object.surrogate, object.nul]").evaluate(Given({"object": odd})) == ["a?b", "a\ufffdb"]
-    assert compiled("object.large > 0 && object.larger > object.large").evaluate(Given({"object": odd})) is True
+    assert compiled("[object.surrogate, object.nul]").evaluate(EvaluationInput({"object": odd})) == ["a?b", "a\ufffdb"]
+    assert compiled("object.large > 0 && object.larger > object.large").evaluate(EvaluationInput({"object": odd})) is True
 
 
 @needs_cel
@@ -248,7 +252,7 @@ def test_variables_are_evaluated_when_they_are_needed() -> None:
     variables = {"broken": "object.spec.missing", "name": "object.metadata.name", "long": "variables.name + '-long'"}
     assert value("variables.long == 'web-long' || variables.broken", variables) is True
     assert value("'variables.broken' == 'x' ? variables.broken : 1", variables) == 1
-    given = Given({"object": OBJECT}, {name: compiled(each) for name, each in variables.items()})
+    given = EvaluationInput({"object": OBJECT}, {name: compiled(each) for name, each in variables.items()})
     program = compiled("variables.broken == 1")
     with pytest.raises(EvaluationError):
         program.evaluate(given)

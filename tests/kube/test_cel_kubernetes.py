@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from afflint.kube.cel import Given, compiled
+from afflint.kube.cel import EvaluationInput, compiled
 from extras import needs_cel
 
 pytestmark = needs_cel
@@ -38,4 +38,4 @@ pytestmark = needs_cel
     ],
 )
 def test_results(text: str, result: object) -> None:
-    assert compiled(text).evaluate(Given({"object": {}})) == result
+    assert compiled(text).evaluate(EvaluationInput({"object": {}})) == result

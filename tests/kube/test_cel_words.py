@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from afflint.kube.cel import VARIABLES, EvaluationError, ExpressionError, Given, OfflineError, compiled
-from afflint.kube.cel_words import Mistake, in_words, place_of, reason_of
+from afflint.kube.cel import VARIABLES, EvaluationError, EvaluationInput, ExpressionError, OfflineError, compiled
+from afflint.kube.cel_words import ExpressionMistake, in_words, place_of, reason_of
 from extras import needs_cel
 
 OBJECT = {"metadata": {"name": "web", "labels": {"app": "web"}}, "spec": {"replicas": 3, "args": ["a", "b"]}}
@@ -87,14 +87,14 @@ def test_what_is_wrong_with_an_expression(text: str, said: str) -> None:
 )
 def test_why_it_comes_to_no_result(text: str, said: str) -> None:
     with pytest.raises(EvaluationError) as raised:
-        compiled(text).evaluate(Given({"object": OBJECT}))
+        compiled(text).evaluate(EvaluationInput({"object": OBJECT}))
     assert str(raised.value) == said
 
 
 def test_what_is_not_known_of_the_library_is_quoted() -> None:
-    found = [Mistake("the moon is full", 1, 1), Mistake("Syntax error: the sun is out", 1, 5)]
-    assert in_words(found[:1], "object", VARIABLES, ()) == [Mistake("CEL says of it: the moon is full", 1, 1)]
-    assert in_words(found, "object", VARIABLES, ()) == [Mistake("it is not CEL: the sun is out", 1, 5)]
+    found = [ExpressionMistake("the moon is full", 1, 1), ExpressionMistake("Syntax error: the sun is out", 1, 5)]
+    assert in_words(found[:1], "object", VARIABLES, ()) == [ExpressionMistake("CEL says of it: the moon is full", 1, 1)]
+    assert in_words(found, "object", VARIABLES, ()) == [ExpressionMistake("it is not CEL: the sun is out", 1, 5)]
     assert reason_of("INTERNAL: the moon is full [INTERNAL]")[:2] == ("CEL says of it: the moon is full", "")
     # What a function of ours says, is said in our words.
     assert reason_of("OUT_OF_RANGE: 'x' is no quantity [OUT_OF_RANGE]")[:2] == ("'x' is no quantity", "")

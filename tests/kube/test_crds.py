@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from afflint.findings import Path
-from afflint.kube.catalogue import Place
+from afflint.kube.catalogue import ConstraintPlace
 from afflint.kube.crds import defined_in, learnt, union
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -37,7 +37,7 @@ def definition(spec: dict[str, Any], *, name: str = "v1", served: bool = True) -
     return {"kind": "CustomResourceDefinition", "spec": {"group": "example.com", "names": {"kind": "Widget"}, "versions": [version]}}
 
 
-def places(spec: dict[str, Any]) -> dict[Path, Place]:
+def places(spec: dict[str, Any]) -> dict[Path, ConstraintPlace]:
     kinds = learnt([definition(spec)])
     return {place.path: place for place in kinds["example.com", "Widget"].places} if kinds else {}
 

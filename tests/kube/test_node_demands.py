@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from afflint.kube.node_demands import Freedom, freedom, only_values, same_label, with_given
+from afflint.kube.node_demands import Counterexample, counterexample, only_values, same_label, with_given
 from afflint.kube.node_labels import ZONE
 from afflint.kube.selectors import Requirement, holds
 
@@ -30,55 +30,55 @@ HIGH = Requirement("performance", "In", ("high",))
 @pytest.mark.parametrize(
     ("alternatives", "shown"),
     [
-        ([asks()], Freedom(0, None)),
+        ([asks()], Counterexample(0, None)),
         ([asks("performance In high")], None),
-        ([asks("performance In high,low")], Freedom(0, "low")),
+        ([asks("performance In high,low")], Counterexample(0, "low")),
         ([asks("performance In high", "disk In ssd")], None),
         ([asks("performance In high,low", "performance NotIn low")], None),
         ([asks("performance In high"), asks("performance In high", "disk In ssd")], None),
-        ([asks("performance In high"), asks("performance In low")], Freedom(1, "low")),
-        ([asks("performance In high"), asks("disk In ssd")], Freedom(1, None)),
-        ([asks("performance Exists")], Freedom(0, "other", any_other=True)),
-        ([asks("performance NotIn low")], Freedom(0, None)),
-        ([asks("performance DoesNotExist")], Freedom(0, None)),
+        ([asks("performance In high"), asks("performance In low")], Counterexample(1, "low")),
+        ([asks("performance In high"), asks("disk In ssd")], Counterexample(1, None)),
+        ([asks("performance Exists")], Counterexample(0, "other", any_other=True)),
+        ([asks("performance NotIn low")], Counterexample(0, None)),
+        ([asks("performance DoesNotExist")], Counterexample(0, None)),
         # What no node meets implies everything; of two alternatives the other one counts.
         ([asks("disk In ssd", "disk In hdd")], None),
-        ([asks("disk In ssd", "disk In hdd"), asks("performance In low")], Freedom(1, "low")),
+        ([asks("disk In ssd", "disk In hdd"), asks("performance In low")], Counterexample(1, "low")),
         ([], None),
         # What is yet to be filled in may be what is wanted.
         ([asks("performance In ${LEVEL}")], None),
         ([asks("${KEY} In high")], None),
-        ([asks("disk In ${DISK}")], Freedom(0, None)),
+        ([asks("disk In ${DISK}")], Counterexample(0, None)),
     ],
 )
-def test_a_node_without_what_is_wanted_is_shown(alternatives: list[tuple[Requirement, ...]], shown: Freedom | None) -> None:
-    assert freedom(alternatives, HIGH) == shown
+def test_a_node_without_what_is_wanted_is_shown(alternatives: list[tuple[Requirement, ...]], shown: Counterexample | None) -> None:
+    assert counterexample(alternatives, HIGH) == shown
 
 
 def test_comparisons_imply_what_they_leave() -> None:
     wanted = Requirement("cores", "In", ("5", "6"))
-    assert freedom([asks("cores Gt 4", "cores Lt 7")], wanted) is None
-    assert freedom([asks("cores Gt 4", "cores Lt 8")], wanted) == Freedom(0, "7")
-    assert freedom([asks("cores Gt 4")], Requirement("cores", "Exists")) is None
+    assert counterexample([asks("cores Gt 4", "cores Lt 7")], wanted) is None
+    assert counterexample([asks("cores Gt 4", "cores Lt 8")], wanted) == Counterexample(0, "7")
+    assert counterexample([asks("cores Gt 4")], Requirement("cores", "Exists")) is None
 
 
 def test_any_value_will_do_where_none_is_named() -> None:
     tenant = Requirement("tenant", "Exists")
-    assert freedom([asks("tenant In a"), asks("tenant Exists")], tenant) is None
-    assert freedom([asks("tenant NotIn a")], tenant) == Freedom(0, None)
+    assert counterexample([asks("tenant In a"), asks("tenant Exists")], tenant) is None
+    assert counterexample([asks("tenant NotIn a")], tenant) == Counterexample(0, None)
 
 
 def test_deprecated_names_are_the_same_label() -> None:
-    assert freedom([asks(f"{OLD_ZONE} In a")], Requirement(ZONE, "In", ("a",))) is None
-    assert freedom([asks(f"{ZONE} In a")], Requirement(OLD_ZONE, "In", ("a",))) is None
+    assert counterexample([asks(f"{OLD_ZONE} In a")], Requirement(ZONE, "In", ("a",))) is None
+    assert counterexample([asks(f"{ZONE} In a")], Requirement(OLD_ZONE, "In", ("a",))) is None
     assert same_label(OLD_ZONE) == same_label(ZONE) == {ZONE, OLD_ZONE}
     assert same_label("node-role.kubernetes.io/master") == {"node-role.kubernetes.io/master"}
 
 
 def test_what_the_namespace_gives_is_asked_for_by_every_alternative() -> None:
     alternatives = [asks("disk In ssd"), asks()]
-    assert freedom(with_given(alternatives, {"performance": "high"}), HIGH) is None
-    assert freedom(with_given(alternatives, {"performance": "low"}), HIGH) == Freedom(0, "low")
+    assert counterexample(with_given(alternatives, {"performance": "high"}), HIGH) is None
+    assert counterexample(with_given(alternatives, {"performance": "low"}), HIGH) == Counterexample(0, "low")
 
 
 def test_the_values_that_are_left() -> None:
@@ -125,7 +125,7 @@ def test_implication_agrees_with_brute_force(alternatives: list[list[Requirement
         for labels in UNIVERSE
         if lets_in(number, labels) and not holds(asked, labels["k"])
     ]
-    found = freedom(alternatives, asked)
+    found = counterexample(alternatives, asked)
     assert (found is None) is (not free)
     if found is not None:
         assert (found.alternative, "z" if found.any_other else found.value) in free

@@ -20,10 +20,10 @@ from afflint.kube.taints import (
     implies,
     parse_taints,
     parse_tolerations,
-    patience,
     supported,
     tolerated,
     tolerates,
+    toleration_seconds_of,
 )
 
 GPU = Taint("gpu", "a100", "NoSchedule")
@@ -152,7 +152,7 @@ class TestReading:
     ],
 )
 def test_how_long_a_pod_stays_on_a_node_that_is_unreachable(tolerations: list[object], seconds: int | None) -> None:
-    assert patience(tolerations, UNREACHABLE) == seconds
+    assert toleration_seconds_of(tolerations, UNREACHABLE) == seconds
 
 
 PARTS = ("", "a", "b")

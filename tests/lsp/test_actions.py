@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from afflint.findings import Finding
-from afflint.lsp.memory import Buffer
+from afflint.lsp.memory import EditorBuffer
 from afflint.lsp.project import Project
-from afflint.lsp.setup import Chosen
-from afflint.lsp.text import Text
+from afflint.lsp.setup import CommandLineConfig
+from afflint.lsp.text import EditorText
 from afflint.reading.sources import Source
-from afflint.session.fixes import fixed_alone, is_safe
+from afflint.session.fixes import fix_text, is_safe
 from lsp_client import Client
 
 DEPLOYMENT = """\
@@ -52,7 +52,7 @@ def actions(client: Client, name: str, line: int, *only: str) -> list[Any]:
 def applied(text: str, client: Client, name: str, edit: Any) -> str:
     """The text with an edit, as the editor would make it: all places are those of the text before."""
     changes = edit["changes"][client.uri(name)] if "changes" in edit else edit["documentChanges"][0]["edits"]
-    result = Text(text, client.capabilities["positionEncoding"])
+    result = EditorText(text, client.capabilities["positionEncoding"])
     for each in sorted(changes, key=lambda each: (each["range"]["start"]["line"], each["range"]["start"]["character"]), reverse=True):
         result.replace(result.place(each["range"]["start"]), result.place(each["range"]["end"]), each["newText"])
     return str(result)
@@ -93,16 +93,16 @@ def test_what_one_fix_brings_to_light_the_next_round_mends(folder: Path) -> None
         "apiVersion: v1\nkind: Pod\nmetadata: {name: fox}\nspec:\n  containers: [{name: fox, image: fox}]\n  nodeSelector:\n    ssd: true\n"
     )
     text = one + one.replace("{name: fox}\nspec", "{name: dog}\nspec")
-    project = Project(str(folder), Chosen(no_config=True), whole=True)
+    project = Project(str(folder), CommandLineConfig(no_config=True), whole=True)
 
     def check(source: Source) -> list[Finding]:
-        buffer = project.checked(Buffer(source.path, 1, source.data or b""))
+        buffer = project.checked(EditorBuffer(source.path, 1, source.data or b""))
         assert buffer.result is not None
         return project.remaining(buffer, buffer.result, None, ())
 
     source = Source("fox.yaml", str(folder / "fox.yaml"), text.encode())
-    assert fixed_alone(source, check, is_safe, project.mender).decode() == text
-    mended = fixed_alone(source, check, lambda _: True, project.mender).decode()
+    assert fix_text(source, check, is_safe, project.mender).decode() == text
+    mended = fix_text(source, check, lambda _: True, project.mender).decode()
     assert mended.count("---\n") == 1
     assert mended.replace("---\n", "") == text.replace("true", '"true"')
 

@@ -16,11 +16,24 @@ import pytest
 from afflint import __version__
 from afflint.findings import NO_OBJECT, Edit, Found, FoundPlace, Span
 from afflint.lsp import companion, messages
-from afflint.lsp.background import Background, _encoded
+from afflint.lsp.background import Indexer, _encoded
 from afflint.lsp.capabilities import Client as ClientOf
-from afflint.lsp.messages import Answer, Hello, Known, Lines, Order, Place, Question, Ran, Recognized, Report, Run, Told
+from afflint.lsp.messages import (
+    DocumentFindings,
+    DocumentRecognized,
+    IndexerCommand,
+    IndexerInit,
+    IndexerMessage,
+    IndexerRequest,
+    LineReader,
+    NumberedFile,
+    Response,
+    RunEnded,
+    RunFindings,
+    RunRequest,
+)
 from afflint.lsp.project import Project
-from afflint.lsp.setup import Chosen
+from afflint.lsp.setup import CommandLineConfig
 from checkout import ROOT
 from lsp_client import PATIENCE, Client
 from on_nodes import POOL
@@ -232,12 +245,12 @@ class TestEnds:
 def test_the_first_process_checks_under_the_settings_of_the_run(shop: Path, beside: str) -> None:
     (shop / "beside.yaml").write_text(beside)
     (shop / "widget.yaml").write_text("apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: w}\nspec: {where: {tolerations: []}}\n")
-    told: SimpleQueue[Report] = SimpleQueue()
-    chosen = Chosen(no_config=True)
-    background = Background(Hello(ClientOf(), chosen), lambda what: told.put(messages.REPORTS.decode(_encoded(what))))
-    background.take(Order(Run(str(shop), True, True)))
+    told: SimpleQueue[IndexerMessage] = SimpleQueue()
+    chosen = CommandLineConfig(no_config=True)
+    background = Indexer(IndexerInit(ClientOf(), chosen), lambda what: told.put(messages.REPORTS.decode(_encoded(what))))
+    background.take(IndexerCommand(RunRequest(str(shop), True, True)))
     ran = told.get(timeout=PATIENCE).what
-    assert isinstance(ran, Ran)
+    assert isinstance(ran, RunEnded)
     assert ran.told is not None, ran.fault
     project, overview = Project(str(shop), chosen, whole=True), background._overviews[str(shop)]
     before = project.settings
@@ -250,21 +263,27 @@ class TestMessages:
     FOUND = Found("rule", "message", "help", 0, Span(1, 2, 3, 4), NO_OBJECT, "spec", "error", (FoundPlace(7, Span(1, 1, 1, 2), "there"),))
 
     def test_they_arrive_as_they_were(self) -> None:
-        known = Known("file:///a%20b", 3, Place(1, "a b", "/srv/a b"), (self.FOUND,), (Place(7, "c", "/srv/\udcff"),))
-        for report in (Ran("/srv", Told(True, "/srv", (known,))), Recognized("/srv", known), Answer(3, {"a": [1, None, "🦊\ud800"]})):
-            assert messages.REPORTS.decode(messages.REPORTS.encode(Report(report))) == Report(report)
-        order = Order(Question(1, "textDocument/hover", {"position": {"line": 0, "character": 1}}))
+        known = DocumentFindings(
+            "file:///a%20b", 3, NumberedFile(1, "a b", "/srv/a b"), (self.FOUND,), (NumberedFile(7, "c", "/srv/\udcff"),)
+        )
+        for report in (
+            RunEnded("/srv", RunFindings(True, "/srv", (known,))),
+            DocumentRecognized("/srv", known),
+            Response(3, {"a": [1, None, "🦊\ud800"]}),
+        ):
+            assert messages.REPORTS.decode(messages.REPORTS.encode(IndexerMessage(report))) == IndexerMessage(report)
+        order = IndexerCommand(IndexerRequest(1, "textDocument/hover", {"position": {"line": 0, "character": 1}}))
         assert messages.ORDERS.decode(messages.ORDERS.encode(order)) == order
 
     def test_a_fix_that_json_cannot_hold_stays_behind(self) -> None:
         from afflint.edits import Insert
 
         found = self.FOUND._replace(edits=(Edit(Span(1, 1, 1, 1), "x"),), meant=(Insert(("spec",), "a", {1: object()}),))
-        report = Ran("/srv", Told(False, "/srv", (Known("file:///a", 1, None, (found,)),)))
+        report = RunEnded("/srv", RunFindings(False, "/srv", (DocumentFindings("file:///a", 1, None, (found,)),)))
         arrived = messages.REPORTS.decode(_encoded(report)).what
-        assert arrived == Ran("/srv", Told(False, "/srv", (Known("file:///a", 1, None, (self.FOUND,)),)))
+        assert arrived == RunEnded("/srv", RunFindings(False, "/srv", (DocumentFindings("file:///a", 1, None, (self.FOUND,)),)))
 
     def test_lines_may_come_in_pieces(self) -> None:
         pieces = iter([b"on", b"e\ntwo\nth", b"ree\nhal", b"f", b""])
-        lines = Lines(lambda _size: next(pieces))
+        lines = LineReader(lambda _size: next(pieces))
         assert [lines.next() for _ in range(4)] == [b"one", b"two", b"three", None]

@@ -12,9 +12,9 @@ from afflint.inventory.node_files import nodes_of
 from afflint.kube.selectors import Requirement, Selector
 from afflint.lsp.completion import completions
 from afflint.lsp.meaning import having
-from afflint.lsp.overview import Overview
-from afflint.lsp.setup import Chosen
-from afflint.lsp.text import Text
+from afflint.lsp.overview import Workspace
+from afflint.lsp.setup import CommandLineConfig
+from afflint.lsp.text import EditorText
 from afflint.lsp.uris import of_path
 from afflint.reading.sources import Source
 from afflint.rules import rules
@@ -260,15 +260,15 @@ def nested(steps: str) -> str:
     return "\n".join(lines)
 
 
-def at_bar(text: str) -> tuple[Text, tuple[int, int]]:
+def at_bar(text: str) -> tuple[EditorText, tuple[int, int]]:
     """A text without its bar, and where that stood."""
     before = text.partition("|")[0]
-    return Text(text.replace("|", ""), "utf-32"), (before.count("\n"), len(before.rpartition("\n")[2]))
+    return EditorText(text.replace("|", ""), "utf-32"), (before.count("\n"), len(before.rpartition("\n")[2]))
 
 
 @pytest.fixture(scope="module")
-def overview(tmp_path_factory: pytest.TempPathFactory) -> Overview:
-    found = Overview(str(written(tmp_path_factory.mktemp("folder"))), Chosen(), whole=True)
+def overview(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    found = Workspace(str(written(tmp_path_factory.mktemp("folder"))), CommandLineConfig(), whole=True)
     found.run({}, lambda _done, _total: None)
     return found
 
@@ -317,7 +317,7 @@ class TestCompletion:
             ("containers/- name: |", []),
         ],
     )
-    def test_what_may_stand_there(self, overview: Overview, typed: str, expected: list[str]) -> None:
+    def test_what_may_stand_there(self, overview: Workspace, typed: str, expected: list[str]) -> None:
         text, place = at_bar(f"apiVersion: v1\nkind: Pod\nmetadata: {{name: fox}}\nspec:\n{nested(typed)}".replace("~", "/"))
         assert overview.state is not None
         _, found = completions(text, place, overview.state.gathered.fleet, overview.state.gathered.nodes)

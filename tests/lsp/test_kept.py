@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from afflint.engine import Checker, Kept, default_settings
+from afflint.engine import Checker, DocumentCache, default_settings
 from afflint.reading import documents
 from checkout import ROOT
 
@@ -28,7 +28,7 @@ PIECES = (
 @pytest.mark.parametrize("seed", range(4))
 def test_after_any_changes_it_is_that_of_a_fresh_look(seed: int, with_nodes: bool) -> None:
     chance = random.Random(seed)
-    checker, kept = Checker(default_settings()._replace(with_nodes=with_nodes)), Kept()
+    checker, kept = Checker(default_settings()._replace(with_nodes=with_nodes)), DocumentCache()
     lines = EXAMPLES.splitlines(keepends=True)
     for _ in range(60):
         number, kind = chance.randrange(len(lines)), chance.randrange(4)
@@ -45,7 +45,7 @@ def test_after_any_changes_it_is_that_of_a_fresh_look(seed: int, with_nodes: boo
 
 
 def test_a_keystroke_reads_one_document_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    checker, kept = Checker(default_settings()), Kept()
+    checker, kept = Checker(default_settings()), DocumentCache()
     checker.check("a.yaml", EXAMPLES.encode(), kept)
     read: list[bytes] = []
     original = documents.read

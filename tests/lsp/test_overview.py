@@ -7,25 +7,25 @@ from pathlib import Path
 
 import pytest
 
-from afflint.lsp.memory import Buffer
-from afflint.lsp.overview import Overview, State
-from afflint.lsp.setup import Chosen
+from afflint.lsp.memory import EditorBuffer
+from afflint.lsp.overview import Workspace, WorkspaceState
+from afflint.lsp.setup import CommandLineConfig
 from checkout import ROOT
 
 
 @pytest.fixture
-def overview(tmp_path: Path) -> Overview:
+def overview(tmp_path: Path) -> Workspace:
     folder = Path(shutil.copytree(ROOT / "examples" / "shop", tmp_path / "shop"))
-    return Overview(str(folder), Chosen(no_config=True), whole=True)
+    return Workspace(str(folder), CommandLineConfig(no_config=True), whole=True)
 
 
-def run(overview: Overview, *buffers: Buffer, everything: bool = False) -> State:
+def run(overview: Workspace, *buffers: EditorBuffer, everything: bool = False) -> WorkspaceState:
     overview.run({each.path: each for each in buffers}, lambda _done, _total: None, everything=everything)
     assert overview.state is not None
     return overview.state
 
 
-def test_only_what_has_changed_is_checked_again(overview: Overview) -> None:
+def test_only_what_has_changed_is_checked_again(overview: Workspace) -> None:
     memory = overview.memory
     run(overview)
     assert memory.checked == 5
@@ -35,24 +35,24 @@ def test_only_what_has_changed_is_checked_again(overview: Overview) -> None:
     path.write_text(f"# A cart.\n{path.read_text()}")
     run(overview)
     assert memory.checked == 6
-    buffer = Buffer(str(path), 1, path.read_bytes() + b"# More.\n")
+    buffer = EditorBuffer(str(path), 1, path.read_bytes() + b"# More.\n")
     run(overview, buffer)
     run(overview, buffer._replace(version=2))
     assert memory.checked == 7
 
 
-def test_facts_of_a_document_that_cannot_be_read_are_those_from_before(overview: Overview) -> None:
+def test_facts_of_a_document_that_cannot_be_read_are_those_from_before(overview: Workspace) -> None:
     path = Path(overview.folder, "orders.yaml")
     whole, broken = path.read_bytes(), path.read_bytes().replace(b"spec:", b"spec: [", 1)
 
     def facts(data: bytes) -> int:
-        gathered = run(overview, Buffer(str(path), 1, data)).gathered
+        gathered = run(overview, EditorBuffer(str(path), 1, data)).gathered
         file = next(number for number, source in enumerate(gathered.files.sources) if source.path == str(path))
         return len(gathered.told[file].facts.pods)
 
     assert [facts(whole), facts(broken), facts(broken + b"\n"), facts(b"")] == [1, 1, 1, 0]
 
 
-def test_findings_of_all_files_are_made_only_for_whoever_wants_them(overview: Overview) -> None:
+def test_findings_of_all_files_are_made_only_for_whoever_wants_them(overview: Workspace) -> None:
     assert not run(overview).findings
     assert sum(map(len, run(overview, everything=True).findings.values())) > 5

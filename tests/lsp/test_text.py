@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from afflint.findings import Span
-from afflint.lsp.text import Shift, Text, shifted
+from afflint.lsp.text import EditorText, Shift, shifted
 from afflint.lsp.uris import of_path, to_path
 
 ALPHABET = st.text(st.sampled_from("aé€🦊\n\r \u2028\ufeff"), max_size=12)
@@ -22,7 +22,7 @@ def lines_of(text: str) -> list[str]:
 
 @given(ALPHABET, st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40), ALPHABET), max_size=5), st.sampled_from([*ENCODED]))
 def test_changes_make_the_text_that_they_make_of_a_string(start: str, changes: list[tuple[int, int, str]], encoding: str) -> None:
-    expected, text = start, Text(start, encoding)
+    expected, text = start, EditorText(start, encoding)
     for one, other, new in changes:
         first, last = (min(each, len(expected)) for each in sorted((one, other)))
         # An editor has no place between the two characters of a line break.
@@ -42,14 +42,14 @@ def position(text: str, index: int, encoding: str) -> dict[str, int]:
 def test_a_place_is_the_same_there_and_back(written: str, index: int, encoding: str) -> None:
     index = min(index, len(written))
     index -= written[max(index - 1, 0) : index + 1] == "\r\n"
-    text, asked = Text(written, encoding), position(written, index, encoding)
+    text, asked = EditorText(written, encoding), position(written, index, encoding)
     place = text.place(asked)
     assert place == (asked["line"], len(lines_of(written[:index])[-1]))
     assert text.position(place) == asked
 
 
 def test_what_lies_behind_the_end_is_the_end() -> None:
-    text = Text("one\ntwo\n", "utf-16")
+    text = EditorText("one\ntwo\n", "utf-16")
     assert text.place({"line": 0, "character": 99}) == (0, 3)
     assert text.place({"line": 9, "character": 9}) == (2, 0)
     with pytest.raises(ValueError, match="two numbers"):
@@ -68,7 +68,7 @@ def test_what_lies_behind_the_end_is_the_end() -> None:
     ],
 )
 def test_a_finding_moves_with_its_text(change: tuple[tuple[int, int], tuple[int, int], str], expected: Span) -> None:
-    text = Text("one\ntwo\n  bad\nfour\n", "utf-16")
+    text = EditorText("one\ntwo\n  bad\nfour\n", "utf-16")
     assert shifted(Span(3, 3, 3, 6), [text.replace(*change)], text) == expected
 
 

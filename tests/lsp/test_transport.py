@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from afflint.lsp.transport import INVALID_REQUEST, PARSE_ERROR, Fault, Message, Reader, Writer
+from afflint.lsp.transport import INVALID_REQUEST, PARSE_ERROR, InvalidMessage, Message, MessageReader, MessageWriter
 from checkout import clean_environment
 from lsp_client import PATIENCE, Client
 
 
-def messages(data: bytes, longest: int = 1000, piece: int = 1 << 20) -> list[Message | Fault]:
+def messages(data: bytes, longest: int = 1000, piece: int = 1 << 20) -> list[Message | InvalidMessage]:
     """What a reader makes of a stream that comes in pieces."""
     stream = io.BytesIO(data)
-    reader = Reader(lambda size: stream.read(min(size, piece)), longest)
+    reader = MessageReader(lambda size: stream.read(min(size, piece)), longest)
     found = []
     while (message := reader.read()) is not None:
         found.append(message)
@@ -51,7 +51,7 @@ def test_messages_may_come_in_pieces(piece: int) -> None:
 )
 def test_after_what_is_no_message_comes_the_next(before: bytes, expected: list[int]) -> None:
     *faults, last = messages(before + ONE)
-    assert [each.code for each in faults if isinstance(each, Fault)] == expected
+    assert [each.code for each in faults if isinstance(each, InvalidMessage)] == expected
     assert last == {"a": 1}
 
 
@@ -62,7 +62,7 @@ def test_half_a_message_is_the_end() -> None:
 def test_anything_can_be_written_and_a_reader_that_has_gone_is_told_once() -> None:
     lost: list[int] = []
     stream = io.BytesIO()
-    writer = Writer(stream, lambda: lost.append(1))
+    writer = MessageWriter(stream, lambda: lost.append(1))
     writer.write({"params": "\ud800 🦊"})
     assert messages(stream.getvalue()) == [{"jsonrpc": "2.0", "params": "\ud800 🦊"}]
     stream.close()

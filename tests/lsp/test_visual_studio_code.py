@@ -39,7 +39,7 @@ def test_the_documented_options_are_ones() -> None:
     whole, line = documented()
     assert (whole["glspc.server.command"], whole["glspc.server.commandArguments"]) == ("afflint", ["lsp"])
     faults: list[str] = []
-    assert client_settings.read(line["glspc.server.initializationOptions"], faults) != client_settings.Settings()
+    assert client_settings.read(line["glspc.server.initializationOptions"], faults) != client_settings.EditorSettings()
     assert not faults
 
 

@@ -8,32 +8,32 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from afflint.controllers.pod_maker import PodMaker
+from afflint.controllers.pod_maker import PodSource
 from afflint.kube.taints import Taint
 from afflint.placement import proofs
-from afflint.placement.arrangement import arrange
+from afflint.placement.arrangement import build_schedule
 from afflint.placement.failures import failures
 from afflint.placement.node_classes import NodeClass
-from afflint.placement.orders import contentions
-from afflint.placement.survey import Survey
+from afflint.placement.orders import contending_workloads
+from afflint.placement.survey import ScheduleBounds
 from cluster_objects import HOST, ZONE, Object, app, spread, term, together, zoned
 from workload_objects import apart_by, inventory, maker
 
 GPU = Taint("gpu", "", "NoSchedule")
 
 
-def judged(nodes: list[Object], makers: list[PodMaker], *classes: NodeClass) -> list[tuple[str, str]]:
+def judged(nodes: list[Object], makers: list[PodSource], *classes: NodeClass) -> list[tuple[str, str]]:
     """What is claimed: the proof and the workload."""
     stage = inventory(nodes, classes=classes)
-    arrangement = arrange(stage, makers)
-    survey = Survey(arrangement.before, makers, classes)
+    arrangement = build_schedule(stage, makers)
+    survey = ScheduleBounds(arrangement.before, makers, classes)
     lost = [
         failure for each in ("each:node", "each:zone") if arrangement.before.label(ZONE) for failure in failures(arrangement.before, each)
     ]
     found = [
         *(("unschedulable", each.maker.name) for each in proofs.unschedulable(survey)),
         *(("too few domains", each.maker.name) for each in proofs.too_few_domains(survey)),
-        *(("competing", maker.name) for each in contentions(survey, arrangement) for maker in each.makers),
+        *(("competing", maker.name) for each in contending_workloads(survey, arrangement) for maker in each.makers),
         *(("not failure tolerant", each.maker.name) for each in proofs.not_failure_tolerant(survey, arrangement, lost)),
         *(("rollout", each.maker.name) for each in proofs.rollout_deadlock(survey, arrangement)),
         *(("migration", each.maker.name) for each in proofs.migration_blocked(survey, arrangement)),
@@ -58,7 +58,7 @@ def pool(count: int | None = None, *taints: Taint, varied: tuple[str, ...] = (HO
         ("min domains", maker("web", topologySpreadConstraints=[spread(ZONE, app("web"), minDomains=3)])),
     ],
 )
-def test_what_is_impossible_without_a_class_is_not_with_one_that_has_no_bound(claim: str, workload: PodMaker) -> None:
+def test_what_is_impossible_without_a_class_is_not_with_one_that_has_no_bound(claim: str, workload: PodSource) -> None:
     nodes = zoned(n1="a", n2="b")
     assert (claim, "web") in judged(nodes, [workload])
     assert judged(nodes, [workload], pool(varied=(HOST, ZONE))) == []
@@ -92,7 +92,7 @@ def test_a_bounded_class_is_so_many_nodes() -> None:
 )
 def test_a_class_takes_what_its_labels_let_in(pods: dict[str, Any], *, takes: bool) -> None:
     """Host names of nodes that are yet to be made may be any."""
-    survey = Survey(inventory(zoned(n1="a")).cluster(), [maker("web", **pods)])
+    survey = ScheduleBounds(inventory(zoned(n1="a")).cluster(), [maker("web", **pods)])
     rules = survey.compiled[0].template
     assert rules is not None
     assert pool(**{ZONE: "a"}).may_take(rules.rules) is takes
@@ -148,7 +148,9 @@ def test_what_is_impossible_beside_a_class_without_a_bound_is_so_however_many_no
     taints = (GPU,) if tainted else ()
     claims = judged(nodes, makers, pool(None, *taints, **labels))
     for count in range(4):
-        placed = {each.maker.name: each for each in arrange(inventory(nodes, classes=[pool(count, *taints, **labels)]), makers).workloads}
+        placed = {
+            each.maker.name: each for each in build_schedule(inventory(nodes, classes=[pool(count, *taints, **labels)]), makers).workloads
+        }
         for claim, name in claims:
             if claim == "unschedulable":
                 assert not placed[name].nodes

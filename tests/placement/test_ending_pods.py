@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from afflint.controllers.pod_maker import PodMaker
-from afflint.controllers.upkeep import Upkeep
-from afflint.placement.plan import Loss, Plan
-from afflint.placement.planning import Asked, make_plan
+from afflint.controllers.pod_maker import PodSource
+from afflint.controllers.upkeep import PodReplacement
+from afflint.placement.plan import DisruptionEffect, Plan
+from afflint.placement.planning import DisruptionRequest, make_plan
 from cluster_objects import HOST, Object, node, pod, zoned
 from workload_objects import apart_by, inventory, maker
 
@@ -26,7 +26,7 @@ def running(name: str, on: str, owner: str, *, ending: bool = False, labels: dic
     return found
 
 
-def ordered(**more: Any) -> PodMaker:
+def ordered(**more: Any) -> PodSource:
     return maker("db", "StatefulSet", replicas=3, **more)
 
 
@@ -34,15 +34,15 @@ def db(number: int, *, ending: bool = False) -> Object:
     return running(f"db-{number}", f"n{number + 1}", "StatefulSet/db", ending=ending)
 
 
-def plan(nodes: list[Object], makers: list[PodMaker], pods: list[Object], **asked: list[str]) -> Plan:
-    return make_plan(inventory(nodes, pods=pods), makers, asked=Asked(**asked))
+def plan(nodes: list[Object], makers: list[PodSource], pods: list[Object], **asked: list[str]) -> Plan:
+    return make_plan(inventory(nodes, pods=pods), makers, asked=DisruptionRequest(**asked))
 
 
 def places(made: Plan) -> list[tuple[str, str | None, str]]:
     return [tuple(replica) for replica in made.workloads[0].replicas]
 
 
-def moves(loss: Loss) -> list[str]:
+def moves(loss: DisruptionEffect) -> list[str]:
     return [f"{move.pod}: {move.fate}{f' on {move.target}' if move.target else ''}" for move in loss.moves]
 
 
@@ -58,7 +58,7 @@ def test_and_those_behind_it_are_not_made() -> None:
 
 
 def test_unless_the_set_keeps_no_order() -> None:
-    parallel = ordered(upkeep=Upkeep("gone", ordinals=True))
+    parallel = ordered(upkeep=PodReplacement("gone", ordinals=True))
     made = plan(SILENT, [parallel], [db(0, ending=True), db(1)])
     assert places(made)[0] == ("db-0", None, HELD)
     assert places(made)[2][1] in ("n2", "n3")
@@ -75,7 +75,7 @@ def test_what_is_evicted_behind_a_stuck_pod_is_not_made_again() -> None:
     (loss,) = plan(SILENT, [ordered()], pods, drain=["n3"]).losses
     assert (loss.result, moves(loss), loss.moves[0].why) == ("ends", ["db-2: waits"], BEHIND)
     assert loss.outcomes == {"StatefulSet default/db": "degraded"}
-    (loss,) = plan(SILENT, [ordered(upkeep=Upkeep("gone", ordinals=True))], pods, drain=["n3"]).losses
+    (loss,) = plan(SILENT, [ordered(upkeep=PodReplacement("gone", ordinals=True))], pods, drain=["n3"]).losses
     assert moves(loss) == ["db-2: anew on n2"]
 
 

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import pytest
 
-from afflint.controllers.pod_maker import PodMaker
+from afflint.controllers.pod_maker import PodSource
 from afflint.placement.failures import UnknownLossError, failures
-from afflint.placement.plan import Loss
-from afflint.placement.planning import Asked, make_plan
+from afflint.placement.plan import DisruptionEffect
+from afflint.placement.planning import DisruptionRequest, make_plan
 from afflint.placement.situation import NOT_MADE_ANEW
 from afflint.scheduler.cluster import Cluster
 from cluster_objects import HOST, ZONE, Object, node, pod, zoned
 from workload_objects import apart_by, inventory, maker, three_tiers, three_zones
 
 
-def losses(nodes: list[Object], makers: list[PodMaker], *asked: str, pods: list[Object] | None = None) -> list[Loss]:
-    return list(make_plan(inventory(nodes, pods=pods or []), makers, asked=Asked(remove=asked)).losses)
+def losses(nodes: list[Object], makers: list[PodSource], *asked: str, pods: list[Object] | None = None) -> list[DisruptionEffect]:
+    return list(make_plan(inventory(nodes, pods=pods or []), makers, asked=DisruptionRequest(remove=asked)).losses)
 
 
-def moves(loss: Loss) -> list[tuple[str, str, str | None]]:
+def moves(loss: DisruptionEffect) -> list[tuple[str, str, str | None]]:
     return [(move.workload.rpartition("/")[2], move.source, move.target) for move in loss.moves]
 
 
-def outcomes(loss: Loss) -> dict[str, str]:
+def outcomes(loss: DisruptionEffect) -> dict[str, str]:
     return {key.rpartition("/")[2]: outcome for key, outcome in loss.outcomes.items()}
 
 
@@ -145,4 +145,4 @@ def test_daemons_static_pods_and_pods_without_a_controller_go_with_their_node(ow
 
 def test_nodes_without_pods_are_no_loss() -> None:
     (loss,) = losses([*zoned(n1="a"), node("n2", cordoned=True)], [maker("web")], "n2")
-    assert loss == Loss("node n2", ("n2",), (), {}, "remove")
+    assert loss == DisruptionEffect("node n2", ("n2",), (), {}, "remove")

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from afflint.controllers.pod_maker import PodMaker
+from afflint.controllers.pod_maker import PodSource
 from afflint.placement.plan import Plan, WorkloadPlan
-from afflint.placement.planning import Asked, make_plan
+from afflint.placement.planning import DisruptionRequest, make_plan
 from afflint.scheduler.decoding import InventoryError
 from cluster_objects import (
     HOST,
@@ -31,7 +31,7 @@ from cluster_objects import (
 from workload_objects import apart_by, inventory, maker, makers_in, three_tiers, three_zones
 
 
-def plan(nodes: list[Object], *makers: PodMaker, **more: list[Object]) -> Plan:
+def plan(nodes: list[Object], *makers: PodSource, **more: list[Object]) -> Plan:
     return make_plan(inventory(nodes, **more), makers)
 
 
@@ -279,7 +279,7 @@ def test_five_hundred_nodes_and_sixty_workloads_take_no_time_to_speak_of() -> No
     nodes = [node(f"n{number:03}", {HOST: f"n{number:03}", ZONE: f"z{number % 5}"}) for number in range(500)]
     makers = [maker(f"app{number}", replicas=3, affinity=apart_by(ZONE, f"app{number}")) for number in range(60)]
     start = time.process_time()
-    found = make_plan(inventory(nodes), makers, asked=Asked(lose=["each:zone"]))
+    found = make_plan(inventory(nodes), makers, asked=DisruptionRequest(lose=["each:zone"]))
     assert all(None not in where(workload) for workload in found.workloads)
     assert time.process_time() - start < 5
 

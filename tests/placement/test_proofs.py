@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from afflint.controllers.pod_maker import PodMaker
+from afflint.controllers.pod_maker import PodSource
 from afflint.controllers.replicas import compile_pods
 from afflint.kube.constraints import REQUIRED
 from afflint.placement import proofs
-from afflint.placement.arrangement import Arrangement, arrange
+from afflint.placement.arrangement import Schedule, build_schedule
 from afflint.placement.failures import failures
-from afflint.placement.orders import contentions, coupled, decide
-from afflint.placement.survey import Survey
+from afflint.placement.orders import contending_workloads, coupled, decide
+from afflint.placement.survey import ScheduleBounds
 from afflint.scheduler.cluster import Cluster
 from cluster_objects import HOST, ZONE, Object, apart, app, node, node_terms, pod, rather, spread, term, together, zoned
 from workload_objects import apart_by, inventory, maker, three_tiers, three_zones
@@ -24,9 +24,9 @@ from workload_objects import apart_by, inventory, maker, three_tiers, three_zone
 SOFT = "ScheduleAnyway"
 
 
-def survey_of(nodes: list[Object], *makers: PodMaker, pods: list[Object] | None = None) -> tuple[Survey, Arrangement]:
-    arrangement = arrange(inventory(nodes, pods=pods or []), makers)
-    return Survey(arrangement.before, makers), arrangement
+def survey_of(nodes: list[Object], *makers: PodSource, pods: list[Object] | None = None) -> tuple[ScheduleBounds, Schedule]:
+    arrangement = build_schedule(inventory(nodes, pods=pods or []), makers)
+    return ScheduleBounds(arrangement.before, makers), arrangement
 
 
 # --- unschedulable -----------------------------------------------------------------------------------------------------
@@ -301,7 +301,7 @@ def test_a_tainted_zone_counts_as_empty_and_holds_the_others_down() -> None:
 # --- several workloads -------------------------------------------------------------------------------------------------
 
 
-def shy(name: str, other: str, replicas: int) -> PodMaker:
+def shy(name: str, other: str, replicas: int) -> PodSource:
     """Keeps apart from its own and from another app, by host."""
     return maker(name, replicas=replicas, affinity=apart(term(HOST, app(name)), term(HOST, app(other))))
 
@@ -310,7 +310,7 @@ def test_two_workloads_that_exclude_each_other_share_the_nodes() -> None:
     nodes = zoned(n1="a", n2="a", n3="a")
     survey, arrangement = survey_of(nodes, shy("one", "two", 2), shy("two", "one", 2), maker("three"))
     assert coupled(survey) == [[0, 1], [2]]
-    (found,) = contentions(survey, arrangement)
+    (found,) = contending_workloads(survey, arrangement)
     assert (found.decision.answer, len(found.decision.placement), found.pending) == ("impossible", 3, ("two-1",))
     assert decide(survey, [0, 1], steps=1).answer == "not decided"
 
@@ -321,13 +321,13 @@ def test_the_order_decides_and_a_good_one_is_named() -> None:
     follower = maker("follower", nodeSelector={HOST: "n1"})
     survey, arrangement = survey_of(zoned(n1="a", n2="a"), leader, follower)
     assert arrangement.workloads[1].nodes == {}
-    (found,) = contentions(survey, arrangement)
+    (found,) = contending_workloads(survey, arrangement)
     assert found.decision.answer == "placed"
     assert dict(found.decision.placement) == {"follower-0": "n1", "leader-0": "n2"}
 
 
 def test_nodes_that_are_alike_are_told_apart_once_they_hold_different_pods() -> None:
-    def away(name: str, *others: str) -> PodMaker:
+    def away(name: str, *others: str) -> PodSource:
         return maker(name, affinity=apart(*[term(HOST, app(other)) for other in others]))
 
     # One and two part; four may only join one, so three must join two.
@@ -364,7 +364,7 @@ def tiny_nodes(draw: st.DrawFn) -> list[Object]:
 
 
 @st.composite
-def tiny_workload(draw: st.DrawFn, name: str, replicas: int) -> PodMaker:
+def tiny_workload(draw: st.DrawFn, name: str, replicas: int) -> PodSource:
     targets = st.sampled_from(["x", "y"])
     spec: dict[str, Any] = {}
     affinity: Object = {}
@@ -383,7 +383,7 @@ def tiny_workload(draw: st.DrawFn, name: str, replicas: int) -> PodMaker:
 
 
 @st.composite
-def tiny_clusters(draw: st.DrawFn) -> tuple[list[Object], list[Object], list[PodMaker]]:
+def tiny_clusters(draw: st.DrawFn) -> tuple[list[Object], list[Object], list[PodSource]]:
     nodes = draw(tiny_nodes())
     pods = [pod("old", {"app": draw(st.sampled_from("xy"))}, on="n0")] if draw(st.integers(0, 3)) == 0 else []
     first = draw(st.integers(1, 3))
@@ -396,7 +396,7 @@ def tiny_clusters(draw: st.DrawFn) -> tuple[list[Object], list[Object], list[Pod
 class EveryOrder:
     """How many pods of each workload, and of all together, any order and any choice of nodes places: all of them are tried."""
 
-    def __init__(self, cluster: Cluster, makers: list[PodMaker]) -> None:
+    def __init__(self, cluster: Cluster, makers: list[PodSource]) -> None:
         self.pods = [list(compile_pods(each, cluster).pods) for each in makers]
         self.most = [0] * len(makers)
         self.together = 0
@@ -422,7 +422,7 @@ class EveryOrder:
 
 @settings(max_examples=250)
 @given(tiny_clusters())
-def test_what_is_proved_no_order_does_and_the_search_is_exact(drawn: tuple[list[Object], list[Object], list[PodMaker]]) -> None:
+def test_what_is_proved_no_order_does_and_the_search_is_exact(drawn: tuple[list[Object], list[Object], list[PodSource]]) -> None:
     nodes, pods, makers = drawn
     survey, arrangement = survey_of(nodes, *makers, pods=pods)
     truth = EveryOrder(arrangement.before, makers)

@@ -10,19 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from afflint.controllers.pod_maker import PodMaker, Reference, Virtualization, pod_maker
+from afflint.controllers.pod_maker import PodSource, Reference, Virtualization, read_pod_source
 from afflint.controllers.replicas import compile_pods
 from afflint.findings import Site
 from afflint.kube.manifests import Workload, manifests_in
 from afflint.placement import Cluster, InventoryError, read_pod
-from afflint.placement.arrangement import arrange
+from afflint.placement.arrangement import build_schedule
 from afflint.placement.failures import failures
 from afflint.placement.orders import decide
 from afflint.placement.plan import Plan
 from afflint.placement.planning import KUBEVIRT_OVERHEAD_LEFT_OUT, RESOURCES_LEFT_OUT, make_plan
 from afflint.placement.removing import Removals
-from afflint.placement.situation import Situation
-from afflint.placement.survey import Survey
+from afflint.placement.situation import DisruptionState
+from afflint.placement.survey import ScheduleBounds
 from afflint.reading import documents
 from afflint.scheduler.cluster import Verdict
 from cluster_objects import HOST, ZONE, Object, apart, app, node, pod, spread, term, together
@@ -59,7 +59,7 @@ def verdict(nodes: list[Object], wanted: Object, *running: Object) -> Verdict:
     return Cluster(nodes, running, resources=True).evaluate(wanted)
 
 
-def plan(nodes: list[Object], *makers: PodMaker, **more: Any) -> Plan:
+def plan(nodes: list[Object], *makers: PodSource, **more: Any) -> Plan:
     return make_plan(inventory(nodes, resources=True, **more), makers)
 
 
@@ -382,9 +382,9 @@ def test_a_daemon_without_room_on_its_node_is_pending_there() -> None:
 def test_a_failure_leaves_those_without_a_place_that_no_node_has_room_for() -> None:
     nodes = [having("n1", cpu=2), having("n2", cpu=2)]
     big, small = maker("big", replicas=2, containers=[container(cpu="1500m")]), maker("small", containers=[container(cpu="500m")])
-    arrangement = arrange(inventory(nodes, resources=True), [big, small])
+    arrangement = build_schedule(inventory(nodes, resources=True), [big, small])
     (failure,) = failures(arrangement.before, "n1")
-    loss = Removals(Situation(arrangement)).remove(failure)
+    loss = Removals(DisruptionState(arrangement)).remove(failure)
     assert [(move.pod, move.target, move.why) for move in loss.moves] == [
         ("big-0", None, "1 node has too little CPU"),
         ("small-0", "n2", ""),
@@ -399,18 +399,18 @@ def test_a_pending_pod_is_not_taken_for_a_larger_one_like_it() -> None:
     beside = together(term(HOST, app("anchor")))
     big = maker("big", "ReplicaSet", labels={"app": "x"}, affinity=beside, containers=[container(cpu=4)])
     small = maker("small", "ReplicaSet", 2, labels={"app": "x"}, affinity=beside, containers=[container(cpu=1)])
-    arrangement = arrange(inventory(nodes, resources=True), [anchor, big, small])
+    arrangement = build_schedule(inventory(nodes, resources=True), [anchor, big, small])
     assert [len(placed.pending) for placed in arrangement.workloads] == [0, 1, 1]
     # Beside the anchor on its new node there is room for both of the small ones, though for none of the big ones.
     (failure,) = failures(arrangement.before, "n1")
-    outcomes = Removals(Situation(arrangement)).remove(failure).outcomes
+    outcomes = Removals(DisruptionState(arrangement)).remove(failure).outcomes
     assert outcomes == dict.fromkeys(("ReplicaSet default/anchor", "ReplicaSet default/small"), "interrupted")
 
 
 def test_nodes_that_differ_in_room_alone_are_not_alike_to_the_search() -> None:
     makers = [maker("small", containers=[container(cpu=1)]), maker("big", containers=[container(cpu=2)])]
     cluster = inventory([having("n1", cpu=2), having("n2", cpu=1)], resources=True).cluster(makers)
-    assert decide(Survey(cluster, makers), [0, 1]).answer == "placed"
+    assert decide(ScheduleBounds(cluster, makers), [0, 1]).answer == "placed"
 
 
 def test_running_pods_of_the_dump_count_but_for_those_placed_anew() -> None:
@@ -497,11 +497,11 @@ spec:
 """
 
 
-def read_makers(text: str) -> list[PodMaker]:
+def read_makers(text: str) -> list[PodSource]:
     """The workloads of a YAML document, read with their resources."""
     document = documents.read(text.encode(), 0, 1)
     workloads = [each for each in manifests_in(document) if isinstance(each, Workload)]
-    found = [pod_maker(each, Site(0, 0, each.base), resources=True) for each in workloads]
+    found = [read_pod_source(each, Site(0, 0, each.base), resources=True) for each in workloads]
     return [each for each in found if each is not None]
 
 

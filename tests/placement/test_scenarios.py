@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from afflint.controllers.budgets import read_budget
-from afflint.controllers.pod_maker import PodMaker, Virtualization
-from afflint.controllers.upkeep import NEVER, Upkeep
-from afflint.placement.plan import Loss
-from afflint.placement.planning import Asked, make_plan
+from afflint.controllers.pod_maker import PodSource, Virtualization
+from afflint.controllers.upkeep import NEVER, PodReplacement
+from afflint.placement.plan import DisruptionEffect
+from afflint.placement.planning import DisruptionRequest, make_plan
 from cluster_objects import HOST, ZONE, Object, node, spread, term, together, zoned
 from workload_objects import apart_by, inventory, maker
 
@@ -33,28 +33,32 @@ def budget(name: str = "web", **amount: Any) -> Object:
     }
 
 
-def happens(action: str, nodes: list[Object], makers: PodMaker | list[PodMaker], what: str, *budgets: Object, **more: Any) -> Loss:
+def happens(
+    action: str, nodes: list[Object], makers: PodSource | list[PodSource], what: str, *budgets: Object, **more: Any
+) -> DisruptionEffect:
     listed = makers if isinstance(makers, list) else [makers]
-    plan = make_plan(inventory(nodes, **more), listed, asked=Asked(**{action: [what]}), budgets=[read_budget(each) for each in budgets])
+    plan = make_plan(
+        inventory(nodes, **more), listed, asked=DisruptionRequest(**{action: [what]}), budgets=[read_budget(each) for each in budgets]
+    )
     return plan.losses[0]
 
 
-def moves(loss: Loss | None) -> list[str]:
+def moves(loss: DisruptionEffect | None) -> list[str]:
     """``web-0: anew on a2``, ``web-0: waits``."""
     assert loss is not None
     return [f"{move.pod}: {move.fate}{f' on {move.target}' if move.target else ''}" for move in loss.moves]
 
 
-def outcome(loss: Loss | None) -> str:
+def outcome(loss: DisruptionEffect | None) -> str:
     assert loss is not None
     return loss.outcomes["Deployment default/web"]
 
 
-def apart_web(key: str, **more: Any) -> PodMaker:
+def apart_web(key: str, **more: Any) -> PodSource:
     return maker("web", replicas=3, affinity=apart_by(key, "web"), **more)
 
 
-def spread_web(key: str, kind: str = "Deployment", **constraint: Any) -> PodMaker:
+def spread_web(key: str, kind: str = "Deployment", **constraint: Any) -> PodSource:
     return maker("web", kind, replicas=3, topologySpreadConstraints=[spread(key, {"matchLabels": {"app": "web"}}, **constraint)])
 
 
@@ -163,7 +167,7 @@ def test_nodes_without_zones_are_one_zone(number: int, lost: int, fate: str) -> 
 # 8: a StatefulSet
 
 
-def ordered(**more: Any) -> PodMaker:
+def ordered(**more: Any) -> PodSource:
     return maker("db", "StatefulSet", replicas=3, affinity=apart_by(HOST, "db"), **more)
 
 
@@ -180,7 +184,7 @@ def test_a_removed_node_lets_a_stateful_set_go_on_in_its_order() -> None:
     loss = happens("remove", few, ordered(), "zone=a")
     assert moves(loss) == ["db-0: waits", "db-2: waits"]
     assert loss.moves[1].why == "frozen: it is not made before db-0 is ready"
-    parallel = happens("remove", few, ordered(upkeep=Upkeep("gone")), "zone=a")
+    parallel = happens("remove", few, ordered(upkeep=PodReplacement("gone")), "zone=a")
     assert parallel.moves[1].why == "1 node already has a replica of db"
 
 
@@ -282,7 +286,7 @@ def test_a_machine_is_started_again_by_its_run_strategy_once_its_pod_is_gone() -
     machines = [
         maker("always", "VirtualMachine", nodeSelector={}),
         maker("manual", "VirtualMachine", upkeep=NEVER),
-        maker("rerun", "VirtualMachine", upkeep=Upkeep("gone", after_shutdown=False)),
+        maker("rerun", "VirtualMachine", upkeep=PodReplacement("gone", after_shutdown=False)),
         maker("set", VM_SET),
     ]
     on_n1 = [
@@ -315,7 +319,7 @@ def test_what_becomes_of_bare_pods_jobs_and_daemon_sets() -> None:
     job = maker("import", "Job", affinity={"nodeAffinity": first})
     loss = happens("lose", THREE, [solo, job, agent], "n1")
     assert moves(loss) == ["solo: gone", "import-0: anew on n2"]
-    late = happens("lose", THREE, maker("import", "Job", affinity={"nodeAffinity": first}, upkeep=Upkeep("gone")), "n1")
+    late = happens("lose", THREE, maker("import", "Job", affinity={"nodeAffinity": first}, upkeep=PodReplacement("gone")), "n1")
     assert (moves(late), moves(late.removed)) == (["import-0: held"], ["import-0: anew on n2"])
     refused = happens("drain", THREE, [solo, job, agent], "n1")
     assert (refused.result, moves(refused)) == ("refused", [])

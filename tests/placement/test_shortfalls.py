@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from afflint.controllers.pod_maker import PodMaker
-from afflint.placement.arrangement import Arrangement, arrange
-from afflint.placement.failures import Failure, failures
-from afflint.placement.losing import Losses
+from afflint.controllers.pod_maker import PodSource
+from afflint.placement.arrangement import Schedule, build_schedule
+from afflint.placement.failures import Disruption, failures
+from afflint.placement.losing import NodeLosses
 from afflint.placement.rejections import Rejections
 from afflint.placement.removing import Removals
 from afflint.placement.shortfalls import Shortfalls
-from afflint.placement.situation import Situation
+from afflint.placement.situation import DisruptionState
 from cluster_objects import HOST, ZONE, Object, apart, app, node, pod, rather, spread, term, together, zoned
 from workload_objects import apart_by, inventory, maker
 
@@ -31,7 +31,7 @@ def terms(draw: st.DrawFn) -> Object:
 
 
 @st.composite
-def workloads(draw: st.DrawFn) -> PodMaker:
+def workloads(draw: st.DrawFn) -> PodSource:
     name = draw(st.sampled_from("abcdef"))
     affinity: Object = {}
     for make in draw(st.lists(st.sampled_from([apart, together, "rather", "own"]), max_size=2, unique=True)):
@@ -57,7 +57,7 @@ def workloads(draw: st.DrawFn) -> PodMaker:
 
 
 @st.composite
-def arrangements(draw: st.DrawFn) -> Arrangement:
+def arrangements(draw: st.DrawFn) -> Schedule:
     count = draw(st.integers(2, 9))
     nodes = []
     for number in range(count):
@@ -68,25 +68,25 @@ def arrangements(draw: st.DrawFn) -> Arrangement:
         nodes.append(each)
     makers = draw(st.lists(workloads(), min_size=1, max_size=6, unique_by=lambda each: each.name))
     running = [pod(f"other-{index}", {"app": "c"}, on=f"n{index % count}", containers=[]) for index in range(draw(st.integers(0, 2)))]
-    return arrange(inventory(nodes, pods=running, resources=draw(st.booleans())), makers)
+    return build_schedule(inventory(nodes, pods=running, resources=draw(st.booleans())), makers)
 
 
-def simulated(arrangement: Arrangement, failure: Failure, action: str) -> dict[str, int]:
+def simulated(arrangement: Schedule, failure: Disruption, action: str) -> dict[str, int]:
     """How many replicas of each workload lack a node when everything is simulated."""
-    situation = Situation(arrangement)
-    loss = Removals(situation).remove(failure) if action == "remove" else Losses(situation).out_of_reach(failure)
+    situation = DisruptionState(arrangement)
+    loss = Removals(situation).remove(failure) if action == "remove" else NodeLosses(situation).out_of_reach(failure)
     return Counter(move.workload for move in loss.moves if move.target is None and move.fate not in ("off", "gone"))
 
 
-def everything(arrangement: Arrangement) -> list[Failure]:
+def everything(arrangement: Schedule) -> list[Disruption]:
     zones = ["each:zone"] if arrangement.before.label(ZONE) else []
     return [failure for what in ("each:node", *zones) for failure in failures(arrangement.before, what)]
 
 
 @settings(max_examples=150)
 @given(arrangements())
-def test_what_is_certain_is_what_a_simulation_shows(arrangement: Arrangement) -> None:
-    shortfalls = Shortfalls(Situation(arrangement))
+def test_what_is_certain_is_what_a_simulation_shows(arrangement: Schedule) -> None:
+    shortfalls = Shortfalls(DisruptionState(arrangement))
     for failure in everything(arrangement):
         assert shortfalls.removed(failure) == simulated(arrangement, failure, "remove"), f"{failure.what} is removed"
         assert shortfalls.lost(failure) == simulated(arrangement, failure, "lose"), f"{failure.what} fails"
@@ -94,8 +94,8 @@ def test_what_is_certain_is_what_a_simulation_shows(arrangement: Arrangement) ->
 
 @settings(max_examples=50)
 @given(arrangements())
-def test_asking_changes_nothing(arrangement: Arrangement) -> None:
-    shortfalls = Shortfalls(Situation(arrangement))
+def test_asking_changes_nothing(arrangement: Schedule) -> None:
+    shortfalls = Shortfalls(DisruptionState(arrangement))
     asked = everything(arrangement)
     before = [(shortfalls.removed(failure), shortfalls.lost(failure)) for failure in asked]
     assert [(shortfalls.removed(failure), shortfalls.lost(failure)) for failure in reversed(asked)] == before[::-1]
@@ -103,7 +103,7 @@ def test_asking_changes_nothing(arrangement: Arrangement) -> None:
 
 @settings(max_examples=100)
 @given(arrangements())
-def test_a_summary_counts_the_phrases_of_all_nodes(arrangement: Arrangement) -> None:
+def test_a_summary_counts_the_phrases_of_all_nodes(arrangement: Schedule) -> None:
     for placed in arrangement.workloads:
         if placed.template is not None:
             reasons = arrangement.cluster.evaluate(placed.template).reason
@@ -126,10 +126,10 @@ THIRTY = [each for index in range(30) for each in zoned(**{f"n{index:02}": "abc"
     {"topologySpreadConstraints": [spread(HOST, app("web"), 2)]},
 ])  # fmt: skip
 def test_common_workloads_on_many_nodes_are_not_simulated(monkeypatch: pytest.MonkeyPatch, more: dict[str, Any]) -> None:
-    arrangement = arrange(inventory(THIRTY), [maker("web", replicas=3, **more), maker("db", "StatefulSet", replicas=3)])
+    arrangement = build_schedule(inventory(THIRTY), [maker("web", replicas=3, **more), maker("db", "StatefulSet", replicas=3)])
     single = failures(arrangement.before, "each:node")
     expected = [(simulated(arrangement, each, "remove"), simulated(arrangement, each, "lose")) for each in single]
     monkeypatch.delattr(Removals, "remove")
-    monkeypatch.delattr(Losses, "out_of_reach")
-    shortfalls = Shortfalls(Situation(arrangement))
+    monkeypatch.delattr(NodeLosses, "out_of_reach")
+    shortfalls = Shortfalls(DisruptionState(arrangement))
     assert [(shortfalls.removed(each), shortfalls.lost(each)) for each in single] == expected

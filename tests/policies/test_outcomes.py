@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from afflint.config import Policy
-from afflint.engine import Settings, default_settings
+from afflint.engine import MapSettings, default_settings
 from afflint.placement.plan import Plan
-from afflint.placement.planning import Asked, make_plan
+from afflint.placement.planning import DisruptionRequest, make_plan
 from afflint.reading.sources import Source
 from afflint.rules import bound_policies
-from afflint.session.placing import read_stage
+from afflint.session.placing import read_place_inputs
 from afflint.session.run import Options, run
 from on_nodes import apart, spread, workload
 from policing import findings_of, policy, said, session_of
@@ -150,8 +150,8 @@ class TestMigratable:
 
 def planned(sources: list[Source], loss: str) -> Plan:
     """What `afflint place --lose each:LOSS` shows."""
-    placing = read_stage(sources[:1], sources[1:], (), default_settings())
-    return make_plan(placing.stage.inventory, placing.stage.makers, asked=Asked(lose=(f"each:{loss}",)))
+    placing = read_place_inputs(sources[:1], sources[1:], (), default_settings())
+    return make_plan(placing.stage.inventory, placing.stage.makers, asked=DisruptionRequest(lose=(f"each:{loss}",)))
 
 
 def runs(plan: Plan, key: str) -> list[tuple[int, int]]:
@@ -191,7 +191,7 @@ def test_survives_and_fits_agree_with_the_plan(
     sources = [Source("a.yaml", "a.yaml", text.encode()), Source("nodes.yaml", "nodes.yaml", "\n".join(["nodes:", *listed]).encode())]
     params = {"loss": loss, "keeps": keeps, "at-all-times": throughout}
     policies = (Policy("survives", "survives", params), Policy("fits", "fits"))
-    found = {each.rule for each in run(sources[:1], Settings(bound_policies(policies)), Options(), node_files=sources[1:]).findings}
+    found = {each.rule for each in run(sources[:1], MapSettings(bound_policies(policies)), Options(), node_files=sources[1:]).findings}
     plan = planned(sources, loss)
     (key,) = [each.key for each in plan.workloads]
     assert ("fits" in found) is any(each.node is None for workload in plan.workloads for each in workload.replicas)

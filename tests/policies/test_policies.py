@@ -211,12 +211,12 @@ class TestSuppressions:
 def test_a_baseline_keeps_them_silent(tmp_path: Path) -> None:
     from collections import Counter
 
-    from afflint.baseline import Baseline, Entry
+    from afflint.baseline import Baseline, BaselineEntry
 
     session = session_of(tmp_path, PINNED % ", mandatory: true")
     source = Source("web.yaml", str(tmp_path / "web.yaml"), POD.encode())
     (found,) = session.check([source]).findings
-    entry = Entry("no-hosts", "Pod", "shop", "web", "web.yaml", found.field)
+    entry = BaselineEntry("no-hosts", "Pod", "shop", "web", "web.yaml", found.field)
     outcome = session.check([source], Options(baseline=Baseline(Counter({entry: 1}))))
     assert (outcome.findings, outcome.summary.suppressed) == ([], 1)
 

@@ -14,7 +14,7 @@ from afflint.config.yaml import read_yaml
 from afflint.policies.binding import page
 from afflint.reading.examples import Example, parse
 from afflint.rules import CATEGORIES, rules
-from afflint.session.examples import Judgement, examples_in
+from afflint.session.examples import ExampleRunner, examples_in
 from checkout import ROOT
 
 PROFILES = ROOT / "rules" / "profiles"
@@ -35,7 +35,7 @@ def extending(folder: Path, name: str, more: str = "") -> Config:
 
 def judged(config: Config, page: Path) -> set[str]:
     """The policies that the examples of a page exercise. Fails where one does not give what it says."""
-    judgement = Judgement(config)
+    judgement = ExampleRunner(config)
     exercised: set[str] = set()
     for example in examples_in([str(page)], {*rules(), *judgement.policies}):
         assert isinstance(example, Example)
@@ -88,7 +88,7 @@ def test_all_sets_go_together(tmp_path: Path) -> None:
     config = load(path)
     assert len(config.policies) == 15
     assert config.physical_host_key == "node.cluster.x-k8s.io/esxi-host"
-    Judgement(config).verdict(Example("", 0, "yaml good", "kind: ConfigMap\n"))
+    ExampleRunner(config).verdict(Example("", 0, "yaml good", "kind: ConfigMap\n"))
 
 
 def test_a_set_that_is_not_there(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from afflint.engine import Checker, default_settings
 from afflint.kube.selectors import Requirement
-from afflint.pools.joining import joined
+from afflint.pools.joining import resolve_references
 from afflint.pools.kinds import FAMILIES, MARKS
 from afflint.pools.model import Pool
 from shared_material import shared
@@ -24,7 +24,7 @@ def pools_of(*texts: str) -> list[Pool]:
     """The pools that files declare together."""
     checker = Checker(default_settings([]))
     facts = [checker.check(f"{number}.yaml", text.encode()).facts for number, text in enumerate(texts)]
-    return joined([pool for each in facts for pool in each.pools], [part for each in facts for part in each.pool_parts])
+    return resolve_references([pool for each in facts for pool in each.pools], [part for each in facts for part in each.pool_parts])
 
 
 def told(*texts: str) -> list[str]:

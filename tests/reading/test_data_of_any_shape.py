@@ -2,7 +2,7 @@
 
 import pytest
 
-from afflint.reading.document import at, list_at, map_at, maps_at, text_at, texts_at
+from afflint.reading.document import list_at, map_at, maps_at, text_at, texts_at, value_at_path
 
 DATA = {"spec": {"name": "web", "items": [{"a": 1}, "b", None, {"c": 2}], "none": None}}
 
@@ -14,7 +14,7 @@ def test_a_map_is_there_or_an_empty_one_takes_its_place(steps: tuple[object, ...
 
 
 def test_what_is_of_another_type_counts_as_absent() -> None:
-    assert at(DATA, "spec", "items", 0) is None
+    assert value_at_path(DATA, "spec", "items", 0) is None
     assert (text_at(DATA, "spec", "name"), text_at(DATA, "spec", "items"), text_at("web", "name")) == ("web", "", "")
     assert list_at(DATA, "spec", "name") == []
     assert maps_at(DATA, "spec", "items") == [{"a": 1}, {"c": 2}]

@@ -23,11 +23,11 @@ from afflint import config
 from afflint.edits import Move, Remove, applied, same
 from afflint.engine import Checker
 from afflint.findings import Finding, identity_of
-from afflint.fixing import mended
+from afflint.fixing import apply_fixes
 from afflint.reading import documents
 from afflint.rules import rules
-from afflint.session.fixes import fixed
-from afflint.session.replacing import replaced
+from afflint.session.fixes import fix_files
+from afflint.session.replacing import replace_file
 from afflint.session.run import Options
 from afflint.session.session import Session
 from edited import edited
@@ -51,7 +51,7 @@ def all_data(text: str) -> list[Any]:
 def is_made(data: bytes, finding: Finding, known: Counter[tuple[object, ...]]) -> bool:
     """Makes one fix alone, and holds it against its edits, its meaning, and what is found afterwards. False where it is refused."""
     assert finding.fix is not None
-    result = mended("a.yaml", data, [finding], CHECKER)
+    result = apply_fixes("a.yaml", data, [finding], CHECKER)
     if not result.made:
         assert (result.refused, result.data) == ((finding,), data)
         return False
@@ -95,12 +95,12 @@ def test_of_real_manifests_every_one_is_made_and_a_second_run_finds_none(tmp_pat
         shutil.copytree(shared("corpus", folder), tmp_path / folder, copy_function=shutil.copyfile)
     monkeypatch.chdir(tmp_path)
     session = Session(config.default())
-    first = fixed(session, session.sources(folders), Options(), unsafe=True, tops=folders)
+    first = fix_files(session, session.sources(folders), Options(), unsafe=True, tops=folders)
     assert first.number > 20
     assert [each.rule for each in first.outcome.findings if each.fix is not None] == []
     for change in first.changes:
-        replaced(change.source.path, change.before, change.after)
-    second = fixed(session, session.sources(folders), Options(), unsafe=True, tops=folders)
+        replace_file(change.source.path, change.before, change.after)
+    second = fix_files(session, session.sources(folders), Options(), unsafe=True, tops=folders)
     assert second.changes == ()
     assert second.outcome.findings == first.outcome.findings
 
@@ -242,7 +242,7 @@ def test_of_generated_manifests_every_one_holds_in_every_style(generated: list[d
     removals, moves, after = 0, 0, before
     for _ in range(30):
         left = [each for each in findings_in(after) if each.fix is not None and identity_of(each) not in refused]
-        result = mended("a.yaml", after, left, CHECKER)
+        result = apply_fixes("a.yaml", after, left, CHECKER)
         refused.update(map(identity_of, result.refused))
         moves += sum(isinstance(edit, Move) for each in result.made if each.fix for edit in each.fix.meant)
         removals += sum(

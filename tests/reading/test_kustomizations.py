@@ -11,7 +11,7 @@ from afflint.reading import kustomizations as module
 from afflint.reading.kustomizations import Kustomizations, Use
 from afflint.reading.patches import is_directed
 from afflint.reading.sources import discover
-from afflint.session.placing import read_stage
+from afflint.session.placing import read_place_inputs
 from afflint.session.run import run
 
 
@@ -254,7 +254,7 @@ def test_a_patch_is_not_placed(repo: Path) -> None:
 
     def placed() -> list[str]:
         sources = list(discover([str(repo / "base")]))
-        stage = read_stage(sources, list(discover([nodes])), [], default_settings())
+        stage = read_place_inputs(sources, list(discover([nodes])), [], default_settings())
         return [*stage.notes]
 
     assert placed() == []

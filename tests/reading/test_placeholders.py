@@ -8,7 +8,7 @@ import pytest
 
 import rule_pages
 from afflint import rules
-from afflint.engine import Checker, FileResult, Settings, default_settings
+from afflint.engine import Checker, FileResult, MapSettings, default_settings
 from afflint.reading.composing import nodes_below
 from afflint.reading.documents import Document, read, split
 from afflint.reading.nodes import MappingNode, ScalarNode
@@ -140,7 +140,9 @@ def places(root: object, document: Document) -> set[tuple[int, int]]:
 
 @pytest.mark.parametrize("example", GOOD, ids=str)
 def test_a_good_example_stays_good_with_any_value_to_be_filled_in(example: Example) -> None:
-    settings = Settings(rules.bound([rule.name for rule in rules.rules().values() if rule.default and rule.name != "unused-suppression"]))
+    settings = MapSettings(
+        rules.bind_rules([rule.name for rule in rules.rules().values() if rule.default and rule.name != "unused-suppression"])
+    )
     for text in with_one_placeholder(example.text):
         if "<<: {{" in text:
             continue

@@ -16,13 +16,13 @@ from typing import Any
 from afflint.findings import Path as Steps
 from afflint.findings import Span
 from afflint.rendering.helm import Chart, Charts, rendered_chart, template
-from afflint.rendering.kustomize import annotated, built
+from afflint.rendering.kustomize import build_annotated, build_kustomization
 from afflint.rendering.marks import templates_of
 from afflint.rendering.origins import Origins, identity_of
-from afflint.rendering.programs import Crew, RenderError
+from afflint.rendering.programs import ProgramRunner, RenderError
 from afflint.rendering.roots import Kustomization
 from afflint.rendering.templates import ChartFiles, Templates, with_changes
-from afflint.rendering.texts import Texts, documents_of, leaves, value_at
+from afflint.rendering.texts import SourceTexts, documents_of, leaves, value_at
 
 FIELDS = frozenset(
     ("affinity", "nodeSelector", "tolerations", "topologySpreadConstraints", "nodeName", "schedulerName", "priorityClassName")
@@ -42,15 +42,15 @@ def placement(data: Any) -> Iterator[tuple[Steps, Any]]:
 
 def prove_kustomization(program: Sequence[str], root: Kustomization, top: Path) -> Counter[str]:
     """By tokens at all places at once, in a copy of the tree that the root lies in. Raises RenderError where it does not render."""
-    crew = Crew(network=False)
+    crew = ProgramRunner(network=False)
     shares: Counter[str] = Counter()
-    output = built(crew, program, root.folder)
+    output = build_kustomization(crew, program, root.folder)
     rendered = documents_of(output)
     if not any(True for each in rendered.values() for _ in placement(each.data)):
         return shares
     with tempfile.TemporaryDirectory() as folder:
         wrapper = os.path.realpath(folder)
-        origins = Origins(annotated(crew, program, root.folder, wrapper), wrapper, root.file, Texts())
+        origins = Origins(build_annotated(crew, program, root.folder, wrapper), wrapper, root.file, SourceTexts())
     changes: dict[str, dict[Span, str]] = {}
     expected: list[tuple[int, Steps, str]] = []
     for number, document in rendered.items():
@@ -69,7 +69,7 @@ def prove_kustomization(program: Sequence[str], root: Kustomization, top: Path) 
             changed = copy / os.path.relpath(file, os.path.realpath(top))
             text = changed.read_text()
             changed.write_text(with_changes(text, [(span, _as_written(text, span, word)) for span, word in words.items()]))
-        again = documents_of(built(crew, program, str(copy / os.path.relpath(root.folder, os.path.realpath(top)))))
+        again = documents_of(build_kustomization(crew, program, str(copy / os.path.relpath(root.folder, os.path.realpath(top)))))
     for number, path, token in expected:
         shares["right"] += str(_at(again[number].data, path)) == token
     return shares
@@ -77,7 +77,7 @@ def prove_kustomization(program: Sequence[str], root: Kustomization, top: Path) 
 
 def prove_chart(program: Sequence[str], folder: str, charts: Charts, blanked: int = 1000) -> Counter[str]:
     """By blanking: without the line that is said to have made it, a leaf is not there. Raises RenderError where it does not render."""
-    crew = Crew(network=False)
+    crew = ProgramRunner(network=False)
     chart = Chart(folder)
     shares: Counter[str] = Counter()
 
@@ -97,7 +97,7 @@ def prove_chart(program: Sequence[str], folder: str, charts: Charts, blanked: in
         lambda top, _instead, _said: rendered_chart(crew, program, chart, top, VERSION, ()),
         (),
     )
-    ways = Templates(output, os.path.join(folder, "Chart.yaml"), files, Texts())
+    ways = Templates(output, os.path.join(folder, "Chart.yaml"), files, SourceTexts())
     lines: dict[tuple[str, int], list[tuple[int, Steps, Any]]] = {}
     for number, document in documents_of(output).items():
         for path, value in placement(document.data):

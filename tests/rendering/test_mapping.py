@@ -16,7 +16,7 @@ import pytest
 from afflint.rendering.boundary import Boundary
 from afflint.rendering.helm import Charts
 from afflint.rendering.programs import RenderError
-from afflint.rendering.roots import CHART, Kustomizations, chart_folders, kustomization_folders
+from afflint.rendering.roots import CHART, RootKustomizations, chart_folders, kustomization_folders
 from rendering.proving import prove_chart, prove_kustomization
 from rendering.real_tools import tool
 from rendering.rendered_trees import write
@@ -218,7 +218,7 @@ def kustomizations(top: Path) -> tuple[Counter[str], int, int]:
     """The shares of all roots below a folder; how many rendered, of how many."""
     program = [tool("kustomize"), "build"]
     files = [os.path.join(folder, name) for folder, _, names in os.walk(top) for name in names]
-    roots = Kustomizations().roots(kustomization_folders(files))
+    roots = RootKustomizations().roots(kustomization_folders(files))
     shares: Counter[str] = Counter()
     rendered = sum(added(partial(prove_kustomization, program, root, top), shares) for root in roots)
     return shares, rendered, len(roots)

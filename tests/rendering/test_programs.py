@@ -16,7 +16,7 @@ import pytest
 
 from afflint.engine import default_settings
 from afflint.rendering import programs as rendering
-from afflint.rendering.builds import Wanted, rendered
+from afflint.rendering.builds import RenderOptions, render_roots
 from afflint.rendering.programs import RenderError
 from afflint.session.run import run
 from checkout import clean_environment
@@ -105,7 +105,7 @@ def test_nor_is_the_name_of_a_release(manifest: str, name: str, programs: Path, 
     (tmp_path / "chart").mkdir()
     (tmp_path / "chart" / "Chart.yaml").write_text("apiVersion: v2\nname: web\nversion: 1.0.0\n")
     (tmp_path / "web.yaml").write_text(manifest.replace("RELEASE", json.dumps(name)))
-    (build,) = rendered([str(tmp_path / "web.yaml"), str(tmp_path / "chart" / "Chart.yaml")], Wanted(("helm",))).builds
+    (build,) = render_roots([str(tmp_path / "web.yaml"), str(tmp_path / "chart" / "Chart.yaml")], RenderOptions(("helm",))).builds
     assert build.output.decode().splitlines() == ["# template", "# release", f"# {tmp_path / 'chart'}"]
 
 
@@ -184,7 +184,7 @@ def test_an_interrupt_while_a_program_starts_ends_it(jobs: int, programs: Path, 
         return process
 
     monkeypatch.setattr(subprocess, "Popen", start_and_interrupt)
-    crew = rendering.Crew(network=True, jobs=jobs)
+    crew = rendering.ProgramRunner(network=True, jobs=jobs)
     with pytest.raises(KeyboardInterrupt):
         crew.each(lambda name: crew.output([str(programs / name)], name), ["sleeper"])
     assert len(started) == 1

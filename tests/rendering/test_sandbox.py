@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from afflint.rendering import sandbox
-from afflint.rendering.programs import Crew, RenderError
+from afflint.rendering.programs import ProgramRunner, RenderError
 from rendering.real_tools import on_path
 from rendering.rendered_trees import Checking, write
 
@@ -45,7 +45,7 @@ def test_a_tool_sees_only_the_environment_that_it_needs(tmp_path: Path, monkeypa
     shell = {"PWD", "SHLVL", "_"}
 
     def seen(*, network: bool) -> dict[str, str]:
-        lines = Crew(network=network).output([tool], "it").decode().splitlines()
+        lines = ProgramRunner(network=network).output([tool], "it").decode().splitlines()
         return {name: value for name, _, value in (line.partition("=") for line in lines) if name not in shell}
 
     offline = seen(network=False)
@@ -63,10 +63,10 @@ def test_a_tool_has_no_network_interface(tmp_path: Path) -> None:
     if not sandbox.without_network(tool):
         pytest.skip("this system allows no network namespaces")
     own = Path("/proc/net/dev").read_text(encoding="utf-8")
-    shown = Crew(network=False).output([tool], "it").decode()
+    shown = ProgramRunner(network=False).output([tool], "it").decode()
     assert [line.split(":")[0].strip() for line in shown.splitlines()[2:]] == ["lo"]
     assert shown.splitlines()[2].split()[1] == "0", "nothing ever came through it"
-    assert Crew(network=True).output([tool], "it").decode().count("\n") == own.count("\n")
+    assert ProgramRunner(network=True).output([tool], "it").decode().count("\n") == own.count("\n")
 
 
 @on_linux
@@ -76,7 +76,7 @@ def test_a_loopback_address_is_unreachable_even_for_what_is_not_searched_for_url
     if not sandbox.without_network(tool):
         pytest.skip("this system allows no network namespaces")
     with pytest.raises(RenderError) as error:
-        Crew(network=False).output([tool], "it")
+        ProgramRunner(network=False).output([tool], "it")
     assert error.value.reason == "it takes the network, for something there: `--render-network` allows that"
 
 

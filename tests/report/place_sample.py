@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from afflint.placement.plan import Loss, Move, NodeRow, NodeVerdict, Outcome, Plan, Replica, Verdicts, WorkloadPlan
+from afflint.placement.plan import DisruptionEffect, NodeRow, NodeVerdict, Outcome, Plan, Replica, ReplicaMove, Verdicts, WorkloadPlan
 from afflint.report import place_json, place_page, place_table
 
 GOLDEN = Path(__file__).parent / "golden" / "place"
@@ -66,16 +66,18 @@ def on_fast_nodes() -> list[NodeVerdict]:
     ]
 
 
-def bakery_loss(number: int, name: str) -> Loss:
+def bakery_loss(number: int, name: str) -> DisruptionEffect:
     """A plain node hands its pods to the fast one of its zone; a fast one leaves its ledger without a place."""
     what = f"node {name}"
     if name == "control-1":
-        return Loss(what, (name,), (), {})
+        return DisruptionEffect(what, (name,), (), {})
     if name.startswith("fast"):
-        move = Move(LEDGER, f"ledger-{number}", name, None, FULL)
-        return Loss(what, (name,), (move,), {LEDGER: "degraded"})
-    moves = tuple(Move(key, f"{pod}-{number}", name, f"fast-{number + 1}") for key, pod in ((OVEN_CACHE, "oven-cache"), (TILL, "till")))
-    return Loss(what, (name,), moves, {OVEN_CACHE: "survives", TILL: "survives"})
+        move = ReplicaMove(LEDGER, f"ledger-{number}", name, None, FULL)
+        return DisruptionEffect(what, (name,), (move,), {LEDGER: "degraded"})
+    moves = tuple(
+        ReplicaMove(key, f"{pod}-{number}", name, f"fast-{number + 1}") for key, pod in ((OVEN_CACHE, "oven-cache"), (TILL, "till"))
+    )
+    return DisruptionEffect(what, (name,), moves, {OVEN_CACHE: "survives", TILL: "survives"})
 
 
 BAKERY = Plan(
@@ -118,22 +120,22 @@ TROUBLE = BAKERY._replace(
     ),
     losses=(
         *BAKERY.losses[:2],
-        Loss(
+        DisruptionEffect(
             "zone=yard",
             ("fast-3", "plain-3"),
             (
-                Move(LEDGER, "ledger-2", "fast-3", None, FULL),
-                Move(OVEN_CACHE, "oven-cache-2", "fast-3", "plain-2"),
+                ReplicaMove(LEDGER, "ledger-2", "fast-3", None, FULL),
+                ReplicaMove(OVEN_CACHE, "oven-cache-2", "fast-3", "plain-2"),
             ),
             {LEDGER: "degraded", OVEN_CACHE: "survives"},
         ),
-        Loss(
+        DisruptionEffect(
             "all fast nodes",
             ("fast-1", "fast-2", "fast-3"),
             (
-                *(Move(LEDGER, f"ledger-{number}", f"fast-{number + 1}", None, "4 nodes lack disk=nvme") for number in range(3)),
-                Move(OVEN_CACHE, "oven-cache-1", "fast-2", "plain-2"),
-                Move(OVEN_CACHE, "oven-cache-2", "fast-3", "plain-1"),
+                *(ReplicaMove(LEDGER, f"ledger-{number}", f"fast-{number + 1}", None, "4 nodes lack disk=nvme") for number in range(3)),
+                ReplicaMove(OVEN_CACHE, "oven-cache-1", "fast-2", "plain-2"),
+                ReplicaMove(OVEN_CACHE, "oven-cache-2", "fast-3", "plain-1"),
             ),
             {LEDGER: "dead", OVEN_CACHE: "survives"},
         ),
@@ -193,18 +195,20 @@ def _by_zone(rows: Sequence[NodeRow]) -> dict[str, list[str]]:
     return found
 
 
-def _large_loss(what: str, names: Sequence[str], rows: Sequence[NodeRow], where: dict[str, tuple[str, str | None]]) -> Loss:
+def _large_loss(what: str, names: Sequence[str], rows: Sequence[NodeRow], where: dict[str, tuple[str, str | None]]) -> DisruptionEffect:
     lost = set(names)
     left = [row.name for row in rows if row.name not in lost and not row.taints]
-    moves: list[Move] = []
+    moves: list[ReplicaMove] = []
     outcomes: dict[str, Outcome] = {}
     for number, (pod, (key, source)) in enumerate(where.items()):
         if source in lost:
             stuck = key.endswith("0") and number % 4 == 0
             outcome: Outcome = "degraded" if stuck or outcomes.get(key) == "degraded" else "survives"
             outcomes[key] = outcome
-            moves.append(Move(key, pod, source, None if stuck else left[number % len(left)], "no fast node is free" if stuck else ""))
-    return Loss(what, tuple(names), tuple(moves), outcomes)
+            moves.append(
+                ReplicaMove(key, pod, source, None if stuck else left[number % len(left)], "no fast node is free" if stuck else "")
+            )
+    return DisruptionEffect(what, tuple(names), tuple(moves), outcomes)
 
 
 def hostile(name: str) -> Plan:
@@ -227,7 +231,11 @@ def hostile(name: str) -> Plan:
                 (name,),
             ),
         ),
-        losses=(Loss(name, (name,), (Move(key, name, name, None, name), Move(key, name + "2", name, name + "2")), {key: "degraded"}),),
+        losses=(
+            DisruptionEffect(
+                name, (name,), (ReplicaMove(key, name, name, None, name), ReplicaMove(key, name + "2", name, name + "2")), {key: "degraded"}
+            ),
+        ),
         notes=(name,),
     )
 

@@ -6,19 +6,21 @@ from pathlib import Path
 
 from afflint.findings import ObjectRef
 from afflint.report import policy_json, policy_page, policy_text
-from afflint.report.page import Made
-from afflint.report.standing import Breach, PolicyStanding, Standing, Verdict, Workload
+from afflint.report.page import PageMetadata
+from afflint.report.standing import Breach, Compliance, ComplianceVerdict, EvaluatedWorkload, PolicyCompliance
 
 GOLDEN = Path(__file__).parent / "golden"
 
 
-def workload(name: str, namespace: str = "shop", owner: str = "storefront") -> Workload:
-    return Workload(ObjectRef("apps/v1", "Deployment", namespace or None, name), f"Deployment {name}", namespace, owner, f"{name}.yaml")
+def workload(name: str, namespace: str = "shop", owner: str = "storefront") -> EvaluatedWorkload:
+    return EvaluatedWorkload(
+        ObjectRef("apps/v1", "Deployment", namespace or None, name), f"Deployment {name}", namespace, owner, f"{name}.yaml"
+    )
 
 
 WEB, CART, ORDERS, LOOSE = workload("web"), workload("cart"), workload("orders", "data", "ledger"), workload("loose", "", "")
 
-ZONES = PolicyStanding(
+ZONES = PolicyCompliance(
     "at-least-two-zones",
     "error",
     "The pods must not all be in one domain of a topology key, whatever sees to it.",
@@ -26,24 +28,24 @@ ZONES = PolicyStanding(
     "check: required-spread\nparams: {topology-key: topology.kubernetes.io/zone}",
     True,
     (
-        Verdict(LOOSE, "met"),
-        Verdict(
+        ComplianceVerdict(LOOSE, "met"),
+        ComplianceVerdict(
             ORDERS, "unmet", (Breach("Deployment orders says nothing about `topology.kubernetes.io/zone`", "orders.yaml", 9, "2026-08-30"),)
         ),
-        Verdict(CART, "unmet", (Breach("the spread constraint of Deployment cart misses its own pods", "cart.yaml", 21),)),
-        Verdict(WEB, "excepted", (Breach("Deployment web says nothing about `topology.kubernetes.io/zone`", "web.yaml", 9, ""),)),
+        ComplianceVerdict(CART, "unmet", (Breach("the spread constraint of Deployment cart misses its own pods", "cart.yaml", 21),)),
+        ComplianceVerdict(WEB, "excepted", (Breach("Deployment web says nothing about `topology.kubernetes.io/zone`", "web.yaml", 9, ""),)),
     ),
 )
-TOLERATIONS = PolicyStanding(
+TOLERATIONS = PolicyCompliance(
     "listed-tolerations",
     "warning",
     "The pods may tolerate these taints and no others.",
     "ask the platform team about {object}",
     "check: allowed-tolerations\nparams: {tolerations: [{key: dedicated}]}",
     False,
-    (Verdict(LOOSE, "met"), Verdict(ORDERS, "met"), Verdict(CART, "met"), Verdict(WEB, "met")),
+    (ComplianceVerdict(LOOSE, "met"), ComplianceVerdict(ORDERS, "met"), ComplianceVerdict(CART, "met"), ComplianceVerdict(WEB, "met")),
 )
-LOSSES = PolicyStanding(
+LOSSES = PolicyCompliance(
     "survives-a-zone",
     "warning",
     "So many replicas run when nodes are lost.",
@@ -54,8 +56,8 @@ LOSSES = PolicyStanding(
     "without nodes nobody can tell",
 )
 
-STANDING = Standing((ZONES, TOLERATIONS, LOSSES), 5, 1, "team", ".afflint-baseline.json", "1.2.3")
-MADE = Made("2026-11-22 11:04 UTC", "afflint report --format html --output policies.html")
+STANDING = Compliance((ZONES, TOLERATIONS, LOSSES), 5, 1, "team", ".afflint-baseline.json", "1.2.3")
+MADE = PageMetadata("2026-11-22 11:04 UTC", "afflint report --format html --output policies.html")
 
 
 def rendered(name: str) -> str:

@@ -12,7 +12,7 @@ from report_sample import FINDINGS, NOTHING, finding, rendered, report
 
 from afflint.findings import Edit, Finding, Fix, ObjectRef, Related, Span
 from afflint.report import Report
-from afflint.report.page import Made
+from afflint.report.page import PageMetadata
 
 EVIL = (
     "</script><script>alert(1)</script>",
@@ -42,7 +42,7 @@ def hostile(text: str) -> Report:
     found = finding(text, rule=f"rule{text}", help=text, file=f"f{text}", span=Span(1, 1, 1, 4), ref=ref, field=text, related=related)
     found = found._replace(fix=Fix(True, (Edit(Span(1, 1, 1, 2), text),)))
     sources = {f"f{text}": f"key: {text}\n", f"r{text}": f"{text}{text}\n"}
-    return report(found, sources=sources)._replace(made=Made("2026-11-22 02:40 UTC", f"afflint check '{text}'"))
+    return report(found, sources=sources)._replace(made=PageMetadata("2026-11-22 02:40 UTC", f"afflint check '{text}'"))
 
 
 def test_the_page_is_whole_and_links_lead_somewhere() -> None:

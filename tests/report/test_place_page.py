@@ -11,9 +11,9 @@ import pytest
 from html_page import Page
 from place_sample import BAKERY, TROUBLE, goldens, hostile, large, node, verdict, workload
 
-from afflint.placement.plan import Loss, Move, Plan, Replica
+from afflint.placement.plan import DisruptionEffect, Plan, Replica, ReplicaMove
 from afflint.report import place_page
-from afflint.report.page import Made
+from afflint.report.page import PageMetadata
 from afflint.report.place_scene import badges
 
 EVIL = (
@@ -244,7 +244,7 @@ def test_the_page_does_not_list_names_without_end() -> None:
 
 def test_a_daemon_that_ends_with_its_node_is_no_harm() -> None:
     daemon = workload("DaemonSet kube/log", [verdict("n1", score=0)], [Replica("log-x", "n1")])
-    loss = Loss("node n1", ("n1",), (Move(daemon.key, "log-x", "n1", None),), {daemon.key: "survives"})
+    loss = DisruptionEffect("node n1", ("n1",), (ReplicaMove(daemon.key, "log-x", "n1", None),), {daemon.key: "survives"})
     found = page(Plan("zone", (node("n1", "a"),), (daemon,), (loss,), ()))
     assert "kube/log survives : log-x ends with its node" in found.text
     assert not found.with_class("tray")
@@ -259,10 +259,10 @@ def fleet(replicas: int = 4, nodes: int = 60) -> Plan:
     standing = [Replica(f"web-{number}", rows[2 + number].name) for number in range(replicas)]
     web = workload("Deployment shop/web", [verdict(row.name, score=0) for row in rows], standing)
     mail = workload("Deployment shop/mail", [verdict(row.name, score=0) for row in rows], [Replica("mail-0", rows[2].name)])
-    losses = [Loss(f"node {row.name}", (row.name,), (), {}) for row in rows]
-    moves = tuple(Move(web.key, replica.pod, str(replica.node), None, "no zone is left") for replica in standing)
+    losses = [DisruptionEffect(f"node {row.name}", (row.name,), (), {}) for row in rows]
+    moves = tuple(ReplicaMove(web.key, replica.pod, str(replica.node), None, "no zone is left") for replica in standing)
     lost = tuple(str(replica.node) for replica in standing)
-    losses.append(Loss("zone=a", lost, moves, {web.key: "dead"}))
+    losses.append(DisruptionEffect("zone=a", lost, moves, {web.key: "dead"}))
     return Plan("topology.kubernetes.io/zone", tuple(rows), (web, mail), tuple(losses), ())
 
 
@@ -286,7 +286,7 @@ def test_nodes_that_never_have_a_replica_fold_where_they_have_the_same_marks() -
 
 def test_a_box_of_folded_nodes_comes_out_with_the_failure_of_any_of_them() -> None:
     plan = fleet()
-    lost = Loss("node x", (plan.nodes[20].name,), (), {})
+    lost = DisruptionEffect("node x", (plan.nodes[20].name,), (), {})
     text = place_page.render(plan._replace(losses=(lost,)))
     assert re.findall(r'<li class="node many([^"]*)"', text) == [" t1", ""]
 
@@ -325,7 +325,7 @@ def test_tables_say_that_they_do_not_follow_what_is_chosen() -> None:
 
 def test_workloads_that_suffer_for_the_same_reason_stand_together() -> None:
     plan = fleet()
-    move = Move("Deployment shop/mail", "mail-0", plan.nodes[2].name, None, "no zone is left")
+    move = ReplicaMove("Deployment shop/mail", "mail-0", plan.nodes[2].name, None, "no zone is left")
     loss = plan.losses[-1]
     both = loss._replace(moves=(*loss.moves, move), outcomes={**loss.outcomes, "Deployment shop/mail": "dead"})
     text = page(plan._replace(losses=(both,))).text
@@ -350,7 +350,7 @@ def test_a_large_page_has_a_search_which_is_not_seen_without_the_script() -> Non
 
 
 def test_the_page_says_when_and_how_it_was_made() -> None:
-    text = place_page.render(BAKERY, Made("2026-11-22 02:40 UTC", "afflint place 'a <b>'"))
+    text = place_page.render(BAKERY, PageMetadata("2026-11-22 02:40 UTC", "afflint place 'a <b>'"))
     assert "<title>Placement: 3 workloads on 7 nodes in 3 zones, 2026-11-22</title>" in text
     assert "2026-11-22 02:40 UTC: afflint place &#x27;a &lt;b&gt;&#x27;" in re.sub("</?code>", "", text)
 

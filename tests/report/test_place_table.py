@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from place_sample import BAKERY, FULL, LEDGER, TROUBLE, goldens, hostile, large, node, table, verdict, workload
 
-from afflint.placement.plan import Loss, Move, NodeVerdict, Plan, Replica
+from afflint.placement.plan import DisruptionEffect, NodeVerdict, Plan, Replica, ReplicaMove
 from afflint.report.place_table import columns
 
 GOLDEN = Path(__file__).parent / "golden" / "place"
@@ -118,7 +118,7 @@ def test_of_many_failures_those_survived_share_a_line() -> None:
 
 def test_a_daemon_that_ends_with_its_node_is_no_harm() -> None:
     daemon = workload("DaemonSet kube/log", [verdict("n1", score=0)], [Replica("log-x", "n1")])
-    loss = Loss("node n1", ("n1",), (Move(daemon.key, "log-x", "n1", None),), {daemon.key: "survives"})
+    loss = DisruptionEffect("node n1", ("n1",), (ReplicaMove(daemon.key, "log-x", "n1", None),), {daemon.key: "survives"})
     text = table(Plan("zone", (node("n1", "a"),), (daemon,), (loss,), ()))
     assert block(text, "1 failure") == ["1 failure (the nodes stay, out of reach)", "  node n1  survives  log-x ends with its node"]
     assert text.endswith("\n1 failure: 1 is survived.\n")
@@ -126,8 +126,8 @@ def test_a_daemon_that_ends_with_its_node_is_no_harm() -> None:
 
 def test_two_kinds_of_one_name_are_told_apart() -> None:
     pair = [workload(f"{kind} shop/web", [verdict("n1")], [Replica(f"{kind}-0", "n1")]) for kind in ("Job", "Deployment")]
-    moves = tuple(Move(each.key, each.replicas[0].pod, "n1", None) for each in pair)
-    loss = Loss("node n1", ("n1",), moves, {each.key: "dead" for each in pair})
+    moves = tuple(ReplicaMove(each.key, each.replicas[0].pod, "n1", None) for each in pair)
+    loss = DisruptionEffect("node n1", ("n1",), moves, {each.key: "dead" for each in pair})
     lines = block(table(Plan("zone", (node("n1", "a"),), tuple(pair), (loss,), ())), "1 failure")
     assert lines[1].startswith("  node n1  dead  Job shop/web keeps 0 of 1 replica; ")
     assert lines[2].startswith("           dead  Deployment shop/web keeps 0 of 1 replica; ")
@@ -219,5 +219,7 @@ def test_what_is_not_known_is_not_made_up() -> None:
 
 
 def test_a_failure_of_a_workload_that_is_not_there_is_still_told() -> None:
-    stray = BAKERY._replace(workloads=(), losses=(Loss("node x", ("x",), (Move(LEDGER, "p", "x", None, "why"),), {LEDGER: "dead"}),))
+    stray = BAKERY._replace(
+        workloads=(), losses=(DisruptionEffect("node x", ("x",), (ReplicaMove(LEDGER, "p", "x", None, "why"),), {LEDGER: "dead"}),)
+    )
     assert block(table(stray, width=200), "1 failure")[1] == f"  node x  dead  {LEDGER} keeps 0 of 1 replica; p without a place (why)"

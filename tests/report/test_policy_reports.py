@@ -11,13 +11,13 @@ from jsonschema import Draft202012Validator
 from standing_sample import GOLDEN, GOLDENS, LOSSES, ORDERS, STANDING, TOLERATIONS, WEB, ZONES, rendered, workload
 
 from afflint.report import policy_json, policy_page, policy_text
-from afflint.report.standing import Breach, Standing, Verdict, grouped
+from afflint.report.standing import Breach, Compliance, ComplianceVerdict, grouped
 from checkout import ROOT
 
 EVIL = ("</script><script>alert(1)</script>", "\"onload='x' <b>", "\u202e\x1b[2J", "</style><img src=x>", "$title ${style} &amp;", "=x&y")
 
 
-def page(standing: Standing) -> str:
+def page(standing: Compliance) -> str:
     return "".join(policy_page.render(standing))
 
 
@@ -45,7 +45,9 @@ def test_without_a_baseline_nothing_is_new_or_old() -> None:
 
 
 def test_who_is_undecided_has_a_column_where_anybody_is() -> None:
-    some = TOLERATIONS._replace(verdicts=(*TOLERATIONS.verdicts[:3], Verdict(WEB, "undecided", reason="it goes through too much")))
+    some = TOLERATIONS._replace(
+        verdicts=(*TOLERATIONS.verdicts[:3], ComplianceVerdict(WEB, "undecided", reason="it goes through too much"))
+    )
     text = "".join(policy_text.render(STANDING._replace(policies=(ZONES, some, LOSSES))))
     assert [line.split() for line in text.splitlines()[:4]] == [
         ["policy", "met", "of", "unmet", "excepted", "undecided", "new", "since"],
@@ -99,7 +101,7 @@ def test_json_is_as_its_schema_says() -> None:
 
 
 def test_a_few_are_told_one_by_one_and_with_verbose_all() -> None:
-    many = tuple(Verdict(workload(f"w{number}"), "unmet", (Breach("no", "a.yaml", 1),)) for number in range(20))
+    many = tuple(ComplianceVerdict(workload(f"w{number}"), "unmet", (Breach("no", "a.yaml", 1),)) for number in range(20))
     crowded = STANDING._replace(policies=(ZONES._replace(verdicts=many),))
     assert "and 8 more (-v shows all)" in "".join(policy_text.render(crowded))
     assert "".join(policy_text.render(crowded, verbose=True)).count("  a.yaml:1  ") == 20
@@ -123,17 +125,19 @@ def test_bars_have_the_widths_of_their_numbers() -> None:
 
 @pytest.mark.parametrize("evil", EVIL)
 def test_nothing_of_a_manifest_gets_out_of_its_place(evil: str) -> None:
-    def standing(text: str) -> Standing:
+    def standing(text: str) -> Compliance:
         loose = ORDERS._replace(title=text, namespace=text, owner=text, file=text)
         policy = ZONES._replace(
-            said=text, unasked="", verdicts=(Verdict(loose, "unmet", (Breach(text, text, 1, None),)), Verdict(loose, "met"))
+            said=text,
+            unasked="",
+            verdicts=(ComplianceVerdict(loose, "unmet", (Breach(text, text, 1, None),)), ComplianceVerdict(loose, "met")),
         )
-        return Standing((policy,), 1, 0, text, "b.json", "1")
+        return Compliance((policy,), 1, 0, text, "b.json", "1")
 
     ill, harmless = Page(page(standing(evil))), Page(page(standing("harmless")))
     assert [(tag, sorted(attributes)) for tag, attributes in ill.tags] == [(tag, sorted(attributes)) for tag, attributes in harmless.tags]
 
 
 def test_a_page_of_many_stays_small() -> None:
-    many = tuple(Verdict(workload(f"w{number}"), "unmet", (Breach("no " * 20, "a.yaml", 1),)) for number in range(5000))
+    many = tuple(ComplianceVerdict(workload(f"w{number}"), "unmet", (Breach("no " * 20, "a.yaml", 1),)) for number in range(5000))
     assert len(page(STANDING._replace(policies=(ZONES._replace(verdicts=many),)))) < 400_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from afflint.placement import Cluster, Run
+from afflint.placement import Cluster, ScheduleResult
 from cluster_objects import HOST, ZONE, Object, apart, app, expression, node, node_preferences, node_terms, pod, spread, term, together
 from exactness import counted
 from shared_material import cases
@@ -151,7 +151,7 @@ def three_tiers() -> list[Object]:
 class TestThreeTiersInThreeZones:
     """Databases on fast nodes, one per zone; caches one per zone; an appliance beside each cache."""
 
-    def lose(self, lost: str) -> Run:
+    def lose(self, lost: str) -> ScheduleResult:
         run = Cluster(nodes=workers()).schedule(three_tiers())
         return run.cluster.without([lost]).schedule(run.cluster.evicted([lost]))
 

@@ -17,13 +17,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from afflint import config
-from afflint.engine import Checker, FileResult, Kept, default_settings
+from afflint.engine import Checker, DocumentCache, FileResult, default_settings
 from afflint.reduction import Reduction
 from afflint.session import cache as keeping
 from afflint.session import mapping, processes
 from afflint.session import run as running
 from afflint.session.cache import Cache
-from afflint.session.results import RESULTS, Entry, checksum
+from afflint.session.results import RESULTS, ResultEntry, checksum
 from afflint.session.run import Options, Outcome
 from afflint.session.session import Session
 from checkout import clean_environment
@@ -73,7 +73,7 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: list[str] = []
     check = Checker.check
 
-    def noted(self: Checker, name: str, data: bytes, kept: Kept | None = None) -> FileResult:
+    def noted(self: Checker, name: str, data: bytes, kept: DocumentCache | None = None) -> FileResult:
         names.append(os.path.basename(name))
         return check(self, name, data, kept)
 
@@ -202,7 +202,7 @@ def test_other_rules_another_target_and_another_version_have_results_of_their_ow
     session = Session(config.default())
     sources = session.sources([str(tree)])
     some = session.settings()
-    list(mapping.mapped(sources, some, cache=str(kept)))
+    list(mapping.map_files(sources, some, cache=str(kept)))
     for other in (
         some._replace(rules=some.rules[1:]),
         some._replace(target=some.target._replace(version=(1, 20))),
@@ -210,13 +210,13 @@ def test_other_rules_another_target_and_another_version_have_results_of_their_ow
         some._replace(with_nodes=True, resources=True),
     ):
         checked.clear()
-        list(mapping.mapped(sources, other, cache=str(kept)))
+        list(mapping.map_files(sources, other, cache=str(kept)))
         assert len(checked) == 80
     checked.clear()
-    list(mapping.mapped(sources, some, cache=str(kept)))
+    list(mapping.map_files(sources, some, cache=str(kept)))
     assert checked == []
     monkeypatch.setattr(keeping, "__version__", "99")
-    list(mapping.mapped(sources, some, cache=str(kept)))
+    list(mapping.map_files(sources, some, cache=str(kept)))
     assert len(checked) == 80
 
 
@@ -414,7 +414,7 @@ def test_the_platforms_folder_is_not_used_where_others_can_write(tree: Path, tmp
 def test_it_does_not_grow_beyond_its_bound(kept: Path) -> None:
     some = default_settings()
     for batch in range(4):
-        Cache(str(kept), some, most=300_000).keep([Entry(b"%d.%d" % (batch, number), b"x" * 1000) for number in range(200)])
+        Cache(str(kept), some, most=300_000).keep([ResultEntry(b"%d.%d" % (batch, number), b"x" * 1000) for number in range(200)])
         assert file(kept).stat().st_size <= 300_000
     assert entries(kept) >= 100
 
@@ -424,15 +424,15 @@ def test_what_was_not_used_for_longest_goes_first(kept: Path, monkeypatch: pytes
     text = RESULTS.encode(FileResult(documents=1))
     day = 100
     monkeypatch.setattr(keeping, "_today", lambda: day)
-    old, used = ([Entry(b"%s%d" % (name, number), text) for number in range(50)] for name in (b"old", b"used"))
+    old, used = ([ResultEntry(b"%s%d" % (name, number), text) for number in range(50)] for name in (b"old", b"used"))
     Cache(str(kept), some).keep([*old, *used])
     day = 101
     cache = Cache(str(kept), some)
     found = [cache.find(entry.key) for entry in used]
     assert [each and each.noted for each in found] == [False] * 50
-    cache.keep([Entry(entry.key, None) for entry in used])
+    cache.keep([ResultEntry(entry.key, None) for entry in used])
     size = file(kept).stat().st_size
-    Cache(str(kept), some, most=size - 1).keep([Entry(b"new", text)])
+    Cache(str(kept), some, most=size - 1).keep([ResultEntry(b"new", text)])
     cache = Cache(str(kept), some)
     assert [entry.key for entry in old if cache.find(entry.key)] == []
     assert all(cache.find(entry.key) for entry in used)

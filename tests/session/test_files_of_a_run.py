@@ -10,7 +10,7 @@ import pytest
 from afflint.engine import default_settings
 from afflint.reading import sources
 from afflint.reading.sources import Source, standard_input
-from afflint.session.placing import read_stage
+from afflint.session.placing import read_place_inputs
 from afflint.session.run import run
 
 CACHE = """\
@@ -129,7 +129,7 @@ def test_fragments_of_services_and_budgets_are_no_problem_of_a_plan() -> None:
     patches = "apiVersion: v1\nkind: Service\nspec: {type: LoadBalancer}\n"
     patches += "---\napiVersion: policy/v1\nkind: PodDisruptionBudget\nspec: {minAvailable: 1}\n"
     nodes = [Source("n", "n", b"nodes: [{name: w1}]")]
-    placing = read_stage([Source("a.yaml", "a.yaml", f"{CACHE}---\n{patches}".encode())], nodes, [], default_settings())
+    placing = read_place_inputs([Source("a.yaml", "a.yaml", f"{CACHE}---\n{patches}".encode())], nodes, [], default_settings())
     assert placing.problems == ()
 
 
@@ -142,7 +142,7 @@ def test_a_namespace_of_two_minds_is_taken_for_neither() -> None:
     manifests = Source("w.yaml", "w.yaml", text.encode())
     nodes = [Source("n", "n", b"nodes: [{name: w1}]")]
     for given in ([*namespaces, manifests], [manifests, *reversed(namespaces)]):
-        placing = read_stage(given, nodes, [], default_settings())
+        placing = read_place_inputs(given, nodes, [], default_settings())
         [notes] = [maker.notes for maker in placing.stage.makers if maker.name == "web"]
         assert any("of which there are several objects" in note for note in notes)
         assert {each.name: each.labels for each in placing.stage.inventory.namespaces} == {"shop": {"kubernetes.io/metadata.name": "shop"}}

@@ -8,15 +8,17 @@ import pytest
 
 from afflint.engine import default_settings
 from afflint.inventory.node_files import NodeFileError
-from afflint.inventory.stage import Stage
+from afflint.inventory.stage import SimulationInput
 from afflint.placement.planning import make_plan
 from afflint.reading.sources import Source
-from afflint.session.placing import read_stage
+from afflint.session.placing import read_place_inputs
 
 
-def stage_of(manifests: Sequence[Source], nodes: Sequence[Source], pods: Sequence[Source] = (), *, resources: bool = False) -> Stage:
+def stage_of(
+    manifests: Sequence[Source], nodes: Sequence[Source], pods: Sequence[Source] = (), *, resources: bool = False
+) -> SimulationInput:
     """The stage that some files give, none of which has a problem."""
-    stage, problems, *_ = read_stage(manifests, nodes, pods, default_settings(), resources=resources)
+    stage, problems, *_ = read_place_inputs(manifests, nodes, pods, default_settings(), resources=resources)
     assert problems == ()
     return stage
 
@@ -73,9 +75,9 @@ def test_what_the_context_says_of_namespaces_and_numbers_counts() -> None:
     )
     context = [Source("ns.yaml", "ns.yaml", NAMESPACE), Source("hpa.yaml", "hpa.yaml", SCALER)]
     nodes = [Source("nodes.yaml", "nodes.yaml", SHORT_NODES)]
-    [alone] = read_stage([web], nodes, [], default_settings()).stage.makers
+    [alone] = read_place_inputs([web], nodes, [], default_settings()).stage.makers
     assert (alone.replicas, alone.pod.get("nodeSelector")) == (1, None)
-    [maker] = read_stage([web], nodes, [], default_settings(), context).stage.makers
+    [maker] = read_place_inputs([web], nodes, [], default_settings(), context).stage.makers
     assert (maker.replicas, maker.pod.get("nodeSelector")) == (2, {"disk": "ssd"})
 
 

@@ -15,10 +15,10 @@ from afflint.engine import default_settings
 from afflint.inventory.node_files import NodeFileError
 from afflint.inventory.pool_nodes import UnknownPoolError
 from afflint.placement.plan import Plan
-from afflint.placement.planning import Asked, make_plan
+from afflint.placement.planning import DisruptionRequest, make_plan
 from afflint.reading.sources import Source
 from afflint.report import place_json, place_page, place_table
-from afflint.session.placing import read_stage
+from afflint.session.placing import read_place_inputs
 from afflint.session.session import Session
 from checkout import ROOT
 
@@ -74,14 +74,14 @@ managedNodeGroups: [{name: few, minSize: 1, maxSize: 2, labels: {pool: few}, ava
 """
 
 
-def plan_of(pools: str, *workloads: str, named: bool = True, asked: Asked | None = None, **counts: int) -> Plan:
+def plan_of(pools: str, *workloads: str, named: bool = True, asked: DisruptionRequest | None = None, **counts: int) -> Plan:
     """The plan for some workloads on pools that are named as files of nodes, or lie beside the workloads."""
     manifests = [Source(f"w{number}.yaml", f"w{number}.yaml", text.encode()) for number, text in enumerate(workloads)]
     source = [Source("pools.yaml", "pools.yaml", pools.encode())]
     given = (manifests, source) if named else ([*manifests, *source], [])
-    stage, problems, names, _, _, classes = read_stage(*given, [], default_settings(), counts=counts)
+    stage, problems, names, _, _, classes = read_place_inputs(*given, [], default_settings(), counts=counts)
     assert problems == ()
-    return make_plan(stage.inventory, stage.makers, asked=asked or Asked(), name_of=names.__getitem__, classes=classes)
+    return make_plan(stage.inventory, stage.makers, asked=asked or DisruptionRequest(), name_of=names.__getitem__, classes=classes)
 
 
 def nodes(plan: Plan, workload: int = 0) -> list[str | None]:
@@ -213,7 +213,7 @@ def test_the_reports_draw_pools_as_what_they_are() -> None:
 
 
 def test_what_fails_is_not_replaced_and_that_is_said() -> None:
-    plan = plan_of(karpenter(), deployment(APART, 2), asked=Asked(lose=["each:node"]))
+    plan = plan_of(karpenter(), deployment(APART, 2), asked=DisruptionRequest(lose=["each:node"]))
     assert {outcome for loss in plan.losses for outcome in loss.outcomes.values()} == {"degraded"}
     assert "no node is made in place of those that fail or go: pools are as large as the pods needed them before" in plan.notes
 

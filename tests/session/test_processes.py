@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from afflint.session.processes import WorkerDiedError, mapped
+from afflint.session.processes import WorkerDiedError, map_in_processes
 from checkout import clean_environment
 
 METHODS = multiprocessing.get_all_start_methods()
@@ -143,12 +143,12 @@ def squares(fails_at: int | None = None, dies_at: int | None = None) -> Callable
 @pytest.mark.parametrize("count", [0, 1, 31, 32, 33, 64, 65, 1000])
 @pytest.mark.parametrize("jobs", [1, 2, 4, 100])
 def test_results_come_in_the_order_of_the_items(count: int, jobs: int) -> None:
-    assert mapped(squares, range(count), jobs) == [number * number for number in range(count)]
+    assert map_in_processes(squares, range(count), jobs) == [number * number for number in range(count)]
 
 
 def test_progress_only_grows() -> None:
     told: list[int] = []
-    mapped(squares, range(20_000), 3, told.append)
+    map_in_processes(squares, range(20_000), 3, told.append)
     assert told == sorted(told)
     assert told[-1] <= 20_000
 
@@ -156,13 +156,13 @@ def test_progress_only_grows() -> None:
 @pytest.mark.parametrize("place", [0, 999], ids=["in a worker", "in this process"])
 def test_an_error_comes_out_wherever_it_arose(place: int) -> None:
     with pytest.raises(LookupError, match=f"no square of {place}"):
-        mapped(partial(squares, fails_at=place), range(1000), 2)
+        map_in_processes(partial(squares, fails_at=place), range(1000), 2)
     assert not multiprocessing.active_children()
 
 
 def test_a_worker_that_exits_is_missed() -> None:
     with pytest.raises(WorkerDiedError, match="ended with exit code 7"):
-        mapped(partial(squares, dies_at=0), range(1000), 2)
+        map_in_processes(partial(squares, dies_at=0), range(1000), 2)
     assert not multiprocessing.active_children()
 
 
@@ -171,4 +171,4 @@ def test_without_further_processes_one_does_it_all(monkeypatch: pytest.MonkeyPat
         raise BlockingIOError("Resource temporarily unavailable")
 
     monkeypatch.setattr(multiprocessing.Process, "start", refused)
-    assert mapped(squares, range(100), 4) == [number * number for number in range(100)]
+    assert map_in_processes(squares, range(100), 4) == [number * number for number in range(100)]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from afflint.engine import Checker, FileResult, Kept
+from afflint.engine import Checker, DocumentCache, FileResult
 from afflint.session import cache as keeping
 from afflint.session import mapping, shards
 from checkout import ROOT
@@ -142,7 +142,7 @@ def test_nothing_is_looked_into_again(fleet: Path, afflint: Afflint, monkeypatch
     one = afflint("check", "fleet/team-1", "--format", "json")
     looked: list[str] = []
 
-    def noted(_: Checker, name: str, _data: bytes, _kept: Kept | None) -> FileResult:
+    def noted(_: Checker, name: str, _data: bytes, _kept: DocumentCache | None) -> FileResult:
         looked.append(name)
         return FileResult()
 

@@ -25,7 +25,7 @@ from afflint.kube.pinning import pinned_host
 from afflint.kube.selectors import Requirement, Selector, both, conflict, implies, parse_int64, parse_label_selector, says
 from afflint.reading.document import map_at
 from afflint.reading.placeholders import is_placeholder
-from afflint.wording import listing, quoted
+from afflint.wording import join_words, quoted
 
 if TYPE_CHECKING:
     from afflint.edits import SymbolicEdit
@@ -48,7 +48,7 @@ def contradictory_requirements(manifest: Workload) -> Iterator[Match]:
     every = len(faults) == len(required)
     for each, parsed, requirements in faults:
         fault = "no node can satisfy" if every else "this one of the ORed terms never matches: no node can satisfy"
-        message = f"{fault} {listing(_some(requirements), 'and also')}"
+        message = f"{fault} {join_words(_some(requirements), 'and also')}"
         yield Match(_clash_path(each.term, parsed, requirements), message, severity=None if every else "warning")
 
 
@@ -239,7 +239,7 @@ def unknown_node_label(manifest: Workload, target: Target) -> Iterator[Match]:
     """Keys in reserved domains that nobody sets."""
     places = node_label_places(manifest)
     for place in places:
-        meant = node_labels.meant(place.key)
+        meant = node_labels.suggested_label(place.key)
         if meant is not None and place.key not in target.known_labels:
             message = f"no node carries the label {quoted(place.key)}, so {_effect(place)}; did you mean {quoted(meant)}?"
             fixable = not (place.key_of_map and _has_sibling(place, meant, places))

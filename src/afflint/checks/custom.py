@@ -6,7 +6,7 @@ from afflint.checks.match import Match
 from afflint.kube.custom import CustomWorkload, value_at
 from afflint.kube.manifests import Workload
 from afflint.kube.shapes import AFFINITY_FIELDS
-from afflint.near_misses import is_slip
+from afflint.near_misses import is_likely_typo
 
 # What holds whatever an operator does.
 _OF_LABELS = frozenset(("invalid-label-key", "invalid-label-value", "deprecated-node-label"))
@@ -40,7 +40,7 @@ IGNORED = " (stored, and the operator ignores it)"
 IF_IT_REACHES = " (if this reaches a pod, the pod is refused)"
 
 
-def applying(workload: Workload) -> frozenset[str]:
+def applicable_rules(workload: Workload) -> frozenset[str]:
     """The rules that hold for some pods of an operator."""
     assert isinstance(workload, CustomWorkload)
     if workload.place is not None and not workload.place.pods:
@@ -48,7 +48,7 @@ def applying(workload: Workload) -> frozenset[str]:
     return _OF_SHAPE if workload.known == "shape" else _OF_KNOWN
 
 
-def is_said(rule: str, match: Match, workload: Workload) -> bool:
+def applies_to_custom(rule: str, match: Match, workload: Workload) -> bool:
     """Whether a match holds for the pods of an operator: not what generators of resources fill in, nor fields of a kind's own."""
     assert isinstance(workload, CustomWorkload)
     if rule in ("invalid-label-key", "invalid-label-value"):
@@ -63,7 +63,7 @@ def is_said(rule: str, match: Match, workload: Workload) -> bool:
     if rule == "unknown-field":
         # An affinity of a kind's own may have more fields than the one of pods.
         parent = next((part for part in workload.parts if part.path == match.path[:-1]), None)
-        return parent is None or parent.shape != "affinity" or any(is_slip(str(match.path[-1]), each) for each in AFFINITY_FIELDS)
+        return parent is None or parent.shape != "affinity" or any(is_likely_typo(str(match.path[-1]), each) for each in AFFINITY_FIELDS)
     return True
 
 
@@ -72,7 +72,7 @@ def _is_attribute(value: object) -> bool:
     return isinstance(value, dict) and len(value) == 1 and list(value.values()) == [None]
 
 
-def worded(rule: str, match: Match, workload: Workload) -> Match:
+def with_custom_wording(rule: str, match: Match, workload: Workload) -> Match:
     """The match, saying who refuses what: the API server, kubectl, a webhook, or only whoever creates the pods."""
     assert isinstance(workload, CustomWorkload)
     if rule not in _ADMISSION or (workload.place is not None and not workload.place.pods):

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
-from afflint.checks.match import FleetMatch, Match, Place, Target
-from afflint.controllers.labels import PodLabels, Values
+from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace, Target
+from afflint.controllers.labels import PodLabels, PossibleValues
 from afflint.findings import Path, field_of
 from afflint.fleet.facts import (
     PREFERRED_AFFINITY,
@@ -15,15 +15,15 @@ from afflint.fleet.facts import (
     SPREAD,
     Pods,
     PodsKey,
-    Reach,
+    SelectorRef,
 )
-from afflint.fleet.index import IDENTITY, Fleet, NearMiss, close, own_near_miss
+from afflint.fleet.index import IDENTITY, ManifestIndex, NearMiss, close, own_near_miss
 from afflint.kube.node_labels import HOSTNAME, at_least_as_wide
 from afflint.kube.selectors import Requirement, Selector, implies, matches, says
-from afflint.near_misses import is_slip
+from afflint.near_misses import is_likely_typo
 from afflint.reading.placeholders import is_placeholder
 from afflint.records import NamedTuple
-from afflint.wording import did_you_mean, listing, quoted
+from afflint.wording import did_you_mean, join_words, quoted
 
 if TYPE_CHECKING:
     from afflint.controllers.migratability import Obstacle
@@ -41,7 +41,7 @@ class _Needs(NamedTuple):
     """Pods with their required pod affinity terms, all of which one pod must meet."""
 
     pods: Pods
-    reaches: list[Reach]
+    reaches: list[SelectorRef]
 
     @property
     def asks(self) -> tuple[object, ...]:
@@ -57,11 +57,11 @@ class _Needs(NamedTuple):
         return all(map(_covers_own, self.reaches)) and self.pods.pod_labels.some(together)
 
 
-def _covers_own(reach: Reach) -> bool:
+def _covers_own(reach: SelectorRef) -> bool:
     return reach.scope is None or reach.namespace is None or reach.namespace in reach.scope
 
 
-def _needs(fleet: Fleet) -> list[_Needs]:
+def _needs(fleet: ManifestIndex) -> list[_Needs]:
     """All workloads with required pod affinity."""
     by_owner: dict[PodsKey, _Needs] = {}
     for reach in fleet.reaches:
@@ -77,7 +77,7 @@ def _needs(fleet: Fleet) -> list[_Needs]:
 class _Waiting:
     """Who waits for whom among pods that cannot go first, with whoever can be placed taken out: only those that never can remain."""
 
-    def __init__(self, fleet: Fleet) -> None:
+    def __init__(self, fleet: ManifestIndex) -> None:
         self._fleet = fleet
         self._room = _WAITING_EACH * (len(fleet.pods) + 100)
         self.stuck: dict[PodsKey, _Needs] = {need.pods.key: need for need in _needs(fleet) if not need.may_go_first}
@@ -125,7 +125,7 @@ class _Waiting:
 _LONGEST_CIRCLE = 6
 
 
-def affinity_cycle(fleet: Fleet, target: Target) -> Iterator[FleetMatch]:
+def affinity_cycle(fleet: ManifestIndex, target: Target) -> Iterator[CrossManifestMatch]:
     """Required pod affinities that wait for each other, when no pod of the circle may go first."""
     waiting = _Waiting(fleet)
     for need in waiting.stuck.values():
@@ -135,9 +135,9 @@ def affinity_cycle(fleet: Fleet, target: Target) -> Iterator[FleetMatch]:
         circle = waiting.circle(need)
         if circle:
             steps = [f"{one.title} waits for {other.title}" for one, other in pairwise(circle)]
-            message = f"no pod can be placed first, so all stay pending: {listing(steps)}"
+            message = f"no pod can be placed first, so all stay pending: {join_words(steps)}"
         else:
-            names = listing(dict.fromkeys(each.title for each in targets[:_MOST_NAMED]), "or")
+            names = join_words(dict.fromkeys(each.title for each in targets[:_MOST_NAMED]), "or")
             message = f"this waits for {names}, which can never be placed because of a circle of required podAffinity"
         related = tuple(_placed(each, f"{each.title} waits too") for each in targets[:_MOST_NAMED])
         yield _at(reach, Match(reach.path, message, key=True, related=related))
@@ -146,7 +146,7 @@ def affinity_cycle(fleet: Fleet, target: Target) -> Iterator[FleetMatch]:
 # Conflicts.
 
 
-def affinity_conflict(fleet: Fleet) -> Iterator[FleetMatch]:
+def affinity_conflict(fleet: ManifestIndex) -> Iterator[CrossManifestMatch]:
     """Required affinity to pods that required anti-affinity, on either side, keeps out of the same domain."""
     for need in _needs(fleet):
         for reach in need.reaches:
@@ -156,7 +156,7 @@ def affinity_conflict(fleet: Fleet) -> Iterator[FleetMatch]:
                 break
 
 
-def _conflict_with_itself(fleet: Fleet, need: _Needs, reach: Reach) -> Match | None:
+def _conflict_with_itself(fleet: ManifestIndex, need: _Needs, reach: SelectorRef) -> Match | None:
     """The pods must be near and must not be near the same pods, whoever these are."""
     if not reach.topology_key or reach.everywhere or (need.may_go_first and not need.pods.scale.may_replicate):
         return None
@@ -175,7 +175,7 @@ def _conflict_with_itself(fleet: Fleet, need: _Needs, reach: Reach) -> Match | N
     return None
 
 
-def _conflict_with_targets(fleet: Fleet, need: _Needs, reach: Reach) -> Match | None:
+def _conflict_with_targets(fleet: ManifestIndex, need: _Needs, reach: SelectorRef) -> Match | None:
     targets = list(islice(fleet.selected_by_all(need.reaches), _MOST_TARGETS + 1))
     if not reach.topology_key or not targets or len(targets) > _MOST_TARGETS:
         return None
@@ -187,13 +187,13 @@ def _conflict_with_targets(fleet: Fleet, need: _Needs, reach: Reach) -> Match | 
         if clash is None:
             return None
         clashes.append(clash)
-    names = listing(dict.fromkeys(target.title for target in targets[:_MOST_NAMED]))
+    names = join_words(dict.fromkeys(target.title for target in targets[:_MOST_NAMED]))
     whose = f"the required podAntiAffinity of {clashes[0].title} over {quoted(clashes[0].topology_key or '')}"
     message = f"the pods must share {quoted(reach.topology_key)} with {names}, and {whose} keeps them apart there"
     return Match(reach.path, message, key=True, related=(_term(clashes[0]),))
 
 
-def _keeps_apart(fleet: Fleet, reach: Reach, pods: Pods, target: Pods) -> Reach | None:
+def _keeps_apart(fleet: ManifestIndex, reach: SelectorRef, pods: Pods, target: Pods) -> SelectorRef | None:
     """The required anti-affinity, of either, that forbids the two to share a domain of the affinity's topology key."""
     for holder, other in ((pods, target), (target, pods)):
         for anti in _required_anti(fleet, holder):
@@ -203,11 +203,11 @@ def _keeps_apart(fleet: Fleet, reach: Reach, pods: Pods, target: Pods) -> Reach 
     return None
 
 
-def _required_anti(fleet: Fleet, pods: Pods) -> list[Reach]:
+def _required_anti(fleet: ManifestIndex, pods: Pods) -> list[SelectorRef]:
     return [reach for reach in fleet.reaches_of(pods) if reach.what == REQUIRED_ANTI_AFFINITY and reach.topology_key]
 
 
-def _surely_reaches(anti: Reach, other: Pods, affinity: Reach) -> bool:
+def _surely_reaches(anti: SelectorRef, other: Pods, affinity: SelectorRef) -> bool:
     """Certain reach only: an error must not rest on a namespace that nobody wrote down."""
     if anti.everywhere:
         return False
@@ -222,7 +222,7 @@ def _surely_reaches(anti: Reach, other: Pods, affinity: Reach) -> bool:
 # Targets.
 
 
-def no_single_target(fleet: Fleet) -> Iterator[FleetMatch]:
+def no_single_target(fleet: ManifestIndex) -> Iterator[CrossManifestMatch]:
     """Several required pod affinity terms, each met by somebody and all of them by nobody: one pod must meet all."""
     for need in _needs(fleet):
         if len(need.reaches) < 2 or need.may_go_first or next(fleet.selected_by_all(need.reaches), None) is not None:
@@ -230,20 +230,20 @@ def no_single_target(fleet: Fleet) -> Iterator[FleetMatch]:
         meeting = [_first_related(fleet, reach) for reach in need.reaches]
         if all(pods is not None and pods.labels_known for pods in meeting):
             pairs = [(pods, reach) for pods, reach in zip(meeting, need.reaches, strict=True) if pods is not None]
-            names = listing(f"{pods.title} ({quoted(_asked(reach.selector))})" for pods, reach in pairs[:_MOST_NAMED])
+            names = join_words(f"{pods.title} ({quoted(_asked(reach.selector))})" for pods, reach in pairs[:_MOST_NAMED])
             message = f"one pod must meet all {len(need.reaches)} required podAffinity terms, and none does: {names} meet one each"
             related = tuple(_placed(pods, f"{pods.title} meets only one term") for pods, _ in pairs[:_MOST_NAMED])
             first = need.reaches[0]
             yield _at(first, Match(first.path[:-2], message, key=True, related=related))
 
 
-def _first_related(fleet: Fleet, reach: Reach) -> Pods | None:
+def _first_related(fleet: ManifestIndex, reach: SelectorRef) -> Pods | None:
     if not reach.selector.requirements:
         return None
     return next((pods for pods in islice(fleet.selected(reach), _MOST_TARGETS) if fleet.related(reach, pods)), None)
 
 
-def affinity_target_missing(fleet: Fleet, target: Target) -> Iterator[FleetMatch]:
+def affinity_target_missing(fleet: ManifestIndex, target: Target) -> Iterator[CrossManifestMatch]:
     """Pod terms that ask for labels that no pod has: known by a near miss, or for required affinity when the context is complete."""
     for reach in fleet.reaches:
         owner = fleet.owner(reach) if reach.what in _POD_TERMS else None
@@ -259,14 +259,14 @@ def affinity_target_missing(fleet: Fleet, target: Target) -> Iterator[FleetMatch
             yield _at(reach, Match(reach.path, message, key=True))
 
 
-def _meant(fleet: Fleet, reach: Reach, owner: Pods) -> NearMiss | None:
+def _meant(fleet: ManifestIndex, reach: SelectorRef, owner: Pods) -> NearMiss | None:
     """What an affinity, or an anti-affinity to others, was meant to ask for. The own pods are anti-affinity-misses-itself's affair."""
     miss = own_near_miss(reach, owner) if reach.what not in _ANTI and owner.labels_known else None
     miss = miss or fleet.near_miss(reach)
     return None if miss is not None and miss.pods.key == owner.key and reach.what in _ANTI else miss
 
 
-def _missed(reach: Reach, miss: NearMiss, owner: Pods) -> Match:
+def _missed(reach: SelectorRef, miss: NearMiss, owner: Pods) -> Match:
     label = quoted(f"{miss.key}: {miss.value}")
     where = f"on {miss.pods.title}" if miss.in_template else f"on {miss.pods.title}, but in metadata.labels"
     if miss.pods.key == owner.key:
@@ -276,7 +276,7 @@ def _missed(reach: Reach, miss: NearMiss, owner: Pods) -> Match:
     return Match(reach.path, message, key=True, related=(_label(miss.pods, (*path, miss.key), f"{label} of {miss.pods.title}"),))
 
 
-def namespace_misses_target(fleet: Fleet) -> Iterator[FleetMatch]:
+def namespace_misses_target(fleet: ManifestIndex) -> Iterator[CrossManifestMatch]:
     """Pod terms whose selector matches pods, but only in one namespace, which the term does not cover."""
     for reach in fleet.reaches:
         if reach.what not in _POD_TERMS or reach.scope is None or not reach.selector.requirements or fleet.is_selected(reach):
@@ -291,7 +291,7 @@ def namespace_misses_target(fleet: Fleet) -> Iterator[FleetMatch]:
         own = "its own namespace " if not reach.namespaces else "the namespace " if len(names) == 1 else "the namespaces "
         message = (
             f"{quoted(_asked(reach.selector))} is on {pods.title} in namespace {quoted(pods.namespace)},"
-            f" and this {reach.what} looks only in {own}{listing(names)}"
+            f" and this {reach.what} looks only in {own}{join_words(names)}"
         )
         remedy = "Name the namespace in `namespaces` beside topologyKey; without that field a term covers its own namespace only."
         yield _at(reach, Match(reach.path, message, remedy, key=True, related=(_placed(pods, pods.title),)))
@@ -300,7 +300,7 @@ def namespace_misses_target(fleet: Fleet) -> Iterator[FleetMatch]:
 # Anti-affinity.
 
 
-def anti_affinity_misses_itself(fleet: Fleet, target: Target) -> Iterator[FleetMatch]:
+def anti_affinity_misses_itself(fleet: ManifestIndex, target: Target) -> Iterator[CrossManifestMatch]:
     """Anti-affinity whose selector matches neither the own pods nor anybody else's, and nearly the own."""
     for reach in fleet.reaches:
         pods = fleet.owner(reach) if reach.what in _ANTI else None
@@ -317,7 +317,7 @@ def anti_affinity_misses_itself(fleet: Fleet, target: Target) -> Iterator[FleetM
             yield _at(reach, _misses_itself(reach, pods, miss))
 
 
-def _other_value(reach: Reach, pods: Pods) -> NearMiss | None:
+def _other_value(reach: SelectorRef, pods: Pods) -> NearMiss | None:
     """The own label with the key that is asked for: told from somebody else's only where it is known that nobody has what is asked."""
     for asked in reach.selector.requirements:
         own = pods.template_labels.get(asked.key)
@@ -326,7 +326,7 @@ def _other_value(reach: Reach, pods: Pods) -> NearMiss | None:
     return None
 
 
-def _misses_itself(reach: Reach, pods: Pods, miss: NearMiss) -> Match:
+def _misses_itself(reach: SelectorRef, pods: Pods, miss: NearMiss) -> Match:
     label = quoted(f"{miss.key}: {miss.value}")
     message = f"this {reach.what} keeps no pods apart: it asks for {quoted(says(miss.asked))}, and the pods have {label}"
     home = (*pods.template_path, "metadata", "labels")
@@ -334,7 +334,7 @@ def _misses_itself(reach: Reach, pods: Pods, miss: NearMiss) -> Match:
     return Match(reach.path, message, remedy, key=True, related=(_label(pods, (*home, miss.key), f"the pods have {label}"),))
 
 
-def operator_label_mismatch(fleet: Fleet, target: Target) -> Iterator[FleetMatch]:
+def operator_label_mismatch(fleet: ManifestIndex, target: Target) -> Iterator[CrossManifestMatch]:
     """Anti-affinity and spread constraints of an operator's pods whose selector contradicts the labels that the operator sets."""
     for reach in fleet.reaches:
         owner = fleet.owner(reach) if reach.what in _ANTI or reach.what == SPREAD else None
@@ -348,7 +348,7 @@ def operator_label_mismatch(fleet: Fleet, target: Target) -> Iterator[FleetMatch
             yield _at(reach, Match(reach.path, f"this {reach.what} {effect}: {why}", key=True))
 
 
-def _operators_own(reach: Reach, owner: Pods, *, complete: bool) -> str | None:
+def _operators_own(reach: SelectorRef, owner: Pods, *, complete: bool) -> str | None:
     """How a selector contradicts the labels that the operator sets on the pods; None where it does not.
 
     A constraint of spread is about the own pods. An anti-affinity may be about others that nobody shows: only a slip tells, or that the
@@ -360,7 +360,7 @@ def _operators_own(reach: Reach, owner: Pods, *, complete: bool) -> str | None:
             continue
         values = added.get(asked.key)
         if values is None and asked.key not in owner.template_labels:
-            meant = next((key for key in patterns if is_slip(asked.key, key)), None)
+            meant = next((key for key in patterns if is_likely_typo(asked.key, key)), None)
             if meant is not None and asked.operator in ("In", "Exists"):
                 return f"the operator sets no label {quoted(asked.key)}{did_you_mean(meant)}"
         elif values is not None and "{name}" in patterns[asked.key] and _contradicts(asked, values, sure=complete or reach.what == SPREAD):
@@ -368,14 +368,14 @@ def _operators_own(reach: Reach, owner: Pods, *, complete: bool) -> str | None:
     return None
 
 
-def _contradicts(asked: Requirement, values: Values, *, sure: bool) -> bool:
+def _contradicts(asked: Requirement, values: PossibleValues, *, sure: bool) -> bool:
     """Whether another value is asked for than the pods have; where it is not ``sure`` that they are meant, only by a slip."""
     if asked.operator != "In" or values.rest or any(map(values.include, asked.values)):
         return False
-    return sure or any(is_slip(value, values.prefix) for value in asked.values)
+    return sure or any(is_likely_typo(value, values.prefix) for value in asked.values)
 
 
-def accidental_anti_affinity(fleet: Fleet) -> Iterator[FleetMatch]:
+def accidental_anti_affinity(fleet: ManifestIndex) -> Iterator[CrossManifestMatch]:
     """Required anti-affinity that matches the own pods and those of an unrelated workload as well."""
     for reach in fleet.reaches:
         pods = fleet.owner(reach) if reach.what == REQUIRED_ANTI_AFFINITY else None
@@ -410,7 +410,7 @@ def _told_apart_by(pods: Pods, other: Pods, asked: set[str]) -> str | None:
     return None
 
 
-def _catches(reach: Reach, pods: Pods, other: Pods, key: str) -> Match:
+def _catches(reach: SelectorRef, pods: Pods, other: Pods, key: str) -> Match:
     message = (
         f"this also keeps the pods away from those of {other.title}, which share {quoted(_asked(reach.selector))}"
         f" and differ in {quoted(key)}"
@@ -422,7 +422,7 @@ def _catches(reach: Reach, pods: Pods, other: Pods, key: str) -> Match:
 # Spread and migration.
 
 
-def spread_without_effect(fleet: Fleet) -> Iterator[FleetMatch]:
+def spread_without_effect(fleet: ManifestIndex) -> Iterator[CrossManifestMatch]:
     """Required spread constraints whose maxSkew is so large that all replicas may share one domain."""
     for reach in fleet.reaches:
         if reach.max_skew is None or reach.max_skew < 2:
@@ -438,7 +438,7 @@ def spread_without_effect(fleet: Fleet) -> Iterator[FleetMatch]:
         yield _at(reach, Match((*reach.path[:-1], "maxSkew"), message))
 
 
-def migration_impossible(fleet: Fleet) -> Iterator[FleetMatch]:
+def migration_impossible(fleet: ManifestIndex) -> Iterator[CrossManifestMatch]:
     """VMs that must be live-migrated when a node is drained, and cannot leave their host."""
     for pods in fleet.pods:
         if pods.migration is None:
@@ -451,26 +451,26 @@ def migration_impossible(fleet: Fleet) -> Iterator[FleetMatch]:
         if pods.migration.pin is not None:
             path, host = pods.migration.pin
             message = f"{asks} the VM is required to run on {quoted(host)}: draining that node blocks for good"
-            yield FleetMatch(pods.site, pods.ref, Match(path, message))
+            yield CrossManifestMatch(pods.site, pods.ref, Match(path, message))
         found = obstacle(fleet, pods)
         if found is not None:
             remedy = _OTHER_BINDING if found.reason.startswith("Interface") else _IF_POSSIBLE
             message = f"{asks} {found.words}: draining its node blocks until someone stops the VM"
-            yield FleetMatch(pods.site, pods.ref, Match(found.path, message, remedy))
+            yield CrossManifestMatch(pods.site, pods.ref, Match(found.path, message, remedy))
         for reach in fleet.reaches_of(pods):
             if reach.what == REQUIRED_AFFINITY and reach.topology_key == HOSTNAME:
                 target = _only_target(fleet, reach, pods)
                 if target is not None:
                     message = f"{asks} this ties the VM to the host of {target.title}, which does not move along"
                     path = (*reach.path[:-1], "topologyKey")
-                    yield FleetMatch(pods.site, pods.ref, Match(path, message, related=(_placed(target, target.title),)))
+                    yield CrossManifestMatch(pods.site, pods.ref, Match(path, message, related=(_placed(target, target.title),)))
 
 
 _IF_POSSIBLE = "Use `evictionStrategy: LiveMigrateIfPossible`, and the VM is shut down when its node is drained."
 _OTHER_BINDING = "Give the VM an interface with `masquerade: {}`, or use `evictionStrategy: LiveMigrateIfPossible`."
 
 
-def obstacle(fleet: Fleet, pods: Pods) -> "Obstacle | None":
+def obstacle(fleet: ManifestIndex, pods: Pods) -> "Obstacle | None":
     """The first that keeps a VM from migrating at all. What it lacks is not worth a word beside the host that it is tied to."""
     if pods.migration is None:
         return None
@@ -485,7 +485,7 @@ def obstacle(fleet: Fleet, pods: Pods) -> "Obstacle | None":
     return _brought_by_instancetype(fleet, pods, *pods.migration.instancetype) if pods.migration.instancetype else None
 
 
-def _brought_by_instancetype(fleet: Fleet, pods: Pods, kind: str, name: str) -> "Obstacle | None":
+def _brought_by_instancetype(fleet: ManifestIndex, pods: Pods, kind: str, name: str) -> "Obstacle | None":
     """What keeps a VM from migrating that its instance type brings: devices, and protection of its memory."""
     from afflint.controllers.migratability import HOST_DEVICE, SEV, TDX, obstacles
     from afflint.controllers.pod_maker import Reference
@@ -500,14 +500,14 @@ def _brought_by_instancetype(fleet: Fleet, pods: Pods, kind: str, name: str) -> 
     return None
 
 
-def _has_other_default(fleet: Fleet) -> bool:
+def _has_other_default(fleet: ManifestIndex) -> bool:
     """Whether the KubeVirt resource of the run gives machines without an interface one that migrates."""
     from afflint.controllers.kubevirt_cluster import KubeVirtCluster
 
     return KubeVirtCluster(fleet.kubevirt_resource).default_interface != "bridge"
 
 
-def _only_target(fleet: Fleet, reach: Reach, pods: Pods) -> Pods | None:
+def _only_target(fleet: ManifestIndex, reach: SelectorRef, pods: Pods) -> Pods | None:
     """The one other pod beside which the VM may run; None where there are several, on other hosts too, or none is known."""
     found = [target for target in islice(fleet.selected(reach), 2) if target.key != pods.key]
     if len(found) != 1 or pods.pod_labels.some(reach.selector):
@@ -518,7 +518,7 @@ def _only_target(fleet: Fleet, reach: Reach, pods: Pods) -> Pods | None:
 # Namespaces.
 
 
-def namespace_selector_conflict(fleet: Fleet) -> Iterator[FleetMatch]:
+def namespace_selector_conflict(fleet: ManifestIndex) -> Iterator[CrossManifestMatch]:
     """Pods that admission refuses for what their namespace says, or that no node takes with what it gives them."""
     if fleet.says_about_pods:
         from afflint.checks.namespaces import contradicted_pods
@@ -529,8 +529,8 @@ def namespace_selector_conflict(fleet: Fleet) -> Iterator[FleetMatch]:
 # Wording and places.
 
 
-def _at(reach: Reach, match: Match) -> FleetMatch:
-    return FleetMatch(reach.site, reach.ref, match)
+def _at(reach: SelectorRef, match: Match) -> CrossManifestMatch:
+    return CrossManifestMatch(reach.site, reach.ref, match)
 
 
 def _asked(selector: Selector) -> str:
@@ -542,13 +542,13 @@ def _asked(selector: Selector) -> str:
     return ", ".join(parts)
 
 
-def _placed(pods: Pods, message: str) -> Place:
+def _placed(pods: Pods, message: str) -> RelatedPlace:
     return _label(pods, (*pods.site.base, "metadata", "name"), message)._replace(key=False)
 
 
-def _label(pods: Pods, path: Path, message: str) -> Place:
-    return Place(pods.site.file, pods.site.document, path, True, message)
+def _label(pods: Pods, path: Path, message: str) -> RelatedPlace:
+    return RelatedPlace(pods.site.file, pods.site.document, path, True, message)
 
 
-def _term(reach: Reach) -> Place:
-    return Place(reach.site.file, reach.site.document, reach.path, True, f"the {reach.what} of {reach.title}")
+def _term(reach: SelectorRef) -> RelatedPlace:
+    return RelatedPlace(reach.site.file, reach.site.document, reach.path, True, f"the {reach.what} of {reach.title}")

@@ -6,15 +6,15 @@ from itertools import islice
 from typing import Any
 
 from afflint.checks.constraint_selectors import requirement_places
-from afflint.checks.match import FleetMatch, Match, Place, inserting
+from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace, inserting
 from afflint.findings import Path, Severity, Site, field_of
-from afflint.fleet.facts import SPREAD, Pods, Reach
-from afflint.fleet.index import Fleet, may_mean
+from afflint.fleet.facts import SPREAD, Pods, SelectorRef
+from afflint.fleet.index import ManifestIndex, may_mean
 from afflint.kube.manifests import Workload
 from afflint.kube.selectors import Selector, conflict, parse_label_selector, says
 from afflint.reading.placeholders import is_placeholder
 from afflint.records import NamedTuple
-from afflint.wording import listing, quoted
+from afflint.wording import join_words, quoted
 
 # Labels of tools: they say who made an object, and nobody expects them on pods.
 _TOOL_PREFIXES = (
@@ -87,19 +87,19 @@ def contradictory_selector(manifest: Workload) -> Iterator[Match]:
             continue
         clash = conflict(parsed.requirements)
         if clash:
-            words = listing((quoted(says(parsed.requirements[index])) for index in clash), "and also")
+            words = join_words((quoted(says(parsed.requirements[index])) for index in clash), "and also")
             what = "namespace" if selector.path[-1] == "namespaceSelector" else "pod"
             path = (*selector.path, *requirement_places(selector.data, parsed)[clash[-1]])
             yield Match(path, f"no {what} can have {words}, so this selector matches nothing")
 
 
-def label_not_on_template(fleet: Fleet) -> Iterator[FleetMatch]:
+def label_not_on_template(fleet: ManifestIndex) -> Iterator[CrossManifestMatch]:
     """Labels in metadata.labels that a selector asks for and the pod template lacks.
 
     Three triggers: the workload's own constraints ask for the label; a selector elsewhere that matches nothing would match;
     or, as information only, a VM's template has no labels at all.
     """
-    asked: dict[tuple[Site, str], _Asked] = {}
+    asked: dict[tuple[Site, str], _RequestedLabel] = {}
     for group in _alike(fleet):
         first = group.reaches[0]
         for pods in fleet.nearly_selected(first):
@@ -114,7 +114,7 @@ def label_not_on_template(fleet: Fleet) -> Iterator[FleetMatch]:
             if own is not None or others:
                 for key in _needed(first.selector, pods):
                     place = pods.site, key
-                    found = asked.setdefault(place, _Asked(pods, own, others))
+                    found = asked.setdefault(place, _RequestedLabel(pods, own, others))
                     if not found.is_required and any(reach.is_required for reach in others):
                         asked[place] = found._replace(others=[*others, *found.others])
     templates = Counter(pods.site for pods in fleet.pods)
@@ -127,19 +127,19 @@ def label_not_on_template(fleet: Fleet) -> Iterator[FleetMatch]:
         if is_clear:
             home = (*each.pods.template_path, "metadata", "labels")
             match = match._replace(edits=inserting(home, key, each.pods.labels[key], before="spec"))
-        yield FleetMatch(site, each.pods.ref, match)
+        yield CrossManifestMatch(site, each.pods.ref, match)
     reported = {site for site, _ in asked}
     for pods in fleet.pods:
         if pods.site not in reported and _unlabelled_vm(pods):
-            yield FleetMatch(pods.site, pods.ref, _informed(pods))
+            yield CrossManifestMatch(pods.site, pods.ref, _informed(pods))
 
 
-class _Asked(NamedTuple):
+class _RequestedLabel(NamedTuple):
     """A label that is asked for on the pods: by their own constraints, and by selectors that stand elsewhere."""
 
     pods: Pods
-    own: Reach | None
-    others: list[Reach]
+    own: SelectorRef | None
+    others: list[SelectorRef]
 
     @property
     def is_required(self) -> bool:
@@ -147,25 +147,25 @@ class _Asked(NamedTuple):
         return any(reach.is_required for reach in self.others)
 
 
-class _Group:
+class _SelectorGroup:
     """Selectors that ask the same in the same namespaces: a label is often asked for by every workload of an application."""
 
     def __init__(self) -> None:
-        self.reaches: list[Reach] = []
-        self._by_owner: dict[tuple[Site, Path | None], Reach] = {}
-        self._by_folder: dict[tuple[str, ...], list[Reach]] = {}
+        self.reaches: list[SelectorRef] = []
+        self._by_owner: dict[tuple[Site, Path | None], SelectorRef] = {}
+        self._by_folder: dict[tuple[str, ...], list[SelectorRef]] = {}
 
-    def add(self, reach: Reach) -> None:
+    def add(self, reach: SelectorRef) -> None:
         self.reaches.append(reach)
         self._by_owner.setdefault((reach.site, reach.template_path), reach)
         for folder in _here_and_above(reach.site):
             self._by_folder.setdefault(folder, []).append(reach)
 
-    def carried_by(self, pods: Pods) -> Reach | None:
+    def carried_by(self, pods: Pods) -> SelectorRef | None:
         """The one of these selectors that the pods carry themselves."""
         return self._by_owner.get(pods.key)
 
-    def others(self, fleet: Fleet, pods: Pods) -> list[Reach]:
+    def others(self, fleet: ManifestIndex, pods: Pods) -> list[SelectorRef]:
         """Those that stand elsewhere and close enough to mean these pods: first those that require what they ask for, then the closest."""
         folders = _here_and_above(pods.site)
         near = [reach for folder in folders for reach in islice(self._by_folder.get(folder, ()), _LOOKED_AT)]
@@ -174,7 +174,7 @@ class _Group:
         return sorted((reach for reach in elsewhere if fleet.related(reach, pods)), key=lambda reach: not reach.is_required)
 
 
-def _is_copy(one: Pods | Reach, other: Pods) -> bool:
+def _is_copy(one: Pods | SelectorRef, other: Pods) -> bool:
     """Whether these stand in two manifests of the same object: a repository may hold it once for each cluster."""
     if one.site == other.site or one.ref.name is None:
         return False
@@ -187,11 +187,11 @@ def _here_and_above(site: Site) -> list[tuple[str, ...]]:
     return list(dict.fromkeys((folder, folder[:-1], folder[:-2])))
 
 
-def _alike(fleet: Fleet) -> Iterator[_Group]:
-    groups: dict[tuple[object, ...], _Group] = {}
+def _alike(fleet: ManifestIndex) -> Iterator[_SelectorGroup]:
+    groups: dict[tuple[object, ...], _SelectorGroup] = {}
     for reach in fleet.reaches:
         if reach.selector.requirements:
-            groups.setdefault((reach.selector, reach.scope), _Group()).add(reach)
+            groups.setdefault((reach.selector, reach.scope), _SelectorGroup()).add(reach)
     return iter(groups.values())
 
 
@@ -201,7 +201,7 @@ def _needed(selector: Selector, pods: Pods) -> list[str]:
     return [key for key in asked if key in pods.labels and key not in pods.template_labels]
 
 
-def _depended_on(asked: _Asked, key: str) -> Match:
+def _depended_on(asked: _RequestedLabel, key: str) -> Match:
     pods, own, others = asked.pods, asked.own, asked.others
     label = quoted(f"{key}: {pods.labels[key]}")
     message = f"the label {label} stands only on the {pods.ref.kind} itself, not on its pods; "
@@ -214,7 +214,7 @@ def _depended_on(asked: _Asked, key: str) -> Match:
         count = str(more) if more < _LOOKED_AT else "many"
         message += ", as does one more selector" if more == 1 else f", as do {count} more selectors"
     related = tuple(
-        Place(reach.site.file, reach.site.document, reach.path, True, f"the {reach.what} of {reach.title} that asks for {label}")
+        RelatedPlace(reach.site.file, reach.site.document, reach.path, True, f"the {reach.what} of {reach.title} that asks for {label}")
         for reach in [*([own] if own else []), *others][:_MOST_RELATED]
     )
     help_ = f"Move it, or copy it, to {_home(pods)}; only labels there reach the pods."
@@ -235,7 +235,7 @@ def _unlabelled_vm(pods: Pods) -> bool:
 def _informed(pods: Pods) -> Match:
     keys = [key for key in pods.labels if not key.startswith(_TOOL_PREFIXES)]
     message = (
-        f"the {'label' if len(keys) == 1 else 'labels'} {listing(quoted(key) for key in keys[:4])} of this {pods.ref.kind}"
+        f"the {'label' if len(keys) == 1 else 'labels'} {join_words(quoted(key) for key in keys[:4])} of this {pods.ref.kind}"
         f" will not reach its pod: the template has no labels. Nothing selects {'it' if len(keys) == 1 else 'them'} yet"
     )
     help_ = f"If a selector is to find the pod, put the label under {_home(pods)}."

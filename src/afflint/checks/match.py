@@ -26,7 +26,7 @@ class Target(NamedTuple):
     """Keys of node labels that pools declare, of those that would be taken for a slip."""
 
 
-class Place(NamedTuple):
+class RelatedPlace(NamedTuple):
     """A related place: a path in a document of a file."""
 
     file: FileId
@@ -49,7 +49,7 @@ class Match(NamedTuple):
     key: bool = False
     field: Path | None = None
     edits: tuple["SymbolicEdit", ...] = ()
-    related: tuple[Place, ...] = ()
+    related: tuple[RelatedPlace, ...] = ()
     severity: Severity | None = None
 
 
@@ -59,7 +59,7 @@ def asks_for_target(check: Any) -> bool:
     return "target" in code.co_varnames[: code.co_argcount]
 
 
-class FleetMatch(NamedTuple):
+class CrossManifestMatch(NamedTuple):
     """A defect that shows only when manifests are held against each other: the object at fault and the match in it."""
 
     site: Site

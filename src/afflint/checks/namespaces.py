@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from afflint.checks.match import FleetMatch, Match, Place
+from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace
 from afflint.findings import Path, Severity
 from afflint.fleet.facts import Pods
-from afflint.fleet.index import Fleet
+from afflint.fleet.index import ManifestIndex
 from afflint.kube.constraints import constraints_of
-from afflint.kube.pod_admission import PodAdmission, Said, given_labels, refusals
+from afflint.kube.pod_admission import NamespaceRule, PodAdmission, given_labels, refusals
 from afflint.kube.selectors import Malformed, Selector, both, conflict, from_labels, parse_node_term, says
 from afflint.reading.placeholders import is_placeholder
 from afflint.wording import quoted
 
 
-def contradicted_pods(fleet: Fleet) -> Iterator[FleetMatch]:
+def contradicted_pods(fleet: ManifestIndex) -> Iterator[CrossManifestMatch]:
     """Pods that are refused for what their namespace says, and those that no node takes with the labels that they are given."""
     for pods in fleet.pods:
         # Without a namespace of its own the object may land in any.
@@ -26,7 +26,7 @@ def contradicted_pods(fleet: Fleet) -> Iterator[FleetMatch]:
         if admission is not None and not admission.guessed:
             match = _refused(pods, pods.spec, admission) or _excluded(pods, pods.spec, admission)
             if match is not None:
-                yield FleetMatch(pods.site, pods.ref, match)
+                yield CrossManifestMatch(pods.site, pods.ref, match)
 
 
 def _refused(pods: Pods, spec: dict[str, Any], admission: PodAdmission) -> Match | None:
@@ -80,5 +80,5 @@ def _excluded(pods: Pods, spec: dict[str, Any], admission: PodAdmission) -> Matc
     return Match(required[0].path, message, remedy, related=(_place(said),), severity=severity)
 
 
-def _place(said: Said) -> Place:
-    return Place(said.site.file, said.site.document, said.path, False, said.where)
+def _place(said: NamespaceRule) -> RelatedPlace:
+    return RelatedPlace(said.site.file, said.site.document, said.path, False, said.where)

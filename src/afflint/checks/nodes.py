@@ -6,21 +6,21 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from afflint.checks.match import FleetMatch, Match, Place
+from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace
 from afflint.findings import ObjectRef, Severity
-from afflint.fleet.facts import REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREAD, Pods, Reach
-from afflint.inventory.cluster_view import MOST_NAMED, ClusterView, few, is_open, keeps_apart
+from afflint.fleet.facts import REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREAD, Pods, SelectorRef
+from afflint.inventory.cluster_view import MOST_NAMED, ClusterView, is_open, keeps_apart, summarize_names
 from afflint.inventory.node_files import NodeFact
 from afflint.kube.constraints import constraints_of
 from afflint.kube.label_places import PREFERRED_NODE_AFFINITY, REQUIRED_NODE_AFFINITY, LabelPlace, label_places
-from afflint.kube.node_labels import CONTROL_PLANE, DEPRECATED, HOSTNAME, MASTER, REGION, ZONE, meant
+from afflint.kube.node_labels import CONTROL_PLANE, DEPRECATED, HOSTNAME, MASTER, REGION, ZONE, suggested_label
 from afflint.near_misses import Slips
 from afflint.reading.placeholders import is_placeholder
 from afflint.records import NamedTuple
 from afflint.wording import nearest, quoted
 
 
-def inconsistent_node_labels(view: ClusterView) -> Iterator[FleetMatch]:
+def inconsistent_node_labels(view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Topology keys in use that some of the nodes, where the pods may run, do not carry; and well-known ones that most nodes carry."""
     missing: dict[str, dict[str, list[_User]]] = defaultdict(lambda: defaultdict(list))
     for reach in view.fleet.reaches:
@@ -30,7 +30,9 @@ def inconsistent_node_labels(view: ClusterView) -> Iterator[FleetMatch]:
         lacking = view.lacking(pods, key)
         if not lacking or len(lacking) == len(view.usable(pods)):
             continue  # A key that no node carries is unknown-node-label's affair.
-        place = Place(reach.site.file, reach.site.document, (*reach.path[:-1], "topologyKey"), False, f"{reach.what} of {reach.title}")
+        place = RelatedPlace(
+            reach.site.file, reach.site.document, (*reach.path[:-1], "topologyKey"), False, f"{reach.what} of {reach.title}"
+        )
         for node in lacking:
             missing[key][node.name].append(_User(pods.title, place, *_effect(reach)))
     for key, users_of in missing.items():
@@ -47,7 +49,7 @@ class _User(NamedTuple):
     """A constraint over a topology key, and what it comes to on a node without that key."""
 
     title: str
-    place: Place
+    place: RelatedPlace
     effect: str
     severity: Severity
 
@@ -56,19 +58,19 @@ class _User(NamedTuple):
 _MOST_APART = 8
 
 
-def _lacks(node: NodeFact, key: str, users: list[_User], nodes: int = 1) -> FleetMatch:
+def _lacks(node: NodeFact, key: str, users: list[_User], nodes: int = 1) -> CrossManifestMatch:
     titles = list(dict.fromkeys(user.title for user in users))
     verb = "is" if len(titles) == 1 else "are"
     effects = "; ".join(dict.fromkeys(user.effect for user in users))
     who = f"node {node.name} lacks" if nodes == 1 else f"{nodes} nodes, {node.name} the first of them, lack"
-    message = f"{who} the label {quoted(key)}, by which {few(titles)} {verb} placed: {effects}"
+    message = f"{who} the label {quoted(key)}, by which {summarize_names(titles)} {verb} placed: {effects}"
     remedy = f"Label it as the others are: `kubectl label node {node.name} {key}=…`; or keep the pods off it."
     severity: Severity = "error" if any(user.severity == "error" for user in users) else "warning"
     related = tuple(user.place for user in users[:MOST_NAMED])
     return _at_labels(node, Match(node.labels_path, message, remedy, key=True, related=related, severity=severity))
 
 
-def _effect(reach: Reach) -> tuple[str, Severity]:
+def _effect(reach: SelectorRef) -> tuple[str, Severity]:
     """What a constraint is worth on a node without its topology key."""
     if reach.what == REQUIRED_ANTI_AFFINITY:
         return "there the required podAntiAffinity keeps nothing apart", "error"
@@ -79,7 +81,7 @@ def _effect(reach: Reach) -> tuple[str, Severity]:
     return "preferences pass over such a node", "warning"
 
 
-def _unlabelled(view: ClusterView, told: set[str]) -> Iterator[FleetMatch]:
+def _unlabelled(view: ClusterView, told: set[str]) -> Iterator[CrossManifestMatch]:
     """Nodes open to all pods without a well-known topology label that most of the others have: default spreading goes by these."""
     nodes = [node for node in view.nodes if is_open(node)]
     for key in (HOSTNAME, ZONE, REGION, view.host_key):
@@ -92,7 +94,7 @@ def _unlabelled(view: ClusterView, told: set[str]) -> Iterator[FleetMatch]:
                 yield _at_labels(node, Match(node.labels_path, message, remedy, key=True, severity="warning"))
 
 
-def inconsistent_topology(view: ClusterView) -> Iterator[FleetMatch]:
+def inconsistent_topology(view: ClusterView) -> Iterator[CrossManifestMatch]:
     """A zone in two regions, a hostname on two nodes, old and new labels that disagree."""
     yield from _zones_in_two_regions(view.nodes)
     first: dict[str, NodeFact] = {}
@@ -109,7 +111,7 @@ def inconsistent_topology(view: ClusterView) -> Iterator[FleetMatch]:
                 yield _at_label(node, old, message, "Make the two agree, or remove the deprecated one.", _place(node, new))
 
 
-def _zones_in_two_regions(nodes: Iterable[NodeFact]) -> Iterator[FleetMatch]:
+def _zones_in_two_regions(nodes: Iterable[NodeFact]) -> Iterator[CrossManifestMatch]:
     found: dict[str, dict[str, list[NodeFact]]] = defaultdict(lambda: defaultdict(list))
     for node in nodes:
         if ZONE in node.labels and REGION in node.labels:
@@ -127,7 +129,7 @@ def _are(nodes: list[NodeFact]) -> str:
     return f"{_count(nodes)} {'is' if len(nodes) == 1 else 'are'}"
 
 
-def near_duplicate_label(view: ClusterView) -> Iterator[FleetMatch]:
+def near_duplicate_label(view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Keys, or values of a key, that differ by case, a dash, a plural or a letter."""
     carriers: dict[str, list[NodeFact]] = defaultdict(list)
     values: dict[str, dict[str, list[NodeFact]]] = defaultdict(lambda: defaultdict(list))
@@ -185,7 +187,7 @@ def _count(nodes: list[NodeFact]) -> str:
     return f"node {nodes[0].name}" if len(nodes) == 1 else f"{len(nodes)} nodes"
 
 
-def shared_host(view: ClusterView) -> Iterator[FleetMatch]:
+def shared_host(view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Replicas kept on different nodes, where nodes share a physical host; more replicas than hosts; control planes on one host."""
     hosts: dict[str, list[NodeFact]] = defaultdict(list)
     for node in view.nodes:
@@ -205,10 +207,10 @@ def shared_host(view: ClusterView) -> Iterator[FleetMatch]:
         elif reach.topology_key == view.host_key:
             match = _more_than_hosts(view, reach, pods)
         if match is not None:
-            yield FleetMatch(reach.site, reach.ref, match)
+            yield CrossManifestMatch(reach.site, reach.ref, match)
 
 
-def _control_planes(view: ClusterView, hosts: dict[str, list[NodeFact]]) -> Iterator[FleetMatch]:
+def _control_planes(view: ClusterView, hosts: dict[str, list[NodeFact]]) -> Iterator[CrossManifestMatch]:
     """A host whose loss takes the majority from etcd, which runs on the control-plane nodes or on those that are labelled for it."""
     members = [node for node in view.nodes if _ETCD in node.labels]
     members = members or [node for node in view.nodes if CONTROL_PLANE in node.labels or MASTER in node.labels]
@@ -218,7 +220,7 @@ def _control_planes(view: ClusterView, hosts: dict[str, list[NodeFact]]) -> Iter
         together = [node for node in nodes if node.name in names]
         left = len(members) - len(together)
         if len(together) > 1 and left < majority:
-            which = f"{few([node.name for node in together])} {'both' if len(together) == 2 else 'all'} run"
+            which = f"{summarize_names([node.name for node in together])} {'both' if len(together) == 2 else 'all'} run"
             rest = f"{left} of {len(members)} {'is' if left == 1 else 'are'} left" if left else "none is left"
             message = f"the control-plane nodes {which} on {quoted(host)}: without it {rest}, and etcd needs {majority}"
             related = [_place(node, view.host_key) for node in together[:-1]]
@@ -229,7 +231,7 @@ _ETCD = "node-role.kubernetes.io/etcd"
 _APART = "Keep them on different hosts where they run: by an anti-affinity rule of the hypervisor, or by failure domains."
 
 
-def _on_shared_hosts(view: ClusterView, reach: Reach, pods: Pods, hosts: dict[str, list[NodeFact]]) -> Match | None:
+def _on_shared_hosts(view: ClusterView, reach: SelectorRef, pods: Pods, hosts: dict[str, list[NodeFact]]) -> Match | None:
     """Replicas that are kept on different nodes alone, of which some share a host."""
     apart = {each.topology_key for each in view.fleet.reaches_of(pods) if keeps_apart(each, pods)}
     if not apart.isdisjoint((view.host_key, ZONE, REGION)):
@@ -240,13 +242,13 @@ def _on_shared_hosts(view: ClusterView, reach: Reach, pods: Pods, hosts: dict[st
     if not shared:
         return None
     host, names = min(shared.items())
-    message = f"replicas on different nodes can still share a physical host: {few(names)} run on {quoted(host)}"
+    message = f"replicas on different nodes can still share a physical host: {summarize_names(names)} run on {quoted(host)}"
     if len(shared) > 1:
         message += f", and {len(shared) - 1} more {'hosts carry' if len(shared) > 2 else 'host carries'} several nodes"
     return Match((*reach.path[:-1], "topologyKey"), message, f"Spread over `{view.host_key}` as well.")
 
 
-def _more_than_hosts(view: ClusterView, reach: Reach, pods: Pods) -> Match | None:
+def _more_than_hosts(view: ClusterView, reach: SelectorRef, pods: Pods) -> Match | None:
     """Replicas spread over hosts, of which there are fewer: some share a host, and nothing keeps these on different nodes."""
     apart = {each.topology_key for each in view.fleet.reaches_of(pods) if keeps_apart(each, pods)}
     replicas = pods.scale.least
@@ -262,21 +264,21 @@ def _more_than_hosts(view: ClusterView, reach: Reach, pods: Pods) -> Match | Non
     return Match((*reach.path[:-1], "topologyKey"), message, help_, severity="info")
 
 
-def _place(node: NodeFact, key: str) -> Place:
-    return Place(
+def _place(node: NodeFact, key: str) -> RelatedPlace:
+    return RelatedPlace(
         node.site.file, node.site.document, (*node.labels_path, key), True, f"{quoted(f'{key}: {node.labels[key]}')} of node {node.name}"
     )
 
 
-def _at_label(node: NodeFact, label: str, message: str, remedy: str, *related: Place, key: bool = False) -> FleetMatch:
+def _at_label(node: NodeFact, label: str, message: str, remedy: str, *related: RelatedPlace, key: bool = False) -> CrossManifestMatch:
     return _at_labels(node, Match((*node.labels_path, label), message, remedy, key=key, related=related))
 
 
-def _at_labels(node: NodeFact, match: Match) -> FleetMatch:
-    return FleetMatch(node.site, ObjectRef("v1", "Node", None, node.name), match)
+def _at_labels(node: NodeFact, match: Match) -> CrossManifestMatch:
+    return CrossManifestMatch(node.site, ObjectRef("v1", "Node", None, node.name), match)
 
 
-def unknown_to_inventory(view: ClusterView) -> Iterator[FleetMatch]:
+def unknown_to_inventory(view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Node labels in constraints that no node of the inventory carries."""
     known = view.label_keys
     for pods in view.fleet.pods:
@@ -284,13 +286,13 @@ def unknown_to_inventory(view: ClusterView) -> Iterator[FleetMatch]:
             continue
         for place, required, effect in _uses(pods):
             key = place.key
-            if key not in known and meant(key) is None and not key.startswith(ADDED_LATER) and not is_placeholder(key):
+            if key not in known and suggested_label(key) is None and not key.startswith(ADDED_LATER) and not is_placeholder(key):
                 close = nearest(key, known)
                 hint = f"; did you mean {quoted(close)}?" if close else ""
                 message = f"{none_of(len(view.nodes))} carries the label {quoted(key)}, so {effect}{hint}"
                 remedy = f"Write `{close}`." if close else "Label the nodes, or ask for a label that they have."
                 severity: Severity = "error" if required else "warning"
-                yield FleetMatch(pods.site, pods.ref, Match(place.path, message, remedy, key=place.key_of_map, severity=severity))
+                yield CrossManifestMatch(pods.site, pods.ref, Match(place.path, message, remedy, key=place.key_of_map, severity=severity))
 
 
 def none_of(nodes: int) -> str:

@@ -9,7 +9,7 @@ from afflint.checks.match import Match, moving, removing, replacing
 from afflint.findings import Path, Severity, field_of
 from afflint.kube.custom import CustomWorkload, value_at
 from afflint.kube.manifests import Workload, labels_at
-from afflint.kube.shapes import AFFINITY_FIELDS, Part, shape_of
+from afflint.kube.shapes import AFFINITY_FIELDS, ShapedValue, shape_of
 from afflint.reading.document import map_at
 from afflint.reading.placeholders import is_placeholder
 from afflint.wording import did_you_mean, nearest, quoted
@@ -103,5 +103,5 @@ def _setting(workload: Workload, kind: str, path: Path) -> tuple[dict[str, Any],
     return map_at(workload.data, *path), (*workload.base, *path)
 
 
-def _parts(workload: Workload) -> tuple[Part, ...]:
+def _parts(workload: Workload) -> tuple[ShapedValue, ...]:
     return workload.parts if isinstance(workload, CustomWorkload) else ()

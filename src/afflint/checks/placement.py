@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from afflint.checks.match import FleetMatch, Match, Place, Target, inserting
+from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace, Target, inserting
 from afflint.controllers.evictions import eviction_of
-from afflint.controllers.pod_maker import PodMaker
+from afflint.controllers.pod_maker import PodSource
 from afflint.findings import Path, Severity
-from afflint.fleet.facts import BUDGET_SELECTOR, REQUIRED_ANTI_AFFINITY, Pods, Reach
-from afflint.inventory.cluster_view import AS_ORDERED, MOST_NAMED, ClusterView, Part, few, is_open, keeps_apart
+from afflint.fleet.facts import BUDGET_SELECTOR, REQUIRED_ANTI_AFFINITY, Pods, SelectorRef
+from afflint.inventory.cluster_view import AS_ORDERED, MOST_NAMED, ClusterView, FailureDomain, is_open, keeps_apart, summarize_names
 from afflint.kube.node_labels import HOSTNAME, REGION, ZONE, domain_word
 from afflint.kube.pod_admission import given_labels
 from afflint.placement import orders, proofs
-from afflint.placement.disruption import Covered
+from afflint.placement.disruption import BudgetStatus
 from afflint.placement.proofs import FailedReplica, TooFewDomains
 from afflint.placement.rejections import port_words
 from afflint.scheduler.nodes import ITSELF
-from afflint.wording import listing, quoted
+from afflint.wording import join_words, quoted
 
 # Their pods end by themselves, and then others have room.
 _FINITE = ("Job", "CronJob", "JobSet")
 
 
-def unschedulable(view: ClusterView, target: Target) -> Iterator[FleetMatch]:
+def unschedulable(view: ClusterView, target: Target) -> Iterator[CrossManifestMatch]:
     """Workloads of which no replica can be placed, whatever is scheduled when."""
     for found in proofs.unschedulable(view.survey):
         # With the right company it could; that nobody is such company is known only of a complete context.
@@ -41,7 +41,7 @@ def unschedulable(view: ClusterView, target: Target) -> Iterator[FleetMatch]:
         )
 
 
-def _given(view: ClusterView, maker: PodMaker) -> tuple[Place, ...]:
+def _given(view: ClusterView, maker: PodSource) -> tuple[RelatedPlace, ...]:
     """Where the namespace of a workload gives its pods labels that its own nodeSelector does not have."""
     admission = view.fleet.admission(maker.namespace)
     said = admission.selector if admission is not None else None
@@ -50,7 +50,7 @@ def _given(view: ClusterView, maker: PodMaker) -> tuple[Place, ...]:
     own = (view.pods_of(maker).spec or {}).get("nodeSelector") or {}
     added = [f"{key}={value}" for key, value in given_labels(admission).items() if key not in own]
     where = f"{said.where} adds {quoted(','.join(added))} to the nodeSelector"
-    return (Place(said.site.file, said.site.document, said.path, False, where),) if added else ()
+    return (RelatedPlace(said.site.file, said.site.document, said.path, False, where),) if added else ()
 
 
 def _fits_nowhere(replicas: int, nodes: int) -> str:
@@ -59,7 +59,7 @@ def _fits_nowhere(replicas: int, nodes: int) -> str:
     return f"none of the {replicas} replicas fits {f'any of the {nodes} nodes' if nodes > 1 else 'the only node'}"
 
 
-def too_few_domains(view: ClusterView) -> Iterator[FleetMatch]:
+def too_few_domains(view: ClusterView) -> Iterator[CrossManifestMatch]:
     """More replicas than domains that can hold them."""
     for found in proofs.too_few_domains(view.survey):
         yield few_domains(view.pods_of(found.maker), found, proofs.counted(found))
@@ -67,7 +67,7 @@ def too_few_domains(view: ClusterView) -> Iterator[FleetMatch]:
         yield few_domains_at_most(view.pods_of(found.maker), found, proofs.counted(found))
 
 
-def few_domains(pods: Pods, found: TooFewDomains, counted: str, related: tuple[Place, ...] = ()) -> FleetMatch:
+def few_domains(pods: Pods, found: TooFewDomains, counted: str, related: tuple[RelatedPlace, ...] = ()) -> CrossManifestMatch:
     """That not all replicas have room; ``counted`` says how many there are, and how many domains."""
     finite = found.maker.kind in _FINITE
     left = found.replicas - found.most
@@ -77,7 +77,7 @@ def few_domains(pods: Pods, found: TooFewDomains, counted: str, related: tuple[P
     return _match(pods, found.maker, found.path, message, severity="info" if finite else None, related=related)
 
 
-def few_domains_at_most(pods: Pods, found: TooFewDomains, counted: str, related: tuple[Place, ...] = ()) -> FleetMatch:
+def few_domains_at_most(pods: Pods, found: TooFewDomains, counted: str, related: tuple[RelatedPlace, ...] = ()) -> CrossManifestMatch:
     """That there is no room for as many replicas as an autoscaler may ask for."""
     scaler = found.maker.scale.scaler
     message = f"{scaler} asks for up to {counted}; {_bound(found)} for {found.most}"
@@ -91,21 +91,21 @@ def _bound(found: TooFewDomains) -> str:
     means = [f"{'the spread constraint' if found.spread else 'the required podAntiAffinity'} over {_over(keys)}"] if keys else []
     if found.port is not None:
         means.append(port_words(found.port))
-    return f"{listing(means)} {'leaves' if len(means) == 1 else 'leave'} room"
+    return f"{join_words(means)} {'leaves' if len(means) == 1 else 'leave'} room"
 
 
 def _over(keys: Iterable[str]) -> str:
-    return listing(f"{word}s" if (word := domain_word(key)) else quoted(key) for key in keys)
+    return join_words(f"{word}s" if (word := domain_word(key)) else quoted(key) for key in keys)
 
 
-def competing_workloads(view: ClusterView) -> Iterator[FleetMatch]:
+def competing_workloads(view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Workloads that leave each other no room: never, or in some order of scheduling."""
-    for found in orders.contentions(view.survey, view.arrangement):
-        names = few([maker.key for maker in found.makers])
-        pending = f"{few(list(found.pending))} {'stays' if len(found.pending) == 1 else 'stay'} pending"
+    for found in orders.contending_workloads(view.survey, view.arrangement):
+        names = summarize_names([maker.key for maker in found.makers])
+        pending = f"{summarize_names(list(found.pending))} {'stays' if len(found.pending) == 1 else 'stay'} pending"
         severity: Severity
         if found.decision.answer == "placed":
-            where = few([f"{pod} on {node}" for pod, node in found.decision.placement])
+            where = summarize_names([f"{pod} on {node}" for pod, node in found.decision.placement])
             message = f"{pending} when pods are placed in the order of the manifests; all have room in another order, such as {where}"
             severity = "warning"
         elif found.decision.answer == "impossible" and not any(maker.kind in _FINITE for maker in found.makers):
@@ -120,17 +120,17 @@ def competing_workloads(view: ClusterView) -> Iterator[FleetMatch]:
         )
 
 
-def _stuck(view: ClusterView, makers: Sequence[PodMaker]) -> PodMaker:
+def _stuck(view: ClusterView, makers: Sequence[PodSource]) -> PodSource:
     """The first of some workloads that has a replica pending."""
     pending = {placed.maker.key for placed in view.arrangement.workloads if placed.pending and not placed.maker.daemon}
     return next((maker for maker in makers if maker.key in pending), makers[0])
 
 
-def _name_of(pods: Pods, does: str) -> Place:
-    return Place(pods.site.file, pods.site.document, (*pods.site.base, "metadata", "name"), False, f"{pods.title} {does}")
+def _name_of(pods: Pods, does: str) -> RelatedPlace:
+    return RelatedPlace(pods.site.file, pods.site.document, (*pods.site.base, "metadata", "name"), False, f"{pods.title} {does}")
 
 
-def not_failure_tolerant(view: ClusterView) -> Iterator[FleetMatch]:
+def not_failure_tolerant(view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Failures that cost more than one replica of several."""
     pending = {placed.maker.key for placed in view.arrangement.workloads if placed.pending}
     for found in proofs.not_failure_tolerant(view.survey, view.arrangement, view.failures):
@@ -146,7 +146,7 @@ def not_failure_tolerant(view: ClusterView) -> Iterator[FleetMatch]:
             yield _fewer(view, maker, grave, found.replicas)
 
 
-def _fewer(view: ClusterView, maker: PodMaker, failures: Sequence[FailedReplica], replicas: int) -> FleetMatch:
+def _fewer(view: ClusterView, maker: PodSource, failures: Sequence[FailedReplica], replicas: int) -> CrossManifestMatch:
     certain = [each for each in failures if each.proved]
     told = certain or failures
     how = "whatever the placement" if certain else AS_ORDERED
@@ -161,7 +161,7 @@ def _fewer(view: ClusterView, maker: PodMaker, failures: Sequence[FailedReplica]
     return _match(view.pods_of(maker), maker, (), message, remedy=remedy if why else "")
 
 
-def _is_grave(view: ClusterView, maker: PodMaker, failed: FailedReplica) -> bool:
+def _is_grave(view: ClusterView, maker: PodSource, failed: FailedReplica) -> bool:
     """Whether more is lost than the one replica of several whose domain is gone, for which there are the others."""
     if failed.running == 0 or _budget_over(view, maker, (failed,)) is not None:
         return True
@@ -173,7 +173,7 @@ def _is_grave(view: ClusterView, maker: PodMaker, failed: FailedReplica) -> bool
     return part.key == HOSTNAME and not failed.passing and _has_company(view, maker, part)
 
 
-def _budget_over(view: ClusterView, maker: PodMaker, failures: Iterable[FailedReplica]) -> Covered | None:
+def _budget_over(view: ClusterView, maker: PodSource, failures: Iterable[FailedReplica]) -> BudgetStatus | None:
     """A PodDisruptionBudget that covers the workload, and by which too few of its pods run after one of these failures."""
     numbers = view.budgets_over(maker)
     fewest = min(each.running for each in failures)
@@ -184,7 +184,7 @@ def _budget_over(view: ClusterView, maker: PodMaker, failures: Iterable[FailedRe
     return None
 
 
-def _has_company(view: ClusterView, maker: PodMaker, part: Part) -> bool:
+def _has_company(view: ClusterView, maker: PodSource, part: FailureDomain) -> bool:
     """Whether what fails is a node in a domain, of those over which the pods keep apart, that has other nodes open to pods."""
     nodes = {fact.node.name: fact.node for fact in view.nodes}
     if part.key != HOSTNAME:
@@ -197,7 +197,7 @@ def _has_company(view: ClusterView, maker: PodMaker, part: Part) -> bool:
     return any(key in failed.labels and any(other.labels.get(key) == failed.labels[key] for other in others) for key in keys)
 
 
-def drain_blocked(view: ClusterView) -> Iterator[FleetMatch]:
+def drain_blocked(view: ClusterView) -> Iterator[CrossManifestMatch]:
     """PodDisruptionBudgets that let no pod go even when all of them are well."""
     sites = {(reach.ref.name, reach.namespace or "default"): reach for reach in view.fleet.reaches if reach.what == BUDGET_SELECTOR}
     for number, covered in enumerate(view.disruptions.covered):
@@ -217,13 +217,13 @@ def drain_blocked(view: ClusterView) -> Iterator[FleetMatch]:
             related = tuple([_name_of(view.pods_of(maker), "is covered by it") for maker in owners[:MOST_NAMED]])
             remedy = f"Let {scaler} keep one replica more, or the budget do without one pod: `maxUnavailable: 1`." if scaler else ""
             match = Match(path, message, remedy, related=related, severity="info" if asked else None)
-            yield FleetMatch(reach.site, reach.ref, match)
+            yield CrossManifestMatch(reach.site, reach.ref, match)
 
 
 _NEVER = "a drain of their nodes never ends"
 
 
-def _more_would_do(covered: Covered, owners: Iterable[PodMaker]) -> str:
+def _more_would_do(covered: BudgetStatus, owners: Iterable[PodSource]) -> str:
     """The autoscaler that lets a pod go once it asks for more replicas than it keeps at least; empty if there is none."""
     elastic = [maker for maker in owners if (maker.scale.most or 0) > maker.replicas]
     more = covered.expected + sum((maker.scale.most or 0) - maker.replicas for maker in elastic)
@@ -236,7 +236,7 @@ def _losses(view: ClusterView, failures: Iterable[FailedReplica]) -> str:
     for each in failures:
         part = view.parts[each.what]
         names.setdefault(part.word, []).append(part.name)
-    return ", or ".join(f"{word} {few(list(map(_plain, each)), 'or')}" for word, each in names.items())
+    return ", or ".join(f"{word} {summarize_names(list(map(_plain, each)), 'or')}" for word, each in names.items())
 
 
 def _plain(name: str) -> str:
@@ -252,7 +252,7 @@ def _running(failures: Sequence[FailedReplica], replicas: int) -> str:
     return f"only {fewest} of {replicas} replicas run" if fewest == most else f"only {fewest} to {most} of {replicas} replicas run"
 
 
-def rollout_deadlock(view: ClusterView) -> Iterator[FleetMatch]:
+def rollout_deadlock(view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Rolling updates that must add a pod first, which no node accepts."""
     for found in proofs.rollout_deadlock(view.survey, view.arrangement):
         before = f"one of the {found.replicas} replicas" if found.replicas > 1 else "the only replica"
@@ -261,7 +261,7 @@ def rollout_deadlock(view: ClusterView) -> Iterator[FleetMatch]:
         yield _match(view.pods_of(found.maker), found.maker, found.path, message)
 
 
-def migration_blocked(view: ClusterView) -> Iterator[FleetMatch]:
+def migration_blocked(view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Virtual machines that have no other node to migrate to."""
     for found in proofs.migration_blocked(view.survey, view.arrangement):
         if eviction_of(found.maker).what not in ("migrates", "held"):
@@ -278,7 +278,7 @@ def migration_blocked(view: ClusterView) -> Iterator[FleetMatch]:
         yield _match(view.pods_of(found.maker), found.maker, found.path, message)
 
 
-def single_domain_possible(view: ClusterView) -> Iterator[FleetMatch]:
+def single_domain_possible(view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Workloads that are required to keep apart over something smaller than a zone, and may all land in one zone."""
     for found in proofs.single_domain_possible(view.survey, view.arrangement):
         if found.maker.kind in _FINITE:
@@ -288,28 +288,28 @@ def single_domain_possible(view: ClusterView) -> Iterator[FleetMatch]:
         keys = dict.fromkeys(reach.topology_key for reach in apart if _is_required(reach))
         # Who asks for nothing does not mind, and who names the zone in a preference has weighed it.
         if keys and "" not in keys and not any(reach.topology_key in (ZONE, REGION) for reach in apart):
-            apart_over = few(list(map(quoted, keys)))
+            apart_over = summarize_names(list(map(quoted, keys)))
             message = f"all {found.replicas} replicas may land in zone {quoted(found.domain)}: they are kept apart over {apart_over} only"
             yield _match(view.pods_of(found.maker), found.maker, (), message)
 
 
-def _is_required(reach: Reach) -> bool:
+def _is_required(reach: SelectorRef) -> bool:
     return reach.what == REQUIRED_ANTI_AFFINITY or reach.max_skew is not None
 
 
-def min_domains_unreachable(view: ClusterView) -> Iterator[FleetMatch]:
+def min_domains_unreachable(view: ClusterView) -> Iterator[CrossManifestMatch]:
     """minDomains beyond the domains that there are."""
     for found in proofs.min_domains_unreachable(view.survey):
-        known = f"only {len(found.domains)}: {few(list(map(quoted, found.domains)))}" if found.domains else "none"
+        known = f"only {len(found.domains)}: {summarize_names(list(map(quoted, found.domains)))}" if found.domains else "none"
         each = f"; until there are more, each takes at most {found.max_skew} pod{'' if found.max_skew == 1 else 's'}"
         message = f"minDomains is {found.min_domains}, and of {quoted(found.key)} the nodes have {known}{each if found.domains else ''}"
         yield _match(view.pods_of(found.maker), found.maker, found.path, message)
 
 
-def spread_blocked_by_taints(view: ClusterView) -> Iterator[FleetMatch]:
+def spread_blocked_by_taints(view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Domains that count as empty although taints keep the pods out of them."""
     for found in proofs.spread_blocked_by_taints(view.survey):
-        names, one = few(list(map(quoted, found.blocked))), len(found.blocked) == 1
+        names, one = summarize_names(list(map(quoted, found.blocked))), len(found.blocked) == 1
         counts = f"{names} of {quoted(found.key)} {'counts as an empty domain' if one else 'count as empty domains'}"
         means = "taints or a cordon" if not found.helps else "taints"
         room = "" if found.most is None else f", so that at most {found.most} pod{' finds' if found.most == 1 else 's find'} room elsewhere"
@@ -323,14 +323,14 @@ def spread_blocked_by_taints(view: ClusterView) -> Iterator[FleetMatch]:
 
 def _match(
     pods: Pods,
-    maker: PodMaker,
+    maker: PodSource,
     path: Path,
     message: str,
     *,
     remedy: str = "",
     severity: Severity | None = None,
-    related: tuple[Place, ...] = (),
-) -> FleetMatch:
+    related: tuple[RelatedPlace, ...] = (),
+) -> CrossManifestMatch:
     # No constraint of its own is at fault: then it is the workload as such.
     at = path if path not in ((), maker.pod_path) else (*pods.site.base, "metadata", "name")
-    return FleetMatch(pods.site, pods.ref, Match(at, message, remedy, related=related, severity=severity))
+    return CrossManifestMatch(pods.site, pods.ref, Match(at, message, remedy, related=related, severity=severity))

@@ -7,18 +7,18 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 
-from afflint.checks.match import FleetMatch, Match, Place, Target
+from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace, Target
 from afflint.checks.nodes import is_well_known, slips
 from afflint.findings import Severity
-from afflint.fleet.facts import Asked
-from afflint.inventory.cluster_view import MOST_NAMED, few
-from afflint.inventory.pool_view import Demands, PoolView
+from afflint.fleet.facts import NodeRequirement
+from afflint.inventory.cluster_view import MOST_NAMED, summarize_names
+from afflint.inventory.pool_view import PoolRequirements, PoolView
 from afflint.kube.selectors import Requirement, says
 from afflint.kube.taints import KEEPS_AWAY, Taint, Toleration, first_untolerated, tolerates
-from afflint.near_misses import is_slip
+from afflint.near_misses import is_likely_typo
 from afflint.pools.data import TAINT, UNREACHABLE
-from afflint.pools.matching import PoolIndex, PoolLabels, Said
-from afflint.pools.model import Label, Part, Pool
+from afflint.pools.matching import PoolIndex, PoolLabels, PoolLabelStatements
+from afflint.pools.model import Label, Pool, PoolPart
 from afflint.reading.placeholders import is_placeholder
 from afflint.records import NamedTuple
 from afflint.wording import nearest, quoted
@@ -26,7 +26,7 @@ from afflint.wording import nearest, quoted
 # --- workloads that no pool takes ------------------------------------------------------------------------------------------
 
 
-def no_matching_pool(view: PoolView, target: Target) -> Iterator[FleetMatch]:
+def no_matching_pool(view: PoolView, target: Target) -> Iterator[CrossManifestMatch]:
     """Workloads whose node constraints or tolerations leave them no pool."""
     complete = target.complete_nodes
     if not view.pools:
@@ -44,25 +44,25 @@ def no_matching_pool(view: PoolView, target: Target) -> Iterator[FleetMatch]:
             path = at or (*demands.pods.site.base, "metadata", "name")
             key = at is not None and at[-1] == reason.key and reason.of_key
             match = Match(path, reason.message, reason.help, key=key, related=reason.related, severity=severity)
-            yield FleetMatch(demands.pods.site, demands.pods.ref, match)
+            yield CrossManifestMatch(demands.pods.site, demands.pods.ref, match)
 
 
-class _Reason(NamedTuple):
+class _PoolRejection(NamedTuple):
     """Why no pool takes a workload: the requirement at fault, if one is."""
 
-    asked: Asked | None
+    asked: NodeRequirement | None
     message: str
     severity: Severity
     help: str = ""
     of_key: bool = False
-    related: tuple[Place, ...] = ()
+    related: tuple[RelatedPlace, ...] = ()
 
     @property
     def key(self) -> str:
         return self.asked.requirement.key if self.asked is not None else ""
 
 
-def pools_for(demands: Demands, pools: PoolIndex) -> int:
+def pools_for(demands: PoolRequirements, pools: PoolIndex) -> int:
     """The pools that have what the pods ask for."""
     found = 0
     for alternative in demands.alternatives:
@@ -98,7 +98,7 @@ _RESOURCES = (
 )
 
 
-def _is_built_in(demands: Demands) -> bool:
+def _is_built_in(demands: PoolRequirements) -> bool:
     """Whether a pool of EKS Auto Mode is asked for that no manifest shows."""
     return any(
         each.requirement.key == "karpenter.sh/nodepool" and not _BUILT_IN.isdisjoint(each.requirement.values)
@@ -110,7 +110,7 @@ def _is_built_in(demands: Demands) -> bool:
 _BUILT_IN = frozenset(("general-purpose", "system"))
 
 
-def _reason(demands: Demands, view: PoolView, *, complete: bool) -> _Reason | None:
+def _reason(demands: PoolRequirements, view: PoolView, *, complete: bool) -> _PoolRejection | None:
     """Why no pool takes the workload, by the alternative that comes nearest; None where that is not certain enough to be said."""
     found = [_reason_of(alternative, demands, view, complete=complete) for alternative in demands.alternatives]
     reasons = [reason for reason in found if reason is not None]
@@ -122,7 +122,9 @@ def _reason(demands: Demands, view: PoolView, *, complete: bool) -> _Reason | No
 _MILD = ("error", "warning", "info")
 
 
-def _reason_of(alternative: Sequence[Asked], demands: Demands, view: PoolView, *, complete: bool) -> _Reason | None:
+def _reason_of(
+    alternative: Sequence[NodeRequirement], demands: PoolRequirements, view: PoolView, *, complete: bool
+) -> _PoolRejection | None:
     requirements = [each.requirement for each in alternative]
     if any(is_placeholder(text) for each in requirements for text in (each.key, *each.values)):
         return None
@@ -145,12 +147,12 @@ def _reason_of(alternative: Sequence[Asked], demands: Demands, view: PoolView, *
     met = [each.requirement for index, each in enumerate(alternative) if index not in lacking[least]]
     both = " and ".join(_says(each) for each in [met[-1], asked.requirement])
     message = f"no pool has both {both}: {_has(labels, asked.requirement)}"
-    return _Reason(asked, message, "warning", related=_places(labels, asked.requirement.key))
+    return _PoolRejection(asked, message, "warning", related=_places(labels, asked.requirement.key))
 
 
 def _tainted(
-    alternative: Sequence[Asked], fitting: Sequence[PoolLabels], demands: Demands, view: PoolView, *, complete: bool
-) -> _Reason | None:
+    alternative: Sequence[NodeRequirement], fitting: Sequence[PoolLabels], demands: PoolRequirements, view: PoolView, *, complete: bool
+) -> _PoolRejection | None:
     """All pools with the labels are tainted, and nothing tolerates it."""
     pool = fitting[0].pool
     taint = _bars(pool, demands.tolerations)
@@ -161,17 +163,17 @@ def _tainted(
     which = " with what they ask for" if len(fitting) < len(view.pools) else ""
     which = f" with {_says(asked.requirement)}" if asked is not None else which
     what = f"the only pool{which} is" if one else f"all pools{which} are"
-    has = f"{few([labels.pool.title for labels in fitting])} {'has' if one else 'have'}"
+    has = f"{summarize_names([labels.pool.title for labels in fitting])} {'has' if one else 'have'}"
     taints = list(dict.fromkeys(shown(each) for labels in fitting if (each := _bars(labels.pool, demands.tolerations))))
-    message = f"{what} tainted, and the pods do not tolerate it: {has} {few(list(map(quoted, taints)), 'or')}"
+    message = f"{what} tainted, and the pods do not tolerate it: {has} {summarize_names(list(map(quoted, taints)), 'or')}"
     value = f"`value: {taint.value}`" if taint.value else "`operator: Exists`"
     places = [each.path for each in pool.taints if each.taint == taint and each.path]
-    related = tuple([Place(pool.site.file, pool.site.document, path, False, f"the taint of {pool.title}") for path in places[:1]])
+    related = tuple([RelatedPlace(pool.site.file, pool.site.document, path, False, f"the taint of {pool.title}") for path in places[:1]])
     help_ = f"If they are meant to run there, tolerate it: `key: {taint.key}`, {value}, `effect: {taint.effect}`."
-    return _Reason(asked, message, "warning", help_, of_key=True, related=related)
+    return _PoolRejection(asked, message, "warning", help_, of_key=True, related=related)
 
 
-def _without_value(asked: Asked, view: PoolView) -> _Reason:
+def _without_value(asked: NodeRequirement, view: PoolView) -> _PoolRejection:
     """Some pools declare the label, with other values."""
     key, wanted = asked.requirement.key, asked.requirement.values
     said = view.index.said(key)
@@ -180,10 +182,10 @@ def _without_value(asked: Asked, view: PoolView) -> _Reason:
     has = f"{labels.pool.title} has {quoted(f'{key}: {near}')}" if near is not None else _has(labels, asked.requirement)
     more = f", {_more(said, key, labels)}" if len(said.pools) > 1 else ""
     message = f"no pool has {_says(asked.requirement)}: {has}{more}"
-    slip = near is not None and any(is_slip(value, near) for value in wanted)
+    slip = near is not None and any(is_likely_typo(value, near) for value in wanted)
     help_ = f"Write `{near}`." if slip else ""
     # A value unlike all that are here may well be that of a pool which stands elsewhere.
-    return _Reason(asked, message, "info" if near is None else "warning", help_, related=_places(labels, key))
+    return _PoolRejection(asked, message, "info" if near is None else "warning", help_, related=_places(labels, key))
 
 
 def _nearest(value: str, known: Iterable[str]) -> str | None:
@@ -204,25 +206,25 @@ def _words(text: str) -> set[str]:
     return {word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", text)}
 
 
-def _more(said: Said, key: str, named: PoolLabels) -> str:
+def _more(said: PoolLabelStatements, key: str, named: PoolLabels) -> str:
     """What the other pools have of a label."""
     own = named.values(key)
     known = [value for value in said.values if value not in own]
     if not known:
         return f"and so have {len(said.pools) - 1} more" if len(said.pools) > 2 else "and so has 1 more"
-    return f"others {few([quoted(value) for value in known], 'or')}"
+    return f"others {summarize_names([quoted(value) for value in known], 'or')}"
 
 
-def _without_key(asked: Asked, view: PoolView) -> _Reason:
+def _without_key(asked: NodeRequirement, view: PoolView) -> _PoolRejection:
     """No pool declares the label."""
     key = asked.requirement.key
-    close = next((each for each in view.declared if is_slip(key, each)), None)
+    close = next((each for each in view.declared if is_likely_typo(key, each)), None)
     hint = f"; did you mean {quoted(close)}?" if close else ""
     number = f"none of the {len(view.pools)} pools" if len(view.pools) > 1 else f"{view.pools[0].title}, the only pool here, does not have"
     has = f"{number} has" if len(view.pools) > 1 else number
     message = f"{has} the label {quoted(key)}, so no node that they make takes the pods{hint}"
     help_ = f"Write `{close}`." if close else ""
-    return _Reason(asked, message, "warning" if close else "info", help_, of_key=True)
+    return _PoolRejection(asked, message, "warning" if close else "info", help_, of_key=True)
 
 
 def _says(requirement: Requirement) -> str:
@@ -243,11 +245,11 @@ def _has(labels: PoolLabels, requirement: Requirement) -> str:
     return f"{labels.pool.title} has {_says(about[0])}"
 
 
-def _places(labels: PoolLabels, key: str) -> tuple[Place, ...]:
+def _places(labels: PoolLabels, key: str) -> tuple[RelatedPlace, ...]:
     """Where a pool declares a label."""
     pool = labels.pool
     places = [each.path for each in labels.known(key) if each.path]
-    return tuple([Place(pool.site.file, pool.site.document, path, False, f"what {pool.title} has") for path in places[:1]])
+    return tuple([RelatedPlace(pool.site.file, pool.site.document, path, False, f"what {pool.title} has") for path in places[:1]])
 
 
 def shown(taint: Taint) -> str:
@@ -258,10 +260,10 @@ def shown(taint: Taint) -> str:
 # --- the pools themselves ---------------------------------------------------------------------------------------------------
 
 
-def unreachable_node_label(view: PoolView) -> Iterator[FleetMatch]:
+def unreachable_node_label(view: PoolView) -> Iterator[CrossManifestMatch]:
     """Labels that stop the kubelet, and those that stay where they are while workloads ask for them."""
     yield from _faults(view, UNREACHABLE)
-    asking: dict[str, list[tuple[Demands, Asked]]] = defaultdict(list)
+    asking: dict[str, list[tuple[PoolRequirements, NodeRequirement]]] = defaultdict(list)
     lost = {each.key for pool in view.everything for each in pool.lost}
     for demands in view.demands if lost else ():
         for asked in (each for alternative in demands.alternatives for each in alternative):
@@ -273,36 +275,36 @@ def unreachable_node_label(view: PoolView) -> Iterator[FleetMatch]:
             users = [(demands, asked) for demands, asked in asking.get(each.key, ()) if _would_meet(asked, each.value)]
             if users and each.key not in reaching:
                 titles = list(dict.fromkeys(demands.pods.title for demands, _ in users))
-                who = f"{few(titles)} {'asks' if len(titles) == 1 else 'ask'} for it"
+                who = f"{summarize_names(titles)} {'asks' if len(titles) == 1 else 'ask'} for it"
                 message = f"the label {quoted(each.key)} {each.why}, and never reaches a node; {who}"
                 related = tuple([_asker(demands, asked) for demands, asked in users[:MOST_NAMED]])
                 yield _at(pool, Match(each.path, message, each.remedy, key=True, related=related, severity="warning"))
 
 
-def _asker(demands: Demands, asked: Asked) -> Place:
+def _asker(demands: PoolRequirements, asked: NodeRequirement) -> RelatedPlace:
     site = demands.pods.site
-    return Place(site.file, site.document, asked.path or (), False, f"asked for by {demands.pods.title}")
+    return RelatedPlace(site.file, site.document, asked.path or (), False, f"asked for by {demands.pods.title}")
 
 
-def _would_meet(asked: Asked, value: str) -> bool:
+def _would_meet(asked: NodeRequirement, value: str) -> bool:
     return asked.requirement.operator != "In" or value in asked.requirement.values
 
 
-def invalid_pool_taint(view: PoolView) -> Iterator[FleetMatch]:
+def invalid_pool_taint(view: PoolView) -> Iterator[CrossManifestMatch]:
     """Taint effects that the format of the pool does not know."""
     yield from _faults(view, TAINT)
 
 
-def _faults(view: PoolView, rule: str) -> Iterator[FleetMatch]:
-    declared: list[Pool | Part] = [*view.everything, *view.parts]
+def _faults(view: PoolView, rule: str) -> Iterator[CrossManifestMatch]:
+    declared: list[Pool | PoolPart] = [*view.everything, *view.parts]
     for each in declared:
         for fault in each.faults:
             if fault.rule == rule:
                 match = Match(fault.path, fault.message, fault.help, key=fault.key, severity=fault.severity)
-                yield FleetMatch(each.site, each.ref, match)
+                yield CrossManifestMatch(each.site, each.ref, match)
 
 
-def near_duplicate_in_pools(view: PoolView) -> Iterator[FleetMatch]:
+def near_duplicate_in_pools(view: PoolView) -> Iterator[CrossManifestMatch]:
     """Keys, or values of a key, that two pools of one cluster spell differently."""
     clusters: dict[tuple[str, str], list[Pool]] = defaultdict(list)
     for pool in view.everything:
@@ -311,7 +313,7 @@ def near_duplicate_in_pools(view: PoolView) -> Iterator[FleetMatch]:
         yield from _near_duplicates(pools)
 
 
-def _near_duplicates(pools: Sequence[Pool]) -> Iterator[FleetMatch]:
+def _near_duplicates(pools: Sequence[Pool]) -> Iterator[CrossManifestMatch]:
     carriers: dict[str, list[_Carrier]] = defaultdict(list)
     values: dict[str, dict[str, list[_Carrier]]] = defaultdict(lambda: defaultdict(list))
     for pool in pools:
@@ -338,13 +340,13 @@ class _Carrier(NamedTuple):
     label: Label
 
 
-def _twice(one: _Carrier, other: _Carrier, message: str, usual: str) -> FleetMatch:
-    related = Place(other.pool.site.file, other.pool.site.document, other.label.path, False, f"of {other.pool.title}")
+def _twice(one: _Carrier, other: _Carrier, message: str, usual: str) -> CrossManifestMatch:
+    related = RelatedPlace(other.pool.site.file, other.pool.site.document, other.label.path, False, f"of {other.pool.title}")
     remedy = f"If one is meant, write `{usual}` everywhere."
     return _at(one.pool, Match(one.label.path, message, remedy, related=(related,), severity="info"))
 
 
-def untolerated_pool(view: PoolView) -> Iterator[FleetMatch]:
+def untolerated_pool(view: PoolView) -> Iterator[CrossManifestMatch]:
     """Pools with a taint that no workload tolerates by name."""
     whole = [demands for demands in view.demands if not demands.patch]
     tolerations = {toleration for demands in whole for toleration in demands.tolerations if toleration.key}
@@ -363,7 +365,7 @@ def untolerated_pool(view: PoolView) -> Iterator[FleetMatch]:
                 continue
             if not any(tolerates(toleration, taint) for toleration in tolerations):
                 others = sorted({toleration.value for toleration in tolerations if toleration.key == taint.key and toleration.value})
-                hint = f"; the value that is tolerated is {few(list(map(quoted, others)), 'or')}" if others else ""
+                hint = f"; the value that is tolerated is {summarize_names(list(map(quoted, others)), 'or')}" if others else ""
                 message = f"no workload here tolerates {quoted(shown(taint))} of {pool.title}: nothing of them runs there{hint}"
                 yield _at(pool, Match(each.path, message, severity="info"))
 
@@ -393,5 +395,5 @@ def _own_keys(pool: Pool) -> list[str]:
 _TOLERATED_ELSEWHERE = (*_RESOURCES, "node-role.kubernetes.io/", "CriticalAddonsOnly", "node.cilium.io/")
 
 
-def _at(pool: Pool, match: Match) -> FleetMatch:
-    return FleetMatch(pool.site, pool.ref, match)
+def _at(pool: Pool, match: Match) -> CrossManifestMatch:
+    return CrossManifestMatch(pool.site, pool.ref, match)

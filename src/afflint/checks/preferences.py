@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from afflint.checks.constraint_selectors import has_placeholder
-from afflint.checks.match import FleetMatch, Match
+from afflint.checks.match import CrossManifestMatch, Match
 from afflint.checks.nodes import ADDED_LATER, is_well_known, none_of
 from afflint.findings import Path, Severity
 from afflint.fleet.facts import Pods
-from afflint.inventory.cluster_view import ClusterView, few
+from afflint.inventory.cluster_view import ClusterView, summarize_names
 from afflint.inventory.node_files import KUBELET_LABELS
 from afflint.kube.constraints import constraints_of
-from afflint.kube.node_labels import deprecated, meant
+from afflint.kube.node_labels import deprecated, suggested_label
 from afflint.kube.selectors import (
     NODE_NAME,
     AnyOf,
@@ -27,12 +27,12 @@ from afflint.kube.selectors import (
     requirement_paths,
     says,
 )
-from afflint.near_misses import is_slip
+from afflint.near_misses import is_likely_typo
 from afflint.records import NamedTuple
 from afflint.wording import did_you_mean, quoted
 
 
-class _Preference(NamedTuple):
+class _PreferredTerm(NamedTuple):
     """A preferred term: where it stands, what it asks for, and where each of its requirements stands."""
 
     path: Path
@@ -40,7 +40,7 @@ class _Preference(NamedTuple):
     places: tuple[Path, ...]
 
 
-class _Fault(NamedTuple):
+class _UnmetReason(NamedTuple):
     """Why no node meets a preference. ``near``: what was probably meant is known."""
 
     path: Path
@@ -50,7 +50,7 @@ class _Fault(NamedTuple):
     severity: Severity | None = None
 
 
-def unmet_preference(view: ClusterView) -> Iterator[FleetMatch]:
+def unmet_preference(view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Preferred node affinity that no node of the inventory meets, or none that the pods may use."""
     nodes = _Nodes(view)
     for pods in view.fleet.pods:
@@ -62,10 +62,10 @@ def unmet_preference(view: ClusterView) -> Iterator[FleetMatch]:
                 fault = _fault(preference, preferences, nodes) or _out_of_reach(preference, demanded, pods, nodes)
                 if fault is not None:
                     message = f"this preference has no effect: {fault.why}"
-                    yield FleetMatch(pods.site, pods.ref, Match(fault.path, message, fault.remedy, severity=fault.severity))
+                    yield CrossManifestMatch(pods.site, pods.ref, Match(fault.path, message, fault.remedy, severity=fault.severity))
 
 
-def _terms(pods: Pods) -> tuple[list[_Preference], list[Selector]]:
+def _terms(pods: Pods) -> tuple[list[_PreferredTerm], list[Selector]]:
     """The preferences of some pods that can be met at all, and the selectors of which they require one."""
     constraints = constraints_of(pods.spec or {}, (*pods.template_path, "spec"))
     preferences = []
@@ -73,7 +73,7 @@ def _terms(pods: Pods) -> tuple[list[_Preference], list[Selector]]:
         parsed = parse_node_term(term.data)
         if not term.required and isinstance(parsed, Selector) and not has_placeholder(parsed) and not conflict(parsed.requirements):
             places = tuple((*term.path, *place) for place in requirement_paths(term.data))
-            preferences.append(_Preference(term.path, parsed, places))
+            preferences.append(_PreferredTerm(term.path, parsed, places))
     if not preferences:
         return [], []
     base = from_labels(constraints.node_selector.data if constraints.node_selector else {})
@@ -113,7 +113,7 @@ class _Nodes:
         """What was probably meant by a key that no node carries, or by a value that no node has of ``key``; None where nothing is near."""
         if (key, word) not in self._near:
             known = self.keys if key is None else self.names if key == NODE_NAME else self.values(key)
-            alike = [each for each in known if is_slip(word, each) or _is_cut(word, each)]
+            alike = [each for each in known if is_likely_typo(word, each) or _is_cut(word, each)]
             self._near[key, word] = max(alike, key=lambda each: (known[each], each), default=None)
         return self._near[key, word]
 
@@ -127,7 +127,7 @@ def _is_cut(one: str, other: str) -> bool:
 _SHORTEST_CUT = 4
 
 
-def _fault(preference: _Preference, all_of_them: Sequence[_Preference], nodes: _Nodes) -> _Fault | None:
+def _fault(preference: _PreferredTerm, all_of_them: Sequence[_PreferredTerm], nodes: _Nodes) -> _UnmetReason | None:
     """Why no node at all meets a preference; None where one does, or where that says nothing."""
     requirements = preference.selector.requirements
     if nodes.meeting(preference.selector) or any(_is_told_elsewhere(each, nodes) for each in requirements):
@@ -136,8 +136,10 @@ def _fault(preference: _Preference, all_of_them: Sequence[_Preference], nodes: _
         if not nodes.meeting(Selector((requirement,))):
             fault = _blamed(requirement, place, nodes)
             return None if not fault.near and _is_a_step(requirement, preference, all_of_them, nodes) else fault
-    words = few([quoted(says(each)) for each in requirements])
-    return _Fault(preference.path, f"{none_of(nodes.count)} has {words} together", "Ask for less in one preference, or label the nodes.")
+    words = summarize_names([quoted(says(each)) for each in requirements])
+    return _UnmetReason(
+        preference.path, f"{none_of(nodes.count)} has {words} together", "Ask for less in one preference, or label the nodes."
+    )
 
 
 def _is_told_elsewhere(requirement: Requirement, nodes: _Nodes) -> bool:
@@ -148,10 +150,10 @@ def _is_told_elsewhere(requirement: Requirement, nodes: _Nodes) -> bool:
     key = requirement.key
     if requirement.field or (key in nodes.keys and key not in KUBELET_LABELS):
         return False
-    return key.startswith(ADDED_LATER) or meant(key) is not None or deprecated(key) is not None
+    return key.startswith(ADDED_LATER) or suggested_label(key) is not None or deprecated(key) is not None
 
 
-def _is_a_step(requirement: Requirement, preference: _Preference, all_of_them: Sequence[_Preference], nodes: _Nodes) -> bool:
+def _is_a_step(requirement: Requirement, preference: _PreferredTerm, all_of_them: Sequence[_PreferredTerm], nodes: _Nodes) -> bool:
     """Whether another preference for the same label is met: then this one is a step of a ladder, tried where there are such nodes."""
     return any(
         other is not preference
@@ -161,25 +163,25 @@ def _is_a_step(requirement: Requirement, preference: _Preference, all_of_them: S
     )
 
 
-def _blamed(requirement: Requirement, place: Path, nodes: _Nodes) -> _Fault:
+def _blamed(requirement: Requirement, place: Path, nodes: _Nodes) -> _UnmetReason:
     """What is wrong with a requirement that no node meets."""
     key, operator = requirement.key, requirement.operator
     if operator == "In" and (requirement.field or key in nodes.keys):
         return _wrong_value(requirement, place, nodes)
     if requirement.field or (operator in ("Gt", "Lt") and key in nodes.keys):
-        return _Fault(place, f"{none_of(nodes.count)} has {quoted(says(requirement))}", "Ask for what nodes have, or label them.")
+        return _UnmetReason(place, f"{none_of(nodes.count)} has {quoted(says(requirement))}", "Ask for what nodes have, or label them.")
     if operator in ("NotIn", "DoesNotExist"):
         why = f"every node has the label {quoted(key)}" + (f" with the value {_values(requirement)}" if requirement.values else "")
-        return _Fault((*place, "key"), why, "Remove the preference, or let some nodes be without the label.")
+        return _UnmetReason((*place, "key"), why, "Remove the preference, or let some nodes be without the label.")
     near = nodes.near(key)
     why = f"{none_of(nodes.count)} carries the label {quoted(key)}{did_you_mean(near)}"
     if near:
-        return _Fault((*place, "key"), why, f"Write `{near}`, which {_carry(nodes.keys[near])}.", near=True)
+        return _UnmetReason((*place, "key"), why, f"Write `{near}`, which {_carry(nodes.keys[near])}.", near=True)
     severity: Severity | None = "info" if is_well_known(key) else None
-    return _Fault((*place, "key"), why, "Ask for a label that nodes have, or label them.", severity=severity)
+    return _UnmetReason((*place, "key"), why, "Ask for a label that nodes have, or label them.", severity=severity)
 
 
-def _wrong_value(requirement: Requirement, place: Path, nodes: _Nodes) -> _Fault:
+def _wrong_value(requirement: Requirement, place: Path, nodes: _Nodes) -> _UnmetReason:
     """None of the values of a requirement is one that nodes have: which they have is said, and which was meant."""
     known = nodes.names if requirement.field else nodes.values(requirement.key)
     meanings = ((index, nodes.near(value, requirement.key)) for index, value in enumerate(requirement.values))
@@ -190,25 +192,27 @@ def _wrong_value(requirement: Requirement, place: Path, nodes: _Nodes) -> _Fault
     )
     if near is not None:
         remedy = f"Write `{near}`." if requirement.field else f"Write `{near}`, which {_carry(known[near])}."
-        return _Fault(path, f"{what}{did_you_mean(near)}", remedy, near=True)
+        return _UnmetReason(path, f"{what}{did_you_mean(near)}", remedy, near=True)
     if requirement.field:
-        return _Fault(path, what, "Name a node that is there, or remove the preference.")
-    there = few([quoted(value) for value in sorted(known)])
-    return _Fault(path, f"{what}; the values there are {there}" if len(known) > 1 else f"{what}; the one value there is {there}", _LABEL)
+        return _UnmetReason(path, what, "Name a node that is there, or remove the preference.")
+    there = summarize_names([quoted(value) for value in sorted(known)])
+    return _UnmetReason(
+        path, f"{what}; the values there are {there}" if len(known) > 1 else f"{what}; the one value there is {there}", _LABEL
+    )
 
 
 _LABEL = "Write a value that nodes have, or label the nodes."
 
 
 def _values(requirement: Requirement) -> str:
-    return few([quoted(value) for value in requirement.values], "or")
+    return summarize_names([quoted(value) for value in requirement.values], "or")
 
 
 def _carry(nodes: int) -> str:
     return "1 node has" if nodes == 1 else f"{nodes} nodes have"
 
 
-def _out_of_reach(preference: _Preference, demanded: Sequence[Selector], pods: Pods, nodes: _Nodes) -> _Fault | None:
+def _out_of_reach(preference: _PreferredTerm, demanded: Sequence[Selector], pods: Pods, nodes: _Nodes) -> _UnmetReason | None:
     """The nodes that meet a preference are none that the pods may use, and not because the manifest contradicts itself."""
     meeting = nodes.meeting(preference.selector)
     usable = {node.name for node in nodes.view.usable(pods)} if meeting and demanded else set()
@@ -220,4 +224,4 @@ def _out_of_reach(preference: _Preference, demanded: Sequence[Selector], pods: P
         why = f"only node {min(meeting)} meets it, and the pods may not go there"
     else:
         why = f"the pods may go to none of the {len(meeting)} nodes that meet it, {min(meeting)} the first of them"
-    return _Fault(preference.path, why, "Let the pods go there, by a toleration or by requiring less, or remove the preference.")
+    return _UnmetReason(preference.path, why, "Let the pods go there, by a toleration or by requiring less, or remove the preference.")

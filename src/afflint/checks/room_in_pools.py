@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import islice
 
-from afflint.checks.match import FleetMatch, Place, Target
+from afflint.checks.match import CrossManifestMatch, RelatedPlace, Target
 from afflint.checks.pools import open_to, pools_for
-from afflint.inventory.cluster_view import MOST_NAMED, few
+from afflint.inventory.cluster_view import MOST_NAMED, summarize_names
 from afflint.inventory.node_files import NodeFact
-from afflint.inventory.pool_view import Demands, PoolView
+from afflint.inventory.pool_view import PoolRequirements, PoolView
 from afflint.kube.node_labels import CONTROL_PLANE, DEPRECATED, HOSTNAME, MASTER, ZONE
 from afflint.kube.taints import Taint, first_untolerated
 from afflint.pools.matching import PoolLabels
@@ -18,7 +18,7 @@ from afflint.pools.model import Pool
 from afflint.records import NamedTuple
 from afflint.scheduler.nodes import ITSELF
 from afflint.scheduler.pods import readable
-from afflint.wording import counted, quoted
+from afflint.wording import pluralize, quoted
 
 
 class _Room(NamedTuple):
@@ -26,7 +26,7 @@ class _Room(NamedTuple):
 
     most: int
     said: str
-    related: tuple[Place, ...]
+    related: tuple[RelatedPlace, ...]
 
 
 class _Rooms(NamedTuple):
@@ -41,7 +41,7 @@ class _Rooms(NamedTuple):
         return self.nodes if key in (HOSTNAME, ITSELF) else self.zones if key == ZONE else None
 
 
-def too_few_domains(view: PoolView, target: Target) -> Iterator[FleetMatch]:
+def too_few_domains(view: PoolView, target: Target) -> Iterator[CrossManifestMatch]:
     """More replicas than the pools can ever have nodes, or zones, that may each take one. Of pools that are all there is."""
     if not target.complete_nodes or any(pool.beside for pool in view.pools):
         return
@@ -67,7 +67,7 @@ def too_few_domains(view: PoolView, target: Target) -> Iterator[FleetMatch]:
             yield few_domains_at_most(demands.pods, found._replace(replicas=most), f"{most} replicas, {room.said}", room.related)
 
 
-def _crowded(view: PoolView) -> Iterator[tuple[Demands, _Rooms]]:
+def _crowded(view: PoolView) -> Iterator[tuple[PoolRequirements, _Rooms]]:
     """The workloads that keep apart, or share a port, and of which there may be more replicas than nodes or zones."""
     opened, rooms_of = open_to(view), _rooms(view)
     for demands in view.demands:
@@ -82,7 +82,7 @@ def _crowded(view: PoolView) -> Iterator[tuple[Demands, _Rooms]]:
             yield demands, rooms
 
 
-def _goes_elsewhere(demands: Demands, view: PoolView) -> bool:
+def _goes_elsewhere(demands: PoolRequirements, view: PoolView) -> bool:
     """Whether nodes may take the pods that no pool shows: those of another cluster, or control planes, which are in no pool mostly."""
     if view.others and pools_for(demands, view.index_of_others):
         return True
@@ -93,7 +93,7 @@ def _goes_elsewhere(demands: Demands, view: PoolView) -> bool:
 _CONTROL_PLANES = (CONTROL_PLANE, MASTER)
 
 
-def _rooms(view: PoolView) -> Callable[[int, Demands], _Rooms]:
+def _rooms(view: PoolView) -> Callable[[int, PoolRequirements], _Rooms]:
     """A function that tells what room a set of pools has, with the nodes that are listed."""
 
     @cache
@@ -101,7 +101,7 @@ def _rooms(view: PoolView) -> Callable[[int, Demands], _Rooms]:
         chosen = list(view.index.chosen(mask))
         return chosen, _most([labels.pool for labels in chosen]), _zones(chosen)
 
-    def of(mask: int, demands: Demands) -> _Rooms:
+    def of(mask: int, demands: PoolRequirements) -> _Rooms:
         chosen, most, zones = of_pools(mask)
         # What fits no pool, and where all that it fits has its nodes listed: other rules tell.
         if not chosen or (view.nodes and all(labels.pool.fixed for labels in chosen)):
@@ -132,20 +132,23 @@ def _room_of_nodes(pools: Sequence[PoolLabels], most: int | None, listed: Sequen
     parts += [f"{len(listed)} {'is' if len(listed) == 1 else 'are'} listed"] if listed else []
     number = most + len(listed)
     exact = "" if all(labels.pool.fixed for labels in pools) else "at most "
-    related = _declared((pool, f"has {bound}{counted(count, 'node')}") for pool, bound, count in bounds)
-    return _Room(number, f"{exact}{counted(number, 'node')} in all ({few(parts)})", related)
+    related = _declared((pool, f"has {bound}{pluralize(count, 'node')}") for pool, bound, count in bounds)
+    return _Room(number, f"{exact}{pluralize(number, 'node')} in all ({summarize_names(parts)})", related)
 
 
 def _room_of_zones(pools: Sequence[PoolLabels], zones: Sequence[str], listed: Sequence[NodeFact]) -> _Room | None:
     if not zones or any(ZONE not in fact.labels for fact in listed):
         return None
     every = sorted({*zones, *[fact.labels[ZONE] for fact in listed]})
-    related = _declared((labels.pool, f"is in {few(list(map(quoted, labels.values(ZONE))))}") for labels in pools)
-    return _Room(len(every), f"{counted(len(every), 'zone')} in all ({few(list(map(quoted, every)))})", related)
+    related = _declared((labels.pool, f"is in {summarize_names(list(map(quoted, labels.values(ZONE))))}") for labels in pools)
+    return _Room(len(every), f"{pluralize(len(every), 'zone')} in all ({summarize_names(list(map(quoted, every)))})", related)
 
 
-def _declared(pools: Iterable[tuple[Pool, str]]) -> tuple[Place, ...]:
+def _declared(pools: Iterable[tuple[Pool, str]]) -> tuple[RelatedPlace, ...]:
     """Where the first of some pools are declared, each with what it has to do with it."""
     return tuple(
-        [Place(pool.site.file, pool.site.document, pool.path, False, f"{pool.title} {what}") for pool, what in islice(pools, MOST_NAMED)]
+        [
+            RelatedPlace(pool.site.file, pool.site.document, pool.path, False, f"{pool.title} {what}")
+            for pool, what in islice(pools, MOST_NAMED)
+        ]
     )

@@ -9,7 +9,7 @@ from afflint.checks.match import Match
 from afflint.controllers.labels import PodLabels, added_to
 from afflint.findings import Path
 from afflint.fleet.facts import labels_known, pod_selector
-from afflint.kube.constraints import Item
+from afflint.kube.constraints import ConstraintItem
 from afflint.kube.manifests import Workload
 from afflint.kube.selectors import Requirement, Selector, says
 from afflint.reading.placeholders import is_placeholder
@@ -40,7 +40,7 @@ def _is_given(requirement: Requirement, labels: dict[str, str]) -> bool:
     return requirement.key in labels and not is_placeholder(labels[requirement.key])
 
 
-def _missed(spread: Item, parsed: Selector, index: int, requirement: Requirement, workload: Workload) -> Match:
+def _missed(spread: ConstraintItem, parsed: Selector, index: int, requirement: Requirement, workload: Workload) -> Match:
     labels = workload.template_labels
     places: list[Path] = requirement_places(spread.data.get("labelSelector"), parsed)
     path = (*spread.path, "labelSelector", *(places[index] if index < len(places) else ()))

@@ -9,7 +9,7 @@ from afflint.checks.admission.labels import LEGACY_TOLERATIONS
 from afflint.checks.admission.tolerations import invalid_toleration, operators
 from afflint.checks.match import Match, Target, inserting, removing
 from afflint.findings import Path, field_of
-from afflint.kube.constraints import Item
+from afflint.kube.constraints import ConstraintItem
 from afflint.kube.label_syntax import is_key
 from afflint.kube.manifests import Workload
 from afflint.kube.node_labels import CONTROL_PLANE, MASTER
@@ -17,12 +17,12 @@ from afflint.kube.selectors import Requirement, Selector, parse_node_term
 from afflint.kube.taints import Taint, Toleration, implies, tolerated
 from afflint.reading.document import map_at
 from afflint.reading.placeholders import is_placeholder
-from afflint.wording import listing, quoted
+from afflint.wording import join_words, quoted
 
 
-def _parsed(workload: Workload) -> list[tuple[Item, Toleration]]:
+def _parsed(workload: Workload) -> list[tuple[ConstraintItem, Toleration]]:
     """The well-formed tolerations without placeholders; malformed ones are left to the admission rules."""
-    found: list[tuple[Item, Toleration]] = []
+    found: list[tuple[ConstraintItem, Toleration]] = []
     for item in workload.constraints.tolerations:
         parts = [item.data.get(field) or "" for field in ("key", "operator", "value", "effect")]
         if all(type(part) is str and not is_placeholder(part) for part in parts):
@@ -145,7 +145,7 @@ def shadowed_toleration(manifest: Workload, target: Target) -> Iterator[Match]:
                 break
 
 
-def _valid(workload: Workload, target: Target) -> list[tuple[Item, Toleration]]:
+def _valid(workload: Workload, target: Target) -> list[tuple[ConstraintItem, Toleration]]:
     """The tolerations that the API server and the webhooks of KubeVirt accept."""
     known = operators(target, workload.kind)
     refused = {match.path[:-1] for match in invalid_toleration(workload, target)}
@@ -217,4 +217,4 @@ def _lost_tolerations(workload: Workload, text: object, target: Target) -> str:
     asked = [Toleration(*[each.get(part, "") for part in Toleration._fields]) for each in read]
     lost = [each for each in asked if not any(implies(field, each) for field in fields)]
     words = dict.fromkeys(f"the taint {quoted(each.key)}" if each.key else "every taint" for each in lost)
-    return f"the pods do not tolerate {listing(words)}" if words else ""
+    return f"the pods do not tolerate {join_words(words)}" if words else ""

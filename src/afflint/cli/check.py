@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 from afflint import __version__
 from afflint.cli import options
 from afflint.cli.command import NUMBER, SEVERAL, Argument, Command, flag, option
-from afflint.cli.output import FOUND, USAGE, Progress, among, colored, say, show, show_bytes, shown, write
+from afflint.cli.output import FOUND, USAGE, ProgressLine, among, colored, say, show, show_bytes, shown, write
 from afflint.config import RENDERERS
 from afflint.errors import UserError
 from afflint.findings import SEVERITIES
 from afflint.report import FORMATS
-from afflint.wording import counted
+from afflint.wording import pluralize
 
 if TYPE_CHECKING:
     from afflint.config import Config
     from afflint.reading.sources import Source
     from afflint.report import Report
-    from afflint.session.fixes import Fixed
+    from afflint.session.fixes import FixOutcome
     from afflint.session.run import Options, Outcome
     from afflint.session.session import Session
 
@@ -35,9 +35,9 @@ def check(paths: tuple[str, ...], **given: Any) -> int:
         return write_share(paths, given)
     if given["executor"] is None:
         return _once_or_watched(paths, given)
-    from afflint.session.dask_cluster import Cluster, address
+    from afflint.session.dask_cluster import DaskMapper, address
 
-    cluster = Cluster(address(given["executor"]), _cache_folder(given))
+    cluster = DaskMapper(address(given["executor"]), _cache_folder(given))
     try:
         return _once_or_watched(paths, {**given, "mapper": cluster})
     finally:
@@ -123,9 +123,9 @@ def reported(
     else:
         report = _report_of(outcome, config, paths, quiet=given["quiet"], verbose=given["verbose"], unsafe=given["unsafe_fixes"])
         if "html" in config.format:
-            from afflint.cli.making import made
+            from afflint.cli.making import page_metadata
 
-            report = report._replace(made=made())
+            report = report._replace(made=page_metadata())
         _report(targets, report, given["color"], beside=beside)
     renders = outcome.summary.renders
     if (
@@ -140,9 +140,9 @@ def reported(
     if outcome.unused_nodes:
         say(f"afflint: {shown(outcome.unused_nodes)}; so no nodes are taken into account: name those of one cluster with --nodes")
     if outcome.undecided:
-        from afflint.wording import listing, quoted
+        from afflint.wording import join_words, quoted
 
-        names = listing(
+        names = join_words(
             [*map(quoted, outcome.undecided[:_FEW]), *([f"{more} more"] if (more := len(outcome.undecided) - _FEW) > 0 else [])]
         )
         decides = "decides" if len(outcome.undecided) == 1 else "decide"
@@ -205,7 +205,7 @@ def _sources(session: Session, paths: Sequence[str], given: dict[str, Any]) -> l
 
 
 def _outcome(session: Session, sources: Sequence[Source], given: dict[str, Any]) -> Outcome:
-    with Progress(len(sources)) as progress:
+    with ProgressLine(len(sources)) as progress:
         options = run_options(session.config, given, progress)
         if not given["fix"]:
             note_unused_render(session.config)
@@ -213,15 +213,15 @@ def _outcome(session: Session, sources: Sequence[Source], given: dict[str, Any])
         return session.check(sources, options)
 
 
-def _fixed(session: Session, sources: Sequence[Source], paths: Sequence[str], given: dict[str, Any]) -> Fixed:
-    from afflint.session.fixes import fixed
+def _fixed(session: Session, sources: Sequence[Source], paths: Sequence[str], given: dict[str, Any]) -> FixOutcome:
+    from afflint.session.fixes import fix_files
 
-    with Progress(len(sources)) as progress:
+    with ProgressLine(len(sources)) as progress:
         options = run_options(session.config, given, progress)
-        return fixed(session, sources, options, unsafe=given["unsafe_fixes"], tops=paths or (".",))
+        return fix_files(session, sources, options, unsafe=given["unsafe_fixes"], tops=paths or (".",))
 
 
-def _differences(fixed: Fixed, given: dict[str, Any]) -> int:
+def _differences(fixed: FixOutcome, given: dict[str, Any]) -> int:
     """Show what would be changed, and say on standard error how much that is."""
     from afflint.cli.fixes import diff, patch, would_fix
 
@@ -235,7 +235,7 @@ def _differences(fixed: Fixed, given: dict[str, Any]) -> int:
     return FOUND if fixed.changes and not given["exit_zero"] else 0
 
 
-def _made(session: Session, sources: Sequence[Source], fixed: Fixed, given: dict[str, Any]) -> tuple[Outcome, bool]:
+def _made(session: Session, sources: Sequence[Source], fixed: FixOutcome, given: dict[str, Any]) -> tuple[Outcome, bool]:
     """What is found once the fixes are written; and whether some could not be, which is said."""
     from afflint.cli.fixes import write_fixes
 
@@ -248,12 +248,12 @@ def _made(session: Session, sources: Sequence[Source], fixed: Fixed, given: dict
     return outcome._replace(summary=outcome.summary._replace(fixed=count)), bool(problems)
 
 
-def _say_left_alone(fixed: Fixed) -> None:
+def _say_left_alone(fixed: FixOutcome) -> None:
     for name, reason in fixed.left_alone:
         say(f"afflint: {shown(name)} is left as it is: {reason}")
 
 
-def run_options(config: Config, given: dict[str, Any], progress: Progress) -> Options:
+def run_options(config: Config, given: dict[str, Any], progress: ProgressLine) -> Options:
     """How to run. ``given["mapper"]``, if any, takes the place of the map step."""
     from afflint.session.run import Options
 
@@ -295,7 +295,7 @@ def _write_baseline(path: str | None, outcome: Outcome, *, beside: bool = False)
             before = load(target)
     write(target, [dump(outcome.findings, os.path.dirname(target), today=today(), before=before)])
     count, name = len(outcome.findings), shown(target)
-    show([f"Wrote {counted(count, 'finding')} to {name}; `--baseline {name}` keeps them silent.\n"], beside=beside)
+    show([f"Wrote {pluralize(count, 'finding')} to {name}; `--baseline {name}` keeps them silent.\n"], beside=beside)
     return 0
 
 

@@ -10,10 +10,10 @@ from afflint.cli import options
 from afflint.cli.command import Argument, Command, flag
 from afflint.cli.output import FOUND, colored, show, shown
 from afflint.errors import UserError
-from afflint.wording import counted
+from afflint.wording import pluralize
 
 if TYPE_CHECKING:
-    from afflint.session.examples import Verdict
+    from afflint.session.examples import ExampleVerdict
 
 _FORMATS = ("text", "json")
 _BOLD, _RED, _GREEN, _PLAIN = "\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[0m"
@@ -29,7 +29,7 @@ def test(paths: tuple[str, ...], **given: Any) -> int:
     """
     from afflint.reading.examples import Example
     from afflint.rules import rules
-    from afflint.session.examples import Judgement, examples_in
+    from afflint.session.examples import ExampleRunner, examples_in
 
     options.one_of("--format", given["form"], _FORMATS)
     options.one_of("--color", given["color"], options.COLORS)
@@ -39,7 +39,7 @@ def test(paths: tuple[str, ...], **given: Any) -> int:
         from afflint.config import find
 
         given["config_file"] = find(paths[0])
-    judgement = Judgement(options.configuration({**given, "no_config": given["config_file"] is None}))
+    judgement = ExampleRunner(options.configuration({**given, "no_config": given["config_file"] is None}))
     found = examples_in(paths, {*rules(), *judgement.policies})
     if not found:
         raise UserError(
@@ -54,7 +54,7 @@ def test(paths: tuple[str, ...], **given: Any) -> int:
     return 0 if all(each.passed for each in verdicts) else FOUND
 
 
-def _as_text(verdicts: Sequence[Verdict], policies: Sequence[str], *, color: bool, quiet: bool) -> Iterator[str]:
+def _as_text(verdicts: Sequence[ExampleVerdict], policies: Sequence[str], *, color: bool, quiet: bool) -> Iterator[str]:
     bold, red, green, plain = (_BOLD, _RED, _GREEN, _PLAIN) if color else ("", "", "", "")
     for verdict in verdicts:
         for line, column, text in _differences(verdict):
@@ -64,21 +64,21 @@ def _as_text(verdicts: Sequence[Verdict], policies: Sequence[str], *, color: boo
     failed = sum(not each.passed for each in verdicts)
     if quiet:
         return
-    examples = counted(len(verdicts), "example")
+    examples = pluralize(len(verdicts), "example")
     yield f"{red}{examples}, {failed} not as expected{plain}\n" if failed else f"{green}{examples}, all as expected{plain}\n"
     if policies:
         idle = _idle(verdicts, policies)
         listed = f"; no bad example of {', '.join(f'`{name}`' for name in idle)}" if idle else ""
-        yield f"{len(policies) - len(idle)} of {counted(len(policies), 'policy')} exercised{listed}\n"
+        yield f"{len(policies) - len(idle)} of {pluralize(len(policies), 'policy')} exercised{listed}\n"
 
 
-def _idle(verdicts: Sequence[Verdict], policies: Sequence[str]) -> list[str]:
+def _idle(verdicts: Sequence[ExampleVerdict], policies: Sequence[str]) -> list[str]:
     """The policies of which no example shows that they find anything."""
     exercised = {name for verdict in verdicts for name in verdict.exercised}
     return [name for name in policies if name not in exercised]
 
 
-def _differences(verdict: Verdict) -> list[tuple[int, int, str]]:
+def _differences(verdict: ExampleVerdict) -> list[tuple[int, int, str]]:
     """What an example expects and nobody found, and the other way round, or why it cannot be judged, with line and column in the file."""
     if verdict.fault is not None:
         return [(verdict.fault.line, verdict.fault.column, shown(verdict.fault.message))]
@@ -102,7 +102,7 @@ def _differences(verdict: Verdict) -> list[tuple[int, int, str]]:
     return sorted(lines)
 
 
-def _as_json(verdicts: Sequence[Verdict], policies: Sequence[str]) -> str:
+def _as_json(verdicts: Sequence[ExampleVerdict], policies: Sequence[str]) -> str:
     import json
 
     idle = _idle(verdicts, policies)

@@ -11,15 +11,15 @@ from afflint.cli.output import show_bytes, shown
 from afflint.fixing import text_of
 from afflint.reading.documents import encoding_of
 from afflint.report.diff import unified
-from afflint.session.replacing import ReplaceError, replaced
-from afflint.wording import counted
+from afflint.session.replacing import WriteError, replace_file
+from afflint.wording import pluralize
 
 if TYPE_CHECKING:
     from afflint.reading.sources import Source
-    from afflint.session.fixes import Change, Fixed
+    from afflint.session.fixes import FileChange, FixOutcome
 
 
-def write_fixes(fixed: Fixed, stdin: Source | None) -> tuple[int, list[str]]:
+def write_fixes(fixed: FixOutcome, stdin: Source | None) -> tuple[int, list[str]]:
     """Write the files with their fixes, and standard input to standard output, mended or not: how many findings that mends, and what
     could not be written. Files are written one by one; each is either mended or as it was.
     """
@@ -30,8 +30,8 @@ def write_fixes(fixed: Fixed, stdin: Source | None) -> tuple[int, list[str]]:
             text = change.after
         else:
             try:
-                replaced(change.source.path, change.before, change.after)
-            except ReplaceError as error:
+                replace_file(change.source.path, change.before, change.after)
+            except WriteError as error:
                 problems.append(str(error))
                 continue
         count += change.mended
@@ -40,7 +40,7 @@ def write_fixes(fixed: Fixed, stdin: Source | None) -> tuple[int, list[str]]:
     return count, problems
 
 
-def patch(fixed: Fixed) -> Iterator[bytes]:
+def patch(fixed: FixOutcome) -> Iterator[bytes]:
     """All changes as one unified diff that ``git apply`` and ``patch`` take: the lines of each file are in its own encoding."""
     for change in fixed.changes:
         # Byte by byte in UTF-16, which Latin-1 does: a diff knows only the line feed of ASCII.
@@ -50,7 +50,7 @@ def patch(fixed: Fixed) -> Iterator[bytes]:
             yield line.encode("utf-8" if number < _HEADER else encoding, "surrogateescape")
 
 
-def diff(fixed: Fixed, color: bool) -> Iterator[str]:
+def diff(fixed: FixOutcome, color: bool) -> Iterator[str]:
     """All changes as one unified diff to be read, which no text out of a manifest makes move a terminal."""
     for change in fixed.changes:
         before, after = (text_of(data) or "" for data in (change.before, change.after))
@@ -61,7 +61,7 @@ def diff(fixed: Fixed, color: bool) -> Iterator[str]:
             yield f"\x1b[{style}m{line[:-1]}\x1b[0m\n" if style else line
 
 
-def _name(change: Change) -> str:
+def _name(change: FileChange) -> str:
     return change.source.name.replace(os.sep, "/")
 
 
@@ -70,10 +70,10 @@ _HEADER = 2
 _STYLES = (("---", "1"), ("+++", "1"), ("@@", "36"), ("-", "31"), ("+", "32"))
 
 
-def would_fix(fixed: Fixed, *, unsafe: bool) -> str:
+def would_fix(fixed: FixOutcome, *, unsafe: bool) -> str:
     """How much a diff would mend, and how much more could be."""
     more = 0 if unsafe else sum(each.fix is not None and not each.fix.safe for each in fixed.outcome.findings)
     hint = f" ({more} more with --unsafe-fixes)" if more else ""
     if not fixed.changes:
         return f"Nothing to fix{hint}."
-    return f"Would fix {counted(fixed.number, 'finding')} in {counted(len(fixed.changes), 'file')}{hint}."
+    return f"Would fix {pluralize(fixed.number, 'finding')} in {pluralize(len(fixed.changes), 'file')}{hint}."

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from afflint.cli import options
 from afflint.cli.command import Argument, Command, flag
-from afflint.cli.output import Progress, show, shown
+from afflint.cli.output import ProgressLine, show, shown
 from afflint.errors import UserError
 from afflint.reading.sources import relative
-from afflint.wording import counted
+from afflint.wording import pluralize
 
 if TYPE_CHECKING:
     from afflint.config import Config
-    from afflint.config.writing import Entry
-    from afflint.session.repository import Repository
+    from afflint.config.writing import ConfigEntry
+    from afflint.session.repository import RepositoryScan
     from afflint.session.run import Options, Outcome
 
 _FILE, _PROJECT = ".afflint.yaml", "pyproject.toml"
@@ -106,14 +106,14 @@ def _configuration(above: str | None) -> Config:
     return options.configuration({"config_file": above, "no_config": above is None}, was_found=True)
 
 
-def _looked(config: Config, place: str) -> Repository:
+def _looked(config: Config, place: str) -> RepositoryScan:
     from afflint.session import repository
     from afflint.session.session import Session
 
     session = Session(config)
     sources = session.sources((place,))
-    with Progress(len(sources)) as progress:
-        return repository.look(session, sources, place, _options(config, progress))
+    with ProgressLine(len(sources)) as progress:
+        return repository.scan_repository(session, sources, place, _options(config, progress))
 
 
 def _checked(config: Config, place: str) -> Outcome:
@@ -122,11 +122,11 @@ def _checked(config: Config, place: str) -> Outcome:
 
     session = Session(config)
     sources = session.sources((place,))
-    with Progress(len(sources)) as progress:
+    with ProgressLine(len(sources)) as progress:
         return session.check(*session.with_renders(sources, _options(config, progress), network=False))
 
 
-def _options(config: Config, progress: Progress) -> Options:
+def _options(config: Config, progress: ProgressLine) -> Options:
     from afflint.session.mapping import DEFAULT_CACHE
     from afflint.session.run import Options
 
@@ -134,7 +134,7 @@ def _options(config: Config, progress: Progress) -> Options:
     return Options(options.jobs(config.jobs), progress=progress, cache=cache)
 
 
-def _text(heading: str, entries: Sequence[Entry], *, pyproject: bool) -> str:
+def _text(heading: str, entries: Sequence[ConfigEntry], *, pyproject: bool) -> str:
     from afflint.config import writing
 
     return (writing.as_toml if pyproject else writing.as_yaml)(heading, entries)
@@ -147,7 +147,7 @@ def _put(target: str, text: str, *, pyproject: bool) -> None:
     from afflint.config.located import ReadError, decode
     from afflint.config.toml import read_toml
     from afflint.reading.files import read_regular
-    from afflint.session.replacing import replaced
+    from afflint.session.replacing import replace_file
 
     try:
         before = read_regular(target, _LARGEST_PROJECT)
@@ -159,15 +159,15 @@ def _put(target: str, text: str, *, pyproject: bool) -> None:
         raise UserError(f"cannot read {target!r}: {error.strerror or error}") from None
     except ReadError as refused:
         raise UserError(f"a table cannot be added to {target!r}, which {refused.message}") from None
-    replaced(target, before, after, doing="write to")
+    replace_file(target, before, after, doing="write to")
 
 
 def _write(target: str, text: str) -> None:
     """Write a file that is not there yet."""
-    from afflint.session.replacing import written_new
+    from afflint.session.replacing import write_new_file
 
     try:
-        written_new(target, text.encode())
+        write_new_file(target, text.encode())
     except OSError as error:
         raise UserError(f"cannot write {target!r}: {error.strerror or error}") from None
 
@@ -184,7 +184,7 @@ def _about(known: str, outcome: Outcome | None, *, there: bool) -> str:
     count = len(outcome.findings)
     if not count:
         return "Nothing is found today.\n"
-    return f"Wrote the {counted(count, 'finding')} of today to {shown(known)}: they stay silent from now on.\n"
+    return f"Wrote the {pluralize(count, 'finding')} of today to {shown(known)}: they stay silent from now on.\n"
 
 
 COMMAND = Command(

@@ -19,7 +19,7 @@ def lsp(**given: Any) -> int:
     workspace what `afflint check` finds there, under their configuration.
     """
     from afflint.lsp.server import Server
-    from afflint.lsp.setup import Chosen
+    from afflint.lsp.setup import CommandLineConfig
 
     # What is wrong with the options is said before the editor waits for an answer. A configuration that is found may be half written just
     # now: what is wrong with it the server shows, and goes on.
@@ -31,7 +31,7 @@ def lsp(**given: Any) -> int:
     sys.stdout = sys.stderr
     nodes = tuple(map(os.path.abspath, given["nodes"]))
     incoming = partial(os.read, sys.stdin.fileno())
-    server = Server(incoming, outgoing, Chosen(given["config_file"], given["no_config"], nodes))
+    server = Server(incoming, outgoing, CommandLineConfig(given["config_file"], given["no_config"], nodes))
     if given["client"] is not None:
         server.end_with(given["client"])
     return server.serve()

@@ -9,12 +9,12 @@ from datetime import datetime, timezone
 
 from afflint.cli.output import shown
 from afflint.errors import UserError
-from afflint.report.page import Made
+from afflint.report.page import PageMetadata
 
 
-def made() -> Made:
+def page_metadata() -> PageMetadata:
     """The time to be shown, and the command line that is being run, as it can be typed again in a shell."""
-    return Made(f"{_now():%Y-%m-%d %H:%M} UTC", shlex.join(["afflint", *sys.argv[1:]]))
+    return PageMetadata(f"{_now():%Y-%m-%d %H:%M} UTC", shlex.join(["afflint", *sys.argv[1:]]))
 
 
 def today() -> str:

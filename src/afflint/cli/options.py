@@ -83,9 +83,9 @@ color = option(
 
 def form(words: Sequence[str]) -> Option:
     """Which form the output takes: one of some words, the first where none is asked for."""
-    from afflint.wording import listing
+    from afflint.wording import join_words
 
-    about = listing([f"{words[0]} (default)", *words[1:]], "or")
+    about = join_words([f"{words[0]} (default)", *words[1:]], "or")
     return option("--format", called="form", default=words[0], metavar="FORMAT", completes=one_word(words), about=f"{about}.")
 
 

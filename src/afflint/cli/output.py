@@ -16,7 +16,7 @@ FOUND, USAGE, FAULT = 1, 2, 3
 
 def write(target: str, chunks: Iterable[str]) -> None:
     """A whole file or none: written beside its place and then moved there. Devices and pipes are written as they are."""
-    from afflint.session.replacing import written_beside
+    from afflint.session.replacing import write_temporary_beside
 
     def encoded(file: BinaryIO) -> None:
         file.writelines(chunk.encode() for chunk in chunks)
@@ -24,7 +24,7 @@ def write(target: str, chunks: Iterable[str]) -> None:
     try:
         # What /dev/stdout leads to may have no path of its own.
         if os.path.isfile(target) or not os.path.exists(target):
-            written_beside(os.path.realpath(target), encoded)
+            write_temporary_beside(os.path.realpath(target), encoded)
         else:
             with open(target, "wb", buffering=1 << 16, opener=lambda path, _: os.open(path, os.O_WRONLY)) as file:
                 encoded(file)
@@ -123,7 +123,7 @@ def shown(text: str) -> str:
     return visible(text)
 
 
-class Progress:
+class ProgressLine:
     """How many files are done, on standard error, once a run on a terminal takes longer than a second. Gone when its context is left."""
 
     def __init__(self, total: int) -> None:
@@ -145,7 +145,7 @@ class Progress:
         sys.stderr.write(f"\r{'━' * filled}{'─' * (width - filled)} {done}/{self._total} files")
         sys.stderr.flush()
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> ProgressLine:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -24,7 +24,7 @@ def place(paths: tuple[str, ...], **given: Any) -> int:
     Exit code 1 when a replica has no place, now or after what was asked for, when a drain does not end, or when pods of no
     manifest run on the nodes and were not judged.
     """
-    from afflint.placement.planning import Asked, make_plan
+    from afflint.placement.planning import DisruptionRequest, make_plan
     from afflint.session.session import Session
 
     options.one_of("--format", given["form"], _FORMATS)
@@ -32,7 +32,7 @@ def place(paths: tuple[str, ...], **given: Any) -> int:
     session = Session(options.configuration(given))
     sources, reading = session.sources(paths or (".",)), {name: given[name] for name in ("resources", "only_running", "replan")}
     stage, problems, names, notes, empty, classes = session.stage(sources, given["pods"], counts=_counts(given["count"]), **reading)
-    asked = Asked(given["lose"], given["drain"], given["remove"])
+    asked = DisruptionRequest(given["lose"], given["drain"], given["remove"])
     plan = make_plan(stage.inventory, stage.makers, given["group_by"], asked, names.__getitem__, stage.budgets, stage.evictions, classes)
     plan = plan._replace(notes=(*_nothing_in(among(empty, paths)), *notes, *plan.notes))
     if problems:
@@ -72,10 +72,10 @@ def _chunks(plan: Plan, given: dict[str, Any], *, to_file: bool) -> Iterator[str
 
         return place_json.render(plan)
     if form == "html":
-        from afflint.cli.making import made
+        from afflint.cli.making import page_metadata
         from afflint.report import place_page
 
-        return iter([place_page.render(plan, made())])
+        return iter([place_page.render(plan, page_metadata())])
     import shutil
 
     from afflint.report import place_table

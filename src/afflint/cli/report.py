@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from afflint.cli import check as checking
 from afflint.cli import options
 from afflint.cli.command import Argument, Command, option
-from afflint.cli.output import Progress, write_or_show
+from afflint.cli.output import ProgressLine, write_or_show
 from afflint.errors import UserError
 
 if TYPE_CHECKING:
-    from afflint.report.standing import Standing
+    from afflint.report.standing import Compliance
 
 _FORMATS = ("text", "json", "html")
 
@@ -24,7 +24,7 @@ def report(paths: tuple[str, ...], **given: Any) -> int:
     namespace, and by the label that names owners. The exit code is 0 whatever it says: `afflint check` is what fails.
     """
     from afflint.session.session import Session
-    from afflint.session.standings import standing
+    from afflint.session.standings import compliance
 
     options.one_of("--format", given["form"], _FORMATS)
     config = options.configuration({**given, "formats": (), "outputs": ()})
@@ -33,24 +33,24 @@ def report(paths: tuple[str, ...], **given: Any) -> int:
     session = Session(config)
     sources = session.sources(paths or (".",))
     checking.note_unused_render(config)
-    with Progress(len(sources)) as progress:
+    with ProgressLine(len(sources)) as progress:
         run = checking.run_options(config, {"no_ignore": False, "write_baseline": False, **given}, progress)
-        found = standing(session, *session.with_renders(sources, run, network=given["render_network"]), given["owner"])
+        found = compliance(session, *session.with_renders(sources, run, network=given["render_network"]), given["owner"])
     write_or_show(given["output"], _chunks(found, given))
     return 0
 
 
-def _chunks(found: Standing, given: dict[str, Any]) -> Iterator[str]:
+def _chunks(found: Compliance, given: dict[str, Any]) -> Iterator[str]:
     form = given["form"]
     if form == "json":
         from afflint.report import policy_json
 
         return policy_json.render(found)
     if form == "html":
-        from afflint.cli.making import made
+        from afflint.cli.making import page_metadata
         from afflint.report import policy_page
 
-        return policy_page.render(found._replace(made=made()))
+        return policy_page.render(found._replace(made=page_metadata()))
     from afflint.report import policy_text
 
     return policy_text.render(found, verbose=given["verbose"])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from afflint.cli import check as checking
 from afflint.cli import options
 from afflint.cli.command import Argument, Command
-from afflint.cli.output import Progress, say, shown, write_or_show
+from afflint.cli.output import ProgressLine, say, shown, write_or_show
 from afflint.errors import UserError
 from afflint.reading.sources import STDIN, relative
 
@@ -66,7 +66,7 @@ def merge(files: tuple[str, ...], **given: Any) -> int:
     for note in checking.notes(session):
         say(f"afflint: {note}")
     with refusing_what_does_not_fit():
-        with Progress(len(sources)) as progress:
+        with ProgressLine(len(sources)) as progress:
             merged.with_help_of(options.jobs(config.jobs), progress)
             outcome = session.check(sources, checking.run_options(config, {**given, "mapper": merged}, progress))
         for note in _notes(merged):
@@ -98,7 +98,7 @@ def write_share(paths: Sequence[str], given: dict[str, Any]) -> int:
     config = options.configuration({**given, "outputs": ()})
     session = Session(config)
     sources = session.sources(arguments.paths, force_exclude=arguments.force_exclude)
-    with Progress(len(sources) // share.of) as progress:
+    with ProgressLine(len(sources) // share.of) as progress:
         lines = list(lines_of_share(session, sources, share, arguments, options.jobs(config.jobs), progress))
     write_or_show(None if target == "-" else target, lines)
     return 0

@@ -15,7 +15,7 @@ from afflint.cli.output import say, shown
 from afflint.errors import UserError
 from afflint.reading.sources import SKIPPED_FOLDERS, STDIN, SUFFIXES
 from afflint.records import NamedTuple
-from afflint.wording import counted
+from afflint.wording import pluralize
 
 if TYPE_CHECKING:
     from afflint.config import Config
@@ -42,7 +42,7 @@ _CONFIGURATIONS = (".afflint.yaml", ".afflint.yml", "pyproject.toml", ".gitignor
 _CLEAR = "\x1b[2J\x1b[3J\x1b[H"
 
 
-class _Plan(NamedTuple):
+class _WatchedPaths(NamedTuple):
     """What is watched: folders with all below them (those of ``whole`` whatever changes in them), and single files."""
 
     folders: tuple[str, ...]
@@ -105,12 +105,12 @@ def _run(check: Check, first: bool) -> Collection[str]:
             say(f"afflint: {shown(line)}")
     gc.collect()  # While it runs, nobody looks for cycles.
     summary = outcomes[0].summary if outcomes else None
-    told = f"{summary.found} in {counted(summary.files, 'file')}" if summary is not None else "nothing was checked"
+    told = f"{summary.found} in {pluralize(summary.files, 'file')}" if summary is not None else "nothing was checked"
     say(f"[{time.strftime('%H:%M:%S')}] {told}; watching for changes, Ctrl-C ends")
     return _real({os.path.dirname(source.path) for outcome in outcomes for source in outcome.sources})
 
 
-def _changes(watch: Any, plan: _Plan) -> Generator[Collection[tuple[Any, str]], None, None]:
+def _changes(watch: Any, plan: _WatchedPaths) -> Generator[Collection[tuple[Any, str]], None, None]:
     """What changes below the folders, in bursts; now and then nothing."""
     there = [folder for folder in plan.folders if os.path.isdir(folder)]
     if there:
@@ -121,7 +121,7 @@ def _changes(watch: Any, plan: _Plan) -> Generator[Collection[tuple[Any, str]], 
         time.sleep(_LOOK / 1000)
 
 
-def _matters(path: str, plan: _Plan, known: Collection[str]) -> bool:
+def _matters(path: str, plan: _WatchedPaths, known: Collection[str]) -> bool:
     """Whether a change at a path can change what is found."""
     if not SKIPPED_FOLDERS.isdisjoint(path.split(os.sep)) or path in plan.written:
         return False
@@ -139,7 +139,7 @@ def _matters(path: str, plan: _Plan, known: Collection[str]) -> bool:
     return False
 
 
-def _planned(paths: Sequence[str], given: dict[str, Any], before: _Plan | None) -> _Plan:
+def _planned(paths: Sequence[str], given: dict[str, Any], before: _WatchedPaths | None) -> _WatchedPaths:
     """What is to be watched, under the configuration as it is now; while that is wrong, under the one before."""
     files = list(given["values"])
     try:
@@ -165,7 +165,7 @@ def _planned(paths: Sequence[str], given: dict[str, Any], before: _Plan | None) 
     files += [given["config_file"]] if given["config_file"] else []
     files += [os.path.join(folder, name) for folder in _upward(os.getcwd()) for name in _CONFIGURATIONS]
     written = [os.path.realpath(target) for target in (config.output if config is not None else ()) if target != "-"]
-    return _Plan(_real([*folders, *whole]), _real(whole), _once(map(os.path.abspath, files)), tuple(written), config)
+    return _WatchedPaths(_real([*folders, *whole]), _real(whole), _once(map(os.path.abspath, files)), tuple(written), config)
 
 
 def _real(paths: Iterable[str]) -> tuple[str, ...]:

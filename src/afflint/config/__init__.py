@@ -30,9 +30,9 @@ __all__ = [
     "Config",
     "ConfigError",
     "ConfigProblem",
+    "CustomWorkloadSetting",
     "Origin",
     "Policy",
-    "Workload",
     "covers",
     "default",
     "describe",
@@ -84,7 +84,7 @@ DEFAULT = Origin(None, 0, 0, "default")
 COMMAND_LINE = Origin(None, 0, 0, "command line")
 
 
-class Workload(NamedTuple):
+class CustomWorkloadSetting(NamedTuple):
     """A custom resource that embeds a pod template, and the keys that lead to it."""
 
     api_version: str
@@ -134,7 +134,7 @@ class Config(NamedTuple):
     kubernetes_version: str = f"{NEWEST[0]}.{NEWEST[1]}"
     admission_plugins: tuple[str, ...] = ()
     feature_gates: tuple[str, ...] = ()
-    workloads: tuple[Workload, ...] = ()
+    workloads: tuple[CustomWorkloadSetting, ...] = ()
     policies: tuple[Policy, ...] = ()
     physical_host_key: str = "node.cluster.x-k8s.io/esxi-host"
     render: tuple[str, ...] = ()
@@ -358,27 +358,31 @@ def describe(config: Config) -> Iterator[tuple[str, str, str]]:
         if isinstance(value, dict) and value:
             for entry, item in value.items():
                 name = field_of((key, entry))
-                yield visible(name), written(item), str(config.origins.get(name, config.origins[key]))
+                yield visible(name), display_value(item), str(config.origins.get(name, config.origins[key]))
         else:
             if key == "nodes" and not value:
                 value = AUTO_NODES
-            yield key, written(value or () if key == "policies" else value) if value is not None else _UNSAID[key], str(config.origins[key])
+            yield (
+                key,
+                display_value(value or () if key == "policies" else value) if value is not None else _UNSAID[key],
+                str(config.origins[key]),
+            )
 
 
 _UNSAID = {"select": "(the default rules)", "baseline": "(none)", "jobs": "(one for each core)"}
 """What holds where a key is not said that has no value of its own then."""
 
 
-def written(value: object) -> str:
+def display_value(value: object) -> str:
     """A value in YAML's flow style, near enough to be read by people."""
-    if isinstance(value, Workload):
+    if isinstance(value, CustomWorkloadSetting):
         value = {"apiVersion": value.api_version, "kind": value.kind, "template": ".".join(value.template)}
     elif isinstance(value, Policy):
         value = {field: item for field, item in value._asdict().items() if field != "name" and item not in (None, {}, False)}
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{written(key)}: {written(item)}" for key, item in value.items()) + "}"
+        return "{" + ", ".join(f"{display_value(key)}: {display_value(item)}" for key, item in value.items()) + "}"
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(map(written, value)) + "]"
+        return "[" + ", ".join(map(display_value, value)) + "]"
     if value is None or isinstance(value, bool):
         return str(value).lower() if value is not None else "null"
     text = str(value)

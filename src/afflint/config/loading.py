@@ -16,13 +16,13 @@ from afflint.config import (
     SHIPPED,
     ConfigError,
     ConfigProblem,
+    CustomWorkloadSetting,
     Origin,
     Policy,
-    Workload,
     quoted,
     unknown_name,
 )
-from afflint.config.located import START, Fault, Located, ReadError, decode, read_bytes
+from afflint.config.located import START, ConfigMistake, Located, ReadError, decode, read_bytes
 from afflint.config.mistakes import shape_faults
 from afflint.config.trust import NEEDS_CONFIG
 from afflint.findings import Path, Span, field_of
@@ -42,22 +42,22 @@ _NAMES = ("select", "ignore", "extend-select")
 _GLOBS = ("include", "exclude", "context")
 
 
-class _Values(NamedTuple):
+class _ConfigValues(NamedTuple):
     """What a file and those below it say, by key, and where."""
 
     values: Mapping[str, Any]
     origins: Mapping[str, Origin]
 
-    def under(self, above: _Values) -> _Values:
+    def under(self, above: _ConfigValues) -> _ConfigValues:
         """Both together: what stands above wins, maps merge key by key."""
         merged = {key: {**self.values[key], **above.values[key]} for key in _MAPS if key in self.values and key in above.values}
-        return _Values({**self.values, **above.values, **merged}, {**self.origins, **above.origins})
+        return _ConfigValues({**self.values, **above.values, **merged}, {**self.origins, **above.origins})
 
 
-_NOTHING = _Values({}, {})
+_NOTHING = _ConfigValues({}, {})
 
 
-def resolve(path: str, rule_names: tuple[str, ...], categories: tuple[str, ...], repository: str | None = None) -> _Values:
+def resolve(path: str, rule_names: tuple[str, ...], categories: tuple[str, ...], repository: str | None = None) -> _ConfigValues:
     """The values and origins of a configuration file by key, those it extends included. Raises ConfigError.
 
     ``repository``: the only folder to read files from.
@@ -74,7 +74,7 @@ class _File(NamedTuple):
     name: str
     located: Located
 
-    def problem(self, fault: Fault) -> ConfigProblem:
+    def problem(self, fault: ConfigMistake) -> ConfigProblem:
         return ConfigProblem(self.name, fault.span, fault.message)
 
 
@@ -86,14 +86,14 @@ class _Loader:
         self.problems: list[ConfigProblem] = []
         self.met: list[str] = []  # the names of all files, the one asked for first
         self.files: list[_File] = []
-        self.resolved: dict[str, _Values] = {}  # by real path: two files may extend the same third
+        self.resolved: dict[str, _ConfigValues] = {}  # by real path: two files may extend the same third
         self.admission: set[str] = set()  # the names of the cluster's own policies
 
     def order(self, problem: ConfigProblem) -> tuple[object, ...]:
         """File by file as they were met, in a file by position."""
         return (self.met.index(problem.file), *problem)
 
-    def resolve(self, path: str) -> _Values:
+    def resolve(self, path: str) -> _ConfigValues:
         """What the file that was asked for says."""
         try:
             if not self._is_inside(path):
@@ -104,7 +104,7 @@ class _Loader:
             self.problems.append(ConfigProblem(path, START, refused.message))
             return _NOTHING
 
-    def _resolve(self, name: str, chain: tuple[str, ...]) -> _Values:
+    def _resolve(self, name: str, chain: tuple[str, ...]) -> _ConfigValues:
         """Raises ReadError when the file cannot be opened, for that is a mistake of whoever names it; its own mistakes it notes."""
         self.met.append(name)
         self._check_inside(name)
@@ -149,7 +149,7 @@ class _Loader:
             return None
         return self.files[-1]
 
-    def _checked(self, file: _File, chain: tuple[str, ...]) -> _Values:
+    def _checked(self, file: _File, chain: tuple[str, ...]) -> _ConfigValues:
         """What the file says on top of those it extends; its mistakes are noted."""
         below = self._extended(file, chain)
         faults = list(islice(_faults(file.located), MOST_PROBLEMS))
@@ -157,7 +157,7 @@ class _Loader:
         below = below.under(self._named(file, chain))
         return below if faults else below.under(_typed(file))
 
-    def _named(self, file: _File, chain: tuple[str, ...]) -> _Values:
+    def _named(self, file: _File, chain: tuple[str, ...]) -> _ConfigValues:
         """The policies of the files that ``policies`` names."""
         found = _NOTHING
         manifests: dict[str, Path] = {}
@@ -171,19 +171,19 @@ class _Loader:
                     else:
                         found = found.under(self._policies_of(file, path, (told, name), chain))
                 except ReadError as refused:
-                    self.problems.append(file.problem(Fault(file.located.span(path), f"{quoted(told)} {refused.message}")))
+                    self.problems.append(file.problem(ConfigMistake(file.located.span(path), f"{quoted(told)} {refused.message}")))
         return found.under(self._of_admission(file, manifests)) if manifests else found
 
-    def _policies_of(self, file: _File, path: Path, names: tuple[str, str], chain: tuple[str, ...]) -> _Values:
+    def _policies_of(self, file: _File, path: Path, names: tuple[str, str], chain: tuple[str, ...]) -> _ConfigValues:
         """The policies of one file, which is called so there and lies here. Raises ReadError."""
         told, name = names
         values = self._one_extended(name, chain)
         others = sorted(values.values.keys() - {"policies"})
         if others:
             message = f"{quoted(told)} says more than policies, such as `{others[0]}`: whoever wants all of it says `extends`"
-            self.problems.append(file.problem(Fault(file.located.span(path), message)))
+            self.problems.append(file.problem(ConfigMistake(file.located.span(path), message)))
         origins = {key: origin for key, origin in values.origins.items() if key.startswith("policies")}
-        return _Values({key: value for key, value in values.values.items() if key == "policies"}, origins)
+        return _ConfigValues({key: value for key, value in values.values.items() if key == "policies"}, origins)
 
     def _like(self, file: _File, path: Path, pattern: str) -> list[str]:
         """The files that a pattern finds, those with policies and those with manifests; of others nothing is said."""
@@ -196,16 +196,16 @@ class _Loader:
                 if os.path.isfile(name) and (_holds_manifests(name) or _holds_policies(name)):
                     found.append(name)
             except ReadError as refused:  # noqa: PERF203 - each one is a mistake of its own
-                self.problems.append(file.problem(Fault(file.located.span(path), f"{quoted(name)} {refused.message}")))
+                self.problems.append(file.problem(ConfigMistake(file.located.span(path), f"{quoted(name)} {refused.message}")))
         if outside:
             message = f"{quoted(pattern)} leads outside the repository; {NEEDS_CONFIG}"
-            self.problems.append(file.problem(Fault(file.located.span(path), message)))
+            self.problems.append(file.problem(ConfigMistake(file.located.span(path), message)))
         elif not found:
             message = f"{quoted(pattern)} finds no file with policies and no manifest"
-            self.problems.append(file.problem(Fault(file.located.span(path), message)))
+            self.problems.append(file.problem(ConfigMistake(file.located.span(path), message)))
         return found
 
-    def _of_admission(self, file: _File, manifests: Mapping[str, Path]) -> _Values:
+    def _of_admission(self, file: _File, manifests: Mapping[str, Path]) -> _ConfigValues:
         """The cluster's own policies in manifests that ``policies`` names, by the places where it names them."""
         from afflint.kube.cel import ensure_available
         from afflint.policies.admission import policies_in
@@ -215,7 +215,7 @@ class _Loader:
         for name, path in manifests.items():
             for policy in policies_in(name):
                 if policy in {*self.rule_names, *self.categories, ALL}:
-                    fault = Fault(file.located.span(path), f"{quoted(name)} has a policy with the name of a rule: {quoted(policy)}")
+                    fault = ConfigMistake(file.located.span(path), f"{quoted(name)} has a policy with the name of a rule: {quoted(policy)}")
                     self.problems.append(file.problem(fault))
                 policies[policy] = Policy(policy, "validating-admission-policy", {"manifests": [*manifests]})
                 origins[field_of(("policies", policy))] = _origin(file, path)
@@ -223,22 +223,22 @@ class _Loader:
             ensure_available()
         else:
             path = next(iter(manifests.values()))
-            fault = Fault(file.located.span(path), "no manifest that is named here holds a ValidatingAdmissionPolicy")
+            fault = ConfigMistake(file.located.span(path), "no manifest that is named here holds a ValidatingAdmissionPolicy")
             self.problems.append(file.problem(fault))
         self.admission |= policies.keys()
-        return _Values({"policies": policies}, origins)
+        return _ConfigValues({"policies": policies}, origins)
 
-    def _extended(self, file: _File, chain: tuple[str, ...]) -> _Values:
+    def _extended(self, file: _File, chain: tuple[str, ...]) -> _ConfigValues:
         """What the files that this one extends say, the later over the earlier."""
         below = _NOTHING
         for path, target in _texts(file.located, ("extends",)):
             try:
                 below = below.under(self._one_extended(_beside(file.name, target), chain))
             except ReadError as refused:  # noqa: PERF203 - each one is a mistake of its own
-                self.problems.append(file.problem(Fault(file.located.span(path), f"{quoted(target)} {refused.message}")))
+                self.problems.append(file.problem(ConfigMistake(file.located.span(path), f"{quoted(target)} {refused.message}")))
         return below
 
-    def _one_extended(self, name: str, chain: tuple[str, ...]) -> _Values:
+    def _one_extended(self, name: str, chain: tuple[str, ...]) -> _ConfigValues:
         if len(chain) > LONGEST_CHAIN:
             raise ReadError(f"is the end of a chain of more than {LONGEST_CHAIN} configurations that extend each other")
         if "\0" not in name and os.path.realpath(_shipped(name) if name.startswith(SHIPPED) else name) in chain:
@@ -274,7 +274,7 @@ def _keys(located: Located, key: str) -> list[str]:
     return list(value) if isinstance(value, dict) else []
 
 
-def _faults(located: Located) -> Iterator[Fault]:
+def _faults(located: Located) -> Iterator[ConfigMistake]:
     """What is wrong with a file by itself, apart from the names of rules."""
     yield from located.faults
     yield from shape_faults(located)
@@ -285,19 +285,19 @@ def _faults(located: Located) -> Iterator[Fault]:
     for glob in _keys(located, "per-file-ignores"):
         at = located.span(("per-file-ignores", glob), key=True)
         if glob.startswith("!"):
-            yield Fault(at, f"{quoted(glob)}: a glob of `per-file-ignores` cannot begin with `!`")
+            yield ConfigMistake(at, f"{quoted(glob)}: a glob of `per-file-ignores` cannot begin with `!`")
         else:
             yield from _glob_faults(glob, at)
 
 
-def _glob_faults(glob: str, span: Span) -> Iterator[Fault]:
+def _glob_faults(glob: str, span: Span) -> Iterator[ConfigMistake]:
     if separates_by_backslash(glob):
-        yield Fault(span, f"{quoted(glob)}: what separates folders in a glob is `/`, on Windows too")
+        yield ConfigMistake(span, f"{quoted(glob)}: what separates folders in a glob is `/`, on Windows too")
     elif pattern(glob) is None:
-        yield Fault(span, f"{quoted(glob)} is a glob that matches nothing")
+        yield ConfigMistake(span, f"{quoted(glob)} is a glob that matches nothing")
 
 
-def _policy_faults(located: Located, taken: set[str]) -> Iterator[Fault]:
+def _policy_faults(located: Located, taken: set[str]) -> Iterator[ConfigMistake]:
     """A policy is selected and ignored by its name, so it needs one of its own; and what the schema cannot say of the rest of it."""
     listed = located.data.get("policies")
     if isinstance(listed, list):
@@ -306,17 +306,17 @@ def _policy_faults(located: Located, taken: set[str]) -> Iterator[Fault]:
         for index, policy in enumerate(listed):
             if isinstance(policy, dict):
                 for path, message in faults_of(policy):
-                    yield Fault(located.span(("policies", index, *path)), message)
+                    yield ConfigMistake(located.span(("policies", index, *path)), message)
     seen: set[str] = set()
     for path, name in _texts(located, ("policies",), "name"):
         if name in taken:
-            yield Fault(located.span(path), f"{quoted(name)} is the name of a rule or category of afflint; a policy needs another")
+            yield ConfigMistake(located.span(path), f"{quoted(name)} is the name of a rule or category of afflint; a policy needs another")
         elif name in seen:
-            yield Fault(located.span(path), f"another policy is named {quoted(name)} already")
+            yield ConfigMistake(located.span(path), f"another policy is named {quoted(name)} already")
         seen.add(name)
 
 
-def _name_faults(located: Located, known: tuple[str, ...], categories: tuple[str, ...]) -> Iterator[Fault]:
+def _name_faults(located: Located, known: tuple[str, ...], categories: tuple[str, ...]) -> Iterator[ConfigMistake]:
     """Names that are of no rule, where only these may stand, or of no rule and no category."""
     lists: list[Path] = [(key,) for key in _NAMES]
     lists += [("per-file-ignores", glob) for glob in _keys(located, "per-file-ignores")]
@@ -324,13 +324,13 @@ def _name_faults(located: Located, known: tuple[str, ...], categories: tuple[str
         for path, name in _texts(located, list_path):
             message = unknown_name(name, known, categories)
             if message and len(path) > len(list_path):
-                yield Fault(located.span(path), message)
+                yield ConfigMistake(located.span(path), message)
     for name in _keys(located, "severity"):
         at = located.span(("severity", name), key=True)
         if name in categories or name == ALL:
-            yield Fault(at, f"`{name}` is not one rule; severities are set rule by rule")
+            yield ConfigMistake(at, f"`{name}` is not one rule; severities are set rule by rule")
         elif name not in known:
-            yield Fault(at, f"unknown rule {quoted(name)}{did_you_mean(nearest(name, known))}")
+            yield ConfigMistake(at, f"unknown rule {quoted(name)}{did_you_mean(nearest(name, known))}")
 
 
 def _holds_manifests(name: str) -> bool:
@@ -368,7 +368,7 @@ def _beside(file: str, path: str) -> str:
     return path if path.startswith(SHIPPED) else os.path.normpath(os.path.join(os.path.dirname(file), path))
 
 
-def _typed(file: _File) -> _Values:
+def _typed(file: _File) -> _ConfigValues:
     """The values of a file without mistakes, as Config has them, and where they stand."""
     values: dict[str, Any] = {}
     origins: dict[str, Origin] = {}
@@ -381,7 +381,7 @@ def _typed(file: _File) -> _Values:
             origins |= {field_of((key, item["name"])): _origin(file, (key, index)) for index, item in own}
         elif key in _MAPS:
             origins |= {field_of((key, entry)): _origin(file, (key, entry)) for entry in values[key]}
-    return _Values(values, origins)
+    return _ConfigValues(values, origins)
 
 
 def typed(file: str, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -413,7 +413,7 @@ def _value(name: str, key: str, value: Any) -> object:
     if key == "per-file-ignores":
         return {glob: tuple(names) for glob, names in value.items()}
     if key == "workloads":
-        return tuple(Workload(item["apiVersion"], item["kind"], tuple(item["template"].split("."))) for item in value)
+        return tuple(CustomWorkloadSetting(item["apiVersion"], item["kind"], tuple(item["template"].split("."))) for item in value)
     if key == "policies":
         return {item["name"]: _policy(item) for item in value if isinstance(item, dict)}
     return tuple(value) if isinstance(value, list) else value

@@ -34,14 +34,14 @@ class ReadError(Exception):
         self.span = span
 
 
-class Fault(NamedTuple):
+class ConfigMistake(NamedTuple):
     """A mistake at a place of one file."""
 
     span: Span
     message: str
 
 
-class Lines:
+class LineIndex:
     """The lines of a text: what turns offsets into spans and back."""
 
     def __init__(self, text: str) -> None:
@@ -73,7 +73,7 @@ class Located(Protocol):
         """What the file says."""
 
     @property
-    def faults(self) -> Sequence[Fault]:
+    def faults(self) -> Sequence[ConfigMistake]:
         """What is wrong with the file as a text, apart from what its keys and values mean."""
 
     def span(self, path: Path, *, key: bool = False) -> Span:
@@ -120,5 +120,5 @@ def decode(raw: bytes) -> str:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         before = error.object[: error.start].decode("utf-8-sig")
-        span = Lines(before + "?").span((len(before), len(before) + 1))
+        span = LineIndex(before + "?").span((len(before), len(before) + 1))
         raise ReadError(f"not UTF-8: byte 0x{error.object[error.start]:02x}", span) from error

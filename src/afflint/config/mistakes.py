@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from afflint import shipped
 from afflint.config import quoted
-from afflint.config.located import Fault, Located
+from afflint.config.located import ConfigMistake, Located
 from afflint.findings import SEVERITIES, Path, field_of
 from afflint.wording import did_you_mean, nearest, visible
 
@@ -26,7 +26,7 @@ def schema() -> dict[str, Any]:
     return loaded
 
 
-def shape_faults(located: Located) -> Iterator[Fault]:
+def shape_faults(located: Located) -> Iterator[ConfigMistake]:
     """Unknown and missing keys, values of the wrong type or form."""
     for error in Draft202012Validator(schema()).iter_errors(located.data):
         path: Path = tuple(error.absolute_path)
@@ -35,7 +35,7 @@ def shape_faults(located: Located) -> Iterator[Fault]:
         elif error.validator == "required":
             yield from _missing_keys(error, path, located)
         else:
-            yield Fault(located.span(path), _wrong_value(error, path, located))
+            yield ConfigMistake(located.span(path), _wrong_value(error, path, located))
 
 
 def name_of(path: Path) -> str:
@@ -43,7 +43,7 @@ def name_of(path: Path) -> str:
     return quoted(field_of(path))
 
 
-def _unknown_keys(error: ValidationError, path: Path, located: Located) -> Iterator[Fault]:
+def _unknown_keys(error: ValidationError, path: Path, located: Located) -> Iterator[ConfigMistake]:
     known = _schema_of(error)["properties"]
     inside = f" in {name_of(path)}" if path else ""
     for key in _instance(error):
@@ -51,16 +51,16 @@ def _unknown_keys(error: ValidationError, path: Path, located: Located) -> Itera
             hint = did_you_mean(nearest(key, known))
             if not hint and path:
                 hint = f"; it may have {', '.join(f'`{word}`' for word in known)}"
-            yield Fault(located.span((*path, key), key=True), f"unknown key {quoted(key)}{inside}{hint}")
+            yield ConfigMistake(located.span((*path, key), key=True), f"unknown key {quoted(key)}{inside}{hint}")
 
 
-def _missing_keys(error: ValidationError, path: Path, located: Located) -> Iterator[Fault]:
+def _missing_keys(error: ValidationError, path: Path, located: Located) -> Iterator[ConfigMistake]:
     """A key that is only misspelt is an unknown key with a hint, and not missing besides."""
     schema, instance = _schema_of(error), _instance(error)
     meant = {nearest(key, schema["properties"]) for key in instance if key not in schema["properties"]}
     for key in schema["required"]:
         if key not in instance and key not in meant:
-            yield Fault(located.span(path), f"{name_of(path)} lacks the key `{key}`")
+            yield ConfigMistake(located.span(path), f"{name_of(path)} lacks the key `{key}`")
 
 
 def _schema_of(error: ValidationError) -> Mapping[str, Any]:

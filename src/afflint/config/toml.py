@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from afflint.config.located import MOST_BYTES, Extent, Fault, Lines, ReadError, check_bounds, stands_twice
+from afflint.config.located import MOST_BYTES, ConfigMistake, Extent, LineIndex, ReadError, check_bounds, stands_twice
 from afflint.findings import Path, Span
 from afflint.records import NamedTuple
 from afflint.wording import visible
@@ -47,11 +47,11 @@ class Table(NamedTuple):
     """``[tool.afflint]``: what it says, and the extents of its values and keys by path."""
 
     text: str
-    lines: Lines
+    lines: LineIndex
     data: Mapping[str, object]
     values: Mapping[Path, Extent]
     keys: Mapping[Path, Extent]
-    faults: tuple[Fault, ...] = ()  # the parser refuses what is wrong with the text
+    faults: tuple[ConfigMistake, ...] = ()  # the parser refuses what is wrong with the text
 
     def value(self, path: Path) -> Extent:
         """The extent of a value, or of the nearest value around it."""
@@ -81,13 +81,13 @@ def read_toml(text: str) -> Table:
     data = tool["afflint"]
     if not isinstance(data, dict):
         raise _refused(text, "[tool.afflint] must be a table", values.get((), (0, 0)))
-    table = Table(text, Lines(text), data, values, keys)
+    table = Table(text, LineIndex(text), data, values, keys)
     check_bounds(table)
     return table
 
 
 def _refused(text: str, message: str, extent: Extent) -> ReadError:
-    return ReadError(message, Lines(text).span(extent))
+    return ReadError(message, LineIndex(text).span(extent))
 
 
 def _parse(text: str) -> tuple[object, _Scanner]:
@@ -117,7 +117,7 @@ def _loads(text: str) -> dict[str, Any]:
 
 def _syntax_error(text: str, message: str) -> ReadError:
     """The parser's complaint at its place; about a key that is set twice, at that key instead of behind its value."""
-    lines = Lines(text)
+    lines = LineIndex(text)
     match = re.fullmatch(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", message, re.DOTALL)
     if match is None:
         return ReadError(f"not valid TOML: {visible(message)}")

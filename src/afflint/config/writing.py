@@ -16,7 +16,7 @@ _TYPED = re.compile("`[^`]*`")
 _NO_BREAK = "\x00"
 
 
-class Entry(NamedTuple):
+class ConfigEntry(NamedTuple):
     """A key with its value as a configuration file has it, and why. ``offered``: it stands there as a comment, for people to take up."""
 
     key: str
@@ -25,17 +25,17 @@ class Entry(NamedTuple):
     offered: bool = False
 
 
-def as_yaml(heading: str, entries: Iterable[Entry]) -> str:
+def as_yaml(heading: str, entries: Iterable[ConfigEntry]) -> str:
     """The text of a ``.afflint.yaml``."""
     return _text(heading, ((each, f"{each.key}:{_block(each.value)}") for each in entries))
 
 
-def as_toml(heading: str, entries: Iterable[Entry]) -> str:
+def as_toml(heading: str, entries: Iterable[ConfigEntry]) -> str:
     """The text of the table ``[tool.afflint]`` of a pyproject.toml."""
     return "[tool.afflint]\n" + _text(heading, ((each, f"{each.key} = {_toml(each.value)}") for each in entries))
 
 
-def _text(heading: str, written: Iterable[tuple[Entry, str]]) -> str:
+def _text(heading: str, written: Iterable[tuple[ConfigEntry, str]]) -> str:
     parts = [_comment(heading)]
     parts += [f"{_comment(entry.about)}{_commented(text) if entry.offered else text}\n" for entry, text in written]
     return "\n".join(parts)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from afflint.config.located import Fault, ReadError, check_bounds, stands_twice
+from afflint.config.located import ConfigMistake, ReadError, check_bounds, stands_twice
 from afflint.findings import Path, Span
 from afflint.reading.composing import COLLECTION, PLAIN, QUOTED, nodes_below
 from afflint.reading.documents import Document, read
@@ -16,12 +16,12 @@ _TEXT_TAG = "tag:yaml.org,2002:str"
 _NOTHING = re.compile(r"(?:\s+|#[^\r\n]*|^\.\.\.(?=\s|\Z))*", re.MULTILINE)
 
 
-class Settings(NamedTuple):
+class YamlConfig(NamedTuple):
     """What the one document of a file says."""
 
     document: Document
     data: Mapping[str, object]
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[ConfigMistake, ...] = ()
 
     def span(self, path: Path, *, key: bool = False) -> Span:
         """Where the value or the key stands; an aliased value stands where its anchor is."""
@@ -36,20 +36,20 @@ class Settings(NamedTuple):
         return self.document.raw(path) or ""
 
 
-def read_yaml(text: str) -> Settings:
+def read_yaml(text: str) -> YamlConfig:
     """The one document of a YAML text; no document is an empty map. Raises ReadError."""
     document = read(text.encode(), 0, 0)
     if document.problem:
         raise ReadError(f"cannot be read: {document.problem.message}", document.problem.span)
     root = document.node_at(())
     if root is None:
-        return Settings(document, {})
+        return YamlConfig(document, {})
     _refuse_more(document, root.end_mark.index)  # of what is indented, the start of what follows
     data = {} if document.data is None else document.data
     if not isinstance(data, dict):
         kind = "a list" if isinstance(data, list) else "a single value"
         raise ReadError(f"the configuration must be a map of keys, not {kind}", _span(document, root))
-    settings = Settings(document, data, tuple(_faults(document)))
+    settings = YamlConfig(document, data, tuple(_faults(document)))
     check_bounds(settings)
     return settings
 
@@ -63,12 +63,12 @@ def _refuse_more(document: Document, end: int) -> None:
         raise ReadError("the configuration must be one YAML document; a second one begins here", Span(line, column, line, column))
 
 
-def _faults(document: Document) -> Iterator[Fault]:
+def _faults(document: Document) -> Iterator[ConfigMistake]:
     for path, span, first, _ in document.duplicates:
-        yield Fault(span, stands_twice(str(path[-1]), first.line))
+        yield ConfigMistake(span, stands_twice(str(path[-1]), first.line))
     for node in nodes_below(document.node_at(())):
         if node.ctag not in (PLAIN, QUOTED, COLLECTION) and node.tag != _TEXT_TAG:
-            yield Fault(_span(document, node), "tags have no meaning in a configuration")
+            yield ConfigMistake(_span(document, node), "tags have no meaning in a configuration")
 
 
 def _span(document: Document, node: Any) -> Span:

@@ -16,7 +16,7 @@ ONE_ASSUMED = "one pod is assumed, an autoscaler may ask for more"
 _MOST = 2**31
 
 
-class Scale(NamedTuple):
+class ReplicaRange(NamedTuple):
     """How many pods there are at a time, which is one and the same but where an autoscaler decides: ``least`` to ``most``, ``current`` at
     first. All None where nobody says; ``open_ended`` when the nodes or an unknown autoscaler surely decide.
 
@@ -45,7 +45,7 @@ class Scale(NamedTuple):
         return f"{self.least}" if self.least == self.most else f"{self.least} to {self.most}"
 
 
-UNKNOWN_SCALE = Scale()
+UNKNOWN_SCALE = ReplicaRange()
 
 
 class PodCount(NamedTuple):
@@ -66,9 +66,9 @@ class PodCount(NamedTuple):
     groups: int | None = None
 
     @property
-    def scale(self) -> Scale:
+    def scale(self) -> ReplicaRange:
         """Their number by the object alone."""
-        return Scale(self.number, self.number, self.number, self.open_ended)
+        return ReplicaRange(self.number, self.number, self.number, self.open_ended)
 
     @property
     def planned(self) -> int:

@@ -11,12 +11,12 @@ from typing import Any, Literal
 
 from afflint.controllers.kubevirt_cluster import EXTERNAL, IF_POSSIBLE, LIVE_MIGRATE, asking, eviction_strategy
 from afflint.controllers.migratability import DISKS, HOST_DEVICE, INTERFACE, Obstacle, obstacles
-from afflint.controllers.pod_maker import PodMaker
+from afflint.controllers.pod_maker import PodSource
 from afflint.controllers.virtual_machine import expanded
 from afflint.reading.document import maps_at, text_at
 from afflint.records import NamedTuple
 from afflint.scheduler.decoding import InventoryError
-from afflint.wording import listing
+from afflint.wording import join_words
 
 
 class Eviction(NamedTuple):
@@ -35,7 +35,7 @@ ALLOWED = Eviction("allowed")
 _EXTERNALLY = Eviction("external", "evictionStrategy External leaves it to another controller, and the drain waits until that has moved it")
 
 
-def eviction_of(maker: PodMaker) -> Eviction:
+def eviction_of(maker: PodSource) -> Eviction:
     """What the eviction of a pod of a workload comes to, as far as manifests tell whether machines can migrate."""
     if not maker.kubevirt:
         return ALLOWED
@@ -69,7 +69,7 @@ def eviction_of_machine(vmi: Mapping[str, Any], kubevirt: Mapping[str, Any]) -> 
     return Eviction("held", f"{asking(own, kubevirt)}, and it cannot migrate{f': {reason}' if reason else ''}")
 
 
-def unsaid(makers: Iterable[PodMaker]) -> str:
+def unsaid(makers: Iterable[PodSource]) -> str:
     """That nothing tells what the eviction of some workloads' machines comes to, and what is assumed; empty if all is told."""
     silent = sum(maker.kubevirt and not maker.eviction_strategy and not maker.virtualization.kubevirt for maker in makers)
     if not silent:
@@ -83,19 +83,19 @@ def migration_note(eviction: Eviction) -> str:
     if not eviction.claims:
         return ""
     has = "has" if len(eviction.claims) == 1 else "have"
-    return f"it is taken to migrate: no manifest tells whether {listing(eviction.claims)} {has} the access mode ReadWriteMany"
+    return f"it is taken to migrate: no manifest tells whether {join_words(eviction.claims)} {has} the access mode ReadWriteMany"
 
 
-def hindrance_of(maker: PodMaker) -> Obstacle | None:
+def hindrance_of(maker: PodSource) -> Obstacle | None:
     """What keeps the machines of a workload from migrating, whether or not they ask for that; None if the manifests tell of nothing."""
     return _first_known(_obstacles(maker), maker) if maker.kubevirt else None
 
 
-def _first_known(found: Iterable[Obstacle], maker: PodMaker) -> Obstacle | None:
+def _first_known(found: Iterable[Obstacle], maker: PodSource) -> Obstacle | None:
     return next((each for each in found if _is_known(each, maker)), None)
 
 
-def _obstacles(maker: PodMaker) -> list[Obstacle]:
+def _obstacles(maker: PodSource) -> list[Obstacle]:
     given = maker.virtualization
     try:
         spec = expanded(maker.pod, given.instancetype, given.preference)
@@ -105,7 +105,7 @@ def _obstacles(maker: PodMaker) -> list[Obstacle]:
     return list(obstacles(vmi, given.kubevirt, {**given.claims, **maker.claims}))
 
 
-def _is_known(obstacle: Obstacle, maker: PodMaker) -> bool:
+def _is_known(obstacle: Obstacle, maker: PodSource) -> bool:
     """Whether an obstacle is there for all that the manifests tell; a preference may choose the network binding."""
     if obstacle.by_default:
         return maker.preference is None

@@ -20,7 +20,7 @@ _LONGEST_VALUE = 63
 _ANYTHING = "*"
 
 
-class Values(NamedTuple):
+class PossibleValues(NamedTuple):
     """What a label may be on the pods of one workload: ``prefix``, and then what ``rest`` says.
 
     That is "" for nothing, ``*`` for anything, else the name of what is counted: ``number`` of them from ``first``, any when that is None.
@@ -53,7 +53,7 @@ class Values(NamedTuple):
         return self.rest != _ANYTHING and self.include(value)
 
 
-class Added(NamedTuple):
+class ControllerContext(NamedTuple):
     """What decides which labels controllers add to the pods of a workload: few ask, so the labels are worked out only then.
 
     ``name`` is None where it is not known; ``ranges`` are the first and the number of what is counted.
@@ -67,17 +67,17 @@ class Added(NamedTuple):
     ranges: tuple[tuple[str, int, int | None], ...] = ()
 
 
-NOTHING = Added(())
+NOTHING = ControllerContext(())
 
 
 class PodLabels(NamedTuple):
     """The labels of the pods of one workload: those of the template, and those that are added."""
 
     template: Labels
-    source: Added = NOTHING
+    source: ControllerContext = NOTHING
 
     @property
-    def added(self) -> dict[str, Values]:
+    def added(self) -> dict[str, PossibleValues]:
         """What the labels may be that controllers add."""
         return {
             label.key: values
@@ -97,7 +97,7 @@ class PodLabels(NamedTuple):
         if not self._is_asked(selector):
             return matches(selector, self.template)
         added = self.added
-        counted: dict[str, list[tuple[Values, Requirement]]] = {}
+        counted: dict[str, list[tuple[PossibleValues, Requirement]]] = {}
         for requirement in selector.requirements:
             values = added.get(requirement.key)
             if values is None:
@@ -125,7 +125,7 @@ class PodLabels(NamedTuple):
         return bool(labels) and any(each.key == label.key for each in selector.requirements for label in labels)
 
 
-def _may_hold(values: Values, requirement: Requirement) -> bool:
+def _may_hold(values: PossibleValues, requirement: Requirement) -> bool:
     if not values.rest:
         return holds(requirement, values.prefix)
     if requirement.operator == "In":
@@ -133,7 +133,7 @@ def _may_hold(values: Values, requirement: Requirement) -> bool:
     return requirement.operator in ("Exists", "NotIn")
 
 
-def _surely_holds(values: Values, requirement: Requirement) -> bool:
+def _surely_holds(values: PossibleValues, requirement: Requirement) -> bool:
     if not values.rest:
         return holds(requirement, values.prefix)
     if requirement.operator == "NotIn":
@@ -143,7 +143,7 @@ def _surely_holds(values: Values, requirement: Requirement) -> bool:
     return requirement.operator == "Exists"
 
 
-def _some_pod(requirements: list[tuple[Values, Requirement]]) -> bool:
+def _some_pod(requirements: list[tuple[PossibleValues, Requirement]]) -> bool:
     """Whether there is a pod that meets all of these, which are about labels that count the same."""
     wanted: set[int] | None = None
     unwanted: set[int] = set()
@@ -182,7 +182,7 @@ def added_labels(workload: Workload) -> tuple[AddedLabel, ...]:
     return (*labels, *INDEXED) if mode == "Indexed" else labels
 
 
-def added_to(workload: Workload, count: PodCount | None = None) -> Added:
+def added_to(workload: Workload, count: PodCount | None = None) -> ControllerContext:
     """What decides which labels are added. ``count`` is how many pods there are, if that is known already."""
     labels = added_labels(workload)
     if not labels:
@@ -198,11 +198,11 @@ def added_to(workload: Workload, count: PodCount | None = None) -> Added:
         if name is not None and (len(name) > _LONGEST_VALUE or _renames_machines(workload)):
             name = None
     ranges = _ranges(workload, pod_count(workload) if count is None else count)
-    return Added(labels, kind.name, name, part_of(workload), hostname if type(hostname) is str else None, ranges)
+    return ControllerContext(labels, kind.name, name, part_of(workload), hostname if type(hostname) is str else None, ranges)
 
 
 # The tables that say nothing about the object, so that they are the same for all of a kind.
-_FREE = {id(labels): Added(labels) for labels in (DEPLOYMENT, ROLLOUT, DAEMON_SET, CLONE_SET)}
+_FREE = {id(labels): ControllerContext(labels) for labels in (DEPLOYMENT, ROLLOUT, DAEMON_SET, CLONE_SET)}
 
 
 def _renames_machines(workload: Workload) -> bool:
@@ -212,7 +212,7 @@ def _renames_machines(workload: Workload) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _values_of(added: Added) -> tuple[Values, ...]:
+def _values_of(added: ControllerContext) -> tuple[PossibleValues, ...]:
     """What each of the labels may be."""
     known = {"part": added.part}
     if added.name is not None:
@@ -281,7 +281,7 @@ def _completions(workload: Workload) -> int | None:
     return whole(workload.above(1).get("completions"))
 
 
-def _values(pattern: str, known: Mapping[str, str], ranges: Mapping[str, tuple[int, int | None]]) -> Values:
+def _values(pattern: str, known: Mapping[str, str], ranges: Mapping[str, tuple[int, int | None]]) -> PossibleValues:
     prefix, pieces = "", _pieces(pattern)
     for index, (text, field) in enumerate(pieces):
         prefix += text
@@ -290,10 +290,10 @@ def _values(pattern: str, known: Mapping[str, str], ranges: Mapping[str, tuple[i
         if field in known:
             prefix += known[field]
         elif field in ranges and index == len(pieces) - 1:
-            return Values(prefix, field, *ranges[field])
+            return PossibleValues(prefix, field, *ranges[field])
         else:
-            return Values(prefix, _ANYTHING)
-    return Values(prefix)
+            return PossibleValues(prefix, _ANYTHING)
+    return PossibleValues(prefix)
 
 
 @lru_cache(maxsize=256)

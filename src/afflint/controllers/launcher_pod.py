@@ -314,7 +314,7 @@ def _annotations(own: Object, name: str, spec: Object, machine: str) -> Object:
     }
 
 
-def told(key: str, labels: Iterable[str]) -> bool:
+def labels_from_nodes(key: str, labels: Iterable[str]) -> bool:
     """Whether an inventory with these labels of nodes can tell which of them have one that virt-controller asks for."""
     family = next((each for each in _FAMILIES if key.startswith(each)), None)
     if family is not None:

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from afflint.controllers.kubevirt_cluster import KubeVirtCluster
-from afflint.controllers.launcher_pod import ARCH, DEVICES, RESERVATION, family_of, launcher_pod, told
-from afflint.controllers.pod_maker import PLACEMENT_FIELDS, PodMaker
+from afflint.controllers.launcher_pod import ARCH, DEVICES, RESERVATION, family_of, labels_from_nodes, launcher_pod
+from afflint.controllers.pod_maker import PLACEMENT_FIELDS, PodSource
 from afflint.kube.constraints import REQUIRED
 from afflint.reading.document import map_at, maps_at, text_at
 from afflint.records import NamedTuple
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.decoding import InventoryError
-from afflint.wording import listing
+from afflint.wording import join_words
 
 Object = dict[str, Any]
 
@@ -34,7 +34,7 @@ class Launcher(NamedTuple):
     left_out: tuple[str, ...]
 
 
-def launcher_of(maker: PodMaker, cluster: Cluster) -> Launcher:
+def launcher_of(maker: PodSource, cluster: Cluster) -> Launcher:
     """What the pods of a virtual machine have in common on these nodes. Raises InventoryError where KubeVirt makes no pod."""
     given, own = maker.virtualization, dict(maker.pod)
     if _assumes_architecture(maker):
@@ -54,7 +54,7 @@ def launcher_of(maker: PodMaker, cluster: Cluster) -> Launcher:
         asked = {key for key, value in spec["nodeSelector"].items() if stated.get(key) != value}
         # What people wrote down somewhere counts, whatever the nodes carry.
         written = stated.keys() | KubeVirtCluster(given.kubevirt).node_selectors.keys() | map_at(given.instancetype, "nodeSelector").keys()
-        left_out = tuple(sorted(key for key in asked - written if not told(key, cluster.table.keys)))
+        left_out = tuple(sorted(key for key in asked - written if not labels_from_nodes(key, cluster.table.keys)))
         spec["nodeSelector"] = {key: value for key, value in spec["nodeSelector"].items() if key not in left_out}
         added |= asked
     reserved = {key: value for key, value in pod["metadata"]["labels"].items() if key.startswith(RESERVATION)}
@@ -81,7 +81,7 @@ def _architectures(cluster: Cluster) -> list[str]:
     return sorted(set(cluster.label(ARCH).values()))
 
 
-def _assumes_architecture(maker: PodMaker) -> bool:
+def _assumes_architecture(maker: PodSource) -> bool:
     """Whether nothing says which architecture a machine has, so that it gets that of the cluster's first nodes."""
     given = maker.virtualization
     stated = maker.pod.get("architecture") or map_at(given.preference).get("preferredArchitecture")
@@ -92,7 +92,7 @@ def _assumed_architecture(architectures: list[str]) -> str:
     return "amd64" if "amd64" in architectures or not architectures else architectures[0]
 
 
-def launcher_notes(maker: PodMaker, cluster: Cluster) -> Iterator[str]:
+def launcher_notes(maker: PodSource, cluster: Cluster) -> Iterator[str]:
     """What was assumed or left out for the launcher pods of a workload."""
     try:
         left_out = launcher_of(maker, cluster).left_out
@@ -101,7 +101,7 @@ def launcher_notes(maker: PodMaker, cluster: Cluster) -> Iterator[str]:
     missing = list(dict.fromkeys(family_of(key) for key in left_out if key != ARCH))
     if missing:
         what = "it" if len(missing) == 1 else "them"
-        yield f"no node carries {listing(missing, 'or')}, so the nodeSelector that virt-controller adds for {what} is left out"
+        yield f"no node carries {join_words(missing, 'or')}, so the nodeSelector that virt-controller adds for {what} is left out"
     architectures = _architectures(cluster)
     if len(architectures) > 1 and _assumes_architecture(maker):
         yield f"nodes have the architectures {', '.join(architectures)}; the VM is taken to be {_assumed_architecture(architectures)}"

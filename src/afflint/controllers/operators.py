@@ -14,8 +14,8 @@ from typing import Any
 
 from afflint.controllers.counts import pod_count
 from afflint.controllers.labels import part_of
-from afflint.controllers.pod_maker import PodMaker
-from afflint.controllers.upkeep import Upkeep
+from afflint.controllers.pod_maker import PodSource
+from afflint.controllers.upkeep import PodReplacement
 from afflint.findings import Site
 from afflint.kube.constraints import PREFERRED, REQUIRED
 from afflint.kube.manifests import Workload
@@ -32,7 +32,7 @@ class _Default(NamedTuple):
     words: str = ""
 
 
-def operated_pods(workload: Workload, site: Site, *, resources: bool = False) -> PodMaker | None:
+def operated_pods(workload: Workload, site: Site, *, resources: bool = False) -> PodSource | None:
     """What is certain of the pods that an operator makes; None where anything is not."""
     rule = _RULES.get((workload.kind.group, workload.kind.name))
     count, name = pod_count(workload), workload.ref.name
@@ -44,7 +44,7 @@ def operated_pods(workload: Workload, site: Site, *, resources: bool = False) ->
     notes = [f"the operator adds {default.words}"] if default.words else []
     if resources:
         notes.append("what its containers request the operator decides, and is left out")
-    return PodMaker(
+    return PodSource(
         kind=workload.kind.name,
         group=workload.kind.group,
         namespace=workload.namespace,
@@ -62,7 +62,7 @@ def operated_pods(workload: Workload, site: Site, *, resources: bool = False) ->
     )
 
 
-_STATEFUL = Upkeep("gone", ordinals=True)
+_STATEFUL = PodReplacement("gone", ordinals=True)
 
 
 def _keeping_apart(workload: Workload, selected: Selected, key: str, weight: int | None) -> dict[str, Any]:

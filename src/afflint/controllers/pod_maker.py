@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from afflint.controllers.claims import SHARED, claims_made, volumes_of
-from afflint.controllers.counts import UNKNOWN_SCALE, Scale, pod_count, waits
+from afflint.controllers.counts import UNKNOWN_SCALE, ReplicaRange, pod_count, waits
 from afflint.controllers.labels import added_labels, part_of
-from afflint.controllers.upkeep import AT_ONCE, Upkeep, upkeep_of
+from afflint.controllers.upkeep import AT_ONCE, PodReplacement, pod_replacement_of
 from afflint.findings import NO_FILE, Path, Site
 from afflint.kube.added_labels import AddedLabel
 from afflint.kube.manifests import Workload
@@ -63,7 +63,7 @@ NOWHERE = Site(NO_FILE, 0, ())
 
 
 @dataclass(frozen=True, slots=True)
-class PodMaker:
+class PodSource:
     """What an object says about the pods of one of its templates.
 
     ``pod`` holds the placement fields of the pod spec, which lies at ``pod_path`` in the document of ``site``. ``replicas`` is how many
@@ -100,18 +100,18 @@ class PodMaker:
     preference: Reference | None = None
     virtualization: Virtualization = Virtualization()
     """Found among the manifests of a run by these references."""
-    upkeep: Upkeep = AT_ONCE
+    upkeep: PodReplacement = AT_ONCE
     """What its controller does when a pod goes."""
     claims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The access modes of the claims that its machines make for themselves, as far as it tells them."""
     volumes: tuple[str, ...] = ()
     """The claims that its pods use, by name."""
-    scale: Scale = UNKNOWN_SCALE
+    scale: ReplicaRange = UNKNOWN_SCALE
     """Between how many replicas an autoscaler keeps it; not known for others, of which there are so many as are asked for."""
     refused: str = ""
     """Why there are no pods of it: the API server takes no such object, or none of its pods."""
 
-    def of_site(self, site: Site) -> PodMaker:
+    def of_site(self, site: Site) -> PodSource:
         """The same, read at that place."""
         return replace(self, site=site)
 
@@ -164,7 +164,7 @@ class PodMaker:
         return strategy if type(strategy) is str else None
 
 
-def pod_maker(workload: Workload, site: Site, *, resources: bool = False) -> PodMaker | None:
+def read_pod_source(workload: Workload, site: Site, *, resources: bool = False) -> PodSource | None:
     """What the object says about its pods; None for one that makes none (a PodTemplate, a fragment made whole elsewhere).
 
     With ``resources`` that includes what decides how much room they take.
@@ -177,7 +177,7 @@ def pod_maker(workload: Workload, site: Site, *, resources: bool = False) -> Pod
     if resources:
         notes = (*notes, *_resource_notes(workload))
         fields = (*fields, *RESOURCE_FIELDS)
-    return PodMaker(
+    return PodSource(
         kind=workload.kind.name,
         group=workload.kind.group,
         namespace=workload.namespace,
@@ -200,7 +200,7 @@ def pod_maker(workload: Workload, site: Site, *, resources: bool = False) -> Pod
         waits=waits(workload),
         instancetype=_reference(workload, "instancetype"),
         preference=_reference(workload, "preference"),
-        upkeep=upkeep_of(workload),
+        upkeep=pod_replacement_of(workload),
         claims=claims_made(workload),
         volumes=volumes_of(workload),
     )

@@ -9,7 +9,7 @@ from zlib import crc32
 
 from afflint.controllers.labels import fields_of, filled, spelled
 from afflint.controllers.launchers import Launcher, launcher_notes, launcher_of
-from afflint.controllers.pod_maker import CONTAINER_FIELDS, PLACEMENT_FIELDS, RESOURCE_FIELDS, PodMaker
+from afflint.controllers.pod_maker import CONTAINER_FIELDS, PLACEMENT_FIELDS, RESOURCE_FIELDS, PodSource
 from afflint.kube.added_labels import POD_TEMPLATE_HASH, AddedLabel
 from afflint.kube.constraints import REQUIRED
 from afflint.kube.selectors import Malformed, parse_label_selector
@@ -45,12 +45,12 @@ _HASH_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 # --- to pods -----------------------------------------------------------------------------------------------------------
 
 
-def revision_hash(maker: PodMaker, revision: int = 0) -> str:
+def revision_hash(maker: PodSource, revision: int = 0) -> str:
     """What controllers put into names and labels of all pods of one revision. Any value will do, so long as revisions differ."""
     return _letters(f"{maker.group}/{maker.key}/{revision}")
 
 
-def owner(maker: PodMaker) -> Object | None:
+def owner(maker: PodSource) -> Object | None:
     """The ReplicaSet, StatefulSet or ReplicationController whose selector the scheduler spreads the pods by; None if there is none.
 
     For a Deployment it is the ReplicaSet of the current revision, which selects by pod-template-hash as well.
@@ -73,7 +73,7 @@ def owner(maker: PodMaker) -> Object | None:
 
 
 def template_pod(
-    maker: PodMaker, cluster: Cluster, name: str = "", *, index: int = 0, revision: int = 0, launcher: Launcher | None = None
+    maker: PodSource, cluster: Cluster, name: str = "", *, index: int = 0, revision: int = 0, launcher: Launcher | None = None
 ) -> Object:
     """One pod of the workload as a cluster with these nodes would hold it, tied to no particular node.
 
@@ -95,7 +95,7 @@ def template_pod(
 
 
 def read_template(
-    maker: PodMaker, cluster: Cluster, name: str, *, index: int = 0, revision: int = 0, launcher: Launcher | None = None
+    maker: PodSource, cluster: Cluster, name: str, *, index: int = 0, revision: int = 0, launcher: Launcher | None = None
 ) -> Pod:
     """The same, compiled."""
     if not maker.kubevirt:
@@ -105,7 +105,7 @@ def read_template(
     return pod._replace(added=launcher.added)
 
 
-def make_pods(maker: PodMaker, cluster: Cluster) -> list[Object]:
+def make_pods(maker: PodSource, cluster: Cluster) -> list[Object]:
     """The pods of the workload as its controller makes them: its replicas, or one per eligible node for a DaemonSet.
 
     Names count up from 0 (``web-0``). Raises InventoryError for a DaemonSet whose template no scheduler could read.
@@ -118,7 +118,7 @@ def make_pods(maker: PodMaker, cluster: Cluster) -> list[Object]:
     return [template_pod(maker, cluster, pod_name(maker, index), index=index) for index in range(min(maker.replicas, MOST_REPLICAS))]
 
 
-def notes(maker: PodMaker, cluster: Cluster) -> tuple[str, ...]:
+def notes(maker: PodSource, cluster: Cluster) -> tuple[str, ...]:
     """What was assumed or left out when the pods were made."""
     found = list(maker.notes)
     if maker.kubevirt:
@@ -128,7 +128,7 @@ def notes(maker: PodMaker, cluster: Cluster) -> tuple[str, ...]:
     return tuple(found)
 
 
-def pod_name(maker: PodMaker, which: int | str) -> str:
+def pod_name(maker: PodSource, which: int | str) -> str:
     """How a pod is called: a count for replicas, the node for a DaemonSet, the manifest's own name for a Pod."""
     if maker.kind == "Pod":
         return maker.name
@@ -144,7 +144,7 @@ def pod_name(maker: PodMaker, which: int | str) -> str:
     return f"{'virt-launcher-' if maker.kubevirt else ''}{maker.name}-{numbers['ordinal']}"
 
 
-def _numbers(maker: PodMaker, index: int) -> dict[str, str]:
+def _numbers(maker: PodSource, index: int) -> dict[str, str]:
     """Where the pods of a workload count, the numbers of the one at this index."""
     group, member = divmod(index, maker.each)
     if maker.kind == "LeaderWorkerSet":
@@ -185,11 +185,11 @@ def _uid(text: str) -> str:
     return f"{number:08x}-0000-4000-8000-{number ^ 0xA5A5A5A5:012x}"
 
 
-def _hash_label(maker: PodMaker) -> str:
+def _hash_label(maker: PodSource) -> str:
     return "rollouts-pod-template-hash" if maker.kind == "Rollout" else POD_TEMPLATE_HASH
 
 
-def _owner_reference(maker: PodMaker, revision: int) -> tuple[str, str, str]:
+def _owner_reference(maker: PodSource, revision: int) -> tuple[str, str, str]:
     """API version, kind and name of the object that controls the pods; no kind for a Pod."""
     if maker.kind in ("Deployment", "Rollout"):
         return "apps/v1", "ReplicaSet", f"{maker.name}-{revision_hash(maker, revision)}"
@@ -205,12 +205,12 @@ def _owner_reference(maker: PodMaker, revision: int) -> tuple[str, str, str]:
     return f"{maker.group}/v1", maker.kind, maker.name
 
 
-def _labels(maker: PodMaker, index: int, revision: int) -> dict[str, str]:
+def _labels(maker: PodSource, index: int, revision: int) -> dict[str, str]:
     """All labels of one pod. What only a cluster could tell is made up: equal for pods that share it, and different for others."""
     return filled(_added(maker), maker.labels, lambda name: _field(maker, index, revision, name))
 
 
-def _added(maker: PodMaker) -> Sequence[AddedLabel]:
+def _added(maker: PodSource) -> Sequence[AddedLabel]:
     """What the controllers add to the labels, with the names of machines spelled out."""
     if not maker.kubevirt:
         return maker.added
@@ -219,7 +219,7 @@ def _added(maker: PodMaker) -> Sequence[AddedLabel]:
     return [label._replace(value=spelled(label.value, maker.kind, hostname)) for label in maker.added]
 
 
-def _field(maker: PodMaker, index: int, revision: int, name: str) -> str:
+def _field(maker: PodSource, index: int, revision: int, name: str) -> str:
     """What a field of the table of added labels is on one pod."""
     if name == "hash":
         return revision_hash(maker, revision)
@@ -241,13 +241,13 @@ _ALIKE = {"generation": "1", "number": "1", "minute": "29000000", "unknown": "un
 _SHARED = frozenset(("hash", "name", "guest", "part", *_ALIKE))
 
 
-def _are_alike(maker: PodMaker) -> bool:
+def _are_alike(maker: PodSource) -> bool:
     """Whether all pods of one revision have the same labels."""
     shared = _SHARED if maker.kubevirt or maker.kind == "JobSet" else _SHARED | {"uid", "random"}
     return all(shared.issuperset(fields_of(label.value)) for label in _added(maker))
 
 
-def _tolerations(maker: PodMaker, own: object) -> object:
+def _tolerations(maker: PodSource, own: object) -> object:
     if own is None:
         own = []
     if not isinstance(own, list):
@@ -277,7 +277,7 @@ def _tied(template: Object, name: str, node: str) -> Object:
     return {**template, "metadata": {**template["metadata"], "name": name}, "spec": spec}
 
 
-class Compiled(NamedTuple):
+class CompiledPods(NamedTuple):
     """The pods of a workload, read once. ``template`` is a pod of it without a name, None when ``error`` says why it cannot be read.
 
     For a DaemonSet each pod of ``pods`` is meant for the node of the same position in ``nodes``, and is not tied to it by an
@@ -290,21 +290,21 @@ class Compiled(NamedTuple):
     error: str | None = None
 
 
-def compile_pods(maker: PodMaker, cluster: Cluster) -> Compiled:
+def compile_pods(maker: PodSource, cluster: Cluster) -> CompiledPods:
     """The pods of a workload, ready for the scheduler. Pods that differ in their names alone share all else."""
     if maker.refused:
-        return Compiled((), None, error=maker.refused)
+        return CompiledPods((), None, error=maker.refused)
     try:
         launcher = launcher_of(maker, cluster) if maker.kubevirt else None
         template = read_template(maker, cluster, pod_name(maker, 0), launcher=launcher)
         if maker.daemon:
             nodes = tuple(fitting_nodes(cluster, template)) if maker.replicas else ()
-            return Compiled(tuple([template._replace(name=pod_name(maker, node)) for node in nodes]), template, nodes)
+            return CompiledPods(tuple([template._replace(name=pod_name(maker, node)) for node in nodes]), template, nodes)
         count = min(maker.replicas, MOST_REPLICAS)
         if count > 1 and not _are_alike(maker):
             names = [pod_name(maker, index) for index in range(count)]
             made = [read_template(maker, cluster, name, index=index, launcher=launcher) for index, name in enumerate(names)]
-            return Compiled(tuple(made), template)
-        return Compiled(tuple([template._replace(name=pod_name(maker, index)) for index in range(count)]), template)
+            return CompiledPods(tuple(made), template)
+        return CompiledPods(tuple([template._replace(name=pod_name(maker, index)) for index in range(count)]), template)
     except InventoryError as error:
-        return Compiled((), None, error=str(error))
+        return CompiledPods((), None, error=str(error))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from afflint.controllers.pod_maker import PodMaker
+from afflint.controllers.pod_maker import PodSource
 from afflint.kube.added_labels import POD_TEMPLATE_HASH
 from afflint.reading.document import map_at
 
 
-def running_pods_of(makers: Iterable[PodMaker], pods: Iterable[object]) -> dict[str, list[int]]:
+def running_pods_of(makers: Iterable[PodSource], pods: Iterable[object]) -> dict[str, list[int]]:
     """By the key of a workload the running pods (as a cluster gives them out) that it has made, by their index; each has one workload.
 
     Their owners say so, and where those are made in turn, what is known of these: the name where nothing else is.
@@ -57,7 +57,7 @@ class _Owners:
     def _add(self, namespace: str, kind: str, name: str, index: int) -> None:
         self._owned.setdefault((namespace, kind), {}).setdefault(name, []).append(index)
 
-    def named(self, maker: PodMaker) -> list[int]:
+    def named(self, maker: PodSource) -> list[int]:
         """Pods of which a workload is the owner, or that of a revision of it."""
         if maker.kind == "Pod":
             return self._alone.get((maker.namespace, maker.name), [])
@@ -65,7 +65,7 @@ class _Owners:
         kind = _REVISED if maker.kind in ("Deployment", "Rollout") else maker.kind
         return self._owned.get((maker.namespace, kind), {}).get(name, [])
 
-    def fitting(self, maker: PodMaker) -> list[int]:
+    def fitting(self, maker: PodSource) -> list[int]:
         """Pods of owners whose names are made of that of a workload, as far as nothing else is known of them."""
         if maker.kind not in _MADE_THROUGH:
             return []

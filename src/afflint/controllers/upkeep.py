@@ -14,7 +14,7 @@ Replaced = Literal["deleted", "gone", "never"]
 """When another pod is made: as soon as the old one is being deleted, once its object is gone, or never."""
 
 
-class Upkeep(NamedTuple):
+class PodReplacement(NamedTuple):
     """``ordered``: pods are made in the order of their numbers, each once the one before it is ready.
 
     ``after_shutdown``: whether another is made after an eviction, too, which a virtual machine takes for an orderly shutdown.
@@ -30,16 +30,16 @@ class Upkeep(NamedTuple):
     ordinals: bool = False
 
 
-AT_ONCE = Upkeep()
-NEVER = Upkeep("never", after_shutdown=False)
-BY_NODE = Upkeep("never", scaled=False, by_node=True)
+AT_ONCE = PodReplacement()
+NEVER = PodReplacement("never", after_shutdown=False)
+BY_NODE = PodReplacement("never", scaled=False, by_node=True)
 """Of a DaemonSet, and of what the kubelet itself runs: one pod to each node."""
 
-_JOB = Upkeep(scaled=False)
-_MACHINE = Upkeep("gone", scaled=False)
+_JOB = PodReplacement(scaled=False)
+_MACHINE = PodReplacement("gone", scaled=False)
 
-_BY_OWNER: Mapping[str, Upkeep] = {
-    "StatefulSet": Upkeep("gone", ordered=True, ordinals=True),
+_BY_OWNER: Mapping[str, PodReplacement] = {
+    "StatefulSet": PodReplacement("gone", ordered=True, ordinals=True),
     "DaemonSet": BY_NODE,
     "Node": BY_NODE,
     "Job": _JOB,
@@ -47,12 +47,12 @@ _BY_OWNER: Mapping[str, Upkeep] = {
 }
 
 
-def upkeep_of_owner(kind: str | None) -> Upkeep:
+def pod_replacement_of_owner(kind: str | None) -> PodReplacement:
     """That of a running pod, by the kind of the object that controls it, of which nothing else is known; None for a pod without one."""
     return NEVER if kind is None else _BY_OWNER.get(kind, AT_ONCE)
 
 
-def upkeep_of(workload: Workload) -> Upkeep:
+def pod_replacement_of(workload: Workload) -> PodReplacement:
     """That of the pods of one template."""
     kind, spec = workload.kind.name, workload.spec
     if kind == "Pod":
@@ -60,9 +60,9 @@ def upkeep_of(workload: Workload) -> Upkeep:
     if kind == "DaemonSet":
         return BY_NODE
     if kind == "StatefulSet":
-        return Upkeep("gone", ordered=spec.get("podManagementPolicy") != "Parallel", ordinals=True)
+        return PodReplacement("gone", ordered=spec.get("podManagementPolicy") != "Parallel", ordinals=True)
     if kind == "LeaderWorkerSet":
-        return Upkeep("gone", ordinals=True)
+        return PodReplacement("gone", ordinals=True)
     if kind in ("Job", "CronJob", "JobSet"):
         return _of_job(workload.above(1))
     if workload.kind.kubevirt:
@@ -70,16 +70,16 @@ def upkeep_of(workload: Workload) -> Upkeep:
     return AT_ONCE
 
 
-def _of_job(job: Mapping[str, Any]) -> Upkeep:
+def _of_job(job: Mapping[str, Any]) -> PodReplacement:
     """A Job waits for failed pods to be gone if it is told to, or has a podFailurePolicy and is told nothing."""
     policy = job.get("podReplacementPolicy") or ("Failed" if job.get("podFailurePolicy") else "TerminatingOrFailed")
     return _JOB._replace(replaced="gone") if policy == "Failed" else _JOB
 
 
-def _of_machine(workload: Workload) -> Upkeep:
+def _of_machine(workload: Workload) -> PodReplacement:
     kind = workload.kind.name
     if kind == "VirtualMachineInstanceReplicaSet":
-        return Upkeep(scaled=False)
+        return PodReplacement(scaled=False)
     if kind == "VirtualMachineInstance":
         return NEVER._replace(scaled=False)
     machine = workload.above(1)

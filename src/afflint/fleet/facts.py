@@ -6,8 +6,8 @@ Facts are extracted in the map step, travel between processes, and are all that 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from afflint.controllers.counts import Scale, pod_count
-from afflint.controllers.labels import NOTHING, Added, PodLabels, added_to, pod_labels
+from afflint.controllers.counts import ReplicaRange, pod_count
+from afflint.controllers.labels import NOTHING, ControllerContext, PodLabels, added_to, pod_labels
 from afflint.findings import NO_FILE, FileId, Folder, ObjectRef, Path, Site
 from afflint.kube.constraints import REQUIRED, Constraints, PodTerm
 from afflint.kube.manifests import LABELLED, Labels, Manifest, Workload
@@ -32,10 +32,10 @@ from afflint.records import NamedTuple
 if TYPE_CHECKING:
     from afflint.controllers.budgets import Budget
     from afflint.controllers.migratability import Obstacle
-    from afflint.controllers.pod_maker import PodMaker
-    from afflint.fleet.objects import AboutPods, KubeVirtObject, Scaler, Unusable
-    from afflint.fleet.suspects import Suspect
-    from afflint.pools.model import Part, Pool
+    from afflint.controllers.pod_maker import PodSource
+    from afflint.fleet.objects import KubeVirtObject, NamespaceAnnotations, Scaler, Unusable
+    from afflint.fleet.suspects import PolicyCandidate
+    from afflint.pools.model import Pool, PoolPart
     from afflint.scheduler.namespaces import Namespace, Service
 
 REQUIRED_ANTI_AFFINITY, PREFERRED_ANTI_AFFINITY = "required podAntiAffinity", "preferred podAntiAffinity"
@@ -61,7 +61,7 @@ class Migration(NamedTuple):
     instancetype: tuple[str, str] | None = None
 
 
-class Asked(NamedTuple):
+class NodeRequirement(NamedTuple):
     """One requirement on nodes, and where it stands; None for one that something else than the manifest makes."""
 
     requirement: Requirement
@@ -85,21 +85,21 @@ class Pods(NamedTuple):
     template_path: Path
     has_own_template: bool
     partial: bool
-    scale: Scale
+    scale: ReplicaRange
     """How many pods there are: what the manifest asks for, and in a fleet what an autoscaler makes of that."""
     labels_known: bool = True
     application: str | None = None
     """The application that the object says it belongs to."""
     migration: Migration | None = None
-    added: Added = NOTHING
+    added: ControllerContext = NOTHING
     """What decides which labels controllers put on the pods."""
     spec: dict[str, Any] | None = None
     """The placement fields of the pod spec; in runs without nodes those that a namespace may contradict, None where there are none."""
     operated: bool = False
     """Whether an operator makes them, so that they have labels of which the manifest does not tell."""
-    maker: "PodMaker | None" = None
+    maker: "PodSource | None" = None
     """What the nodes are to be filled with; only in runs that have nodes, and None for what makes no pods by itself."""
-    asks: tuple[tuple[Asked, ...], ...] = ()
+    asks: tuple[tuple[NodeRequirement, ...], ...] = ()
     """Of what operators make, what each alternative of the node constraints asks for; only in runs that have nodes."""
 
     @property
@@ -123,7 +123,7 @@ class Pods(NamedTuple):
         return self.site, self.template_path
 
 
-class Reach(NamedTuple):
+class SelectorRef(NamedTuple):
     """A selector of pods. ``namespaces``: the names it covers, () for the object's own; ``everywhere``: or any others.
 
     Which others, ``namespace_selector`` says: all where it is empty.
@@ -165,11 +165,11 @@ class Facts(NamedTuple):
     """All facts of one file."""
 
     pods: tuple[Pods, ...] = ()
-    reaches: tuple[Reach, ...] = ()
+    reaches: tuple[SelectorRef, ...] = ()
     namespaces: tuple["Namespace", ...] = ()
     kubevirt: tuple["KubeVirtObject", ...] = ()
     """KubeVirt's own resource, instance types and preferences, and the claims behind disks."""
-    about_pods: tuple["AboutPods", ...] = ()
+    about_pods: tuple["NamespaceAnnotations", ...] = ()
     scalers: tuple["Scaler", ...] = ()
     services: tuple["Service", ...] = ()
     """Only in runs that have nodes, as are all that follow."""
@@ -179,9 +179,9 @@ class Facts(NamedTuple):
     """Whether nodes stand in the file, in every run."""
     pools: "tuple[Pool, ...]" = ()
     """The pools of nodes that it declares, in every run."""
-    pool_parts: "tuple[Part, ...]" = ()
+    pool_parts: "tuple[PoolPart, ...]" = ()
     """What completes pools that are declared elsewhere, or here."""
-    suspects: "tuple[Suspect, ...]" = ()
+    suspects: "tuple[PolicyCandidate, ...]" = ()
     """The pods that policies may have to refuse; only in runs that have policies."""
 
     def of_file(self, file: FileId, folder: Folder) -> "Facts":
@@ -194,7 +194,7 @@ class Facts(NamedTuple):
             return sites[site]
 
         pods = tuple([pods.of_site(stamped(pods.site)) for pods in self.pods])
-        reaches = tuple([Reach(stamped(reach.site), *reach[1:]) for reach in self.reaches])
+        reaches = tuple([SelectorRef(stamped(reach.site), *reach[1:]) for reach in self.reaches])
         if not (self.about_pods or self.scalers or self.pools or self.pool_parts or self.suspects):
             return Facts(pods, reaches, *self[2:])  # As nearly all files.
         return self._replace(
@@ -222,24 +222,24 @@ class Facts(NamedTuple):
         )
 
 
-Fact: TypeAlias = "Pods | Reach | Namespace | Service | Budget | KubeVirtObject | AboutPods | Scaler | Unusable"
+Fact: TypeAlias = "Pods | SelectorRef | Namespace | Service | Budget | KubeVirtObject | NamespaceAnnotations | Scaler | Unusable"
 
 
-def collected(facts: Sequence[Fact], *, holds_nodes: bool, pools: "Sequence[Pool | Part]" = ()) -> Facts:
+def collected(facts: Sequence[Fact], *, holds_nodes: bool, pools: "Sequence[Pool | PoolPart]" = ()) -> Facts:
     """The facts of a file, by what they are; ``pools`` are those of nodes, with what completes some."""
     pods = [each for each in facts if isinstance(each, Pods)]
-    reaches = [each for each in facts if isinstance(each, Reach)]
+    reaches = [each for each in facts if isinstance(each, SelectorRef)]
     found = Facts(tuple(pods), tuple(reaches), holds_nodes=holds_nodes)
     if pools:
-        from afflint.pools.model import Part, Pool
+        from afflint.pools.model import Pool, PoolPart
 
-        whole, parts = [each for each in pools if isinstance(each, Pool)], [each for each in pools if isinstance(each, Part)]
+        whole, parts = [each for each in pools if isinstance(each, Pool)], [each for each in pools if isinstance(each, PoolPart)]
         found = found._replace(pools=tuple(whole), pool_parts=tuple(parts))
-    others = [each for each in facts if not isinstance(each, Pods | Reach)]
+    others = [each for each in facts if not isinstance(each, Pods | SelectorRef)]
     if not others:
         return found
     from afflint.controllers.budgets import Budget
-    from afflint.fleet.objects import AboutPods, KubeVirtObject, Scaler, Unusable
+    from afflint.fleet.objects import KubeVirtObject, NamespaceAnnotations, Scaler, Unusable
     from afflint.scheduler.namespaces import Namespace, Service
 
     return found._replace(
@@ -248,7 +248,7 @@ def collected(facts: Sequence[Fact], *, holds_nodes: bool, pools: "Sequence[Pool
         services=tuple(each for each in others if isinstance(each, Service)),
         budgets=tuple(each for each in others if isinstance(each, Budget)),
         unusable=tuple(each for each in others if isinstance(each, Unusable)),
-        about_pods=tuple(each for each in others if isinstance(each, AboutPods)),
+        about_pods=tuple(each for each in others if isinstance(each, NamespaceAnnotations)),
         scalers=tuple(each for each in others if isinstance(each, Scaler)),
     )
 
@@ -282,9 +282,9 @@ def facts_of(manifest: Manifest, *, with_spec: bool = False, resources: bool = F
 
             yield object_of(manifest)
         if manifest.ref.name is not None and manifest.kind.name in _ABOUT_PODS:
-            from afflint.fleet.objects import about_pods
+            from afflint.fleet.objects import namespace_annotations
 
-            yield from about_pods(manifest, site)
+            yield from namespace_annotations(manifest, site)
         elif manifest.ref.name is not None and manifest.kind.name in SCALERS:
             from afflint.fleet.objects import scalers
 
@@ -295,32 +295,32 @@ def facts_of(manifest: Manifest, *, with_spec: bool = False, resources: bool = F
             yield kubevirt_object(manifest)
 
 
-def asked_of_nodes(constraints: Constraints) -> tuple[tuple[Asked, ...], ...]:
+def asked_of_nodes(constraints: Constraints) -> tuple[tuple[NodeRequirement, ...], ...]:
     """What the nodeSelector asks for, with each of the required terms: the alternatives. None of what cannot be read or matches no node."""
     own = constraints.node_selector
     selector = from_labels(own.data if own is not None else None)
     terms = [(term, parse_node_term(term.data)) for term in constraints.node_terms if term.required]
     if isinstance(selector, Malformed) or any(isinstance(parsed, Malformed) for _, parsed in terms):
         return ()
-    base = [Asked(each, (*own.path, each.key)) for each in selector.requirements] if own is not None else []
+    base = [NodeRequirement(each, (*own.path, each.key)) for each in selector.requirements] if own is not None else []
     if constraints.node_required is None:
         return (tuple(base),) if base else ()
     alternatives = []
     for term, parsed in terms:
         if isinstance(parsed, Selector):
             paths = [(*term.path, *path) for path in requirement_paths(term.data)]
-            alternatives.append((*base, *[Asked(each, path) for each, path in zip(parsed.requirements, paths, strict=True)]))
+            alternatives.append((*base, *[NodeRequirement(each, path) for each, path in zip(parsed.requirements, paths, strict=True)]))
     return tuple(alternatives)
 
 
 def _with_spec(pods: Pods, workload: Workload, *, resources: bool) -> Iterator[Fact]:
-    from afflint.controllers.pod_maker import pod_maker
+    from afflint.controllers.pod_maker import read_pod_source
     from afflint.fleet.objects import unusable_pods
 
     spec = {field: workload.pod[field] for field in _PLACEMENT if field in workload.pod}
     if workload.kind.kubevirt and type(domain := workload.pod.get("domain")) is dict:
         spec["domain"] = {field: domain[field] for field in ("cpu", "machine") if field in domain}
-    maker = pod_maker(workload, pods.site, resources=resources)
+    maker = read_pod_source(workload, pods.site, resources=resources)
     yield pods._replace(spec=spec, maker=maker)
     if maker is not None:
         yield from unusable_pods(workload, maker)
@@ -415,7 +415,7 @@ def _obstacles(workload: Workload) -> "tuple[Obstacle, ...]":
     return tuple([each._replace(path=(*workload.pod_path, *each.path)) for each in found if each.certain or each.claim])
 
 
-def _workload_reaches(workload: Workload, site: Site) -> Iterator[Reach]:
+def _workload_reaches(workload: Workload, site: Site) -> Iterator[SelectorRef]:
     constraints = workload.constraints
     if not constraints.selectors:
         return
@@ -441,9 +441,9 @@ def _reach(
     names: tuple[str, ...],
     everywhere: bool,
     data: dict[str, Any],
-) -> Reach:
+) -> SelectorRef:
     key, skew = data.get("topologyKey"), data.get("maxSkew")
-    return Reach(
+    return SelectorRef(
         site,
         manifest.ref,
         manifest.title(),
@@ -501,7 +501,7 @@ _EVIDENCE = {"Service": _SERVICE, "PodDisruptionBudget": BUDGET_SELECTOR, "Netwo
 _REQUIRED = (REQUIRED_ANTI_AFFINITY, REQUIRED_AFFINITY, _SERVICE, BUDGET_SELECTOR)
 
 
-def _evidence(manifest: Manifest, site: Site) -> Iterator[Reach]:
+def _evidence(manifest: Manifest, site: Site) -> Iterator[SelectorRef]:
     """What people mean to select. A Service without selector and a policy for all pods say nothing about labels."""
     spec = manifest.data.get("spec")
     if type(spec) is not dict:

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from afflint.controllers.labels import PodLabels
 from afflint.findings import Site
-from afflint.fleet.facts import Facts, Pods, PodsKey, Reach
+from afflint.fleet.facts import Facts, Pods, PodsKey, SelectorRef
 from afflint.kube.manifests import Labels
 from afflint.kube.selectors import EVERYTHING, NAMESPACE_NAME, Requirement, Selector, holds, matches
 from afflint.near_misses import Slips
-from afflint.near_misses import is_slip as is_slip
+from afflint.near_misses import is_likely_typo as is_likely_typo
 from afflint.records import NamedTuple
 
 if TYPE_CHECKING:
     from afflint.controllers.budgets import Budget
     from afflint.fleet.objects import KubeVirtObject
-    from afflint.fleet.suspects import Suspect
+    from afflint.fleet.suspects import PolicyCandidate
     from afflint.kube.pod_admission import PodAdmission
     from afflint.scheduler.namespaces import Namespace, Service
 
@@ -44,7 +44,7 @@ class NearMiss(NamedTuple):
     in_template: bool
 
 
-class Fleet:
+class ManifestIndex:
     """The facts of a run, indexed. Selecting costs what it finds, not what there is.
 
     Facts are kept in the order of their files, so that answers do not depend on which files were named first. With ``complete``
@@ -53,7 +53,7 @@ class Fleet:
     """
 
     def __init__(
-        self, facts: Iterable[Facts], *, complete: bool = False, plugins: Collection[str] = (), whole: Fleet | None = None
+        self, facts: Iterable[Facts], *, complete: bool = False, plugins: Collection[str] = (), whole: ManifestIndex | None = None
     ) -> None:
         each_file = list(facts)
         self.whole = whole
@@ -64,11 +64,11 @@ class Fleet:
             from afflint.fleet.scaling import scaled
 
             self.pods = scaled(self.pods, scalers)
-        self.reaches: list[Reach] = sorted((reach for each in each_file for reach in each.reaches), key=lambda reach: reach.site)
+        self.reaches: list[SelectorRef] = sorted((reach for each in each_file for reach in each.reaches), key=lambda reach: reach.site)
         self.services: list[Service] = [service for each in each_file for service in each.services]
         self.budgets: list[Budget] = [budget for each in each_file for budget in each.budgets]
         self.kubevirt: list[KubeVirtObject] = [each for facts in each_file for each in facts.kubevirt]
-        self.suspects: list[Suspect] = sorted((each for facts in each_file for each in facts.suspects), key=lambda each: each[:2])
+        self.suspects: list[PolicyCandidate] = sorted((each for facts in each_file for each in facts.suspects), key=lambda each: each[:2])
         """The pods that policies may have to refuse."""
         self.namespaces: dict[str, Namespace] = {}
         """By name. Of several objects the first counts."""
@@ -94,7 +94,7 @@ class Fleet:
         self._unique: dict[Selector, bool] = {}
         self._near_misses: dict[tuple[object, ...], NearMiss | None] = {}
         self._nearly_selected: dict[tuple[object, ...], bool] = {}
-        self._reaches_of: dict[PodsKey, list[Reach]] | None = None
+        self._reaches_of: dict[PodsKey, list[SelectorRef]] | None = None
         self._access_modes: dict[str, dict[str, tuple[str, ...]]] | None = None
 
     @property
@@ -175,7 +175,7 @@ class Fleet:
         default = general[0] if len({said.text for said in general}) == 1 else None
         return combined(namespace, own[0] if own else (), default, self._plugins, known=objects > 0)
 
-    def _resolved(self, reach: Reach, names: Iterable[str], known: dict[Selector, tuple[str, ...] | None]) -> Reach:
+    def _resolved(self, reach: SelectorRef, names: Iterable[str], known: dict[Selector, tuple[str, ...] | None]) -> SelectorRef:
         """The same with the namespaces that its selector chooses by name, if these are known and there are some.
 
         ``names`` are those of all namespaces of the run, ``known`` what has been found for a selector already.
@@ -193,7 +193,7 @@ class Fleet:
 
     # What a selector reaches.
 
-    def selected(self, reach: Reach) -> Iterator[Pods]:
+    def selected(self, reach: SelectorRef) -> Iterator[Pods]:
         """The objects of which the selector matches a pod, in namespaces that it covers."""
         return self._candidates(reach.selector, reach.scope)
 
@@ -208,18 +208,18 @@ class Fleet:
         """Whether it asks for labels that controllers add: few do, and only for these the added labels are looked at."""
         return any(each.key in self._added_keys for each in selector.requirements)
 
-    def is_selected(self, reach: Reach) -> bool:
+    def is_selected(self, reach: SelectorRef) -> bool:
         """Whether the selector matches any pods in namespaces that it covers. Remembered: many workloads ask for the same."""
         key = reach.selector, reach.scope
         if key not in self._selected:
             self._selected[key] = next(self.selected(reach), None) is not None
         return self._selected[key]
 
-    def may_be_operated(self, reach: Reach) -> bool:
+    def may_be_operated(self, reach: SelectorRef) -> bool:
         """Whether pods of an operator may be meant, whose labels the manifests tell only in part."""
         return any(_may_match(pods, reach.selector) and covers(reach, pods.namespace) for pods in self.pods if pods.operated)
 
-    def selected_by_all(self, reaches: Sequence[Reach]) -> Iterator[Pods]:
+    def selected_by_all(self, reaches: Sequence[SelectorRef]) -> Iterator[Pods]:
         """The objects of which one pod meets every one of the terms."""
         rest = reaches[1:]
         together = Selector(tuple([each for reach in reaches for each in reach.selector.requirements]))
@@ -227,11 +227,11 @@ class Fleet:
             if all(covers(each, pods.namespace) for each in rest) and (not rest or pods.pod_labels.some(together)):
                 yield pods
 
-    def selected_anywhere(self, reach: Reach) -> Iterator[Pods]:
+    def selected_anywhere(self, reach: SelectorRef) -> Iterator[Pods]:
         """The objects whose pods the selector matches in whatever namespace."""
         return self._candidates(reach.selector, None)
 
-    def nearly_selected(self, reach: Reach) -> Iterator[Pods]:
+    def nearly_selected(self, reach: SelectorRef) -> Iterator[Pods]:
         """The objects with labels of their own that their template lacks, whose pods would be matched if these stood there as well."""
         return self._nearly(reach.selector, reach.scope)
 
@@ -243,7 +243,7 @@ class Fleet:
         candidates = self._by_merged.candidates(own if own.requirements else selector, scope)
         return (pods for pods in candidates if PodLabels(pods.merged_labels, pods.added).some(selector))
 
-    def is_nearly_selected(self, reach: Reach) -> bool:
+    def is_nearly_selected(self, reach: SelectorRef) -> bool:
         """Whether there are such objects that belong together with the selector. Remembered, too."""
         key = _standing(reach)
         if key not in self._nearly_selected:
@@ -253,11 +253,11 @@ class Fleet:
 
     # Who asks.
 
-    def owner(self, reach: Reach) -> Pods | None:
+    def owner(self, reach: SelectorRef) -> Pods | None:
         """The object whose pods carry this term; None for what makes no pods itself."""
         return None if reach.template_path is None else self._by_key.get((reach.site, reach.template_path))
 
-    def reaches_of(self, pods: Pods) -> list[Reach]:
+    def reaches_of(self, pods: Pods) -> list[SelectorRef]:
         """The terms and spread constraints that these pods carry."""
         if self._reaches_of is None:
             self._reaches_of = {}
@@ -268,14 +268,14 @@ class Fleet:
 
     # What was probably meant.
 
-    def near_miss(self, reach: Reach) -> NearMiss | None:
+    def near_miss(self, reach: SelectorRef) -> NearMiss | None:
         """The label that a selector which matches nothing was probably meant to ask for, on pods that belong together with it."""
         key = _standing(reach)
         if key not in self._near_misses:
             self._near_misses[key] = self._near_miss(reach)
         return self._near_misses[key]
 
-    def _near_miss(self, reach: Reach) -> NearMiss | None:
+    def _near_miss(self, reach: SelectorRef) -> NearMiss | None:
         for in_template, index in ((True, self._by_template), (False, self._by_merged)):
             for requirement in reach.selector.requirements:
                 if requirement.operator != "In":
@@ -287,7 +287,7 @@ class Fleet:
                             return NearMiss(requirement, pods, key, value, in_template)
         return None
 
-    def related(self, reach: Reach, pods: Pods) -> bool:
+    def related(self, reach: SelectorRef, pods: Pods) -> bool:
         """Whether a selector and the pods that it matches, or nearly, belong together.
 
         A large repository holds many applications with the same few labels, and most do not name their namespace. So their files lie
@@ -311,7 +311,7 @@ def _may_match(pods: Pods, selector: Selector) -> bool:
     return labels.some(Selector(tuple(told)))
 
 
-def own_near_miss(reach: Reach, pods: Pods) -> NearMiss | None:
+def own_near_miss(reach: SelectorRef, pods: Pods) -> NearMiss | None:
     """The label of the pods themselves that a selector on them was probably meant to ask for; None when it misses them otherwise.
 
     It misses them by one requirement: by a slip, by another key for the same name, or by a key akin to one that they have.
@@ -322,7 +322,7 @@ def own_near_miss(reach: Reach, pods: Pods) -> NearMiss | None:
         return None
     asked = missed[0]
     own = labels.get(asked.key)
-    if own is not None and any(is_slip(each, own) for each in asked.values):
+    if own is not None and any(is_likely_typo(each, own) for each in asked.values):
         return NearMiss(asked, pods, asked.key, own, True)
     akin = [key for key in labels if _akin(key, asked.key)]
     for key, value in labels.items():
@@ -335,20 +335,20 @@ def _akin(one: str, other: str) -> bool:
     """Whether two keys are written alike: one with another prefix, one with a part more in front, or a slip."""
     if one == other:
         return False
-    return _name(one) == _name(other) or one.endswith(f".{other}") or other.endswith(f".{one}") or is_slip(one, other)
+    return _name(one) == _name(other) or one.endswith(f".{other}") or other.endswith(f".{one}") or is_likely_typo(one, other)
 
 
 def _name(key: str) -> str:
     return key.rpartition("/")[2].lower()
 
 
-def covers(reach: Reach, namespace: str | None) -> bool:
+def covers(reach: SelectorRef, namespace: str | None) -> bool:
     """Whether pods of a namespace are in reach. A manifest that leaves its namespace open may land in any."""
     scope = reach.scope
     return scope is None or namespace is None or namespace in scope
 
 
-def close(reach: Reach, pods: Pods) -> bool:
+def close(reach: SelectorRef, pods: Pods) -> bool:
     """Whether a selector and some pods stand close together: the same object, namespace or folder, or one application in two folders.
 
     A folder counts as the same as those up to two levels below it.
@@ -361,17 +361,17 @@ def close(reach: Reach, pods: Pods) -> bool:
     return reach.application is not None and reach.application == pods.application and down <= 2
 
 
-def _standing(reach: Reach) -> tuple[object, ...]:
+def _standing(reach: SelectorRef) -> tuple[object, ...]:
     """What a selector asks for and where it stands: all that bears on which pods it was meant for."""
     return reach.selector, reach.scope, reach.namespace, reach.application, reach.site.folder
 
 
-def may_mean(reach: Reach, pods: Pods) -> bool:
+def may_mean(reach: SelectorRef, pods: Pods) -> bool:
     """Whether pods that a selector matches are near enough to be what it is there for; not an application at the other end of the tree."""
     return (reach.namespace is not None and reach.namespace == pods.namespace) or apart(reach.site, pods.site)[1] <= 2
 
 
-def _beside(reach: Reach, pods: Pods) -> bool:
+def _beside(reach: SelectorRef, pods: Pods) -> bool:
     """Whether two objects stand in folders side by side, as the parts of one application do, but also two applications."""
     up, down = apart(reach.site, pods.site)
     return up <= 1 and down <= 2

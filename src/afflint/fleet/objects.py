@@ -9,14 +9,14 @@ from afflint.controllers.budgets import Budget, read_budget
 from afflint.controllers.counts import whole
 from afflint.findings import Path, Site, Span
 from afflint.kube.manifests import Manifest
-from afflint.kube.pod_admission import Said, sayings_of
+from afflint.kube.pod_admission import NamespaceRule, namespace_rules
 from afflint.records import NamedTuple
 from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.namespaces import Namespace, Service, read_namespace, read_service
 from afflint.scheduler.pods import read_pod
 
 if TYPE_CHECKING:
-    from afflint.controllers.pod_maker import PodMaker
+    from afflint.controllers.pod_maker import PodSource
 
 
 class Unusable(NamedTuple):
@@ -36,18 +36,18 @@ class KubeVirtObject(NamedTuple):
     data: dict[str, Any]
 
 
-class AboutPods(NamedTuple):
+class NamespaceAnnotations(NamedTuple):
     """What a Namespace says about the pods that are made in it. ``namespace`` is None for what OpenShift's Scheduler says of the others."""
 
     namespace: str | None
-    sayings: tuple[Said, ...]
+    sayings: tuple[NamespaceRule, ...]
 
 
-def about_pods(manifest: Manifest, site: Site) -> Iterator[AboutPods]:
+def namespace_annotations(manifest: Manifest, site: Site) -> Iterator[NamespaceAnnotations]:
     """What a Namespace says about its pods, or OpenShift's Scheduler about those of all namespaces; nothing if that is nothing."""
-    sayings = tuple(sayings_of(manifest, site))
+    sayings = tuple(namespace_rules(manifest, site))
     if sayings:
-        yield AboutPods(manifest.ref.name if manifest.kind.name == "Namespace" else None, sayings)
+        yield NamespaceAnnotations(manifest.ref.name if manifest.kind.name == "Namespace" else None, sayings)
 
 
 class Scaler(NamedTuple):
@@ -128,7 +128,7 @@ def object_of(manifest: Manifest) -> Namespace | Service | Budget | Unusable:
         return _unusable(manifest, manifest.base, error)
 
 
-def unusable_pods(manifest: Manifest, maker: PodMaker) -> Iterator[Unusable]:
+def unusable_pods(manifest: Manifest, maker: PodSource) -> Iterator[Unusable]:
     """That a workload's pods can be no pods, if so: the scheduler could not even decode them."""
     metadata = {"name": maker.name, "namespace": maker.namespace, "labels": maker.labels}
     try:

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from afflint.controllers.counts import ONE_ASSUMED, Scale
-from afflint.controllers.pod_maker import PodMaker
+from afflint.controllers.counts import ONE_ASSUMED, ReplicaRange
+from afflint.controllers.pod_maker import PodSource
 from afflint.fleet.facts import Pods
 from afflint.fleet.index import apart
 from afflint.fleet.objects import Scaler
@@ -70,9 +70,11 @@ def _with(pods: Pods, scalers: Sequence[Scaler], parts: dict[str, list[Scaler]])
     least = None if None in low else min(each for each in low if each is not None)
     most = None if None in high else max(each for each in high if each is not None)
     if least is None or most is None or least > most:
-        return pods._replace(scale=Scale(open_ended=True, scaler=first.title), maker=_planned(pods, Scale(scaler=first.title)))
+        return pods._replace(
+            scale=ReplicaRange(open_ended=True, scaler=first.title), maker=_planned(pods, ReplicaRange(scaler=first.title))
+        )
     current = min(max(declared or 1, least, 1), most)
-    scale = Scale(current, least, most, scaler=first.title)
+    scale = ReplicaRange(current, least, most, scaler=first.title)
     ranges = tuple(
         [(name, start, most if name == "ordinal" and number is not None else number) for name, start, number in pods.added.ranges]
     )
@@ -83,7 +85,7 @@ def _may_change(part: Scaler, scaler: Scaler) -> bool:
     return part.namespace is None or scaler.namespace is None or part.namespace == scaler.namespace
 
 
-def _planned(pods: Pods, scale: Scale) -> PodMaker | None:
+def _planned(pods: Pods, scale: ReplicaRange) -> PodSource | None:
     """What is planned for: so many as there are at first."""
     maker = pods.maker
     if maker is None:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from afflint.controllers.labels import PodLabels
 from afflint.findings import Path
 from afflint.fleet.facts import namespaces_of, selector_for
-from afflint.kube.constraints import Constraints, Data, Item, PodTerm
+from afflint.kube.constraints import ConstraintItem, Constraints, Data, PodTerm
 from afflint.kube.label_places import SPREAD
 from afflint.kube.node_demands import same_label
 from afflint.kube.node_labels import DEPRECATED, at_least_as_wide
@@ -21,7 +21,7 @@ Covers = Callable[[Selector, str | None], bool | None]
 """Whether a namespaceSelector covers a namespace; None where that is not known."""
 
 
-class Own(NamedTuple):
+class OwnPods(NamedTuple):
     """What is known of the pods that carry constraints. ``known``: they have these labels and no others."""
 
     labels: PodLabels
@@ -29,7 +29,7 @@ class Own(NamedTuple):
     namespace: str | None
 
 
-class Apart(NamedTuple):
+class SpreadingConstraint(NamedTuple):
     """A constraint by which pods keep apart from their own kind over a topology key, or would if it selected them.
 
     ``name`` is what people call it. ``hard``: a pod stays pending rather than break it. ``most`` of the pods can share a domain while
@@ -61,7 +61,7 @@ class Apart(NamedTuple):
         return self.unsure or not (self.elsewhere or self.missed or self.counts_nobody)
 
 
-def keeping_apart(constraints: Constraints, own: Own, covers: Covers) -> Iterator[Apart]:
+def spreading_constraints(constraints: Constraints, own: OwnPods, covers: Covers) -> Iterator[SpreadingConstraint]:
     """The anti-affinity terms and spread constraints of some pods, in the order of the manifest.
 
     Semantics: a pod that matches its own required anti-affinity has the domain for itself; a spread constraint lets the fullest domain
@@ -74,25 +74,27 @@ def keeping_apart(constraints: Constraints, own: Own, covers: Covers) -> Iterato
         yield _of_spread(spread, own)
 
 
-def _of_term(term: PodTerm, own: Own, covers: Covers) -> Apart:
+def _of_term(term: PodTerm, own: OwnPods, covers: Covers) -> SpreadingConstraint:
     names, others = namespaces_of(term)
     elsewhere = own.namespace is not None and (bool(names) or others is not None) and own.namespace not in names
     if elsewhere and others is not None:
         elsewhere = others != EVERYTHING and covers(others, own.namespace) is False
-    found = Apart(term.path, term.name, text_at(term.data, "topologyKey"), term.required, 1 if term.required else None, None)
+    found = SpreadingConstraint(term.path, term.name, text_at(term.data, "topologyKey"), term.required, 1 if term.required else None, None)
     return _selecting(found, term.data, own)._replace(elsewhere=elsewhere)
 
 
-def _of_spread(spread: Item, own: Own) -> Apart:
+def _of_spread(spread: ConstraintItem, own: OwnPods) -> SpreadingConstraint:
     when, skew = spread.data.get("whenUnsatisfiable"), spread.data.get("maxSkew")
     hard = when == "DoNotSchedule"
     number = skew if type(skew) is int else None
     unsure = when not in ("DoNotSchedule", "ScheduleAnyway") or number is None
-    found = Apart(spread.path, SPREAD, text_at(spread.data, "topologyKey"), hard, number if hard else None, None, number, unsure)
+    found = SpreadingConstraint(
+        spread.path, SPREAD, text_at(spread.data, "topologyKey"), hard, number if hard else None, None, number, unsure
+    )
     return _selecting(found, spread.data, own)
 
 
-def _selecting(found: Apart, data: Data, own: Own) -> Apart:
+def _selecting(found: SpreadingConstraint, data: Data, own: OwnPods) -> SpreadingConstraint:
     """The constraint with what it selects of the pods that carry it."""
     parsed = selector_for(data, own.labels)
     if parsed is not None and not isinstance(parsed, Selector):
@@ -108,7 +110,7 @@ def _selecting(found: Apart, data: Data, own: Own) -> Apart:
     return found._replace(missed=surely[0]) if surely else found._replace(unsure=True)
 
 
-def _is_given(requirement: Requirement, own: Own) -> bool:
+def _is_given(requirement: Requirement, own: OwnPods) -> bool:
     value = own.labels.template.get(requirement.key)
     return value is not None and not is_placeholder(value)
 
@@ -122,7 +124,7 @@ def is_wider(key: str, other: str) -> bool:
     return at_least_as_wide(DEPRECATED.get(key, key), DEPRECATED.get(other, other))
 
 
-class Wanted(NamedTuple):
+class RequiredSpreading(NamedTuple):
     """What is demanded of pods: that they are never all in one domain of ``key``, or with ``hard`` False that they prefer not to be.
 
     ``max_skew`` is how far the fullest domain may be from the emptiest, None where that is all the same; ``replicas`` how many pods there
@@ -135,7 +137,7 @@ class Wanted(NamedTuple):
     replicas: int
     wider: Callable[[str, str], bool] = is_wider
 
-    def is_met_by(self, each: Apart) -> bool:
+    def is_met_by(self, each: SpreadingConstraint) -> bool:
         """Whether a constraint alone sees to it."""
         if each.unsure:
             return is_placeholder(each.key) or self.wider(each.key, self.key)
@@ -148,16 +150,16 @@ class Wanted(NamedTuple):
         # Where regions differ by one pod, their zones may differ by any number.
         return each.most is not None and each.most <= self.max_skew and self.is_over(each)
 
-    def is_over(self, each: Apart) -> bool:
+    def is_over(self, each: SpreadingConstraint) -> bool:
         """Whether a constraint is about this very key, by its name of today or a deprecated one."""
         return each.key in same_label(self.key)
 
-    def holds_apart(self, each: Apart) -> bool:
+    def holds_apart(self, each: SpreadingConstraint) -> bool:
         """Whether the pods cannot all be in one domain: maxSkew lets so many be there together."""
         return each.most is not None and (each.name != SPREAD or each.most < self.replicas)
 
 
-def unmet(constraints: Iterable[Apart], wanted: Wanted) -> list[Apart] | None:
+def unmet(constraints: Iterable[SpreadingConstraint], wanted: RequiredSpreading) -> list[SpreadingConstraint] | None:
     """The constraints by which what is wanted was probably meant, the nearest first; None where one of them sees to it."""
     found = list(constraints)
     for each in found:
@@ -166,7 +168,7 @@ def unmet(constraints: Iterable[Apart], wanted: Wanted) -> list[Apart] | None:
     return sorted(found, key=lambda each: _distance(each, wanted))
 
 
-def _distance(each: Apart, wanted: Wanted) -> int:
+def _distance(each: SpreadingConstraint, wanted: RequiredSpreading) -> int:
     if not wanted.wider(each.key, wanted.key):
         return 3
     return 2 if not each.works else 1 if not each.hard else 0

@@ -9,7 +9,7 @@ from afflint.kube.selectors import Selector
 from afflint.records import NamedTuple
 
 
-class Suspect(NamedTuple):
+class PolicyCandidate(NamedTuple):
     """Pods of one template with which some ``policies``, by their names, may not be content, and what their checks look at.
 
     ``whole`` is False for a patch or a fragment. ``pod`` are the other fields of the pod spec that place pods. ``operator`` are the

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from afflint.controllers.pod_maker import PodMaker
+from afflint.controllers.pod_maker import PodSource
 from afflint.kube.pod_admission import PodAdmission, given_labels, given_tolerations, refusals
-from afflint.wording import counted
+from afflint.wording import pluralize
 
 
-def as_admitted(maker: PodMaker, admission: PodAdmission | None) -> PodMaker:
+def after_admission(maker: PodSource, admission: PodAdmission | None) -> PodSource:
     """A workload with what is said about the pods of its namespace."""
     own = maker.pod.get("nodeSelector")
     if admission is None or not (own is None or isinstance(own, dict)):
@@ -29,13 +29,13 @@ def as_admitted(maker: PodMaker, admission: PodAdmission | None) -> PodMaker:
     missing = [each for each in tolerations if isinstance(present, list) and each not in present]
     if missing and source is not None:
         pod["tolerations"] = [*present, *missing]
-        notes.append(f"{source.where} adds {counted(len(missing), 'toleration')} to its own")
+        notes.append(f"{source.where} adds {pluralize(len(missing), 'toleration')} to its own")
     return replace(maker, pod=pod, notes=tuple(notes)) if len(notes) > len(maker.notes) else maker
 
 
-def affects(maker: PodMaker, admission: PodAdmission | None) -> bool:
+def affects(maker: PodSource, admission: PodAdmission | None) -> bool:
     """Whether admission changes the pods of a workload, or refuses them."""
-    return as_admitted(maker, admission) is not maker
+    return after_admission(maker, admission) is not maker
 
 
 def _capital(text: str) -> str:

@@ -5,29 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 
-from afflint.controllers.pod_maker import PodMaker
+from afflint.controllers.pod_maker import PodSource
 from afflint.findings import FileId
-from afflint.fleet.facts import PREFERRED_ANTI_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREAD, Pods, PodsKey, Reach
-from afflint.fleet.index import Fleet
+from afflint.fleet.facts import PREFERRED_ANTI_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREAD, Pods, PodsKey, SelectorRef
+from afflint.fleet.index import ManifestIndex
 from afflint.inventory.node_files import NodeFact
-from afflint.inventory.stage import Stage, set_stage
+from afflint.inventory.stage import SimulationInput, build_simulation_input
 from afflint.kube.constraints import constraints_of, items
 from afflint.kube.label_places import node_choices
 from afflint.kube.node_labels import HOSTNAME, PHYSICAL_HOST, ZONE, domain_noun
 from afflint.kube.selectors import NODE_NAME, Selector
 from afflint.kube.taints import first_untolerated
-from afflint.placement.arrangement import Arrangement, Start, arranged, start
+from afflint.placement.arrangement import Schedule, Start, build_schedules, start
 from afflint.placement.disruption import Disruptions
-from afflint.placement.failures import Failure
-from afflint.placement.losing import Losses
+from afflint.placement.failures import Disruption
+from afflint.placement.losing import NodeLosses
 from afflint.placement.node_classes import NodeClass
-from afflint.placement.plan import Loss
-from afflint.placement.situation import Situation
-from afflint.placement.survey import Survey
+from afflint.placement.plan import DisruptionEffect
+from afflint.placement.situation import DisruptionState
+from afflint.placement.survey import ScheduleBounds
 from afflint.records import NamedTuple
 from afflint.scheduler.node_fit import SCHEDULER
 from afflint.scheduler.pods import NodeRules
-from afflint.wording import listing
+from afflint.wording import join_words
 
 MOST_NAMED = 4
 """So many names a message lists before it only counts."""
@@ -35,7 +35,7 @@ AS_ORDERED = "in this example placement"
 """What a message says of the placement in the order of the manifests, where another order may come to something else."""
 
 
-class Part(NamedTuple):
+class FailureDomain(NamedTuple):
     """What fails together: nodes that share the value ``name`` of the label ``key``. ``word`` is what people call it: zone."""
 
     word: str
@@ -49,7 +49,7 @@ class ClusterView:
     def __init__(
         self,
         nodes: Sequence[NodeFact],
-        fleet: Fleet,
+        fleet: ManifestIndex,
         host_key: str,
         name_of: Callable[[FileId], str] = str,
         version: tuple[int, int] = SCHEDULER,
@@ -60,12 +60,12 @@ class ClusterView:
         self.fleet = fleet
         self.host_key = host_key
         self.classes = classes
-        self.stage: Stage = set_stage(
+        self.stage: SimulationInput = build_simulation_input(
             nodes, fleet, fleet.pods, name_of=name_of, version=version, feature_gates=feature_gates, at_least=True, classes=classes
         )
         self.nodes = self.stage.nodes
         self._by_name = {node.name: node for node in self.nodes}
-        self._lost: dict[Failure, Loss] = {}
+        self._lost: dict[Disruption, DisruptionEffect] = {}
         self._lacking: dict[tuple[int, str], list[NodeFact]] = {}
 
     def may_be_made(self, selector: Selector) -> bool:
@@ -79,7 +79,7 @@ class ClusterView:
         return frozenset().union(*[node.labels for node in self.nodes], *declared)
 
     @cached_property
-    def makers(self) -> list[PodMaker]:
+    def makers(self) -> list[PodSource]:
         """The workloads in the order of the manifests, without those of which nobody can tell yet where they go."""
         return [maker for maker in self.stage.makers if maker.key not in self.stage.unsettled]
 
@@ -87,7 +87,7 @@ class ClusterView:
     def _pods_by_key(self) -> dict[str, Pods]:
         return {maker.key: pods for maker, pods in zip(self.stage.makers, self.stage.sources, strict=True)}
 
-    def pods_of(self, maker: PodMaker) -> Pods:
+    def pods_of(self, maker: PodSource) -> Pods:
         """The manifest that a workload was read from."""
         return self._pods_by_key[maker.key]
 
@@ -97,14 +97,14 @@ class ClusterView:
         return {self.pods_of(maker).key: number for number, maker in enumerate(self.makers)}
 
     @cached_property
-    def survey(self) -> Survey:
+    def survey(self) -> ScheduleBounds:
         """What is true of every order of scheduling."""
-        return Survey(self._start.before, self.makers, self.stage.inventory.classes, self._start.compiled)
+        return ScheduleBounds(self._start.before, self.makers, self.stage.inventory.classes, self._start.compiled)
 
     @cached_property
-    def arrangement(self) -> Arrangement:
+    def arrangement(self) -> Schedule:
         """The placement that the order of the manifests gives."""
-        return arranged(self._start)
+        return build_schedules(self._start)
 
     @cached_property
     def _start(self) -> Start:
@@ -115,7 +115,7 @@ class ClusterView:
         """The PodDisruptionBudgets, with what they cover in that placement."""
         return Disruptions(self.arrangement, self.stage.budgets)
 
-    def budgets_over(self, maker: PodMaker) -> tuple[int, ...]:
+    def budgets_over(self, maker: PodSource) -> tuple[int, ...]:
         """The numbers of the budgets that cover a workload."""
         return self._budgets_over.get(maker.key, ())
 
@@ -129,47 +129,47 @@ class ClusterView:
     # --- what may fail -------------------------------------------------------------------------------------------------
 
     @cached_property
-    def parts(self) -> dict[str, Part]:
+    def parts(self) -> dict[str, FailureDomain]:
         """What may fail, by the name of the failure: every single node, zone and physical host."""
         return {failure.what: part for failure, part in self._failures}
 
-    def loss_of(self, failure: Failure) -> Loss:
+    def loss_of(self, failure: Disruption) -> DisruptionEffect:
         """What becomes of the pods in that placement when nodes fail, until these are back or removed: what `place --lose` tells."""
         if failure not in self._lost:
             self._lost[failure] = self._losses.out_of_reach(failure)
         return self._lost[failure]
 
     @cached_property
-    def _losses(self) -> Losses:
-        return Losses(Situation(self.arrangement))
+    def _losses(self) -> NodeLosses:
+        return NodeLosses(DisruptionState(self.arrangement))
 
     @property
-    def failures(self) -> list[Failure]:
+    def failures(self) -> list[Disruption]:
         """The failures that leave at least one node that takes workloads, and each set of nodes once."""
         return [failure for failure, _ in self._failures]
 
     @cached_property
-    def _failures(self) -> list[tuple[Failure, Part]]:
+    def _failures(self) -> list[tuple[Disruption, FailureDomain]]:
         workers = {node.name for node in self.nodes if is_open(node)}
-        found: dict[tuple[str, ...], tuple[Failure, Part]] = {}
+        found: dict[tuple[str, ...], tuple[Disruption, FailureDomain]] = {}
         for part, names in self._parts():
             # When nothing remains to run on, how workloads are placed makes no difference.
             if not workers <= set(names):
-                found.setdefault(names, (Failure(f"{part.word} {part.name}", names), part))
+                found.setdefault(names, (Disruption(f"{part.word} {part.name}", names), part))
         return list(found.values())
 
-    def _parts(self) -> Iterator[tuple[Part, tuple[str, ...]]]:
+    def _parts(self) -> Iterator[tuple[FailureDomain, tuple[str, ...]]]:
         for name in sorted(self._by_name):
-            yield Part(domain_noun(HOSTNAME), name, HOSTNAME), (name,)
+            yield FailureDomain(domain_noun(HOSTNAME), name, HOSTNAME), (name,)
         for key, word in ((ZONE, domain_noun(ZONE)), (self.host_key, domain_noun(PHYSICAL_HOST))):
             nodes_of: dict[str, list[str]] = {}
             for node in self.nodes:
                 if key in node.labels:
                     nodes_of.setdefault(node.labels[key], []).append(node.name)
             for value, names in sorted(nodes_of.items()):
-                yield Part(word, value, key), tuple(names)
+                yield FailureDomain(word, value, key), tuple(names)
 
-    def asks_for(self, maker: PodMaker) -> set[str]:
+    def asks_for(self, maker: PodSource) -> set[str]:
         """The node labels by which a workload is required to choose its nodes; for nodes by name that of the host name."""
         constraints = constraints_of(dict(maker.pod), ())
         keys = {place.key for place in node_choices(constraints) if place.required}
@@ -207,14 +207,14 @@ class ClusterView:
         return found
 
 
-def keeps_apart(reach: Reach, pods: Pods) -> bool:
+def keeps_apart(reach: SelectorRef, pods: Pods) -> bool:
     """Whether a constraint keeps, or prefers to keep, the pods that carry it apart from each other."""
     return reach.what in (REQUIRED_ANTI_AFFINITY, PREFERRED_ANTI_AFFINITY, SPREAD) and pods.pod_labels.all(reach.selector)
 
 
-def few(words: Sequence[str], last: str = "and") -> str:
+def summarize_names(words: Sequence[str], last: str = "and") -> str:
     """``a, b, c, d and 3 more``."""
-    return listing([*words[:MOST_NAMED], *([f"{len(words) - MOST_NAMED} more"] if len(words) > MOST_NAMED else [])], last)
+    return join_words([*words[:MOST_NAMED], *([f"{len(words) - MOST_NAMED} more"] if len(words) > MOST_NAMED else [])], last)
 
 
 def is_open(fact: NodeFact) -> bool:
@@ -222,6 +222,6 @@ def is_open(fact: NodeFact) -> bool:
     return not fact.node.unschedulable and first_untolerated(fact.node.taints, ()) is None
 
 
-def _place_of(maker: PodMaker | None) -> tuple[object, ...]:
+def _place_of(maker: PodSource | None) -> tuple[object, ...]:
     assert maker is not None
     return maker.site, maker.pod_path

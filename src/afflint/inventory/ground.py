@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from afflint.pools.model import Pool
 
 
-class Ground:
+class KnownTopology:
     """``views`` are the nodes with the workloads of each cluster that the manifests are for, ``pools`` those that have no nodes yet."""
 
     def __init__(self, views: Sequence[ClusterView] = (), pools: Sequence[Pool] = ()) -> None:

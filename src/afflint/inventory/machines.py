@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from afflint.controllers.pod_maker import PodMaker, Reference, Virtualization
-from afflint.fleet.index import Fleet
+from afflint.controllers.pod_maker import PodSource, Reference, Virtualization
+from afflint.fleet.index import ManifestIndex
 
 # How instance types and preferences are referred to; kubectl's plurals do as well: kubevirt pkg/instancetype/find, preference/find.
 _INSTANCETYPE, _PREFERENCE = "Instancetype", "Preference"
 
 
-def with_virtualization(maker: PodMaker, fleet: Fleet, *, only_running: bool = False) -> PodMaker:
+def with_virtualization(maker: PodSource, fleet: ManifestIndex, *, only_running: bool = False) -> PodSource:
     """A workload with what its machines take from elsewhere, and notes on what is not there. Others stay as they are.
 
     With ``only_running`` machines that wait for somebody to start them have no pods.
@@ -42,19 +42,19 @@ def with_virtualization(maker: PodMaker, fleet: Fleet, *, only_running: bool = F
     return replace(maker, notes=tuple(notes), replicas=replicas, virtualization=found)
 
 
-def instancetype_of(fleet: Fleet, namespace: str, reference: Reference) -> Mapping[str, Any] | None:
+def instancetype_of(fleet: ManifestIndex, namespace: str, reference: Reference) -> Mapping[str, Any] | None:
     """The spec of the instance type that a machine refers to; None where it is not among the manifests."""
     return _spec(fleet, namespace, _INSTANCETYPE, reference)
 
 
-def _spec(fleet: Fleet, namespace: str, what: str, reference: Reference) -> Mapping[str, Any] | None:
+def _spec(fleet: ManifestIndex, namespace: str, what: str, reference: Reference) -> Mapping[str, Any] | None:
     """The spec of what is referred to: of the cluster's unless the kind says otherwise."""
     named = reference.kind.lower().removesuffix("s")
     own = named == f"virtualmachine{what.lower()}"
     return next((spec for spec in _specs(fleet, what, namespace if own else None) if spec[0] == reference.name), ("", None))[1]
 
 
-def _specs(fleet: Fleet, what: str, namespace: str | None) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _specs(fleet: ManifestIndex, what: str, namespace: str | None) -> Iterator[tuple[str, Mapping[str, Any]]]:
     kind = f"VirtualMachine{'Cluster' if namespace is None else ''}{what}"
     for each in fleet.kubevirt:
         if each.kind == kind and (namespace is None or (each.namespace or "default") == namespace):

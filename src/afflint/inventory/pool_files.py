@@ -1,6 +1,6 @@
 """The pools of nodes that the files of a run declare."""
 
-from afflint.pools.model import Part, Pool
+from afflint.pools.model import Pool, PoolPart
 from afflint.records import NamedTuple
 
 
@@ -8,15 +8,15 @@ class Pools(NamedTuple):
     """All pools, and what completes some. ``named``: whether somebody said that these are those of the cluster, whatever their format."""
 
     pools: tuple[Pool, ...]
-    parts: tuple[Part, ...] = ()
+    parts: tuple[PoolPart, ...] = ()
     named: bool = False
 
     @property
     def whole(self) -> tuple[Pool, ...]:
         """The pools, each with what completes it."""
-        from afflint.pools.joining import joined
+        from afflint.pools.joining import resolve_references
 
-        return tuple(joined(self.pools, self.parts))
+        return tuple(resolve_references(self.pools, self.parts))
 
     def is_here(self, pool: Pool) -> bool:
         """Whether a pool is one of the cluster that the workloads are for, as far as one can tell."""

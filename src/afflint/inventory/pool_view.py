@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 
-from afflint.controllers.pod_maker import PodMaker
+from afflint.controllers.pod_maker import PodSource
 from afflint.controllers.replicas import read_template
 from afflint.findings import FileId
-from afflint.fleet.facts import Asked, Pods, asked_of_nodes
-from afflint.fleet.index import Fleet
+from afflint.fleet.facts import NodeRequirement, Pods, asked_of_nodes
+from afflint.fleet.index import ManifestIndex
 from afflint.inventory.node_files import NodeFact
 from afflint.inventory.pool_files import Pools
-from afflint.inventory.stage import Stage, set_stage
+from afflint.inventory.stage import SimulationInput, build_simulation_input
 from afflint.kube.constraints import constraints_of
 from afflint.kube.selectors import AnyOf, Selector, matches, requirement_paths
 from afflint.kube.taints import Toleration, first_untolerated
-from afflint.placement.survey import Survey
+from afflint.placement.survey import ScheduleBounds
 from afflint.pools.matching import PoolIndex, declared_keys
 from afflint.records import NamedTuple
 from afflint.scheduler.decoding import InventoryError
@@ -24,18 +24,18 @@ from afflint.scheduler.node_fit import SCHEDULER
 from afflint.scheduler.pods import NodeRules, Pod
 
 
-class Demands(NamedTuple):
+class PoolRequirements(NamedTuple):
     """What the pods of a workload ask of their nodes: any of the alternatives, whose requirements must all hold. One at least.
 
     ``daemon``: it runs where it can, and may find nothing. ``patch``: what it tolerates stands elsewhere, so it is taken to be everything.
     """
 
     pods: Pods
-    alternatives: tuple[tuple[Asked, ...], ...]
+    alternatives: tuple[tuple[NodeRequirement, ...], ...]
     tolerations: tuple[Toleration, ...]
     daemon: bool = False
     patch: bool = False
-    maker: PodMaker | None = None
+    maker: PodSource | None = None
     """With no more replicas than an autoscaler surely keeps; None of a patch."""
     pod: Pod | None = None
     """One of its pods."""
@@ -54,7 +54,7 @@ class PoolView:
     def __init__(
         self,
         pools: Pools,
-        fleet: Fleet,
+        fleet: ManifestIndex,
         name_of: Callable[[FileId], str] = str,
         version: tuple[int, int] = SCHEDULER,
         nodes: Sequence[NodeFact] = (),
@@ -92,12 +92,12 @@ class PoolView:
         return tuple(dict.fromkeys(label.key for pool in self.pools for label in pool.labels))
 
     @cached_property
-    def demands(self) -> list[Demands]:
+    def demands(self) -> list[PoolRequirements]:
         """What each workload asks of nodes, without those of which nobody can tell yet, and those that name their node."""
         # Machines of a hosted cluster run in the infrastructure cluster; the pools beside them may be of the hosted one.
         return [each for each in self._demands() if not (each.pods.ref.api_version or "").startswith(_OF_HOSTED_CLUSTERS)]
 
-    def has_node(self, demands: Demands) -> bool:
+    def has_node(self, demands: PoolRequirements) -> bool:
         """Whether a node that is there takes the pods."""
         asked = AnyOf(tuple([Selector(tuple([each.requirement for each in alternative])) for alternative in demands.alternatives]))
         return any(
@@ -105,13 +105,13 @@ class PoolView:
             for fact in self.nodes
         )
 
-    def survey(self, makers: Sequence[PodMaker]) -> Survey:
+    def survey(self, makers: Sequence[PodSource]) -> ScheduleBounds:
         """What is true of every order of scheduling some of the workloads, as far as it does not depend on nodes."""
-        return Survey(self._stage.inventory.cluster(), makers)
+        return ScheduleBounds(self._stage.inventory.cluster(), makers)
 
     @cached_property
-    def _stage(self) -> Stage:
-        return set_stage(
+    def _stage(self) -> SimulationInput:
+        return build_simulation_input(
             (),
             self.fleet,
             self.fleet.pods,
@@ -121,7 +121,7 @@ class PoolView:
             at_least=True,
         )
 
-    def _demands(self) -> Iterator[Demands]:
+    def _demands(self) -> Iterator[PoolRequirements]:
         stage = self._stage
         cluster = stage.inventory.cluster()
         for maker, pods in zip(stage.makers, stage.sources, strict=True):
@@ -136,34 +136,34 @@ class PoolView:
                 continue
             alternatives = pods.asks if pods.operated else tuple(_alternatives(pods, rules))
             if alternatives:
-                yield Demands(pods, alternatives, rules.tolerations, maker.daemon, maker=maker, pod=pod)
+                yield PoolRequirements(pods, alternatives, rules.tolerations, maker.daemon, maker=maker, pod=pod)
         for pods in self.fleet.pods:
             alternatives = pods.asks
             if not pods.operated and pods.spec:
                 alternatives = asked_of_nodes(constraints_of(pods.spec, (*pods.template_path, "spec")))
             if pods.maker is None and alternatives and not any(each.requirement.field for asked in alternatives for each in asked):
-                yield Demands(pods, alternatives, _ANYTHING, patch=True)
+                yield PoolRequirements(pods, alternatives, _ANYTHING, patch=True)
 
 
-def _alternatives(pods: Pods, rules: NodeRules) -> Iterator[tuple[Asked, ...]]:
+def _alternatives(pods: Pods, rules: NodeRules) -> Iterator[tuple[NodeRequirement, ...]]:
     """What a scheduler reads in the pods of a workload, with what others than its manifest ask for."""
     selector = tuple(_asked_by_selector(pods, rules.node_selector))
     terms = _asked_by_terms(pods, rules.terms) if rules.terms is not None else ((),)
     yield from ((*selector, *term) for term in terms)
 
 
-def _asked_by_selector(pods: Pods, selector: Selector) -> Iterator[Asked]:
+def _asked_by_selector(pods: Pods, selector: Selector) -> Iterator[NodeRequirement]:
     own = (pods.spec or {}).get("nodeSelector")
     path = (*pods.template_path, "spec", "nodeSelector")
     for each in selector.requirements:
-        yield Asked(each, (*path, each.key) if isinstance(own, dict) and each.key in own else None)
+        yield NodeRequirement(each, (*path, each.key) if isinstance(own, dict) and each.key in own else None)
 
 
-def _asked_by_terms(pods: Pods, terms: Sequence[object]) -> Iterator[tuple[Asked, ...]]:
+def _asked_by_terms(pods: Pods, terms: Sequence[object]) -> Iterator[tuple[NodeRequirement, ...]]:
     """The requirements of each required term that can be read; a term without any matches no node."""
     places = [term for term in constraints_of(pods.spec or {}, (*pods.template_path, "spec")).node_terms if term.required]
     for index, term in enumerate(terms):
         if isinstance(term, Selector):
             paths = [(*places[index].path, *path) for path in requirement_paths(places[index].data)] if len(places) == len(terms) else []
             known = len(paths) == len(term.requirements)
-            yield tuple([Asked(each, paths[number] if known else None) for number, each in enumerate(term.requirements)])
+            yield tuple([NodeRequirement(each, paths[number] if known else None) for number, each in enumerate(term.requirements)])

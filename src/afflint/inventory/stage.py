@@ -8,14 +8,14 @@ from typing import Any
 
 from afflint.controllers.budgets import Budget
 from afflint.controllers.evictions import Eviction, eviction_of_machine
-from afflint.controllers.pod_maker import PodMaker
+from afflint.controllers.pod_maker import PodSource
 from afflint.findings import FileId
 from afflint.fleet.facts import Pods
-from afflint.fleet.index import Fleet
-from afflint.inventory.admitted import as_admitted
+from afflint.fleet.index import ManifestIndex
+from afflint.inventory.admitted import after_admission
 from afflint.inventory.machines import with_virtualization
 from afflint.inventory.node_files import KUBELET_LABELS, NodeFact, texts, with_kubelet_labels
-from afflint.inventory.unsettled import unsettled
+from afflint.inventory.unsettled import undecidable_workloads
 from afflint.placement.arrangement import Inventory
 from afflint.placement.node_classes import NodeClass
 from afflint.records import NamedTuple
@@ -25,14 +25,14 @@ from afflint.scheduler.node_fit import SCHEDULER
 _NONE: Mapping[tuple[str, str], Any] = {}
 
 
-class Stage(NamedTuple):
+class SimulationInput(NamedTuple):
     """``makers`` are the workloads, each once, in the order in which they are placed, and ``sources`` the pods that each was read from.
 
     ``unsettled`` are the keys of those whose place depends on something that the manifests do not tell: see ``unsettled``.
     """
 
     nodes: tuple[NodeFact, ...]
-    makers: tuple[PodMaker, ...]
+    makers: tuple[PodSource, ...]
     sources: tuple[Pods, ...]
     inventory: Inventory
     unsettled: frozenset[str]
@@ -41,9 +41,9 @@ class Stage(NamedTuple):
     """By namespace and name of a running pod what its eviction comes to, where that of the machine in it tells."""
 
 
-def set_stage(
+def build_simulation_input(
     nodes: Sequence[NodeFact],
-    fleet: Fleet,
+    fleet: ManifestIndex,
     workloads: Iterable[Pods],
     running: Sequence[Mapping[str, object]] = (),
     *,
@@ -56,7 +56,7 @@ def set_stage(
     at_least: bool = False,
     machines: Mapping[tuple[str, str], Mapping[str, Any]] = _NONE,
     classes: Sequence[NodeClass] = (),
-) -> Stage:
+) -> SimulationInput:
     """The stage for some workloads of a fleet, with what else its manifests tell of the cluster.
 
     ``classes`` are nodes that may be made besides. ``machines`` are those that run in some of the ``running`` pods, by namespace and name.
@@ -66,12 +66,12 @@ def set_stage(
 
     Of objects that a cluster would take for one and the same only the first counts, for overlays repeat what they change.
     """
-    makers: dict[str, PodMaker] = {}
+    makers: dict[str, PodSource] = {}
     sources: dict[str, Pods] = {}
     asked: dict[str, set[str]] = {}
     counts: dict[str, int] = {}
-    again: dict[str, list[PodMaker]] = {}
-    unknown = unsettled(fleet)
+    again: dict[str, list[PodSource]] = {}
+    unknown = undecidable_workloads(fleet)
     for pods in workloads:
         maker = pods.maker
         if maker is None:
@@ -81,7 +81,7 @@ def set_stage(
             maker = replace(maker, name=f"{maker.name}{count}") if count > 1 else maker
         if at_least and maker.scale.least is not None:
             maker = replace(maker, replicas=max(maker.scale.least, min(maker.replicas, 1)))
-        maker = as_admitted(maker, fleet.admission(maker.namespace))
+        maker = after_admission(maker, fleet.admission(maker.namespace))
         first = makers.setdefault(maker.key, maker)
         if first is maker:
             sources[maker.key] = pods
@@ -114,10 +114,10 @@ def set_stage(
     budgets = tuple({(budget.namespace, budget.name): budget for budget in reversed(fleet.budgets)}.values())[::-1]
     left_open = frozenset(key for key, pods in sources.items() if pods.key in unknown)
     evictions = {identity: eviction_of_machine(machine, fleet.kubevirt_resource) for identity, machine in machines.items()}
-    return Stage(tuple(labelled), tuple(noted), tuple(sources.values()), inventory, left_open, budgets, evictions)
+    return SimulationInput(tuple(labelled), tuple(noted), tuple(sources.values()), inventory, left_open, budgets, evictions)
 
 
-def _namespaces(fleet: Fleet, makers: Iterable[PodMaker], running: Iterable[Mapping[str, object]]) -> list[Namespace]:
+def _namespaces(fleet: ManifestIndex, makers: Iterable[PodSource], running: Iterable[Mapping[str, object]]) -> list[Namespace]:
     """The namespaces of a run. A cluster has those as well of which the manifests give no object: their names are labels, too."""
     used = dict.fromkeys(maker.namespace for maker in makers)
     for pod in running:
@@ -128,7 +128,7 @@ def _namespaces(fleet: Fleet, makers: Iterable[PodMaker], running: Iterable[Mapp
     return [*known, *[named_only(name) for name in used if name not in fleet.namespaces]]
 
 
-def _repeated(makers: Sequence[PodMaker], name_of: Callable[[FileId], str]) -> list[str]:
+def _repeated(makers: Sequence[PodSource], name_of: Callable[[FileId], str]) -> list[str]:
     """That an object is there again, for some of the places where it is."""
     notes = [f"it is there again in {name_of(maker.site.file)}:{maker.line}, which is left out here" for maker in makers[:_MOST_REPEATED]]
     more = len(makers) - _MOST_REPEATED
@@ -138,5 +138,5 @@ def _repeated(makers: Sequence[PodMaker], name_of: Callable[[FileId], str]) -> l
 _MOST_REPEATED = 3
 
 
-def _with_notes(maker: PodMaker, *notes: str) -> PodMaker:
+def _with_notes(maker: PodSource, *notes: str) -> PodSource:
     return replace(maker, notes=(*maker.notes, *notes)) if notes else maker

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from afflint.fleet.facts import REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREAD, PodsKey, Reach
-from afflint.fleet.index import Fleet, Scope
+from afflint.fleet.facts import REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREAD, PodsKey, SelectorRef
+from afflint.fleet.index import ManifestIndex, Scope
 from afflint.inventory.admitted import affects
 from afflint.inventory.node_files import texts
 from afflint.kube.selectors import EVERYTHING, Selector
@@ -17,7 +17,7 @@ from afflint.reading.placeholders import is_placeholder
 from afflint.wording import quoted
 
 
-def unsettled(fleet: Fleet) -> dict[PodsKey, str]:
+def undecidable_workloads(fleet: ManifestIndex) -> dict[PodsKey, str]:
     """The pods of which that is so, with what is not known in words; empty for those that only depend on others."""
     found: dict[PodsKey, str] = {}
     for pods in fleet.pods:
@@ -41,7 +41,7 @@ def unsettled(fleet: Fleet) -> dict[PodsKey, str]:
     return found
 
 
-def _of_unknown_namespaces(fleet: Fleet) -> Iterator[tuple[PodsKey, str | None]]:
+def _of_unknown_namespaces(fleet: ManifestIndex) -> Iterator[tuple[PodsKey, str | None]]:
     """Pods with a required term that selects pods in namespaces of which it is not known whether its namespaceSelector matches them."""
     decided: dict[tuple[Selector, Selector], str | bool | None] = {}
     for reach in fleet.reaches:
@@ -57,7 +57,7 @@ def _of_unknown_namespaces(fleet: Fleet) -> Iterator[tuple[PodsKey, str | None]]
             yield (reach.site, reach.template_path), name
 
 
-def _drawn_elsewhere(fleet: Fleet) -> Iterator[PodsKey]:
+def _drawn_elsewhere(fleet: ManifestIndex) -> Iterator[PodsKey]:
     """Pods that must go where others are which only another cluster seems to have: which cluster is which is a guess."""
     drawn = (reach for reach in fleet.reaches if reach.what == REQUIRED_AFFINITY and not fleet.is_selected(reach))
     for reach in drawn:
@@ -68,7 +68,7 @@ def _drawn_elsewhere(fleet: Fleet) -> Iterator[PodsKey]:
 _TERMS = (REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY)
 
 
-def _dependants(fleet: Fleet, start: dict[PodsKey, str]) -> Iterator[PodsKey]:
+def _dependants(fleet: ManifestIndex, start: dict[PodsKey, str]) -> Iterator[PodsKey]:
     """The pods that go where others are, or are spread by where others are, when these others are unsettled."""
     owners: dict[tuple[Selector, Scope], list[PodsKey]] = {}
     asking: dict[PodsKey, list[tuple[Selector, Scope]]] = {}
@@ -90,5 +90,5 @@ def _dependants(fleet: Fleet, start: dict[PodsKey, str]) -> Iterator[PodsKey]:
                     yield owner
 
 
-def _draws(reach: Reach) -> bool:
+def _draws(reach: SelectorRef) -> bool:
     return reach.what == REQUIRED_AFFINITY or (reach.what == SPREAD and reach.max_skew is not None)

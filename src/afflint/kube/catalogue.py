@@ -16,7 +16,7 @@ from afflint.kube.kinds import EACH
 from afflint.records import NamedTuple
 
 
-class Field(NamedTuple):
+class CatalogueField(NamedTuple):
     """A field of a place: its name, and the shape that its value has (``kube.shapes.Part``); ``opened`` where no schema says so."""
 
     name: str
@@ -24,11 +24,11 @@ class Field(NamedTuple):
     opened: bool = False
 
 
-POD_FIELDS = tuple(Field(name, name) for name in ("affinity", "nodeSelector", "tolerations", "topologySpreadConstraints"))
+POD_FIELDS = tuple(CatalogueField(name, name) for name in ("affinity", "nodeSelector", "tolerations", "topologySpreadConstraints"))
 """Those of a pod spec."""
 
 
-class Place(NamedTuple):
+class ConstraintPlace(NamedTuple):
     """Where a kind holds the constraints of some of its pods.
 
     ``path`` leads to what holds them. ``form`` is ``template`` for a pod template, ``spec`` for a pod spec, ``fields`` for a map that has
@@ -38,7 +38,7 @@ class Place(NamedTuple):
 
     path: Path
     form: str
-    fields: tuple[Field, ...] = ()
+    fields: tuple[CatalogueField, ...] = ()
     replicas: Path | None = None
     pruned: bool = False
     pods: bool = True
@@ -57,18 +57,18 @@ class CustomKind(NamedTuple):
 
     name: str
     group: str
-    places: tuple[Place, ...]
+    places: tuple[ConstraintPlace, ...]
     labels: tuple[AddedLabel, ...] = ()
     lenient: bool = False
     fills_selectors: bool = False
     webhooks: tuple[tuple[str, str], ...] = ()
     known_by: str = "catalogue"
 
-    def labels_at(self, place: Place) -> tuple[AddedLabel, ...]:
+    def labels_at(self, place: ConstraintPlace) -> tuple[AddedLabel, ...]:
         """Those of the pods of one place. Of several values the field that holds a component tells which: nobody, where it is none."""
         return _labels_at(self.labels, place.path) if place.labelled else ()
 
-    def places_in(self, version: str) -> tuple[Place, ...]:
+    def places_in(self, version: str) -> tuple[ConstraintPlace, ...]:
         """Those that a version has."""
         return tuple([place for place in self.places if not place.versions or version in place.versions])
 
@@ -125,7 +125,7 @@ def _kind(entry: dict[str, Any]) -> CustomKind:
     )
 
 
-def _place(entry: dict[str, Any]) -> Place:
+def _place(entry: dict[str, Any]) -> ConstraintPlace:
     shape, form, fields = entry["shape"], "fields", POD_FIELDS
     if shape.startswith("template"):
         form = "template"
@@ -136,7 +136,7 @@ def _place(entry: dict[str, Any]) -> Place:
     if "opened" in entry:
         fields = tuple([field._replace(opened=True) for field in fields])
     replicas = entry.get("replicas")
-    return Place(
+    return ConstraintPlace(
         path_of(entry["path"]),
         form,
         fields,
@@ -148,9 +148,9 @@ def _place(entry: dict[str, Any]) -> Place:
     )
 
 
-def _field(text: str) -> Field:
+def _field(text: str) -> CatalogueField:
     name, _, shape = text.partition("=")
-    return Field(name, shape.removeprefix("?") or name, shape.startswith("?"))
+    return CatalogueField(name, shape.removeprefix("?") or name, shape.startswith("?"))
 
 
 def path_of(text: str) -> Path:

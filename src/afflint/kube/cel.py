@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from afflint.errors import UserError
 from afflint.findings import Path
 from afflint.kube.cel_checked import growth, misused_optional
-from afflint.kube.cel_syntax import CONSTANT, Checked, Node
-from afflint.kube.cel_words import UNDECLARED, Mistake, in_words, mistakes_in, place_of, reason_of
+from afflint.kube.cel_syntax import CONSTANT, Checked, SyntaxNode
+from afflint.kube.cel_words import UNDECLARED, ExpressionMistake, in_words, mistakes_in, place_of, reason_of
 from afflint.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ _OFFLINE = {"authorizer": "`authorizer` asks the cluster who may do what"}
 class ExpressionError(Exception):
     """An expression that the API server would refuse."""
 
-    def __init__(self, mistakes: Sequence[Mistake]) -> None:
+    def __init__(self, mistakes: Sequence[ExpressionMistake]) -> None:
         super().__init__("; ".join(map(str, mistakes)))
         self.mistakes = tuple(mistakes)
 
@@ -117,7 +117,7 @@ class Program:
         self._compiled = _environment().deserialize(_rewritten(checked))
         self._growth = growth(checked)
 
-    def evaluate(self, given: Given) -> Any:
+    def evaluate(self, given: EvaluationInput) -> Any:
         """The result as plain data. Raises EvaluationError."""
         given.prepare(self)
         if self._is_too_much(given.sizes):
@@ -172,7 +172,7 @@ def _calls_python(text: str) -> bool:
     return any(name.rpartition(".")[2] in names or name in names for name in re.findall(r"([A-Za-z][\w.]*)\s*\(", text))
 
 
-class Given:
+class EvaluationInput:
     """What expressions are evaluated over: the data of an object by the names of VARIABLES, and the variables of its policy.
 
     A name without a value is one that nobody knows here. Variables are evaluated when an expression first refers to them, once. One that
@@ -241,18 +241,18 @@ class Given:
             self._activation = None
 
 
-class Scope(NamedTuple):
+class ExpressionScope(NamedTuple):
     """What an expression can name: some of VARIABLES, and, where they are known, the ``variables`` of its policy with their types."""
 
     names: tuple[str, ...] = VARIABLES
     variables: tuple[tuple[str, str], ...] = ()
 
 
-EVERYTHING = Scope()
+EVERYTHING = ExpressionScope()
 
 
 @lru_cache(maxsize=4096)
-def compiled(text: str, scope: Scope = EVERYTHING) -> Program:
+def compiled(text: str, scope: ExpressionScope = EVERYTHING) -> Program:
     """The expression, ready to be evaluated. Raises ExpressionError, OfflineError, and UserError where the library is missing."""
     from afflint.kube.cel_types import mistakes as further_mistakes
 
@@ -278,7 +278,7 @@ def _has_untyped(text: str) -> str:
     return _HAS.sub(lambda found: found[0] if not found[1] else found[1] + UNTYPED[found[2]], text) if "has" in text else text
 
 
-def _refusal(mistakes: Sequence[Mistake], text: str, scope: Scope) -> ExpressionError | OfflineError:
+def _refusal(mistakes: Sequence[ExpressionMistake], text: str, scope: ExpressionScope) -> ExpressionError | OfflineError:
     for each in mistakes:
         name = UNDECLARED.match(each.message)
         if name is not None and name[1] in _OFFLINE:
@@ -286,11 +286,11 @@ def _refusal(mistakes: Sequence[Mistake], text: str, scope: Scope) -> Expression
         if "recursion depth" in each.message:
             return OfflineError("it is nested more deeply than can be evaluated here; variables make it flatter")
     if not mistakes:
-        return ExpressionError([Mistake("it cannot be read", 0, 0)])
+        return ExpressionError([ExpressionMistake("it cannot be read", 0, 0)])
     return ExpressionError(in_words(mistakes, text, scope.names, tuple(_known_functions())))
 
 
-def _fails(checked: Checked, node: Node) -> bool:
+def _fails(checked: Checked, node: SyntaxNode) -> bool:
     """Whether an expression without variables comes to no result; of a literal text, whether it is no pattern."""
     _handed_over.left = _MOST_HANDED_OVER
     sizes = _Sizes()
@@ -319,7 +319,7 @@ def _rewritten(checked: Checked) -> bytes:
     Functions in Python give neither times nor optional values: of text and of empty lists such are made here.
     """
 
-    def wrapper(node: Node) -> str:
+    def wrapper(node: SyntaxNode) -> str:
         if node.name in _AGGREGATES:
             return _MADE_OF_TEXT.get(checked.type_of(node), "")
         return "optional.ofNonZeroValue" if node.name in _OPTIONAL and checked.type_of(node).startswith("optional_type") else ""
@@ -451,7 +451,7 @@ def _searches() -> tuple[Function, ...]:
 
 
 @cache
-def _checker(scope: Scope) -> Any:
+def _checker(scope: ExpressionScope) -> Any:
     """CEL as the API server has it when it checks the types of an expression."""
     from afflint.kube.cel_types import UNTYPED, declared_fields
 
@@ -514,7 +514,7 @@ def _some_found(text: str, pattern: str, most: int = -1) -> list[str]:
 def _given_to(text: str) -> str:
     """The text as the library can take it: it counts on Unicode, and ends where a NUL stands."""
     if "\0" in text:
-        raise ExpressionError([Mistake("it has a NUL in it", 0, 0)])
+        raise ExpressionError([ExpressionMistake("it has a NUL in it", 0, 0)])
     return text.encode("utf-8", "replace").decode()
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from afflint.kube.cel_syntax import CALL, IDENTIFIER, LIST, LOOP, MAP, Checked, Node
+from afflint.kube.cel_syntax import CALL, IDENTIFIER, LIST, LOOP, MAP, Checked, SyntaxNode
 from afflint.records import NamedTuple
 
 _ENDING = frozenset(("orValue", "hasValue", "value", "_==_", "_!=_", "type"))
@@ -22,7 +22,7 @@ def misused_optional(checked: Checked) -> str | None:
     return next((misuse for node in checked.root.walk() for misuse in _misuses(node, checked)), None)
 
 
-def _misuses(node: Node, checked: Checked) -> Iterator[str]:
+def _misuses(node: SyntaxNode, checked: Checked) -> Iterator[str]:
     if node.kind in (LIST, MAP):
         if any(_is_optional(each, checked) for index, each in enumerate(node.parts) if index not in node.optional):
             yield "a list" if node.kind == LIST else "a map"
@@ -33,7 +33,7 @@ def _misuses(node: Node, checked: Checked) -> Iterator[str]:
             yield node.name
 
 
-def _is_optional(node: Node, checked: Checked) -> bool:
+def _is_optional(node: SyntaxNode, checked: Checked) -> bool:
     return checked.type_of(node).startswith("optional_type")
 
 
@@ -49,7 +49,7 @@ def growth(checked: Checked) -> Growth:
     return _grown(checked.root, {})
 
 
-def _grown(node: Node, known: Mapping[str, float]) -> Growth:
+def _grown(node: SyntaxNode, known: Mapping[str, float]) -> Growth:
     """``known`` are the variables of the loops around it, with their growth. What is inside counts even where it comes to a number."""
     if node.kind == IDENTIFIER:
         return Growth(known.get(node.name, 1), 0)
@@ -61,7 +61,7 @@ def _grown(node: Node, known: Mapping[str, float]) -> Growth:
     return Growth(max(1, sum(factors) if adds else max(factors, default=1)), max((each.loops for each in below), default=0))
 
 
-def _looped(node: Node, known: Mapping[str, float]) -> Growth:
+def _looped(node: SyntaxNode, known: Mapping[str, float]) -> Growth:
     """A comprehension. What its rounds gather counts by round: there are never more than so many of them in all."""
     range_ = _grown(node.parts[0], known)
     inside = {**known, **dict.fromkeys(node.items[:-1], range_.factor), node.items[-1]: 0.0}

@@ -517,7 +517,7 @@ _AUTHORITY = re.compile(r"(?:[A-Za-z0-9._:~!$&'()*+,;=%@-]*@)?(\[[0-9A-Fa-f:.]+(
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
-class _Address(NamedTuple):
+class _IPAddress(NamedTuple):
     scheme: str
     host: str
     port: str
@@ -525,14 +525,14 @@ class _Address(NamedTuple):
     query: str
 
 
-def _parsed_url(text: str) -> _Address | None:
+def _parsed_url(text: str) -> _IPAddress | None:
     if not text or any(ord(each) < 0x20 or ord(each) == 0x7F for each in text):
         return None
     head, colon, rest = text.partition(":")
     scheme = head.lower() if colon and _SCHEME.fullmatch(head) else ""
     rest = rest if scheme else text
     if not scheme and not rest.startswith("/"):
-        return _Address("", "", "", "*", "") if text == "*" else None
+        return _IPAddress("", "", "", "*", "") if text == "*" else None
     body, _, query = rest.partition("?")
     host = port = ""
     if body.startswith("//"):
@@ -544,7 +544,7 @@ def _parsed_url(text: str) -> _Address | None:
     if _BAD_ESCAPE.search(body):
         return None
     path = body.partition("#")[0]
-    return _Address(scheme, host, port, path if path.startswith("/") or not scheme else "", query)
+    return _IPAddress(scheme, host, port, path if path.startswith("/") or not scheme else "", query)
 
 
 def _url(text: str) -> dict[str, Any]:
@@ -553,7 +553,7 @@ def _url(text: str) -> dict[str, Any]:
     return {_URL: text}
 
 
-def _of_url(field: Callable[[_Address], Any]) -> Callable[[Any], Any]:
+def _of_url(field: Callable[[_IPAddress], Any]) -> Callable[[Any], Any]:
     def part(value: Any) -> Any:
         parsed = _parsed_url(_held(value, _URL)[1])
         assert parsed is not None
@@ -562,13 +562,13 @@ def _of_url(field: Callable[[_Address], Any]) -> Callable[[Any], Any]:
     return part
 
 
-def _escaped_path(address: _Address) -> str:
+def _escaped_path(address: _IPAddress) -> str:
     from urllib.parse import quote
 
     return quote(address.path, safe="/%!$&'()*+,;=:@~-._")
 
 
-def _query(address: _Address) -> dict[str, list[str]]:
+def _query(address: _IPAddress) -> dict[str, list[str]]:
     """What a query asks, without what Go leaves out of it: parts with a semicolon, or with an escape that is not one."""
     from urllib.parse import unquote_plus
 

@@ -30,7 +30,7 @@ _INSIDE: Mapping[int, tuple[int, ...]] = {
 """The fields of an expression of a kind that are expressions."""
 
 
-class Node(NamedTuple):
+class SyntaxNode(NamedTuple):
     """An expression. ``name`` is that of an identifier, a selected field or a function, or the text of a literal one.
 
     ``parts`` are the expressions within: of a call the target first, of a map keys and values in turns, of a loop its range, start,
@@ -41,13 +41,13 @@ class Node(NamedTuple):
     id: int
     kind: int
     name: str = ""
-    parts: tuple[Node, ...] = ()
+    parts: tuple[SyntaxNode, ...] = ()
     has_target: bool = False
     optional: frozenset[int] = frozenset()
     items: tuple[str, ...] = ()
     raw: bytes = b""
 
-    def walk(self) -> Iterator[Node]:
+    def walk(self) -> Iterator[SyntaxNode]:
         """This expression and all within, from left to right."""
         waiting = [self]
         while waiting:
@@ -71,11 +71,11 @@ class Checked:
         self.root = _node(_data(self._parts, _EXPRESSION))
         self._types = {entry[_KEY].value: entry[_VALUE].data for entry in self._maps(_TYPES) if _VALUE in entry}
 
-    def type_of(self, node: Node) -> str:
+    def type_of(self, node: SyntaxNode) -> str:
         """The type of an expression, such as ``list(string)``; ``dyn`` where nothing is known."""
         return _type(self._types.get(node.id, b""))
 
-    def place_of(self, node: Node, text: str) -> tuple[int, int]:
+    def place_of(self, node: SyntaxNode, text: str) -> tuple[int, int]:
         """The line and the column, both from 1, at which an expression stands in its text."""
         source = list(_fields(_data(self._parts, _SOURCE)))
         entries = [{each.number: each.value for each in _fields(entry.data)} for entry in source if entry.number == _POSITIONS]
@@ -83,7 +83,7 @@ class Checked:
         return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
 
     def rewritten(
-        self, names: Mapping[str, str], wrap: Callable[[Node], str], unresolved: tuple[str, ...], path: Callable[[str], list[str]]
+        self, names: Mapping[str, str], wrap: Callable[[SyntaxNode], str], unresolved: tuple[str, ...], path: Callable[[str], list[str]]
     ) -> bytes:
         """The same with other names of functions, and with calls within calls of the functions that ``wrap`` names ("": none).
 
@@ -97,7 +97,7 @@ class Checked:
             inner = _encoded([_Field(number, 0, data, _LENGTH) for number, data in fields])
             return _encoded([_Field(_ID, last, b"", _VARINT), _Field(kind, 0, inner, _LENGTH)])
 
-        def written(node: Node) -> bytes:
+        def written(node: SyntaxNode) -> bytes:
             if node.kind == IDENTIFIER and node.name.startswith(unresolved):
                 root, *fields = path(node.name)
                 raw = made(IDENTIFIER, (_NAME, root.encode()))
@@ -118,7 +118,7 @@ class Checked:
                 parts.append(each if name not in names else each._replace(data=_renamed(each.data, names[name])))
         return self._with(parts)
 
-    def part(self, node: Node) -> bytes:
+    def part(self, node: SyntaxNode) -> bytes:
         """An expression within, serialized alone."""
         return self._with([each._replace(data=node.raw) if each.number == _EXPRESSION else each for each in self._parts])
 
@@ -144,7 +144,7 @@ def _renamed(entry: bytes, name: str) -> bytes:
 # Expressions.
 
 
-def _node(raw: bytes) -> Node:
+def _node(raw: bytes) -> SyntaxNode:
     fields = list(_fields(raw))
     number = next((each.value for each in fields if each.number == _ID), 0)
     kind, _, data, _ = next((each for each in fields if CONSTANT <= each.number <= LOOP), _Field(CONSTANT, 0, b"", _LENGTH))
@@ -153,7 +153,7 @@ def _node(raw: bytes) -> Node:
         return _map(number, raw, below)
     parts = tuple(_node(each.data) for field in _INSIDE.get(kind, ()) for each in below if each.number == field)
     name = {IDENTIFIER: _NAME, SELECTION: _SELECTED, CALL: _FUNCTION}.get(kind)
-    return Node(
+    return SyntaxNode(
         number,
         kind,
         _data(below, name).decode() if name is not None else "",
@@ -165,16 +165,16 @@ def _node(raw: bytes) -> Node:
     )
 
 
-def _map(number: int, raw: bytes, below: list[_Field]) -> Node:
+def _map(number: int, raw: bytes, below: list[_Field]) -> SyntaxNode:
     entries = [list(_fields(each.data)) for each in below if each.number == _ENTRIES]
     parts = [_node(_data(entry, each)) for entry in entries for each in (_ENTRY_KEY, _ENTRY_VALUE)]
     optional = [
         2 * index + 1 for index, entry in enumerate(entries) if any(each.number == _OPTIONAL_ENTRY and each.value for each in entry)
     ]
-    return Node(number, MAP, parts=tuple(parts), optional=frozenset(optional), raw=raw)
+    return SyntaxNode(number, MAP, parts=tuple(parts), optional=frozenset(optional), raw=raw)
 
 
-def _replaced(node: Node, name: str, parts: Iterator[bytes]) -> bytes:
+def _replaced(node: SyntaxNode, name: str, parts: Iterator[bytes]) -> bytes:
     """An expression serialized with other parts, and, of a call, with another name."""
     fields = []
     for field in _fields(node.raw):

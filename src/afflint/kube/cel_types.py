@@ -11,8 +11,8 @@ from itertools import product
 from typing import Any
 
 from afflint.kube.cel_functions import CLAUSE, FUNCTIONS, SEARCHES, Function
-from afflint.kube.cel_syntax import CALL, CONSTANT, IDENTIFIER, LIST, MAP, SELECTION, Checked, Node
-from afflint.kube.cel_words import Mistake, type_in_words
+from afflint.kube.cel_syntax import CALL, CONSTANT, IDENTIFIER, LIST, MAP, SELECTION, Checked, SyntaxNode
+from afflint.kube.cel_words import ExpressionMistake, type_in_words
 
 _KIND = {"group": "string", "version": "string", "kind": "string"}
 _RESOURCE = {"group": "string", "version": "string", "resource": "string"}
@@ -100,13 +100,13 @@ def _standard() -> Iterator[Function]:
 # What the API server finds in an expression whose types are right.
 
 
-def mistakes(checked: Checked, text: str, fails: Callable[[Node], bool]) -> Iterator[Mistake]:
+def mistakes(checked: Checked, text: str, fails: Callable[[SyntaxNode], bool]) -> Iterator[ExpressionMistake]:
     """What the API server refuses besides: ``fails`` says whether an expression without variables comes to no result."""
     for node, message in _found(checked, fails):
-        yield Mistake(message, *checked.place_of(node, text))
+        yield ExpressionMistake(message, *checked.place_of(node, text))
 
 
-def _found(checked: Checked, fails: Callable[[Node], bool]) -> Iterator[tuple[Node, str]]:
+def _found(checked: Checked, fails: Callable[[SyntaxNode], bool]) -> Iterator[tuple[SyntaxNode, str]]:
     formatted: set[int] = set()
     for node in checked.root.walk():
         if node.kind == CALL and node.name == "format":
@@ -133,11 +133,11 @@ _DURATION_AS_NUMBER = ("int", "google.protobuf.Duration")
 _PATTERNS = frozenset(("matches", "find", "findAll"))
 
 
-def _is_constant(node: Node) -> bool:
+def _is_constant(node: SyntaxNode) -> bool:
     return node.kind == CONSTANT or (node.kind == CALL and node.name in _CONVERSIONS and all(map(_is_constant, node.parts)))
 
 
-def _is_misread(node: Node) -> bool:
+def _is_misread(node: SyntaxNode) -> bool:
     """A text that the library reads as a number, and the API server does not: with spaces around it, too large, or with a sign."""
     literal = node.parts[0].text if node.parts[0].kind == CONSTANT else None
     if node.name not in ("int", "uint", "double") or literal is None:
@@ -153,7 +153,7 @@ def _as_number(text: str) -> float:
         return 0.0
 
 
-def _mixed(checked: Checked, node: Node) -> Iterator[tuple[Node, str]]:
+def _mixed(checked: Checked, node: SyntaxNode) -> Iterator[tuple[SyntaxNode, str]]:
     """Items of a literal list, or keys or values of a literal map, that are not all of one type."""
     for start, step in ((0, 1),) if node.kind == LIST else ((0, 2), (1, 2)):
         first = ""
@@ -177,7 +177,7 @@ def _is_equivalent(one: str, two: str) -> bool:
     return one == two or (("list(dyn)" in (one, two) or "map(dyn, dyn)" in (one, two)) and one.partition("(")[0] == two.partition("(")[0])
 
 
-def _unknown_field(node: Node) -> Iterator[tuple[Node, str]]:
+def _unknown_field(node: SyntaxNode) -> Iterator[tuple[SyntaxNode, str]]:
     names = [node.name]
     below = node.parts[0]
     while below.kind == SELECTION:
@@ -204,7 +204,7 @@ _WRITES: Mapping[str, frozenset[str]] = {
 """The types of values that each clause writes."""
 
 
-def _format_faults(checked: Checked, node: Node) -> Iterator[tuple[Node, str]]:
+def _format_faults(checked: Checked, node: SyntaxNode) -> Iterator[tuple[SyntaxNode, str]]:
     text = node.parts[0].text if node.parts[0].kind == CONSTANT else None
     if text is None or len(node.parts) < 2 or node.parts[1].kind != LIST:
         return
@@ -227,7 +227,7 @@ def _format_faults(checked: Checked, node: Node) -> Iterator[tuple[Node, str]]:
         yield node, "`format` has more values than clauses"
 
 
-def _written(value: Node, letter: str) -> Iterator[Node]:
+def _written(value: SyntaxNode, letter: str) -> Iterator[SyntaxNode]:
     """A value and, where all of it is written, those in a literal list or map."""
     yield value
     if letter == "s" and value.kind in (LIST, MAP):

@@ -6,10 +6,10 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 
 from afflint.records import NamedTuple
-from afflint.wording import did_you_mean, listing, nearest, quoted, visible
+from afflint.wording import did_you_mean, join_words, nearest, quoted, visible
 
 
-class Mistake(NamedTuple):
+class ExpressionMistake(NamedTuple):
     """What is wrong with an expression, and where in it; both count from 1."""
 
     message: str
@@ -57,12 +57,14 @@ _FORMS = {
 _LITERALS = ("true", "false", "null")
 
 
-def mistakes_in(said: str) -> list[Mistake]:
+def mistakes_in(said: str) -> list[ExpressionMistake]:
     """The mistakes that the library tells of, in its own words."""
-    return [Mistake(each[3], int(each[1]), int(each[2])) for each in _MISTAKE.finditer(_STATUS.sub("", said))]
+    return [ExpressionMistake(each[3], int(each[1]), int(each[2])) for each in _MISTAKE.finditer(_STATUS.sub("", said))]
 
 
-def in_words(found: Sequence[Mistake], text: str, variables: Collection[str], functions: Collection[str]) -> list[Mistake]:
+def in_words(
+    found: Sequence[ExpressionMistake], text: str, variables: Collection[str], functions: Collection[str]
+) -> list[ExpressionMistake]:
     """The mistakes that the library finds in an expression, in order. Of those in its grammar the first, which the others come of."""
     found = sorted(found, key=lambda each: (each.line, each.column))
     grammar = [each for each in found if _SYNTAX.match(each.message) or _RESERVED.match(each.message)]
@@ -71,7 +73,7 @@ def in_words(found: Sequence[Mistake], text: str, variables: Collection[str], fu
     return sorted(told, key=lambda each: (each.line, each.column, each.message))
 
 
-def _told(mistake: Mistake, text: str, variables: Collection[str], functions: Collection[str]) -> Mistake:
+def _told(mistake: ExpressionMistake, text: str, variables: Collection[str], functions: Collection[str]) -> ExpressionMistake:
     message = mistake.message
     if found := UNDECLARED.match(message):
         return _undeclared(found[1], mistake, text, variables, functions)
@@ -96,7 +98,9 @@ def _told(mistake: Mistake, text: str, variables: Collection[str], functions: Co
     return mistake._replace(message=_QUOTED % visible(message))
 
 
-def _undeclared(name: str, mistake: Mistake, text: str, variables: Collection[str], functions: Collection[str]) -> Mistake:
+def _undeclared(
+    name: str, mistake: ExpressionMistake, text: str, variables: Collection[str], functions: Collection[str]
+) -> ExpressionMistake:
     """A name that nobody knows, or a function that is called with something else than it takes."""
     column, row = mistake.column, _row(text, mistake.line)
     # The library points at what stands behind a name: at the bracket of a call, at the last dot in front of a field.
@@ -109,9 +113,9 @@ def _undeclared(name: str, mistake: Mistake, text: str, variables: Collection[st
         known = (*functions, *_FORMS)
         if name in known:
             form = f": it is written {quoted(_FORMS[name])}" if name in _FORMS else ""
-            return Mistake(f"{quoted(name)} does not take what it is given here{form}", mistake.line, column)
+            return ExpressionMistake(f"{quoted(name)} does not take what it is given here{form}", mistake.line, column)
     close = did_you_mean(_MEANT.get(first) or nearest(first, known))
-    return Mistake(f"there is no {quoted(first)} here{close}", mistake.line, column)
+    return ExpressionMistake(f"there is no {quoted(first)} here{close}", mistake.line, column)
 
 
 def _of_grammar(message: str, rest: str) -> str:
@@ -140,7 +144,7 @@ def _unexpected(token: str, expected: Sequence[str]) -> str:
     if expected == [_END]:
         return f"it is not CEL: {quoted(token)} stands behind what is complete already{did_you_mean(_MEANT.get(token))}"
     words = dict.fromkeys("a name" if each.endswith("IDENTIFIER") else quoted(each) for each in sorted(expected))
-    wanted = listing(words, "or") if len(words) <= _SHORT_LIST else "something"
+    wanted = join_words(words, "or") if len(words) <= _SHORT_LIST else "something"
     return f"it is not CEL: {wanted} is missing {_before(token)}"
 
 
@@ -153,7 +157,7 @@ def _row(text: str, line: int) -> str:
     return rows[line - 1] if 0 < line <= len(rows) else ""
 
 
-def _rest(text: str, mistake: Mistake) -> str:
+def _rest(text: str, mistake: ExpressionMistake) -> str:
     return "\n".join(text.split("\n")[mistake.line - 1 :])[mistake.column - 1 :].strip()
 
 
@@ -180,7 +184,7 @@ _PLAIN = {
 }
 
 
-class Reason(NamedTuple):
+class UnevaluatedReason(NamedTuple):
     """Why an expression comes to no result; ``word`` is the field, key or function in it that this is about, "" for none.
 
     ``certain``: the API server comes to none either, for the same values; not so where something is unknown or too large here.
@@ -191,21 +195,21 @@ class Reason(NamedTuple):
     certain: bool = False
 
 
-def reason_of(said: str) -> Reason:
+def reason_of(said: str) -> UnevaluatedReason:
     """Why there is no result, by what the library or a function says."""
     text = _STATUS.sub("", said.strip())
     if found := _NO_VALUE.search(text):
-        return Reason(f"{quoted(found[1])} is not known here")
+        return UnevaluatedReason(f"{quoted(found[1])} is not known here")
     if found := _NO_KEY.search(text):
-        return Reason(f"there is no {quoted(found[1])}", found[1], certain=True)
+        return UnevaluatedReason(f"there is no {quoted(found[1])}", found[1], certain=True)
     if found := _NO_OVERLOADS.match(text):
         types = [*_types(found[1] or ""), *_types(found[3] or "")]
-        return Reason(_no_overload(found[2], types), found[2] if found[1] else "", certain=True)
+        return UnevaluatedReason(_no_overload(found[2], types), found[2] if found[1] else "", certain=True)
     if words := _PLAIN.get(text) or _of_values(text):
-        return Reason(words, certain="Iteration budget" not in text)
+        return UnevaluatedReason(words, certain="Iteration budget" not in text)
     own = said.strip() == text or said.lstrip().startswith(_OF_FUNCTIONS)
     shown = visible(text.partition("\n")[0][:200])
-    return Reason(shown if own else _QUOTED % shown, certain=own and not _LIMIT.search(text))
+    return UnevaluatedReason(shown if own else _QUOTED % shown, certain=own and not _LIMIT.search(text))
 
 
 def _of_values(text: str) -> str | None:
@@ -255,7 +259,7 @@ def _no_overload(name: str, types: Sequence[str]) -> str:
     """An operator or a function that is given values of types that it is not for."""
     if name in _CONDITION:
         return "what stands before `?` must be true or false, and what it chooses from of one type"
-    given = f" is not for {listing(map(type_in_words, types))}" if types else " is not for what it is given"
+    given = f" is not for {join_words(map(type_in_words, types))}" if types else " is not for what it is given"
     word = name.strip("_@") or name
     hint = "; it takes true or false" if name in _OF_TRUTH else ""
     if name == "_+_" and types.count("string") == 1:

@@ -11,7 +11,7 @@ from afflint.findings import Path
 from afflint.records import NamedTuple
 
 if TYPE_CHECKING:
-    from afflint.kube.shapes import Part
+    from afflint.kube.shapes import ShapedValue
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -52,7 +52,7 @@ class PodTerm(NamedTuple):
         return f"{'required' if self.weighted is None else 'preferred'} {'podAntiAffinity' if self.anti else 'podAffinity'}"
 
 
-class Item(NamedTuple):
+class ConstraintItem(NamedTuple):
     """A toleration, a spread constraint, a scheduling gate, a label selector, a match expression: a map with its path."""
 
     path: Path
@@ -62,15 +62,15 @@ class Item(NamedTuple):
 class Constraints(NamedTuple):
     """All placement constraints of a pod spec."""
 
-    node_selector: Item | None
-    node_required: Item | None
+    node_selector: ConstraintItem | None
+    node_required: ConstraintItem | None
     node_terms: tuple[NodeTerm, ...]
-    node_preferred: tuple[Item, ...]
+    node_preferred: tuple[ConstraintItem, ...]
     pod_terms: tuple[PodTerm, ...]
-    pod_preferred: tuple[Item, ...]
-    spreads: tuple[Item, ...]
-    tolerations: tuple[Item, ...]
-    selectors: tuple[Item, ...]
+    pod_preferred: tuple[ConstraintItem, ...]
+    spreads: tuple[ConstraintItem, ...]
+    tolerations: tuple[ConstraintItem, ...]
+    selectors: tuple[ConstraintItem, ...]
     """Every label selector in pod terms and spread constraints, namespace selectors included."""
 
 
@@ -105,13 +105,13 @@ def constraints_of(pod_spec: Data, path: Path) -> Constraints:
     )
 
 
-def _node_selector(pod_spec: Data, path: Path) -> Item | None:
+def _node_selector(pod_spec: Data, path: Path) -> ConstraintItem | None:
     """The nodeSelector; None for one that a patch replaces or deletes."""
     item = _item(pod_spec, "nodeSelector", path)
     return item if item is None or "$patch" not in item.data else None
 
 
-def items(data: Data, field: str, path: Path) -> Iterator[Item]:
+def items(data: Data, field: str, path: Path) -> Iterator[ConstraintItem]:
     """The maps in the list ``data[field]``; a null element counts as an empty map, as the API server reads it.
 
     What a patch replaces or deletes is no element.
@@ -120,20 +120,20 @@ def items(data: Data, field: str, path: Path) -> Iterator[Item]:
     if type(values) is list:
         for index, value in enumerate(values):
             if value is None or (type(value) is dict and "$patch" not in value):
-                yield Item((*path, field, index), value or {})
+                yield ConstraintItem((*path, field, index), value or {})
 
 
-def _item(data: Data, field: str, path: Path) -> Item | None:
+def _item(data: Data, field: str, path: Path) -> ConstraintItem | None:
     value = data.get(field)
-    return Item((*path, field), value) if type(value) is dict else None
+    return ConstraintItem((*path, field), value) if type(value) is dict else None
 
 
-def _node_affinity(affinity: Data, path: Path) -> tuple[Item | None, tuple[NodeTerm, ...], tuple[Item, ...]]:
+def _node_affinity(affinity: Data, path: Path) -> tuple[ConstraintItem | None, tuple[NodeTerm, ...], tuple[ConstraintItem, ...]]:
     node = affinity.get("nodeAffinity")
     return _of_nodes(node, (*path, "nodeAffinity")) if type(node) is dict else (None, (), ())
 
 
-def _of_nodes(node: Data, at: Path) -> tuple[Item | None, tuple[NodeTerm, ...], tuple[Item, ...]]:
+def _of_nodes(node: Data, at: Path) -> tuple[ConstraintItem | None, tuple[NodeTerm, ...], tuple[ConstraintItem, ...]]:
     required = _item(node, REQUIRED, at)
     terms = _required_terms(required) if required else []
     preferred = tuple(items(node, PREFERRED, at))
@@ -144,13 +144,13 @@ def _of_nodes(node: Data, at: Path) -> tuple[Item | None, tuple[NodeTerm, ...], 
     return required, tuple(terms), preferred
 
 
-def _required_terms(selector: Item) -> list[NodeTerm]:
+def _required_terms(selector: ConstraintItem) -> list[NodeTerm]:
     return [NodeTerm(each.path, each.data, None) for each in items(selector.data, "nodeSelectorTerms", selector.path)]
 
 
-def _pod_affinity(affinity: Data, path: Path) -> tuple[tuple[PodTerm, ...], tuple[Item, ...]]:
+def _pod_affinity(affinity: Data, path: Path) -> tuple[tuple[PodTerm, ...], tuple[ConstraintItem, ...]]:
     terms: list[PodTerm] = []
-    preferred: list[Item] = []
+    preferred: list[ConstraintItem] = []
     for field, anti in (("podAffinity", False), ("podAntiAffinity", True)):
         pod = affinity.get(field)
         if type(pod) is dict:
@@ -158,7 +158,7 @@ def _pod_affinity(affinity: Data, path: Path) -> tuple[tuple[PodTerm, ...], tupl
     return tuple(terms), tuple(preferred)
 
 
-def _add_pod_terms(pod: Data, at: Path, anti: bool, terms: list[PodTerm], preferred: list[Item]) -> None:
+def _add_pod_terms(pod: Data, at: Path, anti: bool, terms: list[PodTerm], preferred: list[ConstraintItem]) -> None:
     terms += [PodTerm(each.path, each.data, anti, None) for each in items(pod, REQUIRED, at)]
     for weighted in items(pod, PREFERRED, at):
         preferred.append(weighted)
@@ -167,15 +167,15 @@ def _add_pod_terms(pod: Data, at: Path, anti: bool, terms: list[PodTerm], prefer
             terms.append(PodTerm(term.path, term.data, anti, weighted.data))
 
 
-def constraints_of_parts(parts: "Iterable[Part]") -> Constraints:
+def constraints_of_parts(parts: "Iterable[ShapedValue]") -> Constraints:
     """The constraints of pods whose fields stand apart, or by other names: each part has its shape and a path of its own."""
     node_selector = node_required = None
     node_terms: list[NodeTerm] = []
-    node_preferred: list[Item] = []
+    node_preferred: list[ConstraintItem] = []
     pod_terms: list[PodTerm] = []
-    pod_preferred: list[Item] = []
-    spreads: list[Item] = []
-    tolerations: list[Item] = []
+    pod_preferred: list[ConstraintItem] = []
+    spreads: list[ConstraintItem] = []
+    tolerations: list[ConstraintItem] = []
     for shape, path, value in parts:
         name, above = str(path[-1]), path[:-1]
         holder = {name: value}
@@ -188,7 +188,7 @@ def constraints_of_parts(parts: "Iterable[Part]") -> Constraints:
         elif type(value) is not dict:
             continue
         elif shape == "nodeSelectorTerms":
-            node_required = Item(path, value)
+            node_required = ConstraintItem(path, value)
             node_terms += _required_terms(node_required)
         else:
             if shape in ("affinity", "nodeAffinity"):
@@ -224,7 +224,7 @@ def constraints_of_parts(parts: "Iterable[Part]") -> Constraints:
     )
 
 
-def _selectors(pod_terms: tuple[PodTerm, ...], spreads: tuple[Item, ...]) -> Iterator[Item]:
+def _selectors(pod_terms: tuple[PodTerm, ...], spreads: tuple[ConstraintItem, ...]) -> Iterator[ConstraintItem]:
     for term in pod_terms:
         for field in ("labelSelector", "namespaceSelector"):
             selector = _item(term.data, field, term.path)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from afflint.findings import Path
-from afflint.kube.catalogue import CustomKind, Field, Place
+from afflint.kube.catalogue import CatalogueField, ConstraintPlace, CustomKind
 from afflint.kube.constraints import PREFERRED, REQUIRED
 from afflint.kube.kinds import EACH
 from afflint.reading.document import map_at
@@ -58,7 +58,7 @@ def learnt(definitions: Iterable[Any]) -> dict[tuple[str, str], CustomKind]:
 
     A kind that is there several times has the places of all copies: none proves that a field is not there.
     """
-    found: dict[tuple[str, str], dict[tuple[object, ...], Place]] = {}
+    found: dict[tuple[str, str], dict[tuple[object, ...], ConstraintPlace]] = {}
     lenient: dict[tuple[str, str], bool] = {}
     for definition in definitions:
         for group, name, version, schema in _schemas(definition):
@@ -75,7 +75,7 @@ def learnt(definitions: Iterable[Any]) -> dict[tuple[str, str], CustomKind]:
     }
 
 
-def _identity(place: Place) -> tuple[object, ...]:
+def _identity(place: ConstraintPlace) -> tuple[object, ...]:
     return place._replace(versions=())
 
 
@@ -93,13 +93,13 @@ def _schemas(definition: Any) -> Iterator[tuple[str, str, str, Schema]]:
             yield group, name, version, schema
 
 
-def _places(schema: Schema) -> Iterator[Place]:
+def _places(schema: Schema) -> Iterator[ConstraintPlace]:
     for name, below in _properties(schema).items():
         if name not in ("status", "metadata", "apiVersion", "kind"):
             yield from _walk(below, (name,), (_number_in(_properties(schema), ()),))
 
 
-def _walk(schema: Any, path: Path, replicas: tuple[Path | None, ...]) -> Iterator[Place]:
+def _walk(schema: Any, path: Path, replicas: tuple[Path | None, ...]) -> Iterator[ConstraintPlace]:
     """The places at and below one value. ``replicas`` are the numbers of pods that the maps above it tell, the nearest last."""
     if type(schema) is not dict or len(path) > _DEEPEST:
         return
@@ -111,18 +111,18 @@ def _walk(schema: Any, path: Path, replicas: tuple[Path | None, ...]) -> Iterato
         if type(schema.get("additionalProperties")) is dict:
             yield from _walk(schema["additionalProperties"], (*path, EACH), replicas)
         elif schema.get(_OPEN) is True and _OPEN_NAMES.search(str(path[-1])):
-            yield Place(path, "opaque", replicas=_nearest(replicas))
+            yield ConstraintPlace(path, "opaque", replicas=_nearest(replicas))
         return
     replicas = (*replicas, _number_in(properties, path))
     template = properties.get("spec")
     if template is not None and _is_pod_spec(_properties(template)) and "metadata" in properties:
         metadata = properties["metadata"]
         pruned = type(metadata) is dict and "labels" not in _properties(metadata) and metadata.get(_OPEN) is not True
-        yield Place(path, "template", _fields(_properties(template)), _nearest(replicas), pruned)
+        yield ConstraintPlace(path, "template", _fields(_properties(template)), _nearest(replicas), pruned)
         return
     fields = _fields(properties)
     if fields:
-        yield Place(path, "fields", fields, _nearest(replicas))
+        yield ConstraintPlace(path, "fields", fields, _nearest(replicas))
     known = {field.name for field in fields}
     for name, below in properties.items():
         if name not in known:
@@ -133,10 +133,10 @@ def _is_pod_spec(properties: Schema) -> bool:
     return "containers" in properties and sum(name in properties for name in _OF_PODS) > 1
 
 
-def _fields(properties: Schema) -> tuple[Field, ...]:
+def _fields(properties: Schema) -> tuple[CatalogueField, ...]:
     """The properties that have the shape of a placement field."""
     found = [(name, _shape(name, each)) for name, each in properties.items() if type(each) is dict]
-    return tuple([Field(name, shape) for name, shape in found if shape is not None])
+    return tuple([CatalogueField(name, shape) for name, shape in found if shape is not None])
 
 
 def _shape(name: str, schema: Schema) -> str | None:

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 from afflint.findings import Path
-from afflint.kube.catalogue import CustomKind, Field, Place, custom_kind_of
+from afflint.kube.catalogue import CatalogueField, ConstraintPlace, CustomKind, custom_kind_of
 from afflint.kube.constraints import REQUIRED, Constraints, constraints_of_parts
-from afflint.kube.kinds import EACH, Identity, Kind, Template, part_types
+from afflint.kube.kinds import EACH, Kind, Template, TypeMeta, part_types
 from afflint.kube.manifests import Labels, Learnt, Manifest, Workload, labels_at, templates
-from afflint.kube.shapes import Holder, Part, holders_in, is_pod_spec
+from afflint.kube.shapes import Holder, ShapedValue, holders_in, is_pod_spec
 from afflint.kube.types import Type
 from afflint.reading.documents import Document
 
@@ -43,14 +43,14 @@ class CustomWorkload(Workload):
         holder: Holder,
         known: Known,
         custom: CustomKind | None = None,
-        place: Place | None = None,
+        place: ConstraintPlace | None = None,
         template: tuple[dict[str, Any], Path] | None = None,
     ) -> None:
         replicas = place.replicas if place is not None else None
         labels = custom.labels_at(place) if custom is not None and place is not None else ()
         declared = Template(place.path if place is not None else holder.path[len(base) :], replicas, labels)
         around, path = template or (_NOTHING, holder.path)
-        super().__init__(document, data, base, Identity(kind, True), kind, declared, around, path)
+        super().__init__(document, data, base, TypeMeta(kind, True), kind, declared, around, path)
         self.custom = custom
         self.place = place
         self.known: Known = known
@@ -165,7 +165,7 @@ def value_at(workload: Workload, path: Path) -> Any:
 _NOTHING: dict[str, Any] = {}
 
 
-def _pod_spec(parts: Iterable[Part]) -> dict[str, Any]:
+def _pod_spec(parts: Iterable[ShapedValue]) -> dict[str, Any]:
     """A pod spec with these constraints."""
     pod: dict[str, Any] = {}
     affinity: dict[str, Any] = {}
@@ -269,8 +269,8 @@ def _in_places(
                 yield CustomWorkload(document, data, base, kind, Holder(at, parts, is_pod_spec(pod)), "schema", custom, place, template)
 
 
-def _parts(holder: dict[str, Any], at: Path, fields: Iterable[Field]) -> Iterator[Part]:
+def _parts(holder: dict[str, Any], at: Path, fields: Iterable[CatalogueField]) -> Iterator[ShapedValue]:
     for field in fields:
         value = holder.get(field.name)
         if value is not None:
-            yield Part(field.shape, (*at, field.name), value)
+            yield ShapedValue(field.shape, (*at, field.name), value)

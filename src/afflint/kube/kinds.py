@@ -493,7 +493,7 @@ def custom_kind(api_version: str, name: str, template: Path) -> Kind:
     return Kind(name, api_version.rpartition("/")[0], (), (Template(template, replicas),), None)
 
 
-class Identity(NamedTuple):
+class TypeMeta(NamedTuple):
     """What apiVersion and kind say. ``kind`` is None when they are not ours.
 
     ``served`` is False for a group version that the target cluster does not serve under this kind.
@@ -504,10 +504,10 @@ class Identity(NamedTuple):
     removed_in: str | None = None
 
 
-_NOT_OURS = Identity(None, True)
+_NOT_OURS = TypeMeta(None, True)
 
 
-def identify(api_version: object, name: object, custom: dict[tuple[str, str], Kind] | None = None) -> Identity:
+def identify(api_version: object, name: object, custom: dict[tuple[str, str], Kind] | None = None) -> TypeMeta:
     """Which kind an object is; the same kind name in another API group, or without an apiVersion, is not ours.
 
     ``custom`` adds kinds of custom resources from the configuration, by (group, kind name).
@@ -518,19 +518,19 @@ def identify(api_version: object, name: object, custom: dict[tuple[str, str], Ki
     kind = _BY_GROUP.get((group, name)) or (custom or {}).get((group, name))
     if kind is not None:
         if not kind.versions or version in kind.versions:
-            return Identity(kind, True)
+            return TypeMeta(kind, True)
         for old, since in kind.removed:
             if old == api_version:
-                return Identity(kind, False, since)
-        return Identity(kind, False)
+                return TypeMeta(kind, False, since)
+        return TypeMeta(kind, False)
     ours = _OURS.get(name)
     if ours is None:
         return _NOT_OURS
     for old, since in ours.removed:
         if old == api_version:
-            return Identity(ours, False, since)
+            return TypeMeta(ours, False, since)
     # "Pod" in apps/v1 is a slip; "Deployment" in somebody's own group is somebody's own kind.
-    return Identity(ours, False) if group in _OUR_GROUPS or group == "extensions" else _NOT_OURS
+    return TypeMeta(ours, False) if group in _OUR_GROUPS or group == "extensions" else _NOT_OURS
 
 
 def may_be(api_version: object, name: object) -> tuple[Kind, ...]:

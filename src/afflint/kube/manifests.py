@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from afflint.findings import ObjectRef, Path, Step
 from afflint.kube.constraints import Constraints, constraints_of
-from afflint.kube.kinds import CUSTOM_PLACEMENT, EACH, HOLDER_NAMES, HOLDERS, Identity, Kind, Template, identify, may_be
+from afflint.kube.kinds import CUSTOM_PLACEMENT, EACH, HOLDER_NAMES, HOLDERS, Kind, Template, TypeMeta, identify, may_be
 from afflint.kube.types import Mismatch, Type, prune_nulls
 from afflint.reading.documents import Document
 
@@ -36,7 +36,7 @@ class Manifest:
 
     __slots__ = ("base", "data", "document", "identity", "kind", "mismatches", "ref")
 
-    def __init__(self, document: Document, data: dict[str, Any], base: Path, identity: Identity, kind: Kind) -> None:
+    def __init__(self, document: Document, data: dict[str, Any], base: Path, identity: TypeMeta, kind: Kind) -> None:
         self.document = document
         self.mismatches: tuple[Mismatch, ...] | None = None
         self.data = data
@@ -104,7 +104,7 @@ class Workload(Manifest):
         document: Document,
         data: dict[str, Any],
         base: Path,
-        identity: Identity,
+        identity: TypeMeta,
         kind: Kind,
         declared: Template,
         template: dict[str, Any],
@@ -288,7 +288,7 @@ def _half_named(document: Document, data: dict[str, Any], base: Path) -> Iterato
     """A workload that is whole but for its apiVersion or its kind, as one of the kind that fits best of those that it may be of."""
     found: list[tuple[int, Workload]] = []
     for kind in may_be(data.get("apiVersion"), data.get("kind")):
-        declared, identity = kind.templates[0], Identity(kind, False)
+        declared, identity = kind.templates[0], TypeMeta(kind, False)
         if data.get("apiVersion") is None and data.get("kind") is None and not _is_unmistakable(data, kind):
             continue
         for template, path in templates(data, base, declared.path):

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from afflint.findings import Path
-from afflint.kube.catalogue import Field, Place
+from afflint.kube.catalogue import CatalogueField, ConstraintPlace
 from afflint.kube.custom import CustomWorkload
 from afflint.kube.kinds import Kind
-from afflint.kube.shapes import Holder, Part
+from afflint.kube.shapes import Holder, ShapedValue
 from afflint.reading.blocks import document_in_block
 from afflint.reading.documents import Document
 
 _KEY = "config.yaml"
-_FIELDS = tuple(Field(name, name, opened=True) for name in ("nodeSelector", "tolerations", "topologySpreadConstraints"))
+_FIELDS = tuple(CatalogueField(name, name, opened=True) for name in ("nodeSelector", "tolerations", "topologySpreadConstraints"))
 _PARTS = {
     ("openshift-monitoring", "cluster-monitoring-config"): (
         "alertmanagerMain", "metricsServer", "kubeStateMetrics", "prometheusK8s", "prometheusOperator", "openshiftStateMetrics",
@@ -43,6 +43,6 @@ def monitoring_workloads(document: Document, data: dict[str, Any], base: Path) -
     for name in parts or ():
         holder = inner.data.get(name)
         if type(holder) is dict:
-            found = tuple([Part(field.shape, (name, field.name), holder[field.name]) for field in _FIELDS if holder.get(field.name)])
-            place = Place((name,), "fields", _FIELDS, pods=True)
+            found = tuple([ShapedValue(field.shape, (name, field.name), holder[field.name]) for field in _FIELDS if holder.get(field.name)])
+            place = ConstraintPlace((name,), "fields", _FIELDS, pods=True)
             yield CustomWorkload(inner, data, (), _KIND, Holder((name,), found), "opened", None, place)

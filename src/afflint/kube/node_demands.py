@@ -11,7 +11,7 @@ from afflint.reading.placeholders import is_placeholder
 from afflint.records import NamedTuple
 
 
-class Freedom(NamedTuple):
+class Counterexample(NamedTuple):
     """A node that pods may go to without the label that they ought to ask for, by which of their alternatives.
 
     ``value`` is that of the label on the node, None where it has none. ``any_other`` when it stands for all values that nobody lists.
@@ -22,7 +22,7 @@ class Freedom(NamedTuple):
     any_other: bool = False
 
 
-def freedom(alternatives: Sequence[Sequence[Requirement]], wanted: Requirement) -> Freedom | None:
+def counterexample(alternatives: Sequence[Sequence[Requirement]], wanted: Requirement) -> Counterexample | None:
     """A node that some pods may go to and that does not meet ``wanted``; None where their demands imply it.
 
     ``alternatives`` are what they ask for: on a node all requirements of one of them must hold (``required_nodes``). Whoever asks for
@@ -30,11 +30,11 @@ def freedom(alternatives: Sequence[Sequence[Requirement]], wanted: Requirement) 
     Labels under their deprecated names are taken for those of today, which have the same values.
     """
     asked = _renamed(wanted)
-    return _freedom(tuple(map(tuple, alternatives)), asked)
+    return _counterexample(tuple(map(tuple, alternatives)), asked)
 
 
 @lru_cache(maxsize=4096)
-def _freedom(alternatives: tuple[tuple[Requirement, ...], ...], asked: Requirement) -> Freedom | None:
+def _counterexample(alternatives: tuple[tuple[Requirement, ...], ...], asked: Requirement) -> Counterexample | None:
     known = [(number, known) for number, each in enumerate(alternatives) if (known := _known(each, asked.key)) is not None]
     witness = outside(AnyOf(tuple([each for _, each in known])), Selector((asked,)))
     if witness is None:
@@ -42,7 +42,7 @@ def _freedom(alternatives: tuple[tuple[Requirement, ...], ...], asked: Requireme
     number, selector = known[witness.selector]
     value = witness.labels.get((asked.key, asked.field))
     listed = {text for each in (*selector.requirements, asked) if each.key == asked.key for text in each.values}
-    return Freedom(number, value, value is not None and value not in listed and parse_int64(value) is None)
+    return Counterexample(number, value, value is not None and value not in listed and parse_int64(value) is None)
 
 
 def with_given(alternatives: Sequence[Sequence[Requirement]], given: Mapping[str, str]) -> list[tuple[Requirement, ...]]:

@@ -117,16 +117,16 @@ def deprecated(key: str) -> tuple[str, str] | None:
 
 
 @lru_cache(maxsize=4096)
-def meant(key: str) -> str | None:
+def suggested_label(key: str) -> str | None:
     """The label that was meant by one that nobody sets; None for labels that somebody sets, or may."""
     if key in _NEVER_SET:
         return _NEVER_SET[key]
     if "/" not in key or key in _WELL_KNOWN or key in _REAL or key in REPLACED or not is_key(key):
         return None
-    from afflint.near_misses import is_slip
+    from afflint.near_misses import is_likely_typo
 
     for known in _WELL_KNOWN:
-        if key[0] == known[0] and abs(len(key) - len(known)) <= 3 and is_slip(key, known):
+        if key[0] == known[0] and abs(len(key) - len(known)) <= 3 and is_likely_typo(key, known):
             return DEPRECATED.get(known, known)
     return None
 

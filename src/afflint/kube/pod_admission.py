@@ -36,7 +36,7 @@ SCHEDULER, DEFAULT_SELECTOR = "Scheduler", "defaultNodeSelector"
 """The kind of OpenShift's configuration of the scheduler, of which a cluster has one, and its field."""
 
 
-class Said(NamedTuple):
+class NamespaceRule(NamedTuple):
     """What is said about pods by an annotation of a Namespace, or by the ``defaultNodeSelector`` of OpenShift's Scheduler.
 
     ``field`` is the name of the annotation or field, ``owner`` the object in words: ``namespace shop``.
@@ -89,42 +89,44 @@ class PodAdmission(NamedTuple):
     only takes an admission plugin to be on.
     """
 
-    selector: Said | None = None
-    default_tolerations: Said | None = None
-    allowed_tolerations: Said | None = None
+    selector: NamespaceRule | None = None
+    default_tolerations: NamespaceRule | None = None
+    allowed_tolerations: NamespaceRule | None = None
     unsure: str = ""
     guessed: bool = False
 
     @property
-    def sayings(self) -> tuple[Said, ...]:
+    def sayings(self) -> tuple[NamespaceRule, ...]:
         """All of them that there are."""
-        return tuple([each for each in self if isinstance(each, Said)])
+        return tuple([each for each in self if isinstance(each, NamespaceRule)])
 
 
-class Refusal(NamedTuple):
+class PodRefusal(NamedTuple):
     """Why pods are refused: what is said about them, where the pod spec contradicts it (None if nobody could obey), and both in words."""
 
-    said: Said
+    said: NamespaceRule
     path: Path | None
     words: str
 
 
-def sayings_of(manifest: Manifest, site: Site) -> Iterator[Said]:
+def namespace_rules(manifest: Manifest, site: Site) -> Iterator[NamespaceRule]:
     """What a Namespace, or OpenShift's Scheduler, says about pods."""
     if manifest.kind.name == "Namespace":
         metadata = manifest.data.get("metadata")
         annotations = metadata.get("annotations") if type(metadata) is dict else None
         if type(annotations) is dict:
             found = [(field, annotations[field]) for field in ANNOTATIONS if type(annotations.get(field)) is str]
-            yield from (Said(site, f"namespace {manifest.ref.name}", field, text) for field, text in found)
+            yield from (NamespaceRule(site, f"namespace {manifest.ref.name}", field, text) for field, text in found)
     elif manifest.kind.name == SCHEDULER:
         spec = manifest.data.get("spec")
         text = spec.get(DEFAULT_SELECTOR) if type(spec) is dict else None
         if type(text) is str and text.strip():
-            yield Said(site, f"{SCHEDULER} {manifest.ref.name}", DEFAULT_SELECTOR, text)
+            yield NamespaceRule(site, f"{SCHEDULER} {manifest.ref.name}", DEFAULT_SELECTOR, text)
 
 
-def combined(namespace: str, own: Sequence[Said], default: Said | None, plugins: Collection[str], *, known: bool) -> PodAdmission | None:
+def combined(
+    namespace: str, own: Sequence[NamespaceRule], default: NamespaceRule | None, plugins: Collection[str], *, known: bool
+) -> PodAdmission | None:
     """What is said about the pods of a namespace, by what it says itself and the default of the cluster; None where that is nothing.
 
     ``known`` is False for a namespace of which there is no object, and ``plugins`` are those that are known to be on.
@@ -180,16 +182,16 @@ def tolerations(text: str) -> list[dict[str, Any]] | None:
     return found if type(found) is list and all(type(each) is dict for each in found) else None
 
 
-def refusals(admission: PodAdmission, pod: Mapping[str, Any]) -> Iterator[Refusal]:
+def refusals(admission: PodAdmission, pod: Mapping[str, Any]) -> Iterator[PodRefusal]:
     """Why the pods of a spec are refused, for each thing that is said of them."""
     for said in admission.sayings:
         if said.fault:
-            yield Refusal(said, None, f"{said.where} is {said.text}, {said.fault}")
+            yield PodRefusal(said, None, f"{said.where} is {said.text}, {said.fault}")
     yield from _contradicted(admission, pod)
     yield from _not_allowed(admission, pod)
 
 
-def _contradicted(admission: PodAdmission, pod: Mapping[str, Any]) -> Iterator[Refusal]:
+def _contradicted(admission: PodAdmission, pod: Mapping[str, Any]) -> Iterator[PodRefusal]:
     """Labels in the nodeSelector of the pod itself with another value than the one that is given."""
     said, own = admission.selector, pod.get("nodeSelector")
     if said is None or not isinstance(own, dict):
@@ -197,10 +199,10 @@ def _contradicted(admission: PodAdmission, pod: Mapping[str, Any]) -> Iterator[R
     for key, value in given_labels(admission).items():
         other = own.get(key, value)
         if other != value and type(other) is str and not is_placeholder(other):
-            yield Refusal(said, ("nodeSelector", key), f"{said.where} says {key}={value}, and its nodeSelector {key}={other}")
+            yield PodRefusal(said, ("nodeSelector", key), f"{said.where} says {key}={value}, and its nodeSelector {key}={other}")
 
 
-def _not_allowed(admission: PodAdmission, pod: Mapping[str, Any]) -> Iterator[Refusal]:
+def _not_allowed(admission: PodAdmission, pod: Mapping[str, Any]) -> Iterator[PodRefusal]:
     """Tolerations of the pod itself that the namespace does not allow: each must be covered by one that it does."""
     said, own = admission.allowed_tolerations, pod.get("tolerations")
     allowed = tolerations(said.text) if said is not None and not is_placeholder(said.text) else None
@@ -210,7 +212,7 @@ def _not_allowed(admission: PodAdmission, pod: Mapping[str, Any]) -> Iterator[Re
         known = isinstance(each, dict) and not any(type(value) is str and is_placeholder(value) for value in each.values())
         if known and not any(_covers(other, each) for other in allowed):
             name = each.get("key") or "every taint"
-            yield Refusal(said, ("tolerations", index), f"{said.where} does not allow its toleration of {name}")
+            yield PodRefusal(said, ("tolerations", index), f"{said.where} does not allow its toleration of {name}")
             return
 
 

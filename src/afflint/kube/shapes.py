@@ -15,7 +15,7 @@ AFFINITY_FIELDS = frozenset(("nodeAffinity", "podAffinity", "podAntiAffinity"))
 """The shapes that an affinity is made of."""
 
 
-class Part(NamedTuple):
+class ShapedValue(NamedTuple):
     """A value with the shape of a placement field; ``path`` leads to it.
 
     ``shape`` is the name of that field in a pod spec or in its affinity; ``nodeSelectorTerms`` for a node selector standing alone.
@@ -30,7 +30,7 @@ class Holder(NamedTuple):
     """A map that holds some placement fields of the same pods, at ``path``. ``is_pod_spec``: it holds containers, too."""
 
     path: Path
-    parts: tuple[Part, ...]
+    parts: tuple[ShapedValue, ...]
     is_pod_spec: bool = False
 
 
@@ -65,7 +65,7 @@ def holders_in(
             if manifests is not None and next((step for step in reversed(at) if type(step) is str), "") in _HOLD_MANIFESTS:
                 manifests.append((here, at))
             continue
-        parts: list[Part] = []
+        parts: list[ShapedValue] = []
         below: list[tuple[Any, Path]] = []
         for key, each in here.items():
             if type(each) is not dict and type(each) is not list:
@@ -77,7 +77,7 @@ def holders_in(
             if shape is None:
                 below.append((each, to))
             else:
-                parts.append(Part(shape, to, each))
+                parts.append(ShapedValue(shape, to, each))
         if parts:
             yield from _grouped(at, parts, is_pod_spec=is_pod_spec(here))
         waiting += reversed(below)
@@ -148,15 +148,15 @@ def _one_affinity(key: str, value: dict[str, Any]) -> str | None:
     return None
 
 
-def _grouped(at: Path, parts: list[Part], *, is_pod_spec: bool) -> Iterator[Holder]:
+def _grouped(at: Path, parts: list[ShapedValue], *, is_pod_spec: bool) -> Iterator[Holder]:
     """The parts of one map by the pods that they are about: ``redisTolerations`` are not for those of ``memcachedTolerations``."""
-    groups: dict[str, list[Part]] = {}
+    groups: dict[str, list[ShapedValue]] = {}
     for part in parts:
         name = str(part.path[-1])
         stem = name[: -len(part.shape)] if name.lower().endswith(part.shape.lower()) else name if name not in _STEMLESS else ""
         groups.setdefault(stem, []).append(part)
     for group in groups.values():
-        seen: dict[str, Part] = {}
+        seen: dict[str, ShapedValue] = {}
         for part in group:
             if part.shape in seen:
                 yield Holder(at, (part,))

@@ -85,17 +85,17 @@ def first_untolerated(taints: Iterable[Taint], tolerations: Sequence[Toleration]
 
 def near_miss(taint: Taint, tolerations: Iterable[Toleration]) -> Toleration | None:
     """The first toleration that would match the taint but for a slip of the pen in its key or in its value; None if there is none."""
-    from afflint.near_misses import is_slip
+    from afflint.near_misses import is_likely_typo
 
     for each in tolerations:
         for mended in (each._replace(key=taint.key), each._replace(value=taint.value)):
             differs = (each.key, mended.key) if each.key != mended.key else (each.value, mended.value)
-            if is_slip(*differs) and tolerates(mended, taint):
+            if is_likely_typo(*differs) and tolerates(mended, taint):
                 return each
     return None
 
 
-def patience(tolerations: Iterable[object], taint: Taint) -> int | None:
+def toleration_seconds_of(tolerations: Iterable[object], taint: Taint) -> int | None:
     """For how many seconds a pod with these tolerations, as parsed, stays on a node that gets this NoExecute taint; None for ever.
 
     The first that matches decides, and stands for ever unless it has ``tolerationSeconds``: GetMatchingTolerations, getMinTolerationTime.

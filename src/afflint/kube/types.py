@@ -38,7 +38,7 @@ class Type:
             yield Mismatch("type", path, None, self.expected, value)
 
 
-class Text(Type):
+class TextType(Type):
     __slots__ = ()
     expected = "a string"
 
@@ -201,7 +201,7 @@ class Guarded(Type):
 
 
 ANYTHING = Type()
-TEXT = Text()
+TEXT = TextType()
 FLAG = Flag()
 INT32 = Integer(-(2**31), 2**31 - 1, "a whole number of 32 bits")
 INT64 = Integer(-(2**63), 2**63 - 1, "a whole number")

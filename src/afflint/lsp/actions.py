@@ -6,15 +6,15 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
-from afflint.engine import Kept
+from afflint.engine import DocumentCache
 from afflint.findings import Finding
-from afflint.fixing import mended
+from afflint.fixing import apply_fixes
 from afflint.lsp.capabilities import FIX_ALL, Client
-from afflint.lsp.memory import Buffer
-from afflint.lsp.opened import Opened
-from afflint.lsp.text import Place, Text
+from afflint.lsp.memory import EditorBuffer
+from afflint.lsp.opened import ServerDocument
+from afflint.lsp.text import EditorText, Place
 from afflint.reading.sources import Source
-from afflint.session.fixes import fixed_alone, is_safe
+from afflint.session.fixes import fix_text, is_safe
 from afflint.suppressions import Suppression
 from afflint.wording import quoted
 
@@ -29,7 +29,7 @@ _REASON = "TODO: say why"
 class Actions:
     """The actions for one document as it is now. ``findings`` are those that are shown."""
 
-    def __init__(self, document: Opened, findings: Sequence[Finding], client: Client) -> None:
+    def __init__(self, document: ServerDocument, findings: Sequence[Finding], client: Client) -> None:
         self._document = document
         self._findings = findings
         self._client = client
@@ -62,7 +62,7 @@ class Actions:
         if finding.fix is None:
             return
         document = self._document
-        done = mended(document.source.known_as, document.buffer.data, [finding], document.project.mender)
+        done = apply_fixes(document.source.known_as, document.buffer.data, [finding], document.project.mender)
         if not done.made:
             return
         title = finding.help if len(finding.help) <= _LONGEST_TITLE else f"Fix {quoted(finding.rule)}"
@@ -94,17 +94,17 @@ class Actions:
     def _mended(self, wanted: Callable[[Finding], bool]) -> bytes:
         """The document with the wanted fixes, in rounds: what one could not do beside others, or brought forth, the next does."""
         document, project, shown = self._document, self._document.project, self._findings
-        kept = Kept()
+        kept = DocumentCache()
 
         def check(source: Source) -> Sequence[Finding]:
             if source.data == document.buffer.data:
                 return shown
-            buffer = project.checked(Buffer(document.path, document.version, source.data or b""), kept)
+            buffer = project.checked(EditorBuffer(document.path, document.version, source.data or b""), kept)
             assert buffer.result is not None
             # What rules across manifests find shows after the next run.
             return project.remaining(buffer, buffer.result, document.known, ())
 
-        return fixed_alone(document.source, check, wanted, project.mender)
+        return fix_text(document.source, check, wanted, project.mender)
 
     # Suppressions.
 
@@ -116,9 +116,9 @@ class Actions:
         if str(document.text).lstrip("\ufeff \t\r\n").startswith(("{", "[")):
             return  # JSON has no comments.
         for line, start, end, text, below in _comments(document.text, finding):
-            changed = Text(str(document.text), self._client.encoding)
+            changed = EditorText(str(document.text), self._client.encoding)
             changed.replace((line, start), (line, end), text)
-            buffer = document.project.checked(Buffer(document.path, document.version, changed.bytes))
+            buffer = document.project.checked(EditorBuffer(document.path, document.version, changed.bytes))
             result, before = buffer.result, document.result
             assert result is not None
             place = finding.span.line + below, finding.span.column
@@ -153,11 +153,11 @@ class Actions:
         return {"documentChanges": [{"textDocument": {"uri": document.uri, "version": document.version}, "edits": changes}]}
 
 
-def edits(text: Text, after: bytes) -> list[dict[str, Any]]:
+def edits(text: EditorText, after: bytes) -> list[dict[str, Any]]:
     """The edits that make of a text what it is to be: whole lines, or what differs of one."""
     import difflib
 
-    new = Text(after.decode("utf-8", "surrogatepass"), "utf-32")
+    new = EditorText(after.decode("utf-8", "surrogatepass"), "utf-32")
     old_lines, new_lines = text.whole_lines, new.whole_lines
     first, behind = _alike(old_lines, new_lines)
     old, fresh = old_lines[first : len(old_lines) - behind], new_lines[first : len(new_lines) - behind]
@@ -168,7 +168,7 @@ def edits(text: Text, after: bytes) -> list[dict[str, Any]]:
     return found
 
 
-def _changed(text: Text, line: int, old: Sequence[str], new: Sequence[str]) -> dict[str, Any]:
+def _changed(text: EditorText, line: int, old: Sequence[str], new: Sequence[str]) -> dict[str, Any]:
     """One edit. Of a single line only what differs, so that a cursor in it stays where it is."""
     before, after = "".join(old), "".join(new)
     start, end = (line, 0), (line + len(old), 0)
@@ -190,7 +190,7 @@ def _alike(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
     return head, next((index for index in range(most) if old[-1 - index] != new[-1 - index]), most)
 
 
-def _comments(text: Text, finding: Finding) -> Iterator[tuple[int, int, int, str, int]]:
+def _comments(text: EditorText, finding: Finding) -> Iterator[tuple[int, int, int, str, int]]:
     """Where a suppression of a finding may be written: line, stretch of columns, text, and how many lines that adds above the finding."""
     line = text.inside((finding.span.line, 1))[0]
     for number in (line, line - 1):

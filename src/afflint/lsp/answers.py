@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from afflint.findings import Span
 from afflint.fleet.facts import Pods
-from afflint.fleet.index import Fleet
+from afflint.fleet.index import ManifestIndex
 from afflint.inventory.node_files import NodeFact
-from afflint.lsp.meaning import Around, meaning, selectors_of
-from afflint.lsp.mirrored import Mirrored
-from afflint.lsp.opened import Texts
-from afflint.lsp.overview import State
+from afflint.lsp.meaning import RunContext, explain, selectors_of
+from afflint.lsp.mirrored import IndexedDocument
+from afflint.lsp.opened import DocumentTexts
+from afflint.lsp.overview import WorkspaceState
 from afflint.lsp.pointing import at, pods_at, reaches_of, selects
 from afflint.lsp.text import Place
 from afflint.wording import visible
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 _END = 1 << 30
 
 
-def answer(method: str, params: Any, document: Mirrored, texts: Texts) -> Any:
+def answer(method: str, params: Any, document: IndexedDocument, texts: DocumentTexts) -> Any:
     """The result of a request. That of a hover is only what the constraint means that is pointed at, in Markdown."""
     return _ANSWERS[method](params, document, texts)
 
 
-def _hover(params: Any, document: Mirrored, texts: Texts) -> str | None:
+def _hover(params: Any, document: IndexedDocument, texts: DocumentTexts) -> str | None:
     found = at(document, *document.text.outside(document.text.place(params["position"])))
     if found is None:
         return None
@@ -41,7 +41,7 @@ def _hover(params: Any, document: Mirrored, texts: Texts) -> str | None:
         return title if state is None else f"[{title}]({texts.uri(state.path(pods.site.file))})"
 
     nodes = [] if state is None else state.gathered.nodes
-    said = meaning(manifest, path, reaches_of(document, manifest), Around(fleet, nodes, place))
+    said = explain(manifest, path, reaches_of(document, manifest), RunContext(fleet, nodes, place))
     if said is not None:
         return f"{visible(manifest.title())} {said[1]}"
     pods = pods_at(document, manifest, path)
@@ -50,13 +50,13 @@ def _hover(params: Any, document: Mirrored, texts: Texts) -> str | None:
     return selectors_of([each for each in fleet.reaches if selects(each, pods[0])], pods[0])
 
 
-def _related(params: Any, document: Mirrored, texts: Texts) -> Any:
+def _related(params: Any, document: IndexedDocument, texts: DocumentTexts) -> Any:
     from afflint.lsp.navigation import related
 
     return related(document, document.text.place(params["position"]), texts)
 
 
-def _completion(params: Any, document: Mirrored, _texts: Texts) -> Any:
+def _completion(params: Any, document: IndexedDocument, _texts: DocumentTexts) -> Any:
     from afflint.lsp.completion import completions
 
     place, state = document.text.place(params["position"]), document.overview.state
@@ -76,7 +76,7 @@ def _completion(params: Any, document: Mirrored, _texts: Texts) -> Any:
     return {"isIncomplete": False, "items": items}
 
 
-def _known(state: State | None) -> tuple[Fleet | None, Sequence[NodeFact], Sequence[Pool]]:
+def _known(state: WorkspaceState | None) -> tuple[ManifestIndex | None, Sequence[NodeFact], Sequence[Pool]]:
     """The manifests, the nodes, and the pools of nodes of the cluster that the manifests are for."""
     if state is None:
         return None, (), ()
@@ -84,7 +84,7 @@ def _known(state: State | None) -> tuple[Fleet | None, Sequence[NodeFact], Seque
     return state.gathered.fleet, state.gathered.nodes, [each for each in pools.whole if pools.is_here(each)] if pools else ()
 
 
-def _hints(params: Any, document: Mirrored, _texts: Texts) -> Any:
+def _hints(params: Any, document: IndexedDocument, _texts: DocumentTexts) -> Any:
     first = document.text.outside(document.text.place(params["range"]["start"]))[0]
     last = document.text.outside(document.text.place(params["range"]["end"]))[0]
     found = []
@@ -95,22 +95,22 @@ def _hints(params: Any, document: Mirrored, _texts: Texts) -> Any:
     return found
 
 
-def _lenses(_params: Any, document: Mirrored, _texts: Texts) -> Any:
+def _lenses(_params: Any, document: IndexedDocument, _texts: DocumentTexts) -> Any:
     found = _selectors(document, 1, _END)
     return [{"range": document.text.of_span(span), "command": {"title": text, "command": ""}} for span, text in found]
 
 
-def _selectors(document: Mirrored, first: int, last: int) -> list[tuple[Span, str]]:
+def _selectors(document: IndexedDocument, first: int, last: int) -> list[tuple[Span, str]]:
     from afflint.lsp.navigation import hints
 
     return list(hints(document, first, last))
 
 
-def _range(document: Mirrored, start: Place, end: Place) -> dict[str, Any]:
+def _range(document: IndexedDocument, start: Place, end: Place) -> dict[str, Any]:
     return {"start": document.text.position(start), "end": document.text.position(end)}
 
 
-_ANSWERS: dict[str, Callable[[Any, Mirrored, Texts], Any]] = {
+_ANSWERS: dict[str, Callable[[Any, IndexedDocument, DocumentTexts], Any]] = {
     "textDocument/hover": _hover,
     "textDocument/definition": _related,
     "textDocument/references": _related,

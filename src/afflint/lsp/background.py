@@ -23,33 +23,33 @@ from afflint.errors import UserError
 from afflint.lsp import messages
 from afflint.lsp.answers import answer
 from afflint.lsp.diagnostics import diagnostics
-from afflint.lsp.memory import Buffer
+from afflint.lsp.memory import EditorBuffer
 from afflint.lsp.messages import (
-    Answer,
-    Closed,
-    Document,
-    Dropped,
-    Hello,
-    Known,
-    Lines,
-    Old,
-    Order,
-    Place,
-    Progress,
-    Question,
-    Ran,
-    Recognized,
-    Report,
-    Run,
-    Shown,
-    Told,
-    Wishes,
+    BaselinedFinding,
+    ClientWishes,
+    DocumentClosed,
+    DocumentFindings,
+    DocumentRecognized,
+    FileDiagnostics,
+    FolderClosed,
+    IndexerCommand,
+    IndexerInit,
+    IndexerMessage,
+    IndexerRequest,
+    LineReader,
+    NumberedFile,
+    OpenDocument,
+    Response,
+    RunEnded,
+    RunFindings,
+    RunProgress,
+    RunRequest,
 )
-from afflint.lsp.mirrored import Mirrored
-from afflint.lsp.opened import Texts
-from afflint.lsp.overview import Overview, State
-from afflint.lsp.setup import Chosen
-from afflint.lsp.text import Text
+from afflint.lsp.mirrored import IndexedDocument
+from afflint.lsp.opened import DocumentTexts
+from afflint.lsp.overview import Workspace, WorkspaceState
+from afflint.lsp.setup import CommandLineConfig
+from afflint.lsp.text import EditorText
 from afflint.lsp.uris import of_path
 from afflint.plain import PlainError
 
@@ -61,76 +61,76 @@ _BETWEEN_COLLECTIONS = 200
 """Runs leave no cycles behind as a rule, and looking for some takes long where there is much."""
 
 
-class Background:
+class Indexer:
     """Does what the orders say. ``tell`` is called, from either thread, with what comes of them."""
 
-    def __init__(self, hello: Hello, tell: Callable[[Ran | Progress | Recognized | Answer], None]) -> None:
+    def __init__(self, hello: IndexerInit, tell: Callable[[RunEnded | RunProgress | DocumentRecognized | Response], None]) -> None:
         self._hello = hello
         self._tell = tell
-        self._wishes = Wishes()
-        self._overviews: dict[str, Overview] = {}
-        self._documents: dict[str, Mirrored] = {}
+        self._wishes = ClientWishes()
+        self._overviews: dict[str, Workspace] = {}
+        self._documents: dict[str, IndexedDocument] = {}
         self._shown: dict[str, dict[str, list[object]]] = {}
         """What was last told of files that are not open, by their folder and their URIs."""
-        self._jobs: SimpleQueue[tuple[Run, Overview, dict[str, Buffer]]] = SimpleQueue()
+        self._jobs: SimpleQueue[tuple[RunRequest, Workspace, dict[str, EditorBuffer]]] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
-    def take(self, order: Order) -> None:
+    def take(self, order: IndexerCommand) -> None:
         """Do what an order says, or have it done."""
         what = order.what
-        if isinstance(what, Document):
+        if isinstance(what, OpenDocument):
             self._document(what)
-        elif isinstance(what, Question):
+        elif isinstance(what, IndexerRequest):
             self._tell(self._answer(what))
-        elif isinstance(what, Run):
+        elif isinstance(what, RunRequest):
             self._run(what)
-        elif isinstance(what, Closed):
+        elif isinstance(what, DocumentClosed):
             self._documents.pop(what.uri, None)
-        elif isinstance(what, Dropped):
+        elif isinstance(what, FolderClosed):
             self._overviews.pop(what.folder, None)
             self._shown.pop(what.folder, None)
-        elif isinstance(what, Wishes):
+        elif isinstance(what, ClientWishes):
             self._wishes = what
 
     # Documents.
 
-    def _document(self, given: Document) -> None:
+    def _document(self, given: OpenDocument) -> None:
         overview = self._overview(given.folder, whole=given.whole)
-        text = Text(given.text, self._hello.client.encoding)
+        text = EditorText(given.text, self._hello.client.encoding)
         document = self._documents.get(given.uri)
         if document is not None and document.overview is overview:
             document.version, document.text = given.version, text
             return
-        document = self._documents[given.uri] = Mirrored(given.uri, given.path, given.version, text, overview)
+        document = self._documents[given.uri] = IndexedDocument(given.uri, given.path, given.version, text, overview)
         if overview.state is not None:
-            self._tell(Recognized(given.folder, _known(document, overview.state)))
+            self._tell(DocumentRecognized(given.folder, _known(document, overview.state)))
 
-    def _overview(self, folder: str, *, whole: bool) -> Overview:
+    def _overview(self, folder: str, *, whole: bool) -> Workspace:
         if folder not in self._overviews:
             try:
-                overview = Overview(folder, self._hello.chosen, whole=whole)
+                overview = Workspace(folder, self._hello.chosen, whole=whole)
             except UserError:  # The first process has met it as well, and said so.
-                overview = Overview(folder, Chosen(no_config=True), whole=whole)
+                overview = Workspace(folder, CommandLineConfig(no_config=True), whole=whole)
             self._overviews[folder] = overview
         return self._overviews[folder]
 
-    def _answer(self, asked: Question) -> Answer:
+    def _answer(self, asked: IndexerRequest) -> Response:
         try:
             document = self._documents[asked.params["textDocument"]["uri"]]
-            texts = Texts(self._documents.values(), self._hello.client.encoding)
-            return Answer(asked.number, answer(asked.method, asked.params, document, texts))
+            texts = DocumentTexts(self._documents.values(), self._hello.client.encoding)
+            return Response(asked.number, answer(asked.method, asked.params, document, texts))
         except Exception:
-            return Answer(asked.number, fault=traceback.format_exc())
+            return Response(asked.number, fault=traceback.format_exc())
 
     # Runs.
 
-    def _run(self, asked: Run) -> None:
+    def _run(self, asked: RunRequest) -> None:
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name="runs", daemon=True)
             self._thread.start()
         overview = self._overview(asked.folder, whole=asked.whole)
         mine = [each for each in self._documents.values() if each.overview is overview]
-        self._jobs.put((asked, overview, {each.path: Buffer(each.path, each.version, each.text.bytes) for each in mine}))
+        self._jobs.put((asked, overview, {each.path: EditorBuffer(each.path, each.version, each.text.bytes) for each in mine}))
 
     def _work(self) -> None:
         runs = 0
@@ -145,12 +145,12 @@ class Background:
                 gc.freeze()
             runs += 1
 
-    def _ran(self, asked: Run, overview: Overview, buffers: dict[str, Buffer]) -> Ran:
+    def _ran(self, asked: RunRequest, overview: Workspace, buffers: dict[str, EditorBuffer]) -> RunEnded:
         folder = asked.folder
 
         def between(done: int, total: int) -> None:
             if total >= _LONG and done % _STEP == 0:
-                self._tell(Progress(folder, done, total))
+                self._tell(RunProgress(folder, done, total))
 
         if asked.anew:
             overview.forget_files()
@@ -161,16 +161,16 @@ class Background:
             assert overview.state is not None
             told = self._told(overview, overview.state, wishes)
         except UserError as error:
-            return Ran(folder, fault=str(error))
+            return RunEnded(folder, fault=str(error))
         except Exception:
-            return Ran(folder, fault=traceback.format_exc(), unexpected=True)
+            return RunEnded(folder, fault=traceback.format_exc(), unexpected=True)
         seconds = time.monotonic() - started - (overview.memory.seconds - before)
-        return Ran(folder, told, "; ".join(faults), seconds=seconds)
+        return RunEnded(folder, told, "; ".join(faults), seconds=seconds)
 
-    def _told(self, overview: Overview, state: State, wishes: Wishes) -> Told:
+    def _told(self, overview: Workspace, state: WorkspaceState, wishes: ClientWishes) -> RunFindings:
         gathered = state.gathered
         documents = [each for each in list(self._documents.values()) if each.overview is overview]
-        return Told(
+        return RunFindings(
             gathered.settings.with_nodes,
             gathered.silencer.kustomizations.holding_all(),
             tuple([_known(each, state) for each in documents]),
@@ -181,12 +181,14 @@ class Background:
             gathered.unused_nodes,
         )
 
-    def _unopened(self, overview: Overview, state: State, wishes: Wishes, documents: list[Mirrored]) -> list[Shown]:
+    def _unopened(
+        self, overview: Workspace, state: WorkspaceState, wishes: ClientWishes, documents: list[IndexedDocument]
+    ) -> list[FileDiagnostics]:
         """What there is to show of files that are not open, as far as it has changed."""
         found: dict[str, list[object]] = {}
         if wishes.everything and overview.whole:
             opened = {each.file for each in documents}
-            texts = Texts(documents, self._hello.client.encoding)
+            texts = DocumentTexts(documents, self._hello.client.encoding)
             for file, findings in state.findings.items():
                 wanted = [each for each in findings if each.rule not in wishes.left_out]
                 if file not in opened and wanted:
@@ -194,33 +196,33 @@ class Background:
                     found[of_path(path)] = [*diagnostics(wanted, texts.of(path), texts, state.path)]
         before = self._shown.get(overview.folder, {})
         self._shown[overview.folder] = found
-        changed = [Shown(uri, items) for uri, items in found.items() if before.get(uri) != items]
-        return [*changed, *(Shown(uri, []) for uri in before.keys() - found.keys())]
+        changed = [FileDiagnostics(uri, items) for uri, items in found.items() if before.get(uri) != items]
+        return [*changed, *(FileDiagnostics(uri, []) for uri in before.keys() - found.keys())]
 
 
-def _known(document: Mirrored, state: State) -> Known:
+def _known(document: IndexedDocument, state: WorkspaceState) -> DocumentFindings:
     """What a run says about a document."""
     file, seen = document.file, state.buffers.get(document.path)
     version = document.first if seen is None else seen.version
     if file is None:
-        return Known(document.uri, version, None)
+        return DocumentFindings(document.uri, version, None)
     result = state.gathered.results.get(file)
     across = None
     if result is not None and not (seen is not None and result.broken):
         across = tuple(state.gathered.across.get(file, ()))
     pointed_to = dict.fromkeys(place.file for each in across or () for place in each.related)
     places = tuple([_place(each, state) for each in pointed_to])
-    old: tuple[Old, ...] = ()
+    old: tuple[BaselinedFinding, ...] = ()
     if state.baseline is not None:
         from afflint.baseline import of_file
 
         entries = of_file(state.baseline, state.name(file)) | state.old.get(file, Counter())
-        old = tuple([Old(entry, count) for entry, count in entries.items()])
-    return Known(document.uri, version, _place(file, state), across, places, old)
+        old = tuple([BaselinedFinding(entry, count) for entry, count in entries.items()])
+    return DocumentFindings(document.uri, version, _place(file, state), across, places, old)
 
 
-def _place(file: int, state: State) -> Place:
-    return Place(file, state.name(file), state.path(file))
+def _place(file: int, state: WorkspaceState) -> NumberedFile:
+    return NumberedFile(file, state.name(file), state.path(file))
 
 
 def main() -> None:
@@ -235,12 +237,12 @@ def main() -> None:
             os.nice(_KINDER)
     sys.setswitchinterval(0.001)  # An answer must not wait long for a run.
     orders: SimpleQueue[bytes] = SimpleQueue()
-    threading.Thread(target=_read, args=(Lines(partial(os.read, incoming)), orders), name="reader", daemon=True).start()
+    threading.Thread(target=_read, args=(LineReader(partial(os.read, incoming)), orders), name="reader", daemon=True).start()
     hello = _order(orders.get()).what
-    assert isinstance(hello, Hello)
+    assert isinstance(hello, IndexerInit)
     lock = threading.Lock()
 
-    def tell(what: Ran | Progress | Recognized | Answer) -> None:
+    def tell(what: RunEnded | RunProgress | DocumentRecognized | Response) -> None:
         line = _encoded(what) + b"\n"
         with lock:
             try:
@@ -249,12 +251,12 @@ def main() -> None:
             except OSError:
                 os._exit(0)  # The first process has gone.
 
-    background = Background(hello, tell)
+    background = Indexer(hello, tell)
     while True:
         background.take(_order(orders.get()))
 
 
-def _order(line: bytes) -> Order:
+def _order(line: bytes) -> IndexerCommand:
     """An order, read. One that is none comes from a process of other code: then this one ends."""
     try:
         return messages.ORDERS.decode(line)
@@ -263,24 +265,24 @@ def _order(line: bytes) -> Order:
         sys.exit(messages.NOT_UNDERSTOOD)
 
 
-def _encoded(what: Ran | Progress | Recognized | Answer) -> bytes:
+def _encoded(what: RunEnded | RunProgress | DocumentRecognized | Response) -> bytes:
     """A report as plain data. What JSON cannot hold are at most the data that a fix is meant to make: then it goes without fixes."""
     try:
-        return messages.REPORTS.encode(Report(what))
+        return messages.REPORTS.encode(IndexerMessage(what))
     except PlainError:
-        if isinstance(what, Ran) and what.told is not None:
+        if isinstance(what, RunEnded) and what.told is not None:
             told = what.told._replace(documents=tuple(map(_without_fixes, what.told.documents)))
             what = what._replace(told=told)
-        elif isinstance(what, Recognized):
+        elif isinstance(what, DocumentRecognized):
             what = what._replace(known=_without_fixes(what.known))
-        return messages.REPORTS.encode(Report(what))
+        return messages.REPORTS.encode(IndexerMessage(what))
 
 
-def _without_fixes(known: Known) -> Known:
+def _without_fixes(known: DocumentFindings) -> DocumentFindings:
     return known._replace(across=known.across and tuple([each._replace(edits=(), meant=()) for each in known.across]))
 
 
-def _read(lines: Lines, orders: SimpleQueue[bytes]) -> None:
+def _read(lines: LineReader, orders: SimpleQueue[bytes]) -> None:
     with suppress(OSError):
         while (line := lines.next()) is not None:
             orders.put(line)

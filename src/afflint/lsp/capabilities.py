@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from afflint.lsp.settings import Settings
+from afflint.lsp.settings import EditorSettings
 from afflint.lsp.text import ENCODINGS
 from afflint.lsp.uris import of_path
 from afflint.records import NamedTuple
@@ -70,7 +70,7 @@ def _at(value: Any, *keys: str) -> Any:
     return value
 
 
-def capabilities(client: Client, settings: Settings) -> dict[str, Any]:
+def capabilities(client: Client, settings: EditorSettings) -> dict[str, Any]:
     """What the server offers this client."""
     offered: dict[str, Any] = {
         "positionEncoding": client.encoding,

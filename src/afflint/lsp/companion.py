@@ -12,7 +12,18 @@ from functools import partial
 from queue import SimpleQueue
 
 from afflint import __version__
-from afflint.lsp.messages import NOT_UNDERSTOOD, ORDERS, REPORTS, Answer, Hello, Lines, Order, Progress, Ran, Recognized
+from afflint.lsp.messages import (
+    NOT_UNDERSTOOD,
+    ORDERS,
+    REPORTS,
+    DocumentRecognized,
+    IndexerCommand,
+    IndexerInit,
+    LineReader,
+    Response,
+    RunEnded,
+    RunProgress,
+)
 from afflint.plain import PlainError
 from afflint.records import NamedTuple
 from afflint.session.processes import ending
@@ -40,7 +51,7 @@ _UNTIL_THEN = "restart the language server; until then findings across manifests
 _FLAGS = getattr(subprocess, "CREATE_NO_WINDOW", 0)
 
 
-class Lost(NamedTuple):
+class IndexerLost(NamedTuple):
     """The second process has ended, or could not be started, and what it was asked is left undone; ``ending`` says how it ended.
 
     ``outdated``: another would end like that as well until the server is started again.
@@ -50,16 +61,16 @@ class Lost(NamedTuple):
     outdated: bool = False
 
 
-Message = Ran | Progress | Recognized | Answer | Lost
+Message = RunEnded | RunProgress | DocumentRecognized | Response | IndexerLost
 
 
-class Companion:
+class IndexerClient:
     """``tell`` is called, from other threads, with what the second process says."""
 
     def __init__(self, tell: Callable[[Message], None]) -> None:
         self._tell = tell
         self._process: subprocess.Popen[bytes] | None = None
-        self._orders: SimpleQueue[Order | None] = SimpleQueue()
+        self._orders: SimpleQueue[IndexerCommand | None] = SimpleQueue()
 
     @property
     def runs(self) -> bool:
@@ -71,20 +82,20 @@ class Companion:
         """The number of the process; None while there is none."""
         return None if self._process is None else self._process.pid
 
-    def start(self, hello: Hello) -> None:
+    def start(self, hello: IndexerInit) -> None:
         """Start it. Where that is not possible it is lost at once."""
         command = [sys.executable, "-c", _START, __version__, *sys.path]
         try:
             process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, creationflags=_FLAGS)
         except (OSError, ValueError) as error:
-            self._tell(Lost(f"a second process cannot be started: {getattr(error, 'strerror', None) or error}"))
+            self._tell(IndexerLost(f"a second process cannot be started: {getattr(error, 'strerror', None) or error}"))
             return
         self._process, self._orders = process, SimpleQueue()
         threading.Thread(target=_write, args=(process, self._orders), name="orders", daemon=True).start()
         threading.Thread(target=self._read, args=(process,), name="reports", daemon=True).start()
-        self.send([Order(hello)])
+        self.send([IndexerCommand(hello)])
 
-    def send(self, orders: Iterable[Order]) -> None:
+    def send(self, orders: Iterable[IndexerCommand]) -> None:
         """Have it do something; never waits. Without a process nothing is done."""
         for order in orders:
             self._orders.put(order)
@@ -99,10 +110,10 @@ class Companion:
 
     def _read(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stdout is not None
-        self._tell(_until_lost(Lines(partial(os.read, process.stdout.fileno())), process, self._tell))
+        self._tell(_until_lost(LineReader(partial(os.read, process.stdout.fileno())), process, self._tell))
 
 
-def _until_lost(lines: Lines, process: subprocess.Popen[bytes], tell: Callable[[Message], None]) -> Lost:
+def _until_lost(lines: LineReader, process: subprocess.Popen[bytes], tell: Callable[[Message], None]) -> IndexerLost:
     """Hand on what it says until its end."""
     is_understood = True
     with suppress(OSError):
@@ -113,7 +124,7 @@ def _until_lost(lines: Lines, process: subprocess.Popen[bytes], tell: Callable[[
             process.kill()
             process.wait()
             other = version.decode("ascii", "replace").strip()
-            return Lost(f"afflint {other} has been installed while this is {__version__}: {_UNTIL_THEN}", outdated=True)
+            return IndexerLost(f"afflint {other} has been installed while this is {__version__}: {_UNTIL_THEN}", outdated=True)
         try:
             while (line := lines.next()) is not None:
                 tell(REPORTS.decode(line).what)
@@ -122,11 +133,11 @@ def _until_lost(lines: Lines, process: subprocess.Popen[bytes], tell: Callable[[
     process.kill()
     code = process.wait()
     if is_understood and code != NOT_UNDERSTOOD:
-        return Lost(f"the process that reads all manifests {ending(code)}")
-    return Lost(f"afflint has been changed since this server was started: {_UNTIL_THEN}", outdated=True)
+        return IndexerLost(f"the process that reads all manifests {ending(code)}")
+    return IndexerLost(f"afflint has been changed since this server was started: {_UNTIL_THEN}", outdated=True)
 
 
-def _write(process: subprocess.Popen[bytes], orders: SimpleQueue[Order | None]) -> None:
+def _write(process: subprocess.Popen[bytes], orders: SimpleQueue[IndexerCommand | None]) -> None:
     """Hand on orders until there are none any more, or nobody reads them."""
     assert process.stdin is not None
     with suppress(OSError):

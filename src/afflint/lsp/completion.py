@@ -9,12 +9,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from afflint.fleet.index import Fleet
+from afflint.fleet.index import ManifestIndex
 from afflint.inventory.node_files import NodeFact
 from afflint.kube.node_labels import HOSTNAME, REGION, ZONE, domain_word, unlikely_domain
 from afflint.kube.selectors import LABEL_OPERATORS, NODE_OPERATORS
 from afflint.lsp.flow import Flow, flow_at
-from afflint.lsp.text import Place, Text
+from afflint.lsp.text import EditorText, Place
 from afflint.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _ENTRY = re.compile(r"(?P<quote>[\"']?)(?P<key>[^\s\"'#:][^\"'#]*?)(?P=quote) *:
 _VALUE, _PROPERTY = 12, 10
 
 
-class Item(NamedTuple):
+class CompletionItem(NamedTuple):
     """A proposal: what is shown, what it is, and what is put in."""
 
     label: str
@@ -34,7 +34,7 @@ class Item(NamedTuple):
     text: str
 
 
-class _Line(NamedTuple):
+class _BlockLine(NamedTuple):
     """A line of YAML in block style: the column in which its key or value begins, and both."""
 
     column: int
@@ -44,7 +44,7 @@ class _Line(NamedTuple):
     colon: bool
 
 
-class _Spot(NamedTuple):
+class _CompletionPosition(NamedTuple):
     """Where something is typed: what stands around it, and what was typed so far, from ``start`` on."""
 
     keys: tuple[str, ...]
@@ -82,8 +82,8 @@ _MEANT = {
 
 
 def completions(
-    text: Text, place: Place, fleet: Fleet | None, nodes: Sequence[NodeFact], pools: Sequence[Pool] = ()
-) -> tuple[int, list[tuple[Item, int]]]:
+    text: EditorText, place: Place, fleet: ManifestIndex | None, nodes: Sequence[NodeFact], pools: Sequence[Pool] = ()
+) -> tuple[int, list[tuple[CompletionItem, int]]]:
     """What may stand at a place: from which column on, and the proposals with their kinds."""
     spot = _spot(text, place)
     if spot is None:
@@ -92,7 +92,7 @@ def completions(
     return spot.start, [(_as_written(item, kind, spot), kind) for item, kind in found][:_MOST]
 
 
-def _as_written(item: Item, kind: int, spot: _Spot) -> Item:
+def _as_written(item: CompletionItem, kind: int, spot: _CompletionPosition) -> CompletionItem:
     """A proposal as it has to be written between quotes, or in JSON."""
     if spot.quoted:
         return item._replace(text=item.label)
@@ -101,18 +101,20 @@ def _as_written(item: Item, kind: int, spot: _Spot) -> Item:
     return item
 
 
-def _proposals(spot: _Spot, fleet: Fleet | None, nodes: Sequence[NodeFact], pools: Sequence[Pool]) -> Iterator[tuple[Item, int]]:
+def _proposals(
+    spot: _CompletionPosition, fleet: ManifestIndex | None, nodes: Sequence[NodeFact], pools: Sequence[Pool]
+) -> Iterator[tuple[CompletionItem, int]]:
     key, around = spot.key, spot.keys
     if key in _FIXED:
-        yield from ((Item(value, detail, value), _VALUE) for value, detail in _FIXED[key])
+        yield from ((CompletionItem(value, detail, value), _VALUE) for value, detail in _FIXED[key])
     elif key == "operator" and "tolerations" in around[-1:]:
         yield from (
-            (Item(value, detail, value), _VALUE)
+            (CompletionItem(value, detail, value), _VALUE)
             for value, detail in (("Equal", "the value must be the same"), ("Exists", "any value will do"))
         )
     elif key == "operator":
         operators = NODE_OPERATORS if _is_of_nodes(around) else LABEL_OPERATORS
-        yield from ((Item(value, _MEANT[value], value), _VALUE) for value in operators)
+        yield from ((CompletionItem(value, _MEANT[value], value), _VALUE) for value in operators)
     elif key == "topologyKey":
         yield from _topology_keys(nodes, pools)
     elif "tolerations" in around[-1:]:
@@ -130,7 +132,7 @@ def _is_of_nodes(keys: tuple[str, ...]) -> bool:
     )
 
 
-def _topology_keys(nodes: Iterable[NodeFact], pools: Iterable[Pool]) -> Iterator[tuple[Item, int]]:
+def _topology_keys(nodes: Iterable[NodeFact], pools: Iterable[Pool]) -> Iterator[tuple[CompletionItem, int]]:
     counts: dict[str, set[str]] = {}
     for node in nodes:
         for key, value in node.labels.items():
@@ -141,17 +143,17 @@ def _topology_keys(nodes: Iterable[NodeFact], pools: Iterable[Pool]) -> Iterator
     usual = (HOSTNAME, ZONE, REGION)
     for key in (*usual, *sorted(key for key in counts if key not in usual and unlikely_domain(key) is None)):
         number = f", {len(counts[key])} on these nodes" if counts.get(key) else ""
-        yield Item(key, f"{domain_word(key) or 'label of nodes'}{number}", key), _VALUE
+        yield CompletionItem(key, f"{domain_word(key) or 'label of nodes'}{number}", key), _VALUE
 
 
-def _taints(spot: _Spot, nodes: Iterable[NodeFact], pools: Iterable[Pool]) -> Iterator[tuple[Item, int]]:
+def _taints(spot: _CompletionPosition, nodes: Iterable[NodeFact], pools: Iterable[Pool]) -> Iterator[tuple[CompletionItem, int]]:
     taints = dict.fromkeys(taint for node in nodes for taint in node.node.taints)
     found = [(taint, "these nodes") for taint in taints] + [(each.taint, pool.title) for pool in pools for each in pool.taints]
     for taint, whose in found:
         if spot.key == "key":
-            yield Item(taint.key, f"a taint of {whose}: {taint.effect}", taint.key), _VALUE
+            yield CompletionItem(taint.key, f"a taint of {whose}: {taint.effect}", taint.key), _VALUE
         elif spot.key == "value" and spot.siblings.get("key") == taint.key and taint.value:
-            yield Item(taint.value, f"a taint of {whose}: {taint.effect}", _quoted(taint.value, spot)), _VALUE
+            yield CompletionItem(taint.value, f"a taint of {whose}: {taint.effect}", _quoted(taint.value, spot)), _VALUE
 
 
 _MAPS_OF_LABELS = ("matchLabels", "nodeSelector", "labels", "selector")
@@ -161,21 +163,21 @@ _Labels = dict[str, dict[str, str]]
 """By key the values with whose they are, the most frequent first."""
 
 
-def _labels(spot: _Spot, labels: _Labels, whose: str) -> Iterator[tuple[Item, int]]:
+def _labels(spot: _CompletionPosition, labels: _Labels, whose: str) -> Iterator[tuple[CompletionItem, int]]:
     around, key = spot.keys, spot.key
     if "matchExpressions" in around[-1:] and key == "key":
-        yield from ((Item(name, _values(values, whose), name), _VALUE) for name, values in labels.items())
+        yield from ((CompletionItem(name, _values(values, whose), name), _VALUE) for name, values in labels.items())
     elif around[-2:] == ("matchExpressions", "values") and key is None:
         yield from _listed(labels.get(spot.siblings.get("key", ""), {}), spot)
     elif around and around[-1] in _MAPS_OF_LABELS and key is None:
-        yield from ((Item(name, _values(values, whose), f"{name}: "), _PROPERTY) for name, values in labels.items())
+        yield from ((CompletionItem(name, _values(values, whose), f"{name}: "), _PROPERTY) for name, values in labels.items())
     elif around and around[-1] in _MAPS_OF_LABELS:
         yield from _listed(labels.get(key or "", {}), spot)
 
 
-def _listed(values: dict[str, str], spot: _Spot) -> Iterator[tuple[Item, int]]:
+def _listed(values: dict[str, str], spot: _CompletionPosition) -> Iterator[tuple[CompletionItem, int]]:
     for value, whose in values.items():
-        yield Item(value, whose, _quoted(value, spot)), _VALUE
+        yield CompletionItem(value, whose, _quoted(value, spot)), _VALUE
 
 
 def _values(values: dict[str, str], whose: str) -> str:
@@ -195,7 +197,7 @@ def _node_labels(nodes: Iterable[NodeFact], pools: Iterable[Pool]) -> _Labels:
     return dict(sorted(found.items()))
 
 
-def _pod_labels(fleet: Fleet | None) -> _Labels:
+def _pod_labels(fleet: ManifestIndex | None) -> _Labels:
     return {} if fleet is None else _counted((each.template_labels for each in fleet.pods), "pods")
 
 
@@ -212,7 +214,7 @@ def _counted(labels: Iterable[dict[str, str]], whose: str) -> _Labels:
     }
 
 
-def _quoted(value: str, spot: _Spot) -> str:
+def _quoted(value: str, spot: _CompletionPosition) -> str:
     """A value as YAML has to have it to stay a string."""
     from afflint.reading.emitting import scalar
 
@@ -222,7 +224,7 @@ def _quoted(value: str, spot: _Spot) -> str:
 # Where something is typed.
 
 
-def _line(text: str) -> _Line | None:
+def _line(text: str) -> _BlockLine | None:
     """A line that holds an entry of a map or an item of a list; None for others."""
     if not text.strip() or text.lstrip().startswith("#"):
         return None
@@ -231,11 +233,11 @@ def _line(text: str) -> _Line | None:
     dashed = "-" in text[:column]
     match = _ENTRY.match(text, column)
     if match is None:
-        return _Line(column, dashed, "", text[column:].strip(), False)
-    return _Line(column, dashed, match["key"], (match["value"] or "").strip(), True)
+        return _BlockLine(column, dashed, "", text[column:].strip(), False)
+    return _BlockLine(column, dashed, match["key"], (match["value"] or "").strip(), True)
 
 
-def _spot(text: Text, place: Place) -> _Spot | None:
+def _spot(text: EditorText, place: Place) -> _CompletionPosition | None:
     """What is typed at a place; None in a comment and the like."""
     number, column = place
     flow = flow_at(text, place)
@@ -246,18 +248,18 @@ def _spot(text: Text, place: Place) -> _Spot | None:
         return None
     line = _line(typed)
     if line is None:
-        line = _Line(len(typed), False, "", "", False)
+        line = _BlockLine(len(typed), False, "", "", False)
     start = column - len(line.value) if line.value else column
     quoted = line.value[:1] in ("'", '"')
     keys, siblings = _above(text, number, line)
-    return _Spot(keys, line.key if line.colon else None, siblings, start + quoted, quoted=quoted)
+    return _CompletionPosition(keys, line.key if line.colon else None, siblings, start + quoted, quoted=quoted)
 
 
-def _in_brackets(text: Text, flow: Flow, place: Place) -> _Spot:
+def _in_brackets(text: EditorText, flow: Flow, place: Place) -> _CompletionPosition:
     """What is typed between brackets."""
     number, column = place
     dashed = flow.column > len(text.line(flow.line)) - len(text.line(flow.line).lstrip(" "))
-    line = _Line(flow.column, dashed, flow.key or "", "", flow.key is not None)
+    line = _BlockLine(flow.column, dashed, flow.key or "", "", flow.key is not None)
     around, siblings = _above(text, flow.line, line)
     keys = [*around, *(each.key for each in flow.brackets if each.key is not None)]
     inner = flow.brackets[-1]
@@ -267,14 +269,14 @@ def _in_brackets(text: Text, flow: Flow, place: Place) -> _Spot:
         siblings = maps[-1].pairs
     start, written = flow.start, text.line(number)
     quoted = written[start : start + 1] in ("'", '"') if start < column else False
-    return _Spot(tuple(keys), flow.name if inner.is_map else None, siblings, start + quoted, True, quoted, _is_json(text))
+    return _CompletionPosition(tuple(keys), flow.name if inner.is_map else None, siblings, start + quoted, True, quoted, _is_json(text))
 
 
-def _is_json(text: Text) -> bool:
+def _is_json(text: EditorText) -> bool:
     return str(text).lstrip("\ufeff \t\r\n").startswith(("{", "["))
 
 
-def _above(text: Text, number: int, line: _Line) -> tuple[tuple[str, ...], dict[str, str]]:
+def _above(text: EditorText, number: int, line: _BlockLine) -> tuple[tuple[str, ...], dict[str, str]]:
     """The keys around a line, the outermost first, and the entries of the innermost map around it that stand above or below it."""
     keys: list[str] = []
     column, in_list = line.column, line.dashed
@@ -296,7 +298,7 @@ def _above(text: Text, number: int, line: _Line) -> tuple[tuple[str, ...], dict[
     return tuple(reversed(keys)), _siblings(text, number, line, keys)
 
 
-def _siblings(text: Text, number: int, line: _Line, keys: list[str]) -> dict[str, str]:
+def _siblings(text: EditorText, number: int, line: _BlockLine, keys: list[str]) -> dict[str, str]:
     """The scalars of the map that a line lies in; of an item of a list those of the map that holds the list."""
     column = line.column
     if line.dashed and not line.colon and keys:

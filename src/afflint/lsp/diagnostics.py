@@ -8,21 +8,21 @@ from typing import Any
 from afflint.config import ConfigProblem
 from afflint.findings import FileId, Finding
 from afflint.lsp.capabilities import SOURCE
-from afflint.lsp.opened import Texts
-from afflint.lsp.text import Text
+from afflint.lsp.opened import DocumentTexts
+from afflint.lsp.text import EditorText
 from afflint.lsp.uris import of_path
 
 _SEVERITIES = {"error": 1, "warning": 2, "info": 3}
 _UNNECESSARY = 1
 
 
-def diagnostics(findings: Iterable[Finding], text: Text, texts: Texts, path: Callable[[FileId], str]) -> list[dict[str, Any]]:
+def diagnostics(findings: Iterable[Finding], text: EditorText, texts: DocumentTexts, path: Callable[[FileId], str]) -> list[dict[str, Any]]:
     """The findings in one text, in its order; ``path`` tells where a file lies that they point to."""
     ordered = sorted(findings, key=lambda each: (each.span, each.rule, each.message))
     return [_diagnostic(each, text, texts, path) for each in ordered]
 
 
-def _diagnostic(finding: Finding, text: Text, texts: Texts, path: Callable[[FileId], str]) -> dict[str, Any]:
+def _diagnostic(finding: Finding, text: EditorText, texts: DocumentTexts, path: Callable[[FileId], str]) -> dict[str, Any]:
     found: dict[str, Any] = {
         "range": text.of_span(finding.span),
         "severity": _SEVERITIES[finding.severity],
@@ -43,7 +43,7 @@ def _diagnostic(finding: Finding, text: Text, texts: Texts, path: Callable[[File
     return found
 
 
-def of_configuration(problems: Iterable[ConfigProblem], text: Text) -> list[dict[str, Any]]:
+def of_configuration(problems: Iterable[ConfigProblem], text: EditorText) -> list[dict[str, Any]]:
     """The mistakes in a configuration that is open."""
     return [
         {"range": text.of_span(each.span), "severity": 1, "code": "configuration", "source": SOURCE, "message": each.message}

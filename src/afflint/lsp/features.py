@@ -8,13 +8,15 @@ from typing import Any
 from afflint.findings import Finding
 from afflint.lsp.capabilities import Client
 from afflint.lsp.diagnostics import page_uri
-from afflint.lsp.opened import Opened
+from afflint.lsp.opened import ServerDocument
 
 
 class Features:
     """Answers for the open documents. ``shown`` gives the findings that a document shows."""
 
-    def __init__(self, documents: Mapping[str, Opened], shown: Callable[[Opened], list[Finding]], client: Callable[[], Client]) -> None:
+    def __init__(
+        self, documents: Mapping[str, ServerDocument], shown: Callable[[ServerDocument], list[Finding]], client: Callable[[], Client]
+    ) -> None:
         self._documents = documents
         self._shown = shown
         self._client = client
@@ -28,12 +30,12 @@ class Features:
             "codeAction/resolve": self._resolved,
         }
 
-    def document(self, params: Any) -> Opened | None:
+    def document(self, params: Any) -> ServerDocument | None:
         """The document that is asked about; None for one that is none of ours."""
         document = self._documents.get(params["textDocument"]["uri"])
         return document if document is not None and document.is_taken else None
 
-    def hover(self, document: Opened, params: Any, meant: str | None) -> Any:
+    def hover(self, document: ServerDocument, params: Any, meant: str | None) -> Any:
         """The contents of a hover; ``meant`` is what the constraint means that is pointed at."""
         from afflint.lsp.hover import hover
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from afflint.lsp.text import Place, Text
+from afflint.lsp.text import EditorText, Place
 
 _KEY = r"[^\s\"'#{}\[\],][^#{}\[\]]*?|\"[^\"]*\"|'[^']*'"
 _OPENING = re.compile(rf" *(?P<dashes>(?:- +)*)(?:(?P<key>{_KEY})\s*:\s+)?(?:[&!]\S*\s+)*(?P<value>.*)")
@@ -71,7 +71,7 @@ class Flow:
         self.start = inner.start[1] if inner.start is not None and inner.start[0] == place[0] else place[1]
 
 
-def flow_at(text: Text, place: Place) -> Flow | None:
+def flow_at(text: EditorText, place: Place) -> Flow | None:
     """The brackets that are open at a place; None in block style."""
     for number, column, key, start in _openings(text, place[0]):
         found = _Reading(text, number, column, key).until((number, start), place)
@@ -80,7 +80,7 @@ def flow_at(text: Text, place: Place) -> Flow | None:
     return None
 
 
-def _openings(text: Text, last: int) -> Iterator[tuple[int, int, str | None, int]]:
+def _openings(text: EditorText, last: int) -> Iterator[tuple[int, int, str | None, int]]:
     """The lines of the document, up to one of them, in which a value begins with a bracket: that line, its column, its key, the bracket."""
     first = next((number for number in range(last, -1, -1) if text.line(number).startswith("---")), 0)
     deeper: int | None = None
@@ -103,7 +103,7 @@ def _openings(text: Text, last: int) -> Iterator[tuple[int, int, str | None, int
 class _Reading:
     """Reads what stands in brackets from its first character on."""
 
-    def __init__(self, text: Text, line: int, column: int, key: str | None) -> None:
+    def __init__(self, text: EditorText, line: int, column: int, key: str | None) -> None:
         self._text = text
         self._block = line, column, key
         self._brackets: list[Bracket] = []

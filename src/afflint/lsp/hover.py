@@ -8,10 +8,10 @@ from typing import Any
 
 from afflint.findings import Finding
 from afflint.lsp.diagnostics import page_uri
-from afflint.lsp.text import Place, Text
+from afflint.lsp.text import EditorText, Place
 
 
-def hover(text: Text, place: Place, findings: Iterable[Finding], meant: str | None, *, markdown: bool) -> Any:
+def hover(text: EditorText, place: Place, findings: Iterable[Finding], meant: str | None, *, markdown: bool) -> Any:
     """The contents for a place of a document; None where there is nothing to say. ``meant`` is what stands there, in words."""
     at = text.outside(place)
     parts, span = [meant] if meant else [], None

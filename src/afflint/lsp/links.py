@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterable, Iterator
 
 from afflint.findings import Span
-from afflint.lsp.text import Text
+from afflint.lsp.text import EditorText
 
 _SUPPRESSION = re.compile(r"#[ \t]*afflint:[ \t]*ignore[a-z-]*[ \t]*\[([^\]]*)\]")
 _WORD = re.compile(r"[^\s,]+")
 
 
-def links(text: Text, known: Iterable[str]) -> Iterator[tuple[Span, str]]:
+def links(text: EditorText, known: Iterable[str]) -> Iterator[tuple[Span, str]]:
     """The names of rules in suppressions."""
     names = frozenset(known)
     for number in range(text.lines):

@@ -8,8 +8,8 @@ from itertools import islice
 from typing import Any
 
 from afflint.findings import Path
-from afflint.fleet.facts import BUDGET_SELECTOR, Pods, Reach
-from afflint.fleet.index import Fleet
+from afflint.fleet.facts import BUDGET_SELECTOR, Pods, SelectorRef
+from afflint.fleet.index import ManifestIndex
 from afflint.inventory.node_files import NodeFact
 from afflint.kube.constraints import NodeTerm, PodTerm
 from afflint.kube.manifests import Manifest, Workload
@@ -17,21 +17,21 @@ from afflint.kube.node_labels import domain_noun
 from afflint.kube.selectors import Malformed, Requirement, Selector, from_labels, matches, parse_node_term
 from afflint.kube.taints import Toleration, parse_tolerations, tolerates
 from afflint.records import NamedTuple
-from afflint.wording import counted, listing, quoted, visible
+from afflint.wording import join_words, pluralize, quoted, visible
 
 _MOST_NAMED = 5
 _MOST_LOOKED_AT = 1000
 
 
-class Around(NamedTuple):
+class RunContext(NamedTuple):
     """What a run knows: the manifests and the nodes. ``place`` says where an object stands, as a link if the editor can follow one."""
 
-    fleet: Fleet | None
+    fleet: ManifestIndex | None
     nodes: Sequence[NodeFact]
     place: Callable[[Pods], str]
 
 
-def meaning(manifest: Manifest, path: Path, reaches: Sequence[Reach], around: Around) -> tuple[Path, str] | None:
+def explain(manifest: Manifest, path: Path, reaches: Sequence[SelectorRef], around: RunContext) -> tuple[Path, str] | None:
     """What the constraint says in which a path lies, and the path of that constraint; None where it lies in none.
 
     ``reaches`` are the selectors of this manifest.
@@ -42,7 +42,9 @@ def meaning(manifest: Manifest, path: Path, reaches: Sequence[Reach], around: Ar
     return None
 
 
-def _constraints(manifest: Manifest, reaches: Sequence[Reach], around: Around) -> Iterator[tuple[Path, Callable[[], Iterable[str]]]]:
+def _constraints(
+    manifest: Manifest, reaches: Sequence[SelectorRef], around: RunContext
+) -> Iterator[tuple[Path, Callable[[], Iterable[str]]]]:
     """The constraints of a manifest with what makes words of them, inner ones first."""
     if not isinstance(manifest, Workload):
         yield from ((reach.path, partial(_evidence, reach, around)) for reach in reaches)
@@ -77,7 +79,7 @@ def _whole(term: PodTerm | NodeTerm) -> Path:
 # Other pods.
 
 
-def _pod_term(term: PodTerm, reach: Reach | None, around: Around) -> Iterator[str]:
+def _pod_term(term: PodTerm, reach: SelectorRef | None, around: RunContext) -> Iterator[str]:
     key = term.data.get("topologyKey")
     noun = domain_noun(key) if type(key) is str and key else "domain"
     share = f"{'not ' if term.anti else ''}share {_a(noun)}"
@@ -94,13 +96,13 @@ def _pod_term(term: PodTerm, reach: Reach | None, around: Around) -> Iterator[st
         yield from _keyed(key, around)
 
 
-def _spread(data: dict[str, Any], reach: Reach | None, around: Around) -> Iterator[str]:
+def _spread(data: dict[str, Any], reach: SelectorRef | None, around: RunContext) -> Iterator[str]:
     key, skew = data.get("topologyKey"), data.get("maxSkew")
     noun = domain_noun(key) if type(key) is str and key else "domain"
     hard = data.get("whenUnsatisfiable") != "ScheduleAnyway"
     word = "must" if hard else "should"
     least = skew if type(skew) is int else 1
-    yield f"{word} be spread over the {noun}s: the fullest may have at most {counted(least, 'pod')} more than the emptiest,"
+    yield f"{word} be spread over the {noun}s: the fullest may have at most {pluralize(least, 'pod')} more than the emptiest,"
     if reach is None:
         yield "where no pods are counted: there is no labelSelector, or none that can be read."
         return
@@ -111,7 +113,7 @@ def _spread(data: dict[str, Any], reach: Reach | None, around: Around) -> Iterat
         yield from _keyed(key, around)
 
 
-def _evidence(reach: Reach, around: Around) -> Iterator[str]:
+def _evidence(reach: SelectorRef, around: RunContext) -> Iterator[str]:
     what = {BUDGET_SELECTOR: "covers"}.get(reach.what, "selects")
     yield f"{what} pods that {having(reach.selector, several=True)}, {_namespaces(reach)}: {selected(reach, around)}."
 
@@ -120,34 +122,34 @@ def having(selector: Selector, *, several: bool = False) -> str:
     """``has `app=fedora` and a label `tier` ``, of ``several`` things ``have``: the labels that a selector asks for."""
     has, lacks = ("have", "do not have") if several else ("has", "does not have")
     wanted = [_requirement(each) for each in selector.requirements if each.operator != "NotIn"]
-    parts = [f"{has} {listing(wanted)}"] if wanted else []
+    parts = [f"{has} {join_words(wanted)}"] if wanted else []
     parts += [f"{lacks} {_requirement(each)}" for each in selector.requirements if each.operator == "NotIn"]
-    return listing(parts) if parts else f"{has} any labels or none"
+    return join_words(parts) if parts else f"{has} any labels or none"
 
 
 def _requirement(each: Requirement) -> str:
     labels = [quoted(f"{each.key}={value}") for value in each.values[:_MOST_NAMED]]
     labels += [f"{len(each.values) - _MOST_NAMED} more"] if len(each.values) > _MOST_NAMED else []
     if each.operator in ("In", "NotIn"):
-        return listing(labels, "or")
+        return join_words(labels, "or")
     if each.operator == "Exists":
         return f"a label {quoted(each.key)}"
     if each.operator == "DoesNotExist":
         return f"no label {quoted(each.key)}"
-    return f"{quoted(each.key)} {'above' if each.operator == 'Gt' else 'below'} {listing(map(quoted, each.values))}"
+    return f"{quoted(each.key)} {'above' if each.operator == 'Gt' else 'below'} {join_words(map(quoted, each.values))}"
 
 
-def _namespaces(reach: Reach) -> str:
+def _namespaces(reach: SelectorRef) -> str:
     if reach.everywhere and reach.namespace_selector is not None and reach.namespace_selector.requirements:
         return f"in namespaces that {having(reach.namespace_selector, several=True)}"
     if reach.everywhere:
         return "in all namespaces"
     if reach.namespaces:
-        return f"in namespace{'s' if len(reach.namespaces) > 1 else ''} {listing(map(quoted, reach.namespaces))}"
+        return f"in namespace{'s' if len(reach.namespaces) > 1 else ''} {join_words(map(quoted, reach.namespaces))}"
     return "in this namespace" if reach.namespace is None else f"in its namespace {quoted(reach.namespace)}"
 
 
-def selected(reach: Reach, around: Around) -> str:
+def selected(reach: SelectorRef, around: RunContext) -> str:
     """The objects that a selector selects, named."""
     if around.fleet is None:
         return "the manifests have not been read yet"
@@ -156,32 +158,32 @@ def selected(reach: Reach, around: Around) -> str:
         return "no manifest here makes such a pod"
     own = around.fleet.owner(reach)
     names = [f"{around.place(each)}{' itself' if own is not None and each.key == own.key else ''}" for each in found[:_MOST_NAMED]]
-    return listing([*names, *([f"{len(found) - _MOST_NAMED} more"] if len(found) > _MOST_NAMED else [])])
+    return join_words([*names, *([f"{len(found) - _MOST_NAMED} more"] if len(found) > _MOST_NAMED else [])])
 
 
-def how_many(reach: Reach, fleet: Fleet) -> str:
+def how_many(reach: SelectorRef, fleet: ManifestIndex) -> str:
     """``selects 3 pods in 2 manifests``; of what does not say how many pods it makes only the manifests are counted."""
     found = list(islice(fleet.selected(reach), _MOST_LOOKED_AT))
     if not found:
         return "selects no pod here"
-    manifests = counted(len(found), "manifest")
+    manifests = pluralize(len(found), "manifest")
     if any(each.scale.current is None for each in found):
         return f"selects the pods of {manifests}"
     least, most = sum(each.scale.least or 0 for each in found), sum(each.scale.most or 0 for each in found)
-    return f"selects {f'{least} to ' if least < most else ''}{counted(most, 'pod')} in {manifests}"
+    return f"selects {f'{least} to ' if least < most else ''}{pluralize(most, 'pod')} in {manifests}"
 
 
-def selectors_of(reaches: Sequence[Reach], pods: Pods) -> str:
+def selectors_of(reaches: Sequence[SelectorRef], pods: Pods) -> str:
     """Who selects some pods: their objects, and what for."""
     title = visible(pods.title)
     if not reaches:
         return f"No affinity, spread constraint, Service, PodDisruptionBudget or NetworkPolicy here selects the pods of {title}."
     names = dict.fromkeys(visible(_selecting(reach, pods)) for reach in reaches)
     named = [*list(names)[:_MOST_NAMED], *([f"{len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else [])]
-    return f"The pods of {title} are selected by {listing(named)}."
+    return f"The pods of {title} are selected by {join_words(named)}."
 
 
-def _selecting(reach: Reach, pods: Pods) -> str:
+def _selecting(reach: SelectorRef, pods: Pods) -> str:
     if reach.template_path is None:
         return reach.title
     own = (reach.site, reach.ref) == (pods.site, pods.ref)
@@ -191,7 +193,7 @@ def _selecting(reach: Reach, pods: Pods) -> str:
 # Nodes.
 
 
-def _node_term(term: NodeTerm, number: int, around: Around) -> Iterator[str]:
+def _node_term(term: NodeTerm, number: int, around: RunContext) -> Iterator[str]:
     parsed = parse_node_term(term.data)
     if isinstance(parsed, Malformed) or parsed is None:
         yield "has a term here that matches no node: it is empty, or cannot be read."
@@ -204,7 +206,7 @@ def _node_term(term: NodeTerm, number: int, around: Around) -> Iterator[str]:
     yield asks + _counted(around, lambda fact: matches(parsed, fact.labels, fact.name))
 
 
-def _node_selector(data: dict[str, Any], around: Around) -> Iterator[str]:
+def _node_selector(data: dict[str, Any], around: RunContext) -> Iterator[str]:
     parsed = from_labels(data)
     if isinstance(parsed, Malformed):
         yield "has a nodeSelector that cannot be read: the values of labels are strings."
@@ -212,7 +214,7 @@ def _node_selector(data: dict[str, Any], around: Around) -> Iterator[str]:
     yield f"must run on a node that {having(parsed)}" + _counted(around, lambda fact: matches(parsed, fact.labels, fact.name))
 
 
-def _toleration(data: dict[str, Any], around: Around) -> Iterator[str]:
+def _toleration(data: dict[str, Any], around: RunContext) -> Iterator[str]:
     parsed = parse_tolerations([data])
     if isinstance(parsed, Malformed):
         yield "has a toleration here that cannot be read."
@@ -227,24 +229,24 @@ def _toleration(data: dict[str, Any], around: Around) -> Iterator[str]:
         around, lambda fact: any(tolerates(toleration, each) for each in fact.node.taints), "have such a taint", "has such a taint"
     )
     seconds = data.get("tolerationSeconds")
-    stay = f"stay for {counted(seconds, 'second')}" if type(seconds) is int else "stay"
+    stay = f"stay for {pluralize(seconds, 'second')}" if type(seconds) is int else "stay"
     yield f"may {stay if effect == 'NoExecute' else 'run'} on nodes with {what}, but is not drawn there{fitting}"
 
 
-def _keyed(key: str, around: Around) -> Iterator[str]:
+def _keyed(key: str, around: RunContext) -> Iterator[str]:
     if around.nodes:
         having = [fact for fact in around.nodes if key in fact.labels]
-        domains = counted(len({fact.labels[key] for fact in having}), domain_noun(key))
+        domains = pluralize(len({fact.labels[key] for fact in having}), domain_noun(key))
         have = "has" if len(having) == 1 else "have"
-        yield f"{len(having)} of {counted(len(around.nodes), 'node')} {have} {quoted(key)}: {domains}."
+        yield f"{len(having)} of {pluralize(len(around.nodes), 'node')} {have} {quoted(key)}: {domains}."
 
 
-def _counted(around: Around, fits: Callable[[NodeFact], bool], several: str = "match", one: str = "matches") -> str:
+def _counted(around: RunContext, fits: Callable[[NodeFact], bool], several: str = "match", one: str = "matches") -> str:
     """The end of a sentence: how many of the nodes."""
     if not around.nodes:
         return " (no nodes are known: the configuration names none)."
     number = sum(map(fits, around.nodes))
-    return f": {number} of {counted(len(around.nodes), 'node')} {one if number == 1 else several}."
+    return f": {number} of {pluralize(len(around.nodes), 'node')} {one if number == 1 else several}."
 
 
 def _weight(weighted: dict[str, Any]) -> object:

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterator
 
-from afflint.engine import Checker, FileResult, Settings
+from afflint.engine import Checker, FileResult, MapSettings
 from afflint.reading.sources import Source, relative
 from afflint.records import NamedTuple
 from afflint.session.mapping import result_of
@@ -15,43 +15,43 @@ Stamp = tuple[int, int, int] | bytes
 """What is the same while a file has not changed: when it was written, its size and its number on disk; of a buffer, its bytes."""
 
 
-class Buffer(NamedTuple):
+class EditorBuffer(NamedTuple):
     """A document as the editor has it. ``result`` is what the map step gives for it under ``settings``, where that is known already."""
 
     path: str
     version: int
     data: bytes
-    settings: Settings | None = None
+    settings: MapSettings | None = None
     result: FileResult | None = None
 
 
 _Slot = tuple[bool, ...]
 
 
-class _Kept(NamedTuple):
+class _CachedFile(NamedTuple):
     stamp: Stamp
     result: FileResult
 
 
-class Memory:
+class MapCache:
     """Results by file. ``root`` is the folder by which names are told, as they would be to a run that was started there."""
 
     def __init__(self, root: str) -> None:
         self._root = root
-        self._settings: dict[_Slot, Settings] = {}
-        self._kept: dict[_Slot, dict[str, _Kept]] = {}
+        self._settings: dict[_Slot, MapSettings] = {}
+        self._kept: dict[_Slot, dict[str, _CachedFile]] = {}
         self.checked = 0
         """How many files were looked at and not remembered, so far."""
         self.seconds = 0.0
         """How long that took."""
 
-    def mapper(self, between: Callable[[int, int], None]) -> Callable[[Collection[Source], Settings], Iterator[FileResult]]:
+    def mapper(self, between: Callable[[int, int], None]) -> Callable[[Collection[Source], MapSettings], Iterator[FileResult]]:
         """A mapper for a run; ``between`` is told how far it is."""
 
-        def mapped(sources: Collection[Source], settings: Settings) -> Iterator[FileResult]:
+        def mapped(sources: Collection[Source], settings: MapSettings) -> Iterator[FileResult]:
             kept, slot = self._shelf(settings)
             checker: Checker | None = None
-            fresh: dict[str, _Kept] = {}
+            fresh: dict[str, _CachedFile] = {}
             for number, source in enumerate(sources):
                 between(number, len(sources))
                 before = kept.get(source.path)
@@ -64,14 +64,14 @@ class Memory:
                     if source.data is not None and result.broken and before is not None:
                         # What others find must not depend on a line that is half written.
                         result = result._replace(facts=before.result.facts)
-                    found = _Kept(stamp or b"", result)
+                    found = _CachedFile(stamp or b"", result)
                 fresh[source.path] = found
                 yield found.result
             self._kept[slot] = {**kept, **fresh} if len(fresh) < len(kept) // 2 else fresh
 
         return mapped
 
-    def _shelf(self, settings: Settings) -> tuple[dict[str, _Kept], _Slot]:
+    def _shelf(self, settings: MapSettings) -> tuple[dict[str, _CachedFile], _Slot]:
         """The results that were made with these settings. A run makes some without rules or nodes, and those of definitions apart."""
         slot = bool(settings.rules), settings.with_nodes, bool(settings.learnt), bool(settings.defining)
         if self._settings.get(slot) != settings:

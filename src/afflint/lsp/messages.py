@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from afflint.baseline import Entry
+from afflint.baseline import BaselineEntry
 from afflint.findings import FileId, Found
 from afflint.kube.catalogue import CustomKind
 from afflint.lsp.capabilities import Client
-from afflint.lsp.setup import Chosen
+from afflint.lsp.setup import CommandLineConfig
 from afflint.plain import Codec
 from afflint.records import NamedTuple
 from afflint.session.results import ELSEWHERE
@@ -27,21 +27,21 @@ _BLOCK = 1 << 16
 # To the second process.
 
 
-class Hello(NamedTuple):
+class IndexerInit(NamedTuple):
     """Who it is for. The first message."""
 
     client: Client
-    chosen: Chosen
+    chosen: CommandLineConfig
 
 
-class Wishes(NamedTuple):
+class ClientWishes(NamedTuple):
     """The rules that another server reports, and whether the findings of files that are not open are wanted as well."""
 
     left_out: tuple[str, ...] = ()
     everything: bool = False
 
 
-class Document(NamedTuple):
+class OpenDocument(NamedTuple):
     """A document that is open, as it is now."""
 
     uri: str
@@ -52,19 +52,19 @@ class Document(NamedTuple):
     text: str
 
 
-class Closed(NamedTuple):
+class DocumentClosed(NamedTuple):
     """A document that is open no more."""
 
     uri: str
 
 
-class Dropped(NamedTuple):
+class FolderClosed(NamedTuple):
     """A folder that nobody looks at any more."""
 
     folder: str
 
 
-class Run(NamedTuple):
+class RunRequest(NamedTuple):
     """Take all manifests of a folder together, with the open documents as they are; ``anew``: look for its files again."""
 
     folder: str
@@ -72,7 +72,7 @@ class Run(NamedTuple):
     anew: bool
 
 
-class Question(NamedTuple):
+class IndexerRequest(NamedTuple):
     """A request of the editor's that takes all manifests to answer."""
 
     number: int
@@ -80,16 +80,16 @@ class Question(NamedTuple):
     params: Any
 
 
-class Order(NamedTuple):
+class IndexerCommand(NamedTuple):
     """Something for the second process to do."""
 
-    what: Hello | Wishes | Document | Closed | Dropped | Run | Question
+    what: IndexerInit | ClientWishes | OpenDocument | DocumentClosed | FolderClosed | RunRequest | IndexerRequest
 
 
 # From the second process.
 
 
-class Place(NamedTuple):
+class NumberedFile(NamedTuple):
     """A file by its number in a run: how reports call it, and where it lies."""
 
     file: FileId
@@ -97,14 +97,14 @@ class Place(NamedTuple):
     path: str
 
 
-class Old(NamedTuple):
+class BaselinedFinding(NamedTuple):
     """A finding that a baseline silences, so many times."""
 
-    entry: Entry
+    entry: BaselineEntry
     times: int
 
 
-class Known(NamedTuple):
+class DocumentFindings(NamedTuple):
     """What a run says about a document that is open.
 
     ``version`` is the one that it saw, or that stood for what was on disk then; ``place`` is None for what is not to be checked.
@@ -114,20 +114,20 @@ class Known(NamedTuple):
 
     uri: str
     version: int
-    place: Place | None
+    place: NumberedFile | None
     across: tuple[Found, ...] | None = None
-    places: tuple[Place, ...] = ()
-    old: tuple[Old, ...] = ()
+    places: tuple[NumberedFile, ...] = ()
+    old: tuple[BaselinedFinding, ...] = ()
 
 
-class Shown(NamedTuple):
+class FileDiagnostics(NamedTuple):
     """The diagnostics of a file that is not open; none where there were some."""
 
     uri: str
     items: Any
 
 
-class Told(NamedTuple):
+class RunFindings(NamedTuple):
     """What came of a run.
 
     ``shared`` is the deepest folder that holds all its files, ``baseline`` the folder of the baseline if it has one. ``learnt`` are the
@@ -137,28 +137,28 @@ class Told(NamedTuple):
 
     with_nodes: bool
     shared: str
-    documents: tuple[Known, ...]
+    documents: tuple[DocumentFindings, ...]
     learnt: tuple[CustomKind, ...] = ()
     known_labels: tuple[str, ...] = ()
     baseline: str | None = None
-    unopened: tuple[Shown, ...] = ()
+    unopened: tuple[FileDiagnostics, ...] = ()
     unused_nodes: str | None = None
 
 
-class Ran(NamedTuple):
+class RunEnded(NamedTuple):
     """A run that has ended. Without ``told`` it failed: ``fault`` says why, and what was found before holds.
 
     ``unexpected``: the fault is one of afflint. ``seconds``: how long it took, beside checking files.
     """
 
     folder: str
-    told: Told | None = None
+    told: RunFindings | None = None
     fault: str = ""
     unexpected: bool = False
     seconds: float = 0.0
 
 
-class Progress(NamedTuple):
+class RunProgress(NamedTuple):
     """How far a run is."""
 
     folder: str
@@ -166,14 +166,14 @@ class Progress(NamedTuple):
     total: int
 
 
-class Recognized(NamedTuple):
+class DocumentRecognized(NamedTuple):
     """What the last run says about a document that was opened after it."""
 
     folder: str
-    known: Known
+    known: DocumentFindings
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     """The answer to a question, or the fault that kept it from being given."""
 
     number: int
@@ -181,17 +181,17 @@ class Answer(NamedTuple):
     fault: str = ""
 
 
-class Report(NamedTuple):
+class IndexerMessage(NamedTuple):
     """Something that the second process says."""
 
-    what: Ran | Progress | Recognized | Answer
+    what: RunEnded | RunProgress | DocumentRecognized | Response
 
 
-ORDERS = Codec(Order, ELSEWHERE)
-REPORTS = Codec(Report, ELSEWHERE)
+ORDERS = Codec(IndexerCommand, ELSEWHERE)
+REPORTS = Codec(IndexerMessage, ELSEWHERE)
 
 
-class Lines:
+class LineReader:
     """Takes lines off a stream, of which ``read`` gives up to so many bytes as soon as there are some, and none at its end.
 
     It is no file object: at the end of a process nobody has to wait for one in which another thread is reading.

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from afflint.engine import Checker, Settings
+from afflint.engine import Checker, MapSettings
 from afflint.findings import FileId
 from afflint.kube.manifests import Manifest
-from afflint.lsp.overview import Overview
-from afflint.lsp.text import Text
+from afflint.lsp.overview import Workspace
+from afflint.lsp.text import EditorText
 from afflint.reading import documents
 from afflint.reading.documents import Document
 from afflint.reading.sources import Identities, Source
 
 
-class Mirrored:
+class IndexedDocument:
     """``path`` is that of the file, or one that stands for a document that is none yet; ``first`` the first version that was seen."""
 
-    def __init__(self, uri: str, path: str, version: int, text: Text, overview: Overview) -> None:
+    def __init__(self, uri: str, path: str, version: int, text: EditorText, overview: Workspace) -> None:
         self.uri = uri
         self.path = path
         self.identity = Identities().of(Source(path, path))
         self.first = self.version = version
         self.text = text
         self.overview = overview
-        self._parsed: tuple[Text, Settings, Parsed] | None = None
+        self._parsed: tuple[EditorText, MapSettings, ParsedText] | None = None
 
     @property
     def file(self) -> FileId | None:
@@ -33,18 +33,18 @@ class Mirrored:
         return None if state is None else state.gathered.files.numbers.get(self.identity)
 
     @property
-    def parsed(self) -> Parsed:
+    def parsed(self) -> ParsedText:
         """The documents and manifests in it."""
         settings = self.overview.settings
         if self._parsed is None or self._parsed[0] is not self.text or self._parsed[1] is not settings:
-            self._parsed = self.text, settings, Parsed(self.text.bytes, settings)
+            self._parsed = self.text, settings, ParsedText(self.text.bytes, settings)
         return self._parsed[2]
 
 
-class Parsed:
+class ParsedText:
     """The YAML documents of a text that afflint reads, with the manifests in them."""
 
-    def __init__(self, data: bytes, settings: Settings) -> None:
+    def __init__(self, data: bytes, settings: MapSettings) -> None:
         self._data = data
         self._checker = Checker(settings._replace(rules=()))
 

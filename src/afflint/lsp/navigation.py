@@ -7,11 +7,11 @@ from itertools import islice
 from typing import Any
 
 from afflint.findings import FileId, Path, Span
-from afflint.fleet.facts import Pods, Reach
+from afflint.fleet.facts import Pods, SelectorRef
 from afflint.lsp.meaning import how_many
-from afflint.lsp.mirrored import Mirrored, Parsed
-from afflint.lsp.opened import Texts
-from afflint.lsp.overview import State
+from afflint.lsp.mirrored import IndexedDocument, ParsedText
+from afflint.lsp.opened import DocumentTexts
+from afflint.lsp.overview import WorkspaceState
 from afflint.lsp.pointing import at, pods_at, reaches_of, selects
 from afflint.lsp.text import Place
 
@@ -19,7 +19,7 @@ _MOST = 200
 """So many places are named at most."""
 
 
-def related(document: Mirrored, place: Place, texts: Texts) -> list[dict[str, Any]]:
+def related(document: IndexedDocument, place: Place, texts: DocumentTexts) -> list[dict[str, Any]]:
     """What belongs to the place that is pointed at: of a selector the labels of the pods that it selects, of labels their selectors."""
     line, column = document.text.outside(place)
     found, state = at(document, line, column), document.overview.state
@@ -36,7 +36,7 @@ def related(document: Mirrored, place: Place, texts: Texts) -> list[dict[str, An
     return _locations(((_site(each), each.path) for each in islice(selecting, _MOST)), document, texts, state)
 
 
-def _site(each: Pods | Reach) -> tuple[FileId, int]:
+def _site(each: Pods | SelectorRef) -> tuple[FileId, int]:
     return each.site.file, each.site.document
 
 
@@ -44,22 +44,24 @@ def _labels_of(pods: Pods) -> Path:
     return (*pods.template_path, "metadata", "labels")
 
 
-def _locations(places: Iterable[tuple[tuple[FileId, int], Path]], document: Mirrored, texts: Texts, state: State) -> list[dict[str, Any]]:
+def _locations(
+    places: Iterable[tuple[tuple[FileId, int], Path]], document: IndexedDocument, texts: DocumentTexts, state: WorkspaceState
+) -> list[dict[str, Any]]:
     """Places in documents of files as the protocol has them; each file is read once."""
-    parsed: dict[FileId, Parsed] = {}
+    parsed: dict[FileId, ParsedText] = {}
     found = []
     for (file, index), path in dict.fromkeys(places):
         where = state.path(file)
         text = texts.of(where)
         if file not in parsed:
-            parsed[file] = document.parsed if file == document.file else Parsed(text.bytes, document.overview.settings)
+            parsed[file] = document.parsed if file == document.file else ParsedText(text.bytes, document.overview.settings)
         one = parsed[file].numbered(index)
         if one is not None:
             found.append({"uri": texts.uri(where), "range": text.of_span(one.locate(path, key=True))})
     return found
 
 
-def hints(document: Mirrored, first: int, last: int) -> Iterator[tuple[Span, str]]:
+def hints(document: IndexedDocument, first: int, last: int) -> Iterator[tuple[Span, str]]:
     """The selectors between two lines, counted from 1, each with how much it selects."""
     state = document.overview.state
     if state is None or state.gathered.fleet is None:

@@ -5,32 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
-from afflint.engine import FileResult, Kept
+from afflint.engine import DocumentCache, FileResult
 from afflint.findings import FileId, Finding, Found
-from afflint.lsp.memory import Buffer
-from afflint.lsp.messages import Known
-from afflint.lsp.project import Project, State
-from afflint.lsp.setup import Setup
-from afflint.lsp.text import Shift, Text, shifted
+from afflint.lsp.memory import EditorBuffer
+from afflint.lsp.messages import DocumentFindings
+from afflint.lsp.project import Project, ProjectState
+from afflint.lsp.setup import FolderSession
+from afflint.lsp.text import EditorText, Shift, shifted
 from afflint.reading import documents
 from afflint.reading.sources import Identities, Source, lies_in_chart, relative
 from afflint.records import NamedTuple
 
 
-class _Shown(NamedTuple):
+class _CheckedVersion(NamedTuple):
     """What was found in a version of a document, and what that rests on."""
 
     version: int
-    known: Known | None
-    state: State | None
-    setup: Setup
+    known: DocumentFindings | None
+    state: ProjectState | None
+    setup: FolderSession
     findings: list[Finding]
 
 
-class Opened:
+class ServerDocument:
     """``path`` is that of the file, or one that stands for a document that is none yet."""
 
-    def __init__(self, uri: str, path: str, version: int, text: Text, project: Project) -> None:
+    def __init__(self, uri: str, path: str, version: int, text: EditorText, project: Project) -> None:
         self.uri = uri
         self.path = path
         self.identity = Identities().of(Source(path, path))
@@ -42,10 +42,10 @@ class Opened:
         self.is_mirrored = False
         """Whether the second process has it as it is now."""
         self._log: list[tuple[int, Sequence[Shift]]] = []
-        self._buffer: Buffer | None = None
-        self._kept = Kept()
+        self._buffer: EditorBuffer | None = None
+        self._kept = DocumentCache()
         self._across: list[Found] = []
-        self._findings: _Shown | None = None
+        self._findings: _CheckedVersion | None = None
 
     def change(self, version: int, changes: Any) -> None:
         """Apply the changes of a notification. Raises ValueError, KeyError, TypeError for what is none."""
@@ -72,7 +72,7 @@ class Opened:
         return Source(self.name, self.path, self.text.bytes, values=lies_in_chart(self.path))
 
     @property
-    def known(self) -> Known | None:
+    def known(self) -> DocumentFindings | None:
         """What the last run said about it; None if that did not see it."""
         state = self.project.state
         return None if state is None else state.documents.get(self.uri)
@@ -103,10 +103,10 @@ class Opened:
                 self._across = [_moved(each, shifts, self.text) for each in self._across]
 
     @property
-    def buffer(self) -> Buffer:
+    def buffer(self) -> EditorBuffer:
         """The document as it is now, checked under the settings of now."""
         if self._buffer is None or self._buffer.settings != self.project.settings:
-            self._buffer = self.project.checked(Buffer(self.path, self.version, self.text.bytes), self._kept)
+            self._buffer = self.project.checked(EditorBuffer(self.path, self.version, self.text.bytes), self._kept)
         return self._buffer
 
     @property
@@ -126,26 +126,26 @@ class Opened:
             result = self.result
             across = [each for each in self._across if each.document not in result.broken]
             found = self.project.remaining(self.buffer, result, known, across)
-            shown = self._findings = _Shown(self.version, known, state, setup, found)
+            shown = self._findings = _CheckedVersion(self.version, known, state, setup, found)
         return shown.findings
 
 
-class _Open(Protocol):
+class _OpenText(Protocol):
     """A document that is open, in either process."""
 
     uri: str
     path: str
-    text: Text
+    text: EditorText
 
 
-class Texts:
+class DocumentTexts:
     """The texts of files, as the editor has them or as they are on disk."""
 
-    def __init__(self, opened: Iterable[_Open], encoding: str) -> None:
+    def __init__(self, opened: Iterable[_OpenText], encoding: str) -> None:
         self._opened = {each.path: each for each in opened}
         self._encoding = encoding
 
-    def of(self, path: str) -> Text:
+    def of(self, path: str) -> EditorText:
         """The text of a file; an empty one if it cannot be had."""
         from afflint.reading.files import read_regular
 
@@ -155,7 +155,7 @@ class Texts:
             data = documents.to_utf8(read_regular(path, _LARGEST))
         except (OSError, UnicodeDecodeError):
             data = b""
-        return Text(data.decode("utf-8", "replace"), self._encoding)
+        return EditorText(data.decode("utf-8", "replace"), self._encoding)
 
     def uri(self, path: str) -> str:
         """How the editor calls a file."""
@@ -167,5 +167,5 @@ class Texts:
 _LARGEST = 64 << 20
 
 
-def _moved(found: Found, shifts: Sequence[Shift], text: Text) -> Found:
+def _moved(found: Found, shifts: Sequence[Shift], text: EditorText) -> Found:
     return found._replace(span=shifted(found.span, shifts, text), edits=(), meant=())

@@ -8,21 +8,21 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from afflint.config import Config
-from afflint.engine import Settings
+from afflint.engine import MapSettings
 from afflint.errors import UserError
 from afflint.findings import FileId, Finding
-from afflint.lsp.memory import Buffer, Memory
-from afflint.lsp.setup import Chosen, Configured
+from afflint.lsp.memory import EditorBuffer, MapCache
+from afflint.lsp.setup import CommandLineConfig, ConfiguredFolder
 from afflint.reading.sources import Identities, Source, lies_in_chart
 from afflint.records import NamedTuple
 from afflint.session.run import Gathered, Options, outcome
 from afflint.session.session import Session
 
 if TYPE_CHECKING:
-    from afflint.baseline import Baseline, Entry
+    from afflint.baseline import Baseline, BaselineEntry
 
 
-class State(NamedTuple):
+class WorkspaceState(NamedTuple):
     """What a run found. ``buffers`` is what was open then, by path.
 
     ``findings`` are those of every file by its number, ``old`` the entries of the baseline that silence something, by the file that this
@@ -31,9 +31,9 @@ class State(NamedTuple):
 
     gathered: Gathered
     findings: Mapping[FileId, Sequence[Finding]]
-    old: Mapping[FileId, Counter[Entry]]
+    old: Mapping[FileId, Counter[BaselineEntry]]
     baseline: Baseline | None
-    buffers: Mapping[str, Buffer]
+    buffers: Mapping[str, EditorBuffer]
 
     def path(self, file: FileId) -> str:
         """Where a file of the run lies."""
@@ -44,20 +44,20 @@ class State(NamedTuple):
         return self.gathered.files.sources[file].name
 
 
-class Overview:
+class Workspace:
     """A folder; ``whole`` if all of it is checked, not merely what is open. ``state`` is what the last run found, None before the first."""
 
-    def __init__(self, folder: str, chosen: Chosen, *, whole: bool) -> None:
+    def __init__(self, folder: str, chosen: CommandLineConfig, *, whole: bool) -> None:
         self.folder = folder
         self.whole = whole
-        self.state: State | None = None
-        self.memory = Memory(folder)
-        self._configured = Configured(folder, chosen)
+        self.state: WorkspaceState | None = None
+        self.memory = MapCache(folder)
+        self._configured = ConfiguredFolder(folder, chosen)
         self._found: list[Source] = []
         self._stale = True
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> MapSettings:
         """Those under which a file is checked."""
         return self._configured.setup.settings if self.state is None else self.state.gathered.settings
 
@@ -65,7 +65,7 @@ class Overview:
         """Look for the files of the folder anew in the next run."""
         self._stale = True
 
-    def run(self, buffers: Mapping[str, Buffer], between: Callable[[int, int], None], *, everything: bool = False) -> list[str]:
+    def run(self, buffers: Mapping[str, EditorBuffer], between: Callable[[int, int], None], *, everything: bool = False) -> list[str]:
         """Find what there is to find now. Returns what is wrong with nodes or a baseline, without which it was found then.
 
         ``buffers`` are the open documents by path; with ``everything`` the findings of files that are not open are wanted as well.
@@ -84,7 +84,9 @@ class Overview:
             self.state = self._run(smaller, buffers, between, everything)
             return [str(error)]
 
-    def _run(self, config: Config, buffers: Mapping[str, Buffer], between: Callable[[int, int], None], everything: bool) -> State:
+    def _run(
+        self, config: Config, buffers: Mapping[str, EditorBuffer], between: Callable[[int, int], None], everything: bool
+    ) -> WorkspaceState:
         from afflint.baseline import of_config
 
         session = Session(config, {path: each.data for path, each in buffers.items()})
@@ -96,15 +98,15 @@ class Overview:
         options = Options(mapper=self.memory.mapper(between), baseline=known)
         gathered = session.gathered(sources, options)
         findings: dict[FileId, list[Finding]] = {}
-        old: dict[FileId, Counter[Entry]] = {}
+        old: dict[FileId, Counter[BaselineEntry]] = {}
         if everything or known is not None:
             kept = outcome(gathered, options._replace(baseline=None)).findings
             for each in kept if known is None else _new(gathered, kept, known, old):
                 findings.setdefault(each.source, []).append(each)
-        return State(gathered, findings, old, known, buffers)
+        return WorkspaceState(gathered, findings, old, known, buffers)
 
 
-def _new(gathered: Gathered, findings: Sequence[Finding], known: Baseline, old: dict[FileId, Counter[Entry]]) -> list[Finding]:
+def _new(gathered: Gathered, findings: Sequence[Finding], known: Baseline, old: dict[FileId, Counter[BaselineEntry]]) -> list[Finding]:
     """The findings that a baseline does not silence; the entries that silence the others are added to ``old``."""
     from afflint.baseline import apply, entry_of
 
@@ -123,7 +125,7 @@ def _without(config: Config, error: UserError) -> Config:
     return config._replace(baseline=None) if isinstance(error, BaselineError) else config._replace(nodes=())
 
 
-def _with_buffers(found: Sequence[Source], buffers: Mapping[str, Buffer], covers: Callable[[str], bool] | None) -> list[Source]:
+def _with_buffers(found: Sequence[Source], buffers: Mapping[str, EditorBuffer], covers: Callable[[str], bool] | None) -> list[Source]:
     """The files with the open documents in place of what is on disk.
 
     A document that is no file yet counts if ``covers`` says so; without it all documents do.

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from afflint.findings import Path
-from afflint.fleet.facts import Pods, Reach
+from afflint.fleet.facts import Pods, SelectorRef
 from afflint.fleet.index import covers
 from afflint.kube.manifests import Manifest, Workload
-from afflint.lsp.mirrored import Mirrored
+from afflint.lsp.mirrored import IndexedDocument
 from afflint.reading.cursor import cursor_at
 
 
-def at(document: Mirrored, line: int, column: int) -> tuple[Manifest, Path] | None:
+def at(document: IndexedDocument, line: int, column: int) -> tuple[Manifest, Path] | None:
     """The manifest at a place, counted from 1, and the path of what lies there."""
     parsed = document.parsed.document(line)
     if parsed is None:
@@ -29,11 +29,11 @@ def _holding(manifests: Iterable[Manifest], path: Path) -> Iterator[tuple[Manife
         yield each, path
 
 
-def reaches_of(document: Mirrored, manifest: Manifest) -> list[Reach]:
+def reaches_of(document: IndexedDocument, manifest: Manifest) -> list[SelectorRef]:
     """The selectors in a manifest as it is now, as a run would have them."""
     from afflint.fleet.facts import facts_of
 
-    found = [each for each in facts_of(manifest) if isinstance(each, Reach)]
+    found = [each for each in facts_of(manifest) if isinstance(each, SelectorRef)]
     state, file = document.overview.state, document.file
     if state is None or file is None:
         return found
@@ -41,14 +41,14 @@ def reaches_of(document: Mirrored, manifest: Manifest) -> list[Reach]:
     return [each._replace(site=each.site._replace(file=file, folder=folder)) for each in found]
 
 
-def pods_at(document: Mirrored, manifest: Manifest, path: Path) -> list[Pods]:
+def pods_at(document: IndexedDocument, manifest: Manifest, path: Path) -> list[Pods]:
     """The pods of the last run whose labels, or whose object, a path of a document is about."""
     state = document.overview.state
     fleet = None if state is None else state.gathered.fleet
     return [] if fleet is None else [each for each in fleet.pods if _is_at(each, document, manifest.document.index, path)]
 
 
-def _is_at(pods: Pods, document: Mirrored, index: int, path: Path) -> bool:
+def _is_at(pods: Pods, document: IndexedDocument, index: int, path: Path) -> bool:
     """Whether a path lies in what is said of some pods: in the metadata of their template, or of their object."""
     if pods.site.file != document.file or pods.site.document != index:
         return False
@@ -56,6 +56,6 @@ def _is_at(pods: Pods, document: Mirrored, index: int, path: Path) -> bool:
     return any(path[: len(each)] == each for each in places)
 
 
-def selects(reach: Reach, pods: Pods) -> bool:
+def selects(reach: SelectorRef, pods: Pods) -> bool:
     """Whether a selector matches some pods, in a namespace that it covers."""
     return covers(reach, pods.namespace) and pods.pod_labels.some(reach.selector)

@@ -6,25 +6,25 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from afflint.engine import Checker, FileResult, Kept, Settings
+from afflint.engine import Checker, DocumentCache, FileResult, MapSettings
 from afflint.findings import NO_FILE, FileId, Finding, Found
-from afflint.lsp.memory import Buffer
-from afflint.lsp.messages import Known, Told
-from afflint.lsp.setup import Chosen, Configured, Setup
+from afflint.lsp.memory import EditorBuffer
+from afflint.lsp.messages import DocumentFindings, RunFindings
+from afflint.lsp.setup import CommandLineConfig, ConfiguredFolder, FolderSession
 from afflint.reading.kustomizations import Kustomizations
 from afflint.reading.sources import SKIPPED_FOLDERS, Source, lies_in_chart, relative
 from afflint.records import NamedTuple
 from afflint.reduction import Reduction
 from afflint.session.files import Files
 from afflint.session.mapping import result_of
-from afflint.session.run import Silencer
+from afflint.session.run import SuppressionFilter
 
 
-class State(NamedTuple):
+class ProjectState(NamedTuple):
     """What the last run said. ``documents`` are those that are open, by their URIs, ``settings`` those of the run."""
 
-    settings: Settings
-    documents: dict[str, Known]
+    settings: MapSettings
+    documents: dict[str, DocumentFindings]
     baseline: str | None
     kustomizations: Kustomizations
 
@@ -35,23 +35,23 @@ class Project:
     Raises UserError for a configuration that cannot be read.
     """
 
-    def __init__(self, folder: str, chosen: Chosen, *, whole: bool) -> None:
+    def __init__(self, folder: str, chosen: CommandLineConfig, *, whole: bool) -> None:
         self.folder = folder
         self.whole = whole
-        self.state: State | None = None
+        self.state: ProjectState | None = None
         self.stale = True
         """Whether the next run has to look for the files of the folder anew."""
         self.cost = 0.0
         """How many seconds the last run took, beside those in which it checked files."""
         self.unopened: dict[str, list[dict[str, object]]] = {}
         """The diagnostics of the files that are not open, by their URIs."""
-        self._configured = Configured(folder, chosen)
+        self._configured = ConfiguredFolder(folder, chosen)
         self._kustomizations: Kustomizations | None = None
-        self._checkers: tuple[Settings, Checker] | None = None
-        self._menders: tuple[Settings, Checker] | None = None
+        self._checkers: tuple[MapSettings, Checker] | None = None
+        self._menders: tuple[MapSettings, Checker] | None = None
 
     @property
-    def setup(self) -> Setup:
+    def setup(self) -> FolderSession:
         """The configuration."""
         return self._configured.setup
 
@@ -59,14 +59,14 @@ class Project:
         """Read the configuration again if it has changed."""
         self._configured.reread()
 
-    def adopt(self, told: Told) -> None:
+    def adopt(self, told: RunFindings) -> None:
         """Take over what a run said."""
         settings = self.setup.settings
         target = settings.target._replace(known_labels=frozenset(told.known_labels))
         settings = settings._replace(with_nodes=told.with_nodes, learnt=told.learnt, target=target)
         # As the run saw the kustomizations, they may have changed since the run before.
         kustomizations = Kustomizations(SKIPPED_FOLDERS, (os.path.join(told.shared, "_"),) if told.shared else ())
-        self.state = State(settings, {each.uri: each for each in told.documents}, told.baseline, kustomizations)
+        self.state = ProjectState(settings, {each.uri: each for each in told.documents}, told.baseline, kustomizations)
         for uri, items in told.unopened:
             if items:
                 self.unopened[uri] = items
@@ -76,11 +76,11 @@ class Project:
     # One document.
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> MapSettings:
         """Those under which a file is checked."""
         return self.setup.settings if self.state is None else self.state.settings
 
-    def takes(self, path: str, known: Known | None) -> bool:
+    def takes(self, path: str, known: DocumentFindings | None) -> bool:
         """Whether a file that is open is one to check: what is excluded or ignored is not, though it is open."""
         if not self.whole:
             return not self.setup.session.excludes(path)
@@ -88,7 +88,7 @@ class Project:
             return self.setup.session.covers(path)
         return known.place is not None
 
-    def checked(self, buffer: Buffer, kept: Kept | None = None) -> Buffer:
+    def checked(self, buffer: EditorBuffer, kept: DocumentCache | None = None) -> EditorBuffer:
         """The same document with what the map step gives for it. ``kept`` is what is known of its parts."""
         source = Source(relative(buffer.path, self.folder), buffer.path, buffer.data, values=lies_in_chart(buffer.path))
         return buffer._replace(settings=self.settings, result=result_of(self._checker, source, kept))
@@ -103,13 +103,13 @@ class Project:
     @property
     def mender(self) -> Checker:
         """What fixes are tried with."""
-        from afflint.session.fixes import mender
+        from afflint.session.fixes import fix_writer
 
         if self._menders is None or self._menders[0] != self.settings:
-            self._menders = self.settings, mender(self.settings)
+            self._menders = self.settings, fix_writer(self.settings)
         return self._menders[1]
 
-    def remaining(self, buffer: Buffer, result: FileResult, known: Known | None, across: Sequence[Found]) -> list[Finding]:
+    def remaining(self, buffer: EditorBuffer, result: FileResult, known: DocumentFindings | None, across: Sequence[Found]) -> list[Finding]:
         """The findings of a document that nothing silences. ``known`` is what the last run said about it, if it saw it."""
         source = Source(buffer.path, buffer.path, buffer.data, values=lies_in_chart(buffer.path))
         if self.state is None or known is None or known.place is None:
@@ -126,9 +126,9 @@ class Project:
 
         return apply(kept, Baseline(Counter({each.entry: each.times for each in known.old}), self.state.baseline)).new
 
-    def _silencer(self, names: Mapping[FileId, str], kustomizations: Kustomizations) -> Silencer:
+    def _silencer(self, names: Mapping[FileId, str], kustomizations: Kustomizations) -> SuppressionFilter:
         reduction = Reduction(self.settings, self._checker.triage, names, lambda _: b"")
-        return Silencer(reduction, self.setup.session.options(), kustomizations)
+        return SuppressionFilter(reduction, self.setup.session.options(), kustomizations)
 
     def _alone(self, source: Source) -> Kustomizations:
         if self._kustomizations is None:

@@ -24,19 +24,32 @@ from afflint.findings import Finding
 from afflint.lsp import settings as client_settings
 from afflint.lsp import transport
 from afflint.lsp.capabilities import UNOPENED, Client, capabilities, pulls_of_unopened, watchers
-from afflint.lsp.companion import Companion, Lost
+from afflint.lsp.companion import IndexerClient, IndexerLost
 from afflint.lsp.companion import Message as Report
 from afflint.lsp.diagnostics import TOO_LARGE, diagnostics, of_configuration, too_large
 from afflint.lsp.features import Features
-from afflint.lsp.messages import Answer, Closed, Document, Dropped, Hello, Order, Progress, Question, Ran, Recognized, Run, Wishes
-from afflint.lsp.opened import Opened, Texts
+from afflint.lsp.messages import (
+    ClientWishes,
+    DocumentClosed,
+    DocumentRecognized,
+    FolderClosed,
+    IndexerCommand,
+    IndexerInit,
+    IndexerRequest,
+    OpenDocument,
+    Response,
+    RunEnded,
+    RunProgress,
+    RunRequest,
+)
+from afflint.lsp.opened import DocumentTexts, ServerDocument
 from afflint.lsp.project import Project
 from afflint.lsp.registrations import Registrations
-from afflint.lsp.setup import Chosen
-from afflint.lsp.text import Text
-from afflint.lsp.transport import Fault, Message, Reader, ResponseError, Writer
+from afflint.lsp.setup import CommandLineConfig
+from afflint.lsp.text import EditorText
+from afflint.lsp.transport import InvalidMessage, Message, MessageReader, MessageWriter, ResponseError
 from afflint.lsp.uris import to_path
-from afflint.reading.document import at, text_at
+from afflint.reading.document import text_at, value_at_path
 from afflint.records import NamedTuple
 
 SKIPPED_LANGUAGES = frozenset(("helm", "gotmpl", "go-template", "helm-template", "jinja", "jinja-yaml"))
@@ -61,7 +74,7 @@ _AFTER_A_DEATH, _LONGEST_AFTER = 1.0, 60.0
 _WAITS = 3600.0
 
 
-class _End(NamedTuple):
+class _InputClosed(NamedTuple):
     """The end of the input, or of the editor."""
 
 
@@ -70,28 +83,28 @@ class _Later(NamedTuple):
 
     method: str
     params: Any
-    document: Opened
+    document: ServerDocument
     result: Callable[[Any], Any]
 
 
 class Server:
     """One client, from its first message to its last."""
 
-    def __init__(self, incoming: Callable[[int], bytes], outgoing: BinaryIO, chosen: Chosen) -> None:
-        self._inbox: SimpleQueue[Message | Fault | Report | _End] = SimpleQueue()
-        self._reader = Reader(incoming)
-        self._writer = Writer(outgoing, lambda: self._inbox.put(_End()))
+    def __init__(self, incoming: Callable[[int], bytes], outgoing: BinaryIO, chosen: CommandLineConfig) -> None:
+        self._inbox: SimpleQueue[Message | InvalidMessage | Report | _InputClosed] = SimpleQueue()
+        self._reader = MessageReader(incoming)
+        self._writer = MessageWriter(outgoing, lambda: self._inbox.put(_InputClosed()))
         self._chosen = chosen
-        self._companion = Companion(self._inbox.put)
+        self._companion = IndexerClient(self._inbox.put)
         self._deaths, self._not_before = 0, 0.0
         """How often the second process has died since a run ended, and until when it is not started again for that."""
         self._client = Client()
-        self._settings = self._first_settings = client_settings.Settings()
+        self._settings = self._first_settings = client_settings.EditorSettings()
         """Those of now, and those that the client started with, which hold where its settings say nothing."""
         self._initialized = self._shut_down = False
         self._exit: int | None = None
         self._projects: dict[str, Project] = {}
-        self._documents: dict[str, Opened] = {}
+        self._documents: dict[str, ServerDocument] = {}
         self._too_large: set[str] = set()
         """The URIs of open documents that are too large to be checked."""
         self._cancelled: set[Any] = set()
@@ -147,7 +160,7 @@ class Server:
 
     def end_with(self, process: int) -> None:
         """Stop serving when that process is gone."""
-        transport.end_with(process, lambda: self._inbox.put(_End()))
+        transport.end_with(process, lambda: self._inbox.put(_InputClosed()))
 
     def _read(self) -> None:
         while (message := self._reader.read()) is not None:
@@ -158,7 +171,7 @@ class Server:
                     self._cancelled.add(given["id"])
                 continue
             self._inbox.put(message)
-        self._inbox.put(_End())
+        self._inbox.put(_InputClosed())
 
     def _wait(self) -> float:
         times = [*self._due.values()]
@@ -166,13 +179,13 @@ class Server:
             times += [max(when, self._not_before) for when, _ in self._wanted.values()]
         return max(min(times) - time.monotonic(), 0) if times else _WAITS
 
-    def _take(self, message: Message | Fault | Report | _End) -> None:
+    def _take(self, message: Message | InvalidMessage | Report | _InputClosed) -> None:
         try:
-            if isinstance(message, _End):
+            if isinstance(message, _InputClosed):
                 self._exit = 0 if self._shut_down else 1
-            elif isinstance(message, Fault):
+            elif isinstance(message, InvalidMessage):
                 self._writer.write({"id": None, "error": {"code": message.code, "message": message.reason}})
-            elif isinstance(message, Ran | Progress | Recognized | Answer | Lost):
+            elif isinstance(message, RunEnded | RunProgress | DocumentRecognized | Response | IndexerLost):
                 self._reported(message)
             elif "method" not in message:
                 self._answered(message)
@@ -297,7 +310,7 @@ class Server:
             self._add_folder(uri)
         return {"capabilities": capabilities(self._client, self._settings), "serverInfo": {"name": "afflint", "version": __version__}}
 
-    def _read_settings(self, given: Any) -> client_settings.Settings:
+    def _read_settings(self, given: Any) -> client_settings.EditorSettings:
         faults: list[str] = []
         settings = client_settings.read(given, faults, self._first_settings)
         for fault in faults:
@@ -342,7 +355,7 @@ class Server:
         if self._settings.hints != before.hints and self._client.refreshes_hints:
             self._ask("workspace/inlayHint/refresh", None)
         if self._companion.runs:
-            self._companion.send([Order(self._wishes)])
+            self._companion.send([IndexerCommand(self._wishes)])
             for project in self._projects.values():
                 self._want(project, pause=0)
 
@@ -357,11 +370,11 @@ class Server:
         self._questions[self._number] = identity, later.result
         if self._companion.runs:
             self._mirror(later.document)
-            self._companion.send([Order(Question(self._number, later.method, later.params))])
+            self._companion.send([IndexerCommand(IndexerRequest(self._number, later.method, later.params))])
         else:
-            self._answer(Answer(self._number))
+            self._answer(Response(self._number))
 
-    def _answer(self, answer: Answer) -> None:
+    def _answer(self, answer: Response) -> None:
         identity, result_of = self._questions.pop(answer.number)
 
         def result() -> Any:
@@ -387,27 +400,27 @@ class Server:
         switches = {"completion": self._settings.completion, "inlayHint": self._settings.hints, "codeLens": self._settings.hints}
         return switches.get(method.rpartition("/")[2], True)
 
-    def _mirror(self, document: Opened) -> None:
+    def _mirror(self, document: ServerDocument) -> None:
         """Give the second process a document as it is now, unless it has it."""
         if not document.is_mirrored:
             document.is_mirrored = True
             project = document.project
-            given = Document(document.uri, document.path, project.folder, project.whole, document.version, str(document.text))
-            self._companion.send([Order(given)])
+            given = OpenDocument(document.uri, document.path, project.folder, project.whole, document.version, str(document.text))
+            self._companion.send([IndexerCommand(given)])
 
     def _reported(self, report: Report) -> None:
-        if isinstance(report, Ran):
+        if isinstance(report, RunEnded):
             self._ran(report)
-        elif isinstance(report, Progress):
+        elif isinstance(report, RunProgress):
             self._show_progress(report)
-        elif isinstance(report, Answer):
+        elif isinstance(report, Response):
             self._answer(report)
-        elif isinstance(report, Lost):
+        elif isinstance(report, IndexerLost):
             self._lost(report)
         else:
             self._recognized(report)
 
-    def _lost(self, lost: Lost) -> None:
+    def _lost(self, lost: IndexerLost) -> None:
         """The second process is gone: it is started again when there is something to do, each time after a longer while."""
         self._companion.end()
         self._end_progress()
@@ -416,7 +429,7 @@ class Server:
         again = "" if lost.outdated else "; findings across manifests stay as they were until it has started again"
         self._say(f"{lost.ending}{again}", _WARNING)
         for number in list(self._questions):
-            self._answer(Answer(number))
+            self._answer(Response(number))
         for document in self._documents.values():
             document.is_mirrored = False
         self._not_before = time.monotonic() + min(_AFTER_A_DEATH * 2 ** (self._deaths - 1), _LONGEST_AFTER)
@@ -442,7 +455,7 @@ class Server:
             return Project(folder, self._chosen, whole=whole)
         except UserError as error:
             self._say(str(error), _ERROR)
-            return Project(folder, Chosen(no_config=True), whole=whole)
+            return Project(folder, CommandLineConfig(no_config=True), whole=whole)
 
     def _project_of(self, path: str) -> Project:
         """The project of the innermost folder that a file lies in; what lies in none is a project with its neighbours that are open."""
@@ -482,7 +495,7 @@ class Server:
             if self._running is project:
                 self._running = None
             if self._companion.runs:
-                self._companion.send([Order(Dropped(folder))])
+                self._companion.send([IndexerCommand(FolderClosed(folder))])
 
     def _on_watched(self, params: Any) -> None:
         changed = [path for each in params["changes"] if (path := to_path(text_at(each, "uri"))) is not None]
@@ -503,7 +516,7 @@ class Server:
         if len(text) > _LARGEST_DOCUMENT:
             self._leave_unchecked(uri)
             return
-        document = Opened(uri, path, version, Text(text, self._client.encoding), self._project_of(path))
+        document = ServerDocument(uri, path, version, EditorText(text, self._client.encoding), self._project_of(path))
         self._documents[uri] = document
         if self._companion.runs:
             self._mirror(document)
@@ -538,7 +551,7 @@ class Server:
         if not self._client.pulls:
             self._publish(uri, [too_large()], None)
 
-    def _changed(self, document: Opened) -> None:
+    def _changed(self, document: ServerDocument) -> None:
         wait = min(2 * document.cost, _LONGEST_WAIT) if document.cost > _QUICK else 0.0
         self._due[document.uri] = time.monotonic() + wait
         self._want(document.project)
@@ -567,12 +580,12 @@ class Server:
             self._publish(uri, [], None)
             self._shown.pop(uri, None)
 
-    def _forget(self, document: Opened) -> None:
+    def _forget(self, document: ServerDocument) -> None:
         """Take a document for one that is not open."""
         del self._documents[document.uri]
         self._due.pop(document.uri, None)
         if self._companion.runs:
-            self._companion.send([Order(Closed(document.uri))])
+            self._companion.send([IndexerCommand(DocumentClosed(document.uri))])
         self._want(document.project)
         others = any(each.project is document.project for each in self._documents.values())
         if not document.project.whole and not others:
@@ -610,19 +623,19 @@ class Server:
     def _start(self, project: Project) -> None:
         self._running = project
         if not self._companion.runs:
-            self._companion.start(Hello(self._client, self._chosen))
-            self._companion.send([Order(self._wishes)])
+            self._companion.start(IndexerInit(self._client, self._chosen))
+            self._companion.send([IndexerCommand(self._wishes)])
         for document in self._documents.values():
             self._mirror(document)
-        self._companion.send([Order(Run(project.folder, project.whole, project.stale))])
+        self._companion.send([IndexerCommand(RunRequest(project.folder, project.whole, project.stale))])
         project.stale = False
 
     @property
-    def _wishes(self) -> Wishes:
+    def _wishes(self) -> ClientWishes:
         settings = self._settings
-        return Wishes(tuple(sorted(client_settings.left_out(settings))), settings.diagnostics == "workspace")
+        return ClientWishes(tuple(sorted(client_settings.left_out(settings))), settings.diagnostics == "workspace")
 
-    def _ran(self, ran: Ran) -> None:
+    def _ran(self, ran: RunEnded) -> None:
         self._running = None
         self._deaths = 0
         self._end_progress()
@@ -650,7 +663,7 @@ class Server:
         if self._client.refreshes_hints and self._settings.hints:
             self._ask("workspace/inlayHint/refresh", None)
 
-    def _recognized(self, recognized: Recognized) -> None:
+    def _recognized(self, recognized: DocumentRecognized) -> None:
         """What the last run says about a document that was opened after it."""
         project, known = self._projects.get(recognized.folder), recognized.known
         document = self._documents.get(known.uri)
@@ -662,7 +675,7 @@ class Server:
         document.adopt()
         self._show_again(document)
 
-    def _show_progress(self, progress: Progress) -> None:
+    def _show_progress(self, progress: RunProgress) -> None:
         if not self._client.progresses:
             return
         value: dict[str, Any] = {
@@ -686,8 +699,8 @@ class Server:
     # Diagnostics.
 
     @property
-    def _texts(self) -> Texts:
-        return Texts(self._documents.values(), self._client.encoding)
+    def _texts(self) -> DocumentTexts:
+        return DocumentTexts(self._documents.values(), self._client.encoding)
 
     def _show_all(self) -> None:
         """Show what is found now wherever that may have changed."""
@@ -702,14 +715,14 @@ class Server:
         for uri in [uri for uri in self._shown if uri not in found and uri not in self._documents and uri not in self._too_large]:
             self._publish(uri, [], None)
 
-    def _show_again(self, document: Opened) -> None:
+    def _show_again(self, document: ServerDocument) -> None:
         """Show what is found in a document when nobody waits for an answer."""
         if not self._client.pulls:
             self._due.setdefault(document.uri, time.monotonic())
         else:
             self._ask("workspace/diagnostic/refresh", None)
 
-    def _show(self, document: Opened) -> None:
+    def _show(self, document: ServerDocument) -> None:
         started = time.monotonic()
         items = self._of_document(document)
         document.cost = time.monotonic() - started
@@ -723,7 +736,7 @@ class Server:
                 "textDocument/publishDiagnostics", {"uri": uri, "diagnostics": items} | ({} if version is None else {"version": version})
             )
 
-    def _of_document(self, document: Opened) -> list[dict[str, Any]]:
+    def _of_document(self, document: ServerDocument) -> list[dict[str, Any]]:
         problems = [each for each in document.project.setup.problems if os.path.abspath(each.file) == document.path]
         found = diagnostics(self._wished(document.findings()), document.text, self._texts, document.path_of)
         return of_configuration(problems, document.text) + found
@@ -806,7 +819,9 @@ _NEEDED: dict[str, dict[tuple[str, ...], type]] = {
 
 def _is_sound(method: str, params: Any) -> bool:
     """Whether a notification has what the protocol wants it to have. One that has not is passed over: nobody waits for an answer."""
-    return type(params or {}) is dict and all(type(at(params, *steps)) is kind for steps, kind in _NEEDED.get(method, {}).items())
+    return type(params or {}) is dict and all(
+        type(value_at_path(params, *steps)) is kind for steps, kind in _NEEDED.get(method, {}).items()
+    )
 
 
 def _lies_in(path: str, folder: str) -> bool:

@@ -11,7 +11,7 @@ from afflint.wording import did_you_mean, nearest, quoted, type_name
 SCOPES = ("open", "workspace")
 
 
-class Settings(NamedTuple):
+class EditorSettings(NamedTuple):
     """The settings with their defaults, each under its name in camelCase."""
 
     diagnostics: str = "open"
@@ -29,19 +29,19 @@ class Settings(NamedTuple):
 _LEFT_OUT = {"syntax_errors": ("unreadable-manifest", "duplicate-key"), "unknown_fields": ("unknown-field", "wrong-type")}
 _NAMES = {
     "".join([first, *map(str.capitalize, rest)]): "_".join([first, *rest])
-    for first, *rest in (name.split("_") for name in Settings._fields)
+    for first, *rest in (name.split("_") for name in EditorSettings._fields)
 }
 
 
-def left_out(settings: Settings) -> frozenset[str]:
+def left_out(settings: EditorSettings) -> frozenset[str]:
     """The rules that another server is to report."""
     return frozenset(rule for name, rules in _LEFT_OUT.items() if not getattr(settings, name) for rule in rules)
 
 
-_DEFAULTS = Settings()
+_DEFAULTS = EditorSettings()
 
 
-def read(given: Any, faults: list[str], otherwise: Settings = _DEFAULTS) -> Settings:
+def read(given: Any, faults: list[str], otherwise: EditorSettings = _DEFAULTS) -> EditorSettings:
     """The settings that a client sends; what is wrong with them is added to ``faults``, and ``otherwise`` holds as where none is given."""
     if isinstance(given, dict) and isinstance(given.get("afflint"), dict):
         given = given["afflint"]

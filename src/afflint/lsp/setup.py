@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from afflint import config as configuration
 from afflint.config import Config, ConfigError, ConfigProblem
-from afflint.engine import Settings
+from afflint.engine import MapSettings
 from afflint.records import NamedTuple
 from afflint.session.session import Session
 
 
-class Chosen(NamedTuple):
+class CommandLineConfig(NamedTuple):
     """What the command line says: which configuration holds everywhere, or that none does; and what holds the nodes."""
 
     config_file: str | None = None
@@ -20,11 +20,11 @@ class Chosen(NamedTuple):
     nodes: tuple[str, ...] = ()
 
 
-class Setup(NamedTuple):
+class FolderSession(NamedTuple):
     """A configuration, read: the session that it makes, and what is wrong with it."""
 
     session: Session
-    settings: Settings
+    settings: MapSettings
     problems: tuple[ConfigProblem, ...] = ()
     files: tuple[str, ...] = ()
     """The configuration files themselves."""
@@ -39,10 +39,10 @@ class Setup(NamedTuple):
         return [*self.files, *self.config.nodes, *baseline]
 
 
-class Configured:
+class ConfiguredFolder:
     """A folder with the configuration that holds in it. Raises UserError for one that cannot be read."""
 
-    def __init__(self, folder: str, chosen: Chosen) -> None:
+    def __init__(self, folder: str, chosen: CommandLineConfig) -> None:
         self._folder = folder
         self._chosen = chosen
         self.setup = self._read()
@@ -72,7 +72,7 @@ class Configured:
         found = configuration.find(self._folder)
         return found and os.path.abspath(found)
 
-    def _read(self) -> Setup:
+    def _read(self) -> FolderSession:
         from afflint.rules import CATEGORIES, rules
 
         path = self._file()
@@ -93,7 +93,7 @@ class Configured:
         if config.nodes != (configuration.NO_NODES,):
             config = config._replace(nodes=tuple(map(os.path.abspath, config.nodes)))
         session = Session(config)
-        return Setup(session, session.settings(), problems, files)
+        return FolderSession(session, session.settings(), problems, files)
 
 
 def _stamps(files: Sequence[str]) -> tuple[object, ...]:

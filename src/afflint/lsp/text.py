@@ -42,7 +42,7 @@ class Shift(NamedTuple):
         return line - self.end[0] + self.new_end[0], column
 
 
-class Text:
+class EditorText:
     """A text in lines. ``encoding`` is the unit in which the editor counts columns."""
 
     def __init__(self, text: str, encoding: str) -> None:
@@ -188,7 +188,7 @@ def _width(character: str, encoding: str) -> int:
     return 1 + (code > 0x7F) + (code > 0x7FF) + (code > 0xFFFF)
 
 
-def shifted(span: Span, shifts: Sequence[Shift], text: Text) -> Span:
+def shifted(span: Span, shifts: Sequence[Shift], text: EditorText) -> Span:
     """Where a span lies after changes; ``text`` is the changed one."""
     if not shifts:
         return span

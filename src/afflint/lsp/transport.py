@@ -27,7 +27,7 @@ _BETWEEN_LOOKS = 2.0
 Message = dict[str, Any]
 
 
-class Fault(NamedTuple):
+class InvalidMessage(NamedTuple):
     """What came in place of a message. ``code`` is that of the answer; the message cannot be told, so it has no id."""
 
     code: int
@@ -42,7 +42,7 @@ class ResponseError(Exception):
         self.code = code
 
 
-class Reader:
+class MessageReader:
     """Takes messages off a stream. ``read`` gives up to so many bytes of it as soon as there are some, and none at its end.
 
     It is no file object: at the end of the process nobody has to wait for one in which another thread is reading.
@@ -53,13 +53,17 @@ class Reader:
         self._longest = longest
         self._ahead = bytearray()
 
-    def read(self) -> Message | Fault | None:
+    def read(self) -> Message | InvalidMessage | None:
         """The next message, or what is wrong with it; None at the end of the stream."""
         length = self._length()
         if length is None:
             return None
         if length > self._longest:
-            return Fault(INVALID_REQUEST, f"a message of {length} bytes; the longest is {self._longest}") if self._skip(length) else None
+            return (
+                InvalidMessage(INVALID_REQUEST, f"a message of {length} bytes; the longest is {self._longest}")
+                if self._skip(length)
+                else None
+            )
         while len(self._ahead) < length:
             if not self._more():
                 return None
@@ -68,9 +72,9 @@ class Reader:
         try:
             message = json.loads(body)
         except (ValueError, RecursionError):
-            return Fault(PARSE_ERROR, "the message is no JSON")
+            return InvalidMessage(PARSE_ERROR, "the message is no JSON")
         if not isinstance(message, dict):
-            return Fault(INVALID_REQUEST, "the message is no object")
+            return InvalidMessage(INVALID_REQUEST, "the message is no object")
         return message
 
     def _length(self) -> int | None:
@@ -112,7 +116,7 @@ class Reader:
         return bool(block)
 
 
-class Writer:
+class MessageWriter:
     """Puts messages on a stream, from any thread. A reader that has gone is told to ``lost``, once."""
 
     def __init__(self, stream: BinaryIO, lost: Callable[[], None]) -> None:

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from afflint.controllers.launcher_pod import launcher_pod
 from afflint.controllers.migratability import live_migratable
-from afflint.scheduler.cluster import Cluster, Run, Settled, Verdict
+from afflint.scheduler.cluster import Cluster, ScheduleResult, SettledPlacements, Verdict
 from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.pods import Pod, read_pod
 
-__all__ = ["Cluster", "InventoryError", "Pod", "Run", "Settled", "Verdict", "launcher_pod", "live_migratable", "read_pod"]
+__all__ = [
+    "Cluster",
+    "InventoryError",
+    "Pod",
+    "ScheduleResult",
+    "SettledPlacements",
+    "Verdict",
+    "launcher_pod",
+    "live_migratable",
+    "read_pod",
+]

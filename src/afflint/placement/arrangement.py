@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from afflint.controllers import replicas
-from afflint.controllers.pod_maker import PodMaker
-from afflint.controllers.replicas import Compiled
+from afflint.controllers.pod_maker import PodSource
+from afflint.controllers.replicas import CompiledPods
 from afflint.controllers.running import running_pods_of
 from afflint.placement.node_classes import NodeClass
 from afflint.records import NamedTuple
@@ -39,7 +39,7 @@ class Inventory(NamedTuple):
     feature_gates: Collection[str] = ()
     replan: bool = False
 
-    def cluster(self, makers: Sequence[PodMaker] = (), ours: Running | None = None) -> Cluster:
+    def cluster(self, makers: Sequence[PodSource] = (), ours: Running | None = None) -> Cluster:
         """The cluster before any workload is placed; it knows the controllers of their pods. Running pods of theirs are left out."""
         owners: dict[str, list[object]] = {"ReplicaSet": [], "StatefulSet": [], "ReplicationController": []}
         for maker in makers:
@@ -61,7 +61,7 @@ class Inventory(NamedTuple):
             feature_gates=self.feature_gates,
         )
 
-    def running(self, makers: Sequence[PodMaker]) -> Running:
+    def running(self, makers: Sequence[PodSource]) -> Running:
         """Which of the running pods belong to these workloads, and what becomes of them in a plan."""
         if not self.pods:
             return Running({}, (), 0, {}, 0)
@@ -121,13 +121,13 @@ def _name_of(node: object) -> str:
 _NOTHING: Mapping[Identity, Held] = {}
 
 
-class Placed(NamedTuple):
+class PlacedWorkload(NamedTuple):
     """One workload with its pods, the node of each that has one, and the plugins that rejected the nodes for each that has none.
 
     ``error`` says why its pods cannot be read or why the scheduler fails on them. ``held`` are the pods that are not made for now.
     """
 
-    maker: PodMaker
+    maker: PodSource
     pods: tuple[Pod, ...]
     template: Pod | None
     nodes: Mapping[Identity, str]
@@ -136,15 +136,15 @@ class Placed(NamedTuple):
     held: Mapping[Identity, Held] = _NOTHING
 
 
-class Arrangement(NamedTuple):
+class Schedule(NamedTuple):
     """``before`` is the cluster without the workloads, ``cluster`` the one with all pods that found a place."""
 
     before: Cluster
     cluster: Cluster
-    workloads: tuple[Placed, ...]
+    workloads: tuple[PlacedWorkload, ...]
 
     @property
-    def owners(self) -> dict[Identity, Placed]:
+    def owners(self) -> dict[Identity, PlacedWorkload]:
         """To which workload a pod belongs."""
         return {(pod.namespace, pod.name): placed for placed in self.workloads for pod in placed.pods}
 
@@ -175,15 +175,15 @@ class Start(NamedTuple):
     """Some workloads, the pods of each, and the cluster before any of them is placed."""
 
     before: Cluster
-    makers: Sequence[PodMaker]
-    compiled: Sequence[Compiled]
+    makers: Sequence[PodSource]
+    compiled: Sequence[CompiledPods]
     staying: Sequence[Mapping[int, str]] = ()
     """For each workload the pods that run already, by their place among its pods, each with its node; empty if there are none at all."""
     held: Sequence[Mapping[int, Held]] = ()
     """For each workload the pods that are not made for now, likewise."""
 
 
-def start(inventory: Inventory, makers: Sequence[PodMaker]) -> Start:
+def start(inventory: Inventory, makers: Sequence[PodSource]) -> Start:
     """The workloads ready to be placed, or to be surveyed."""
     running = inventory.running(makers)
     before = inventory.cluster(makers, running)
@@ -202,7 +202,7 @@ def start(inventory: Inventory, makers: Sequence[PodMaker]) -> Start:
     return Start(before, makers, [each for each, _ in staying], [nodes for _, nodes in staying], not_made)
 
 
-def _staying(maker: PodMaker, compiled: Compiled, running: Sequence[Pod]) -> tuple[Compiled, dict[int, str]]:
+def _staying(maker: PodSource, compiled: CompiledPods, running: Sequence[Pod]) -> tuple[CompiledPods, dict[int, str]]:
     """The pods of a workload with those that run in place of those that would be made; a number in the name is kept."""
     pods, nodes = list(compiled.pods), dict[int, str]()
     numbers = {pod.name: number for number, pod in enumerate(pods)}
@@ -216,7 +216,7 @@ def _staying(maker: PodMaker, compiled: Compiled, running: Sequence[Pod]) -> tup
     return compiled._replace(pods=tuple(pods)), nodes
 
 
-def _held(maker: PodMaker, compiled: Compiled, staying: Mapping[int, str], ending: Sequence[Pod]) -> dict[int, Held]:
+def _held(maker: PodSource, compiled: CompiledPods, staying: Mapping[int, str], ending: Sequence[Pod]) -> dict[int, Held]:
     """The pods of a workload that are not made while those are being deleted: in their place, and where order is kept those behind."""
     numbers = {pod.name: number for number, pod in enumerate(compiled.pods)}
     free = iter([number for number in range(len(compiled.pods)) if number not in staying])
@@ -235,23 +235,23 @@ def _held(maker: PodMaker, compiled: Compiled, staying: Mapping[int, str], endin
     return found
 
 
-def arrange(inventory: Inventory, makers: Sequence[PodMaker]) -> Arrangement:
+def build_schedule(inventory: Inventory, makers: Sequence[PodSource]) -> Schedule:
     """``arranged`` from the start."""
-    return arranged(start(inventory, makers))
+    return build_schedules(start(inventory, makers))
 
 
-def arranged(beginning: Start) -> Arrangement:
+def build_schedules(beginning: Start) -> Schedule:
     """Place the pods of all workloads: those that name their node first, then those of DaemonSets, then replicas in the order given.
 
     Pods without a place are tried again until nothing moves, as the scheduler's queue does.
     """
-    work = _Work(beginning)
+    work = _ScheduleBuilder(beginning)
     work.pin()
     work.settle()
     return work.result()
 
 
-class _Work:
+class _ScheduleBuilder:
     """The placement as it grows."""
 
     def __init__(self, beginning: Start) -> None:
@@ -304,7 +304,7 @@ class _Work:
             # Only pods of a DaemonSet can still be moved by what the scheduler placed: the others were retried by its own rounds.
             progress = len(self.nodes) > placed and any((pod.namespace, pod.name) in self.pending for each in daemons for pod in each.pods)
 
-    def _place_daemons(self, compiled: Compiled) -> None:
+    def _place_daemons(self, compiled: CompiledPods) -> None:
         template = compiled.template
         if template is None:
             return
@@ -337,7 +337,7 @@ class _Work:
         self.cluster.bind(pod, node)
         self.nodes[pod.namespace, pod.name] = node
 
-    def result(self) -> Arrangement:
+    def result(self) -> Schedule:
         workloads = []
         for maker, compiled in zip(self.makers, self.compiled, strict=True):
             identities = [(pod.namespace, pod.name) for pod in compiled.pods]
@@ -345,8 +345,8 @@ class _Work:
             pending = {identity: self.pending[identity] for identity in identities if identity in self.pending}
             error = compiled.error or next((self.errors[identity] for identity in identities if identity in self.errors), None)
             held = {identity: self.held[identity] for identity in identities if identity in self.held} if self.held else _NOTHING
-            workloads.append(Placed(maker, compiled.pods, compiled.template, nodes, pending, error, held))
-        return Arrangement(self.before, self.cluster, tuple(workloads))
+            workloads.append(PlacedWorkload(maker, compiled.pods, compiled.template, nodes, pending, error, held))
+        return Schedule(self.before, self.cluster, tuple(workloads))
 
 
 def _only(pod: Pod, node: str) -> Pod:
@@ -357,7 +357,7 @@ def _only(pod: Pod, node: str) -> Pod:
     return pod._replace(rules=pod.rules._replace(terms=(term,), named=frozenset((node,))))
 
 
-def _distinct(compiled: Sequence[Compiled], makers: Sequence[PodMaker], taken: set[Identity]) -> list[Compiled]:
+def _distinct(compiled: Sequence[CompiledPods], makers: Sequence[PodSource], taken: set[Identity]) -> list[CompiledPods]:
     """The same pods, those renamed that would share a name: a cluster puts something random into most names."""
     result = []
     for maker, each in zip(makers, compiled, strict=True):

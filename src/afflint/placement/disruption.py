@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from afflint.controllers.budgets import Budget
-from afflint.controllers.upkeep import upkeep_of_owner
+from afflint.controllers.upkeep import pod_replacement_of_owner
 from afflint.kube.taints import NOT_READY, UNREACHABLE
-from afflint.placement.arrangement import Arrangement
+from afflint.placement.arrangement import Schedule
 from afflint.records import NamedTuple
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import Pod, Subject
 
 
-class Covered(NamedTuple):
+class BudgetStatus(NamedTuple):
     """What a budget covers: so many pods should be there, and so many are well before anything happens.
 
     ``unscaled`` is a kind of controller among them that cannot tell how many pods it wants, where the budget has to know: then none may go.
@@ -49,13 +49,13 @@ class Covered(NamedTuple):
 class Disruptions:
     """The budgets of an arrangement, each with what it covers there, and by pod the budgets that cover it."""
 
-    def __init__(self, arrangement: Arrangement, budgets: Iterable[Budget]) -> None:
+    def __init__(self, arrangement: Schedule, budgets: Iterable[Budget]) -> None:
         self._by_namespace: dict[str, list[int]] = {}
         self._budgets = list(budgets)
         for number, budget in enumerate(self._budgets):
             self._by_namespace.setdefault(budget.namespace, []).append(number)
         self._of: dict[Subject, tuple[int, ...]] = {}
-        self.covered: Sequence[Covered] = self._counted(arrangement) if self._budgets else ()
+        self.covered: Sequence[BudgetStatus] = self._counted(arrangement) if self._budgets else ()
 
     def of(self, pod: Pod) -> tuple[int, ...]:
         """The numbers of the budgets that cover a pod."""
@@ -65,7 +65,7 @@ class Disruptions:
             known = self._of[pod.subject] = tuple([each for each in numbers if self._budgets[each].covers(pod.namespace, pod.labels)])
         return known
 
-    def _counted(self, arrangement: Arrangement) -> list[Covered]:
+    def _counted(self, arrangement: Schedule) -> list[BudgetStatus]:
         counting = [_Counting() for _ in self._budgets]
         ours = set()
         for placed in arrangement.workloads:
@@ -98,15 +98,15 @@ class _Counting:
         """A running pod of no manifest: its controller is taken to want as many as there are."""
         self.pods += 1
         if pod.controller is not None:
-            upkeep = upkeep_of_owner(pod.controller[1])
+            upkeep = pod_replacement_of_owner(pod.controller[1])
             number, _ = self.owners.get(pod.controller, (0, ""))
             self.owners[pod.controller] = number + 1, "" if upkeep.scaled else pod.controller[1]
 
-    def result(self, budget: Budget) -> Covered:
+    def result(self, budget: Budget) -> BudgetStatus:
         if budget.counts_pods:
-            return Covered(budget, self.pods, self.healthy, "")
+            return BudgetStatus(budget, self.pods, self.healthy, "")
         unscaled = next((kind for _, kind in self.owners.values() if kind), "")
-        return Covered(budget, sum(number for number, _ in self.owners.values()), self.healthy, unscaled)
+        return BudgetStatus(budget, sum(number for number, _ in self.owners.values()), self.healthy, unscaled)
 
 
 def _controller(pod: Pod, kind: str) -> str:

@@ -12,16 +12,16 @@ from collections.abc import Iterable, Mapping
 
 from afflint.controllers.budgets import Budget
 from afflint.controllers.evictions import ALLOWED, Eviction, eviction_of
-from afflint.controllers.launcher_pod import OBSOLETE_HOST_MODEL, target_labels, told
+from afflint.controllers.launcher_pod import OBSOLETE_HOST_MODEL, labels_from_nodes, target_labels
 from afflint.kube.added_labels import CREATED_BY
 from afflint.kube.node_labels import HOSTNAME
 from afflint.kube.selectors import Requirement, Selector
 from afflint.kube.taints import CORDON
 from afflint.placement.arrangement import Attempt, Identity, schedule
 from afflint.placement.disruption import Disruptions, is_silent
-from afflint.placement.failures import Failure
-from afflint.placement.plan import Blocked, Loss
-from afflint.placement.situation import End, Situation, identity_of
+from afflint.placement.failures import Disruption
+from afflint.placement.plan import Blocked, DisruptionEffect
+from afflint.placement.situation import DisruptionState, ReplicaEnd, identity_of
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import Pod, Term, readable
@@ -35,7 +35,9 @@ _NOTHING_KNOWN: Mapping[Identity, Eviction] = {}
 class Drains:
     """The drains that may happen to one arrangement."""
 
-    def __init__(self, situation: Situation, budgets: Iterable[Budget] = (), running: Mapping[Identity, Eviction] = _NOTHING_KNOWN) -> None:
+    def __init__(
+        self, situation: DisruptionState, budgets: Iterable[Budget] = (), running: Mapping[Identity, Eviction] = _NOTHING_KNOWN
+    ) -> None:
         """``running``: what the evictions of running pods come to where their machines tell, which is more than manifests do."""
         self.situation = situation
         self.disruptions = Disruptions(situation.arrangement, budgets)
@@ -55,11 +57,11 @@ class Drains:
             known = self._evictions[placed.maker.key] = eviction_of(placed.maker)
         return known
 
-    def drain(self, failure: Failure) -> Loss:
+    def drain(self, failure: Disruption) -> DisruptionEffect:
         """Whether the drain ends, and what becomes of the pods there, which are two questions."""
         cluster = self.situation.arrangement.cluster
         if not (cluster.evicted(failure.nodes) or cluster.ending(failure.nodes)):
-            return Loss(failure.what, failure.nodes, (), {}, "drain")
+            return DisruptionEffect(failure.what, failure.nodes, (), {}, "drain")
         return _Drain(self, failure).loss()
 
 
@@ -80,7 +82,7 @@ def migration_target(pod: Pod, cluster: Cluster, node: str) -> Pod:
     own = pod.rules.node_selector.requirements
     source = cluster.table.nodes[cluster.table.numbers[node]].labels
     asked = target_labels([each.key for each in own], source, host_model=OBSOLETE_HOST_MODEL in pod.added)
-    labels = [key for key in asked if told(key, cluster.table.keys)]
+    labels = [key for key in asked if labels_from_nodes(key, cluster.table.keys)]
     selector = Selector((*own, *[Requirement(key, "In", ("true",)) for key in labels]))
     return pod._replace(
         name=name,
@@ -93,7 +95,7 @@ def migration_target(pod: Pod, cluster: Cluster, node: str) -> Pod:
 class _Drain:
     """One drain as it goes on."""
 
-    def __init__(self, drains: Drains, failure: Failure) -> None:
+    def __init__(self, drains: Drains, failure: Disruption) -> None:
         self.drains = drains
         self.situation = situation = drains.situation
         self.disruptions = drains.disruptions
@@ -103,7 +105,7 @@ class _Drain:
         self.healthy: dict[int, int] = {}
         self.anew: dict[Identity, Pod] = {}
         """Evicted, and to be made anew."""
-        self.ended: dict[Identity, End] = {}
+        self.ended: dict[Identity, ReplicaEnd] = {}
         self.frozen: dict[Identity, str] = {}
         self.placed: dict[Identity, str] = {}
         self.migrated: dict[Identity, str] = {}
@@ -114,7 +116,7 @@ class _Drain:
         self.blocked: list[Blocked] = []
         self.notes: list[str] = []
 
-    def loss(self) -> Loss:
+    def loss(self) -> DisruptionEffect:
         """Drain the nodes and tell what came of it."""
         for number, node in enumerate(self.failure.nodes):
             if not self._empty(node):
@@ -127,7 +129,9 @@ class _Drain:
         attempt = Attempt(self.placed, self.pending, {})
         moves = self.situation.moves(self.cluster, self.anew, self.ended, attempt, self.frozen, self.failure.nodes, self.migrated)
         outcomes = self.situation.outcomes(moves, self.placed, gaps=self.gaps)
-        return Loss(self.failure.what, self.failure.nodes, tuple(moves), outcomes, "drain", tuple(self.blocked), tuple(self.notes))
+        return DisruptionEffect(
+            self.failure.what, self.failure.nodes, tuple(moves), outcomes, "drain", tuple(self.blocked), tuple(self.notes)
+        )
 
     def _empty(self, node: str) -> bool:
         """Evict the pods of a node until nothing moves; whether the drain gets on to the next one."""
@@ -191,7 +195,7 @@ class _Drain:
         if upkeep.replaced == "never" or not upkeep.after_shutdown:
             self.ended[identity] = self.situation.never_again(pod)
         elif pinned:
-            self.ended[identity] = End("waits", f"its spec names node {pinned}")
+            self.ended[identity] = ReplicaEnd("waits", f"its spec names node {pinned}")
         else:
             self.anew[identity] = pod
 

@@ -17,7 +17,7 @@ Selects = Callable[[Term, Pod], bool]
 """Whether a term of an incoming pod selects another pod."""
 
 
-def elastic(pods: Sequence[tuple[int, Pod]], selects: Selects, classes: Iterable[NodeClass]) -> frozenset[int]:
+def unbounded_workloads(pods: Sequence[tuple[int, Pod]], selects: Selects, classes: Iterable[NodeClass]) -> frozenset[int]:
     """The workloads that classes without a bound may take, by their number, and those whose room depends on where such pods are.
 
     ``pods`` are those of all workloads, each with the number of its workload; one of several alike is enough.

@@ -16,14 +16,14 @@ class UnknownLossError(UserError, ValueError):
     """What was asked for is no node and no label value of the inventory. The message says what there is."""
 
 
-class Failure(NamedTuple):
+class Disruption(NamedTuple):
     """Nodes that fail, are drained or are removed together. ``what`` names them: ``node worker-2``, ``zone=a``."""
 
     what: str
     nodes: tuple[str, ...]
 
 
-def failures(cluster: Cluster, asked: str) -> list[Failure]:
+def failures(cluster: Cluster, asked: str) -> list[Disruption]:
     """What ``--lose``, ``--drain`` and ``--remove`` ask for: a node, ``KEY=VALUE``, or ``each:node``, ``each:KEY`` for all in turn.
 
     ``zone``, ``region`` and ``hostname`` stand for the well-known keys unless nodes carry such a label. Raises UnknownLossError.
@@ -31,10 +31,10 @@ def failures(cluster: Cluster, asked: str) -> list[Failure]:
     each, _, key = asked.partition(":")
     if each == "each" and key:
         if key == "node":
-            return [Failure(f"node {node}", (node,)) for node in cluster.nodes]
+            return [Disruption(f"node {node}", (node,)) for node in cluster.nodes]
         return _domains(cluster, key)
     if asked in cluster.nodes:
-        return [Failure(f"node {asked}", (asked,))]
+        return [Disruption(f"node {asked}", (asked,))]
     key, equals, value = asked.partition("=")
     if not equals:
         # Nodes are often called by the first part of their names.
@@ -59,10 +59,10 @@ def no_such_label(cluster: Cluster, key: str) -> str:
     return f"no node carries the label {key}{f'; did you mean {close!r}?' if close else ''}"
 
 
-def _domains(cluster: Cluster, word: str) -> list[Failure]:
+def _domains(cluster: Cluster, word: str) -> list[Disruption]:
     nodes_of: dict[str, list[str]] = {}
     for node, value in cluster.label(label_key(cluster, word)).items():
         nodes_of.setdefault(value, []).append(node)
     if not nodes_of:
         raise UnknownLossError(no_such_label(cluster, label_key(cluster, word)))
-    return [Failure(f"{word}={value}", tuple(nodes_of[value])) for value in sorted(nodes_of)]
+    return [Disruption(f"{word}={value}", tuple(nodes_of[value])) for value in sorted(nodes_of)]

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from afflint.controllers.pod_maker import PodMaker
-from afflint.placement.arrangement import Arrangement, Inventory, Placed, arrange
+from afflint.controllers.pod_maker import PodSource
+from afflint.placement.arrangement import Inventory, PlacedWorkload, Schedule, build_schedule
 from afflint.placement.node_classes import NodeClass
 from afflint.records import NamedTuple
 from afflint.scheduler.nodes import Node
@@ -21,27 +21,27 @@ _MOST_FUTILE = 2
 """So often nodes are made in a pool without one more of the pods that they are for finding a place."""
 
 
-class _Asked(NamedTuple):
+class _PendingPods(NamedTuple):
     """The number of a pool, and what the pods that wait for its nodes demand of these."""
 
     number: int
     rules: NodeRules
 
 
-class Grown(NamedTuple):
+class ScaledInventory(NamedTuple):
     """The inventory with the nodes of pools, and of which pool, by its number, each such node is."""
 
     inventory: Inventory
     made: Mapping[str, int]
 
 
-def grown(inventory: Inventory, makers: Sequence[PodMaker], classes: Sequence[NodeClass]) -> Grown:
+def scale_pools(inventory: Inventory, makers: Sequence[PodSource], classes: Sequence[NodeClass]) -> ScaledInventory:
     """The nodes that pools have at least, and those that are made for the pods that find no place on what is there."""
-    return _Growing(inventory, makers, classes).grow()
+    return _PoolScaling(inventory, makers, classes).grow()
 
 
-class _Growing:
-    def __init__(self, inventory: Inventory, makers: Sequence[PodMaker], classes: Sequence[NodeClass]) -> None:
+class _PoolScaling:
+    def __init__(self, inventory: Inventory, makers: Sequence[PodSource], classes: Sequence[NodeClass]) -> None:
         self.inventory = inventory
         self.makers = makers
         self.classes = classes
@@ -52,20 +52,20 @@ class _Growing:
         self.counts = [0] * len(classes)
         """The numbers that were given to nodes of each pool, and below how many it has."""
         self.made_in = [0] * len(classes)
-        self.steps: dict[_Asked, int] = {}
-        self.futile: dict[_Asked, int] = {}
-        self.before: dict[_Asked, int] = {}
+        self.steps: dict[_PendingPods, int] = {}
+        self.futile: dict[_PendingPods, int] = {}
+        self.before: dict[_PendingPods, int] = {}
 
-    def grow(self) -> Grown:
+    def grow(self) -> ScaledInventory:
         for number, each in enumerate(self.classes):
             for _ in range(each.least):
                 self._make(number, None)
         kept = frozenset(self.nodes)
-        arrangement = arrange(self._now(), self.makers)
+        arrangement = build_schedule(self._now(), self.makers)
         for _ in range(_MOST_ROUNDS):
             if not self._answer(arrangement):
                 break
-            arrangement = arrange(self._now(), self.makers)
+            arrangement = build_schedule(self._now(), self.makers)
         return self._without_empty(arrangement, kept)
 
     def _now(self, names: Sequence[str] | None = None) -> Inventory:
@@ -83,12 +83,12 @@ class _Growing:
         self.made_in[number] += 1
         self.nodes[name] = each.node(name, self.counts[number] - 1, pod.rules if pod is not None else None, self.keys), number
 
-    def _answer(self, arrangement: Arrangement) -> bool:
+    def _answer(self, arrangement: Schedule) -> bool:
         """Make nodes for the pods that wait; whether there is anything more to be tried.
 
         Workloads that demand the same of nodes share what is made: so many at once as the one that needs most of them may need.
         """
-        groups: dict[_Asked, list[Placed]] = {}
+        groups: dict[_PendingPods, list[PlacedWorkload]] = {}
         for placed in arrangement.workloads:
             asked = self._pool_for(placed)
             if asked is not None:
@@ -102,7 +102,7 @@ class _Growing:
                 self._make_for(asked.number, asked, several)
         return bool(groups)
 
-    def _make_for(self, number: int, asked: _Asked, several: Sequence[Placed]) -> None:
+    def _make_for(self, number: int, asked: _PendingPods, several: Sequence[PlacedWorkload]) -> None:
         pods = [placed.template for placed in several if placed.template is not None]
         most = max([len(placed.pending) if _repels_itself(pod) else _ALONE for placed, pod in zip(several, pods, strict=True)])
         # An autoscaler knows the zones of a pool before there is a node in each; the scheduler spreads over those that it sees.
@@ -115,17 +115,17 @@ class _Growing:
         most = self.classes[number].count
         return _UNBOUNDED if most is None else most - self.made_in[number]
 
-    def _pool_for(self, placed: Placed) -> _Asked | None:
+    def _pool_for(self, placed: PlacedWorkload) -> _PendingPods | None:
         """The pool in which nodes are made for the pods of a workload that wait, if there is one, with what they demand of nodes."""
         if not placed.pending or placed.template is None or placed.error or placed.maker.daemon or placed.maker.node_name:
             return None
         for number, each in enumerate(self.classes):
-            asked = _Asked(number, placed.template.rules)
+            asked = _PendingPods(number, placed.template.rules)
             if self.futile.get(asked, 0) < _MOST_FUTILE and self._room(number) > 0 and each.may_take(placed.template.rules):
                 return asked
         return None
 
-    def _without_empty(self, arrangement: Arrangement, kept: frozenset[str]) -> Grown:
+    def _without_empty(self, arrangement: Schedule, kept: frozenset[str]) -> ScaledInventory:
         """Without nodes on which nothing stands but what runs everywhere, unless pods then find no place.
 
         Where pods have none anyway, each pool keeps a node, so that it is seen why.
@@ -134,9 +134,9 @@ class _Growing:
         waiting = _waiting(arrangement)
         shown = set(self._one_of_each(used | kept)) if waiting else set()
         names = [name for name in self.nodes if name in kept or name in used or name in shown]
-        if len(names) < len(self.nodes) and _waiting(arrange(self._now(names), self.makers)) > waiting:
+        if len(names) < len(self.nodes) and _waiting(build_schedule(self._now(names), self.makers)) > waiting:
             names = list(self.nodes)
-        return Grown(self._now(names), {name: self.nodes[name][1] for name in names})
+        return ScaledInventory(self._now(names), {name: self.nodes[name][1] for name in names})
 
     def _one_of_each(self, there: AbstractSet[str]) -> Iterator[str]:
         """A node of each pool that has none otherwise: on it can be seen why pods without a place do not go there."""
@@ -157,7 +157,7 @@ _ALONE = 16
 """So many nodes at once are made at most for pods that may share a node."""
 
 
-def _waiting(arrangement: Arrangement) -> int:
+def _waiting(arrangement: Schedule) -> int:
     return sum(len(placed.pending) for placed in arrangement.workloads if not placed.maker.daemon)
 
 
@@ -166,7 +166,7 @@ def _repels_itself(pod: Pod) -> bool:
     return bool(readable(pod.anti_affinity) or pod.hard_spread or pod.ports)
 
 
-def _keys_asked(maker: PodMaker) -> Iterator[str]:
+def _keys_asked(maker: PodSource) -> Iterator[str]:
     """The labels over which pods are spread, kept apart or brought together; and deprecated ones by which they choose nodes."""
     from afflint.kube.constraints import constraints_of
     from afflint.kube.label_places import node_choices, topology_keys

@@ -14,10 +14,10 @@ from afflint.kube.node_labels import CONTROL_PLANE, DEPRECATED, MASTER, REGION, 
 from afflint.kube.taints import SHUT, UNREACHABLE
 from afflint.placement.arrangement import Attempt, Identity
 from afflint.placement.disruption import is_silent
-from afflint.placement.failures import Failure
-from afflint.placement.plan import Loss
+from afflint.placement.failures import Disruption
+from afflint.placement.plan import DisruptionEffect
 from afflint.placement.removing import Removals
-from afflint.placement.situation import End, Situation, identity_of
+from afflint.placement.situation import DisruptionState, ReplicaEnd, identity_of
 from afflint.records import NamedTuple
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.nodes import Node
@@ -39,31 +39,31 @@ class Displaced(NamedTuple):
 
     deleted: list[Pod]
     anew: dict[Identity, Pod]
-    ended: dict[Identity, End]
+    ended: dict[Identity, ReplicaEnd]
 
 
-class Losses:
+class NodeLosses:
     """The failures that may happen to one arrangement."""
 
-    def __init__(self, situation: Situation) -> None:
+    def __init__(self, situation: DisruptionState) -> None:
         self.situation = situation
         self._removals = Removals(situation)
         nodes = situation.arrangement.cluster.table.nodes
         self._planes = {node.name for node in nodes if CONTROL_PLANE in node.labels or MASTER in node.labels}
         self._zones = Zones(nodes)
 
-    def lose(self, failure: Failure) -> Loss:
+    def lose(self, failure: Disruption) -> DisruptionEffect:
         """What becomes of the pods of the failed nodes until these are back or removed; ``removed`` is what follows then."""
         lost = self.out_of_reach(failure)
         return lost._replace(removed=self._removals.remove(failure)) if lost.moves or lost.outcomes else lost
 
-    def out_of_reach(self, failure: Failure) -> Loss:
+    def out_of_reach(self, failure: Disruption) -> DisruptionEffect:
         """The same without what follows."""
         situation, cluster = self.situation, self.situation.arrangement.cluster
         notes = self._notes(failure)
         displaced = cluster.evicted(failure.nodes)
         if not displaced:
-            return Loss(failure.what, failure.nodes, (), {}, notes=notes)
+            return DisruptionEffect(failure.what, failure.nodes, (), {}, notes=notes)
         deleted, anew, ended = self.sorted(failure, displaced)
         failed = cluster.changed([unreachable(cluster.table.nodes[cluster.table.numbers[node]]) for node in failure.nodes])
         for pod in deleted:
@@ -78,38 +78,38 @@ class Losses:
         moves = [move._replace(after=due.get((move.workload, move.pod), 0)) for move in moves]
         outcomes = situation.outcomes(moves, attempt.nodes, down)
         left = situation.left(moves, attempt.nodes)
-        return Loss(failure.what, failure.nodes, tuple(moves), outcomes, notes=notes, left=left)
+        return DisruptionEffect(failure.what, failure.nodes, tuple(moves), outcomes, notes=notes, left=left)
 
-    def sorted(self, failure: Failure, displaced: Sequence[Pod]) -> Displaced:
+    def sorted(self, failure: Disruption, displaced: Sequence[Pod]) -> Displaced:
         """What becomes of each pod on the failed nodes; those of DaemonSets are left out, since they stay with their nodes."""
         situation, where = self.situation, self.situation.where
         suspended = self._zones.suspended(failure.nodes)
         deleted: list[Pod] = []
         anew: dict[Identity, Pod] = {}
-        ended: dict[Identity, End] = {}
+        ended: dict[Identity, ReplicaEnd] = {}
         for pod in displaced:
             identity, upkeep = identity_of(pod), situation.upkeep(pod)
             zone = suspended.get(where[identity])
             if upkeep.by_node:
                 continue
             if zone is not None:
-                ended[identity] = End("stays", zone)
+                ended[identity] = ReplicaEnd("stays", zone)
                 continue
             if pod.patience is None:
-                ended[identity] = End("stays", OUTSTAYS)
+                ended[identity] = ReplicaEnd("stays", OUTSTAYS)
                 continue
             deleted.append(pod)
             if upkeep.replaced == "never":
                 ended[identity] = situation.never_again(pod)
             elif upkeep.replaced == "gone":
-                ended[identity] = End("held", HELD)
+                ended[identity] = ReplicaEnd("held", HELD)
             elif situation.pinned(pod):
-                ended[identity] = End("waits", f"its spec names node {situation.pinned(pod)}")
+                ended[identity] = ReplicaEnd("waits", f"its spec names node {situation.pinned(pod)}")
             else:
                 anew[identity] = pod
         return Displaced(deleted, anew, ended)
 
-    def _notes(self, failure: Failure) -> tuple[str, ...]:
+    def _notes(self, failure: Disruption) -> tuple[str, ...]:
         lost = len(self._planes.intersection(failure.nodes))
         return (NO_QUORUM,) if lost and 2 * lost >= len(self._planes) else ()
 

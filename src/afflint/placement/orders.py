@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Literal
 
-from afflint.controllers.pod_maker import PodMaker
+from afflint.controllers.pod_maker import PodSource
 from afflint.controllers.replicas import MOST_REPLICAS, pod_name
 from afflint.kube.selectors import Parsed
-from afflint.placement.arrangement import Arrangement
-from afflint.placement.survey import Survey
+from afflint.placement.arrangement import Schedule
+from afflint.placement.survey import ScheduleBounds
 from afflint.records import NamedTuple
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.pods import Pod, Term, readable
@@ -36,18 +36,18 @@ class Decision(NamedTuple):
     steps: int
 
 
-class Contention(NamedTuple):
+class ContendingWorkloads(NamedTuple):
     """Workloads that leave replicas pending in one placement though none of them is impossible alone.
 
     ``impossible``: no order places all. ``placed``: the order decides, and ``decision`` holds one that places all.
     """
 
-    makers: tuple[PodMaker, ...]
+    makers: tuple[PodSource, ...]
     pending: tuple[str, ...]
     decision: Decision
 
 
-def contentions(survey: Survey, arrangement: Arrangement, steps: int = MOST_STEPS) -> Iterator[Contention]:
+def contending_workloads(survey: ScheduleBounds, arrangement: Schedule, steps: int = MOST_STEPS) -> Iterator[ContendingWorkloads]:
     """The groups of workloads with pending replicas that are not explained by one workload alone, each decided by a search."""
     for group in coupled(survey):
         alone = [index for index in group if not _fits_alone(survey, index)]
@@ -55,16 +55,16 @@ def contentions(survey: Survey, arrangement: Arrangement, steps: int = MOST_STEP
         # An order is only needed where there is no node for the asking.
         if pending and not alone and survey.elastic.isdisjoint(group):
             decision = decide(survey, group, steps)
-            yield Contention(tuple([survey.makers[index] for index in group]), tuple(pending), decision)
+            yield ContendingWorkloads(tuple([survey.makers[index] for index in group]), tuple(pending), decision)
 
 
-def _fits_alone(survey: Survey, index: int) -> bool:
+def _fits_alone(survey: ScheduleBounds, index: int) -> bool:
     nodes = survey.nodes_of(index)
     limit = survey.limit(index, nodes)
     return bool(nodes) and (limit is None or limit.most >= survey.makers[index].replicas)
 
 
-def coupled(survey: Survey) -> list[list[int]]:
+def coupled(survey: ScheduleBounds) -> list[list[int]]:
     """The workloads in groups: those of different groups cannot keep each other from any node or draw each other to one."""
     leader = list(range(len(survey.makers)))
 
@@ -92,7 +92,7 @@ def coupled(survey: Survey) -> list[list[int]]:
     return sorted(groups.values())
 
 
-def _selections(survey: Survey, pod: Pod) -> Iterator[tuple[object, Callable[[], list[int]]]]:
+def _selections(survey: ScheduleBounds, pod: Pod) -> Iterator[tuple[object, Callable[[], list[int]]]]:
     """What the constraints of a pod look at: by constraint how to find the variants."""
     for term in {*readable(pod.affinity), *readable(pod.anti_affinity)}:
         yield term, partial(survey.members_of, term)
@@ -104,17 +104,17 @@ def _selections(survey: Survey, pod: Pod) -> Iterator[tuple[object, Callable[[],
         yield port, partial(survey.asking_for, port)
 
 
-def _kept_away(survey: Survey, term: Term) -> list[int]:
+def _kept_away(survey: ScheduleBounds, term: Term) -> list[int]:
     """The variants that an anti-affinity term of a running pod keeps away."""
     return [number for number in survey.matched_by(term.selector) if survey.directory.covers(term, survey.variants[number].pod.namespace)]
 
 
-def _counted(survey: Survey, namespace: str, selector: Parsed) -> list[int]:
+def _counted(survey: ScheduleBounds, namespace: str, selector: Parsed) -> list[int]:
     """The variants that a spread constraint counts."""
     return [number for number in survey.matched_by(selector) if survey.variants[number].pod.namespace == namespace]
 
 
-def decide(survey: Survey, workloads: Sequence[int], steps: int = MOST_STEPS) -> Decision:
+def decide(survey: ScheduleBounds, workloads: Sequence[int], steps: int = MOST_STEPS) -> Decision:
     """Whether all replicas of these workloads can be placed together, in any order, on any node that takes them at its turn.
 
     Exact when it says placed or impossible. The others are not there; pods of DaemonSets and those that name their node are.
@@ -125,7 +125,7 @@ def decide(survey: Survey, workloads: Sequence[int], steps: int = MOST_STEPS) ->
 class _Search:
     """Depth first over what is placed, without a second visit to anything that comes to the same."""
 
-    def __init__(self, survey: Survey, workloads: Sequence[int], steps: int) -> None:
+    def __init__(self, survey: ScheduleBounds, workloads: Sequence[int], steps: int) -> None:
         self.survey = survey
         self.cluster: Cluster = survey.cluster.copy()
         self.steps = steps

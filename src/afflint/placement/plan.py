@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, overload
 
 from afflint.records import NamedTuple
-from afflint.wording import counted
+from afflint.wording import pluralize
 
 Outcome = Literal["survives", "interrupted", "degraded", "dead"]
 """What becomes of a workload: as many replicas run as before, some all the while; as many, after none did for a time; fewer; none."""
@@ -72,7 +72,7 @@ class NodeVerdict(NamedTuple):
     parts: tuple[tuple[str, int], ...] = ()
 
 
-class Judgement(NamedTuple):
+class AnonymousVerdict(NamedTuple):
     """What a workload makes of a node, whichever node that is: a verdict without the name."""
 
     feasible: bool
@@ -88,7 +88,7 @@ class Verdicts(Sequence[NodeVerdict]):
 
     __slots__ = ("judgements", "nodes")
 
-    def __init__(self, nodes: Sequence[str] = (), judgements: Sequence[Judgement] = ()) -> None:
+    def __init__(self, nodes: Sequence[str] = (), judgements: Sequence[AnonymousVerdict] = ()) -> None:
         self.nodes = nodes
         self.judgements = judgements
 
@@ -96,7 +96,7 @@ class Verdicts(Sequence[NodeVerdict]):
     def of(cls, verdicts: Iterable[NodeVerdict]) -> Verdicts:
         """These verdicts."""
         known = list(verdicts)
-        return cls([verdict.node for verdict in known], [Judgement(*verdict[1:]) for verdict in known])
+        return cls([verdict.node for verdict in known], [AnonymousVerdict(*verdict[1:]) for verdict in known])
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -157,7 +157,7 @@ class WorkloadPlan(NamedTuple):
     """Whether its pods use claims, which may tie them to a zone or a node. The plan does not consider that."""
 
 
-class Move(NamedTuple):
+class ReplicaMove(NamedTuple):
     """A replica that a failure, drain or removal displaces, and where it comes up again; None where it does not."""
 
     workload: str
@@ -183,12 +183,12 @@ class Blocked(NamedTuple):
     refused: bool = False
 
 
-class Loss(NamedTuple):
+class DisruptionEffect(NamedTuple):
     """What happens to some nodes: ``what`` names them (``node worker-2``, ``zone=a``), ``action`` says what it is."""
 
     what: str
     nodes: tuple[str, ...]
-    moves: tuple[Move, ...]
+    moves: tuple[ReplicaMove, ...]
     outcomes: Mapping[str, Outcome]
     """By workload key, for those that lose a replica; the others survive."""
     action: Action = "lose"
@@ -196,7 +196,7 @@ class Loss(NamedTuple):
     """Of a drain, the pods that keep it from ending."""
     notes: tuple[str, ...] = ()
     """What holds of it as a whole."""
-    removed: Loss | None = None
+    removed: DisruptionEffect | None = None
     """What follows when the failed nodes are removed."""
     left: Mapping[str, int] = _NONE
     """Of a failure, by workload key how many replicas run in the end, for those that lose one."""
@@ -219,7 +219,7 @@ class Plan(NamedTuple):
     group_by: str
     nodes: tuple[NodeRow, ...]
     workloads: tuple[WorkloadPlan, ...]
-    losses: tuple[Loss, ...]
+    losses: tuple[DisruptionEffect, ...]
     notes: tuple[str, ...]
     pools: tuple[PoolRow, ...] = ()
 
@@ -227,4 +227,4 @@ class Plan(NamedTuple):
 def unjudged_words(number: int) -> str:
     """``2 running pods belong to no manifest and were not judged``."""
     one = number == 1
-    return f"{counted(number, 'running pod')} {'belongs' if one else 'belong'} to no manifest and {'was' if one else 'were'} not judged"
+    return f"{pluralize(number, 'running pod')} {'belongs' if one else 'belong'} to no manifest and {'was' if one else 'were'} not judged"

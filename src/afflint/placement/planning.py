@@ -7,20 +7,20 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from afflint.controllers import replicas
 from afflint.controllers.budgets import Budget
 from afflint.controllers.evictions import Eviction, eviction_of, migration_note, unsaid
-from afflint.controllers.pod_maker import PodMaker
+from afflint.controllers.pod_maker import PodSource
 from afflint.findings import FileId
 from afflint.kube.node_labels import ZONE, domain_noun
 from afflint.kube.selectors import AnyOf, Malformed, says
 from afflint.kube.taints import Taint
-from afflint.placement.arrangement import Arrangement, Identity, Inventory, Placed, arrange
+from afflint.placement.arrangement import Identity, Inventory, PlacedWorkload, Schedule, build_schedule
 from afflint.placement.draining import Drains
-from afflint.placement.failures import SHORT_KEYS, Failure, UnknownLossError, failures, label_key, no_such_label
-from afflint.placement.losing import Losses
+from afflint.placement.failures import SHORT_KEYS, Disruption, UnknownLossError, failures, label_key, no_such_label
+from afflint.placement.losing import NodeLosses
 from afflint.placement.node_classes import SOMEWHERE, NodeClass
 from afflint.placement.plan import (
     VOLUMES_LEFT_OUT,
-    Judgement,
-    Loss,
+    AnonymousVerdict,
+    DisruptionEffect,
     NodeRow,
     Plan,
     PoolRow,
@@ -30,23 +30,23 @@ from afflint.placement.plan import (
     WorkloadPlan,
     unjudged_words,
 )
-from afflint.placement.rejections import Phrase, Rejections, standing_pods, unknown_node
+from afflint.placement.rejections import Phrase, Rejections, running_pod_index, unknown_node
 from afflint.placement.removing import Removals
-from afflint.placement.situation import Situation
+from afflint.placement.situation import DisruptionState
 from afflint.records import NamedTuple
-from afflint.scheduler.cluster import Judged, Rating
+from afflint.scheduler.cluster import NumberedVerdict, Rating
 from afflint.scheduler.node_fit import NODE_AFFINITY
 from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import NodeRules, Pod
 from afflint.scheduler.requests import REPORTED
-from afflint.wording import counted, listing
+from afflint.wording import join_words, pluralize
 
 RESOURCES_LEFT_OUT = "CPU, memory and other resources are left out: the plan knows constraints only"
 KUBEVIRT_OVERHEAD_LEFT_OUT = "the memory and the devices that KubeVirt adds to what a VM asks for are left out"
 _MOST_NAMES = 3
 
 
-class Asked(NamedTuple):
+class DisruptionRequest(NamedTuple):
     """What happens to nodes, as ``failures`` reads it: those that fail, are drained, are removed."""
 
     lose: Sequence[str] = ()
@@ -54,15 +54,15 @@ class Asked(NamedTuple):
     remove: Sequence[str] = ()
 
 
-NOTHING = Asked()
+NOTHING = DisruptionRequest()
 _NONE: Mapping[Identity, Eviction] = {}
 
 
 def make_plan(
     inventory: Inventory,
-    makers: Sequence[PodMaker],
+    makers: Sequence[PodSource],
     group_by: str = ZONE,
-    asked: Asked = NOTHING,
+    asked: DisruptionRequest = NOTHING,
     name_of: Callable[[FileId], str] = str,
     budgets: Sequence[Budget] = (),
     evictions: Mapping[Identity, Eviction] = _NONE,
@@ -78,10 +78,10 @@ def make_plan(
     """
     made: Mapping[str, int] = {}
     if classes:
-        from afflint.placement.growing import grown
+        from afflint.placement.growing import scale_pools
 
-        inventory, made = grown(inventory, makers, classes)
-    arrangement = arrange(inventory, makers)
+        inventory, made = scale_pools(inventory, makers, classes)
+    arrangement = build_schedule(inventory, makers)
     key = label_key(arrangement.before, group_by)
     # Nodes may all lack a well-known one; any other key is mistaken then.
     if key not in SHORT_KEYS.values() and arrangement.before.nodes and not arrangement.before.label(key):
@@ -103,19 +103,19 @@ def make_plan(
 
 
 def _happening(
-    arrangement: Arrangement, asked: Asked, budgets: Sequence[Budget], evictions: Mapping[Identity, Eviction]
-) -> Iterator[tuple[Callable[[Failure], Loss], Failure, Situation]]:
+    arrangement: Schedule, asked: DisruptionRequest, budgets: Sequence[Budget], evictions: Mapping[Identity, Eviction]
+) -> Iterator[tuple[Callable[[Disruption], DisruptionEffect], Disruption, DisruptionState]]:
     """What is asked for, in that order, each with what tells its consequences, and the situation in which it happens."""
     if not any(asked):
         return
-    situation = Situation(arrangement)
-    models = (Losses(situation).lose, Drains(situation, budgets, evictions).drain, Removals(situation).remove)
+    situation = DisruptionState(arrangement)
+    models = (NodeLosses(situation).lose, Drains(situation, budgets, evictions).drain, Removals(situation).remove)
     for happens, named in zip(models, asked, strict=True):
         for each in named:
             yield from ((happens, failure, situation) for failure in failures(arrangement.before, each))
 
 
-def _qualified(loss: Loss, situation: Situation, tied: Container[str]) -> Loss:
+def _qualified(loss: DisruptionEffect, situation: DisruptionState, tied: Container[str]) -> DisruptionEffect:
     """The loss with what its verdict does not cover: pods of no manifest, and the volumes of workloads that move."""
     blocked = {(each.pod, each.node) for each in loss.blocked if not each.workload}
     unjudged = [each for each in situation.unjudged(loss.nodes) if (each[1], situation.where[each]) not in blocked]
@@ -124,7 +124,7 @@ def _qualified(loss: Loss, situation: Situation, tied: Container[str]) -> Loss:
     return loss._replace(unjudged=len(unjudged), volumes=tuple(moved), removed=removed)
 
 
-def _inventory_notes(inventory: Inventory, makers: Sequence[PodMaker]) -> list[str]:
+def _inventory_notes(inventory: Inventory, makers: Sequence[PodSource]) -> list[str]:
     running = inventory.running(makers)
     replaced, kept = len(running.replaced), sum(map(len, running.kept.values()))
     notes = []
@@ -142,7 +142,7 @@ def _inventory_notes(inventory: Inventory, makers: Sequence[PodMaker]) -> list[s
     return notes
 
 
-def _resource_notes(arrangement: Arrangement) -> list[str]:
+def _resource_notes(arrangement: Schedule) -> list[str]:
     """What the plan knows of resources, and what not."""
     if not arrangement.before.resources:
         return [RESOURCES_LEFT_OUT]
@@ -167,7 +167,7 @@ def _resource_notes(arrangement: Arrangement) -> list[str]:
 def _nodes(names: Sequence[str]) -> str:
     """``3 nodes (a, b, c) have``."""
     shown = ", ".join(names[:_MOST_NAMES]) + (", …" if len(names) > _MOST_NAMES else "")
-    return f"{counted(len(names), 'node')} ({shown}) {'have' if len(names) > 1 else 'has'}"
+    return f"{pluralize(len(names), 'node')} ({shown}) {'have' if len(names) > 1 else 'has'}"
 
 
 def _row(node: Node, key: str, pool: str) -> NodeRow:
@@ -192,37 +192,37 @@ def _pool_notes(rows: Sequence[NodeRow], key: str, *, happening: bool) -> Iterat
     made = [row for row in rows if row.pool]
     if any(row.domain == SOMEWHERE for row in made):
         pools = list(dict.fromkeys(row.pool for row in made if row.domain == SOMEWHERE))
-        yield f"in which {domain_noun(key)} the nodes of {listing(pools)} are, nothing tells: they are taken to be in one, `{SOMEWHERE}`"
+        yield f"in which {domain_noun(key)} the nodes of {join_words(pools)} are, nothing tells: they are taken to be in one, `{SOMEWHERE}`"
     if made and happening:
         yield "no node is made in place of those that fail or go: pools are as large as the pods needed them before"
 
 
-def _fitting(rating: Rating | None, possible: int) -> Judgement:
+def _fitting(rating: Rating | None, possible: int) -> AnonymousVerdict:
     """What is said of a node that fits. There is no rating where the scheduler fails in scoring."""
     if rating is None:
-        return Judgement(True, None, "", None)
-    return Judgement(True, None, "", rating.total, (rating.met, possible) if possible else None, rating.parts)
+        return AnonymousVerdict(True, None, "", None)
+    return AnonymousVerdict(True, None, "", rating.total, (rating.met, possible) if possible else None, rating.parts)
 
 
 class _Workloads:
     """The plans of the workloads of one arrangement, which share what is looked up about its pods."""
 
-    def __init__(self, arrangement: Arrangement, name_of: Callable[[FileId], str], *, drained: bool) -> None:
+    def __init__(self, arrangement: Schedule, name_of: Callable[[FileId], str], *, drained: bool) -> None:
         self._arrangement = arrangement
         self._name_of = name_of
         self._drained = drained
         self._titles = {identity: placed.maker.key for identity, placed in arrangement.owners.items()}
         # A copy, from which the pods of one workload at a time are taken away.
         self._cluster = arrangement.cluster.copy()
-        self._standing = standing_pods(arrangement.cluster)
-        self._fitting: dict[tuple[Rating | None, int], Judgement] = {}
-        self._known: dict[tuple[str, str], Judgement] = {}
-        self._told: dict[NodeRules, dict[int, Judgement]] = {}
+        self._standing = running_pod_index(arrangement.cluster)
+        self._fitting: dict[tuple[Rating | None, int], AnonymousVerdict] = {}
+        self._known: dict[tuple[str, str], AnonymousVerdict] = {}
+        self._told: dict[NodeRules, dict[int, AnonymousVerdict]] = {}
 
     def plans(self) -> list[WorkloadPlan]:
         return [self._plan(placed) for placed in self._arrangement.workloads]
 
-    def _plan(self, placed: Placed) -> WorkloadPlan:
+    def _plan(self, placed: PlacedWorkload) -> WorkloadPlan:
         maker = placed.maker
         notes = replicas.notes(maker, self._arrangement.before)
         assumed = migration_note(eviction_of(maker)) if self._drained else ""
@@ -242,7 +242,7 @@ class _Workloads:
             volumes=maker.tied,
         )
 
-    def _outlived(self, placed: Placed) -> Iterator[str]:
+    def _outlived(self, placed: PlacedWorkload) -> Iterator[str]:
         """That pods run where required node affinity or the node selector would not let them come today, which no one undoes."""
         template = placed.template
         if template is None or placed.maker.daemon or placed.maker.node_name or not placed.nodes:
@@ -271,7 +271,7 @@ class _Workloads:
             told.append(Preferred(asks, preference.weight, sum(met), both))
         return tuple(told)
 
-    def _verdicts(self, placed: Placed) -> tuple[Verdicts, str | None]:
+    def _verdicts(self, placed: PlacedWorkload) -> tuple[Verdicts, str | None]:
         """What each node is to the workload when all others are in their places and none of its own pods is."""
         template = placed.template
         if template is None:
@@ -285,7 +285,7 @@ class _Workloads:
             self._cluster.bind(pod, placed.nodes[pod.namespace, pod.name])
         return Verdicts(self._cluster.table.names if judgements else (), judgements), judged.error
 
-    def _judgements(self, placed: Placed, template: Pod, judged: Judged) -> list[Judgement]:
+    def _judgements(self, placed: PlacedWorkload, template: Pod, judged: NumberedVerdict) -> list[AnonymousVerdict]:
         """What is said of each node, while the workload's own pods are away."""
         rejections = Rejections(self._cluster, template, self._titles, placed.maker.key, self._standing, placed.nodes)
         # What rejects a node whatever runs there is told once for all workloads that demand the same of nodes.
@@ -305,13 +305,13 @@ class _Workloads:
             found.append(judgement)
         return found
 
-    def _rejected(self, plugin: str, phrase: Phrase) -> Judgement:
+    def _rejected(self, plugin: str, phrase: Phrase) -> AnonymousVerdict:
         judgement = self._known.get((plugin, phrase.one))
         if judgement is None:
-            judgement = self._known[plugin, phrase.one] = Judgement(False, plugin, phrase.one, None)
+            judgement = self._known[plugin, phrase.one] = AnonymousVerdict(False, plugin, phrase.one, None)
         return judgement
 
-    def _replicas(self, placed: Placed) -> tuple[Replica, ...]:
+    def _replicas(self, placed: PlacedWorkload) -> tuple[Replica, ...]:
         if placed.template is None and not placed.maker.daemon:
             # Nobody can make these pods, but they were asked for.
             count = min(placed.maker.replicas, replicas.MOST_REPLICAS)
@@ -335,7 +335,7 @@ class _Workloads:
             found.append(Replica(pod.name, node, why))
         return tuple(found)
 
-    def _why(self, placed: Placed, identity: Identity, reasons: Mapping[str, str]) -> str:
+    def _why(self, placed: PlacedWorkload, identity: Identity, reasons: Mapping[str, str]) -> str:
         if placed.maker.node_name:
             return unknown_node(placed.maker.node_name)
         pod = next(pod for pod in placed.pods if (pod.namespace, pod.name) == identity)

@@ -1,8 +1,8 @@
 """What no order of scheduling can place, and what a placement does not survive: proofs from a survey, not guesses from one run.
 
-Every function takes a ``Survey``. Results hold the numbers that a message needs; ``proved`` tells what holds for every order and
+Every function takes a ``ScheduleBounds``. Results hold the numbers that a message needs; ``proved`` tells what holds for every order and
 every assignment from what holds for the one placement that was looked at. DaemonSets and pods that name their node are left out,
-and so are workloads for which nodes may be made (``Survey.elastic``). Where any may be made, only what is proved is told.
+and so are workloads for which nodes may be made (``ScheduleBounds.elastic``). Where any may be made, only what is proved is told.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import partial
 
 from afflint.controllers import replicas
-from afflint.controllers.pod_maker import PodMaker
+from afflint.controllers.pod_maker import PodSource
 from afflint.findings import Path
 from afflint.kube.constraints import REQUIRED
 from afflint.kube.node_labels import HOSTNAME, ZONE
-from afflint.placement.arrangement import Arrangement, Placed
+from afflint.placement.arrangement import PlacedWorkload, Schedule
 from afflint.placement.draining import migration_target
-from afflint.placement.failures import Failure
-from afflint.placement.rejections import Rejections, kind_of_domain, standing_pods
+from afflint.placement.failures import Disruption
+from afflint.placement.rejections import Rejections, kind_of_domain, running_pod_index
 from afflint.placement.shortfalls import Shortfalls
-from afflint.placement.situation import Situation
-from afflint.placement.survey import UNLIMITED, Limit, Survey, Variant
+from afflint.placement.situation import DisruptionState
+from afflint.placement.survey import UNLIMITED, CapacityLimit, ScheduleBounds, Variant
 from afflint.records import NamedTuple
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.decoding import InventoryError
@@ -40,7 +40,7 @@ class Unschedulable(NamedTuple):
     ``assumes_complete`` is set where this would not hold if pods ran that neither the manifests nor the inventory mention.
     """
 
-    maker: PodMaker
+    maker: PodSource
     nodes: int
     excluded: str
     reasons: Mapping[str, str]
@@ -55,7 +55,7 @@ class TooFewDomains(NamedTuple):
     ``domains`` are the values of the first key that the replicas can reach, ``excluded`` says why the other nodes are out.
     """
 
-    maker: PodMaker
+    maker: PodSource
     replicas: int
     most: int
     keys: tuple[str, ...]
@@ -82,7 +82,7 @@ class FailedReplica(NamedTuple):
 class NotFailureTolerant(NamedTuple):
     """Failures that leave a workload with fewer replicas than it had."""
 
-    maker: PodMaker
+    maker: PodSource
     replicas: int
     failures: tuple[FailedReplica, ...]
 
@@ -90,7 +90,7 @@ class NotFailureTolerant(NamedTuple):
 class RolloutDeadlock(NamedTuple):
     """A rolling update that may remove no pod and finds no node for the pod it adds first."""
 
-    maker: PodMaker
+    maker: PodSource
     replicas: int
     max_surge: int
     max_unavailable: int
@@ -102,7 +102,7 @@ class RolloutDeadlock(NamedTuple):
 class MigrationBlocked(NamedTuple):
     """Virtual machines that have no node to migrate to: ``blocked`` of ``placed`` in the placement at hand."""
 
-    maker: PodMaker
+    maker: PodSource
     placed: int
     blocked: int
     excluded: str
@@ -113,7 +113,7 @@ class MigrationBlocked(NamedTuple):
 class SingleDomainPossible(NamedTuple):
     """All replicas may legally land in one domain of the key; ``placement`` shows how in ``domain``."""
 
-    maker: PodMaker
+    maker: PodSource
     replicas: int
     key: str
     domain: str
@@ -123,7 +123,7 @@ class SingleDomainPossible(NamedTuple):
 class MinDomainsUnreachable(NamedTuple):
     """A hard spread constraint that asks for more domains than there are: then at most ``max_skew`` replicas go to each."""
 
-    maker: PodMaker
+    maker: PodSource
     key: str
     min_domains: int
     domains: tuple[str, ...]
@@ -137,7 +137,7 @@ class SpreadBlockedByTaints(NamedTuple):
     ``most`` replicas fit; None when the number is not bounded. ``helps``: ``nodeTaintsPolicy: Honor`` would leave all of them out.
     """
 
-    maker: PodMaker
+    maker: PodSource
     key: str
     blocked: tuple[str, ...]
     replicas: int
@@ -149,7 +149,7 @@ class SpreadBlockedByTaints(NamedTuple):
 # --- one workload ------------------------------------------------------------------------------------------------------
 
 
-def unschedulable(survey: Survey) -> Iterator[Unschedulable]:
+def unschedulable(survey: ScheduleBounds) -> Iterator[Unschedulable]:
     """Workloads of which no replica can be placed by any order. Exact as far as the set of pods is what the survey knows."""
     for index, maker in _judged(survey):
         if survey.nodes_of(index):
@@ -163,7 +163,7 @@ def unschedulable(survey: Survey) -> Iterator[Unschedulable]:
         yield Unschedulable(maker, len(survey.cluster.nodes), excluded, reasons, path, complete)
 
 
-def too_few_domains(survey: Survey) -> Iterator[TooFewDomains]:
+def too_few_domains(survey: ScheduleBounds) -> Iterator[TooFewDomains]:
     """Workloads of which some, but not all replicas fit, by counting the domains they can reach."""
     for index, maker in _judged(survey):
         nodes = survey.nodes_of(index)
@@ -172,7 +172,7 @@ def too_few_domains(survey: Survey) -> Iterator[TooFewDomains]:
             yield _too_few(survey, index, maker, limit)
 
 
-def too_few_domains_at_most(survey: Survey) -> Iterator[TooFewDomains]:
+def too_few_domains_at_most(survey: ScheduleBounds) -> Iterator[TooFewDomains]:
     """Workloads of which all replicas fit that there are at least, and not all that an autoscaler may ask for."""
     for index, maker in _judged(survey):
         most = maker.scale.most
@@ -182,7 +182,7 @@ def too_few_domains_at_most(survey: Survey) -> Iterator[TooFewDomains]:
             yield _too_few(survey, index, maker, limit)._replace(replicas=most)
 
 
-def _too_few(survey: Survey, index: int, maker: PodMaker, limit: Limit) -> TooFewDomains:
+def _too_few(survey: ScheduleBounds, index: int, maker: PodSource, limit: CapacityLimit) -> TooFewDomains:
     pod = survey.members(index)[0].pod
     reasons = survey.cluster.evaluate(pod).reason
     excluded = Rejections(survey.cluster, pod, standing=survey.standing).summary(reasons)
@@ -199,7 +199,7 @@ def counted(found: TooFewDomains) -> str:
     return f"{found.replicas} replicas, {where}" + (f": {found.excluded}" if found.excluded else "")
 
 
-def _judged(survey: Survey) -> Iterator[tuple[int, PodMaker]]:
+def _judged(survey: ScheduleBounds) -> Iterator[tuple[int, PodSource]]:
     for index, maker in enumerate(survey.makers):
         if not maker.daemon and not maker.node_name and survey.members(index) and index not in survey.elastic:
             yield index, maker
@@ -215,7 +215,7 @@ _READ_BY: Mapping[str, tuple[Path, ...]] = {
 """The fields of a pod spec by which filters reject nodes, the likelier culprit first. Ports of the host know their place themselves."""
 
 
-def _culprit(maker: PodMaker, pod: Pod, plugins: Iterable[str]) -> Path:
+def _culprit(maker: PodSource, pod: Pod, plugins: Iterable[str]) -> Path:
     """The field that excludes most nodes, as far as it is in the manifest and not added to the pod by a controller."""
     counts: dict[str, int] = {}
     for plugin in plugins:
@@ -240,14 +240,14 @@ def _has(data: object, path: Path) -> bool:
 # --- failures ----------------------------------------------------------------------------------------------------------
 
 
-def not_failure_tolerant(survey: Survey, arrangement: Arrangement, failures: Iterable[Failure]) -> Iterator[NotFailureTolerant]:
+def not_failure_tolerant(survey: ScheduleBounds, arrangement: Schedule, failures: Iterable[Disruption]) -> Iterator[NotFailureTolerant]:
     """Workloads that run fewer replicas after one of these failures than before it, with the failures.
 
     Failed nodes stay, out of reach. Whose pods are replaced only once their node is removed (StatefulSets, virtual machines) is judged by
     what follows then: before that they are short of a replica whatever they ask for. What fails in the arrangement at hand is proved to
     fail in every one where counting the remaining domains says so.
     """
-    shortfalls = Shortfalls(Situation(arrangement))
+    shortfalls = Shortfalls(DisruptionState(arrangement))
     found: dict[str, list[FailedReplica]] = {}
     indexes = {maker.key: index for index, maker in _judged(survey)}
     for failure in failures:
@@ -270,17 +270,17 @@ def not_failure_tolerant(survey: Survey, arrangement: Arrangement, failures: Ite
             yield NotFailureTolerant(survey.makers[index], survey.makers[index].replicas, tuple(found[key]))
 
 
-def _first_reason(shortfalls: Shortfalls, failure: Failure, key: str, *, passing: bool) -> str:
+def _first_reason(shortfalls: Shortfalls, failure: Disruption, key: str, *, passing: bool) -> str:
     """What keeps the first replica that a workload lacks from the other nodes."""
     return shortfalls.moves(failure, "lose" if passing else "remove")[key][0].why
 
 
-def _fails_always(survey: Survey, index: int, failure: Failure) -> bool:
+def _fails_always(survey: ScheduleBounds, index: int, failure: Disruption) -> bool:
     """Whether all replicas cannot be placed on what a failure leaves, in any order."""
     return most_after(survey, index, failure) < survey.makers[index].replicas
 
 
-def most_after(survey: Survey, index: int, failure: Failure) -> int:
+def most_after(survey: ScheduleBounds, index: int, failure: Disruption) -> int:
     """How many replicas of a workload fit on what a failure leaves, at most."""
     lost = {survey.table.numbers[node] for node in failure.nodes}
     remaining = survey.nodes_of(index) - lost
@@ -294,7 +294,7 @@ def most_after(survey: Survey, index: int, failure: Failure) -> int:
 # --- rolling updates ---------------------------------------------------------------------------------------------------
 
 
-def rollout_deadlock(survey: Survey, arrangement: Arrangement) -> Iterator[RolloutDeadlock]:
+def rollout_deadlock(survey: ScheduleBounds, arrangement: Schedule) -> Iterator[RolloutDeadlock]:
     """Deployments whose rolling update cannot begin: it may take no pod away, and the new one finds no node.
 
     A deadlock in this arrangement; proved when every full placement leaves no room.
@@ -324,7 +324,7 @@ def rollout_deadlock(survey: Survey, arrangement: Arrangement) -> Iterator[Rollo
         yield RolloutDeadlock(maker, maker.replicas, surge, unavailable, excluded, path, proved)
 
 
-def _rolling(maker: PodMaker) -> tuple[int, int] | None:
+def _rolling(maker: PodSource) -> tuple[int, int] | None:
     """How many pods a rolling update of the Deployment may add and take away; None for what does not surge."""
     if maker.kind != "Deployment" or maker.strategy.get("type", "RollingUpdate") != "RollingUpdate":
         return None
@@ -356,19 +356,19 @@ def _amount(value: object, whole: int, *, up: bool) -> int | None:
 class _Exclusions:
     """Says why the nodes of an arrangement do not take a pod."""
 
-    def __init__(self, arrangement: Arrangement) -> None:
+    def __init__(self, arrangement: Schedule) -> None:
         self._cluster = arrangement.cluster
         self._titles = {identity: placed.maker.key for identity, placed in arrangement.owners.items()}
-        self._standing = standing_pods(arrangement.cluster)
+        self._standing = running_pod_index(arrangement.cluster)
 
-    def of(self, maker: PodMaker, pod: Pod, reasons: Mapping[str, str]) -> str:
+    def of(self, maker: PodSource, pod: Pod, reasons: Mapping[str, str]) -> str:
         return Rejections(self._cluster, pod, self._titles, maker.key, self._standing).summary(reasons)
 
 
 # --- migration ---------------------------------------------------------------------------------------------------------
 
 
-def migration_blocked(survey: Survey, arrangement: Arrangement) -> Iterator[MigrationBlocked]:
+def migration_blocked(survey: ScheduleBounds, arrangement: Schedule) -> Iterator[MigrationBlocked]:
     """Workloads of virtual machines of which some have no node to migrate to while they still run on their own.
 
     Judged for all VMs; whether their manifests ask for migration is for the caller to weigh (``eviction_of``).
@@ -397,7 +397,7 @@ def migration_blocked(survey: Survey, arrangement: Arrangement) -> Iterator[Migr
             yield MigrationBlocked(maker, len(placed.nodes), blocked, excluded, path, proved)
 
 
-def _never_migrates(survey: Survey, index: int) -> bool:
+def _never_migrates(survey: ScheduleBounds, index: int) -> bool:
     nodes = survey.nodes_of(index)
     column = survey.table.column(HOSTNAME)
     if all(column[node] is not None for node in nodes) and len({column[node] for node in nodes}) <= 1:
@@ -411,7 +411,7 @@ def _never_migrates(survey: Survey, index: int) -> bool:
 # --- domains -----------------------------------------------------------------------------------------------------------
 
 
-def single_domain_possible(survey: Survey, arrangement: Arrangement, key: str = ZONE) -> Iterator[SingleDomainPossible]:
+def single_domain_possible(survey: ScheduleBounds, arrangement: Schedule, key: str = ZONE) -> Iterator[SingleDomainPossible]:
     """Workloads of several replicas that the constraints allow to be all in one domain of the key, with a placement that shows it.
 
     All others are taken to be where the arrangement has them. Only workloads that can reach two domains are judged.
@@ -437,7 +437,7 @@ def single_domain_possible(survey: Survey, arrangement: Arrangement, key: str = 
             cluster.bind(pod, placed.nodes[pod.namespace, pod.name])
 
 
-def _all_in(cluster: Cluster, placed: Placed, allowed: Container[int]) -> tuple[tuple[str, str], ...]:
+def _all_in(cluster: Cluster, placed: PlacedWorkload, allowed: Container[int]) -> tuple[tuple[str, str], ...]:
     """The pods, one after the other, on the first node inside the domain that takes each; nothing when one finds none."""
     bound: list[tuple[Pod, str]] = []
     for pod in placed.pods:
@@ -452,7 +452,7 @@ def _all_in(cluster: Cluster, placed: Placed, allowed: Container[int]) -> tuple[
     return tuple([(pod.name, node) for pod, node in bound]) if len(bound) == len(placed.pods) else ()
 
 
-def min_domains_unreachable(survey: Survey) -> Iterator[MinDomainsUnreachable]:
+def min_domains_unreachable(survey: ScheduleBounds) -> Iterator[MinDomainsUnreachable]:
     """Hard spread constraints that ask for more domains than the nodes have."""
     for _, maker, pod, constraint in _hard_constraints(survey):
         keys = tuple([each.key for each in pod.hard_spread])
@@ -463,7 +463,7 @@ def min_domains_unreachable(survey: Survey) -> Iterator[MinDomainsUnreachable]:
             yield MinDomainsUnreachable(maker, constraint.key, constraint.min_domains, values, constraint.max_skew, path)
 
 
-def spread_blocked_by_taints(survey: Survey) -> Iterator[SpreadBlockedByTaints]:
+def spread_blocked_by_taints(survey: ScheduleBounds) -> Iterator[SpreadBlockedByTaints]:
     """Hard spread constraints that count domains which the pods cannot enter for taints or cordons: these hold the minimum down."""
     for index, maker, pod, constraint in _hard_constraints(survey):
         fit = survey.fit(pod)
@@ -480,7 +480,7 @@ def spread_blocked_by_taints(survey: Survey) -> Iterator[SpreadBlockedByTaints]:
             yield SpreadBlockedByTaints(maker, constraint.key, tuple(sorted(blocked)), maker.replicas, most, helps, path)
 
 
-def _hard_constraints(survey: Survey) -> Iterator[tuple[int, PodMaker, Pod, SpreadConstraint]]:
+def _hard_constraints(survey: ScheduleBounds) -> Iterator[tuple[int, PodSource, Pod, SpreadConstraint]]:
     for index, maker in _judged(survey):
         pod = survey.members(index)[0].pod
         for constraint in pod.hard_spread:

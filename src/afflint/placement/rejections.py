@@ -36,30 +36,30 @@ Identity = tuple[str, str]
 """Namespace and name of a pod."""
 
 
-class Standing(NamedTuple):
+class RunningPod(NamedTuple):
     """A pod that runs, and its node."""
 
     pod: Pod
     node: str
 
 
-class StandingPods:
+class RunningPodIndex:
     """The pods that run in a cluster, but for those that are being deleted, in the order in which they came there."""
 
     def __init__(self, cluster: Cluster) -> None:
         where = cluster.pods
-        self._pods = [Standing(pod, where[pod.namespace, pod.name]) for pod in cluster.evicted(cluster.nodes)]
+        self._pods = [RunningPod(pod, where[pod.namespace, pod.name]) for pod in cluster.evicted(cluster.nodes)]
         self._table = cluster.table
-        self._domains: dict[str, dict[str, list[Standing]]] = {}
-        self._known: dict[object, dict[str, Standing | None]] = {}
+        self._domains: dict[str, dict[str, list[RunningPod]]] = {}
+        self._known: dict[object, dict[str, RunningPod | None]] = {}
 
-    def __iter__(self) -> Iterator[Standing]:
+    def __iter__(self) -> Iterator[RunningPod]:
         return iter(self._pods)
 
     def __len__(self) -> int:
         return len(self._pods)
 
-    def in_domain(self, key: str, value: str) -> Sequence[Standing]:
+    def in_domain(self, key: str, value: str) -> Sequence[RunningPod]:
         """Those on nodes with this value of a label."""
         domains = self._domains.get(key)
         if domains is None:
@@ -71,11 +71,11 @@ class StandingPods:
                     domains.setdefault(there, []).append(standing)
         return domains.get(value, ())
 
-    def known(self, asked: object) -> dict[str, Standing | None]:
+    def known(self, asked: object) -> dict[str, RunningPod | None]:
         """What has been found out about the domains of a key for all who ask the same."""
         return self._known.setdefault(asked, {})
 
-    def first(self, culprits: Culprits, value: str, absent: Container[Identity]) -> Standing | None:
+    def first(self, culprits: Culprits, value: str, absent: Container[Identity]) -> RunningPod | None:
         """The first of the culprits in a domain; ``absent`` are pods to be taken for gone."""
         known = culprits.known
         if value not in known:
@@ -91,15 +91,15 @@ class Culprits(NamedTuple):
     """The running pods that keep a pod out of their domains of a topology key. ``known`` is the first of them, as far as was asked."""
 
     key: str
-    known: dict[str, Standing | None]
-    selects: Callable[[Standing], bool]
+    known: dict[str, RunningPod | None]
+    selects: Callable[[RunningPod], bool]
     addition: str
     """What is said of them beside their name."""
 
 
-def standing_pods(cluster: Cluster) -> StandingPods:
+def running_pod_index(cluster: Cluster) -> RunningPodIndex:
     """The pods that run in a cluster, but for those that are being deleted."""
-    return StandingPods(cluster)
+    return RunningPodIndex(cluster)
 
 
 def domain(key: str, value: str) -> str:
@@ -145,7 +145,7 @@ class Rejections:
         pod: Pod,
         titles: Mapping[tuple[str, str], str] | None = None,
         own: str = "",
-        standing: StandingPods | None = None,
+        standing: RunningPodIndex | None = None,
         absent: Container[Identity] = (),
     ) -> None:
         self._cluster = cluster
@@ -289,9 +289,9 @@ class Rejections:
     # --- other pods ----------------------------------------------------------------------------------------------------
 
     @property
-    def _standing(self) -> StandingPods:
+    def _standing(self) -> RunningPodIndex:
         if self._standing_pods is None:
-            self._standing_pods = standing_pods(self._cluster)
+            self._standing_pods = running_pod_index(self._cluster)
         return self._standing_pods
 
     def _interpod(self, node: Node) -> Phrase:
@@ -341,13 +341,13 @@ class Rejections:
     def _by_own_term(self, term: Term) -> Culprits:
         names = self._cluster.directory.scope(term)
 
-        def selects(standing: Standing) -> bool:
+        def selects(standing: RunningPod) -> bool:
             return (names is None or standing.pod.namespace in names) and matches(term.selector, standing.pod.labels)
 
         return Culprits(term.key, self._standing.known(term), selects, "")
 
     def _by_their_terms(self, key: str, theirs: frozenset[Term]) -> Culprits:
-        def selects(standing: Standing) -> bool:
+        def selects(standing: RunningPod) -> bool:
             return any(term.key == key and term in theirs for term in readable(standing.pod.anti_affinity))
 
         return Culprits(key, self._standing.known((key, theirs)), selects, ", which keeps it away")
@@ -364,7 +364,7 @@ class Rejections:
                     break
         return list(found)
 
-    def _who(self, standing: Standing, addition: str = "") -> str:
+    def _who(self, standing: RunningPod, addition: str = "") -> str:
         """How a running pod is called: by its workload, if that is known. ``addition`` is said of pods of others."""
         title = self._titles.get((standing.pod.namespace, standing.pod.name), "")
         if not title:

@@ -8,19 +8,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from afflint.placement.arrangement import Identity
-from afflint.placement.failures import Failure
-from afflint.placement.plan import Loss
-from afflint.placement.situation import End, Situation, identity_of
+from afflint.placement.failures import Disruption
+from afflint.placement.plan import DisruptionEffect
+from afflint.placement.situation import DisruptionState, ReplicaEnd, identity_of
 from afflint.scheduler.pods import Pod
 
 
 class Removals:
     """The removals of nodes from one arrangement."""
 
-    def __init__(self, situation: Situation) -> None:
+    def __init__(self, situation: DisruptionState) -> None:
         self.situation = situation
 
-    def remove(self, failure: Failure) -> Loss:
+    def remove(self, failure: Disruption) -> DisruptionEffect:
         """What becomes of the pods of the removed nodes.
 
         Pods of a DaemonSet vanish with their nodes. The others are made anew, in the order in which they had been placed, and pods that
@@ -29,7 +29,7 @@ class Removals:
         situation, cluster = self.situation, self.situation.arrangement.cluster
         displaced, released = cluster.evicted(failure.nodes), situation.released(failure.nodes)
         if not (displaced or released):
-            return Loss(failure.what, failure.nodes, (), {}, "remove")
+            return DisruptionEffect(failure.what, failure.nodes, (), {}, "remove")
         anew, ended = self.sorted(displaced)
         anew.update(released)
         frozen: dict[Identity, str] = {}
@@ -40,12 +40,12 @@ class Removals:
                 remaining.bind(pod, attempt.nodes[identity_of(pod)])
         moves = situation.moves(remaining, anew, ended, attempt, frozen)
         outcomes = situation.outcomes(moves, attempt.nodes, frozenset(failure.nodes))
-        return Loss(failure.what, failure.nodes, tuple(moves), outcomes, "remove")
+        return DisruptionEffect(failure.what, failure.nodes, tuple(moves), outcomes, "remove")
 
-    def sorted(self, displaced: Sequence[Pod]) -> tuple[dict[Identity, Pod], dict[Identity, End]]:
+    def sorted(self, displaced: Sequence[Pod]) -> tuple[dict[Identity, Pod], dict[Identity, ReplicaEnd]]:
         """The pods that are made anew, and those that are not; without those that belong to their nodes."""
         anew: dict[Identity, Pod] = {}
-        ended: dict[Identity, End] = {}
+        ended: dict[Identity, ReplicaEnd] = {}
         for pod in displaced:
             upkeep = self.situation.upkeep(pod)
             node = self.situation.pinned(pod)
@@ -54,7 +54,7 @@ class Removals:
             if upkeep.replaced == "never":
                 ended[identity_of(pod)] = self.situation.never_again(pod)
             elif node:
-                ended[identity_of(pod)] = End("waits", f"its spec names node {node}")
+                ended[identity_of(pod)] = ReplicaEnd("waits", f"its spec names node {node}")
             else:
                 anew[identity_of(pod)] = pod
         return anew, ended

@@ -12,11 +12,11 @@ from contextlib import AbstractContextManager, contextmanager
 
 from afflint.kube.selectors import matches
 from afflint.placement.arrangement import Identity
-from afflint.placement.failures import Failure
-from afflint.placement.losing import Losses, terminating
-from afflint.placement.plan import Loss, Move
+from afflint.placement.failures import Disruption
+from afflint.placement.losing import NodeLosses, terminating
+from afflint.placement.plan import DisruptionEffect, ReplicaMove
 from afflint.placement.removing import Removals
-from afflint.placement.situation import End, Situation, identity_of
+from afflint.placement.situation import DisruptionState, ReplicaEnd, identity_of
 from afflint.records import NamedTuple
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.pods import Pod, SpreadConstraint, but_for_the_name, readable
@@ -30,10 +30,10 @@ Displacing = Callable[[], AbstractContextManager[None]]
 class Shortfalls:
     """The shortfalls of one arrangement, failure by failure."""
 
-    def __init__(self, situation: Situation) -> None:
+    def __init__(self, situation: DisruptionState) -> None:
         self._situation = situation
-        self._removals, self._losses = Removals(situation), Losses(situation)
-        self._simulated: dict[tuple[str, Failure], dict[str, list[Move]]] = {}
+        self._removals, self._losses = Removals(situation), NodeLosses(situation)
+        self._simulated: dict[tuple[str, Disruption], dict[str, list[ReplicaMove]]] = {}
         self._widths: dict[str, int] = {}
         self._rooms: dict[object, int | None] = {}
         cluster = situation.arrangement.cluster
@@ -42,21 +42,21 @@ class Shortfalls:
         self._running = _by_node(cluster, cluster.evicted(cluster.nodes))
         self._ending = _by_node(cluster, cluster.ending(cluster.nodes))
 
-    def displaced(self, failure: Failure) -> list[Pod]:
+    def displaced(self, failure: Disruption) -> list[Pod]:
         """The pods on the nodes of a failure, in the order in which they were placed, without those that are being deleted."""
         return _on(self._running, failure.nodes)
 
-    def removed(self, failure: Failure) -> Missing:
+    def removed(self, failure: Disruption) -> Missing:
         """The replicas that find no node after the nodes are removed."""
         certain = self._certainly_removed(failure)
         return certain if certain is not None else _counted(self.moves(failure, "remove"))
 
-    def lost(self, failure: Failure) -> Missing:
+    def lost(self, failure: Disruption) -> Missing:
         """The replicas that do not run until the failed nodes are back or removed."""
         certain = self._certainly_lost(failure)
         return certain if certain is not None else _counted(self.moves(failure, "lose"))
 
-    def moves(self, failure: Failure, action: str) -> dict[str, list[Move]]:
+    def moves(self, failure: Disruption, action: str) -> dict[str, list[ReplicaMove]]:
         """By workload key the replicas that find no node, as a simulation shows them."""
         asked = action, failure
         if asked not in self._simulated:
@@ -66,7 +66,7 @@ class Shortfalls:
 
     # --- what is certain -----------------------------------------------------------------------------------------------
 
-    def _certainly_removed(self, failure: Failure) -> Missing | None:
+    def _certainly_removed(self, failure: Disruption) -> Missing | None:
         if self._situation.held:
             return None
         displaced = self.displaced(failure)
@@ -83,7 +83,7 @@ class Shortfalls:
 
         return self._judged(_Question(self._numbers(failure), True, len(anew)), anew, ended, gone)
 
-    def _certainly_lost(self, failure: Failure) -> Missing | None:
+    def _certainly_lost(self, failure: Disruption) -> Missing | None:
         displaced = self.displaced(failure)
         deleted, anew, ended = self._losses.sorted(failure, displaced)
         names = {identity_of(pod) for pod in deleted}
@@ -103,7 +103,7 @@ class Shortfalls:
 
         return self._judged(_Question(self._numbers(failure), False, len(anew), staying), anew, ended, deleting)
 
-    def _numbers(self, failure: Failure) -> frozenset[int]:
+    def _numbers(self, failure: Disruption) -> frozenset[int]:
         return frozenset([self._cluster.table.numbers[node] for node in failure.nodes])
 
     def _bind(self, pods: Iterable[Pod]) -> None:
@@ -111,7 +111,7 @@ class Shortfalls:
             self._cluster.bind(pod, self._situation.where[identity_of(pod)])
 
     def _judged(
-        self, question: _Question, anew: Mapping[Identity, Pod], ended: Mapping[Identity, End], displacing: Displacing
+        self, question: _Question, anew: Mapping[Identity, Pod], ended: Mapping[Identity, ReplicaEnd], displacing: Displacing
     ) -> Missing | None:
         """The shortfalls; None if they are not certain. Within ``displacing`` the displaced pods are off their nodes."""
         owners = self._situation.owners
@@ -216,15 +216,15 @@ _NOT_MISSED = ("off", "gone")
 """The fates of replicas that no controller replaces, so that they do not look for a node."""
 
 
-def _missing(loss: Loss) -> dict[str, list[Move]]:
-    missing: dict[str, list[Move]] = {}
+def _missing(loss: DisruptionEffect) -> dict[str, list[ReplicaMove]]:
+    missing: dict[str, list[ReplicaMove]] = {}
     for move in loss.moves:
         if move.target is None and move.fate not in _NOT_MISSED:
             missing.setdefault(move.workload, []).append(move)
     return missing
 
 
-def _counted(missing: Mapping[str, Sequence[Move]]) -> Missing:
+def _counted(missing: Mapping[str, Sequence[ReplicaMove]]) -> Missing:
     return {key: len(moves) for key, moves in missing.items()}
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 
-from afflint.controllers.upkeep import BY_NODE, NEVER, Upkeep, upkeep_of_owner
-from afflint.placement.arrangement import Arrangement, Attempt, Identity, Placed, schedule
-from afflint.placement.plan import Fate, Move, Outcome
-from afflint.placement.rejections import Rejections, StandingPods, standing_pods
+from afflint.controllers.upkeep import BY_NODE, NEVER, PodReplacement, pod_replacement_of_owner
+from afflint.placement.arrangement import Attempt, Identity, PlacedWorkload, Schedule, schedule
+from afflint.placement.plan import Fate, Outcome, ReplicaMove
+from afflint.placement.rejections import Rejections, RunningPodIndex, running_pod_index
 from afflint.records import NamedTuple
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.pods import Pod
@@ -19,17 +19,17 @@ STAYS_OFF = "it stays off until somebody starts it: its run strategy does not"
 _NONE: Mapping[Identity, str] = {}
 
 
-class End(NamedTuple):
+class ReplicaEnd(NamedTuple):
     """A replica that has no successor, and why."""
 
     fate: Fate
     why: str
 
 
-class Situation:
+class DisruptionState:
     """What is looked up about the pods of one arrangement once, for everything that may happen to it."""
 
-    def __init__(self, arrangement: Arrangement) -> None:
+    def __init__(self, arrangement: Schedule) -> None:
         self.arrangement = arrangement
         self.owners = arrangement.owners
         self.ranks = {identity: number for number, identity in enumerate(self.owners)}
@@ -58,17 +58,17 @@ class Situation:
         # Of pods that differ by name alone the others have no place where the first has none.
         self.first_waiting = list({_but_for_the_name(pod): pod for pod in reversed(self.waiting)}.values())[::-1]
 
-    def upkeep(self, pod: Pod) -> Upkeep:
+    def upkeep(self, pod: Pod) -> PodReplacement:
         """What the controller of a pod that runs does when it goes."""
         placed = self.owners.get(identity_of(pod))
         if placed is None:
-            return upkeep_of_owner(None if pod.controller is None else pod.controller[1])
+            return pod_replacement_of_owner(None if pod.controller is None else pod.controller[1])
         return NEVER if placed.maker.bare else BY_NODE if placed.maker.daemon else placed.maker.upkeep
 
-    def never_again(self, pod: Pod) -> End:
+    def never_again(self, pod: Pod) -> ReplicaEnd:
         """What is to be said of a pod that nothing makes anew."""
         placed = self.owners.get(identity_of(pod))
-        return End("off", STAYS_OFF) if placed is not None and not placed.maker.bare else End("gone", NOT_MADE_ANEW)
+        return ReplicaEnd("off", STAYS_OFF) if placed is not None and not placed.maker.bare else ReplicaEnd("gone", NOT_MADE_ANEW)
 
     def pinned(self, pod: Pod) -> str:
         """The node that the pod's own spec names."""
@@ -127,7 +127,7 @@ class Situation:
         return stuck
 
     @staticmethod
-    def _runs(identity: Identity, placed: Placed, anew: Container[Identity], nodes: Container[Identity]) -> bool:
+    def _runs(identity: Identity, placed: PlacedWorkload, anew: Container[Identity], nodes: Container[Identity]) -> bool:
         return identity in nodes if identity in anew else identity in placed.nodes or identity in nodes
 
     # --- telling it ----------------------------------------------------------------------------------------------------
@@ -136,17 +136,17 @@ class Situation:
         self,
         cluster: Cluster,
         anew: Mapping[Identity, Pod],
-        ended: Mapping[Identity, End],
+        ended: Mapping[Identity, ReplicaEnd],
         attempt: Attempt,
         frozen: Mapping[Identity, str],
         failed: Container[str] = (),
         migrated: Mapping[Identity, str] = _NONE,
-    ) -> list[Move]:
+    ) -> list[ReplicaMove]:
         """What becomes of each replica that went, in the order of the plan.
 
         ``cluster`` holds all pods after the attempt. ``failed`` nodes are left out where it is said what keeps a pod away.
         """
-        standing = standing_pods(cluster) if attempt.pending else None
+        standing = running_pod_index(cluster) if attempt.pending else None
         moves = []
         for identity in sorted(self.ranks.keys() & (anew.keys() | ended.keys() | migrated.keys()), key=self.ranks.__getitem__):
             placed = self.owners[identity]
@@ -154,19 +154,19 @@ class Situation:
             if identity in placed.held:
                 # It did not run before: that it comes is told where another one has gone for it.
                 source = placed.held[identity].node
-                moves += [Move(key, pod, source, attempt.nodes[identity])] if source and identity in attempt.nodes else []
+                moves += [ReplicaMove(key, pod, source, attempt.nodes[identity])] if source and identity in attempt.nodes else []
             elif identity in ended:
-                moves.append(Move(key, pod, source, None, ended[identity].why, ended[identity].fate))
+                moves.append(ReplicaMove(key, pod, source, None, ended[identity].why, ended[identity].fate))
             elif identity in migrated:
-                moves.append(Move(key, pod, source, migrated[identity], "", "migrated"))
+                moves.append(ReplicaMove(key, pod, source, migrated[identity], "", "migrated"))
             elif identity in frozen:
                 why = f"frozen: it is not made before {frozen[identity]} is ready"
-                moves.append(Move(key, pod, source, None, why, "waits"))
+                moves.append(ReplicaMove(key, pod, source, None, why, "waits"))
             elif identity in attempt.nodes:
-                moves.append(Move(key, pod, source, attempt.nodes[identity]))
+                moves.append(ReplicaMove(key, pod, source, attempt.nodes[identity]))
             else:
                 why = self.why(cluster, anew[identity], key, attempt.pending.get(identity, {}), standing, failed)
-                moves.append(Move(key, pod, source, None, why, "waits"))
+                moves.append(ReplicaMove(key, pod, source, None, why, "waits"))
         return moves
 
     def why(
@@ -175,7 +175,7 @@ class Situation:
         pod: Pod,
         key: str,
         reasons: Mapping[str, str],
-        standing: StandingPods | None = None,
+        standing: RunningPodIndex | None = None,
         failed: Container[str] = (),
     ) -> str:
         """What keeps a pod from the nodes, those out of the question anyway left out."""
@@ -188,7 +188,11 @@ class Situation:
         return text
 
     def outcomes(
-        self, moves: Iterable[Move], came: Container[Identity], down: frozenset[str] = frozenset(), gaps: Container[str] | None = None
+        self,
+        moves: Iterable[ReplicaMove],
+        came: Container[Identity],
+        down: frozenset[str] = frozenset(),
+        gaps: Container[str] | None = None,
     ) -> dict[str, Outcome]:
         """For each workload that loses a pod, what is left of it compared with before.
 
@@ -200,26 +204,26 @@ class Situation:
         found.update({key: "dead" for key, nodes in self.daemons.items() if nodes <= down and key not in hit})
         return found
 
-    def left(self, moves: Iterable[Move], came: Container[Identity]) -> dict[str, int]:
+    def left(self, moves: Iterable[ReplicaMove], came: Container[Identity]) -> dict[str, int]:
         """For each workload that loses a pod, how many of its replicas run in the end."""
         return {key: _left(self.by_key[key], each, came) for key, each in _by_workload(moves).items()}
 
 
-def _by_workload(moves: Iterable[Move]) -> dict[str, list[Move]]:
-    found: dict[str, list[Move]] = {}
+def _by_workload(moves: Iterable[ReplicaMove]) -> dict[str, list[ReplicaMove]]:
+    found: dict[str, list[ReplicaMove]] = {}
     for move in moves:
         found.setdefault(move.workload, []).append(move)
     return found
 
 
-def _left(placed: Placed, moves: Iterable[Move], came: Container[Identity]) -> int:
+def _left(placed: PlacedWorkload, moves: Iterable[ReplicaMove], came: Container[Identity]) -> int:
     """How many replicas of a workload run in the end."""
     names = {name for _, name in placed.nodes}
     gained = sum(identity not in placed.nodes and identity in came for identity in map(identity_of, placed.pods))
     return len(placed.nodes) + gained - sum(move.target is None for move in moves if move.pod in names)
 
 
-def _outcome(placed: Placed, moves: Sequence[Move], came: Container[Identity], gaps: Container[str] | None) -> Outcome:
+def _outcome(placed: PlacedWorkload, moves: Sequence[ReplicaMove], came: Container[Identity], gaps: Container[str] | None) -> Outcome:
     before, after = len(placed.nodes), _left(placed, moves, came)
     if after < before:
         return "degraded" if after else "dead"

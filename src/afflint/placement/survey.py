@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from afflint.controllers import replicas
-from afflint.controllers.pod_maker import PodMaker
+from afflint.controllers.pod_maker import PodSource
 from afflint.findings import Path
 from afflint.kube.selectors import EVERYTHING, Parsed, Selector, matches
-from afflint.placement.elastic import elastic
+from afflint.placement.elastic import unbounded_workloads
 from afflint.placement.node_classes import NodeClass
-from afflint.placement.rejections import Standing, standing_pods
+from afflint.placement.rejections import RunningPod, running_pod_index
 from afflint.records import NamedTuple
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.host_ports import HostPort, clash
@@ -34,7 +34,7 @@ class Variant(NamedTuple):
     number: int
 
 
-class Limit(NamedTuple):
+class CapacityLimit(NamedTuple):
     """At most ``most`` pods fit: by anti-affinity over ``keys`` or by the spread constraint over one key.
 
     The key ITSELF stands for a port of the host that all of them ask for. ``domains`` are the values of the first key that the pods
@@ -60,7 +60,7 @@ class _Gathering:
     """By topology key the values where company can be."""
 
 
-class Survey:
+class ScheduleBounds:
     """The workloads on the nodes of a cluster, with nothing placed yet but what runs there.
 
     Pods that are being deleted are left out: what they bar is barred for a while only. ``classes`` are nodes that may be made,
@@ -70,12 +70,12 @@ class Survey:
     def __init__(
         self,
         cluster: Cluster,
-        makers: Sequence[PodMaker],
+        makers: Sequence[PodSource],
         classes: Sequence[NodeClass] = (),
-        compiled: Sequence[replicas.Compiled] | None = None,
+        compiled: Sequence[replicas.CompiledPods] | None = None,
     ) -> None:
         self.makers = tuple(makers)
-        self.standing = standing_pods(cluster)
+        self.standing = running_pod_index(cluster)
         self.cluster = _without_terminating(cluster, self.standing)
         self.table = cluster.table
         self.directory = cluster.directory
@@ -98,7 +98,7 @@ class Survey:
         self._counted: dict[object, dict[str | None, int]] = {}
         self.reach = self._reach()
         """By variant the nodes that its pods can reach in some order of scheduling, at most."""
-        self.elastic = elastic([(variant.workload, variant.pod) for variant in self.variants], self.selects, classes)
+        self.elastic = unbounded_workloads([(variant.workload, variant.pod) for variant in self.variants], self.selects, classes)
         """The workloads of which nothing is impossible for want of nodes."""
         self.bounded = all(each.count is not None for each in classes)
         """Whether all nodes that there can be are there."""
@@ -283,7 +283,7 @@ class Survey:
         """The nodes that any pod of a workload can reach."""
         return self._one(frozenset().union(*{self.reach[number] for number in self.variants_of[workload]}))
 
-    def limit(self, workload: int, nodes: Nodes, members: Sequence[Variant] | None = None) -> Limit | None:
+    def limit(self, workload: int, nodes: Nodes, members: Sequence[Variant] | None = None) -> CapacityLimit | None:
         """The tightest bound on how many of the pods fit on these nodes; None when nothing bounds them.
 
         No order of scheduling places more. ``members`` are other pods than those of the workload, constrained as they are.
@@ -297,12 +297,12 @@ class Survey:
             most = self.capacity(nodes, keys)
             if most < UNLIMITED:
                 telling = self._telling(keys, nodes, most)
-                limits.append(Limit(most, telling, self.values(telling[0], nodes), self._apart(pods, telling[0]), None))
+                limits.append(CapacityLimit(most, telling, self.values(telling[0], nodes), self._apart(pods, telling[0]), None))
         for constraint in pods[0].pod.hard_spread:
             if all(constraint in member.pod.hard_spread and matches(constraint.selector, member.pod.labels) for member in pods):
                 most = self._spread_limit(workload, constraint, pods[0].pod, nodes, keys)
                 if most < UNLIMITED:
-                    limits.append(Limit(most, (constraint.key,), self.values(constraint.key, nodes), constraint.path, constraint))
+                    limits.append(CapacityLimit(most, (constraint.key,), self.values(constraint.key, nodes), constraint.path, constraint))
         return min(limits, key=lambda limit: limit.most, default=None)
 
     def kept_apart(self, workload: int) -> Mapping[str, Path]:
@@ -407,7 +407,7 @@ class Survey:
         return found
 
 
-def _without_terminating(cluster: Cluster, standing: Iterable[Standing]) -> Cluster:
+def _without_terminating(cluster: Cluster, standing: Iterable[RunningPod]) -> Cluster:
     staying = {(each.pod.namespace, each.pod.name) for each in standing}
     leaving = [identity for identity in cluster.pods if identity not in staying]
     if not leaving:

@@ -61,7 +61,7 @@ class Fault(NamedTuple):
     message: str
 
 
-class Origin(NamedTuple):
+class PolicyOrigin(NamedTuple):
     """Where a policy or a binding was read."""
 
     policy: str
@@ -128,7 +128,7 @@ class Resource(NamedTuple):
         return self.kind in CLUSTER_SCOPED and self.namespace is None
 
 
-class Constraints(NamedTuple):
+class MatchConstraints(NamedTuple):
     """Which objects a policy or a binding is about; without rules all."""
 
     rules: tuple[ResourceRule, ...] | None = None
@@ -146,15 +146,15 @@ class Constraints(NamedTuple):
         return self.objects is None or matches(self.objects, labels)
 
 
-EVERYTHING = Constraints()
+EVERYTHING = MatchConstraints()
 
 
 class AdmissionPolicy(NamedTuple):
     """A ValidatingAdmissionPolicy. ``param_kind`` are the apiVersion and the kind of its parameters."""
 
     name: str
-    origin: Origin
-    constraints: Constraints
+    origin: PolicyOrigin
+    constraints: MatchConstraints
     conditions: tuple[Expression, ...] = ()
     variables: tuple[Expression, ...] = ()
     validations: tuple[Expression, ...] = ()
@@ -185,7 +185,7 @@ class Binding(NamedTuple):
     name: str
     policy: str
     severity: Severity
-    constraints: Constraints
+    constraints: MatchConstraints
     params: Params | None = None
     faults: tuple[Fault, ...] = ()
 
@@ -223,7 +223,7 @@ def read_admission(paths: Iterable[str]) -> Admission:
                 span = document.problem.span
                 problems.append(f"{path}:{span.line}:{span.column}: {document.problem.message}")
             for each, base in objects_in(document):
-                reader = _Reader(path, document, each, base)
+                reader = _PolicyReader(path, document, each, base)
                 if _is(each, POLICY):
                     policies += reader.policy()
                 elif _is(each, BINDING):
@@ -244,12 +244,12 @@ def _is(data: Mapping[str, Any], kind: str) -> bool:
     return data.get("kind") == kind and type(version) is str and version.startswith(f"{GROUP}/")
 
 
-class _Reader:
+class _PolicyReader:
     """Reads one object, and notes what of it cannot be used."""
 
     def __init__(self, file: str, document: Document, data: dict[str, Any], base: Path) -> None:
         name = text_at(data, "spec", "policyName") if _is(data, BINDING) else text_at(data, "metadata", "name")
-        self._data, self._origin = data, Origin(name, file, document, data, base)
+        self._data, self._origin = data, PolicyOrigin(name, file, document, data, base)
         self.problems: list[str] = []
 
     def policy(self) -> Iterator[AdmissionPolicy]:
@@ -299,12 +299,12 @@ class _Reader:
                 message, made = (text_at(each, key).strip() or None for key in ("message", "messageExpression"))
                 yield Expression(text, self._origin.place((*path, key)), message, made, text_at(each, "name"), path)
 
-    def _constraints(self, spec: Mapping[str, Any], field: str) -> Constraints:
+    def _constraints(self, spec: Mapping[str, Any], field: str) -> MatchConstraints:
         said = spec.get(field)
         if type(said) is not dict:
-            return EVERYTHING if field == "matchResources" else Constraints(())
+            return EVERYTHING if field == "matchResources" else MatchConstraints(())
         rules = tuple(map(_rule, list_at(said, "resourceRules")))
-        return Constraints(
+        return MatchConstraints(
             rules if rules or field == "matchConstraints" else None,
             tuple(map(_rule, list_at(said, "excludeResourceRules"))),
             self._selector(said, "namespaceSelector", ("spec", field)),

@@ -12,7 +12,7 @@ from typing import Any
 from afflint.findings import Path
 from afflint.kube.label_syntax import is_key, is_subdomain
 from afflint.reading.document import list_at, map_at, text_at
-from afflint.wording import listing, quoted
+from afflint.wording import join_words, quoted
 
 Faults = Iterator[tuple[Path, str]]
 
@@ -63,7 +63,7 @@ def binding_faults(data: Mapping[str, Any]) -> Faults:
         yield ("spec",), "`validationActions` needs at least one action"
     for index, each in enumerate(actions):
         if each not in _ACTIONS:
-            yield (*path, index), f"{quoted(each)} is not one of {listing(map(quoted, _ACTIONS))}"
+            yield (*path, index), f"{quoted(each)} is not one of {join_words(map(quoted, _ACTIONS))}"
         elif each in actions[:index]:
             yield (*path, index), f"{quoted(each)} is a duplicate"
     if "Deny" in actions and "Warn" in actions:
@@ -88,7 +88,7 @@ def _required(data: Mapping[str, Any], path: Path, *fields: str) -> Faults:
 def _supported(data: Mapping[str, Any], path: Path, field: str, values: Collection[str]) -> Faults:
     value = data.get(field)
     if value is not None and value not in values:
-        yield (*path, field), f"`{field}` must be {listing(map(quoted, values), 'or')}, not {quoted(value)}"
+        yield (*path, field), f"`{field}` must be {join_words(map(quoted, values), 'or')}, not {quoted(value)}"
 
 
 def _match_faults(spec: Mapping[str, Any], field: str) -> Faults:
@@ -110,7 +110,7 @@ def _rule_faults(rule: Any, path: Path) -> Faults:
             yield (*path, field), f"`{field}` must not contain an empty value"
     for index, each in enumerate(list_at(rule, "operations")):
         if each not in _OPERATIONS:
-            yield (*path, "operations", index), f"{quoted(each)} is not one of {listing(map(quoted, _OPERATIONS))}"
+            yield (*path, "operations", index), f"{quoted(each)} is not one of {join_words(map(quoted, _OPERATIONS))}"
     yield from _resource_faults(list_at(rule, "resources"), (*path, "resources"))
     yield from _supported(map_at({"rule": rule}, "rule"), path, "scope", ("Cluster", "Namespaced", "*"))
 

@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from afflint.findings import Path
-from afflint.policies.params import TEXT, Fault, Takes, param
+from afflint.policies.params import TEXT, ParameterMistake, Takes, param
 from afflint.records import NamedTuple
 
 _STEP = re.compile(r"(?:^|\.)([^.\[\]]+)|\[([^\[\]]+)\]")
 
 
-def _expression_faults(text: str) -> Iterator[Fault]:
+def _expression_faults(text: str) -> Iterator[ParameterMistake]:
     from afflint.kube import cel
 
     try:
         cel.compiled(text)
     except (cel.ExpressionError, cel.OfflineError) as error:
-        yield Fault((), str(error))
+        yield ParameterMistake((), str(error))
 
 
 EXPRESSION = Takes({"title": "an expression in CEL", "type": "string", "minLength": 1}, faults=_expression_faults)
@@ -37,7 +37,7 @@ def _variables(value: list[Mapping[str, str]]) -> tuple[Variable, ...]:
     return tuple([Variable(each["name"], each["expression"]) for each in value])
 
 
-def _variable_faults(value: list[Mapping[str, str]]) -> Iterator[Fault]:
+def _variable_faults(value: list[Mapping[str, str]]) -> Iterator[ParameterMistake]:
     from afflint.kube import cel
 
     known: set[str] = set()
@@ -45,10 +45,10 @@ def _variable_faults(value: list[Mapping[str, str]]) -> Iterator[Fault]:
         try:
             missing = {*(cel.compiled(each["expression"]).needs or ())} - known
         except (cel.ExpressionError, cel.OfflineError) as error:
-            yield Fault((index, "expression"), str(error))
+            yield ParameterMistake((index, "expression"), str(error))
         else:
             if missing:
-                yield Fault((index, "expression"), f"there is no `variables.{min(missing)}` before it")
+                yield ParameterMistake((index, "expression"), f"there is no `variables.{min(missing)}` before it")
         known.add(each["name"])
 
 
@@ -83,9 +83,9 @@ def _path(text: str) -> Path:
     return tuple([int(step[2]) if (step[2] or "").isdigit() else step[1] or step[2] for step in _STEP.finditer(text)])
 
 
-def _path_faults(text: str) -> Iterator[Fault]:
+def _path_faults(text: str) -> Iterator[ParameterMistake]:
     if "".join(found[0] for found in _STEP.finditer(text)) != text:
-        yield Fault((), "a path reads like `spec.template.spec.nodeSelector` or `metadata.labels[app.kubernetes.io/name]`")
+        yield ParameterMistake((), "a path reads like `spec.template.spec.nodeSelector` or `metadata.labels[app.kubernetes.io/name]`")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

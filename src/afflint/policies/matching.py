@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from afflint.kube.selectors import Selector
-from afflint.policies.params import GLOBS, SELECTOR, Fault, Takes, number, param
+from afflint.policies.params import GLOBS, SELECTOR, ParameterMistake, Takes, number, param
 from afflint.wording import nearest, quoted
 
 _WILDCARDS = frozenset("*?[")
 
 
-def _kind_faults(value: Any) -> Iterator[Fault]:
+def _kind_faults(value: Any) -> Iterator[ParameterMistake]:
     """A kind that nobody knows may be somebody's own; one that is a slip of a kind that makes pods is none."""
     yield from GLOBS.faults(value)
     from afflint.kube.kinds import KINDS
-    from afflint.near_misses import is_slip
+    from afflint.near_misses import is_likely_typo
 
     known = sorted({kind.name for kind in KINDS if kind.templates})
     for index, kind in enumerate([value] if isinstance(value, str) else value):
@@ -26,9 +26,9 @@ def _kind_faults(value: Any) -> Iterator[Fault]:
             kind not in known
             and not _WILDCARDS & {*kind}
             and near is not None
-            and (is_slip(kind, near) or kind.lower() in (near.lower(), f"{near.lower()}s"))
+            and (is_likely_typo(kind, near) or kind.lower() in (near.lower(), f"{near.lower()}s"))
         ):
-            yield Fault(() if isinstance(value, str) else (index,), f"unknown kind {quoted(kind)}; did you mean {quoted(near)}?")
+            yield ParameterMistake(() if isinstance(value, str) else (index,), f"unknown kind {quoted(kind)}; did you mean {quoted(near)}?")
 
 
 KINDS = Takes(GLOBS.schema, GLOBS.read, _kind_faults)

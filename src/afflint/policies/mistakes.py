@@ -12,14 +12,14 @@ from afflint.policies.registry import CHECKS
 from afflint.records import NamedTuple
 
 
-class Mistake(NamedTuple):
+class PolicyMistake(NamedTuple):
     """A mistake at a path of a policy."""
 
     path: Path
     message: str
 
 
-def faults_of(policy: Mapping[str, Any]) -> Iterator[Mistake]:
+def faults_of(policy: Mapping[str, Any]) -> Iterator[PolicyMistake]:
     """The mistakes in a policy as a file says it. What is of the wrong type is no mistake of this kind."""
     check = CHECKS.get(policy.get("check", "")) if isinstance(policy.get("check"), str) else None
     parts: dict[str, Any] = {"match": Matching, "exclude": Matching}
@@ -31,13 +31,13 @@ def faults_of(policy: Mapping[str, Any]) -> Iterator[Mistake]:
             yield from _faults(key, dataclass, said)
     message = policy.get("message")
     if isinstance(message, str):
-        yield from (Mistake(("message",), each) for each in messages.faults(message))
+        yield from (PolicyMistake(("message",), each) for each in messages.faults(message))
 
 
-def _faults(key: str, dataclass: Any, said: Mapping[str, Any]) -> Iterator[Mistake]:
+def _faults(key: str, dataclass: Any, said: Mapping[str, Any]) -> Iterator[PolicyMistake]:
     from jsonschema import Draft202012Validator
 
     for name, takes, _, _ in params.fields_of(dataclass):
         # What has another shape the schema reports.
         if name in said and Draft202012Validator(takes.schema).is_valid(said[name]):
-            yield from (Mistake((key, name, *each.path), each.message) for each in takes.faults(said[name]))
+            yield from (PolicyMistake((key, name, *each.path), each.message) for each in takes.faults(said[name]))

@@ -22,7 +22,7 @@ Params = TypeVar("Params")
 _KEY = r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?(?!\n)$"
 
 
-class Fault(NamedTuple):
+class ParameterMistake(NamedTuple):
     """What is wrong in a value whose shape is right: where in it, and why."""
 
     path: Path
@@ -33,7 +33,7 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _nothing_wrong(_value: Any) -> Iterator[Fault]:
+def _nothing_wrong(_value: Any) -> Iterator[ParameterMistake]:
     return iter(())
 
 
@@ -43,7 +43,7 @@ class Takes(NamedTuple):
     schema: Schema
     read: Callable[[Any], Any] = _same
     """The typed value of one that is right."""
-    faults: Callable[[Any], Iterator[Fault]] = _nothing_wrong
+    faults: Callable[[Any], Iterator[ParameterMistake]] = _nothing_wrong
     """What is wrong with one that the schema lets pass."""
 
 
@@ -94,10 +94,10 @@ def _or(words: Sequence[str]) -> str:
     return f"{', '.join(words[:-1])} or {words[-1]}" if len(words) > 1 else words[0]
 
 
-def _glob_faults(value: Any) -> Iterator[Fault]:
+def _glob_faults(value: Any) -> Iterator[ParameterMistake]:
     for index, glob in enumerate(_texts(value)):
         if glob and name_matcher((glob,)) is None:
-            yield Fault(() if isinstance(value, str) else (index,), f"{quoted(glob)} is a glob that matches nothing")
+            yield ParameterMistake(() if isinstance(value, str) else (index,), f"{quoted(glob)} is a glob that matches nothing")
 
 
 GLOBS = Takes(
@@ -110,18 +110,18 @@ def _labels(value: Mapping[str, Any]) -> Labels:
     return {key: () if values == "*" else _texts(values) for key, values in value.items()}
 
 
-def _label_faults(value: Mapping[str, Any]) -> Iterator[Fault]:
+def _label_faults(value: Mapping[str, Any]) -> Iterator[ParameterMistake]:
     if not value:
-        yield Fault((), "this names no label")
+        yield ParameterMistake((), "this names no label")
     for key, values in value.items():
         if not is_key(key):
-            yield Fault((key,), f"{quoted(key)} is no label key")
+            yield ParameterMistake((key,), f"{quoted(key)} is no label key")
         listed = [((key,), values)] if isinstance(values, str) else [((key, index), each) for index, each in enumerate(values)]
         for path, each in listed:
             if each != "*" and not is_value(each):
-                yield Fault(path, f"{quoted(each)} is no label value")
+                yield ParameterMistake(path, f"{quoted(each)} is no label value")
             elif each == "*" and not isinstance(values, str):
-                yield Fault(path, 'any value is written `"*"`, without a list')
+                yield ParameterMistake(path, 'any value is written `"*"`, without a list')
 
 
 _VALUES: Schema = {
@@ -145,20 +145,20 @@ def _selector(value: Mapping[str, Any]) -> Selector:
     )
 
 
-def _selector_faults(value: Mapping[str, Any]) -> Iterator[Fault]:
+def _selector_faults(value: Mapping[str, Any]) -> Iterator[ParameterMistake]:
     if not any(field in value for field in _SELECTOR_FIELDS):
         for key, values in value.items():
             if not isinstance(values, (str, list)) or (isinstance(values, list) and not all(isinstance(each, str) for each in values)):
-                yield Fault((key,), f"a label is compared with texts: put quotes around the value of {quoted(key)}")
+                yield ParameterMistake((key,), f"a label is compared with texts: put quotes around the value of {quoted(key)}")
                 return
         yield from _label_faults(value)
         return
     for key in value.keys() - {*_SELECTOR_FIELDS}:
-        yield Fault((key,), f"{quoted(key)} goes below `matchLabels` where the selector has `matchLabels` or `matchExpressions`")
+        yield ParameterMistake((key,), f"{quoted(key)} goes below `matchLabels` where the selector has `matchLabels` or `matchExpressions`")
         return
     parsed = parse_label_selector(value)
     if isinstance(parsed, Malformed):
-        yield Fault(parsed.path, f"this {parsed.problem}")
+        yield ParameterMistake(parsed.path, f"this {parsed.problem}")
 
 
 SELECTOR = Takes(
@@ -208,12 +208,12 @@ def read(params: type[Params], said: Mapping[str, Any]) -> Params:
     return params(**{field.name: takes[key].read(said[key]) for field in dataclasses.fields(params) if (key := key_of(field.name)) in said})  # type: ignore[arg-type]
 
 
-def faults(params: Any, said: Mapping[str, Any]) -> Iterator[Fault]:
+def faults(params: Any, said: Mapping[str, Any]) -> Iterator[ParameterMistake]:
     """What is wrong with a map whose shape is right."""
     for key, takes, _, _ in fields_of(params):
         if key in said:
             for each in takes.faults(said[key]):
-                yield Fault((key, *each.path), each.message)
+                yield ParameterMistake((key, *each.path), each.message)
 
 
 def words_of(values: Iterable[str]) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from afflint.kube.taints import EFFECTS, Toleration
-from afflint.policies.params import GLOBS, LABELS, YES_NO, Fault, Labels, Takes, number, param, some_of
+from afflint.policies.params import GLOBS, LABELS, YES_NO, Labels, ParameterMistake, Takes, number, param, some_of
 from afflint.records import NamedTuple
 
 CONSTRAINTS = (
@@ -88,12 +88,12 @@ def _toleration(said: dict[str, str]) -> Toleration:
     return Toleration("", operator, said.get("value", ""), said.get("effect", ""))
 
 
-def _toleration_faults(value: list[dict[str, str]]) -> Iterator[Fault]:
+def _toleration_faults(value: list[dict[str, str]]) -> Iterator[ParameterMistake]:
     for index, each in enumerate(value):
         for fault in GLOBS.faults(each["key"]):
-            yield Fault((index, "key"), fault.message)
+            yield ParameterMistake((index, "key"), fault.message)
         if each.get("operator") == "Exists" and each.get("value"):
-            yield Fault((index, "value"), "a toleration with the operator Exists has no value")
+            yield ParameterMistake((index, "value"), "a toleration with the operator Exists has no value")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

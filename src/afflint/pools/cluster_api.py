@@ -25,7 +25,7 @@ from afflint.pools.data import (
     zone,
 )
 from afflint.pools.kubeadm import registration
-from afflint.pools.model import Fault, Key, Label, Lost, Part, Pool
+from afflint.pools.model import Key, Label, Pool, PoolMistake, PoolPart, UnreachableLabel
 from afflint.pools.reading import Declared, Reader
 from afflint.reading.document import list_at, map_at
 
@@ -39,14 +39,14 @@ def _reaches_nodes(key: str) -> bool:
     return bool(slash) and (prefix == "node-role.kubernetes.io" or any(prefix == each or prefix.endswith(f".{each}") for each in _SYNCED))
 
 
-def _of_machines(metadata: Any, path: Path) -> tuple[list[Label], list[Lost]]:
+def _of_machines(metadata: Any, path: Path) -> tuple[list[Label], list[UnreachableLabel]]:
     """The labels of Machines: those that their nodes get, and those that they do not."""
     kept, lost = [], []
     for each in labels_of(map_at(metadata).get("labels"), (*path, "labels")):
         if _reaches_nodes(each.key):
             kept.append(each)
         elif not each.key.partition("/")[0].endswith("cluster.x-k8s.io") and each.requirement.values:
-            lost.append(Lost(each.key, each.requirement.values[0], each.path, _STAYS, _SYNC))
+            lost.append(UnreachableLabel(each.key, each.requirement.values[0], each.path, _STAYS, _SYNC))
     return kept, lost
 
 
@@ -109,12 +109,12 @@ def _machines(declared: Declared) -> Iterator[Pool]:
     )
 
 
-def _config_template(declared: Declared) -> Iterator[Part]:
+def _config_template(declared: Declared) -> Iterator[PoolPart]:
     """What kubelets register with; the same for all machines made of this template."""
     path = (*declared.base, "spec", "template", "spec", "joinConfiguration", "nodeRegistration")
     found = registration(map_at(declared.data, "spec", "template", "spec", "joinConfiguration").get("nodeRegistration"), path)
     key = (declared.ref.kind or "", declared.namespace, declared.name)
-    yield Part(key, declared.site, declared.ref, found.labels, found.taints, known=found.known, faults=found.faults)
+    yield PoolPart(key, declared.site, declared.ref, found.labels, found.taints, known=found.known, faults=found.faults)
 
 
 def _control_plane(declared: Declared) -> Iterator[Pool]:
@@ -178,7 +178,7 @@ def _variables(data: Iterable[Any], path: Path) -> dict[str, tuple[Any, Path]]:
     return {text(each, "name"): (each.get("value"), (*path, index, "value")) for index, each in enumerate(data) if type(each) is dict}
 
 
-def _of_variables(variables: Mapping[str, tuple[Any, Path]]) -> tuple[list[Label], tuple[Any, ...], tuple[Fault, ...]]:
+def _of_variables(variables: Mapping[str, tuple[Any, Path]]) -> tuple[list[Label], tuple[Any, ...], tuple[PoolMistake, ...]]:
     """``nodePoolLabels`` and ``nodePoolTaints`` of the cluster classes of TKG: lists, of which the labels are handed to the kubelet."""
     labels: list[Label] = []
     value, path = variables.get("nodePoolLabels", (None, ()))
@@ -190,7 +190,7 @@ def _of_variables(variables: Mapping[str, tuple[Any, Path]]) -> tuple[list[Label
     return labels, found.taints, (*stops_kubelet(labels), *found.faults)
 
 
-def _cluster_class(declared: Declared) -> Iterator[Part]:
+def _cluster_class(declared: Declared) -> Iterator[PoolPart]:
     for kind in ("machineDeployments", "machinePools"):
         for index, entry in enumerate(list_at(declared.data, "spec", "workers", kind)):
             if type(entry) is not dict:
@@ -206,13 +206,15 @@ def _cluster_class(declared: Declared) -> Iterator[Part]:
             known = bool(bootstrap) and not list_at(declared.data, "spec", "patches")
             labels = tuple(kept) if kind == "machineDeployments" else ()
             faults = taints.faults
-            yield Part(key, declared.site, declared.ref, labels, taints.taints, None, None, known, False, bootstrap, faults, tuple(lost))
+            yield PoolPart(
+                key, declared.site, declared.ref, labels, taints.taints, None, None, known, False, bootstrap, faults, tuple(lost)
+            )
 
 
 # --- pools of managed services, next to a MachinePool ----------------------------------------------------------------------
 
 
-def _managed(declared: Declared) -> Iterator[Part]:
+def _managed(declared: Declared) -> Iterator[PoolPart]:
     """What the cloud's own pools are told: these labels do reach nodes."""
     spec, base, kind = map_at(declared.data, "spec"), (*declared.base, "spec"), declared.ref.kind or ""
     labels_field, taints_field, spelling = _MANAGED[kind]
@@ -231,7 +233,7 @@ def _managed(declared: Declared) -> Iterator[Part]:
     if kind == "GCPManagedMachinePool" and most is not None:
         most = most * len(zones) or None  # Of each zone.
     scales = bool(scaling) or kind == "GCPManagedMachinePool"
-    yield Part(key, declared.site, declared.ref, tuple(labels), taints.taints, least, most, known, scales, (), taints.faults, lost)
+    yield PoolPart(key, declared.site, declared.ref, tuple(labels), taints.taints, least, most, known, scales, (), taints.faults, lost)
 
 
 _MANAGED: Mapping[str, tuple[str, str, Mapping[str, str]]] = {

@@ -9,11 +9,11 @@ from afflint.findings import Path
 from afflint.kube.node_labels import CONTROL_PLANE, HOSTNAME, MASTER, REGION, ZONE
 from afflint.kube.selectors import Requirement
 from afflint.kube.taints import EFFECTS, Taint
-from afflint.pools.model import Fault, Label, Lost, PoolTaint
-from afflint.reading.document import at, map_at, texts_at
+from afflint.pools.model import Label, PoolMistake, PoolTaint, UnreachableLabel
+from afflint.reading.document import map_at, texts_at, value_at_path
 from afflint.reading.placeholders import is_placeholder
 from afflint.records import NamedTuple
-from afflint.wording import listing, quoted
+from afflint.wording import join_words, quoted
 
 UNREACHABLE, TAINT = "unreachable-node-label", "invalid-pool-taint"
 """The rules that a declaration can break by itself."""
@@ -26,7 +26,7 @@ OS, ARCH, INSTANCE_TYPE = "kubernetes.io/os", "kubernetes.io/arch", "node.kubern
 
 def text(data: Any, *path: str) -> str:
     """The text at a path; "" where there is none, or one that is yet to be filled in."""
-    found = at(data, *path)
+    found = value_at_path(data, *path)
     return found if type(found) is str and not is_placeholder(found) else ""
 
 
@@ -38,7 +38,7 @@ def texts(data: Any, *path: str) -> tuple[str, ...]:
 
 def number(data: Any, *path: str) -> int | None:
     """The number at a path, also one in quotes; None where there is none."""
-    found = at(data, *path)
+    found = value_at_path(data, *path)
     if type(found) is str and found.isascii() and found.isdigit() and len(found) < 10:
         return int(found)
     return found if type(found) is int else None
@@ -46,7 +46,7 @@ def number(data: Any, *path: str) -> int | None:
 
 def is_unsaid(data: Any, *path: str) -> bool:
     """Whether something stands in the place of a number that is none: one that is yet to be filled in."""
-    return at(data, *path) is not None and number(data, *path) is None
+    return value_at_path(data, *path) is not None and number(data, *path) is None
 
 
 # --- labels --------------------------------------------------------------------------------------------------------------
@@ -74,10 +74,10 @@ def labels_of(data: Any, path: Path) -> list[Label]:
     return [label(key, "" if value is None else value, (*path, key)) for key, value in entries if is_known(key)]
 
 
-def lost_labels(data: Any, path: Path, own: Any, why: str, remedy: str) -> tuple[Lost, ...]:
-    """What a map says that people take for one of labels of nodes, but for the keys among the pool's ``own`` labels: see ``Lost``."""
+def lost_labels(data: Any, path: Path, own: Any, why: str, remedy: str) -> tuple[UnreachableLabel, ...]:
+    """What a map says that people take for one of labels of nodes, but for the keys among the pool's ``own`` labels: see ``UnreachableLabel``."""
     entries = [(key, value) for key, value in map_at(data).items() if type(key) is str and is_known(value) and key not in map_at(own)]
-    return tuple([Lost(key, value, (*path, key), why, remedy) for key, value in entries])
+    return tuple([UnreachableLabel(key, value, (*path, key), why, remedy) for key, value in entries])
 
 
 def is_open(*maps: Any) -> bool:
@@ -155,13 +155,13 @@ def kubelet_refuses(key: str) -> bool:
     return not any(prefix == each or prefix.endswith("." + each) for each in _KUBELET_PREFIXES)
 
 
-def stops_kubelet(labels: Iterable[Label], remedy: str = "") -> Iterator[Fault]:
+def stops_kubelet(labels: Iterable[Label], remedy: str = "") -> Iterator[PoolMistake]:
     """The labels with which kubelets do not start."""
     for each in labels:
         if each.path and kubelet_refuses(each.key):
             message = f"a kubelet does not start with {quoted(each.key)} among its --node-labels: that domain is not its own"
             help_ = remedy or "Use a domain of your own, or `node.kubernetes.io/`; or label the nodes once they are there."
-            yield Fault(UNREACHABLE, each.path, message, help_, key=type(each.path[-1]) is str and each.path[-1] == each.key)
+            yield PoolMistake(UNREACHABLE, each.path, message, help_, key=type(each.path[-1]) is str and each.path[-1] == each.key)
 
 
 # --- taints --------------------------------------------------------------------------------------------------------------
@@ -176,7 +176,7 @@ class Taints(NamedTuple):
     """The taints of a pool, and what is wrong with how they are written."""
 
     taints: tuple[PoolTaint, ...] = ()
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[PoolMistake, ...] = ()
 
 
 def taints_of(data: Any, path: Path, spelling: Mapping[str, str] = PLAIN) -> Taints:
@@ -230,16 +230,16 @@ def taints_in_line(data: str, path: Path) -> Taints:
     return Taints(tuple([each._replace(path=path) for each in found.taints]), tuple([each._replace(path=path) for each in found.faults]))
 
 
-def _misspelt(effect: str, path: Path, spelling: Mapping[str, str], whole: str = "") -> Fault:
-    known = listing(map(quoted, spelling), "or")
+def _misspelt(effect: str, path: Path, spelling: Mapping[str, str], whole: str = "") -> PoolMistake:
+    known = join_words(map(quoted, spelling), "or")
     meant = next((each for each, plain in spelling.items() if _folded(each) == _folded(effect) or plain == effect), "")
     if not effect:
         what = f"the taint {quoted(whole)} has no effect: it ends with `:`, then" if whole else "a taint without an effect: it has"
-        return Fault(TAINT, path, f"{what} {known}", f"Add one of {known}.")
+        return PoolMistake(TAINT, path, f"{what} {known}", f"Add one of {known}.")
     in_whole = f" in {quoted(whole)}" if whole not in ("", effect) else ""
     hint = f"; did you mean {quoted(meant)}?" if meant else ""
     help_ = f"Write `{meant}`." if meant else f"Write {known}."
-    return Fault(TAINT, path, f"{quoted(effect)}{in_whole} is no taint effect here; there are {known}{hint}", help_)
+    return PoolMistake(TAINT, path, f"{quoted(effect)}{in_whole} is no taint effect here; there are {known}{hint}", help_)
 
 
 def _folded(effect: str) -> str:

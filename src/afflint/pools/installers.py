@@ -32,7 +32,7 @@ from afflint.pools.data import (
     zone,
 )
 from afflint.pools.kubeadm import CONTROL_PLANE_LABELS, CONTROL_PLANE_TAINT, Registration, registration
-from afflint.pools.model import Fault, Label, Part, Pool, PoolTaint
+from afflint.pools.model import Label, Pool, PoolMistake, PoolPart, PoolTaint
 from afflint.pools.reading import Declared, Reader
 from afflint.reading.document import list_at, map_at
 from afflint.records import NamedTuple
@@ -133,18 +133,18 @@ def _instance_group(declared: Declared) -> Iterator[Pool]:
     )
 
 
-def _kops_cluster(declared: Declared) -> Iterator[Part]:
+def _kops_cluster(declared: Declared) -> Iterator[PoolPart]:
     """What holds for all instance groups of a cluster, and in which zones its subnets are."""
     spec, base = map_at(declared.data, "spec"), (*declared.base, "spec")
     kubelet = map_at(spec, "kubelet")
     taints = taints_in_texts(kubelet.get("taints"), (*base, "kubelet", "taints"))
     labels = labels_of(kubelet.get("nodeLabels"), (*base, "kubelet", "nodeLabels"))
-    yield Part(("kops cluster", "", declared.name), declared.site, declared.ref, tuple(labels), taints.taints, faults=taints.faults)
+    yield PoolPart(("kops cluster", "", declared.name), declared.site, declared.ref, tuple(labels), taints.taints, faults=taints.faults)
     networking = list_at(spec, "subnets") or list_at(spec, "networking", "subnets")
     for subnet in networking:
         if text(subnet, "name") and text(subnet, "zone"):
             key = ("kops subnet", declared.name, subnet["name"])
-            yield Part(key, declared.site, declared.ref, tuple(zone((subnet["zone"],))))
+            yield PoolPart(key, declared.site, declared.ref, tuple(zone((subnet["zone"],))))
 
 
 # --- machines that are listed one by one -----------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ class _Machine(NamedTuple):
     path: Path
     labels: tuple[Label, ...]
     taints: tuple[PoolTaint, ...] = ()
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[PoolMistake, ...] = ()
     known: bool = True
 
 
@@ -231,7 +231,7 @@ def _k3d(declared: Declared) -> Iterator[Pool]:
     machines = []
     for role, index in names:
         labels: list[Label] = [label(each, "true") for each in _SERVER_ROLES] if role == "server" else []
-        taints, faults = Taints(), list[Fault]()
+        taints, faults = Taints(), list[PoolMistake]()
         for number_of, entry in enumerate(list_at(options, "nodeLabels")):
             if _chosen(list_at(entry, "nodeFilters"), role, index, len(names)):
                 path = (*base, "nodeLabels", number_of, "label")
@@ -279,7 +279,7 @@ def _k0s_hosts(declared: Declared) -> Iterator[_Machine]:
         path = (*declared.base, "spec", "hosts", index)
         labels: list[Label] = []
         found: list[PoolTaint] = []
-        faults: list[Fault] = []
+        faults: list[PoolMistake] = []
         if role != "worker":
             labels += [label("node.k0sproject.io/role", "control-plane"), label(CONTROL_PLANE, "true")]
         if role == "controller+worker" and map_at(host).get("noTaints") is not True:

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from afflint.pools.model import Key, Label, Part, Pool, PoolTaint
+from afflint.pools.model import Key, Label, Pool, PoolPart, PoolTaint
 
 _DEEPEST = 4
 
 
-def joined(pools: Iterable[Pool], parts: Iterable[Part]) -> list[Pool]:
+def resolve_references(pools: Iterable[Pool], parts: Iterable[PoolPart]) -> list[Pool]:
     """The pools, each completed by the parts that it names. Labels and taints are unknown where one is missing, or there several times.
 
     A pool that stands there twice, as in a base and in an overlay, remains twice: either may be what the cluster gets.
     """
-    by_key: dict[Key, list[Part]] = {}
+    by_key: dict[Key, list[PoolPart]] = {}
     for part in parts:
         by_key.setdefault(part.key, []).append(part)
     return [_completed(pool, by_key) for pool in pools]
 
 
-def _completed(pool: Pool, by_key: Mapping[Key, list[Part]]) -> Pool:
+def _completed(pool: Pool, by_key: Mapping[Key, list[PoolPart]]) -> Pool:
     for key in pool.optional:
         found = by_key.get(key, [])
         for part in found[:1]:
@@ -38,11 +38,11 @@ def _completed(pool: Pool, by_key: Mapping[Key, list[Part]]) -> Pool:
     return pool
 
 
-def _same_place(part: Part, pool: Pool) -> bool:
+def _same_place(part: PoolPart, pool: Pool) -> bool:
     return (part.site.file, part.site.folder) == (pool.site.file, pool.site.folder)
 
 
-def _with(pool: Pool, part: Part) -> Pool:
+def _with(pool: Pool, part: PoolPart) -> Pool:
     """The pool with what a part adds; what the pool says of a label itself comes first."""
     own = pool.keys
     labels: tuple[Label, ...] = (*pool.labels, *[each._replace(path=()) for each in part.labels if each.key not in own])
@@ -50,7 +50,7 @@ def _with(pool: Pool, part: Part) -> Pool:
     return pool._replace(labels=labels, taints=taints, closed=pool.closed and part.known)
 
 
-def _scaled(pool: Pool, parts: Iterable[Part]) -> Pool:
+def _scaled(pool: Pool, parts: Iterable[PoolPart]) -> Pool:
     """The pool with the numbers of what scales it: of several, any may be what the cluster gets."""
     scaling = [part for part in parts if part.scales]
     if not scaling:

@@ -14,7 +14,7 @@ from afflint.findings import Path
 from afflint.kube.node_labels import DEPRECATED, HOSTNAME
 from afflint.kube.selectors import Requirement, parse_int64
 from afflint.pools.data import is_known, is_open, label, labels_of, lost_labels, number, one_of, taints_of, text
-from afflint.pools.model import Label, Lost, Pool
+from afflint.pools.model import Label, Pool, UnreachableLabel
 from afflint.pools.reading import Declared, Reader
 from afflint.reading.document import list_at, map_at
 
@@ -58,7 +58,7 @@ def _pool(
     path: Path,
     automatic: list[Label],
     limits: Mapping[str, Any],
-    lost: tuple[Lost, ...],
+    lost: tuple[UnreachableLabel, ...],
 ) -> Pool:
     requirements = spec.get("requirements")
     taints = taints_of(spec.get("taints"), (*path, "taints"))

@@ -9,7 +9,7 @@ from afflint.findings import Path
 from afflint.kube.node_labels import CONTROL_PLANE
 from afflint.kube.taints import Taint
 from afflint.pools.data import label, pairs, stops_kubelet, taints_in_line, taints_of, text
-from afflint.pools.model import Fault, Label, Part, Pool, PoolTaint
+from afflint.pools.model import Label, Pool, PoolMistake, PoolPart, PoolTaint
 from afflint.pools.reading import Declared, Reader
 from afflint.reading.document import map_at
 from afflint.reading.placeholders import is_placeholder
@@ -24,7 +24,7 @@ class Registration(NamedTuple):
 
     labels: tuple[Label, ...] = ()
     taints: tuple[PoolTaint, ...] = ()
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[PoolMistake, ...] = ()
     known: bool = True
 
 
@@ -61,7 +61,7 @@ def _extra_args(data: Any, path: Path) -> Iterator[tuple[str, str, Path]]:
             yield text(entry, "name"), entry["value"], (*path, index, "value")
 
 
-def _configuration(declared: Declared) -> Iterator[Pool | Part]:
+def _configuration(declared: Declared) -> Iterator[Pool | PoolPart]:
     """One node, or as many as join with the same file."""
     control_plane = declared.ref.kind == "InitConfiguration" or bool(map_at(declared.data, "controlPlane"))
     path = (*declared.base, "nodeRegistration")

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from afflint.kube.node_labels import DEPRECATED, MASTER
 from afflint.kube.selectors import Requirement, can_hold_together
 from afflint.pools.data import may_be_added
-from afflint.pools.model import Label, Part, Pool
+from afflint.pools.model import Label, Pool, PoolPart
 
 
 class PoolLabels:
@@ -72,7 +72,7 @@ class PoolIndex:
         for number, each in enumerate(self.pools):
             for key in each.pool.keys:
                 self._numbers.setdefault(key, []).append(number)
-        self._said: dict[str, Said] = {}
+        self._said: dict[str, PoolLabelStatements] = {}
         self._unmet: dict[tuple[Requirement, ...], tuple[int, ...]] = {}
 
     def unmet(self, requirements: Sequence[Requirement]) -> list[int]:
@@ -101,14 +101,14 @@ class PoolIndex:
             yield self.pools[number]
             mask &= mask - 1
 
-    def said(self, key: str) -> Said:
+    def said(self, key: str) -> PoolLabelStatements:
         """What the pools say of a label."""
         found = self._said.get(key)
         if found is None:
             numbers = self._numbers.get(key, [])
             if key in DEPRECATED and key != MASTER:
                 numbers = sorted({*numbers, *self._numbers.get(DEPRECATED[key], ())})
-            found = self._said[key] = Said(key, [(number, self.pools[number]) for number in numbers])
+            found = self._said[key] = PoolLabelStatements(key, [(number, self.pools[number]) for number in numbers])
         return found
 
     def _not_met(self, asked: tuple[Requirement, ...]) -> list[int]:
@@ -122,7 +122,7 @@ class PoolIndex:
         return found
 
 
-class Said:
+class PoolLabelStatements:
     """What some pools say of one label, each with its number."""
 
     def __init__(self, key: str, pools: Sequence[tuple[int, PoolLabels]]) -> None:
@@ -178,6 +178,6 @@ def _not_holding(known: Sequence[Requirement], asked: Sequence[Requirement]) -> 
     return alone or tuple(range(len(asked)))
 
 
-def declared_keys(pools: Iterable[Pool | Part]) -> frozenset[str]:
+def declared_keys(pools: Iterable[Pool | PoolPart]) -> frozenset[str]:
     """The label keys that pools declare, whatever their cluster."""
     return frozenset(label.key for pool in pools for label in pool.labels)

@@ -38,7 +38,7 @@ class PoolTaint(NamedTuple):
     path: Path = ()
 
 
-class Fault(NamedTuple):
+class PoolMistake(NamedTuple):
     """What is wrong with a declaration by itself, for the rule of that name."""
 
     rule: str
@@ -49,7 +49,7 @@ class Fault(NamedTuple):
     severity: Severity | None = None
 
 
-class Lost(NamedTuple):
+class UnreachableLabel(NamedTuple):
     """A label that is written where it never reaches a node: ``why`` completes ``the label … ``, ``remedy`` says where it would."""
 
     key: str
@@ -59,7 +59,7 @@ class Lost(NamedTuple):
     remedy: str
 
 
-class Part(NamedTuple):
+class PoolPart(NamedTuple):
     """What one manifest adds to pools that another one declares: to those that name ``key`` among their parts.
 
     ``known`` is False where something else decides as well, so that further labels and taints are possible.
@@ -77,8 +77,8 @@ class Part(NamedTuple):
     """Whether it says how many nodes there are, in place of what the pool says; None where it is yet to be filled in."""
     parts: tuple[Key, ...] = ()
     """What completes it in turn, if it is there."""
-    faults: tuple[Fault, ...] = ()
-    lost: tuple[Lost, ...] = ()
+    faults: tuple[PoolMistake, ...] = ()
+    lost: tuple[UnreachableLabel, ...] = ()
 
 
 class Pool(NamedTuple):
@@ -109,8 +109,8 @@ class Pool(NamedTuple):
     """What completes it, if it is there. One that is missing leaves labels and taints unknown."""
     optional: tuple[Key, ...] = ()
     """What completes it where there is one."""
-    faults: tuple[Fault, ...] = ()
-    lost: tuple[Lost, ...] = ()
+    faults: tuple[PoolMistake, ...] = ()
+    lost: tuple[UnreachableLabel, ...] = ()
 
     @property
     def title(self) -> str:

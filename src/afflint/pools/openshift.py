@@ -7,7 +7,7 @@ from typing import Any
 
 from afflint.findings import Path
 from afflint.pools.data import ARCH, INSTANCE_TYPE, is_open, label, labels_of, lost_labels, number, region, taints_of, text, texts, zone
-from afflint.pools.model import Label, Part, Pool
+from afflint.pools.model import Label, Pool, PoolPart
 from afflint.pools.reading import Declared, Reader
 from afflint.reading.document import list_at, map_at
 
@@ -67,13 +67,13 @@ def _place(provider: Mapping[str, Any], path: Path) -> list[Label]:
     return [*found, *([label(INSTANCE_TYPE, kind, path)] if kind else [])]
 
 
-def _machine_autoscaler(declared: Declared) -> Iterator[Part]:
+def _machine_autoscaler(declared: Declared) -> Iterator[PoolPart]:
     spec = map_at(declared.data, "spec")
     target = map_at(spec, "scaleTargetRef")
     if text(target, "kind") == "MachineSet" and text(target, "name"):
         key = ("MachineSet", declared.namespace, target["name"])
         least, most = number(spec, "minReplicas"), number(spec, "maxReplicas")
-        yield Part(key, declared.site, declared.ref, least=least, most=most, scales=True)
+        yield PoolPart(key, declared.site, declared.ref, least=least, most=most, scales=True)
 
 
 def _hive_pool(declared: Declared) -> Iterator[Pool]:

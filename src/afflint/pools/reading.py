@@ -9,7 +9,7 @@ from typing import Any
 from afflint.findings import NO_FILE, ObjectRef, Path, Site
 from afflint.kube.manifests import objects_in, reference
 from afflint.pools.kinds import FAMILIES, MARKS
-from afflint.pools.model import Part, Pool, Whose
+from afflint.pools.model import Pool, PoolPart, Whose
 from afflint.reading.documents import Document
 from afflint.records import NamedTuple
 
@@ -37,10 +37,10 @@ class Declared(NamedTuple):
         return Pool(name or "(no name)", word, self.site, self.ref, path, whose, cluster)
 
 
-Reader = Callable[[Declared], Iterator[Pool | Part]]
+Reader = Callable[[Declared], Iterator[Pool | PoolPart]]
 
 
-def pools_in(document: Document) -> Iterator[Pool | Part]:
+def pools_in(document: Document) -> Iterator[Pool | PoolPart]:
     """The pools that a document declares, and what completes others; their sites name no file yet."""
     if type(document.data) is not dict:
         return
@@ -54,7 +54,7 @@ def pools_in(document: Document) -> Iterator[Pool | Part]:
                 yield from _read(document, inner, (*base, *path), patched=patched)
 
 
-def _read(document: Document, data: dict[str, Any], base: Path, *, patched: bool) -> Iterator[Pool | Part]:
+def _read(document: Document, data: dict[str, Any], base: Path, *, patched: bool) -> Iterator[Pool | PoolPart]:
     version, kind = data.get("apiVersion"), data.get("kind")
     if type(version) is not str or type(kind) is not str:
         return
@@ -91,7 +91,7 @@ def _bases(composition: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Path, 
                 yield base, (*path, index, "base"), True
 
 
-def _without_kind(document: Document) -> Iterator[Pool | Part]:
+def _without_kind(document: Document) -> Iterator[Pool | PoolPart]:
     """Settings of RKE2, k3s and Talos."""
     data = document.data
     if type(data.get("machine")) is dict:

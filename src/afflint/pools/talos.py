@@ -8,7 +8,7 @@ from typing import Any
 from afflint.findings import Path
 from afflint.pools.data import UNREACHABLE, is_open, kubelet_refuses, labels_of, taints_in_map, text
 from afflint.pools.kubeadm import CONTROL_PLANE_LABELS, CONTROL_PLANE_TAINT
-from afflint.pools.model import Fault, Label, Pool
+from afflint.pools.model import Label, Pool, PoolMistake
 from afflint.pools.reading import Declared, Reader
 from afflint.reading.document import map_at
 from afflint.wording import quoted
@@ -46,12 +46,12 @@ def _pool(declared: Declared, name: str, own: Any, given: Any, base: Path, prefi
     )
 
 
-def _refused(labels: list[Label]) -> Iterator[Fault]:
+def _refused(labels: list[Label]) -> Iterator[PoolMistake]:
     """A worker labels itself, and the API server lets it have only what a kubelet may set."""
     for each in labels:
         if kubelet_refuses(each.key):
             message = f"the API server refuses {quoted(each.key)} from a worker, which labels itself: the label never reaches the node"
-            yield Fault(UNREACHABLE, each.path, message, "Use a domain of your own, or `node.kubernetes.io/`.", key=True)
+            yield PoolMistake(UNREACHABLE, each.path, message, "Use a domain of your own, or `node.kubernetes.io/`.", key=True)
 
 
 READERS: Mapping[tuple[str, str], Reader] = {("", ""): _machine, ("", "KubeNodeConfig"): _node_config}

@@ -324,7 +324,7 @@ def _first_scalar(node: Any) -> Any:
 # What stands in plain data that may be of any shape, as manifests are: what is of another type than asked for counts as absent.
 
 
-def at(data: object, *steps: object) -> Any:
+def value_at_path(data: object, *steps: object) -> Any:
     """What stands some fields below ``data``; None where nothing does."""
     for step in steps:
         data = data.get(step) if type(data) is dict else None
@@ -333,13 +333,13 @@ def at(data: object, *steps: object) -> Any:
 
 def map_at(data: object, *steps: object) -> dict[str, Any]:
     """The map there; an empty one where there is none."""
-    found = at(data, *steps)
+    found = value_at_path(data, *steps)
     return found if type(found) is dict else {}
 
 
 def list_at(data: object, *steps: object) -> list[Any]:
     """The list there; an empty one where there is none."""
-    found = at(data, *steps)
+    found = value_at_path(data, *steps)
     return found if type(found) is list else []
 
 
@@ -350,7 +350,7 @@ def maps_at(data: object, *steps: object) -> list[dict[str, Any]]:
 
 def text_at(data: object, *steps: object) -> str:
     """The text there; an empty one where there is none."""
-    found = at(data, *steps)
+    found = value_at_path(data, *steps)
     return found if type(found) is str else ""
 
 

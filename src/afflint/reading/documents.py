@@ -31,15 +31,15 @@ def read(raw_bytes: bytes, index: int, line: int) -> Document:
         document = Document(raw_bytes, index, line)
         document.made_of(data)
         return document
-    from afflint.reading.parsing import parsed
+    from afflint.reading.parsing import parse_document
 
-    document = parsed(raw_bytes, raw_bytes, index, line)
+    document = parse_document(raw_bytes, raw_bytes, index, line)
     if document.problem is not None:
         from afflint.reading.placeholders import masked
 
         readable = masked(raw_bytes)
         if readable is not None:
-            return parsed(raw_bytes, readable, index, line)
+            return parse_document(raw_bytes, readable, index, line)
     return document
 
 

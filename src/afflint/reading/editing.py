@@ -37,7 +37,7 @@ from afflint.reading.documents import Document, read
 from afflint.reading.emitting import UnwritableError, Verbatim, block, entry, flow, key, scalar
 from afflint.reading.lists import ListDocument, item_from, item_of
 from afflint.reading.nodes import MappingNode, ScalarNode
-from afflint.reading.pages import Entry, Page, UnclearError, colon_at, quote_at
+from afflint.reading.pages import LayoutEntry, TextLayout, UnclearError, colon_at, quote_at
 from afflint.reading.scalars import resolve_plain
 from afflint.records import NamedTuple
 
@@ -53,12 +53,12 @@ def resolve(document: Document, edits: Sequence[SymbolicEdit]) -> tuple[Edit, ..
     if document.duplicates or document.problem is not None:
         return None
     try:
-        return _Work(document, edits).done()
+        return _EditSequence(document, edits).done()
     except (UnclearError, EditError, UnwritableError):
         return None
 
 
-class _Change(NamedTuple):
+class _TextChange(NamedTuple):
     """Put ``text`` in the place of what stands between two indexes of a text."""
 
     start: int
@@ -66,7 +66,7 @@ class _Change(NamedTuple):
     text: str
 
 
-class _Work:
+class _EditSequence:
     """Edits made one after the other, each on the text that those before it left."""
 
     def __init__(self, document: Document, edits: Sequence[SymbolicEdit]) -> None:
@@ -77,7 +77,7 @@ class _Work:
         self._is_item = item is not None
         self._document = item or document
         self._edits = [_in_item(edit) for edit in edits] if item else edits
-        self._page = Page(self._document)
+        self._page = TextLayout(self._document)
         self._patch = _Patch(self._page.text)
 
     def done(self) -> tuple[Edit, ...]:
@@ -103,7 +103,7 @@ class _Work:
         document = self._read(text)
         if document is None or document.problem is not None or document.duplicates or not same(document.data, intended):
             raise UnclearError
-        self._page = Page(document)
+        self._page = TextLayout(document)
 
     def _read(self, text: str) -> Document | None:
         if any("\ud800" <= char <= "\udfff" for char in text):
@@ -142,7 +142,7 @@ class _Patch:
         self._original = text
         self._pieces: list[tuple[int, int] | str] = [(0, len(text))]
 
-    def change(self, changes: Sequence[_Change]) -> str:
+    def change(self, changes: Sequence[_TextChange]) -> str:
         """Make changes of the text as it is now, and give the text that they make of it."""
         pieces: list[tuple[int, int] | str] = []
         position = 0
@@ -164,7 +164,7 @@ class _Patch:
             if first < last:
                 yield piece[first:last] if isinstance(piece, str) else (piece[0] + first, piece[0] + last)
 
-    def changes(self) -> Iterator[_Change]:
+    def changes(self) -> Iterator[_TextChange]:
         """The changes that make the text of the original one."""
         position, text = 0, ""
         for piece in [*self._pieces, (len(self._original), len(self._original))]:
@@ -172,11 +172,11 @@ class _Patch:
                 text += piece
                 continue
             if text or piece[0] > position:
-                yield _Change(position, piece[0], text)
+                yield _TextChange(position, piece[0], text)
             position, text = piece[1], ""
 
 
-def _changes(page: Page, step: Single, *, is_item: bool) -> list[_Change]:
+def _changes(page: TextLayout, step: Single, *, is_item: bool) -> list[_TextChange]:
     """The changes of a page that one edit of one place takes."""
     data = page.document.data
     if isinstance(step, Replace):
@@ -195,7 +195,7 @@ def _changes(page: Page, step: Single, *, is_item: bool) -> list[_Change]:
 # A value in the place of another.
 
 
-def _put(page: Page, path: Path, value: Any) -> list[_Change]:
+def _put(page: TextLayout, path: Path, value: Any) -> list[_TextChange]:
     """Put a value in the place of one that is missing, empty or one word; or of a list or map without comments."""
     node = page.node(path)
     start, end = node.start_mark.index, node.end_mark.index
@@ -206,33 +206,33 @@ def _put(page: Page, path: Path, value: Any) -> list[_Change]:
         before = page.text[page.line_start(start) : start]
         if start == end and not before.rstrip(" ").endswith(":"):
             raise UnclearError
-        return [_Change(start, end, " " * before.endswith(":") + _flow(page, path, value))]
+        return [_TextChange(start, end, " " * before.endswith(":") + _flow(page, path, value))]
     return _put_in_block(page, _entry_at(page, path), value)
 
 
-def _put_in_block(page: Page, place: Entry, value: Any) -> list[_Change]:
+def _put_in_block(page: TextLayout, place: LayoutEntry, value: Any) -> list[_TextChange]:
     comment = page.comment_behind(place.end)
     is_one_line = page.line_end(place.after) >= place.end
     if comment and not is_one_line:
         raise UnclearError
     if not isinstance(value, (dict, list)) or not value:
         start = place.value.start_mark.index if is_one_line and place.after < place.end else place.after
-        return [_Change(start, place.end, " " * (start == place.after) + entry("", value, page.style())[0][1:])]
+        return [_TextChange(start, place.end, " " * (start == place.after) + entry("", value, page.style())[0][1:])]
     lead = "-" if place.key is None else ":"
     first, *rest = entry(lead, value, page.style())
     eol, indent = page.line_break(place.after), " " * page.column(place.start)
     below = "".join(eol + indent + line if line else eol for line in rest)
     if comment:
-        return [_Change(place.after, place.end, first[1:]), _Change(page.line_end(place.end), page.line_end(place.end), below)]
-    return [_Change(place.after, place.end, first[1:] + below)]
+        return [_TextChange(place.after, place.end, first[1:]), _TextChange(page.line_end(place.end), page.line_end(place.end), below)]
+    return [_TextChange(place.after, place.end, first[1:] + below)]
 
 
-def _flow(page: Page, path: Path, value: Any) -> str:
+def _flow(page: TextLayout, path: Path, value: Any) -> str:
     quote, colon = quote_at(page.document, path), colon_at(page.document, path)
     return flow(value, quote, colon=colon, comma="," if colon == ":" else ", ")
 
 
-def _renamed(page: Page, edit: Rename) -> _Change:
+def _renamed(page: TextLayout, edit: Rename) -> _TextChange:
     name, quote = str(edit.path[-1]), ""
     found = _entry_at(page, edit.path)
     start, end = found.key.start_mark.index, found.key.end_mark.index
@@ -244,14 +244,14 @@ def _renamed(page: Page, edit: Rename) -> _Change:
     text = key(edit.key, quote, flow=bool(page.node(edit.path[:-1]).flow_style))
     if text is None:
         raise UnclearError
-    return _Change(start, end, text)
+    return _TextChange(start, end, text)
 
 
-def _entry_at(page: Page, path: Path) -> Entry:
+def _entry_at(page: TextLayout, path: Path) -> LayoutEntry:
     return _entries(page, path[:-1])[_position(page, path)]
 
 
-def _entries(page: Page, path: Path) -> list[Entry]:
+def _entries(page: TextLayout, path: Path) -> list[LayoutEntry]:
     """The entries of the map or list at ``path``, which are as many as those of its data: none is merged into it."""
     entries = page.entries(page.node(path))
     if len(entries) != len(value_at(page.document.data, path)):
@@ -259,7 +259,7 @@ def _entries(page: Page, path: Path) -> list[Entry]:
     return entries
 
 
-def _position(page: Page, path: Path) -> int:
+def _position(page: TextLayout, path: Path) -> int:
     if type(path[-1]) is int:
         return path[-1]
     return list(value_at(page.document.data, path[:-1])).index(path[-1])
@@ -268,7 +268,7 @@ def _position(page: Page, path: Path) -> int:
 # A new entry.
 
 
-def _inserted(page: Page, path: Path, edit: Insert) -> list[_Change]:
+def _inserted(page: TextLayout, path: Path, edit: Insert) -> list[_TextChange]:
     holder = value_at(page.document.data, path)
     added = [edit.value] if type(edit.at) is int else {str(edit.at): edit.value}
     if not holder:
@@ -280,7 +280,7 @@ def _inserted(page: Page, path: Path, edit: Insert) -> list[_Change]:
     return [_into_block(page, path, _entries(page, path), position, block(added, page.style()))]
 
 
-def _into_block(page: Page, path: Path, entries: list[Entry], position: int, lines: list[str]) -> _Change:
+def _into_block(page: TextLayout, path: Path, entries: list[LayoutEntry], position: int, lines: list[str]) -> _TextChange:
     indent = " " * page.column(entries[0].start)
     indented = [indent + line if line else "" for line in lines]
     if position:
@@ -288,18 +288,18 @@ def _into_block(page: Page, path: Path, entries: list[Entry], position: int, lin
         page.comment_behind(before.end)
         at, eol = page.next_line(before.end), page.line_break(before.end)
         if page.line_end(before.end) == len(page.text):
-            return _Change(at, at, "".join(eol + line for line in indented))
-        return _Change(at, at, "".join(line + eol for line in indented))
+            return _TextChange(at, at, "".join(eol + line for line in indented))
+        return _TextChange(at, at, "".join(line + eol for line in indented))
     first, eol = entries[0], page.line_break(entries[0].start)
     if page.is_first(first.start):
         # What stands above the first line of an object is about all of it.
         at = page.with_comments_above(first, 0) if path else page.line_start(first.start)
-        return _Change(at, at, "".join(line + eol for line in indented))
+        return _TextChange(at, at, "".join(line + eol for line in indented))
     # Behind a dash: the first that was there goes down.
-    return _Change(first.start, first.start, eol.join(indented)[len(indent) :] + eol + indent)
+    return _TextChange(first.start, first.start, eol.join(indented)[len(indent) :] + eol + indent)
 
 
-def _into_flow(page: Page, path: Path, entries: list[Entry], position: int, added: Any) -> _Change:
+def _into_flow(page: TextLayout, path: Path, entries: list[LayoutEntry], position: int, added: Any) -> _TextChange:
     beside = entries[min(position, len(entries) - 1)]
     line = page.line_start(beside.start)
     indent = page.text[line : beside.start]
@@ -311,15 +311,15 @@ def _into_flow(page: Page, path: Path, entries: list[Entry], position: int, adde
         if quote_at(page.document, path):
             text = _on_lines(page, path, added, beside, comma[1:])
     if position == 0:
-        return _Change(entries[0].start, entries[0].start, text + comma)
+        return _TextChange(entries[0].start, entries[0].start, text + comma)
     at = entries[position - 1].end
     following = page.text[at:].lstrip()[:1] if position == len(entries) else ""
     if following in (",", "#") or (on_lines and "#" in page.text[at : page.line_end(at)]):
         raise UnclearError
-    return _Change(at, at, comma + text)
+    return _TextChange(at, at, comma + text)
 
 
-def _on_lines(page: Page, path: Path, added: Any, beside: Entry, line_break: str) -> str:
+def _on_lines(page: TextLayout, path: Path, added: Any, beside: LayoutEntry, line_break: str) -> str:
     """An entry or item in JSON, with a line for each that is below it."""
     closing = page.node(path).end_mark.index - 1
     step = page.column(beside.start) - page.column(closing) if page.is_first(closing) else 0
@@ -340,7 +340,7 @@ def without_repetition(document: Document, path: Path) -> tuple[Edit, ...]:
     if isinstance(document, ListDocument):
         return ()
     try:
-        page = Page(document)
+        page = TextLayout(document)
         above = page.node(path[:-1])
         entries = page.entries(above)
         found = [number for number, entry in enumerate(entries) if entry.key is not None and entry.key.value == path[-1]]
@@ -371,11 +371,11 @@ def _is_alike(one: Any, other: Any) -> bool:
 # Nothing in the place of an entry.
 
 
-def _removed(page: Page, path: Path) -> list[_Change]:
+def _removed(page: TextLayout, path: Path) -> list[_TextChange]:
     return _taken(page, path, page.node(path[:-1]), _entries(page, path[:-1]), _position(page, path))
 
 
-def _taken(page: Page, path: Path, above: Any, entries: list[Entry], position: int) -> list[_Change]:
+def _taken(page: TextLayout, path: Path, above: Any, entries: list[LayoutEntry], position: int) -> list[_TextChange]:
     gone = entries[position]
     if len(entries) == 1:
         return _emptied(page, path, above, gone)
@@ -384,42 +384,42 @@ def _taken(page: Page, path: Path, above: Any, entries: list[Entry], position: i
         start, end = (gone.start, following.start) if following else (entries[position - 1].end, gone.end)
         if "#" in (page.text[gone.end : end] if following else page.text[start : gone.start]):
             raise UnclearError
-        return [_Change(start, end, "")]
+        return [_TextChange(start, end, "")]
     page.comment_behind(gone.end)
     if page.is_first(gone.start):
         return [_lines_of(page, path, gone, entries[position - 1].end if position else 0)]
     if following is None or "#" in page.text[page.line_end(gone.end) : following.start]:
         raise UnclearError
-    return [_Change(gone.start, following.start, "")]
+    return [_TextChange(gone.start, following.start, "")]
 
 
-def _lines_of(page: Page, path: Path, gone: Entry, previous: int) -> _Change:
+def _lines_of(page: TextLayout, path: Path, gone: LayoutEntry, previous: int) -> _TextChange:
     """The lines of an entry, with the comments above that belong to it; those above the first line of an object are about all of it."""
     start = page.line_start(gone.start) if len(path) == 1 and not previous else page.with_comments_above(gone, previous)
     end = page.next_line(gone.end)
     if page.line_end(gone.end) == len(page.text) and start:
         start, end = page.line_end(page.line_start(start - 1)), len(page.text)
-    return _Change(start, end, "")
+    return _TextChange(start, end, "")
 
 
-def _emptied(page: Page, path: Path, above: Any, gone: Entry) -> list[_Change]:
+def _emptied(page: TextLayout, path: Path, above: Any, gone: LayoutEntry) -> list[_TextChange]:
     """A map or a list stays, with nothing in it."""
     nothing = "[]" if gone.key is None else "{}"
     if above.flow_style:
-        return [_Change(above.start_mark.index, above.end_mark.index, nothing)]
+        return [_TextChange(above.start_mark.index, above.end_mark.index, nothing)]
     if len(path) < 2:
         raise UnclearError
     page.comment_behind(gone.end)
     holder = _entry_at(page, path[:-1])
     if not page.is_first(gone.start) or page.line_start(gone.start) <= holder.after:
-        return [_Change(gone.start, gone.end, nothing)]
-    return [_Change(holder.after, holder.after, f" {nothing}"), _lines_of(page, path, gone, holder.after)]
+        return [_TextChange(gone.start, gone.end, nothing)]
+    return [_TextChange(holder.after, holder.after, f" {nothing}"), _lines_of(page, path, gone, holder.after)]
 
 
 # An entry as it was written, elsewhere.
 
 
-def _verbatim(page: Page, move: Move, step: Insert) -> Insert:
+def _verbatim(page: TextLayout, move: Move, step: Insert) -> Insert:
     """The same insertion with the text of what is moved, comments and all, where that is in block style and can be indented anew."""
     source = move.path if not move.merge or step.path == move.to else (*move.path, step.at)
     found, above = _entry_at(page, source), page.node(source[:-1])
@@ -443,7 +443,7 @@ def _verbatim(page: Page, move: Move, step: Insert) -> Insert:
     return step._replace(value=Verbatim((*comments, name, *(line[column:] for line in lines)), step.value))
 
 
-def _is_in_flow(page: Page, path: Path) -> bool:
+def _is_in_flow(page: TextLayout, path: Path) -> bool:
     """Whether what is put into the map at ``path``, or into one that is made there, stands between braces."""
     while path and page.document.node_at(path) is None:
         path = path[:-1]
@@ -460,7 +460,7 @@ def _keep_words(node: Any) -> None:
                 raise UnclearError
 
 
-def _end_before(page: Page, path: Path) -> int:
+def _end_before(page: TextLayout, path: Path) -> int:
     """Where the text before an entry ends that is none of its own: that of the entry before it, or of the key of its map."""
     position = _position(page, path)
     if position:

@@ -103,7 +103,7 @@ class Example(NamedTuple):
         return f"{self.rule}-line-{self.line}"
 
 
-class Page(NamedTuple):
+class ExamplePage(NamedTuple):
     """A page: its front matter, the headings and prose outside fences, and its examples."""
 
     name: str
@@ -113,7 +113,7 @@ class Page(NamedTuple):
     examples: list[Example]
 
 
-def parse(name: str, text: str, file: str = "") -> Page:
+def parse(name: str, text: str, file: str = "") -> ExamplePage:
     """A page out of its text; ``name`` is that of the rule it is about. Raises ExampleError when the front matter is not closed."""
     matter, body = "", text
     if text.startswith("---\n"):
@@ -124,7 +124,7 @@ def parse(name: str, text: str, file: str = "") -> Page:
     prose, fences = _parts(body)
     examples = [Example(name, before + fence.line, fence.info, fence.text, file) for fence in fences if fence.info != SAID]
     front = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in matter.splitlines())}
-    return Page(name, front, [line for line in prose if line.startswith("#")], prose, examples)
+    return ExamplePage(name, front, [line for line in prose if line.startswith("#")], prose, examples)
 
 
 class _Fence(NamedTuple):

@@ -10,7 +10,7 @@ from afflint.reading.document import Document, Duplicate
 from afflint.records import NamedTuple
 
 
-class Fault(NamedTuple):
+class YamlDiagnostic(NamedTuple):
     """Something wrong with a document: what, what to do, where, and the edits that mend it."""
 
     message: str
@@ -19,7 +19,7 @@ class Fault(NamedTuple):
     edits: tuple[Edit, ...] = ()
 
 
-def text_behind(document: Document, title: str) -> Fault | None:
+def text_behind(document: Document, title: str) -> YamlDiagnostic | None:
     """What stands behind the end of a document, if anything does. ``title`` names the object that ends there; "" if it is none.
 
     The API server decodes one YAML document between two separators (yaml.Unmarshal of go-yaml v2) and looks at nothing behind it.
@@ -40,13 +40,13 @@ def text_behind(document: Document, title: str) -> Fault | None:
         message = "text behind the end of the document"
         dashes = re.match(r"-{1,2}(?=\s)", text[_first(text) :])
         remedy = f"Write the separator as `---`: `{dashes[0]}` is text." if dashes else "Separate documents by a line `---`."
-    return Fault(f"{message}: {lost}", remedy, document.character(document.rest))
+    return YamlDiagnostic(f"{message}: {lost}", remedy, document.character(document.rest))
 
 
-def missing_separators(document: Document) -> list[Fault]:
+def missing_separators(document: Document) -> list[YamlDiagnostic]:
     """Where another object begins in the same map: at the first of its keys that were there before, apiVersion and kind among them."""
     return [
-        Fault(
+        YamlDiagnostic(
             f"another object begins here, and no line `---` before it: of `{keys[0].path[-1]}` and the other keys that both have, "
             "only the last is read",
             "Insert a line `---` above it.",

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from afflint.reading.document import at, list_at, maps_at, text_at
+from afflint.reading.document import list_at, maps_at, text_at, value_at_path
 from afflint.reading.documents import read
 from afflint.reading.files import read_regular
 from afflint.reading.repositories import is_root
@@ -56,7 +56,7 @@ class Kustomizations:
         self._files = files
         self._shared: str | None = None
         self._tops: dict[str, str] = {}
-        self._repositories: dict[str, _Repository] = {}
+        self._repositories: dict[str, _KustomizationTree] = {}
         self._uses: dict[str, Use | None] = {}
 
     def use_of(self, path: str) -> Use | None:
@@ -88,10 +88,10 @@ class Kustomizations:
                     waiting.append(folder)
         return keys
 
-    def _around(self, path: str) -> _Repository:
+    def _around(self, path: str) -> _KustomizationTree:
         top = self._top(os.path.dirname(path))
         if top not in self._repositories:
-            self._repositories[top] = _Repository(_kustomizations(top, self._skipped))
+            self._repositories[top] = _KustomizationTree(_kustomizations(top, self._skipped))
         return self._repositories[top]
 
     def _top(self, folder: str) -> str:
@@ -125,7 +125,7 @@ class Kustomizations:
         return self._shared
 
 
-class Text(NamedTuple):
+class UnparsedKustomization(NamedTuple):
     """A kustomization that has not been parsed yet: its folder, its bytes, and what its file is called."""
 
     folder: str
@@ -133,11 +133,11 @@ class Text(NamedTuple):
     name: str = NAMES[0]
 
 
-class _Repository:
+class _KustomizationTree:
     """The kustomizations of a repository. They are parsed when a file is asked for that they mention."""
 
-    def __init__(self, texts: list[Text]) -> None:
-        self._by_word: dict[bytes, list[Text]] = {}
+    def __init__(self, texts: list[UnparsedKustomization]) -> None:
+        self._by_word: dict[bytes, list[UnparsedKustomization]] = {}
         self._waiting = {text.folder: text for text in texts}
         self._uses: dict[str, Use] = {}
         self._listing: dict[str, list[tuple[str, frozenset[str]]]] = {}
@@ -159,7 +159,7 @@ class _Repository:
         self._parse(list(self._waiting.values()))
         return self._listing.get(path, [])
 
-    def _parse(self, texts: list[Text]) -> None:
+    def _parse(self, texts: list[UnparsedKustomization]) -> None:
         for text in texts:
             if self._waiting.pop(text.folder, None) is None:
                 continue
@@ -179,9 +179,9 @@ def _places(path: str) -> list[str]:
     return [here, os.path.realpath(here)] if os.path.islink(here) else [here]
 
 
-def _kustomizations(top: str, skipped: frozenset[str]) -> list[Text]:
+def _kustomizations(top: str, skipped: frozenset[str]) -> list[UnparsedKustomization]:
     """The kustomizations in a folder and below it, without following links."""
-    found: list[Text] = []
+    found: list[UnparsedKustomization] = []
     level, count, room = [top], 0, _MOST_BYTES
     while level and count < _MOST_FOLDERS and room > 0:
         below: list[str] = []
@@ -204,22 +204,22 @@ def _kustomizations(top: str, skipped: frozenset[str]) -> list[Text]:
     return found
 
 
-def kustomization_in(folder: str) -> Text | None:
+def kustomization_in(folder: str) -> UnparsedKustomization | None:
     """The kustomization of a folder; None where there is none that can be read."""
     return next(iter(_read_first(folder, {*NAMES})), None)
 
 
-def _read_first(folder: str, names: set[str]) -> list[Text]:
+def _read_first(folder: str, names: set[str]) -> list[UnparsedKustomization]:
     for name in NAMES:
         if name in names:
             try:
-                return [Text(folder, read_regular(os.path.join(folder, name), LARGEST), name)]
+                return [UnparsedKustomization(folder, read_regular(os.path.join(folder, name), LARGEST), name)]
             except OSError:
                 continue
     return []
 
 
-def files_used(text: Text) -> dict[str, Use]:
+def files_used(text: UnparsedKustomization) -> dict[str, Use]:
     """The files and folders that a kustomization lists, by their paths."""
     document = read(first_document(text.data), 0, 0)
     data = document.data
@@ -235,7 +235,7 @@ def files_used(text: Text) -> dict[str, Use]:
     ]
     uses += [(each, Use(patches=True)) for each in list_at(data, "patchesStrategicMerge")]
     for patch in (*list_at(data, "patches"), *list_at(data, "patchesJson6902")):
-        target, kind = at(patch, "target"), text_at(patch, "target", "kind")
+        target, kind = value_at_path(patch, "target"), text_at(patch, "target", "kind")
         # A pattern may mean any kind.
         kinds = frozenset((kind,)) if kind.isalpha() else frozenset()
         uses.append((patch.get("path") if type(patch) is dict else patch, Use(type(target) is dict, kinds, patches=True)))
@@ -254,7 +254,7 @@ def first_document(data: bytes) -> bytes:
     return data
 
 
-def _files_mentioned(text: Text) -> dict[str, Use]:
+def _files_mentioned(text: UnparsedKustomization) -> dict[str, Use]:
     """What a kustomization may list that cannot be read, a template say: every word of it, as a patch of anything."""
     words = re.findall(r"[^\s'\",\[\]{}]+", text.data.decode("utf-8", "replace"))
     return _by_path(text.folder, ((word, Use(targeted=True)) for word in words if "." in word))

@@ -270,7 +270,7 @@ def _read_json(raw_bytes: bytes, index: int, line: int) -> Document | None:
     decoder = JSONDecoder(object_pairs_hook=_object, parse_float=_number, parse_int=_number, parse_constant=_refused)
     data: list[Any] = []
     items: list[Item] = []
-    keeper, cursor = _Keeper(raw_bytes), _Cursor(text)
+    keeper, cursor = _Keeper(raw_bytes), _TextScanner(text)
     begin, closed = header.end(), False
     while not closed:
         value, end = decoder.raw_decode(text, begin)
@@ -292,7 +292,7 @@ def _read_json(raw_bytes: bytes, index: int, line: int) -> Document | None:
     return document
 
 
-class _Cursor:
+class _TextScanner:
     """A place in a text that only ever moves on: all of the text is counted once."""
 
     def __init__(self, text: str) -> None:

@@ -19,7 +19,7 @@ class UnclearError(Exception):
     """What stands here cannot be changed without changing something else, or without a guess."""
 
 
-class Entry(NamedTuple):
+class LayoutEntry(NamedTuple):
     """An entry of a map or an item of a list. ``start``: its key or dash; ``after``: behind its colon or dash; ``end``: of its value."""
 
     start: int
@@ -35,7 +35,7 @@ _COMMENT = re.compile(r"(?:(?<=\s)|\A)#[^\r\n]*")
 _ODD_BREAKS = ("\x85", "\u2028", "\u2029")
 
 
-class Page:
+class TextLayout:
     """The text of a document with its nodes. Whatever is asked raises UnclearError where the text is written in too odd a way."""
 
     def __init__(self, document: Document) -> None:
@@ -53,25 +53,25 @@ class Page:
             raise UnclearError
         return node
 
-    def entries(self, node: Any) -> list[Entry]:
+    def entries(self, node: Any) -> list[LayoutEntry]:
         """The entries of a map or the items of a list, in the order in which they are written."""
         if type(node) is MappingNode:
             return [self._of_map(key, value) for key, value in node.value]
         if type(node) is not SequenceNode:
             raise UnclearError
-        found: list[Entry] = []
+        found: list[LayoutEntry] = []
         for value in node.value:
             start = value.start_mark.index if node.flow_style else self._dash(node, value, found)
             after = start if node.flow_style else start + 1
-            found.append(Entry(start, after, self._end(value, after), None, value))
+            found.append(LayoutEntry(start, after, self._end(value, after), None, value))
         return found
 
-    def _of_map(self, key: Any, value: Any) -> Entry:
+    def _of_map(self, key: Any, value: Any) -> LayoutEntry:
         start, end = key.start_mark.index, key.end_mark.index
         after = _AFTER_KEY.match(self.text, end)
         if type(key) is not ScalarNode or after is None or key.style in ("|", ">"):
             raise UnclearError
-        return Entry(start, after.end(), self._end(value, after.end()), key, value)
+        return LayoutEntry(start, after.end(), self._end(value, after.end()), key, value)
 
     def _end(self, value: Any, after: int) -> int:
         start: int = value.start_mark.index
@@ -79,7 +79,7 @@ class Page:
             raise UnclearError
         return max(after, self.document.end_of(value)) if start < value.end_mark.index else after
 
-    def _dash(self, node: Any, value: Any, before: list[Entry]) -> int:
+    def _dash(self, node: Any, value: Any, before: list[LayoutEntry]) -> int:
         first: int = node.start_mark.index
         if self.text[first : first + 1] != "-":
             raise UnclearError
@@ -129,7 +129,7 @@ class Page:
             raise UnclearError
         return rest[1] or ""
 
-    def with_comments_above(self, entry: Entry, previous: int) -> int:
+    def with_comments_above(self, entry: LayoutEntry, previous: int) -> int:
         """Where the lines of an entry begin, comments included that stand directly above its key, as far down as ``previous``."""
         line = self.line_start(entry.start)
         indent = " " * self.column(entry.start)

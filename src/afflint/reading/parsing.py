@@ -13,7 +13,7 @@ from afflint.reading.document import Document, Duplicate, Problem
 from afflint.reading.nodes import ScalarNode
 
 
-def parsed(raw_bytes: bytes, composed: bytes, index: int, line: int) -> Document:
+def parse_document(raw_bytes: bytes, composed: bytes, index: int, line: int) -> Document:
     """The document with this text. What is composed has its placeholders masked, if it is not the same."""
     document = Document(raw_bytes, index, line)
     try:

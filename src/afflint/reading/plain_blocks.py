@@ -42,7 +42,7 @@ _Line = tuple[int, str | None, Any]
 """The width of a line's dash, 0 without one; its key, None for an item that is no map; and its value."""
 
 
-class _Lines(dict[str, _Line | None]):
+class _LineCache(dict[str, _Line | None]):
     """What lines say without their indentation: manifests say the same again and again. None for a comment or a blank line.
 
     Raises ValueError for what is not of this style.
@@ -111,7 +111,7 @@ def _key(text: str) -> str:
     return key
 
 
-class _Text:
+class _LiteralText:
     """A literal text, and where it belongs: an entry of a map or a list that lies in this column."""
 
     def __init__(self, holder: Any, key: str | int, column: int) -> None:
@@ -145,7 +145,7 @@ class _Text:
         self._holder[self._key] = text if self._holder[self._key] is _STRIPPED_TEXT else text + "\n"
 
 
-_LINES = _Lines()
+_LINES = _LineCache()
 
 
 def plain_blocks(raw_bytes: bytes) -> Any:
@@ -165,7 +165,7 @@ def _read(lines: list[str]) -> Any:
     root: Any = None
     # The key of the topmost map whose value may come on the lines below.
     waiting: str | None = None
-    below: _Text | None = None
+    below: _LiteralText | None = None
     for text in lines:
         if below is not None:
             if below.takes(text):
@@ -203,7 +203,7 @@ def _read(lines: list[str]) -> Any:
         if key is None:
             holder.append(value)
             if value is _TEXT or value is _STRIPPED_TEXT:
-                below = _Text(holder, len(holder) - 1, column)
+                below = _LiteralText(holder, len(holder) - 1, column)
             continue
         if dash:
             column += dash
@@ -216,7 +216,7 @@ def _read(lines: list[str]) -> Any:
         if value is _NOTHING:
             value, waiting = None, key
         elif value is _TEXT or value is _STRIPPED_TEXT:
-            below = _Text(holder, key, column)
+            below = _LiteralText(holder, key, column)
         holder[key] = value
     if below is not None:
         if lines[-1]:  # Without a line break at its end, a text has none either.

@@ -15,24 +15,24 @@ from afflint.records import NamedTuple
 from afflint.rendering.boundary import Boundary
 from afflint.rendering.gitops import Hint, Inline, Unread, hints, in_namespace, substituted
 from afflint.rendering.helm import RELEASE, Chart, Charts, rendered_chart, template
-from afflint.rendering.kustomize import annotated, built
+from afflint.rendering.kustomize import build_annotated, build_kustomization
 from afflint.rendering.marks import templates_of
-from afflint.rendering.origins import Identity, Origins
-from afflint.rendering.programs import ALL_LIMIT, Crew, RenderError, helm_command, kustomize_command
+from afflint.rendering.origins import Origins, RenderedIdentity
+from afflint.rendering.programs import ALL_LIMIT, ProgramRunner, RenderError, helm_command, kustomize_command
 from afflint.rendering.references import refusal
-from afflint.rendering.roots import Kustomization, Kustomizations, chart_folders, kustomization_folders
+from afflint.rendering.roots import Kustomization, RootKustomizations, chart_folders, kustomization_folders
 from afflint.rendering.templates import ChartFiles, Templates
-from afflint.rendering.texts import Place, Texts
+from afflint.rendering.texts import SourcePlace, SourceTexts
 
 
-class Way(Protocol):
+class SourceMap(Protocol):
     """The way back from what was rendered to its source."""
 
-    def place(self, document: int, identity: Identity, path: Path, *, key: bool = False) -> tuple[Place, ...]:
+    def place(self, document: int, identity: RenderedIdentity, path: Path, *, key: bool = False) -> tuple[SourcePlace, ...]:
         """Where the value at a path of a rendered object is written, or its key; then what else has to do with it."""
         ...
 
-    def written(self, identity: Identity) -> Identity | None:
+    def written(self, identity: RenderedIdentity) -> RenderedIdentity | None:
         """What an object is called where it is written; None where that is not known."""
         ...
 
@@ -47,14 +47,14 @@ class Build:
     root_file: str
     output: bytes
     covered: frozenset[str]
-    way: Callable[[], Way]
+    way: Callable[[], SourceMap]
     """Makes the way back. Runs the program once more, so it is asked for only where there are findings. Raises RenderError."""
     without: tuple[str, ...] = ()
     """The charts that it needs and that are not in the repository."""
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class BuildFailure:
     """A root that was not rendered, and why not."""
 
     tool: str
@@ -63,7 +63,7 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RenderOptions:
     """What is to be rendered, and how: the tools, whether the network may be used, how many at a time, for which Kubernetes."""
 
     tools: tuple[str, ...] = RENDERERS
@@ -76,31 +76,33 @@ class Rendered(NamedTuple):
     """What the roots of a run render to, those that do not, what names roots and is not understood, and who may run programs later."""
 
     builds: list[Build]
-    failures: list[Failure]
+    failures: list[BuildFailure]
     unread: list[Unread]
     values: frozenset[str]
     """The values files that Argo CD and Flux are told to use, whether or not the chart is here; links resolved."""
-    crew: Crew
+    crew: ProgramRunner
 
 
-def rendered(paths: Iterable[str], wanted: Wanted) -> Rendered:
+def render_roots(paths: Iterable[str], wanted: RenderOptions) -> Rendered:
     """What the roots among some files render to."""
     paths = list(paths)
-    crew = Crew(network=wanted.network, all_together=ALL_LIMIT, jobs=wanted.jobs)
-    texts = Texts()
-    done: list[Build | Failure] = []
+    crew = ProgramRunner(network=wanted.network, all_together=ALL_LIMIT, jobs=wanted.jobs)
+    texts = SourceTexts()
+    done: list[Build | BuildFailure] = []
     boundary = Boundary(paths)
     hinted, unread, values = hints(paths, boundary)
     if "kustomize" in wanted.tools:
         done += _kustomizations(crew, paths, hinted, texts, network=wanted.network)
     if "helm" in wanted.tools:
         done += _charts(crew, paths, hinted, texts, wanted.kubernetes_version, boundary)
-    builds, failures = [each for each in done if isinstance(each, Build)], [each for each in done if isinstance(each, Failure)]
+    builds, failures = [each for each in done if isinstance(each, Build)], [each for each in done if isinstance(each, BuildFailure)]
     return Rendered(builds, failures, unread, frozenset(values), crew)
 
 
-def _kustomizations(crew: Crew, paths: Sequence[str], hinted: Sequence[Hint], texts: Texts, *, network: bool) -> list[Build | Failure]:
-    known = Kustomizations()
+def _kustomizations(
+    crew: ProgramRunner, paths: Sequence[str], hinted: Sequence[Hint], texts: SourceTexts, *, network: bool
+) -> list[Build | BuildFailure]:
+    known = RootKustomizations()
     all_folders = kustomization_folders(paths)
     roots = [(root, Hint(root.folder, "")) for root in known.roots(all_folders)]
     told = [(root, hint) for hint in hinted if (root := known.at(hint.folder)) is not None and not root.is_component]
@@ -113,54 +115,56 @@ def _kustomizations(crew: Crew, paths: Sequence[str], hinted: Sequence[Hint], te
     program = kustomize_command()
     if program is None:
         missing = "neither `kustomize` nor `kubectl` is on PATH"
-        return [*cycles, *(Failure("kustomize", _name(root.folder, hint), missing) for root, hint in roots)]
+        return [*cycles, *(BuildFailure("kustomize", _name(root.folder, hint), missing) for root, hint in roots)]
 
-    def build(asked: tuple[Kustomization, Hint]) -> Build | Failure:
+    def build(asked: tuple[Kustomization, Hint]) -> Build | BuildFailure:
         root, hint = asked
         name = _name(root.folder, hint)
         reason = refusal(known, [root.folder, *hint.around.get("components", ())], network=network)
         if reason is not None:
-            return Failure("kustomize", name, reason)
+            return BuildFailure("kustomize", name, reason)
         try:
-            output = built(crew, program, root.folder, hint.around)
+            output = build_kustomization(crew, program, root.folder, hint.around)
         except RenderError as error:
-            return Failure("kustomize", name, error.reason)
+            return BuildFailure("kustomize", name, error.reason)
         output = in_namespace(substituted(output, hint.substitutes), hint.namespace)
         covered = frozenset(known.covered(root))
-        return Build("kustomize", name, root.folder, root.file, output, covered, lambda: _KustomizeWay(crew, program, root, hint, texts))
+        return Build(
+            "kustomize", name, root.folder, root.file, output, covered, lambda: _KustomizeSourceMap(crew, program, root, hint, texts)
+        )
 
     return [*cycles, *crew.each(build, roots)]
 
 
-def _cycle_failure(cycle: Sequence[Kustomization]) -> Failure:
+def _cycle_failure(cycle: Sequence[Kustomization]) -> BuildFailure:
     names = [relative(each.folder) for each in cycle]
     shown = names if len(names) <= _MOST_OF_CYCLE else [*names[:_MOST_OF_CYCLE], "…"]
-    return Failure("kustomize", names[0], f"includes itself: {' -> '.join([*shown, names[0]])}")
+    return BuildFailure("kustomize", names[0], f"includes itself: {' -> '.join([*shown, names[0]])}")
 
 
 _MOST_OF_CYCLE = 5
 
 
-class _KustomizeWay:
+class _KustomizeSourceMap:
     """By the notes of a second build."""
 
-    def __init__(self, crew: Crew, program: Sequence[str], root: Kustomization, hint: Hint, texts: Texts) -> None:
+    def __init__(self, crew: ProgramRunner, program: Sequence[str], root: Kustomization, hint: Hint, texts: SourceTexts) -> None:
         with tempfile.TemporaryDirectory(prefix="afflint-") as folder:
             wrapper = os.path.realpath(folder)
             said = root.data.get("buildMetadata")
-            notes = annotated(crew, program, root.folder, wrapper, said if type(said) is list else (), hint.around)
+            notes = build_annotated(crew, program, root.folder, wrapper, said if type(said) is list else (), hint.around)
             self._origins = Origins(notes, wrapper, root.file, texts)
 
-    def place(self, document: int, identity: Identity, path: Path, *, key: bool = False) -> tuple[Place, ...]:  # noqa: ARG002
+    def place(self, document: int, identity: RenderedIdentity, path: Path, *, key: bool = False) -> tuple[SourcePlace, ...]:  # noqa: ARG002
         return (self._origins.place(identity, path, key=key),)
 
-    def written(self, identity: Identity) -> Identity | None:
+    def written(self, identity: RenderedIdentity) -> RenderedIdentity | None:
         return self._origins.written(identity)
 
 
 def _charts(
-    crew: Crew, paths: Sequence[str], hinted: Sequence[Hint], texts: Texts, kubernetes_version: str, boundary: Boundary
-) -> list[Build | Failure]:
+    crew: ProgramRunner, paths: Sequence[str], hinted: Sequence[Hint], texts: SourceTexts, kubernetes_version: str, boundary: Boundary
+) -> list[Build | BuildFailure]:
     told = [hint for hint in hinted if os.path.isfile(os.path.join(hint.folder, CHART))]
     folders = {hint.folder for hint in told}
     told += [Hint(folder, "") for folder in chart_folders(paths) if folder not in folders]
@@ -168,25 +172,27 @@ def _charts(
         return []
     program = helm_command()
     if program is None:
-        return [Failure("helm", _name(hint.folder, hint), "`helm` is not on PATH") for hint in told]
+        return [BuildFailure("helm", _name(hint.folder, hint), "`helm` is not on PATH") for hint in told]
     folders_of_charts = [os.path.realpath(os.path.dirname(path) or os.curdir) for path in paths if os.path.basename(path) == CHART]
     known = Charts(folders_of_charts, boundary)
 
-    def build(hint: Hint) -> Build | Failure:
+    def build(hint: Hint) -> Build | BuildFailure:
         name = _name(hint.folder, hint)
         chart = Chart(hint.folder, hint.release or RELEASE, hint.namespace, hint.values, hint.inline.values, hint.options)
         try:
             build = _rendered_chart(crew, program, known, chart, hint.inline, kubernetes_version, texts)
         except RenderError as error:
-            return Failure("helm", name, error.reason)
+            return BuildFailure("helm", name, error.reason)
         except OSError as error:
-            return Failure("helm", name, f"the chart cannot be copied: {error.strerror or error}")
+            return BuildFailure("helm", name, f"the chart cannot be copied: {error.strerror or error}")
         return replace(build, name=name, output=in_namespace(build.output, hint.namespace))
 
     return crew.each(build, told)
 
 
-def _rendered_chart(crew: Crew, program: Sequence[str], known: Charts, chart: Chart, inline: Inline, version: str, texts: Texts) -> Build:
+def _rendered_chart(
+    crew: ProgramRunner, program: Sequence[str], known: Charts, chart: Chart, inline: Inline, version: str, texts: SourceTexts
+) -> Build:
     known.refuse_links(chart.folder)
     without: tuple[str, ...] = ()
     if known.missing(chart.folder):

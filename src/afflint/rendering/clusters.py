@@ -32,19 +32,19 @@ def clusters_of(roots: Mapping[str, Root]) -> list[frozenset[str]]:
         shared = frozenset.intersection(*[words[root] for root in group])
         for root in group:
             telling.setdefault(root, set()).update(words[root] - shared)
-    named: dict[tuple[str, ...], list[_Cluster]] = {}
+    named: dict[tuple[str, ...], list[_GuessedCluster]] = {}
     for root, its_words in telling.items():
         clusters = named.setdefault(tuple(sorted(its_words)), [])
         cluster = next((each for each in clusters if each.makes.isdisjoint(roots[root].makes)), None)
         if cluster is None:
-            cluster = _Cluster(set(), set())
+            cluster = _GuessedCluster(set(), set())
             clusters.append(cluster)
         cluster.roots.add(root)
         cluster.makes.update(roots[root].makes)
     return [frozenset(cluster.roots) for _, clusters in sorted(named.items()) for cluster in clusters]
 
 
-class _Cluster(NamedTuple):
+class _GuessedCluster(NamedTuple):
     roots: set[str]
     makes: set[Hashable]
 

@@ -22,8 +22,8 @@ from afflint.reading.triage import is_values_file
 from afflint.records import NamedTuple
 from afflint.rendering.boundary import Boundary
 from afflint.rendering.generators import Generators, filled, is_open
-from afflint.rendering.texts import Text, documents_of
-from afflint.wording import listing, quoted
+from afflint.rendering.texts import SourceText, documents_of
+from afflint.wording import join_words, quoted
 
 _LARGEST = 1 << 20
 _GROUPS = (b"argoproj.io", b"kustomize.toolkit.fluxcd.io", b"helm.toolkit.fluxcd.io")
@@ -36,7 +36,7 @@ class Inline(NamedTuple):
     """Values that stand in an object: the document, or the text in it, and where in that; None where a generator has made them."""
 
     values: Mapping[str, Any]
-    text: Text | None = None
+    text: SourceText | None = None
     path: Path = ()
 
 
@@ -87,7 +87,7 @@ def hints(paths: Iterable[str], boundary: Boundary) -> Hints:
             continue
         if any(mark in data for mark in (*_GROUPS, *_NAMING_VALUES)):
             for document in documents_of(data).values():
-                text = Text(os.path.realpath(path), document, document.index)
+                text = SourceText(os.path.realpath(path), document, document.index)
                 for each in _bounded_hints(text, boundary) if document.problem is None else ():
                     if isinstance(each, Hint):
                         found.hints.append(each)
@@ -102,14 +102,14 @@ class _OutsideError(Exception):
     """A path that leads out of the repository; the message is for the user."""
 
 
-def _bounded_hints(text: Text, boundary: Boundary) -> Iterator[Hint | Unread | str]:
+def _bounded_hints(text: SourceText, boundary: Boundary) -> Iterator[Hint | Unread | str]:
     try:
         yield from _hints_in(text, list(boundary.folders_above(text.file)))
     except _OutsideError as error:
         yield Unread(f"{text_at(text.data, 'kind')} {text_at(text.data, 'metadata', 'name')}", str(error))
 
 
-def _hints_in(text: Text, tops: Sequence[str]) -> Iterator[Hint | Unread | str]:
+def _hints_in(text: SourceText, tops: Sequence[str]) -> Iterator[Hint | Unread | str]:
     """``tops`` are the folders above the file that may be the top of its repository, nearest first; nothing outside the last is read."""
     data = text.data
     kind, group = text_at(data, "kind"), text_at(data, "apiVersion").partition("/")[0]
@@ -151,11 +151,13 @@ def _of_set(name: str, spec: Mapping[str, Any], tops: Sequence[str]) -> Iterator
     yield from made.values()
     if lacking:
         unread = [quoted(each) for each in dict.fromkeys(generators.unread) if each]
-        why = f"its generator {listing(unread)} is not read" if unread else "its template asks for what its generators do not say"
+        why = f"its generator {join_words(unread)} is not read" if unread else "its template asks for what its generators do not say"
         yield Unread(by, why)
 
 
-def _of_application(by: str, name: str, spec: Mapping[str, Any], tops: Sequence[str], text: Text | None) -> Iterator[Hint | Unread | str]:
+def _of_application(
+    by: str, name: str, spec: Mapping[str, Any], tops: Sequence[str], text: SourceText | None
+) -> Iterator[Hint | Unread | str]:
     several = type(spec.get("sources")) is list
     for number, source in enumerate(spec["sources"] if several else [map_at(spec, "source")]):
         path = text_at(source, "path")
@@ -177,7 +179,7 @@ def _of_application(by: str, name: str, spec: Mapping[str, Any], tops: Sequence[
         yield _of_argo(by, name, folder, source, text_at(spec, "destination", "namespace"), values, inline)
 
 
-def _inline(helm: Mapping[str, Any], text: Text | None, path: Path) -> Inline:
+def _inline(helm: Mapping[str, Any], text: SourceText | None, path: Path) -> Inline:
     """The values that an Application gives by itself: as an object, or else as a text."""
     if map_at(helm, "valuesObject"):
         return Inline(map_at(helm, "valuesObject"), text, (*path, "valuesObject"))
@@ -234,7 +236,7 @@ def _known(text: str) -> str | None:
 # Flux.
 
 
-def _of_release(name: str, spec: Mapping[str, Any], text: Text, tops: Sequence[str]) -> Iterator[Hint | str]:
+def _of_release(name: str, spec: Mapping[str, Any], text: SourceText, tops: Sequence[str]) -> Iterator[Hint | str]:
     """A chart in the repository. Whatever changes what it renders to later makes it no hint."""
     chart = map_at(spec, "chart", "spec")
     path = text_at(chart, "chart")

@@ -15,7 +15,7 @@ from afflint.kube.label_syntax import is_subdomain
 from afflint.reading.repositories import is_inside
 from afflint.reading.sources import CHART
 from afflint.rendering.boundary import Boundary, link_outside
-from afflint.rendering.programs import Crew, RenderError
+from afflint.rendering.programs import ProgramRunner, RenderError
 from afflint.rendering.roots import chart_data
 from afflint.wording import quoted
 
@@ -168,7 +168,9 @@ def _command(program: Sequence[str], chart: Chart, folder: str, kubernetes_versi
     return words + (["--namespace", chart.namespace] if chart.namespace else [])
 
 
-def rendered_chart(crew: Crew, program: Sequence[str], chart: Chart, folder: str, kubernetes_version: str, values: Sequence[str]) -> bytes:
+def rendered_chart(
+    crew: ProgramRunner, program: Sequence[str], chart: Chart, folder: str, kubernetes_version: str, values: Sequence[str]
+) -> bytes:
     """What a chart that lies in a folder renders to with these values files. Raises RenderError."""
     if not chart.inline:
         return crew.output(_command(program, chart, folder, kubernetes_version, values), chart.folder)
@@ -179,7 +181,9 @@ def rendered_chart(crew: Crew, program: Sequence[str], chart: Chart, folder: str
         return crew.output(_command(program, chart, folder, kubernetes_version, [*values, name]), chart.folder)
 
 
-def template(crew: Crew, program: Sequence[str], chart: Chart, folder: str, kubernetes_version: str) -> tuple[bytes, tuple[str, ...]]:
+def template(
+    crew: ProgramRunner, program: Sequence[str], chart: Chart, folder: str, kubernetes_version: str
+) -> tuple[bytes, tuple[str, ...]]:
     """What a chart renders to, and the values files that it takes for it: one of those for its own tests where it cannot do without.
 
     Raises RenderError, that of the chart as it is.

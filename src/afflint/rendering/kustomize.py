@@ -12,14 +12,14 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from afflint.rendering.programs import Crew
+from afflint.rendering.programs import ProgramRunner
 
 _NOTES = ("originAnnotations", "transformerAnnotations")
 ORIGIN = "config.kubernetes.io/origin"
 TRANSFORMATIONS = "alpha.config.kubernetes.io/transformations"
 
 
-def built(crew: Crew, program: Sequence[str], folder: str, more: Mapping[str, Any] | None = None) -> bytes:
+def build_kustomization(crew: ProgramRunner, program: Sequence[str], folder: str, more: Mapping[str, Any] | None = None) -> bytes:
     """What a kustomization renders to, with ``more`` of a kustomization around it, its folders absolute. Raises RenderError."""
     if not more:
         return crew.output([*program, folder], folder)
@@ -27,8 +27,8 @@ def built(crew: Crew, program: Sequence[str], folder: str, more: Mapping[str, An
         return _wrapped(crew, program, folder, os.path.realpath(wrapper), more)
 
 
-def annotated(
-    crew: Crew, program: Sequence[str], folder: str, wrapper: str, said: Iterable[Any] = (), more: Mapping[str, Any] | None = None
+def build_annotated(
+    crew: ProgramRunner, program: Sequence[str], folder: str, wrapper: str, said: Iterable[Any] = (), more: Mapping[str, Any] | None = None
 ) -> bytes:
     """The same with the notes. ``wrapper`` is an empty folder, links resolved, which the notes are relative to.
 
@@ -38,7 +38,7 @@ def annotated(
     return _wrapped(crew, program, folder, wrapper, {**(more or {}), "buildMetadata": metadata})
 
 
-def _wrapped(crew: Crew, program: Sequence[str], folder: str, wrapper: str, more: Mapping[str, Any]) -> bytes:
+def _wrapped(crew: ProgramRunner, program: Sequence[str], folder: str, wrapper: str, more: Mapping[str, Any]) -> bytes:
     # An absolute path is refused.
     components = [os.path.relpath(each, wrapper).replace(os.sep, "/") for each in more.get("components", ())]
     around = {**more, "resources": [os.path.relpath(folder, wrapper).replace(os.sep, "/")], "components": components}

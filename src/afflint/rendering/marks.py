@@ -51,7 +51,7 @@ def templates_of(chart: str) -> list[str]:
 def marked(text: str, file: int, without: Iterable[int] = ()) -> str:
     """The text of a template with a mark at the end of each line that may have one, but for those lines."""
     left_out = {*without}
-    state = _State()
+    state = _OpenBlocks()
     found = []
     for number, whole in enumerate(text.split("\n"), 1):
         line = whole.removesuffix("\r")
@@ -69,7 +69,7 @@ def read_template(path: str) -> str | None:
         return None
 
 
-class _State:
+class _OpenBlocks:
     """What the lines so far have opened."""
 
     def __init__(self) -> None:

@@ -13,17 +13,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from afflint.findings import Path
-from afflint.reading.document import at, list_at, map_at
+from afflint.reading.document import list_at, map_at, value_at_path
 from afflint.reading.documents import read, split
 from afflint.records import NamedTuple
 from afflint.rendering.kustomize import ORIGIN, TRANSFORMATIONS
-from afflint.rendering.texts import Place, Text, Texts, counterpart, is_leaf, leaves, matches_whole, same, value_at
+from afflint.rendering.texts import SourcePlace, SourceText, SourceTexts, counterpart, is_leaf, leaves, matches_whole, same, value_at
 
 _MOST_LEAVES = 64
 """So many leaves of a map or list are looked for to say where it comes from."""
 
 
-class Identity(NamedTuple):
+class RenderedIdentity(NamedTuple):
     """What tells the objects of one build apart."""
 
     api_version: str
@@ -32,10 +32,10 @@ class Identity(NamedTuple):
     name: str
 
 
-def identity_of(data: Mapping[str, Any]) -> Identity:
+def identity_of(data: Mapping[str, Any]) -> RenderedIdentity:
     """The identity of an object."""
     metadata = map_at(data, "metadata")
-    return Identity(
+    return RenderedIdentity(
         *(str(each or "") for each in (data.get("apiVersion"), data.get("kind"), metadata.get("namespace"), metadata.get("name")))
     )
 
@@ -48,11 +48,11 @@ class _Step(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
+class _BuiltObject:
     """An object as it was rendered, the file that it came from ("" where it was generated), and its way from there."""
 
     data: Mapping[str, Any]
-    identity: Identity
+    identity: RenderedIdentity
     origin: str
     generator: str
     steps: tuple[_Step, ...]
@@ -61,7 +61,7 @@ class _Made:
 class _Hit(NamedTuple):
     """What was found for a leaf: the text, the path in it, and how far above that path its counterparts still stand in this text."""
 
-    text: Text
+    text: SourceText
     path: Path
     way: str
     depth: int
@@ -73,22 +73,22 @@ class _Hit(NamedTuple):
 class Origins:
     """Where the objects of one build come from. ``notes`` is the output with the notes, ``wrapper`` the folder that they count from."""
 
-    def __init__(self, notes: bytes, wrapper: str, root_file: str, texts: Texts) -> None:
+    def __init__(self, notes: bytes, wrapper: str, root_file: str, texts: SourceTexts) -> None:
         self._texts = texts
         self._root_file = root_file
         self._made = {each.identity: each for each in _made(notes, wrapper)}
 
-    def _found(self, identity: Identity) -> _Made | None:
+    def _found(self, identity: RenderedIdentity) -> _BuiltObject | None:
         """The object; its namespace may have been put in afterwards."""
         return self._made.get(identity) or self._made.get(identity._replace(namespace=""))
 
-    def written(self, identity: Identity) -> Identity | None:
+    def written(self, identity: RenderedIdentity) -> RenderedIdentity | None:
         """What an object is called in the file that it came from; None where that is not known."""
         made = self._found(identity)
         found = None if made is None else self._object(made)
         return None if found is None else identity_of(found[2])
 
-    def place(self, identity: Identity, path: Path, *, key: bool = False) -> Place:
+    def place(self, identity: RenderedIdentity, path: Path, *, key: bool = False) -> SourcePlace:
         """Where the value at a path of an object is written, or its key."""
         made = self._found(identity)
         if made is None:
@@ -108,7 +108,7 @@ class Origins:
 
     # One leaf.
 
-    def _leaf(self, made: _Made, path: Path, value: Any) -> _Hit | None:
+    def _leaf(self, made: _BuiltObject, path: Path, value: Any) -> _Hit | None:
         for named in (True, False):
             for step in reversed(dict.fromkeys(made.steps)):
                 for hit in self._through(made, step, path, value, named=named):
@@ -118,7 +118,7 @@ class Origins:
                 return found
         return None
 
-    def _in_origin(self, made: _Made, path: Path, value: Any) -> _Hit | None:
+    def _in_origin(self, made: _BuiltObject, path: Path, value: Any) -> _Hit | None:
         if not made.origin:
             return next(self._patched(made, _Step(made.generator, ""), path, value, named=False), None)
         found = self._object(made)
@@ -127,7 +127,7 @@ class Origins:
         text, base, data = found
         return _equal(text, base, data, made.data, path, value, "origin")
 
-    def _through(self, made: _Made, step: _Step, path: Path, value: Any, *, named: bool) -> Iterator[_Hit]:
+    def _through(self, made: _BuiltObject, step: _Step, path: Path, value: Any, *, named: bool) -> Iterator[_Hit]:
         """Where a transformer was told to write what stands at a path."""
         kind = step.kind
         if kind == "LabelTransformer":
@@ -142,7 +142,7 @@ class Origins:
         elif kind.startswith("Patch"):
             yield from self._patched(made, step, path, value, named=named)
 
-    def _kustomization(self, step: _Step) -> Text | None:
+    def _kustomization(self, step: _Step) -> SourceText | None:
         found = [text for text in self._texts.of(step.file) if type(text.data) is dict]
         return next((text for text in found if text.data.get("kind") == step.kind), found[0] if found else None)
 
@@ -170,7 +170,7 @@ class Origins:
             # A transformer in a file of its own says it in its own words.
             yield from self._mapped(step, ("labels",), path, value, "label")
 
-    def _counted(self, made: _Made, step: _Step, path: Path, value: Any, *, named: bool) -> Iterator[_Hit]:
+    def _counted(self, made: _BuiltObject, step: _Step, path: Path, value: Any, *, named: bool) -> Iterator[_Hit]:
         text = self._kustomization(step)
         if text is None or path != ("spec", "replicas"):
             return
@@ -180,7 +180,7 @@ class Origins:
 
     # Patches.
 
-    def _patched(self, made: _Made, step: _Step, path: Path, value: Any, *, named: bool) -> Iterator[_Hit]:
+    def _patched(self, made: _BuiltObject, step: _Step, path: Path, value: Any, *, named: bool) -> Iterator[_Hit]:
         text = self._kustomization(step)
         if text is None:
             return
@@ -195,7 +195,7 @@ class Origins:
                     if hit is not None:
                         yield hit
 
-    def _patches(self, text: Text, file: str) -> Iterator[tuple[Text, Mapping[str, Any]]]:
+    def _patches(self, text: SourceText, file: str) -> Iterator[tuple[SourceText, Mapping[str, Any]]]:
         """The patches of a kustomization with their targets, in the order in which they are applied."""
         folder = os.path.dirname(file)
         if str(text.data.get("kind", "")).startswith("Patch"):
@@ -216,10 +216,10 @@ class Origins:
                         found = self._file(folder, each.get("path"))
                     yield from ((one, target) for one in found)
 
-    def _file(self, folder: str, name: Any) -> list[Text]:
+    def _file(self, folder: str, name: Any) -> list[SourceText]:
         return self._texts.of(os.path.join(folder, name)) if type(name) is str and name and "\0" not in name else []
 
-    def _is_target(self, made: _Made, target: Mapping[str, Any]) -> bool:
+    def _is_target(self, made: _BuiltObject, target: Mapping[str, Any]) -> bool:
         group, _, version = made.identity.api_version.rpartition("/")
         return (
             matches_whole(target.get("kind"), made.identity.kind)
@@ -228,20 +228,20 @@ class Origins:
             and any(matches_whole(target.get("name"), name) for name in self._names(made))
         )
 
-    def _is_like(self, made: _Made, patch: Mapping[str, Any]) -> bool:
+    def _is_like(self, made: _BuiltObject, patch: Mapping[str, Any]) -> bool:
         """Whether a patch without a target names an object, which may have had another name when it was applied."""
-        return patch.get("kind") == made.identity.kind and self._is_name(made, at(patch, "metadata", "name"))
+        return patch.get("kind") == made.identity.kind and self._is_name(made, value_at_path(patch, "metadata", "name"))
 
-    def _is_name(self, made: _Made, name: Any) -> bool:
+    def _is_name(self, made: _BuiltObject, name: Any) -> bool:
         return type(name) is str and (name in self._names(made) or name in made.identity.name)
 
-    def _names(self, made: _Made) -> tuple[str, ...]:
+    def _names(self, made: _BuiltObject) -> tuple[str, ...]:
         found = self._object(made)
         return (made.identity.name,) if found is None else (made.identity.name, identity_of(found[2]).name)
 
     # Objects, maps and lists.
 
-    def _object(self, made: _Made) -> tuple[Text, Path, Mapping[str, Any]] | None:
+    def _object(self, made: _BuiltObject) -> tuple[SourceText, Path, Mapping[str, Any]] | None:
         """The object in the file that it came from: the same kind, and the name that is most of the one it has now."""
         best, score = None, (False, False, -1)
         for text, base, data in self._texts.objects(made.origin) if made.origin else ():
@@ -253,7 +253,7 @@ class Origins:
                 best, score = (text, base, data), fits
         return best
 
-    def _collection(self, made: _Made, path: Path, value: Any, *, key: bool) -> Place | None:
+    def _collection(self, made: _BuiltObject, path: Path, value: Any, *, key: bool) -> SourcePlace | None:
         """Where a map or list is written: where most of its leaves are; of several places the one that was applied last."""
         places: Counter[tuple[str, int, Path]] = Counter()
         texts: dict[tuple[str, int, Path], tuple[_Hit, Path]] = {}
@@ -273,7 +273,7 @@ class Origins:
         hit, above = texts[max(places, key=lambda spot: places[spot])]
         return hit.text.place(above, hit.way, key=key)
 
-    def _nearest(self, made: _Made, path: Path) -> Place:
+    def _nearest(self, made: _BuiltObject, path: Path) -> SourcePlace:
         """The nearest that holds a path and is known; in the end the object in its file."""
         found = self._object(made)
         if found is None:
@@ -285,7 +285,7 @@ class Origins:
                 return text.place((*base, *other), "object")
         return self._of_object(made)
 
-    def _of_object(self, made: _Made) -> Place:
+    def _of_object(self, made: _BuiltObject) -> SourcePlace:
         found = self._object(made)
         if found is not None:
             text, base, data = found
@@ -295,13 +295,13 @@ class Origins:
             return next((text.place((), "object") for text in self._texts.of(made.generator)), self._of_root())
         return self._of_root()
 
-    def _of_root(self) -> Place:
+    def _of_root(self) -> SourcePlace:
         from afflint.findings import Span
 
-        return Place(self._root_file, 0, Span(1, 1, 1, 1), "root")
+        return SourcePlace(self._root_file, 0, Span(1, 1, 1, 1), "root")
 
 
-def _made(notes: bytes, wrapper: str) -> Iterator[_Made]:
+def _made(notes: bytes, wrapper: str) -> Iterator[_BuiltObject]:
     for piece, line, _ in split(notes):
         data = read(piece, 0, line).data
         metadata = data.get("metadata") if type(data) is dict else None
@@ -313,7 +313,7 @@ def _made(notes: bytes, wrapper: str) -> Iterator[_Made]:
         if not annotations:
             metadata.pop("annotations")
         remote = "repo" in origin
-        yield _Made(
+        yield _BuiltObject(
             data,
             identity_of(data),
             "" if remote else _file_of(wrapper, origin.get("path")),
@@ -335,7 +335,7 @@ def _file_of(wrapper: str, name: Any) -> str:
     return os.path.normpath(os.path.join(wrapper, name)) if type(name) is str and name else ""
 
 
-def _equal(text: Text, base: Path, data: Any, rendered: Any, path: Path, value: Any, way: str) -> _Hit | None:
+def _equal(text: SourceText, base: Path, data: Any, rendered: Any, path: Path, value: Any, way: str) -> _Hit | None:
     """The counterpart of a leaf in an object or a patch, if the same stands there."""
     other = counterpart(data, rendered, path)
     if other is None or not same(value_at(data, other), value):
@@ -343,7 +343,7 @@ def _equal(text: Text, base: Path, data: Any, rendered: Any, path: Path, value: 
     return _Hit(text, (*base, *other), way, len(path))
 
 
-def _by_operations(patch: Text, rendered: Any, path: Path, value: Any) -> Iterator[_Hit]:
+def _by_operations(patch: SourceText, rendered: Any, path: Path, value: Any) -> Iterator[_Hit]:
     """Where a JSON 6902 patch holds what stands at a path; the last operation that wrote there first, and those that wrote all of it."""
     partial: list[_Hit] = []
     for number, operation in reversed(list(enumerate(patch.data))):
@@ -396,5 +396,5 @@ def _is_label(path: Path) -> bool:
     return len(path) > 1 and path[-2] in _SELECTORS
 
 
-def _group(identity: Identity) -> str:
+def _group(identity: RenderedIdentity) -> str:
     return identity.api_version.rpartition("/")[0]

@@ -80,12 +80,12 @@ def as_path(path: str) -> str:
 
 
 def _rendered(name: str, command: list[str], time_limit: float) -> Source:
-    crew = Crew(network=True, each=time_limit)
+    crew = ProgramRunner(network=True, each=time_limit)
     [output] = crew.each(lambda each: crew.output(each, name), [command])
     return Source(name, name, output)
 
 
-class Crew:
+class ProgramRunner:
     """Runs programs, a few at a time, and ends them all when this one is interrupted.
 
     Without ``network`` they run in a network namespace of their own where the system allows that, and in an environment that forbids it.

@@ -16,7 +16,7 @@ from afflint.reading.files import read_regular
 from afflint.reading.kustomizations import kustomization_in
 from afflint.reading.repositories import is_inside, root_of
 from afflint.rendering.programs import network_reason
-from afflint.rendering.roots import Kustomization, Kustomizations
+from afflint.rendering.roots import Kustomization, RootKustomizations
 from afflint.rendering.texts import documents_of
 from afflint.wording import quoted
 
@@ -32,7 +32,7 @@ _DATA = frozenset((*_COPIED.split(), *_OF_HELM.split()))
 """Fields whose text is never loaded."""
 
 
-def refusal(known: Kustomizations, folders: Iterable[str], *, network: bool) -> str | None:
+def refusal(known: RootKustomizations, folders: Iterable[str], *, network: bool) -> str | None:
     """Why the folders must not be built: what they, or the kustomizations that they include, would load. None if nothing is wrong.
 
     ``folders`` have their links resolved.
@@ -40,7 +40,7 @@ def refusal(known: Kustomizations, folders: Iterable[str], *, network: bool) -> 
     return next(_refusals(known, folders, network=network), None)
 
 
-def _refusals(known: Kustomizations, folders: Iterable[str], *, network: bool) -> Iterator[str]:
+def _refusals(known: RootKustomizations, folders: Iterable[str], *, network: bool) -> Iterator[str]:
     waiting = [(folder, False) for folder in folders]
     top = root_of(waiting[0][0])
     seen = {*waiting}

@@ -9,7 +9,7 @@ from typing import Any
 
 from afflint.reading.documents import read
 from afflint.reading.files import read_regular
-from afflint.reading.kustomizations import NAMES, Text, files_used, first_document, kustomization_in
+from afflint.reading.kustomizations import NAMES, UnparsedKustomization, files_used, first_document, kustomization_in
 from afflint.reading.sources import CHART
 
 _LARGEST = 1 << 20
@@ -31,7 +31,7 @@ class Kustomization:
 
 
 @dataclass(slots=True)
-class Kustomizations:
+class RootKustomizations:
     """Those of a run by their folders, links resolved; each is read once."""
 
     _known: dict[str, Kustomization | None] = field(default_factory=dict)
@@ -107,7 +107,7 @@ class Kustomizations:
         return files
 
 
-def _parsed(text: Text) -> Kustomization | None:
+def _parsed(text: UnparsedKustomization) -> Kustomization | None:
     document = read(first_document(text.data), 0, 0)
     if document.problem is not None or type(document.data) is not dict:
         return None  # A template of one, or none at all.

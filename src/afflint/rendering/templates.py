@@ -18,9 +18,9 @@ from afflint.reading.documents import read, split
 from afflint.reading.files import read_regular
 from afflint.reading.sources import VALUES
 from afflint.rendering.marks import Mark, marked, marks_in, read_template, templates_of
-from afflint.rendering.origins import Identity, identity_of
+from afflint.rendering.origins import RenderedIdentity, identity_of
 from afflint.rendering.programs import RenderError
-from afflint.rendering.texts import Place, Text, Texts, documents_of, is_leaf, leaves, same, value_at
+from afflint.rendering.texts import SourcePlace, SourceText, SourceTexts, documents_of, is_leaf, leaves, same, value_at
 
 _MOST_ROUNDS = 5
 _MOST_TRIALS = 24
@@ -45,14 +45,14 @@ class ChartFiles:
     render: Rendering
     values: tuple[str, ...]
     """The values files that are told to Helm, the last of which wins."""
-    inline: tuple[Text, Path] | None = None
+    inline: tuple[SourceText, Path] | None = None
     """Where the values stand that win over those."""
 
 
 class Templates:
     """The way back for one chart."""
 
-    def __init__(self, output: bytes, root_file: str, files: ChartFiles, texts: Texts) -> None:
+    def __init__(self, output: bytes, root_file: str, files: ChartFiles, texts: SourceTexts) -> None:
         self._files = files
         self._texts = texts
         self._root_file = root_file
@@ -62,9 +62,9 @@ class Templates:
         self._named = _source_files(output)
         self._marked: dict[int, Document] = self._with_marks()
         self._trials = 0
-        self._keys: dict[tuple[int, Path], tuple[Text, Path] | None] = {}
+        self._keys: dict[tuple[int, Path], tuple[SourceText, Path] | None] = {}
 
-    def place(self, document: int, _identity: Identity, path: Path, *, key: bool = False) -> tuple[Place, ...]:
+    def place(self, document: int, _identity: RenderedIdentity, path: Path, *, key: bool = False) -> tuple[SourcePlace, ...]:
         """The key of a values file that says what stands at a path, if one does, and the lines of templates that put it there."""
         word = self._word(document, path, key=key)
         lines = [_line_place(self._sources[mark.file], mark.line, word) for mark in self.marks(document, path, key=key)]
@@ -79,7 +79,7 @@ class Templates:
         marks = self.marks(document, path)
         return (self._sources[marks[0].file], marks[0].line) if marks else None
 
-    def written(self, identity: Identity) -> Identity | None:
+    def written(self, identity: RenderedIdentity) -> RenderedIdentity | None:
         """What the object is called, which a template does not say."""
         return identity
 
@@ -167,7 +167,7 @@ class Templates:
             if "#@@" in key:
                 yield from marks_in(key)
 
-    def _of_document(self, document: int) -> Place:
+    def _of_document(self, document: int) -> SourcePlace:
         """The file that a document was made of, by the comment that Helm puts before it."""
         name = self._named.get(document)
         if name is not None:
@@ -180,7 +180,7 @@ class Templates:
 
     # Values.
 
-    def _by_values(self, document: int, path: Path) -> tuple[Text, Path] | None:
+    def _by_values(self, document: int, path: Path) -> tuple[SourceText, Path] | None:
         """The key of a values file that says what stands at a path: of a map or list, that of which its first leaf comes from."""
         parsed = self._plain.get(document)
         if parsed is None:
@@ -198,13 +198,13 @@ class Templates:
             return None
         return text, where[: -len(below)]
 
-    def _key_of(self, document: int, path: Path, value: Any) -> tuple[Text, Path] | None:
+    def _key_of(self, document: int, path: Path, value: Any) -> tuple[SourceText, Path] | None:
         known = (document, path)
         if known not in self._keys:
             self._keys[known] = self._tried(document, path, value)
         return self._keys[known]
 
-    def _tried(self, document: int, path: Path, value: Any) -> tuple[Text, Path] | None:
+    def _tried(self, document: int, path: Path, value: Any) -> tuple[SourceText, Path] | None:
         if value is None or value is False or isinstance(value, (dict, list)):
             return None  # What is left out where it is false is not there to be found.
         step = next((each for each in reversed(path) if type(each) is str), "")
@@ -217,7 +217,7 @@ class Templates:
         found = (self._turning_up(document, path, value, tried) for tried in trials if tried)
         return next((each for each in found if each is not None), None)
 
-    def _candidates(self, value: Any) -> list[tuple[Text, Path]]:
+    def _candidates(self, value: Any) -> list[tuple[SourceText, Path]]:
         """The leaves of values that say the same."""
         found = []
         if self._files.inline is not None:
@@ -232,7 +232,9 @@ class Templates:
         """All values files: those that are told to Helm, and those of the chart and the charts in it."""
         return [*map(os.path.realpath, reversed(self._files.values)), *self._own_values]
 
-    def _turning_up(self, document: int, path: Path, value: Any, tried: Sequence[tuple[Text, Path]]) -> tuple[Text, Path] | None:
+    def _turning_up(
+        self, document: int, path: Path, value: Any, tried: Sequence[tuple[SourceText, Path]]
+    ) -> tuple[SourceText, Path] | None:
         """Which of some leaves of values files turns up at a path when all of them say something else, each its own."""
         tried = tried[:_MOST_CANDIDATES]
         if self._trials >= _MOST_TRIALS:
@@ -250,7 +252,7 @@ class Templates:
             return None
         return next((each for each, token in zip(tried, tokens, strict=True) if same(token, shown)), None)
 
-    def _with_values(self, tried: Sequence[tuple[Text, Path]], tokens: Sequence[Any]) -> bytes:
+    def _with_values(self, tried: Sequence[tuple[SourceText, Path]], tokens: Sequence[Any]) -> bytes:
         """What is rendered with tokens in place of some leaves of values files. Raises RenderError."""
         by_file: dict[str, list[tuple[Span, str]]] = {}
         said: Any = None
@@ -346,12 +348,12 @@ def _source_files(output: bytes) -> dict[int, str]:
     return found
 
 
-def _line_place(file: str, number: int, word: str = "") -> Place:
+def _line_place(file: str, number: int, word: str = "") -> SourcePlace:
     """A line of a template, from its first character to its last; the word in it if it stands there once and is no part of an action."""
     text = (read_template(file) or "").split("\n")
     line = text[number - 1] if number <= len(text) else ""
     said = list(re.finditer(rf"(?<![\w./-]){re.escape(word)}(?![\w./-])", line)) if word and "{{" not in line else []
     if len(said) == 1:
-        return Place(file, 0, Span(number, said[0].start() + 1, number, said[0].end() + 1), "template", exact=True)
+        return SourcePlace(file, 0, Span(number, said[0].start() + 1, number, said[0].end() + 1), "template", exact=True)
     start = len(line) - len(line.lstrip())
-    return Place(file, 0, Span(number, start + 1, number, max(len(line.rstrip()), start + 1) + 1), "template", exact=True)
+    return SourcePlace(file, 0, Span(number, start + 1, number, max(len(line.rstrip()), start + 1) + 1), "template", exact=True)

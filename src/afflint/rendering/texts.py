@@ -21,7 +21,7 @@ _SCALARS = (str, int, float, bool, type(None))
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourcePlace:
     """Where something is written that was rendered: a stretch of a file, the document in it, and which way it came from there.
 
     ``exact``: that very scalar stands there; otherwise it is the nearest that is known to hold it, or to have been told to make it.
@@ -35,7 +35,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class SourceText:
     """A document of a file, or YAML in a scalar of one: then ``lines`` and ``columns`` are what its positions are off by."""
 
     file: str
@@ -51,15 +51,15 @@ class Text:
         """What it says."""
         return self.document.data
 
-    def place(self, path: Path, way: str, *, key: bool = False, exact: bool = False) -> Place:
+    def place(self, path: Path, way: str, *, key: bool = False, exact: bool = False) -> SourcePlace:
         """Where a path of it stands."""
         span = self.whole
         if span is None:
             line, column, end_line, end_column = self.document.locate(path, key=key)
             span = Span(line + self.lines, column + self.columns, end_line + self.lines, end_column + self.columns)
-        return Place(self.file, self.index, span, way, exact and self.whole is None)
+        return SourcePlace(self.file, self.index, span, way, exact and self.whole is None)
 
-    def inside(self, path: Path) -> list[Text]:
+    def inside(self, path: Path) -> list[SourceText]:
         """The documents that a scalar holds, as an inline patch does."""
         node = self.document.node_at(path)
         if type(node) is not ScalarNode:
@@ -74,7 +74,7 @@ class Text:
             document = read(piece, 0, line)
             if document.problem is None and document.data is not None:
                 whole = None if shift else self.document.locate(path)
-                found.append(Text(self.file, document, self.index, *(shift or (0, 0)), whole))
+                found.append(SourceText(self.file, document, self.index, *(shift or (0, 0)), whole))
         return found
 
     def _indentation(self, line: int, text: str) -> int:
@@ -89,20 +89,20 @@ class Text:
         return 0
 
 
-class Texts:
+class SourceTexts:
     """The files that were rendered, each read once."""
 
     def __init__(self) -> None:
-        self._known: dict[str, list[Text]] = {}
+        self._known: dict[str, list[SourceText]] = {}
 
-    def of(self, file: str) -> list[Text]:
+    def of(self, file: str) -> list[SourceText]:
         """The documents of a file that can be read, in their order, numbered as the rest of a run numbers them."""
         file = os.path.realpath(file)
         if file not in self._known:
             self._known[file] = list(_documents(file))
         return self._known[file]
 
-    def objects(self, file: str) -> Iterator[tuple[Text, Path, Mapping[str, Any]]]:
+    def objects(self, file: str) -> Iterator[tuple[SourceText, Path, Mapping[str, Any]]]:
         """The objects of a file: the text, where in it they are, and what they say; those of a List one by one."""
         for text in self.of(file):
             data = text.data
@@ -115,7 +115,7 @@ class Texts:
                 yield text, (), data
 
 
-def _documents(file: str) -> Iterator[Text]:
+def _documents(file: str) -> Iterator[SourceText]:
     try:
         data = to_utf8(read_regular(file, _LARGEST))
     except (OSError, UnicodeDecodeError):
@@ -128,7 +128,7 @@ def _documents(file: str) -> Iterator[Text]:
         if not document.empty:
             index += 1
             if document.problem is None:
-                yield Text(file, document, document.index)
+                yield SourceText(file, document, document.index)
 
 
 def documents_of(output: bytes) -> dict[int, Document]:

@@ -7,7 +7,7 @@ from afflint.findings import SEVERITIES, FileId, Finding, Severity
 from afflint.records import NamedTuple
 
 if TYPE_CHECKING:
-    from afflint.report.page import Made
+    from afflint.report.page import PageMetadata
 
 FORMATS: tuple[str, ...] = ("text", "concise", "json", "sarif", "github", "gitlab", "junit", "markdown", "html")
 
@@ -23,7 +23,7 @@ class RuleInfo(NamedTuple):
     page: str
 
 
-class Renders(NamedTuple):
+class RenderSummary(NamedTuple):
     """How many kustomizations and charts were rendered for a run; of those that were not the tool, the name and the reason."""
 
     kustomizations: int
@@ -55,7 +55,7 @@ class Summary(NamedTuple):
     passed: tuple[tuple[str, int], ...] = ()
     empty: tuple[str, ...] = ()
     fixed: int = 0
-    renders: Renders | None = None
+    renders: RenderSummary | None = None
     """What was rendered, where that was asked for."""
     custom: tuple[tuple[str, int], ...] = ()
     """The kinds of custom resources with what says where each places pods, and the number of resources."""
@@ -68,9 +68,9 @@ class Summary(NamedTuple):
     @property
     def found(self) -> str:
         """``1 error, 2 warnings``, or ``no findings``."""
-        from afflint.wording import counted
+        from afflint.wording import pluralize
 
-        return ", ".join(counted(*each) for each in self.counts) or "no findings"
+        return ", ".join(pluralize(*each) for each in self.counts) or "no findings"
 
     @property
     def passed_over(self) -> int:
@@ -94,7 +94,7 @@ class Report(NamedTuple):
     quiet: bool
     unsafe: bool = False
     """Whether unsafe fixes count as fixes."""
-    made: "Made | None" = None
+    made: "PageMetadata | None" = None
     """What a page says about its making."""
 
     def fixable(self, finding: Finding) -> bool:

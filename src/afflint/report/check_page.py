@@ -19,7 +19,7 @@ from afflint.report.places import slashed
 from afflint.report.snippet import Sources, ending
 from afflint.report.text import summary_lines
 from afflint.report.wording import html_words, object_words, roots
-from afflint.wording import counted
+from afflint.wording import pluralize
 
 _MOST = 1_000
 """So many findings are shown with their source; errors come before warnings where there are more. Of the others there is one line each."""
@@ -37,7 +37,7 @@ _RELATED = 4
 _TAB = " " * 4
 
 
-class _Entry(NamedTuple):
+class _PageFinding(NamedTuple):
     """A finding with its number on the page, and whether it is shown with its source or as a line only."""
 
     number: int
@@ -63,14 +63,14 @@ def render(report: Report) -> Iterator[str]:
     yield page("check_page", f"afflint: {title}", report.made, parts)
 
 
-def _entries(findings: Sequence[Finding]) -> list[_Entry]:
+def _entries(findings: Sequence[Finding]) -> list[_PageFinding]:
     """The findings with room on the page, in the order of the report."""
     ranked = sorted(range(len(findings)), key=lambda each: SEVERITIES.index(findings[each].severity))
     full, listed = set(ranked[:_MOST]), sorted(ranked[:_MOST_LINES])
-    return [_Entry(number, findings[each], each in full) for number, each in enumerate(listed, 1)]
+    return [_PageFinding(number, findings[each], each in full) for number, each in enumerate(listed, 1)]
 
 
-def _left_out(entries: Sequence[_Entry], total: int) -> str:
+def _left_out(entries: Sequence[_PageFinding], total: int) -> str:
     full = sum(entry.full for entry in entries)
     if full == total:
         return ""
@@ -82,7 +82,7 @@ def _state(severity: Severity) -> str:
     return f'<span class="state {severity}">{severity}</span>'
 
 
-def _find(entries: Sequence[_Entry]) -> str:
+def _find(entries: Sequence[_PageFinding]) -> str:
     """The search and the filters; the script that makes them work also brings them to light."""
     severities = [each for each in SEVERITIES if any(entry.finding.severity == each for entry in entries)]
     names = sorted({entry.finding.rule for entry in entries})
@@ -100,10 +100,10 @@ def _options(words: Iterable[str]) -> str:
     return "".join(f"<option>{shown(word)}</option>" for word in words)
 
 
-def _rules(entries: Sequence[_Entry], infos: Iterable[RuleInfo]) -> Iterator[str]:
+def _rules(entries: Sequence[_PageFinding], infos: Iterable[RuleInfo]) -> Iterator[str]:
     """A line for each rule with findings, the gravest and most frequent first; in it what the rule is about, and where it was found."""
     known = {info.name: info for info in infos}
-    found: dict[tuple[Severity, str], list[_Entry]] = {}
+    found: dict[tuple[Severity, str], list[_PageFinding]] = {}
     for entry in entries:
         found.setdefault((entry.finding.severity, entry.finding.rule), []).append(entry)
     order = sorted(found.items(), key=lambda item: (SEVERITIES.index(item[0][0]), -len(item[1]), item[0][1]))
@@ -148,7 +148,7 @@ def _anchor(folder: str) -> str:
     return f"d{crc32(folder.encode('utf-8', 'surrogatepass')):08x}"
 
 
-def _findings(entries: Sequence[_Entry], report: Report) -> Iterator[str]:
+def _findings(entries: Sequence[_PageFinding], report: Report) -> Iterator[str]:
     """The findings by folder and file. The order of the folders is that of their table; within one, that of the report."""
     sources, opened = Sources(report.source), len(entries) <= _OPEN
     ordered = sorted(entries, key=lambda entry: _folder(entry.finding))
@@ -163,7 +163,7 @@ def _findings(entries: Sequence[_Entry], report: Report) -> Iterator[str]:
         yield "</section>\n"
 
 
-def _finding(entry: _Entry, sources: Sources, opened: bool) -> Iterator[str]:
+def _finding(entry: _PageFinding, sources: Sources, opened: bool) -> Iterator[str]:
     finding = entry.finding
     fixable = f' data-fix="{"safe" if finding.fix.safe else "unsafe"}"' if finding.fix else ""
     marks = f'id="n{entry.number}" data-rule="{shown(finding.rule)}" data-severity="{finding.severity}"{fixable}'
@@ -209,7 +209,7 @@ def _source(lines: Sequence[str], span: Span) -> Iterator[str]:
         stop = (end if number == last else len(text) + 1) - 1 if inside else len(text)
         yield _row(number, *_parts(text, begin, max(begin, stop)), classes="in" if inside else "")
     if last > shown_last:
-        yield f'<span class="line"><i></i>and {counted(last - shown_last, "more line")}</span>'
+        yield f'<span class="line"><i></i>and {pluralize(last - shown_last, "more line")}</span>'
     yield "</pre>\n"
 
 
@@ -245,7 +245,7 @@ def _fix(lines: Sequence[str], fix: Fix) -> Iterator[str]:
             before, inside, after = _parts(line.text, at, at)
             yield _row(line.number, before, inside, after, classes={"-": "gone", "+": "come", " ": ""}[line.kind], lead=f"{line.kind} ")
         if len(rows) < len(change):
-            yield f'<span class="line"><i></i>and {counted(len(change) - len(rows), "more line")}</span>'
+            yield f'<span class="line"><i></i>and {pluralize(len(change) - len(rows), "more line")}</span>'
         yield "</pre>\n"
 
 

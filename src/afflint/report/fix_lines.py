@@ -16,7 +16,7 @@ _TALLEST = 200
 _BREAK = re.compile(r"\r\n|\r")
 
 
-class Line(NamedTuple):
+class DiffLine(NamedTuple):
     """A line of a change: one that stays (``" "``), goes (``"-"``) or comes (``"+"``); ``number`` is that in the file as it is."""
 
     kind: Literal[" ", "-", "+"]
@@ -24,7 +24,7 @@ class Line(NamedTuple):
     text: str
 
 
-def changes(lines: Sequence[str], fix: Fix) -> Iterator[list[Line]]:
+def changes(lines: Sequence[str], fix: Fix) -> Iterator[list[DiffLine]]:
     """The changes that ``fix`` makes in a file of these lines, from the first to the last; none where it has no such lines (any more)."""
     near: list[Edit] = []
     for edit in sorted(fix.edits):
@@ -36,7 +36,7 @@ def changes(lines: Sequence[str], fix: Fix) -> Iterator[list[Line]]:
         yield _change(lines, near)
 
 
-def _change(lines: Sequence[str], edits: Sequence[Edit]) -> list[Line]:
+def _change(lines: Sequence[str], edits: Sequence[Edit]) -> list[DiffLine]:
     first = max(1, edits[0].span.line - _AROUND)
     last = min(len(lines), max(edit.span.end_line for edit in edits) + _AROUND)
     before = list(lines[first - 1 : last])
@@ -56,7 +56,7 @@ def _edited(lines: Sequence[str], edits: Sequence[Edit], first: int) -> list[str
     return text.split("\n")
 
 
-def _compared(before: Sequence[str], after: Sequence[str], first: int) -> Iterator[Line]:
+def _compared(before: Sequence[str], after: Sequence[str], first: int) -> Iterator[DiffLine]:
     if max(len(before), len(after)) > _TALLEST:
         blocks = [("replace", 0, len(before), 0, len(after))]
     else:
@@ -65,6 +65,6 @@ def _compared(before: Sequence[str], after: Sequence[str], first: int) -> Iterat
         blocks = list(SequenceMatcher(None, before, after, autojunk=False).get_opcodes())
     for tag, begin, end, new_begin, new_end in blocks:
         kind: Literal[" ", "-"] = " " if tag == "equal" else "-"
-        yield from (Line(kind, first + number, before[number]) for number in range(begin, end))
+        yield from (DiffLine(kind, first + number, before[number]) for number in range(begin, end))
         if tag != "equal":
-            yield from (Line("+", None, text) for text in after[new_begin:new_end])
+            yield from (DiffLine("+", None, text) for text in after[new_begin:new_end])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from afflint.findings import Finding, Fix, Span
-from afflint.report import Renders, Report
+from afflint.report import RenderSummary, Report
 from afflint.report.json_array import document
 
 
@@ -56,7 +56,7 @@ def _finding(finding: Finding) -> dict[str, object]:
     }
 
 
-def _renders(renders: Renders) -> dict[str, object]:
+def _renders(renders: RenderSummary) -> dict[str, object]:
     failed = [{"tool": tool, "root": name, "reason": reason} for tool, name, reason in renders.failed]
     without = [{"root": name, "chart": chart} for name, chart in renders.without]
     told = {"kustomizations": renders.kustomizations, "charts": renders.charts, "failed": failed, "without": without}

@@ -15,7 +15,7 @@ from afflint.report import Report
 from afflint.report.places import slashed
 from afflint.report.text import summary_lines
 from afflint.report.wording import object_words
-from afflint.wording import counted, visible
+from afflint.wording import pluralize, visible
 
 MOST_BYTES = 65_000
 """A comment on GitHub has at most 65,536 characters, which is far below what a job summary (1 MiB) or a comment on GitLab may have."""
@@ -56,7 +56,7 @@ def _table(report: Report, room: int) -> Iterator[str]:
 
 def _rest(findings: Sequence[Finding]) -> str:
     counts = Counter(finding.severity for finding in findings)
-    return f"{len(findings)} more: {', '.join(counted(counts[each], each) for each in SEVERITIES if counts[each])}"
+    return f"{len(findings)} more: {', '.join(pluralize(counts[each], each) for each in SEVERITIES if counts[each])}"
 
 
 def _row(finding: Finding) -> str:

@@ -11,7 +11,7 @@ from afflint.records import NamedTuple
 from afflint.wording import visible
 
 
-class Made(NamedTuple):
+class PageMetadata(NamedTuple):
     """When a page was made, as it is to be shown, and the command line that made it."""
 
     when: str
@@ -23,7 +23,7 @@ def shown(text: str) -> str:
     return escape(visible(text), quote=True)
 
 
-def page(name: str, title: str, made: Made | None, parts: Mapping[str, str], rules: str = "") -> str:
+def page(name: str, title: str, made: PageMetadata | None, parts: Mapping[str, str], rules: str = "") -> str:
     """The page whose own template, style and script are the files ``name.html``, ``name.css`` and ``name.js`` beside this one.
 
     ``parts`` are put into the template, ``title``, ``lead`` and ``notes`` of them into the head that all pages have; ``rules`` are rules of

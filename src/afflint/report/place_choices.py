@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from afflint.kube.node_labels import domain_noun
-from afflint.placement.plan import Action, Loss, NodeRow
+from afflint.placement.plan import Action, DisruptionEffect, NodeRow
 from afflint.report.page import shown
 from afflint.report.place_digest import NOUNS, VERDICTS, Effect, feasible_count, is_harmless, placed_words, tally, worst
 from afflint.report.place_scene import DONE, Scene, badge, ending
-from afflint.wording import counted
+from afflint.wording import pluralize
 
 _LOSSES_SHOWN = 14
 """With more failures than this, those that every workload survives are folded."""
@@ -22,7 +22,7 @@ _FEW = 8
 
 Kind = tuple[Action, str]
 """What happens, and to what: nodes, zones."""
-Numbered = tuple[int, Loss]
+Numbered = tuple[int, DisruptionEffect]
 
 
 def alone(scene: Scene) -> bool:
@@ -87,20 +87,20 @@ def losses(scene: Scene) -> Iterator[str]:
 
 def _folded(scene: Scene, members: Sequence[Numbered], noun: str, more: str) -> Iterator[str]:
     if members:
-        yield f"<details>\n<summary>{counted(len(members), noun)}{more}</summary>\n"
+        yield f"<details>\n<summary>{pluralize(len(members), noun)}{more}</summary>\n"
         for number, loss in members:
             yield _loss(scene, number, loss)
         yield "</details>\n"
 
 
-def _kind(loss: Loss) -> Kind:
+def _kind(loss: DisruptionEffect) -> Kind:
     if len(loss.nodes) == 1 and loss.what == f"node {loss.nodes[0]}":
         return loss.action, "node"
     key, equals, _ = loss.what.partition("=")
     return loss.action, key if equals else ""
 
 
-def _kind_words(scene: Scene, kind: Kind, members: Sequence[Loss]) -> str:
+def _kind_words(scene: Scene, kind: Kind, members: Sequence[DisruptionEffect]) -> str:
     """``3 zones lost: 1 dead, 2 degraded``."""
     action, key = kind
     noun = shown(domain_noun(key)) if key else NOUNS[action]
@@ -108,13 +108,13 @@ def _kind_words(scene: Scene, kind: Kind, members: Sequence[Loss]) -> str:
     counts = tally(worst(loss) for loss in members if not loss.blocked)
     parts = [f"{sum(bool(loss.blocked) for loss in members)} blocked"] * any(loss.blocked for loss in members)
     parts += [f"{counts[verdict]} {_TALLIED.get(verdict, verdict)}" for verdict in VERDICTS if counts[verdict]]
-    return f"<b>{counted(len(members), noun)}{done}</b>: {', '.join(parts)}"
+    return f"<b>{pluralize(len(members), noun)}{done}</b>: {', '.join(parts)}"
 
 
 _TALLIED = {"survives": "survived", "unjudged": "not judged"}
 
 
-def _loss(scene: Scene, number: int, loss: Loss) -> str:
+def _loss(scene: Scene, number: int, loss: DisruptionEffect) -> str:
     button = f'<input type="radio" name="loss" id="f{number}" value="{shown(loss.what)}" data-action="{loss.action}">'
     done = f" {DONE[loss.action]}" * (len(scene.actions) > 1)
     what = scene.what(loss)
@@ -124,19 +124,19 @@ def _loss(scene: Scene, number: int, loss: Loss) -> str:
     return f'<label>{button} <span class="what"{title}>{what}{done}</span> {ending(loss)}{told}</label>\n'
 
 
-def _numbers(loss: Loss, found: Sequence[Effect]) -> str:
+def _numbers(loss: DisruptionEffect, found: Sequence[Effect]) -> str:
     """How much a failure does, in numbers: ``10 workloads, 12 replicas``."""
     if loss.blocked:
-        return f"{counted(len(loss.blocked), 'pod')} cannot leave"
+        return f"{pluralize(len(loss.blocked), 'pod')} cannot leave"
     harmed = [effect for effect in found if effect.outcome in ("dead", "degraded")]
     if harmed:
         gone = sum(move.target is None for effect in harmed for move in effect.moves)
-        return f"{counted(len(harmed), 'workload')}, {counted(gone, 'replica')}"
+        return f"{pluralize(len(harmed), 'workload')}, {pluralize(gone, 'replica')}"
     interrupted = sum(effect.outcome == "interrupted" for effect in found)
     if interrupted:
-        return counted(interrupted, "workload")
+        return pluralize(interrupted, "workload")
     moved = sum(move.target is not None for effect in found for move in effect.moves)
-    return f"{counted(moved, 'replica')} {'moves' if moved == 1 else 'move'}" if moved else ""
+    return f"{pluralize(moved, 'replica')} {'moves' if moved == 1 else 'move'}" if moved else ""
 
 
 def workloads(scene: Scene) -> Iterator[str]:
@@ -151,7 +151,7 @@ def workloads(scene: Scene) -> Iterator[str]:
         name, number = scene.name(workload.key), scene.badges[workload.key].number
         yield f'<label><input type="radio" name="one" id="s{number}" value="{name}"> {badge(scene, workload.key)} {name}</label>\n'
     yield '</fieldset>\n</details>\n<div class="told" aria-live="polite">\n'
-    nodes = counted(len(scene.plan.nodes), "node")
+    nodes = pluralize(len(scene.plan.nodes), "node")
     for workload in scene.plan.workloads:
         number = scene.badges[workload.key].number
         told = f"{placed_words(workload)}, {feasible_count(workload)} of {nodes} fit"

@@ -7,9 +7,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from afflint.kube.node_labels import CONTROL_PLANE, MASTER, domain_noun, last_part
-from afflint.placement.plan import Action, Fate, Loss, Move, NodeRow, NodeVerdict, Outcome, Plan, PoolRow, Replica, WorkloadPlan
+from afflint.placement.plan import (
+    Action,
+    DisruptionEffect,
+    Fate,
+    NodeRow,
+    NodeVerdict,
+    Outcome,
+    Plan,
+    PoolRow,
+    Replica,
+    ReplicaMove,
+    WorkloadPlan,
+)
 from afflint.records import NamedTuple
-from afflint.wording import counted
+from afflint.wording import pluralize
 
 OUTCOMES: tuple[Outcome, ...] = ("dead", "degraded", "interrupted", "survives")
 """Worst first."""
@@ -46,7 +58,7 @@ class Rack(NamedTuple):
     nodes: tuple[NodeRow, ...]
 
 
-class Group(NamedTuple):
+class NodeGroup(NamedTuple):
     """Nodes of a rack that one workload sees alike: one with the replicas on it, or several without any."""
 
     nodes: tuple[NodeRow, ...]
@@ -61,7 +73,7 @@ class Effect(NamedTuple):
     outcome: Outcome
     left: int
     asked: int
-    moves: tuple[Move, ...]
+    moves: tuple[ReplicaMove, ...]
     volumes: bool = False
     """Whether its volumes may tie it to a zone or a node."""
 
@@ -121,7 +133,7 @@ def placed_words(workload: WorkloadPlan) -> str:
     if not workload.replicas:
         return "no replicas asked for"
     placed = sum(replica.node is not None for replica in workload.replicas)
-    return f"{placed} of {counted(len(workload.replicas), 'replica')} placed"
+    return f"{placed} of {pluralize(len(workload.replicas), 'replica')} placed"
 
 
 def feasible_count(workload: WorkloadPlan) -> int:
@@ -134,21 +146,21 @@ def is_in_trouble(workload: WorkloadPlan) -> bool:
     return workload.error is not None or any(replica.node is None for replica in workload.replicas)
 
 
-def groups(rack: Rack, verdicts: Mapping[str, NodeVerdict], pods: Mapping[str, Sequence[str]], *, fold: bool) -> list[Group]:
+def groups(rack: Rack, verdicts: Mapping[str, NodeVerdict], pods: Mapping[str, Sequence[str]], *, fold: bool) -> list[NodeGroup]:
     """The nodes of a rack one by one; with ``fold`` those without replicas fold by equal verdict, the best first."""
-    single = [Group((node,), verdicts.get(node.name), tuple(pods.get(node.name, ()))) for node in rack.nodes]
+    single = [NodeGroup((node,), verdicts.get(node.name), tuple(pods.get(node.name, ()))) for node in rack.nodes]
     if not fold:
         return single
-    alike: dict[object, list[Group]] = {}
+    alike: dict[object, list[NodeGroup]] = {}
     for group in single:
         if not group.pods:
             alike.setdefault(group.verdict and group.verdict[1:], []).append(group)
-    folded = [Group(tuple(group.nodes[0] for group in members), members[0].verdict, ()) for members in alike.values()]
+    folded = [NodeGroup(tuple(group.nodes[0] for group in members), members[0].verdict, ()) for members in alike.values()]
     folded.sort(key=_best_first)
     return [group for group in single if group.pods] + folded
 
 
-def _best_first(group: Group) -> tuple[bool, int, int]:
+def _best_first(group: NodeGroup) -> tuple[bool, int, int]:
     verdict = group.verdict
     if verdict is None:
         return True, 0, 0
@@ -171,7 +183,7 @@ def preferences_words(workload: WorkloadPlan, nodes: int, *, verbose: bool = Fal
             meet = "1 node meets" if each.nodes == 1 else f"{each.nodes} nodes meet"
             found.append(f"{meet} {what}, and none that it may use")
         elif verbose:
-            found.append(f"{each.nodes} of {counted(nodes, 'node')} {'meets' if each.nodes == 1 else 'meet'} {what}")
+            found.append(f"{each.nodes} of {pluralize(nodes, 'node')} {'meets' if each.nodes == 1 else 'meet'} {what}")
     return found
 
 
@@ -186,16 +198,16 @@ def why_words(why: str, number: int) -> str:
     return _PLURALS.get(verb, verb) + space + rest if number != 1 else why
 
 
-def worst(loss: Loss) -> Verdict:
+def worst(loss: DisruptionEffect) -> Verdict:
     """The worst that the failure does to any workload, as far as what runs there was judged."""
     harm = next((outcome for outcome in OUTCOMES[:3] if outcome in loss.outcomes.values()), None)
     return harm or ("unjudged" if loss.unjudged else "survives")
 
 
-def ranked(losses: Iterable[Loss]) -> list[Loss]:
+def ranked(losses: Iterable[DisruptionEffect]) -> list[DisruptionEffect]:
     """The worst first: by workloads dead, degraded and interrupted, drains that do not end, replicas without a place, replicas moved."""
 
-    def harm(loss: Loss) -> tuple[int, ...]:
+    def harm(loss: DisruptionEffect) -> tuple[int, ...]:
         counts = tally(loss.outcomes.values())
         missing = sum(move.target is None for move in loss.moves)
         return *(-counts[outcome] for outcome in OUTCOMES[:3]), -len(loss.blocked), -missing, -loss.unjudged, -len(loss.moves)
@@ -203,20 +215,20 @@ def ranked(losses: Iterable[Loss]) -> list[Loss]:
     return sorted(losses, key=harm)
 
 
-def by_action(losses: Iterable[Loss]) -> dict[Action, list[Loss]]:
+def by_action(losses: Iterable[DisruptionEffect]) -> dict[Action, list[DisruptionEffect]]:
     """Failures, drains and removals apart, each in their order; no entry for what was not asked for."""
-    found: dict[Action, list[Loss]] = {}
+    found: dict[Action, list[DisruptionEffect]] = {}
     for loss in losses:
         found.setdefault(loss.action, []).append(loss)
     return {action: found[action] for action in NOUNS if action in found}
 
 
-def is_harmless(loss: Loss) -> bool:
+def is_harmless(loss: DisruptionEffect) -> bool:
     """Whether every workload survives it, and a drain ends."""
     return worst(loss) == "survives" and not loss.blocked
 
 
-def differs(loss: Loss) -> Loss | None:
+def differs(loss: DisruptionEffect) -> DisruptionEffect | None:
     """What the removal of failed nodes does, where that ends otherwise than the failure itself."""
     return loss.removed if loss.removed is not None and loss.removed.outcomes != loss.outcomes else None
 
@@ -227,9 +239,9 @@ def tally(verdicts: Iterable[Verdict]) -> dict[Verdict, int]:
     return {verdict: found.count(verdict) for verdict in VERDICTS}
 
 
-def effects(loss: Loss, workloads: Mapping[str, WorkloadPlan]) -> list[Effect]:
+def effects(loss: DisruptionEffect, workloads: Mapping[str, WorkloadPlan]) -> list[Effect]:
     """What the failure does to each workload that it touches, worst first. ``workloads`` is by key."""
-    moves: dict[str, list[Move]] = {key: [] for key in loss.outcomes}
+    moves: dict[str, list[ReplicaMove]] = {key: [] for key in loss.outcomes}
     for move in loss.moves:
         moves.setdefault(move.workload, []).append(move)
     # What does not leave a node that is drained runs on there.
@@ -238,16 +250,16 @@ def effects(loss: Loss, workloads: Mapping[str, WorkloadPlan]) -> list[Effect]:
     return sorted(found, key=lambda effect: OUTCOMES.index(effect.outcome))
 
 
-def _effect(key: str, outcome: Outcome, moves: Sequence[Move], workload: WorkloadPlan | None, lost: frozenset[str]) -> Effect:
+def _effect(key: str, outcome: Outcome, moves: Sequence[ReplicaMove], workload: WorkloadPlan | None, lost: frozenset[str]) -> Effect:
     nodes = {replica.pod: replica.node if replica.node not in lost else None for replica in workload.replicas} if workload else {}
     nodes.update((move.pod, move.target) for move in moves)
     left = sum(node is not None for node in nodes.values())
     return Effect(key, outcome, left, len(nodes), tuple(moves), workload is not None and workload.volumes)
 
 
-def stranded(effect: Effect) -> dict[str, list[Move]]:
+def stranded(effect: Effect) -> dict[str, list[ReplicaMove]]:
     """The replicas that do not come up again, by the reason why."""
-    found: dict[str, list[Move]] = {}
+    found: dict[str, list[ReplicaMove]] = {}
     for move in effect.moves:
         # A workload that survives although a replica went under did not want it elsewhere: a DaemonSet.
         if move.target is None and effect.outcome != "survives":

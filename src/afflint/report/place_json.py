@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 
-from afflint.placement.plan import Judgement, Loss, NodeRow, Plan, Verdicts, WorkloadPlan
+from afflint.placement.plan import AnonymousVerdict, DisruptionEffect, NodeRow, Plan, Verdicts, WorkloadPlan
 from afflint.report.place_digest import tally, worst
 
 
@@ -48,7 +48,7 @@ class _VerdictLines:
 
     def __init__(self) -> None:
         self._nodes: dict[str, str] = {}
-        self._judgements: dict[Judgement, str] = {}
+        self._judgements: dict[AnonymousVerdict, str] = {}
 
     def array(self, verdicts: Verdicts) -> str:
         """The verdicts as an array that stands at six spaces, each on a line of its own."""
@@ -64,12 +64,12 @@ class _VerdictLines:
         return "[\n        " + ",\n        ".join(lines) + "\n      ]"
 
 
-def _judgement(judgement: Judgement) -> dict[str, object]:
+def _judgement(judgement: AnonymousVerdict) -> dict[str, object]:
     weights = None if judgement.weights is None else dict(zip(("met", "possible"), judgement.weights, strict=True))
     return {**judgement._asdict(), "weights": weights, "parts": dict(judgement.parts)}
 
 
-def _loss(loss: Loss) -> Iterator[str]:
+def _loss(loss: DisruptionEffect) -> Iterator[str]:
     yield f'{{\n      "action": {_flat(loss.action)},\n      "what": {_flat(loss.what)},\n      "worst": {_flat(worst(loss))}'
     yield f',\n      "result": {_flat(loss.result)},\n      "nodes": {_flat(loss.nodes)},\n      "moves": '
     yield from _array((_flat(move._asdict()) for move in loss.moves), 6)
@@ -79,7 +79,7 @@ def _loss(loss: Loss) -> Iterator[str]:
     yield f',\n      "notes": {_flat(loss.notes)},\n      "removed": {_flat(_removed(loss.removed))}\n    }}'
 
 
-def _removed(loss: Loss | None) -> dict[str, object] | None:
+def _removed(loss: DisruptionEffect | None) -> dict[str, object] | None:
     """What follows when the failed nodes are removed."""
     if loss is None:
         return None

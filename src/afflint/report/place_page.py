@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from afflint.kube.node_labels import HOSTNAME, domain_noun
 from afflint.placement.plan import VOLUMES_LEFT_OUT, NodeRow, NodeVerdict, Plan, WorkloadPlan
-from afflint.report.page import Made, page, shown
+from afflint.report.page import PageMetadata, page, shown
 from afflint.report.place_digest import (
     NOUNS,
     OUTCOMES,
-    Group,
+    NodeGroup,
     by_action,
     domain_words,
     feasible_count,
@@ -34,7 +34,7 @@ from afflint.report.place_digest import (
 )
 from afflint.report.place_picture import outcomes_by_workload, picture, rules
 from afflint.report.place_scene import Scene, badge, is_machine_made
-from afflint.wording import counted
+from afflint.wording import pluralize
 
 _OPEN = 8
 """Up to as many workloads are shown with all their verdicts; of more, those that are not placed in full."""
@@ -47,7 +47,7 @@ _LABELS_SHOWN = 40
 _COLUMNS = ("Node", "Fits", "Score", "Replicas", "Why not")
 
 
-def render(plan: Plan, made: Made | None = None) -> str:
+def render(plan: Plan, made: PageMetadata | None = None) -> str:
     """The page. The same plan gives the same bytes, and they can be encoded as UTF-8 whatever the manifests hold."""
     scene = Scene(plan)
     named = _NamedGroups(scene.node_names)
@@ -67,8 +67,8 @@ def render(plan: Plan, made: Made | None = None) -> str:
 
 def _title(plan: Plan) -> str:
     domains = len({node.domain for node in plan.nodes if node.domain is not None})
-    where = f" in {counted(domains, shown(domain_noun(plan.group_by)))}" if domains and plan.group_by != HOSTNAME else ""
-    return f"{counted(len(plan.workloads), 'workload')} on {counted(len(plan.nodes), 'node')}{where}"
+    where = f" in {pluralize(domains, shown(domain_noun(plan.group_by)))}" if domains and plan.group_by != HOSTNAME else ""
+    return f"{pluralize(len(plan.workloads), 'workload')} on {pluralize(len(plan.nodes), 'node')}{where}"
 
 
 def _find(scene: Scene) -> str:
@@ -94,7 +94,7 @@ def _options(words: Iterable[str]) -> str:
 def _lead(plan: Plan) -> str:
     replicas = [replica for workload in plan.workloads for replica in workload.replicas]
     placed = sum(replica.node is not None for replica in replicas)
-    text = f"{placed} of {counted(len(replicas), 'replica')} placed."
+    text = f"{placed} of {pluralize(len(replicas), 'replica')} placed."
     if placed < len(replicas):
         text = f'<span class="short">{text}</span>'
     if plan.losses:
@@ -109,9 +109,7 @@ def _lead(plan: Plan) -> str:
         }
         parts = [f"{blocked} {'do' if blocked > 1 else 'does'} not end"] * bool(blocked)
         parts += [f"{number} {'leave' if number > 1 else 'leaves'} {words[outcome]}" for outcome, number in counts.items() if number]
-        text += (
-            f" Of {' and '.join(counted(len(each), NOUNS[action]) for action, each in by_action(plan.losses).items())}, {', '.join(parts)}."
-        )
+        text += f" Of {' and '.join(pluralize(len(each), NOUNS[action]) for action, each in by_action(plan.losses).items())}, {', '.join(parts)}."
     return text
 
 
@@ -131,7 +129,7 @@ class _NamedGroups:
     def link(self, nodes: Sequence[NodeRow]) -> str:
         """``25 nodes``, which leads to their names."""
         names = tuple(node.name for node in nodes)
-        text = counted(len(names), "node")
+        text = pluralize(len(names), "node")
         if names not in self._numbers:
             if self._names + len(names) > _NAMES_KEPT:
                 return text
@@ -142,7 +140,7 @@ class _NamedGroups:
     def listing(self) -> Iterator[str]:
         if not self._numbers:
             return
-        yield f'<details class="fold">\n<summary>{counted(len(self._numbers), "group")} of nodes that the tables count</summary>\n<ul>\n'
+        yield f'<details class="fold">\n<summary>{pluralize(len(self._numbers), "group")} of nodes that the tables count</summary>\n<ul>\n'
         for names, number in self._numbers.items():
             listed = shown(", ".join(self._short[name] for name in names))
             yield f'<li class="names" id="g{number}"><p><b>{len(names)} nodes</b> <code>{listed}</code></p></li>\n'
@@ -163,7 +161,7 @@ def _workloads(scene: Scene, named: _NamedGroups) -> Iterator[str]:
         if workload.key not in spared:
             yield from _workload(scene, workload, harm.get(workload.key, {}), named, opened=False)
     if well:
-        yield f'<details class="fold">\n<summary>{counted(len(well), "workload")} placed in full'
+        yield f'<details class="fold">\n<summary>{pluralize(len(well), "workload")} placed in full'
         yield ", and no failure takes a replica for good</summary>\n" if scene.losses else "</summary>\n"
         for workload in well:
             yield from _workload(scene, workload, {}, named, opened=False)
@@ -178,7 +176,7 @@ def _workload(
     yield f"<summary>{badge(scene, workload.key)}<h3>{scene.name(workload.key)}</h3>"
     yield f'<span class="soft">{shown(workload.kind)}</span>'
     yield f'<span class="{"short" if is_in_trouble(workload) else "full"}">{placed_words(workload)}</span>'
-    yield f"<span>{feasible_count(workload)} of {counted(len(scene.plan.nodes), 'node')} fit</span>"
+    yield f"<span>{feasible_count(workload)} of {pluralize(len(scene.plan.nodes), 'node')} fit</span>"
     yield f'<span>{_harm(workload, harm, len(scene.losses))}</span></summary>\n<div class="body" id="w{number}">\n'
     yield from _told(workload, harm, len(scene.plan.nodes))
     if workload.verdicts:
@@ -225,7 +223,7 @@ def _verdicts(scene: Scene, workload: WorkloadPlan, named: _NamedGroups) -> Iter
     yield "</table></div>\n"
 
 
-def _row(scene: Scene, group: Group, named: _NamedGroups) -> str:
+def _row(scene: Scene, group: NodeGroup, named: _NamedGroups) -> str:
     verdict = group.verdict
     name = ", ".join(scene.node(node.name) for node in group.nodes) if len(group.nodes) <= 2 else named.link(group.nodes)
     fits, score, why = "?", "", ""
@@ -255,7 +253,7 @@ def _pools(plan: Plan) -> Iterator[str]:
         unbounded = " closed" * (pool.most is None)
         guards = "".join(f'<p class="marks guard">tainted {shown(taint)}</p>' for taint in pool.taints)
         labels = f'<p class="marks">{shown(some(list(pool.labels), _LABELS_SHOWN))}</p>' if pool.labels else ""
-        words = f"{counted(pool.nodes, 'node')} here, may have {may_have(pool)}"
+        words = f"{pluralize(pool.nodes, 'node')} here, may have {may_have(pool)}"
         yield f'<li class="node{unbounded}"><span class="name">{shown(pool.title)}</span> <small>{words}</small>{guards}{labels}</li>\n'
     yield "</ul>\n"
 

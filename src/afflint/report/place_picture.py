@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from afflint.placement.plan import VOLUMES_LEFT_OUT, Loss, Move, NodeRow, Plan, unjudged_words
+from afflint.placement.plan import VOLUMES_LEFT_OUT, DisruptionEffect, NodeRow, Plan, ReplicaMove, unjudged_words
 from afflint.report import place_choices
 from afflint.report.page import shown
 from afflint.report.place_digest import (
@@ -30,7 +30,7 @@ from afflint.report.place_digest import (
     worst,
 )
 from afflint.report.place_scene import DOING, DONE, Scene, badge, ending, state
-from afflint.wording import counted
+from afflint.wording import pluralize
 
 _ENDED = FATES.keys() - {"waits"}
 _EFFECTS_SHOWN = 12
@@ -113,7 +113,7 @@ def _afterwards(scene: Scene) -> Iterator[str]:
         yield "</section>\n"
 
 
-def _blocked(scene: Scene, loss: Loss) -> Iterator[str]:
+def _blocked(scene: Scene, loss: DisruptionEffect) -> Iterator[str]:
     """The pods that keep a drain from ending."""
     if loss.blocked:
         yield "<ul>\n"
@@ -130,12 +130,12 @@ def _effects(scene: Scene, found: Sequence[Effect]) -> Iterator[str]:
     spared = found[len(harmed) :]
     yield from _effect_list(scene, harmed[:_EFFECTS_SHOWN])
     if rest := harmed[_EFFECTS_SHOWN:]:
-        yield from _folded(scene, f"{counted(len(rest), 'more workload')} dead, degraded or interrupted", rest)
+        yield from _folded(scene, f"{pluralize(len(rest), 'more workload')} dead, degraded or interrupted", rest)
     if len(spared) <= _EFFECTS_SHOWN:
         yield from _effect_list(scene, spared)
     else:
         moves = sum(move.target is not None for effect in spared for move in effect.moves)
-        yield from _folded(scene, f"{counted(len(spared), 'workload')} survive: {counted(moves, 'replica')} move", spared)
+        yield from _folded(scene, f"{pluralize(len(spared), 'workload')} survive: {pluralize(moves, 'replica')} move", spared)
 
 
 def _folded(scene: Scene, summary: str, found: Sequence[Effect]) -> Iterator[str]:
@@ -174,10 +174,10 @@ def _reason(effect: Effect) -> tuple[str, str] | None:
 
 
 def _lacking(number: int, fate: str, why: str) -> str:
-    return f"{counted(number, 'workload')} with replicas {fate}" + (f" ({shown(why)})" if why else "")
+    return f"{pluralize(number, 'workload')} with replicas {fate}" + (f" ({shown(why)})" if why else "")
 
 
-def _pods(moves: Iterable[Move]) -> str:
+def _pods(moves: Iterable[ReplicaMove]) -> str:
     return ", ".join(f"<code>{shown(move.pod)}</code>" for move in moves)
 
 
@@ -185,7 +185,7 @@ def _kept(scene: Scene, effect: Effect) -> str:
     """Its name, what becomes of it, and how many of its replicas are left."""
     head = f"{scene.name(effect.workload)} {state(effect.outcome)}"
     if effect.outcome not in ("survives", "interrupted"):
-        head += f", keeps {effect.left} of {counted(effect.asked, 'replica')}"
+        head += f", keeps {effect.left} of {pluralize(effect.asked, 'replica')}"
     elif effect.outcome == "interrupted" and (gap := gap_words(effect)):
         head += f" for {gap}"
     return head
@@ -227,7 +227,7 @@ def _rack(scene: Scene, rack: Rack) -> Iterator[str]:
     boxes, empty = _folded_nodes(scene, rack)
     touched = sorted({number for node in rack.nodes for number in _touching(scene, node)}) if scene.dense else ()
     classes = "".join(f" t{number}" for number in touched) + place_choices.homes(scene, rack.nodes)
-    yield f'<section class="rack{classes}">\n<h3>{title} <small>{counted(len(rack.nodes), "node")}</small></h3>\n<ul class="nodes">\n'
+    yield f'<section class="rack{classes}">\n<h3>{title} <small>{pluralize(len(rack.nodes), "node")}</small></h3>\n<ul class="nodes">\n'
     for node in boxes:
         yield from _node(scene, node)
     for alike in empty:
@@ -375,7 +375,7 @@ def _names_words(scene: Scene) -> str:
     return f"names of nodes are shown without what they share: <code>{shown(short)}</code> is <code>{shown(whole)}</code>"
 
 
-def outcomes_by_workload(losses: Iterable[Loss]) -> Mapping[str, Mapping[str, list[str]]]:
+def outcomes_by_workload(losses: Iterable[DisruptionEffect]) -> Mapping[str, Mapping[str, list[str]]]:
     """By workload key and outcome other than ``survives``, what brings it about: ``losing node a``, and then ``node b``."""
     found: dict[str, dict[str, list[str]]] = {}
     for action, each in by_action(losses).items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from afflint.placement.plan import Action, Loss, Plan, WorkloadPlan
+from afflint.placement.plan import Action, DisruptionEffect, Plan, WorkloadPlan
 from afflint.records import NamedTuple
 from afflint.report.page import shown
 from afflint.report.place_digest import by_action, effects, racks, ranked, short_names, standing, worst
@@ -61,7 +61,7 @@ class Scene:
         self.labels = _telling_labels(plan)
         self.actions = list(by_action(plan.losses))
 
-    def _add(self, number: int, loss: Loss) -> None:
+    def _add(self, number: int, loss: DisruptionEffect) -> None:
         for node in loss.nodes:
             self.takes.setdefault(node, []).append(number)
         for move in loss.moves:
@@ -77,7 +77,7 @@ class Scene:
         """The short name of a node, fit to be shown."""
         return shown(self.node_names.get(name, name))
 
-    def what(self, loss: Loss) -> str:
+    def what(self, loss: DisruptionEffect) -> str:
         """What is lost, fit to be shown: a single node by its short name."""
         return f"node {self.node(loss.nodes[0])}" if loss.nodes and loss.what == f"node {loss.nodes[0]}" else shown(loss.what)
 
@@ -127,6 +127,6 @@ def state(outcome: str) -> str:
     return f'<span class="state {outcome}">{"not judged" if outcome == "unjudged" else outcome}</span>'
 
 
-def ending(loss: Loss) -> str:
+def ending(loss: DisruptionEffect) -> str:
     """What comes of it at worst: a drain that does not end is that."""
     return state(loss.result if loss.result is not None and loss.blocked else worst(loss))

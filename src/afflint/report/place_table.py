@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from afflint.placement.plan import VOLUMES_LEFT_OUT, Loss, Move, NodeRow, Plan, WorkloadPlan, unjudged_words
+from afflint.placement.plan import VOLUMES_LEFT_OUT, DisruptionEffect, NodeRow, Plan, ReplicaMove, WorkloadPlan, unjudged_words
 from afflint.records import NamedTuple
 from afflint.report.place_digest import (
     FATES,
@@ -12,7 +12,7 @@ from afflint.report.place_digest import (
     OUTCOMES,
     STATES,
     Effect,
-    Group,
+    NodeGroup,
     Rack,
     Verdict,
     by_action,
@@ -41,7 +41,7 @@ from afflint.report.place_digest import (
     why_words,
     worst,
 )
-from afflint.wording import counted, visible
+from afflint.wording import pluralize, visible
 
 _NODES_SHOWN = 16
 """Up to as many nodes are shown one by one."""
@@ -127,7 +127,7 @@ def _blocks(plan: Plan, paint: Paint, width: int, *, verbose: bool) -> Iterator[
 
 def _inventory(plan: Plan, paint: Paint, width: int) -> Iterator[str]:
     """The nodes by domain, with what keeps pods off them."""
-    yield paint(Cell(f"{counted(len(plan.nodes), 'node')} by {visible(plan.group_by)}", "strong"))
+    yield paint(Cell(f"{pluralize(len(plan.nodes), 'node')} by {visible(plan.group_by)}", "strong"))
     known = racks(plan)
     rows: list[Row] = []
     if len(known) > _DOMAINS_SHOWN:
@@ -141,7 +141,7 @@ def _inventory(plan: Plan, paint: Paint, width: int) -> Iterator[str]:
 
 def _pools(plan: Plan, paint: Paint, width: int) -> Iterator[str]:
     """The pools in which nodes are made: how many each has here, and may have."""
-    yield paint(Cell(counted(len(plan.pools), "pool"), "strong"))
+    yield paint(Cell(pluralize(len(plan.pools), "pool"), "strong"))
     rows: list[Row] = [tuple(Cell(text, "dim") for text in ("", "POOL", "NODES", "MAY HAVE", "TAINTS"))]
     for pool in plan.pools:
         texts = (pool.title, str(pool.nodes), may_have(pool), ", ".join(pool.taints))
@@ -202,7 +202,7 @@ def _verdict(workload: WorkloadPlan, paint: Paint, width: int) -> Iterator[str]:
         yield from _wrapped("  ", f"{text}: {visible(why)}" if why else text, width)
 
 
-def _group(group: Group, *, verbose: bool) -> Row:
+def _group(group: NodeGroup, *, verbose: bool) -> Row:
     """The columns from NODE to WHY NOT."""
     verdict = group.verdict
     name = Cell(_nodes_words(group.nodes, _tags(group)))
@@ -215,14 +215,14 @@ def _group(group: Group, *, verbose: bool) -> Row:
     return name, Cell("no", "no"), Cell(""), Cell(""), pods, Cell(visible(why_words(verdict.why or verdict.reason or "", len(group.nodes))))
 
 
-def _tags(group: Group) -> str:
+def _tags(group: NodeGroup) -> str:
     """What all nodes of the group have in common of cordons and taints."""
     words = ["cordoned"] * all(node.cordoned for node in group.nodes) + ["tainted"] * all(node.taints for node in group.nodes)
     return f" ({', '.join(words)})" if words else ""
 
 
 def _briefly(workloads: Sequence[WorkloadPlan], nodes: int, paint: Paint, width: int) -> Iterator[str]:
-    yield paint(Cell(f"{counted(len(workloads), 'workload')} placed in full", "strong"))
+    yield paint(Cell(f"{pluralize(len(workloads), 'workload')} placed in full", "strong"))
     rows = [tuple(Cell(text, "dim") for text in ("WORKLOAD", "PLACED", "FIT", "ON"))]
     for workload in workloads:
         where = some([visible(node) for node in standing(workload)], 3)
@@ -232,13 +232,13 @@ def _briefly(workloads: Sequence[WorkloadPlan], nodes: int, paint: Paint, width:
     yield from _table(rows, paint, width, right=(1, 2))
 
 
-def _losses(plan: Plan, losses: Sequence[Loss], paint: Paint, width: int) -> Iterator[str]:
+def _losses(plan: Plan, losses: Sequence[DisruptionEffect], paint: Paint, width: int) -> Iterator[str]:
     """A line for each failure, drain or removal, more where workloads suffer. ``losses`` are of one kind."""
     fold = len(losses) > _LOSSES_SHOWN
-    told = _Told({workload.key: workload for workload in plan.workloads}, short_names(plan.workloads), 0 if fold else _LISTED)
+    told = _FailureContext({workload.key: workload for workload in plan.workloads}, short_names(plan.workloads), 0 if fold else _LISTED)
     action = losses[0].action
     order = ", worst first" if len(losses) > 1 else ""
-    yield f"{paint(Cell(counted(len(losses), NOUNS[action]) + order, 'strong'))} ({STATES[action]})"
+    yield f"{paint(Cell(pluralize(len(losses), NOUNS[action]) + order, 'strong'))} ({STATES[action]})"
     rows: list[Row] = []
     for loss in ranked(losses):
         if not fold or not is_harmless(loss):
@@ -249,7 +249,7 @@ def _losses(plan: Plan, losses: Sequence[Loss], paint: Paint, width: int) -> Ite
     yield from _table(rows, paint, width)
 
 
-class _Told(NamedTuple):
+class _FailureContext(NamedTuple):
     """What the rows of all failures have in common: the workloads and their short names by key, how many moves are listed."""
 
     workloads: Mapping[str, WorkloadPlan]
@@ -257,7 +257,7 @@ class _Told(NamedTuple):
     moves: int
 
 
-def _loss(loss: Loss, told: _Told) -> Iterator[Row]:
+def _loss(loss: DisruptionEffect, told: _FailureContext) -> Iterator[Row]:
     """A row for each pod that keeps a drain from ending and for each workload that suffers, and one for all that only move.
 
     After those of a failure comes what its removal does, where that ends otherwise.
@@ -274,7 +274,7 @@ def _loss(loss: Loss, told: _Told) -> Iterator[Row]:
             yield Cell("" if number else "  once removed"), state, text
 
 
-def _blocked(loss: Loss, told: _Told) -> Iterator[tuple[Cell, Cell]]:
+def _blocked(loss: DisruptionEffect, told: _FailureContext) -> Iterator[tuple[Cell, Cell]]:
     for each in loss.blocked[:_LISTED]:
         word = "refused" if each.refused else "blocked"
         name = f" of {visible(told.names.get(each.workload, each.workload))}" if each.workload else ""
@@ -284,7 +284,7 @@ def _blocked(loss: Loss, told: _Told) -> Iterator[tuple[Cell, Cell]]:
         yield Cell("blocked", "blocked"), Cell(f"{len(loss.blocked) - _LISTED} more pods")
 
 
-def _suffered(loss: Loss, told: _Told) -> Iterator[tuple[Cell, Cell]]:
+def _suffered(loss: DisruptionEffect, told: _FailureContext) -> Iterator[tuple[Cell, Cell]]:
     found = effects(loss, told.workloads)
     for outcome in OUTCOMES[:3]:
         hit = [effect for effect in found if effect.outcome == outcome]
@@ -305,7 +305,7 @@ def _suffering(effect: Effect, names: Mapping[str, str]) -> str:
         gap = gap_words(effect)
         parts = [f"{name} has no replica{f' for {gap},' * bool(gap)} until {'another is' if len(effect.moves) == 1 else 'others are'} up"]
     else:
-        parts = [f"{name} keeps {effect.left} of {counted(effect.asked, 'replica')}"]
+        parts = [f"{name} keeps {effect.left} of {pluralize(effect.asked, 'replica')}"]
     for why, moves in stranded(effect).items():
         text = some([visible(move.pod) for move in moves], 3) + f" {FATES.get(moves[0].fate, FATES['waits'])}"
         parts.append(f"{text} ({visible(why)})" if why else text)
@@ -313,7 +313,7 @@ def _suffering(effect: Effect, names: Mapping[str, str]) -> str:
     return "; ".join(parts + _moves_words(effect.moves) + volumes)
 
 
-def _surviving(moved: Sequence[Effect], told: _Told) -> str:
+def _surviving(moved: Sequence[Effect], told: _FailureContext) -> str:
     volumes = [visible(told.names.get(effect.workload, effect.workload)) for effect in moved if effect.volumes]
     if not volumes:
         return _moving(moved, told.moves)
@@ -328,10 +328,10 @@ def _moving(moved: Sequence[Effect], listed: int) -> str:
     if len(moves) <= listed:
         return "; ".join([*_moves_words(moves), *(f"{visible(move.pod)} ends with its node" for move in moves if move.target is None)])
     number = sum(move.target is not None for move in moves)
-    return f"{counted(number, 'replica')} of {counted(len(moved), 'workload')} {'moves' if number == 1 else 'move'}"
+    return f"{pluralize(number, 'replica')} of {pluralize(len(moved), 'workload')} {'moves' if number == 1 else 'move'}"
 
 
-def _moves_words(moves: Iterable[Move]) -> list[str]:
+def _moves_words(moves: Iterable[ReplicaMove]) -> list[str]:
     words = [
         f"{visible(move.pod)}{_GLUE}->{_GLUE}{visible(move.target)}{f'{_GLUE}(migrated)' * (move.fate == 'migrated')}"
         for move in moves
@@ -340,13 +340,13 @@ def _moves_words(moves: Iterable[Move]) -> list[str]:
     return [some(words, _LISTED)] if words else []
 
 
-def _survived(losses: Sequence[Loss], *, others: bool) -> Row:
+def _survived(losses: Sequence[DisruptionEffect], *, others: bool) -> Row:
     moves = sum(move.target is not None for loss in losses for move in loss.moves)
     names = some([visible(loss.what) for loss in losses], _LISTED)
     tied = len({key for loss in losses for key in loss.volumes})
-    said = f"{names}; {counted(moves, 'replica')} {'moves' if moves == 1 else 'move'} in all"
+    said = f"{names}; {pluralize(moves, 'replica')} {'moves' if moves == 1 else 'move'} in all"
     if tied:
-        said += f"; the volumes of {counted(tied, 'workload')} are not considered"
+        said += f"; the volumes of {pluralize(tied, 'workload')} are not considered"
     which = "others" if others else f"{NOUNS[losses[0].action]}s"
     return Cell(f"{len(losses)} {which}", "strong"), Cell("survives", "survives"), Cell(said)
 
@@ -356,14 +356,14 @@ def _summary(plan: Plan, paint: Paint, width: int) -> Iterator[str]:
     placed = sum(replica.node is not None for replica in replicas)
     for note in plan.notes:
         yield from _wrapped("note: ", visible(note), width)
-    count = f"{placed} of {counted(len(replicas), 'replica')}"
-    where = f"of {counted(len(plan.workloads), 'workload')} placed on {counted(len(plan.nodes), 'node')}."
+    count = f"{placed} of {pluralize(len(replicas), 'replica')}"
+    where = f"of {pluralize(len(plan.workloads), 'workload')} placed on {pluralize(len(plan.nodes), 'node')}."
     yield f"{paint(Cell(count, 'survives' if placed == len(replicas) else 'dead'))} {where}"
     for action, losses in by_action(plan.losses).items():
-        yield f"{counted(len(losses), NOUNS[action])}: " + ", ".join(_tally(losses, paint)) + "."
+        yield f"{pluralize(len(losses), NOUNS[action])}: " + ", ".join(_tally(losses, paint)) + "."
 
 
-def _tally(losses: Sequence[Loss], paint: Paint) -> Iterator[str]:
+def _tally(losses: Sequence[DisruptionEffect], paint: Paint) -> Iterator[str]:
     """How many end in which way, the worst first; of a drain that does not end only that."""
     for result, words in (("blocked", ("is blocked", "are blocked")), ("refused", ("is refused", "are refused"))):
         number = sum(loss.result == result for loss in losses)

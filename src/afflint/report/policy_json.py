@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from afflint.report.standing import Group, PolicyStanding, Standing, Verdict, grouped
+from afflint.report.standing import Compliance, ComplianceVerdict, PolicyCompliance, WorkloadGroup, grouped
 
 VERSION = 1
 
 
-def render(standing: Standing) -> Iterator[str]:
+def render(standing: Compliance) -> Iterator[str]:
     """The report as one JSON object, the same bytes for the same standing."""
     data = {
         "version": VERSION,
@@ -24,7 +24,7 @@ def render(standing: Standing) -> Iterator[str]:
     yield json.dumps(data, indent=2) + "\n"
 
 
-def _policy(policy: PolicyStanding) -> dict[str, Any]:
+def _policy(policy: PolicyCompliance) -> dict[str, Any]:
     return {
         "name": policy.name,
         "severity": policy.severity,
@@ -40,7 +40,7 @@ def _policy(policy: PolicyStanding) -> dict[str, Any]:
     }
 
 
-def _verdict(verdict: Verdict) -> dict[str, Any]:
+def _verdict(verdict: ComplianceVerdict) -> dict[str, Any]:
     ref = verdict.workload.object
     return {
         "object": {"apiVersion": ref.api_version, "kind": ref.kind, "namespace": ref.namespace, "name": ref.name},
@@ -54,7 +54,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _group(group: Group) -> dict[str, Any]:
+def _group(group: WorkloadGroup) -> dict[str, Any]:
     return {
         "name": group.name or None,
         "workloads": group.workloads,

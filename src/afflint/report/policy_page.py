@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from afflint.report.page import page, shown
-from afflint.report.standing import Group, PolicyStanding, Standing, Verdict, grouped, number_new, oldest
+from afflint.report.standing import Compliance, ComplianceVerdict, PolicyCompliance, WorkloadGroup, grouped, number_new, oldest
 from afflint.report.wording import html_words
-from afflint.wording import counted
+from afflint.wording import pluralize
 
 _MOST = 400
 """So many workloads of a policy are told with what is wrong, and as many names of others; JSON has all."""
@@ -27,7 +27,7 @@ _KEY = (
 )
 
 
-def render(standing: Standing) -> Iterator[str]:
+def render(standing: Compliance) -> Iterator[str]:
     """The page. The same standing gives the same bytes, and they can be encoded as UTF-8 whatever the manifests hold."""
     unmet = [each for each in standing.policies if each.unmet()]
     title = _title(standing)
@@ -45,42 +45,42 @@ def render(standing: Standing) -> Iterator[str]:
     yield page("policy_page", f"afflint: {title}", standing.made, parts, _widths(parts))
 
 
-def _title(standing: Standing) -> str:
+def _title(standing: Compliance) -> str:
     asked = standing.asked
     met, undecided = sum(each.is_met for each in asked), sum(each.is_undecided for each in asked)
-    return f"{met} of {counted(len(asked), 'policy')} met" + (f", {undecided} undecided" if undecided else "")
+    return f"{met} of {pluralize(len(asked), 'policy')} met" + (f", {undecided} undecided" if undecided else "")
 
 
-def _lead(standing: Standing) -> str:
-    about = counted(standing.workloads, "workload")
+def _lead(standing: Compliance) -> str:
+    about = pluralize(standing.workloads, "workload")
     outside = f", {standing.outside} of them under no policy" if standing.outside else ""
     unmet = [verdict for policy in standing.policies for verdict in policy.unmet()]
     excepted = sum(policy.number("excepted") for policy in standing.policies)
-    said = [f"{about}{outside}.", f"{counted(len(unmet), 'demand')} not met" if unmet else _nothing_unmet(standing)]
+    said = [f"{about}{outside}.", f"{pluralize(len(unmet), 'demand')} not met" if unmet else _nothing_unmet(standing)]
     day = oldest(each.since for each in unmet)
     if unmet and standing.baseline:
         said[-1] += f", {number_new(unmet) or 'none'} of them new" + (f", the oldest since {day}" if day else "")
-    said[-1] += f"; {counted(excepted, 'exception')}." if excepted else "."
+    said[-1] += f"; {pluralize(excepted, 'exception')}." if excepted else "."
     return " ".join(said)
 
 
-def _nothing_unmet(standing: Standing) -> str:
+def _nothing_unmet(standing: Compliance) -> str:
     return "No demand is known not to be met" if any(each.is_undecided for each in standing.policies) else "Every demand is met"
 
 
-def _notes(standing: Standing) -> str:
+def _notes(standing: Compliance) -> str:
     if standing.baseline or not any(each.unmet() for each in standing.policies):
         return ""
     return '<p class="notes">A baseline would tell since when: <code>afflint check --write-baseline</code> keeps the days.</p>\n'
 
 
-def _heads(standing: Standing) -> str:
+def _heads(standing: Compliance) -> str:
     words = ["Met", "Of", "Not met", "Excepted", *(["Undecided"] if standing.leaves_some_undecided else [])]
     words += ["New", "Since"] if standing.baseline else []
     return "".join(f'<th scope="col" class="number">{word}</th>' for word in words)
 
 
-def _row(policy: PolicyStanding, number: int, standing: Standing) -> str:
+def _row(policy: PolicyCompliance, number: int, standing: Compliance) -> str:
     unmet, excepted, met = policy.unmet(), policy.number("excepted"), policy.number("met")
     name = f'<tr><th scope="row"><a href="#p{number}"><code>{shown(policy.name)}</code></a></th><td>{_severity(policy)}</td>'
     if policy.unasked or not (policy.verdicts or policy.only_unmet):
@@ -95,7 +95,7 @@ def _row(policy: PolicyStanding, number: int, standing: Standing) -> str:
     return f"{name}<td>{'' if policy.only_unmet else _bar(met, len(unmet), excepted)}</td>{''.join(cells)}</tr>\n"
 
 
-def _severity(policy: PolicyStanding) -> str:
+def _severity(policy: PolicyCompliance) -> str:
     return f'<span class="state {policy.severity}">{policy.severity}</span>'
 
 
@@ -128,7 +128,7 @@ def _widths(parts: dict[str, str]) -> str:
 # By namespace and by owner.
 
 
-def _groups(standing: Standing) -> Iterator[str]:
+def _groups(standing: Compliance) -> Iterator[str]:
     tables = [("namespaces", "By namespace", "Namespace", grouped(standing, "namespace"))]
     if standing.owner_key:
         tables.append(("owners", f"By owner (<code>{shown(standing.owner_key)}</code>)", "Owner", grouped(standing, "owner")))
@@ -150,7 +150,7 @@ def _groups(standing: Standing) -> Iterator[str]:
     yield "</div>\n"
 
 
-def _group(group: Group, standing: Standing) -> str:
+def _group(group: WorkloadGroup, standing: Compliance) -> str:
     name = f"<code>{shown(group.name)}</code>" if group.name else '<span class="soft">none</span>'
     since = f'<td class="number">{_day(group.since)}</td>' if standing.baseline else ""
     bar = _bar(group.content, group.workloads - group.content, 0)
@@ -160,7 +160,7 @@ def _group(group: Group, standing: Standing) -> str:
 # Policy by policy.
 
 
-def _find(standing: Standing) -> str:
+def _find(standing: Compliance) -> str:
     """The search and the filters; the script that makes them work also brings them to light."""
     unmet = [verdict.workload for policy in standing.policies for verdict in policy.unmet()]
     owner = f'<label>Owner <select id="owner">{_options(each.owner for each in unmet)}</select></label>\n' if standing.owner_key else ""
@@ -177,7 +177,7 @@ def _options(words: Iterable[str]) -> str:
     return f'<option value="">all</option>{known}'
 
 
-def _details(policy: PolicyStanding, number: int, standing: Standing, breached: int) -> Iterator[str]:
+def _details(policy: PolicyCompliance, number: int, standing: Compliance, breached: int) -> Iterator[str]:
     unmet = policy.unmet()
     opened = " open" if unmet and breached <= _OPEN else ""
     count = (
@@ -216,12 +216,12 @@ def _lines(text: str) -> str:
     return "\n".join(map(shown, text.split("\n")))
 
 
-def _name(verdict: Verdict) -> str:
+def _name(verdict: ComplianceVerdict) -> str:
     workload = verdict.workload
     return f'{shown(workload.title)} <span class="soft">{shown(workload.file)}</span>'
 
 
-def _breaches(unmet: Sequence[Verdict], standing: Standing) -> Iterator[str]:
+def _breaches(unmet: Sequence[ComplianceVerdict], standing: Compliance) -> Iterator[str]:
     owner = '<th scope="col">Owner</th>' if standing.owner_key else ""
     since = '<th scope="col">Since</th>' if standing.baseline else ""
     yield f'<div class="scroll" tabindex="0"><table class="breaches">\n<thead><tr><th scope="col">Workload</th>{owner}{since}'

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import compress
 
-from afflint.report.standing import Group, PolicyStanding, Standing, Verdict, grouped, number_new, oldest
-from afflint.wording import counted, visible
+from afflint.report.standing import Compliance, ComplianceVerdict, PolicyCompliance, WorkloadGroup, grouped, number_new, oldest
+from afflint.wording import pluralize, visible
 
 _MOST = 12
 """So many workloads of a policy are told one by one, and as many namespaces and owners; with ``verbose`` all."""
 
 
-def render(standing: Standing, *, verbose: bool = False) -> Iterator[str]:
+def render(standing: Compliance, *, verbose: bool = False) -> Iterator[str]:
     """The report in lines."""
     most = None if verbose else _MOST
     yield from _policies(standing)
@@ -35,7 +35,7 @@ def render(standing: Standing, *, verbose: bool = False) -> Iterator[str]:
     yield f"\n{_summary(standing)}\n"
 
 
-def _policies(standing: Standing) -> Iterator[str]:
+def _policies(standing: Compliance) -> Iterator[str]:
     """The table of all policies. Who is undecided is told where anybody is, what is new where a baseline knows that."""
     known = standing.baseline is not None
     kept = (True, True, True, True, True, standing.leaves_some_undecided, known, known)
@@ -43,7 +43,7 @@ def _policies(standing: Standing) -> Iterator[str]:
     yield from _table([*compress(heads, kept)], [[*compress(_row(each), kept)] for each in standing.policies])
 
 
-def _row(policy: PolicyStanding) -> tuple[str, ...]:
+def _row(policy: PolicyCompliance) -> tuple[str, ...]:
     if policy.unasked:
         return (policy.name, "-", "-", "-", "-", "-", "-", "")
     unmet, excepted, undecided = policy.unmet(), policy.number("excepted"), policy.number("undecided")
@@ -53,7 +53,7 @@ def _row(policy: PolicyStanding) -> tuple[str, ...]:
     return (policy.name, *counts, _day(oldest(each.since for each in unmet)))
 
 
-def _group(group: Group) -> tuple[str, ...]:
+def _group(group: WorkloadGroup) -> tuple[str, ...]:
     return (group.name or "(none)", str(group.workloads), str(group.content), str(group.unmet), _day(group.since))
 
 
@@ -62,7 +62,7 @@ def _day(day: str | None) -> str:
     return day if day else "" if day is None else "undated"
 
 
-def _unmet(verdicts: Sequence[Verdict], most: int | None) -> Iterator[str]:
+def _unmet(verdicts: Sequence[ComplianceVerdict], most: int | None) -> Iterator[str]:
     for verdict in verdicts[:most]:
         since = f" (since {verdict.since})" if verdict.since else "" if verdict.since is None else " (in the baseline)"
         space = f" in {verdict.workload.namespace}" if verdict.workload.namespace else ""
@@ -74,7 +74,7 @@ def _unmet(verdicts: Sequence[Verdict], most: int | None) -> Iterator[str]:
         yield f"  and {len(verdicts) - most} more (-v shows all)\n"
 
 
-def _undecided(policy: PolicyStanding) -> Iterator[str]:
+def _undecided(policy: PolicyCompliance) -> Iterator[str]:
     undecided = policy.undecided()
     if undecided:
         first, more = undecided[0], f" and {len(undecided) - 1} more" if len(undecided) > 1 else ""
@@ -91,10 +91,10 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]
         yield "  ".join(cells).rstrip() + "\n"
 
 
-def _summary(standing: Standing) -> str:
+def _summary(standing: Compliance) -> str:
     asked = standing.asked
     kept = sum(policy.is_met for policy in asked)
     undecided = sum(policy.is_undecided for policy in asked)
     outside = f", {standing.outside} of them under no policy" if standing.outside else ""
     unknown = f", {undecided} undecided" if undecided else ""
-    return f"{kept} of {counted(len(asked), 'policy')} met by all{unknown}; {counted(standing.workloads, 'workload')}{outside}."
+    return f"{kept} of {pluralize(len(asked), 'policy')} met by all{unknown}; {pluralize(standing.workloads, 'workload')}{outside}."

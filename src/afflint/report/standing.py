@@ -9,7 +9,7 @@ from afflint.findings import NO_OBJECT, ObjectRef, Severity
 from afflint.records import NamedTuple
 
 if TYPE_CHECKING:
-    from afflint.report.page import Made
+    from afflint.report.page import PageMetadata
 
 State = Literal["met", "unmet", "excepted", "undecided"]
 """What a workload makes of a policy; ``undecided`` where the policy came to no result for it.
@@ -18,7 +18,7 @@ State = Literal["met", "unmet", "excepted", "undecided"]
 """
 
 
-class Workload(NamedTuple):
+class EvaluatedWorkload(NamedTuple):
     """An object that makes pods, or another one that a policy is about. ``owner`` and ``namespace`` are "" where nothing says them."""
 
     object: ObjectRef
@@ -40,10 +40,10 @@ class Breach(NamedTuple):
     since: str | None = None
 
 
-class Verdict(NamedTuple):
+class ComplianceVerdict(NamedTuple):
     """A workload under a policy."""
 
-    workload: Workload
+    workload: EvaluatedWorkload
     state: State
     breaches: tuple[Breach, ...] = ()
     reason: str = ""
@@ -55,7 +55,7 @@ class Verdict(NamedTuple):
         return oldest(each.since for each in self.breaches)
 
 
-class PolicyStanding(NamedTuple):
+class PolicyCompliance(NamedTuple):
     """A policy, how the configuration says it, and what each workload that it is about makes of it.
 
     ``unasked`` says why it came to no result for anybody, where that is so.
@@ -67,7 +67,7 @@ class PolicyStanding(NamedTuple):
     message: str | None
     said: str
     mandatory: bool
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[ComplianceVerdict, ...]
     unasked: str = ""
     only_unmet: bool = False
     """Whether only those are known that do not meet it: nobody asks for the others."""
@@ -86,28 +86,28 @@ class PolicyStanding(NamedTuple):
         """Whether nobody is known not to meet it, and not all could be asked."""
         return not (self.is_met or self.number("unmet"))
 
-    def undecided(self) -> list[Verdict]:
+    def undecided(self) -> list[ComplianceVerdict]:
         """The workloads that it came to no result for."""
         return [each for each in self.verdicts if each.state == "undecided"]
 
-    def unmet(self) -> list[Verdict]:
+    def unmet(self) -> list[ComplianceVerdict]:
         """The workloads that do not meet it."""
         return [each for each in self.verdicts if each.state == "unmet"]
 
 
-class Standing(NamedTuple):
+class Compliance(NamedTuple):
     """All policies of a configuration, in its order. ``owner_key`` is the label that names owners, "" where none does.
 
     ``workloads`` counts those of the run, ``outside`` those that no policy is about. ``baseline`` is its file.
     """
 
-    policies: tuple[PolicyStanding, ...]
+    policies: tuple[PolicyCompliance, ...]
     workloads: int
     outside: int
     owner_key: str
     baseline: str | None
     version: str
-    made: Made | None = None
+    made: PageMetadata | None = None
 
     @property
     def leaves_some_undecided(self) -> bool:
@@ -115,12 +115,12 @@ class Standing(NamedTuple):
         return any(each.undecided() for each in self.policies)
 
     @property
-    def asked(self) -> list[PolicyStanding]:
+    def asked(self) -> list[PolicyCompliance]:
         """The policies that are about anything here, as far as that is known."""
         return [each for each in self.policies if each.verdicts or each.only_unmet or each.unasked]
 
 
-class Group(NamedTuple):
+class WorkloadGroup(NamedTuple):
     """The workloads of a namespace or an owner, as far as policies are about them."""
 
     name: str
@@ -134,9 +134,9 @@ class Group(NamedTuple):
     """The policies that are not met, the most frequent first."""
 
 
-def grouped(standing: Standing, by: Literal["namespace", "owner"]) -> list[Group]:
+def grouped(standing: Compliance, by: Literal["namespace", "owner"]) -> list[WorkloadGroup]:
     """The workloads by namespace or by owner, those with most to do first."""
-    found: dict[str, dict[Workload, list[tuple[str, Verdict]]]] = {}
+    found: dict[str, dict[EvaluatedWorkload, list[tuple[str, ComplianceVerdict]]]] = {}
     for policy in standing.policies:
         for verdict in policy.verdicts:
             workload = verdict.workload
@@ -146,14 +146,14 @@ def grouped(standing: Standing, by: Literal["namespace", "owner"]) -> list[Group
     return sorted(groups, key=lambda group: (-group.unmet, group.name == "", group.name))
 
 
-def _group(name: str, inside: dict[Workload, list[tuple[str, Verdict]]]) -> Group:
+def _group(name: str, inside: dict[EvaluatedWorkload, list[tuple[str, ComplianceVerdict]]]) -> WorkloadGroup:
     unmet = [(policy, verdict) for verdicts in inside.values() for policy, verdict in verdicts if verdict.state == "unmet"]
     counts: dict[str, int] = {}
     for policy, _ in unmet:
         counts[policy] = counts.get(policy, 0) + 1
     content = sum(all(verdict.state in ("met", "excepted") for _, verdict in verdicts) for verdicts in inside.values())
     names = tuple(sorted(counts, key=lambda policy: (-counts[policy], policy)))
-    return Group(name, len(inside), content, len(unmet), oldest(verdict.since for _, verdict in unmet), names)
+    return WorkloadGroup(name, len(inside), content, len(unmet), oldest(verdict.since for _, verdict in unmet), names)
 
 
 def oldest(days: Iterable[str | None]) -> str | None:
@@ -162,13 +162,13 @@ def oldest(days: Iterable[str | None]) -> str | None:
     return min((day for day in known if day), default="" if known else None)
 
 
-def number_new(verdicts: Sequence[Verdict]) -> int:
+def number_new(verdicts: Sequence[ComplianceVerdict]) -> int:
     """How many workloads no baseline knows."""
     return sum(verdict.since is None for verdict in verdicts)
 
 
-def other(ref: ObjectRef, file: str) -> Workload:
+def other(ref: ObjectRef, file: str) -> EvaluatedWorkload:
     """An object that is none of the workloads."""
     if ref == NO_OBJECT:
-        return Workload(ref, file, "", "", file)
-    return Workload(ref, f"{ref.kind or 'object'} {ref.name or '(without a name)'}", ref.namespace or "", "", file)
+        return EvaluatedWorkload(ref, file, "", "", file)
+    return EvaluatedWorkload(ref, f"{ref.kind or 'object'} {ref.name or '(without a name)'}", ref.namespace or "", "", file)

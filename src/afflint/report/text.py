@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from afflint.findings import Finding, Fix, Span
-from afflint.report import Renders, Report, Summary
+from afflint.report import RenderSummary, Report, Summary
 from afflint.report.wording import MOST_ROOTS, object_words, roots
-from afflint.wording import counted, visible
+from afflint.wording import pluralize, visible
 
 if TYPE_CHECKING:
     from afflint.report.snippet import Row, Sources
@@ -65,7 +65,7 @@ def _often(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
 def _counted(rule: str, alike: list[Finding], paint: Paint) -> str:
     first, files = alike[0], len({finding.file for finding in alike})
     where = f"{visible(first.file)}:{first.span.line}:{first.span.column}"
-    count = f"{len(alike)} times in {counted(files, 'file')}"
+    count = f"{len(alike)} times in {pluralize(files, 'file')}"
     return paint("info", f"info[{visible(rule)}]") + paint("strong", f": {visible(first.message)}") + f" ({where}; {count}, `-v` shows all)"
 
 
@@ -145,11 +145,11 @@ def summary_lines(report: Report, paint: Paint = _plain) -> Iterator[str]:
 
 def _summary(summary: Summary, paint: Paint, verbose: bool) -> Iterator[str]:
     over = f", passed over {summary.passed_over} of other kinds" if summary.passed else ""
-    read = f"{counted(summary.documents, 'document')} in {counted(summary.files - summary.unread, 'file')}{over}"
-    suppressed = f" {counted(summary.suppressed, 'finding')} suppressed." if summary.suppressed else ""
-    found = [paint(noun, counted(number, noun)) for number, noun in summary.counts]
+    read = f"{pluralize(summary.documents, 'document')} in {pluralize(summary.files - summary.unread, 'file')}{over}"
+    suppressed = f" {pluralize(summary.suppressed, 'finding')} suppressed." if summary.suppressed else ""
+    found = [paint(noun, pluralize(number, noun)) for number, noun in summary.counts]
     if summary.fixed:
-        total = counted(summary.fixed + summary.errors + summary.warnings + summary.info, "finding")
+        total = pluralize(summary.fixed + summary.errors + summary.warnings + summary.info, "finding")
         left = f"fixed {summary.fixed}; what is left: {', '.join(found)}" if found else "fixed" if summary.fixed == 1 else "all fixed"
         yield f"Found {total}: {left}. Read {read}.{suppressed}"
     elif found:
@@ -157,8 +157,8 @@ def _summary(summary: Summary, paint: Paint, verbose: bool) -> Iterator[str]:
     elif summary.documents:
         yield f"{paint('good', 'No findings.')} Read {read}.{suppressed}"
     elif summary.files > summary.unread:
-        others = f"; passed over {counted(summary.passed_over, 'document')} of other kinds" if over else ""
-        yield f"No manifest was found in the {counted(summary.files - summary.unread, 'file')} read{others}."
+        others = f"; passed over {pluralize(summary.passed_over, 'document')} of other kinds" if over else ""
+        yield f"No manifest was found in the {pluralize(summary.files - summary.unread, 'file')} read{others}."
     elif not summary.files:
         yield "No file was read."
     if verbose and summary.custom:
@@ -175,19 +175,19 @@ def _summary(summary: Summary, paint: Paint, verbose: bool) -> Iterator[str]:
         files = "1 file holds" if summary.filled == 1 else f"{summary.filled} files hold"
         yield f"{files} placeholders of a template: what depends on them was not judged."
     if summary.unread:
-        yield f"{counted(summary.unread, 'file')} could not be read."
+        yield f"{pluralize(summary.unread, 'file')} could not be read."
     if summary.templated:
-        yield f"{counted(summary.templated, 'Go-templated file')} skipped; `--render` checks what charts render to, with your `helm`."
+        yield f"{pluralize(summary.templated, 'Go-templated file')} skipped; `--render` checks what charts render to, with your `helm`."
 
 
 _MOST_FAILED = 10
 
 
-def rendered_lines(renders: Renders, verbose: bool) -> Iterator[str]:
+def rendered_lines(renders: RenderSummary, verbose: bool) -> Iterator[str]:
     """How much was rendered, and what was not, and why."""
     failed = [tool for tool, _, _ in renders.failed]
     parts = [
-        f"{done} of {counted(done + failed.count(tool), noun)}"
+        f"{done} of {pluralize(done + failed.count(tool), noun)}"
         for done, tool, noun in ((renders.kustomizations, "kustomize", "kustomization"), (renders.charts, "helm", "chart"))
         if done or tool in failed
     ]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from afflint.records import NamedTuple
 
 
-class Classes:
+class NodeColumnClasses:
     """Nodes by what some columns hold for them: those of one class agree in all of them."""
 
     __slots__ = ("_class_of", "_members")
@@ -23,7 +23,7 @@ class Classes:
         self._members = list(members.values())
         self._class_of = {node: number for number, alike in enumerate(self._members) for node in alike}
 
-    def pick(self, touched: set[int]) -> Picked:
+    def pick(self, touched: set[int]) -> RepresentativeNodes:
         """One node of each class, its first; the nodes in ``touched`` differ from all others and stand for themselves."""
         away = [0] * len(self._members)
         stands_for: dict[int, int] = {}
@@ -36,7 +36,7 @@ class Classes:
             if len(members) > away[number]:
                 first = members[0] if not away[number] else next(node for node in members if node not in touched)
                 stands_for[first] = len(members) - away[number]
-        return Picked(sorted(stands_for), stands_for, touched, self)
+        return RepresentativeNodes(sorted(stands_for), stands_for, touched, self)
 
     def number(self, node: int) -> int:
         """The number of the class that a node belongs to."""
@@ -47,13 +47,13 @@ class Classes:
         return self._members[self._class_of[node]]
 
 
-class Picked(NamedTuple):
+class RepresentativeNodes(NamedTuple):
     """The nodes to ask about, in their order, and how many nodes each of them stands for."""
 
     nodes: list[int]
     stands_for: dict[int, int]
     touched: set[int]
-    classes: Classes | None
+    classes: NodeColumnClasses | None
 
     def alike(self, node: int) -> Iterable[int]:
         """The nodes that one of ``nodes`` stands for, itself among them."""
@@ -72,9 +72,9 @@ class Picked(NamedTuple):
         return sum([self.stands_for[node] for node in nodes])
 
 
-def each_alone(nodes: Sequence[int]) -> Picked:
+def each_alone(nodes: Sequence[int]) -> RepresentativeNodes:
     """All of the nodes, each for itself: for so few that telling them apart would take longer."""
-    return Picked(list(nodes), dict.fromkeys(nodes, 1), set(nodes), None)
+    return RepresentativeNodes(list(nodes), dict.fromkeys(nodes, 1), set(nodes), None)
 
 
-NOBODY = Picked([], {}, set(), None)
+NOBODY = RepresentativeNodes([], {}, set(), None)

@@ -11,7 +11,7 @@ from afflint.kube.selectors import AnyOf, Malformed, matches
 from afflint.kube.taints import compares_values
 from afflint.records import NamedTuple
 from afflint.scheduler import interpod_affinity, node_ports, node_resources, topology_spread
-from afflint.scheduler.alike import NOBODY, Classes, Picked
+from afflint.scheduler.alike import NOBODY, NodeColumnClasses, RepresentativeNodes
 from afflint.scheduler.decoding import refuse
 from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY
 from afflint.scheduler.namespaces import Directory
@@ -67,7 +67,7 @@ class Rating(NamedTuple):
     met: int
 
 
-class Judged(NamedTuple):
+class NumberedVerdict(NamedTuple):
     """A verdict by the numbers of nodes: the plugin that rejects each, or its weighted sum of scores.
 
     Both are empty after a failure in PreFilter. ``possible`` is the sum of the weights of what the pod prefers.
@@ -79,14 +79,14 @@ class Judged(NamedTuple):
     possible: int = 0
 
 
-class Settled(NamedTuple):
+class SettledPlacements(NamedTuple):
     """Where pods are after retries: the node of each, and for each without a place the plugin that rejected each node."""
 
     placements: dict[str, str]
     unschedulable: dict[str, dict[str, str]]
 
 
-class Run(NamedTuple):
+class ScheduleResult(NamedTuple):
     """What became of pods that were scheduled one after the other.
 
     ``placements`` and ``unschedulable`` are those of the first attempt; ``settled`` the same two after pending pods were tried
@@ -97,7 +97,7 @@ class Run(NamedTuple):
 
     placements: dict[str, str]
     unschedulable: dict[str, dict[str, str]]
-    settled: Settled
+    settled: SettledPlacements
     rounds: int
     best: dict[str, tuple[str, ...]]
     errors: dict[str, str]
@@ -108,7 +108,7 @@ class _Filtered(NamedTuple):
     """What the filters say of the nodes picked from among those that are alike to the pod: which are left after each stage."""
 
     fit: NodeFit
-    picked: Picked
+    picked: RepresentativeNodes
     unused: list[int]
     """Where no port that the pod asks for is in use."""
     roomy: list[int]
@@ -168,7 +168,7 @@ class Cluster:
         self._occupancy = Occupancy(tables)
         self._fits: dict[NodeRules, NodeFit] = {}
         self._preferences: dict[tuple[Preference, ...], list[int]] = {}
-        self._classes: dict[object, Classes] = {}
+        self._classes: dict[object, NodeColumnClasses] = {}
 
     # --- what is there -------------------------------------------------------------------------------------------------
 
@@ -280,11 +280,11 @@ class Cluster:
         scores = {plugin: {names[node]: values[rated[node]] for node in left} for plugin, values in scored.scores.items()}
         return Verdict(feasible, reason, scores, {names[node]: scored.total[rated[node]] for node in left})
 
-    def judge(self, pod: Pod) -> Judged:
+    def judge(self, pod: Pod) -> NumberedVerdict:
         """What ``evaluate`` tells of the pod, but for the scores of each plugin, by the number of each node."""
         filtered = self._filter(pod)
         if filtered.error is not None:
-            return Judged([], [], filtered.error)
+            return NumberedVerdict([], [], filtered.error)
         rejections = self._reasons(filtered)
         ratings: list[Rating | None] = [None] * len(rejections)
         scored = self._score(pod, filtered) if filtered.feasible else _Scored({}, [])
@@ -294,7 +294,7 @@ class Cluster:
             rating = Rating(total, parts, met[place])
             for other in filtered.picked.alike(node):
                 ratings[other] = rating
-        return Judged(rejections, ratings, scored.error, possible)
+        return NumberedVerdict(rejections, ratings, scored.error, possible)
 
     def _wishes(self, pod: Pod, feasible: list[int]) -> tuple[int, list[int]]:
         """The sum of the weights of all that the pod prefers, and for each feasible node those of the terms that it meets."""
@@ -368,14 +368,14 @@ class Cluster:
                 count(ITSELF, tally, False)
         return found
 
-    def schedule(self, pods: Iterable[Mapping[str, object] | Pod], *, even: bool = False) -> Run:
+    def schedule(self, pods: Iterable[Mapping[str, object] | Pod], *, even: bool = False) -> ScheduleResult:
         """Put pods on nodes in their order, each on the best node (the smallest name if several tie), then retry the pending ones.
 
         This cluster stays as it is; the run holds the changed copy. With ``even`` the node with the fewest pods comes first where
         several tie, as it does in a cluster whose pods request alike, and the run does not tell which tied.
         """
         compiled = [self._compiled(pod) for pod in pods]
-        return (_EvenSchedule if even else _Schedule)(self.copy(), compiled).run()
+        return (_EvenSchedulingRun if even else _SchedulingRun)(self.copy(), compiled).run()
 
     def shortages(self, pod: Mapping[str, object] | Pod, node: str) -> list[Shortage]:
         """What a node has too little of to take the pod beside those that run there; nothing where resources are left out."""
@@ -433,7 +433,7 @@ class Cluster:
         feasible = interpod_affinity.admitted(spread, pod, self._table, self._occupancy, self.directory)
         return _Filtered(fit, picked, unused, roomy, spread, feasible)
 
-    def _picked(self, pod: Pod, fit: NodeFit, scoring: bool) -> Picked:
+    def _picked(self, pod: Pod, fit: NodeFit, scoring: bool) -> RepresentativeNodes:
         """Of the nodes that the pod fits as such, one of all that nothing tells apart which its filters (and scores) look at."""
         if len(fit.candidates) <= _FEW:
             return fit.each_alone()
@@ -454,7 +454,7 @@ class Cluster:
         touched |= node_ports.taken(pod.ports, occupancy)
         return self._classes_of(pod, fit, frozenset(keys)).pick(touched)
 
-    def _classes_of(self, pod: Pod, fit: NodeFit, keys: frozenset[str]) -> Classes:
+    def _classes_of(self, pod: Pod, fit: NodeFit, keys: frozenset[str]) -> NodeColumnClasses:
         resources = dict.fromkeys([resource for resource, _ in pod.requests] + ([CPU, MEMORY] if pod.requests else []))
         asked = (pod.rules, pod.preferences, keys, tuple(resources))
         classes = self._classes.get(asked)
@@ -465,7 +465,7 @@ class Cluster:
             columns += [self._table.amounts(resource) for resource in asked[3]]
             if pod.preferences is not None and not isinstance(pod.preferences, Malformed):
                 columns.append(self._preference(pod.preferences))
-            classes = self._classes[asked] = Classes(fit.candidates, columns)
+            classes = self._classes[asked] = NodeColumnClasses(fit.candidates, columns)
         return classes
 
     def _soft_spread(self, pod: Pod) -> tuple[SpreadConstraint, ...]:
@@ -540,7 +540,7 @@ def _most_best(raw: list[int]) -> list[int]:
     return [100 * value // most for value in raw] if most else [0] * len(raw)
 
 
-class _Schedule:
+class _SchedulingRun:
     """One run of the scheduler over pods in their order."""
 
     def __init__(self, cluster: Cluster, pods: list[Pod]) -> None:
@@ -554,15 +554,15 @@ class _Schedule:
         self.failed: dict[object, tuple[int, dict[str, str], str | None]] = {}
         self.reasons: dict[tuple[str | None, ...], dict[str, str]] = {}
 
-    def run(self) -> Run:
+    def run(self) -> ScheduleResult:
         self._round(list(self.pods))
         placements, unschedulable = self.placements.copy(), self.unschedulable.copy()
         rounds, progress = 0, True
         while self.unschedulable and progress:
             rounds += 1
             progress = self._round(list(self.unschedulable))
-        settled = Settled(self.placements, self.unschedulable)
-        return Run(placements, unschedulable, settled, rounds, self.best, self.errors, self.cluster)
+        settled = SettledPlacements(self.placements, self.unschedulable)
+        return ScheduleResult(placements, unschedulable, settled, rounds, self.best, self.errors, self.cluster)
 
     def _round(self, pending: list[str]) -> bool:
         """Try each pending pod once; whether any was placed."""
@@ -596,14 +596,14 @@ class _Schedule:
         most = max(scored.total, default=0)
         return [node for node, total in zip(feasible, scored.total, strict=False) if total == most], scored.error
 
-    def _place(self, name: str, pod: Pod, best: list[int], picked: Picked, error: str | None) -> None:
+    def _place(self, name: str, pod: Pod, best: list[int], picked: RepresentativeNodes, error: str | None) -> None:
         node = self._chosen(name, best, picked)
         self.cluster._occupancy.bind(pod, node)
         self.unschedulable.pop(name, None)
         self.placements[name] = self.cluster._table.names[node]
         self._note(name, error)
 
-    def _chosen(self, name: str, best: list[int], picked: Picked) -> int:
+    def _chosen(self, name: str, best: list[int], picked: RepresentativeNodes) -> int:
         """Which of the best nodes the pod goes to."""
         names = self.cluster._table.names
         self.best[name] = tuple([names[node] for node in picked.all(best)])
@@ -623,22 +623,22 @@ class _Schedule:
         return self.reasons[asked]
 
 
-class _EvenSchedule(_Schedule):
+class _EvenSchedulingRun(_SchedulingRun):
     """A run that takes the node with the fewest pods where several tie."""
 
     def __init__(self, cluster: Cluster, pods: list[Pod]) -> None:
         super().__init__(cluster, pods)
         # The members of each class with the pods that they had when last looked at: in a run nodes only get more.
         self.emptiest: dict[tuple[int, int], list[tuple[int, int]]] = {}
-        self.kept: list[Classes] = []
+        self.kept: list[NodeColumnClasses] = []
 
-    def _chosen(self, _name: str, best: list[int], picked: Picked) -> int:
+    def _chosen(self, _name: str, best: list[int], picked: RepresentativeNodes) -> int:
         load = self.cluster._occupancy.pods()
         if picked.classes is None:
             return min(best, key=lambda node: (load.get(node, 0), node))
         return min([(load.get(node, 0), node) if node in picked.touched else self._emptiest(picked, node, load) for node in best])[1]
 
-    def _emptiest(self, picked: Picked, node: int, load: Tally) -> tuple[int, int]:
+    def _emptiest(self, picked: RepresentativeNodes, node: int, load: Tally) -> tuple[int, int]:
         """Of the nodes that one of the picked stands for, that with the fewest pods, and how many these are."""
         classes = picked.classes
         assert classes is not None

@@ -17,13 +17,13 @@ ANY_ADDRESS = "0.0.0.0"
 """The address of the host that stands for all; ``::`` does not, to the scheduler."""
 
 
-class _HostPort(NamedTuple):
+class _HostPortFields(NamedTuple):
     ip: str
     protocol: str
     port: int
 
 
-class HostPort(_HostPort):
+class HostPort(_HostPortFields):
     """A port that a container takes of its host. ``path`` is where it stands in the pod spec, which does not tell it from another."""
 
     path: Path = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from afflint.kube.selectors import required_nodes
 from afflint.kube.taints import admits_cordoned, count_unpreferred, first_untolerated
-from afflint.scheduler.alike import Picked, each_alone
+from afflint.scheduler.alike import RepresentativeNodes, each_alone
 from afflint.scheduler.nodes import NodeTable
 from afflint.scheduler.pods import NodeRules, SpreadConstraint
 
@@ -41,11 +41,11 @@ class NodeFit:
         """The first plugin that rejects the node, None for a node that passes."""
         self.candidates = [node for node, plugin in enumerate(self.rejections) if plugin is None]
         """The numbers of the nodes that pass."""
-        self._each_alone: Picked | None = None
+        self._each_alone: RepresentativeNodes | None = None
         self._table = table
         self._domains: dict[tuple[tuple[str, ...], str, bool, bool], tuple[list[bool], dict[str | None, int]]] = {}
 
-    def each_alone(self) -> Picked:
+    def each_alone(self) -> RepresentativeNodes:
         """The nodes that pass, each for itself."""
         if self._each_alone is None:
             self._each_alone = each_alone(self.candidates)

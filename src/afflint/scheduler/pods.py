@@ -17,7 +17,7 @@ from afflint.kube.selectors import (
     parse_label_selector,
     parse_node_term,
 )
-from afflint.kube.taints import UNREACHABLE, Toleration, parse_tolerations, patience, supported
+from afflint.kube.taints import UNREACHABLE, Toleration, parse_tolerations, supported, toleration_seconds_of
 from afflint.records import NamedTuple
 from afflint.scheduler.decoding import InventoryError, about, integer, mapping, refuse, sequence, string, string_map, strings
 from afflint.scheduler.host_ports import HostPort, read_ports
@@ -52,14 +52,14 @@ class Preference(NamedTuple):
     term: Selector
 
 
-class _Term(NamedTuple):
+class _TermFields(NamedTuple):
     key: str
     selector: Selector | None
     namespaces: frozenset[str]
     namespace_selector: Selector | None
 
 
-class Term(_Term):
+class Term(_TermFields):
     """A pod affinity or anti-affinity term. It covers the listed namespaces and those whose labels the namespace selector matches.
 
     ``path`` is where it stands in the pod spec. That is no part of what it means: terms of other places are equal and counted as one.
@@ -75,7 +75,7 @@ class WeightedTerm(NamedTuple):
     term: Term
 
 
-class _SpreadConstraint(NamedTuple):
+class _SpreadConstraintFields(NamedTuple):
     key: str
     max_skew: int
     min_domains: int
@@ -84,7 +84,7 @@ class _SpreadConstraint(NamedTuple):
     honor_taints: bool = False
 
 
-class SpreadConstraint(_SpreadConstraint):
+class SpreadConstraint(_SpreadConstraintFields):
     """A topology spread constraint. ``path`` is where it stands in the pod spec, which is no part of what it means, as with terms."""
 
     path: Path = ()
@@ -187,7 +187,7 @@ def _read(namespace: str, name: str, meta: dict[str, Any], spec: dict[str, Any],
         preferred_affinity=preferred_affinity,
         preferred_anti_affinity=preferred_anti_affinity,
         ports=read_ports(spec) if spec.get("containers") or spec.get("initContainers") else (),
-        patience=patience(spec.get("tolerations") or (), UNREACHABLE),
+        patience=toleration_seconds_of(spec.get("tolerations") or (), UNREACHABLE),
     )
 
 

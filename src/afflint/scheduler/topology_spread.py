@@ -7,7 +7,7 @@ from math import log
 
 from afflint.kube.node_labels import HOSTNAME, ZONE
 from afflint.kube.selectors import EVERYTHING, Malformed, Selector, matches
-from afflint.scheduler.alike import Picked
+from afflint.scheduler.alike import RepresentativeNodes
 from afflint.scheduler.node_fit import NodeFit
 from afflint.scheduler.nodes import NodeTable
 from afflint.scheduler.occupancy import Occupancy, Tally
@@ -60,7 +60,7 @@ def scores(
     fit: NodeFit,
     table: NodeTable,
     occupancy: Occupancy,
-    picked: Picked,
+    picked: RepresentativeNodes,
 ) -> list[int]:
     """The score of each feasible node under these soft constraints: the fewer pods there are already, the better.
 

@@ -12,11 +12,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from afflint.checks.match import Match
-from afflint.checks.policies.admission import Court, Refusal, Unknown
+from afflint.checks.policies.admission import AdmissionEvaluator, PolicyDenial, Unknown
 from afflint.engine import located
 from afflint.errors import UserError
 from afflint.findings import NO_FILE, FileId, Finding, Found, Path, Severity
-from afflint.judging import Unjudged
+from afflint.judging import UnevaluatedPolicy
 from afflint.kube.kinds import KINDS
 from afflint.kube.manifests import Manifest, Workload, labels_at, manifests_in, objects_in, reference
 from afflint.policies.admission import BINDING, POLICY, Admission, Fault, read_admission
@@ -36,7 +36,7 @@ class Admitted(NamedTuple):
 
     found: list[tuple[FileId, Found]]
     faults: list[Finding]
-    unjudged: list[Unjudged]
+    unjudged: list[UnevaluatedPolicy]
 
 
 _KIND = re.compile(rb"""(?:^|[\s{,"'-])kind["']?\s*:\s*["']?([A-Za-z][A-Za-z0-9]*)""")
@@ -61,14 +61,14 @@ def admitted(
     readable = {file: source for file, source in sources.items() if not (results[file].templated or results[file].unread)}
     kinds = {"Namespace", *(policy.param_kind[1] for policy in admission.policies if policy.param_kind)}
     objects = [data for source in readable.values() for _, data, _ in _objects(source, kinds.__contains__)]
-    court = Court(admission, names, objects)
+    court = AdmissionEvaluator(admission, names, objects)
     severities = {rule.name: rule.severity or "error" for rule in rules}
     paths = {os.path.realpath(source.path): file for file, source in sources.items()}
     faults = [_of_fault(each, severities[each.policy], paths) for each in court.faults]
-    unjudged = [Unjudged(each.policy, each.reason, each.place) for each in court.unknown]
+    unjudged = [UnevaluatedPolicy(each.policy, each.reason, each.place) for each in court.unknown]
     for problem in admission.problems:
         place, _, reason = problem.partition(": ")
-        unjudged.append(Unjudged("", reason, place))
+        unjudged.append(UnevaluatedPolicy("", reason, place))
     found: list[tuple[FileId, Found]] = []
     for file in sorted(checked):
         if file in readable and not is_patch(readable[file].path):
@@ -119,7 +119,7 @@ def _objects(source: Source, wanted: Callable[[str], bool]) -> Iterator[tuple[Do
                     yield document, each, base
 
 
-def _judged(court: Court, source: Source) -> Iterator[Found | Unjudged]:
+def _judged(court: AdmissionEvaluator, source: Source) -> Iterator[Found | UnevaluatedPolicy]:
     """What policies say of the objects of a file, and of the pods that controllers make of them."""
 
     def wanted(kind: str) -> bool:
@@ -150,11 +150,11 @@ def _is_named(data: Mapping[str, Any]) -> bool:
     return not {"name", "generateName"}.isdisjoint(map_at(data, "metadata"))
 
 
-def _path(said: Refusal | Unknown) -> Path:
-    return (said.path if isinstance(said, Refusal) else ()) or ("metadata", "name")
+def _path(said: PolicyDenial | Unknown) -> Path:
+    return (said.path if isinstance(said, PolicyDenial) else ()) or ("metadata", "name")
 
 
-def _of_template(said: Refusal | Unknown, workload: Workload) -> Path:
+def _of_template(said: PolicyDenial | Unknown, workload: Workload) -> Path:
     """Where something of a pod stands in the object that it is made of; what it has from there by itself, at the object's name."""
     path = _path(said)
     if path[0] == "spec" or path[:2] in (("metadata", "labels"), ("metadata", "annotations")):
@@ -162,10 +162,12 @@ def _of_template(said: Refusal | Unknown, workload: Workload) -> Path:
     return (*workload.base, "metadata", "name")
 
 
-def _told(said: Refusal | Unknown, path: Path, base: Path, document: Document, data: dict[str, Any], whose: str) -> Found | Unjudged:
+def _told(
+    said: PolicyDenial | Unknown, path: Path, base: Path, document: Document, data: dict[str, Any], whose: str
+) -> Found | UnevaluatedPolicy:
     ref = reference(data)
     if isinstance(said, Unknown):
-        return Unjudged(said.policy, said.reason, said.place, f"{ref.kind} {ref.name}", object=ref)
+        return UnevaluatedPolicy(said.policy, said.reason, said.place, f"{ref.kind} {ref.name}", object=ref)
     help_ = f"The expression stands at {said.place}: change the object so that it holds."
     match = Match(path, f"{whose}{said.message}", help_, severity=said.severity)
     return located(said.policy, match, base, ref, document, fixing=False)

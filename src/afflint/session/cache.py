@@ -22,10 +22,10 @@ from sqlite3 import Connection, DatabaseError, Error, OperationalError, connect
 from platformdirs import user_cache_dir
 
 from afflint import __version__
-from afflint.engine import FileResult, Settings
+from afflint.engine import FileResult, MapSettings
 from afflint.plain import PlainError
 from afflint.records import NamedTuple
-from afflint.session.results import RESULTS, Entry, Keys
+from afflint.session.results import RESULTS, Keys, ResultEntry
 
 _FILE = "afflint-results.sqlite"
 _TABLE = "CREATE TABLE results (key BLOB PRIMARY KEY, used INTEGER NOT NULL, value BLOB NOT NULL)"
@@ -41,14 +41,14 @@ MOST = 1 << 28
 """So many bytes at most are kept. What was not used for longest goes first."""
 
 
-class Kept(NamedTuple):
+class CachedResult(NamedTuple):
     """A result that was kept, and whether it is noted that it was used today."""
 
     result: FileResult
     noted: bool
 
 
-class Text(NamedTuple):
+class CachedText(NamedTuple):
     """What was kept, and whether it is noted that it was used today."""
 
     text: bytes
@@ -58,7 +58,7 @@ class Text(NamedTuple):
 class Cache:
     """Results of one set of settings in one folder. The folder and the file are made when there is something to keep."""
 
-    def __init__(self, folder: str | None, settings: Settings, most: int = MOST) -> None:
+    def __init__(self, folder: str | None, settings: MapSettings, most: int = MOST) -> None:
         """``folder``: None for that of the platform."""
         self._named = folder is not None
         self._folder = folder if folder is not None else user_cache_dir("afflint", appauthor=False)
@@ -78,15 +78,15 @@ class Cache:
                 return connection
         return None
 
-    def find(self, key: bytes) -> Kept | None:
+    def find(self, key: bytes) -> CachedResult | None:
         """The result that is kept under a key, if any."""
         text = self.text(key)
         try:
-            return None if text is None else Kept(RESULTS.decode(text.text), text.noted)
+            return None if text is None else CachedResult(RESULTS.decode(text.text), text.noted)
         except PlainError:
             return None
 
-    def text(self, key: bytes) -> Text | None:
+    def text(self, key: bytes) -> CachedText | None:
         """What is kept under a key, as it was written."""
         if self._reading is None:
             return None
@@ -100,7 +100,7 @@ class Cache:
         value = row[1]
         if value[:_CHECKSUM] != _checksum(key, value[_CHECKSUM:]):
             return None
-        return Text(value[_CHECKSUM:], row[0] >= self._today)
+        return CachedText(value[_CHECKSUM:], row[0] >= self._today)
 
     def close(self) -> None:
         """Let others write."""
@@ -108,7 +108,7 @@ class Cache:
             self._reading.close()
             self._reading = None
 
-    def keep(self, entries: Sequence[Entry]) -> None:
+    def keep(self, entries: Sequence[ResultEntry]) -> None:
         """Keep results; note which of those that were found are still in use."""
         self.close()
         if not entries:
@@ -123,12 +123,12 @@ class Cache:
                 self._forget()
                 self._keep(entries)
 
-    def _keep(self, entries: Sequence[Entry]) -> None:
+    def _keep(self, entries: Sequence[ResultEntry]) -> None:
         self._make_folder()
         with closing(_connected(self._path, "rwc")) as connection:
             self._write(connection, entries)
 
-    def _write(self, connection: Connection, entries: Sequence[Entry]) -> None:
+    def _write(self, connection: Connection, entries: Sequence[ResultEntry]) -> None:
         day = self._today
         new = [(key, day, _checksum(key, text) + text) for key, text in entries if text is not None and len(text) < _LARGEST - _CHECKSUM]
         known = [(day, key) for key, text in entries if text is None]

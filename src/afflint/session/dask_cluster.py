@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from afflint import __version__
-from afflint.engine import FileResult, Settings
+from afflint.engine import FileResult, MapSettings
 from afflint.errors import UserError
 from afflint.plain import PlainError
 from afflint.reading.sources import Source
 from afflint.records import NamedTuple
-from afflint.session.elsewhere import Answer, Item, content_of, told_there
-from afflint.session.mapping import Progress, bytes_of, told_here
+from afflint.session.elsewhere import WorkerFile, WorkerResult, content_checksum, map_on_worker
+from afflint.session.mapping import Progress, bytes_of, map_here
 from afflint.session.processes import WorkerDiedError
-from afflint.session.results import RESULTS, Entry, checksum
+from afflint.session.results import RESULTS, ResultEntry, checksum
 
 if TYPE_CHECKING:
     from afflint.session.cache import Cache
@@ -43,7 +43,7 @@ class ClusterError(UserError):
     """A cluster that cannot be used; the message is for the user."""
 
 
-class Address(NamedTuple):
+class SchedulerAddress(NamedTuple):
     """Where the scheduler is, and whether the workers see the files under the paths that they have here."""
 
     host: str
@@ -54,7 +54,7 @@ class Address(NamedTuple):
         return f"{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
 
-def address(text: str) -> Address:
+def address(text: str) -> SchedulerAddress:
     """The address in ``dask://HOST:PORT`` or ``dask://HOST:PORT?paths=shared``. Raises ClusterError."""
     try:
         parts = urlsplit(text)
@@ -63,10 +63,10 @@ def address(text: str) -> Address:
         host = port = None
     if not host or not port or parts.scheme != "dask" or parts.path not in ("", "/") or parts.query not in ("", "paths=shared"):
         raise ClusterError(f"--executor takes dask://HOST:PORT or dask://HOST:PORT?paths=shared, not {text!r}")
-    return Address(host, port, bool(parts.query))
+    return SchedulerAddress(host, port, bool(parts.query))
 
 
-class _Asked(NamedTuple):
+class _PendingFile(NamedTuple):
     """A file that a worker was asked about: its number among the sources, and what its result will be kept under."""
 
     number: int
@@ -75,21 +75,21 @@ class _Asked(NamedTuple):
     content: bytes
 
 
-class Cluster:
+class DaskMapper:
     """A mapper for a run, which connects when there is something to do. ``cache`` is the folder of results, or DEFAULT_CACHE."""
 
-    def __init__(self, where: Address, cache: str | None = None, progress: Progress | None = None) -> None:
+    def __init__(self, where: SchedulerAddress, cache: str | None = None, progress: Progress | None = None) -> None:
         self._where = where
         self._cache = cache
         self._progress = progress
         self._client: Any = None
         self._executor: Any = None
 
-    def __call__(self, sources: Collection[Source], settings: Settings) -> Iterator[FileResult]:
+    def __call__(self, sources: Collection[Source], settings: MapSettings) -> Iterator[FileResult]:
         """The results of the map step in the order of the sources. Raises ClusterError, WorkerDiedError."""
-        return iter(_Work(self, list(sources), settings, self._opened(settings)).results()) if sources else iter(())
+        return iter(_MapJob(self, list(sources), settings, self._opened(settings)).results()) if sources else iter(())
 
-    def _opened(self, settings: Settings) -> Cache | None:
+    def _opened(self, settings: MapSettings) -> Cache | None:
         if self._cache is None:
             return None
         from afflint.session.cache import Cache
@@ -97,7 +97,7 @@ class Cluster:
         return Cache(self._cache or None, settings)
 
     @property
-    def where(self) -> Address:
+    def where(self) -> SchedulerAddress:
         """The scheduler."""
         return self._where
 
@@ -106,11 +106,11 @@ class Cluster:
         if self._progress is not None:
             self._progress(done)
 
-    def submit(self, settings: bytes, items: list[Item]) -> Future[list[Answer] | str]:
+    def submit(self, settings: bytes, items: list[WorkerFile]) -> Future[list[WorkerResult] | str]:
         """Ask a worker about some files."""
         if self._executor is None:
             self._connect()
-        future: Future[list[Answer] | str] = self._executor.submit(told_there, __version__, settings, items)
+        future: Future[list[WorkerResult] | str] = self._executor.submit(map_on_worker, __version__, settings, items)
         return future
 
     def _connect(self) -> None:
@@ -167,25 +167,25 @@ def _within(seconds: float, make: Callable[[], Any]) -> Any:
     return made[0] if made else None
 
 
-class _Work:
+class _MapJob:
     """One map step: what is asked of the workers, and what is known already."""
 
-    def __init__(self, cluster: Cluster, sources: list[Source], settings: Settings, cache: Cache | None) -> None:
+    def __init__(self, cluster: DaskMapper, sources: list[Source], settings: MapSettings, cache: Cache | None) -> None:
         self._cluster = cluster
         self._sources = sources
         self._settings = settings
         self._pickled = pickle.dumps(settings)
         self._cache = cache
-        self._here = told_here(settings)
+        self._here = map_here(settings)
         self._results: list[FileResult | None] = [None] * len(sources)
-        self._entries: list[Entry] = []
-        self._pending: dict[Future[list[Answer] | str], list[_Asked]] = {}
+        self._entries: list[ResultEntry] = []
+        self._pending: dict[Future[list[WorkerResult] | str], list[_PendingFile]] = {}
         self._most = 1
         self._done = 0
 
     def results(self) -> list[FileResult]:
-        asked: list[_Asked] = []
-        items: list[Item] = []
+        asked: list[_PendingFile] = []
+        items: list[WorkerFile] = []
         size = 0
         for number, source in enumerate(self._sources):
             item = self._item(number, source)
@@ -205,11 +205,11 @@ class _Work:
             self._cache.keep(self._entries)
         return [result for result in self._results if result is not None]
 
-    def _item(self, number: int, source: Source) -> tuple[_Asked, Item] | None:
+    def _item(self, number: int, source: Source) -> tuple[_PendingFile, WorkerFile] | None:
         """What to ask about a file; None when there is nothing to ask."""
         by_path = self._cluster.where.shared and source.data is None and source.fault is None
         if by_path and self._cache is None:
-            return _Asked(number, source, None, b""), Item(source.known_as, os.path.abspath(source.path), None)
+            return _PendingFile(number, source, None, b""), WorkerFile(source.known_as, os.path.abspath(source.path), None)
         data = bytes_of(source)
         if isinstance(data, Exception):
             self._keep(number, self._here(source))
@@ -219,11 +219,11 @@ class _Work:
             key = self._cache.key(source.known_as, checksum(data))
             kept = self._cache.find(key)
             if kept is not None:
-                self._entries += [] if kept.noted else [Entry(key, None)]
+                self._entries += [] if kept.noted else [ResultEntry(key, None)]
                 self._keep(number, kept.result)
                 return None
         path = os.path.abspath(source.path) if by_path else ""
-        return _Asked(number, source, key, content_of(data)), Item(source.known_as, path, None if by_path else data)
+        return _PendingFile(number, source, key, content_checksum(data)), WorkerFile(source.known_as, path, None if by_path else data)
 
     def _keep(self, number: int, result: FileResult) -> None:
         self._results[number] = result
@@ -231,7 +231,7 @@ class _Work:
         if self._done % _CHUNK == 0:
             self._cluster.told(self._done)
 
-    def _send(self, asked: list[_Asked], items: list[Item]) -> None:
+    def _send(self, asked: list[_PendingFile], items: list[WorkerFile]) -> None:
         self._pending[self._cluster.submit(self._pickled, items)] = asked
         if len(self._pending) >= self._most:
             self._most = max(self._most, _AHEAD * self._cluster.threads)
@@ -254,7 +254,7 @@ class _Work:
             for each, answer in zip(asked, self._answers(future), strict=True):
                 self._take(each, answer)
 
-    def _answers(self, future: Future[list[Answer] | str]) -> list[Answer]:
+    def _answers(self, future: Future[list[WorkerResult] | str]) -> list[WorkerResult]:
         try:
             answers = future.result()
         except CancelledError:
@@ -265,7 +265,7 @@ class _Work:
             raise ClusterError(f"a Dask worker has afflint {answers[:40]}, and this is {__version__}: install one version on all of them")
         return answers
 
-    def _take(self, asked: _Asked, answer: Answer) -> None:
+    def _take(self, asked: _PendingFile, answer: WorkerResult) -> None:
         result = None
         if answer.text is not None:
             with suppress(PlainError):
@@ -276,7 +276,7 @@ class _Work:
                 reason = f"a Dask worker cannot read {asked.source.name!r} ({answer.fault})"
                 raise ClusterError(f"{reason}: with ?paths=shared the workers must see the files under the paths that they have here")
         elif asked.key is not None and not result.unread and answer.content == asked.content:
-            self._entries.append(Entry(asked.key, answer.text))
+            self._entries.append(ResultEntry(asked.key, answer.text))
         self._keep(asked.number, result)
 
 

@@ -15,7 +15,7 @@ from afflint.session.mapping import bytes_of
 from afflint.session.results import RESULTS
 
 
-class Item(NamedTuple):
+class WorkerFile(NamedTuple):
     """A file to look into: its bytes, or the path where the worker finds them. Its name serves to recognise templates and values."""
 
     name: str
@@ -23,7 +23,7 @@ class Item(NamedTuple):
     data: bytes | None
 
 
-class Answer(NamedTuple):
+class WorkerResult(NamedTuple):
     """What a file told, as plain data, and a checksum of the bytes that told it.
 
     Without ``text`` whoever asks has to look into the file himself. ``fault``: why the worker cannot read it.
@@ -34,7 +34,7 @@ class Answer(NamedTuple):
     fault: str = ""
 
 
-def told_there(version: str, settings: bytes, items: Sequence[Item]) -> list[Answer] | str:
+def map_on_worker(version: str, settings: bytes, items: Sequence[WorkerFile]) -> list[WorkerResult] | str:
     """What each file tells under pickled settings; the version of afflint here, if it is another than that of whoever asks."""
     if version != __version__:
         return __version__
@@ -42,18 +42,18 @@ def told_there(version: str, settings: bytes, items: Sequence[Item]) -> list[Ans
     return [_answer(checker, item) for item in items]
 
 
-def _answer(checker: Checker, item: Item) -> Answer:
+def _answer(checker: Checker, item: WorkerFile) -> WorkerResult:
     data = bytes_of(Source(item.name, item.path, item.data))
     if isinstance(data, OSError):
-        return Answer(None, fault=data.strerror or str(data))
+        return WorkerResult(None, fault=data.strerror or str(data))
     if isinstance(data, MemoryError):
-        return Answer(None)
+        return WorkerResult(None)
     try:
-        return Answer(RESULTS.encode(checker.check(item.name, data)), content_of(data))
+        return WorkerResult(RESULTS.encode(checker.check(item.name, data)), content_checksum(data))
     except (PlainError, MemoryError):
-        return Answer(None)
+        return WorkerResult(None)
 
 
-def content_of(data: bytes) -> bytes:
+def content_checksum(data: bytes) -> bytes:
     """A checksum of the bytes of a file."""
     return blake2b(data, digest_size=20).digest()

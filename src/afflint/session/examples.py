@@ -21,7 +21,7 @@ from afflint.wording import did_you_mean, nearest, quoted
 
 if TYPE_CHECKING:
     from afflint.config import Config
-    from afflint.engine import Settings
+    from afflint.engine import MapSettings
     from afflint.session.run import Outcome
 
 _LARGEST = 8 << 20
@@ -31,7 +31,7 @@ _UNREADABLE = "unreadable-manifest"
 _PLACE = re.compile(r":(\d+):(\d+): (.*)", re.DOTALL)
 
 
-class Fault(NamedTuple):
+class InvalidExample(NamedTuple):
     """Why something is no example that can be judged, and where in its file that stands."""
 
     line: int
@@ -39,7 +39,7 @@ class Fault(NamedTuple):
     message: str
 
 
-class Verdict(NamedTuple):
+class ExampleVerdict(NamedTuple):
     """What came of an example: what it expects and nobody found, what was found and it does not expect, and whose findings it expects."""
 
     example: Example
@@ -48,7 +48,7 @@ class Verdict(NamedTuple):
     exercised: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
     """What policies came to no result for."""
-    fault: Fault | None = None
+    fault: InvalidExample | None = None
     """Why it cannot be judged."""
 
     @property
@@ -59,11 +59,11 @@ class Verdict(NamedTuple):
 # Where examples are.
 
 
-def examples_in(paths: Sequence[str], known: Collection[str]) -> list[Example | Verdict]:
+def examples_in(paths: Sequence[str], known: Collection[str]) -> list[Example | ExampleVerdict]:
     """The examples in files and folders, in the order of their files; of what cannot be read the verdict. Raises UserError for a path
     where nothing is.
     """
-    found: list[Example | Verdict] = []
+    found: list[Example | ExampleVerdict] = []
     for top in paths:
         if not os.path.exists(top):
             raise UserError(f"no such file or folder: {top!r}")
@@ -86,7 +86,7 @@ def _files(top: str, closed: list[OSError]) -> Iterator[str]:
                 yield os.path.join(folder, name)
 
 
-def _examples_of(path: str, top: str, known: Collection[str]) -> Iterator[Example | Verdict]:
+def _examples_of(path: str, top: str, known: Collection[str]) -> Iterator[Example | ExampleVerdict]:
     words = _words(path, top)
     rule = next((word for word in words if word in known), "")
     verdict = next((word for word in words if word in (_BAD, _GOOD)), None)
@@ -109,8 +109,8 @@ def _examples_of(path: str, top: str, known: Collection[str]) -> Iterator[Exampl
         yield _unreadable(whole, error.message, error.line)
 
 
-def _unreadable(example: Example, message: str, line: int = 1) -> Verdict:
-    return Verdict(example, fault=Fault(max(line, 1), 1, message))
+def _unreadable(example: Example, message: str, line: int = 1) -> ExampleVerdict:
+    return ExampleVerdict(example, fault=InvalidExample(max(line, 1), 1, message))
 
 
 def _words(path: str, top: str) -> list[str]:
@@ -131,7 +131,7 @@ def _words(path: str, top: str) -> list[str]:
 # What comes of them.
 
 
-class Judgement:
+class ExampleRunner:
     """Judges examples by the rules and policies of a configuration.
 
     Each example stands alone: whatever the configuration says of files, nodes, context and baselines does not hold for it.
@@ -144,11 +144,11 @@ class Judgement:
         kept = {key: getattr(config, key) for key in ("policies", "severity", "workloads", "kubernetes_version", "admission_plugins")}
         kept |= {key: getattr(config, key) for key in ("feature_gates", "physical_host_key", "complete", "complete_nodes")}
         self._session = Session(configuration.default()._replace(root=config.root, origins=config.origins, **kept))
-        self._settings: Settings = self._session.settings()
+        self._settings: MapSettings = self._session.settings()
         self.policies = tuple(dict.fromkeys(each.name for each in self._settings.rules if each.category == "policy"))
         """The names of the policies of the configuration."""
 
-    def verdict(self, example: Example) -> Verdict:
+    def verdict(self, example: Example) -> ExampleVerdict:
         """What comes of an example: by the rule that it is about and those that it names, or by all policies where it names none."""
         try:
             return self._verdict(example)
@@ -157,9 +157,9 @@ class Judgement:
         except NodeFileError as error:
             place = _PLACE.search(str(error))
             line, column, message = (int(place[1]), int(place[2]), place[3]) if place else (1, 1, str(error))
-            return Verdict(example, fault=Fault(line + example.line, column, message))
+            return ExampleVerdict(example, fault=InvalidExample(line + example.line, column, message))
 
-    def _verdict(self, example: Example) -> Verdict:
+    def _verdict(self, example: Example) -> ExampleVerdict:
         expected = example.expected()
         named = {each.rule for each in expected if each.rule} | ({example.rule} if example.rule else set())
         outcome = self._outcome(example, expected, named if example.rule else named | {*self.policies})
@@ -171,7 +171,7 @@ class Judgement:
         found = [each for each in outcome.findings if each not in broken]
         if example.bad and not expected:
             # A file that says nothing more: something is to be found, wherever.
-            verdict = Verdict(
+            verdict = ExampleVerdict(
                 example, () if found or broken else (Expected(0, 0, example.rule),), (), frozenset(each.rule for each in found)
             )
         else:
@@ -182,7 +182,7 @@ class Judgement:
         return verdict._replace(unexpected=(*broken, *verdict.unexpected), notes=(*notes, *outcome.unjudged))
 
     def _outcome(self, example: Example, expected: Iterable[Expected], names: Collection[str]) -> Outcome:
-        from afflint.rules import bound, rules
+        from afflint.rules import bind_rules, rules
         from afflint.session.run import run
 
         chosen = tuple([each for each in self._settings.rules if each.name in names])
@@ -192,7 +192,7 @@ class Judgement:
             close = did_you_mean(nearest(unknown.rule, (*self.policies, *rules())))
             message = f"a marker names {quoted(unknown.rule)}, which is neither a rule nor a policy of the configuration{close}"
             raise ExampleError(message, example.line + unknown.line)
-        settings = self._settings._replace(rules=(*bound(others), *chosen))
+        settings = self._settings._replace(rules=(*bind_rules(others), *chosen))
         name = os.path.join(self._session.config.root, example.stands_for or "example.yaml")
         source = Source(name, name, example.text.encode())
         # Node objects in an example are its inventory.
@@ -200,7 +200,7 @@ class Judgement:
         return run([source], settings, self._session.options(), node_files=nodes)
 
 
-def _compared(example: Example, expected: Iterable[Expected], found: Iterable[Finding]) -> Verdict:
+def _compared(example: Example, expected: Iterable[Expected], found: Iterable[Finding]) -> ExampleVerdict:
     left = list(found)
     missing: list[Expected] = []
     exercised: set[str] = set()
@@ -212,4 +212,4 @@ def _compared(example: Example, expected: Iterable[Expected], found: Iterable[Fi
         else:
             left.remove(met)
             exercised.add(met.rule)
-    return Verdict(example, tuple(sorted(missing)), tuple(left), frozenset(exercised))
+    return ExampleVerdict(example, tuple(sorted(missing)), tuple(left), frozenset(exercised))

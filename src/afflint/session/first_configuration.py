@@ -8,21 +8,21 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from afflint.baseline import DEFAULT_FILE
-from afflint.config import SHIPPED, Config, Workload
+from afflint.config import SHIPPED, Config, CustomWorkloadSetting
 from afflint.config.loading import typed
-from afflint.config.writing import Entry
+from afflint.config.writing import ConfigEntry
 from afflint.kube.node_labels import PHYSICAL_HOST
 from afflint.rendering.programs import helm_command, kustomize_command
-from afflint.wording import counted, listing
+from afflint.wording import join_words, pluralize
 
 if TYPE_CHECKING:
-    from afflint.session.repository import Repository
+    from afflint.session.repository import RepositoryScan
 
 _FEW = 4
 """So many folders, files or names are told one by one."""
 
 
-def heading(repository: Repository) -> str:
+def heading(repository: RepositoryScan) -> str:
     """What was seen, in a sentence or two."""
     said = "What `afflint check` and editors take to be so here; `afflint config` shows all that holds."
     if not repository.kinds:
@@ -30,19 +30,19 @@ def heading(repository: Repository) -> str:
     workloads = sum(number for _, number in repository.kinds)
     kinds = _some([f"{number} {kind}" for kind, number in repository.kinds])
     spaces = f", in {_namespaces(repository)}" if repository.namespaces else ""
-    return f"{said} Seen when this was written: {counted(workloads, 'workload')} ({kinds}){spaces}."
+    return f"{said} Seen when this was written: {pluralize(workloads, 'workload')} ({kinds}){spaces}."
 
 
-def entries(repository: Repository, *, above: str | None = None, baseline: bool = False) -> Iterator[Entry]:
+def entries(repository: RepositoryScan, *, above: str | None = None, baseline: bool = False) -> Iterator[ConfigEntry]:
     """The keys that are set, then those that are offered. ``above``: a configuration that holds here; ``baseline``: there is one."""
     every = [each for entry in _entries(repository, above, baseline=baseline) for each in _sayable(entry)]
     yield from (each for each in every if not each.offered)
     yield from (each for each in every if each.offered)
 
 
-def _entries(repository: Repository, above: str | None, *, baseline: bool) -> Iterator[Entry]:
+def _entries(repository: RepositoryScan, above: str | None, *, baseline: bool) -> Iterator[ConfigEntry]:
     if above is not None:
-        yield Entry("extends", [above], "What holds above this folder goes on to hold here; what stands below comes first.")
+        yield ConfigEntry("extends", [above], "What holds above this folder goes on to hold here; what stands below comes first.")
     else:
         yield from _sets(repository)
     yield from _exclude(repository)
@@ -53,15 +53,15 @@ def _entries(repository: Repository, above: str | None, *, baseline: bool) -> It
     yield from _render(repository)
     if repository.namespaces:
         about = f"Whether all that runs in {_namespaces(repository)} stands here. Then selectors that select nothing are reported."
-        yield Entry("complete", True, about, offered=True)
+        yield ConfigEntry("complete", True, about, offered=True)
     if repository.nodes or repository.pools:
         about = "Whether these nodes are all there are. Then what none of them takes is an error."
-        yield Entry("complete-nodes", True, about, offered=True)
+        yield ConfigEntry("complete-nodes", True, about, offered=True)
     about = "What is in it stays silent. `afflint check --write-baseline` puts into it what is found today."
-    yield Entry("baseline", DEFAULT_FILE, about, offered=not baseline)
+    yield ConfigEntry("baseline", DEFAULT_FILE, about, offered=not baseline)
 
 
-def _sayable(entry: Entry) -> Iterator[Entry]:
+def _sayable(entry: ConfigEntry) -> Iterator[ConfigEntry]:
     """An entry without what no configuration can say: names that are no UTF-8."""
     if _is_sayable(entry.value):
         yield entry
@@ -77,7 +77,7 @@ def _is_sayable(value: Any) -> bool:
     return not (isinstance(value, str) and re.search("[\ud800-\udfff]", value))
 
 
-def _sets(repository: Repository) -> Iterator[Entry]:
+def _sets(repository: RepositoryScan) -> Iterator[ConfigEntry]:
     """The sets of policies that come with afflint for what there is."""
     fitting = {
         "karpenter": "karpenter.sh" in repository.groups,
@@ -87,17 +87,17 @@ def _sets(repository: Repository) -> Iterator[Entry]:
     }
     names = [f"{SHIPPED}{name}" for name, fits in fitting.items() if fits]
     if names:
-        about = f"Policies that come with afflint, for what is seen here: {listing(names)}. `afflint rule policy` lists those that hold."
-        yield Entry("extends", names, about, offered=True)
+        about = f"Policies that come with afflint, for what is seen here: {join_words(names)}. `afflint rule policy` lists those that hold."
+        yield ConfigEntry("extends", names, about, offered=True)
 
 
-def _exclude(repository: Repository) -> Iterator[Entry]:
+def _exclude(repository: RepositoryScan) -> Iterator[ConfigEntry]:
     if repository.foreign:
         names = [f"**/{each}/" for each in repository.foreign]
-        yield Entry("exclude", names, "Manifests of others, or wrong on purpose: nobody here mends them.")
+        yield ConfigEntry("exclude", names, "Manifests of others, or wrong on purpose: nobody here mends them.")
 
 
-def _context(repository: Repository) -> Iterator[Entry]:
+def _context(repository: RepositoryScan) -> Iterator[ConfigEntry]:
     """The files with workloads and selectors, where there are several: what a hook or an editor checks is one of them."""
     own = [name for name in repository.files if not {*name.split("/")[:-1]} & {*repository.foreign}]
     if len(own) < 2:
@@ -108,29 +108,31 @@ def _context(repository: Repository) -> Iterator[Entry]:
     tops = [f"/{each}/**/" if each else "/" for each in folders] if few else ["**/"]
     globs = [f"{top}*{suffix}" for top in tops for suffix in suffixes]
     globs += [f"!**/{each}/" for each in repository.foreign]
-    yield Entry("context", globs, "What rules about several manifests may look at when only some are checked: in a hook, in an editor.")
+    yield ConfigEntry(
+        "context", globs, "What rules about several manifests may look at when only some are checked: in a hook, in an editor."
+    )
 
 
-def _nodes(repository: Repository) -> Iterator[Entry]:
+def _nodes(repository: RepositoryScan) -> Iterator[ConfigEntry]:
     files = list(repository.node_files)
     if repository.nodes and not repository.pools and len(files) <= _FEW:
         about = f"The nodes of the cluster, {repository.nodes} of them. `kubectl get nodes -o yaml` makes such a file."
-        yield Entry("nodes", files, about)
+        yield ConfigEntry("nodes", files, about)
     elif repository.pools and not repository.nodes:
         about = f"The nodes are known from what declares them here: {_some(repository.pools)}. `none` would leave them out."
-        yield Entry("nodes", "auto", about)
+        yield ConfigEntry("nodes", "auto", about)
     elif files and not repository.nodes:
         about = "Nodes that stand here, and perhaps are those of another cluster, or of an example. Name the files of yours."
-        yield Entry("nodes", files[:_FEW], about, offered=True)
+        yield ConfigEntry("nodes", files[:_FEW], about, offered=True)
     elif repository.other_pools and not files and not repository.pools:
         about = f"Nodes of a cluster that is kept from another one: {_some(repository.other_pools)}. Are the workloads here for it?"
-        yield Entry("nodes", list(repository.other_pool_files[:_FEW]), about, offered=True)
+        yield ConfigEntry("nodes", list(repository.other_pool_files[:_FEW]), about, offered=True)
     elif not files and not repository.pools and repository.kinds:
         about = "The nodes of the cluster, for the rules about nodes and for `afflint place`: `kubectl get nodes -o yaml > nodes.yaml`."
-        yield Entry("nodes", ["nodes.yaml"], about, offered=True)
+        yield ConfigEntry("nodes", ["nodes.yaml"], about, offered=True)
 
 
-def _version(repository: Repository) -> Iterator[Entry]:
+def _version(repository: RepositoryScan) -> Iterator[ConfigEntry]:
     said: dict[str, list[str]] = {}
     for each in repository.versions:
         said.setdefault(each.version, []).append(each.file)
@@ -138,51 +140,51 @@ def _version(repository: Repository) -> Iterator[Entry]:
         [(version, files)] = said.items()
         sure = all(each.here for each in repository.versions)
         about = f"What {_some(files)} {'says' if len(files) == 1 else 'say'} the cluster runs."
-        yield Entry("kubernetes-version", version, about, offered=not sure)
+        yield ConfigEntry("kubernetes-version", version, about, offered=not sure)
     elif said:
         newest = max(said, key=lambda version: int(version.partition(".")[2]))
         about = f"Several versions are spoken of: {_some([f'{version} in {files[0]}' for version, files in sorted(said.items())])}."
-        yield Entry("kubernetes-version", newest, f"{about} Name the one of the API server.", offered=True)
+        yield ConfigEntry("kubernetes-version", newest, f"{about} Name the one of the API server.", offered=True)
 
 
-def _workloads(repository: Repository) -> Iterator[Entry]:
+def _workloads(repository: RepositoryScan) -> Iterator[ConfigEntry]:
     if repository.templates:
-        kinds = listing(sorted({each.kind for each in repository.templates}))
+        kinds = join_words(sorted({each.kind for each in repository.templates}))
         about = f"Custom resources with a pod template, by the look of them: {kinds}. No CustomResourceDefinition here describes them."
-        yield Entry("workloads", [_workload(each) for each in repository.templates], about)
+        yield ConfigEntry("workloads", [_workload(each) for each in repository.templates], about)
 
 
-def _workload(workload: Workload) -> dict[str, Any]:
+def _workload(workload: CustomWorkloadSetting) -> dict[str, Any]:
     return {"apiVersion": workload.api_version, "kind": workload.kind, "template": ".".join(workload.template)}
 
 
-def _render(repository: Repository) -> Iterator[Entry]:
-    there = {"kustomize": counted(repository.kustomizations, "kustomization"), "helm": counted(repository.charts, "chart")}
+def _render(repository: RepositoryScan) -> Iterator[ConfigEntry]:
+    there = {"kustomize": pluralize(repository.kustomizations, "kustomization"), "helm": pluralize(repository.charts, "chart")}
     wanted = [tool for tool in there if (repository.kustomizations if tool == "kustomize" else repository.charts)]
     installed = {"kustomize": kustomize_command() is not None, "helm": helm_command() is not None}
     usable, missing = [tool for tool in wanted if installed[tool]], [tool for tool in wanted if not installed[tool]]
     if not wanted:
         return
     tools = usable or wanted
-    about = f"Check what {listing(there[tool] for tool in tools)} would render to, with the tools on PATH and without the network."
+    about = f"Check what {join_words(there[tool] for tool in tools)} would render to, with the tools on PATH and without the network."
     about += " Only with `--config`: otherwise it is `--render` on the command line that starts programs."
     if missing:
-        about += f" {listing(missing).capitalize()}, for {listing(there[tool] for tool in missing)}, was not installed here."
+        about += f" {join_words(missing).capitalize()}, for {join_words(there[tool] for tool in missing)}, was not installed here."
         about += " `true` asks for both." if usable else ""
-    yield Entry("render", True if tools == [*there] else tools, about, offered=True)
+    yield ConfigEntry("render", True if tools == [*there] else tools, about, offered=True)
 
 
-def as_config(found: Iterable[Entry], above: Config, file: str) -> Config:
+def as_config(found: Iterable[ConfigEntry], above: Config, file: str) -> Config:
     """The settings that the entries make which are set, in a file that need not be there yet, on top of those that hold above it."""
     said = {each.key: each.value for each in found if not each.offered and each.key not in ("extends", "baseline")}
     return above._replace(root=os.path.dirname(os.path.abspath(file)), **typed(file, said))
 
 
-def _namespaces(repository: Repository) -> str:
+def _namespaces(repository: RepositoryScan) -> str:
     names = repository.namespaces
     return f"the namespace {names[0]}" if len(names) == 1 else f"the namespaces {_some(names)}"
 
 
 def _some(names: tuple[str, ...] | list[str]) -> str:
     shown = [*names[:_FEW], f"{len(names) - _FEW} more"] if len(names) > _FEW + 1 else list(names)
-    return listing(shown)
+    return join_words(shown)

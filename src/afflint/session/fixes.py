@@ -10,13 +10,13 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from afflint.engine import Checker, FileResult, Settings
+from afflint.engine import Checker, FileResult, MapSettings
 from afflint.findings import FileId, Finding, identity_of
-from afflint.fixing import mended
+from afflint.fixing import apply_fixes
 from afflint.reading.sources import STDIN, Source, read_bytes
 from afflint.records import NamedTuple
-from afflint.rules import bound, rules
-from afflint.session.mapping import mapped
+from afflint.rules import bind_rules, rules
+from afflint.session.mapping import map_files
 from afflint.session.run import Options, Outcome, summary_of
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _MOST_ROUNDS = 50
 
 
-class Change(NamedTuple):
+class FileChange(NamedTuple):
     """A file with the bytes that were read and those that it is to have. ``mended``: how many findings that mends."""
 
     source: Source
@@ -34,11 +34,11 @@ class Change(NamedTuple):
     mended: int
 
 
-class Fixed(NamedTuple):
+class FixOutcome(NamedTuple):
     """What was mended, what is left, and why a file with fixes was left alone: its name and the reason."""
 
     outcome: Outcome
-    changes: tuple[Change, ...]
+    changes: tuple[FileChange, ...]
     left_alone: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -47,30 +47,30 @@ class Fixed(NamedTuple):
         return sum(change.mended for change in self.changes)
 
 
-def fixed(
+def fix_files(
     session: Session, sources: Sequence[Source], options: Options, *, unsafe: bool, tops: Iterable[str] = (), only: Collection[str] = ()
-) -> Fixed:
+) -> FixOutcome:
     """Mend what can be mended in ``sources``, also what may change the meaning of a manifest with ``unsafe``.
 
     ``tops`` are the paths that were named, out of which no link may lead. With ``only`` nothing but the files at these paths is mended.
     """
     wanted = _any if unsafe else is_safe
-    return _Rounds(session, sources, options, wanted, _Reachable(tops), only, mender(session.settings())).fixed()
+    return _Rounds(session, sources, options, wanted, _Reachable(tops), only, fix_writer(session.settings())).fixed()
 
 
-def fixed_alone(source: Source, check: Callable[[Source], Iterable[Finding]], wanted: Callable[[Finding], bool], checker: Checker) -> bytes:
+def fix_text(source: Source, check: Callable[[Source], Iterable[Finding]], wanted: Callable[[Finding], bool], checker: Checker) -> bytes:
     """The bytes of a text, which nobody else looks at meanwhile, with the fixes that are wanted.
 
     ``check`` says what is found in it as it is by then, ``checker`` is what fixes are tried with: see ``mender``.
     """
-    done = _Rounds(_Alone(source, check), (source,), Options(), wanted, _Reachable(()), (), checker).fixed()
+    done = _Rounds(_SingleTextChecker(source, check), (source,), Options(), wanted, _Reachable(()), (), checker).fixed()
     return done.changes[0].after if done.changes else read_bytes(source)
 
 
-def mender(settings: Settings) -> Checker:
+def fix_writer(settings: MapSettings) -> Checker:
     """What fixes are tried with: what the cluster refuses counts, whichever rules are asked for."""
     besides = {name for name, rule in rules().items() if rule.category == "admission"}.difference(each.name for each in settings.rules)
-    return Checker(settings._replace(rules=(*settings.rules, *bound(besides))))
+    return Checker(settings._replace(rules=(*settings.rules, *bind_rules(besides))))
 
 
 def is_safe(finding: Finding) -> bool:
@@ -82,7 +82,7 @@ def _any(_finding: Finding) -> bool:
     return True
 
 
-class _Checking(Protocol):
+class _FindingsSource(Protocol):
     """What says what is found in some files: a session as a rule."""
 
     stdin: Source | None
@@ -90,7 +90,7 @@ class _Checking(Protocol):
     def check(self, sources: Sequence[Source], options: Options | None = None) -> Outcome: ...
 
 
-class _Alone:
+class _SingleTextChecker:
     """In place of a session: one text."""
 
     def __init__(self, source: Source, check: Callable[[Source], Iterable[Finding]]) -> None:
@@ -102,7 +102,7 @@ class _Alone:
         return Outcome(found, summary_of((), found, 0), tuple(sources))
 
 
-class _Draft:
+class _FileDraft:
     """A file that is mended: the bytes that were read and those that it is to have by now."""
 
     def __init__(self, source: Source, before: bytes) -> None:
@@ -111,7 +111,7 @@ class _Draft:
         self.count = 0
 
 
-class _Mending(NamedTuple):
+class _RoundChange(NamedTuple):
     """What one round did to a file: the bytes before it, and the findings that it mended."""
 
     before: bytes
@@ -123,7 +123,7 @@ class _Rounds:
 
     def __init__(
         self,
-        session: _Checking,
+        session: _FindingsSource,
         sources: Sequence[Source],
         options: Options,
         wanted: Callable[[Finding], bool],
@@ -132,16 +132,16 @@ class _Rounds:
         checker: Checker,
     ) -> None:
         self._session, self._wanted, self._checker = session, wanted, checker
-        self._options = options._replace(mapper=_Remembered(options))
+        self._options = options._replace(mapper=_CachingMapper(options))
         self._reachable, self._only = reachable, only
         self._sources = list(sources)
         self._given = {source.path: source for source in sources}
         self._numbers = _numbers(sources)
-        self._drafts: dict[str, _Draft] = {}
+        self._drafts: dict[str, _FileDraft] = {}
         self._refused: set[tuple[object, ...]] = set()
         self._left_alone: dict[str, str] = {}
 
-    def fixed(self) -> Fixed:
+    def fixed(self) -> FixOutcome:
         outcome = self._check()
         for _ in range(_MOST_ROUNDS):
             made = self._round(outcome)
@@ -152,15 +152,15 @@ class _Rounds:
             outcome = self._check() if self._undone(made, known, after) else after
         outcome = outcome._replace(findings=[each._replace(fix=None) if _key(each) in self._refused else each for each in outcome.findings])
         drafts = sorted((each for each in self._drafts.values() if each.after != each.before), key=lambda each: each.source.name)
-        changes = tuple([Change(each.source, each.before, each.after, each.count) for each in drafts])
-        return Fixed(outcome, changes, tuple(sorted(self._left_alone.items())))
+        changes = tuple([FileChange(each.source, each.before, each.after, each.count) for each in drafts])
+        return FixOutcome(outcome, changes, tuple(sorted(self._left_alone.items())))
 
     def _check(self) -> Outcome:
         return self._session.check(self._sources, self._options)
 
-    def _round(self, outcome: Outcome) -> dict[str, _Mending]:
+    def _round(self, outcome: Outcome) -> dict[str, _RoundChange]:
         """Mend what can be mended at once, by the places of the files that this changes."""
-        made: dict[str, _Mending] = {}
+        made: dict[str, _RoundChange] = {}
         for file, findings in self._fixable(outcome.findings).items():
             source = outcome.sources[file]
             place = self._place(source)
@@ -170,11 +170,11 @@ class _Rounds:
                 data = read_bytes(source)
             except OSError:
                 continue  # It has gone meanwhile.
-            result = mended(source.known_as, data, findings, self._checker)
+            result = apply_fixes(source.known_as, data, findings, self._checker)
             self._refused.update(map(_key, result.refused))
             if result.made:
-                made[place] = _Mending(data, result.made)
-                draft = self._drafts.setdefault(place, _Draft(self._given[source.path], data))
+                made[place] = _RoundChange(data, result.made)
+                draft = self._drafts.setdefault(place, _FileDraft(self._given[source.path], data))
                 draft.count += len(result.made)
                 self._put(place, source.path, result.data)
         return made
@@ -205,7 +205,7 @@ class _Rounds:
         for number in self._numbers.get(place) or self._numbers[path]:
             self._sources[number] = self._sources[number]._replace(data=data)
 
-    def _undone(self, made: dict[str, _Mending], known: Counter[tuple[object, ...]], outcome: Outcome) -> bool:
+    def _undone(self, made: dict[str, _RoundChange], known: Counter[tuple[object, ...]], outcome: Outcome) -> bool:
         """Undo the fixes after which what they were to mend is found all the same, as rules across manifests see it."""
         left = Counter(map(_key, outcome.findings))
         undone = False
@@ -221,19 +221,19 @@ class _Rounds:
         return undone
 
 
-class _Remembered:
+class _CachingMapper:
     """The map step of all rounds: only what has changed is read again, so that all of them see a file as it was at first."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
         self._known: dict[tuple[object, ...], FileResult] = {}
 
-    def __call__(self, sources: Collection[Source], settings: Settings) -> Iterator[FileResult]:
+    def __call__(self, sources: Collection[Source], settings: MapSettings) -> Iterator[FileResult]:
         # Of the settings nothing else differs from one call to another.
         keys = [(source.path, source.data, settings.with_nodes, bool(settings.rules)) for source in sources]
         new = {key: source for key, source in zip(keys, sources, strict=True) if key not in self._known}
         asked = self._options
-        self._known.update(zip(new, mapped(new.values(), settings, asked.jobs, asked.progress, asked.cache), strict=True))
+        self._known.update(zip(new, map_files(new.values(), settings, asked.jobs, asked.progress, asked.cache), strict=True))
         return (self._known[key] for key in keys)
 
 

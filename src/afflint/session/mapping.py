@@ -5,13 +5,13 @@ from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, TypeVar
 
-from afflint.engine import Checker, FileResult, Kept, Settings
+from afflint.engine import Checker, DocumentCache, FileResult, MapSettings
 from afflint.reading.sources import Source, read_bytes
 from afflint.records import NamedTuple
 
 if TYPE_CHECKING:
     from afflint.session.cache import Cache
-    from afflint.session.results import Entry, Keys
+    from afflint.session.results import Keys, ResultEntry
 
 Told = TypeVar("Told")
 
@@ -33,9 +33,9 @@ _WORTH_CACHE = 64
 _SAMPLE = 32
 
 
-def mapped(
+def map_files(
     sources: Collection[Source],
-    settings: Settings,
+    settings: MapSettings,
     jobs: int = 1,
     progress: Progress | None = None,
     cache: str | None = None,
@@ -49,9 +49,9 @@ def mapped(
     if cache is not None and is_worth_cache(sources):
         yield from _through_cache(list(sources), settings, jobs, progress, cache, {} if contents is None else contents)
     elif jobs > 1 and len(sources) >= _WORTH_PROCESSES:
-        yield from _in_processes(partial(told_here, settings), list(sources), jobs, progress)
+        yield from _in_processes(partial(map_here, settings), list(sources), jobs, progress)
     else:
-        yield from _here(told_here(settings), sources, progress)
+        yield from _here(map_here(settings), sources, progress)
 
 
 def is_worth_cache(sources: Collection[Source]) -> bool:
@@ -74,17 +74,17 @@ def _in_processes(
     own: Callable[[Source], Told] | None = None,
 ) -> list[Told]:
     """The same in several processes, this one among them. Each makes its own function, this one unless it has its ``own``."""
-    from afflint.session.processes import mapped
+    from afflint.session.processes import map_in_processes
 
-    return mapped(make, sources, jobs, progress, own)
+    return map_in_processes(make, sources, jobs, progress, own)
 
 
-def told_here(settings: Settings) -> Callable[[Source], FileResult]:
+def map_here(settings: MapSettings) -> Callable[[Source], FileResult]:
     """What gives the result of a file in this process."""
     return partial(result_of, Checker(settings))
 
 
-def result_of(checker: Checker, source: Source, kept: Kept | None = None) -> FileResult:
+def result_of(checker: Checker, source: Source, kept: DocumentCache | None = None) -> FileResult:
     """What the map step gives for a file, whatever becomes of it. ``kept`` is what is known of its documents."""
     data = bytes_of(source)
     return _unreadable(checker, data) if isinstance(data, Exception) else _checked(checker, source, data, kept)
@@ -98,7 +98,7 @@ def bytes_of(source: Source) -> bytes | OSError | MemoryError:
         return error
 
 
-def _checked(checker: Checker, source: Source, data: bytes, kept: Kept | None = None) -> FileResult:
+def _checked(checker: Checker, source: Source, data: bytes, kept: DocumentCache | None = None) -> FileResult:
     try:
         return checker.check(source.known_as, data, kept)
     except MemoryError as error:
@@ -116,9 +116,9 @@ def _unreadable(checker: Checker, error: OSError | MemoryError) -> FileResult:
 # By keys, for whoever puts the results together elsewhere.
 
 
-def told_by_key(
-    sources: Sequence[Source], settings: Settings, keys: "Keys", jobs: int = 1, progress: Progress | None = None
-) -> Iterator["Entry | None"]:
+def map_by_key(
+    sources: Sequence[Source], settings: MapSettings, keys: "Keys", jobs: int = 1, progress: Progress | None = None
+) -> Iterator["ResultEntry | None"]:
     """The results as plain data with their keys, in the order of the sources; None where there are no bytes or JSON cannot hold it."""
     if jobs > 1 and len(sources) >= _WORTH_PROCESSES:
         yield from _in_processes(partial(_telling_by_key, settings, keys), sources, jobs, progress)
@@ -126,12 +126,12 @@ def told_by_key(
         yield from _here(_telling_by_key(settings, keys), sources, progress)
 
 
-def _telling_by_key(settings: Settings, keys: "Keys") -> "Callable[[Source], Entry | None]":
+def _telling_by_key(settings: MapSettings, keys: "Keys") -> "Callable[[Source], ResultEntry | None]":
     from afflint.session.results import checksum, entry
 
     checker = Checker(settings)
 
-    def told(source: Source) -> "Entry | None":
+    def told(source: Source) -> "ResultEntry | None":
         data = bytes_of(source)
         if isinstance(data, Exception):
             return None
@@ -146,17 +146,17 @@ def _telling_by_key(settings: Settings, keys: "Keys") -> "Callable[[Source], Ent
 # With a cache.
 
 
-class _Known(NamedTuple):
+class _MappedFile(NamedTuple):
     """What a file told, and what of it is to be kept; the checksum of its bytes, if they could be had."""
 
     result: FileResult
     content: bytes | None = None
-    entry: "Entry | None" = None
+    entry: "ResultEntry | None" = None
     found: bool = False
 
 
 def _through_cache(
-    sources: Sequence[Source], settings: Settings, jobs: int, progress: Progress | None, folder: str, contents: Contents
+    sources: Sequence[Source], settings: MapSettings, jobs: int, progress: Progress | None, folder: str, contents: Contents
 ) -> Iterator[FileResult]:
     from afflint.session.cache import Cache
 
@@ -173,33 +173,33 @@ def _through_cache(
     return (each.result for each in known)
 
 
-def _also_knowing(settings: Settings, folder: str, contents: Contents) -> Callable[[Source], _Known]:
+def _also_knowing(settings: MapSettings, folder: str, contents: Contents) -> Callable[[Source], _MappedFile]:
     from afflint.session.cache import Cache
 
     return _knowing(Checker(settings), Cache(folder or None, settings), contents)
 
 
-def _knowing(checker: Checker, cache: "Cache", contents: Contents) -> Callable[[Source], _Known]:
-    from afflint.session.results import Entry, checksum, entry
+def _knowing(checker: Checker, cache: "Cache", contents: Contents) -> Callable[[Source], _MappedFile]:
+    from afflint.session.results import ResultEntry, checksum, entry
 
-    def known(source: Source, content: bytes) -> _Known | None:
+    def known(source: Source, content: bytes) -> _MappedFile | None:
         key = cache.key(source.known_as, content)
         kept = cache.find(key)
-        return None if kept is None else _Known(kept.result, content, None if kept.noted else Entry(key, None), found=True)
+        return None if kept is None else _MappedFile(kept.result, content, None if kept.noted else ResultEntry(key, None), found=True)
 
-    def told(source: Source) -> _Known:
+    def told(source: Source) -> _MappedFile:
         noted = contents.get(source)
         found = known(source, noted) if noted is not None else None
         if found is not None:
             return found
         data = bytes_of(source)
         if isinstance(data, Exception):
-            return _Known(_unreadable(checker, data))
+            return _MappedFile(_unreadable(checker, data))
         content = checksum(data)
         found = known(source, content) if content != noted else None
         if found is not None:
             return found
         result = _checked(checker, source, data)
-        return _Known(result) if result.unread else _Known(result, content, entry(cache.key(source.known_as, content), result))
+        return _MappedFile(result) if result.unread else _MappedFile(result, content, entry(cache.key(source.known_as, content), result))
 
     return told

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from hashlib import blake2b
 
-from afflint.engine import FileResult, Settings
+from afflint.engine import FileResult, MapSettings
 from afflint.findings import FileId, Found
 from afflint.fleet.facts import Facts
 from afflint.plain import Codec, PlainError
@@ -20,7 +20,7 @@ from afflint.records import NamedTuple
 from afflint.session.cache import Cache
 from afflint.session.files import Files
 from afflint.session.mapping import Contents
-from afflint.session.results import ELSEWHERE, KEY_SIZE, Entry, checksum
+from afflint.session.results import ELSEWHERE, KEY_SIZE, ResultEntry, checksum
 
 
 class Kustomized(NamedTuple):
@@ -34,7 +34,7 @@ class Kustomized(NamedTuple):
     labels: tuple[str, ...] | None
 
 
-class Told(NamedTuple):
+class CachedRun(NamedTuple):
     """What a run told: what remains of the results of its files once their facts have been taken together."""
 
     results: tuple[FileResult, ...]
@@ -49,10 +49,10 @@ class Told(NamedTuple):
     """The policies that would have needed nodes."""
 
 
-_TOLD = Codec(Told, ELSEWHERE)
+_TOLD = Codec(CachedRun, ELSEWHERE)
 
 
-def without_facts(results: Mapping[FileId, FileResult]) -> Told:
+def without_facts(results: Mapping[FileId, FileResult]) -> CachedRun:
     """What files told alone. Most of them have nothing found in them, and told the same."""
     differing: list[FileResult] = []
     numbers: dict[object, int] = {}
@@ -63,13 +63,13 @@ def without_facts(results: Mapping[FileId, FileResult]) -> Told:
         if number == len(differing):
             differing.append(result._replace(facts=Facts(holds_nodes=result.facts.holds_nodes)))
         of_files.append((file, number))
-    return Told(tuple(differing), tuple(of_files))
+    return CachedRun(tuple(differing), tuple(of_files))
 
 
 class PastRun:
     """The last run that was given the same, if it is known; and this one in its place."""
 
-    def __init__(self, folder: str | None, files: Files, settings: Settings) -> None:
+    def __init__(self, folder: str | None, files: Files, settings: MapSettings) -> None:
         """``folder`` is that of the cache, None for the platform's."""
         self._files = files
         self.contents: Contents = {}
@@ -81,7 +81,7 @@ class PastRun:
         said = repr((keys.settings, settings.auto_nodes, settings.root, os.getcwd(), given, roles))
         self._name = blake2b(said.encode("utf-8", "surrogatepass"), digest_size=KEY_SIZE).digest()
 
-    def told(self, is_as_it_was: Callable[[Kustomized], bool]) -> Told | None:
+    def told(self, is_as_it_was: Callable[[Kustomized], bool]) -> CachedRun | None:
         """What it told, if all is as it was, which ``is_as_it_was`` tells of what kustomizations make of files."""
         kept = self._cache.text(self._name)
         self._cache.close()
@@ -94,10 +94,10 @@ class PastRun:
         if not all(map(is_as_it_was, told.kustomized)):
             return None
         if not kept.noted:
-            self._cache.keep([Entry(self._name, None), *self._entries()])
+            self._cache.keep([ResultEntry(self._name, None), *self._entries()])
         return told
 
-    def keep(self, told: Told) -> None:
+    def keep(self, told: CachedRun) -> None:
         """Keep what this run told, unless a file that it was read from again is another by now."""
         pointed_at = {file for file, _ in told.across}
         pointed_at |= {place.file for _, found in told.across for each in found for place in each.related}
@@ -110,7 +110,7 @@ class PastRun:
             text = _TOLD.encode(told)
         except PlainError:
             return
-        self._cache.keep([Entry(self._name, digest + text)])
+        self._cache.keep([ResultEntry(self._name, digest + text)])
 
     def _digest(self) -> bytes | None:
         """All bytes of the run; None where some cannot be had."""
@@ -129,8 +129,8 @@ class PastRun:
         except (OSError, MemoryError):
             return None
 
-    def _entries(self) -> Iterator[Entry]:
+    def _entries(self) -> Iterator[ResultEntry]:
         """The results of the files that are checked: they are in use, too."""
         for file in self._files.checked:
             source = self._files.sources[file]
-            yield Entry(self._cache.key(source.known_as, self.contents[source]), None)
+            yield ResultEntry(self._cache.key(source.known_as, self.contents[source]), None)

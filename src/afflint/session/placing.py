@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from afflint.engine import Checker, FileResult, Settings
+from afflint.engine import Checker, FileResult, MapSettings
 from afflint.findings import NO_OBJECT, FileId, ObjectRef
 from afflint.fleet.facts import Facts, Pods
-from afflint.fleet.index import Fleet
+from afflint.fleet.index import ManifestIndex
 from afflint.inventory.node_files import NodeFileError, nodes_of
 from afflint.inventory.pod_files import running_pods
 from afflint.inventory.pool_files import Pools
-from afflint.inventory.stage import Stage, set_stage
+from afflint.inventory.stage import SimulationInput, build_simulation_input
 from afflint.kube.kinds import KINDS
 from afflint.placement.node_classes import NodeClass
 from afflint.pools.model import Pool
 from afflint.reading.sources import Source, each_once
 from afflint.records import NamedTuple
 from afflint.reduction import Reduction
-from afflint.rules import bound
+from afflint.rules import bind_rules
 from afflint.session.files import Files
-from afflint.session.mapping import mapped
-from afflint.session.run import Options, Silencer, is_empty, located_facts, pools_of
-from afflint.wording import counted
+from afflint.session.mapping import map_files
+from afflint.session.run import Options, SuppressionFilter, is_empty, located_facts, pools_of
+from afflint.wording import pluralize
 
 UNREADABLE = ("unreadable-manifest", "text-after-document")
 _ALL = Options()
@@ -33,13 +33,13 @@ NO_NODES = (
 )
 
 
-class Placing(NamedTuple):
+class PlaceInputs(NamedTuple):
     """The stage, the documents that could not be read (``file:line:column: message``), and the names of the files by their numbers.
 
     ``notes`` says what was passed over, and why; ``empty`` names the files that hold no document of any kind.
     """
 
-    stage: Stage
+    stage: SimulationInput
     problems: tuple[str, ...]
     names: tuple[str, ...]
     notes: tuple[str, ...] = ()
@@ -51,11 +51,11 @@ class Placing(NamedTuple):
 _NO_COUNTS: Mapping[str, int] = {}
 
 
-def read_stage(
+def read_place_inputs(
     sources: Sequence[Source],
     node_files: Sequence[Source],
     pod_files: Sequence[Source],
-    settings: Settings,
+    settings: MapSettings,
     context: Iterable[Source] = (),
     options: Options = _ALL,
     *,
@@ -63,7 +63,7 @@ def read_stage(
     only_running: bool = False,
     replan: bool = False,
     counts: Mapping[str, int] = _NO_COUNTS,
-) -> Placing:
+) -> PlaceInputs:
     """Read the workloads (and nodes) in ``sources``, the nodes in ``node_files`` and the running pods in ``pod_files``.
 
     With ``replan`` running pods of the workloads are placed anew.
@@ -81,9 +81,9 @@ def read_stage(
     files = Files([source for identity, source in each_once(sources).items() if identity not in running_files], context, node_files)
     nodes = nodes_of(files.of(files.nodes), resources=resources)
     admission = tuple([rule for rule in settings.rules if rule.category == "admission" and rule.name not in UNREADABLE])
-    settings = settings._replace(rules=(*bound(UNREADABLE), *admission), with_nodes=True, resources=resources)
+    settings = settings._replace(rules=(*bind_rules(UNREADABLE), *admission), with_nodes=True, resources=resources)
     read = files.of(files.given)
-    results = dict(zip(read, mapped(read.values(), settings), strict=True))
+    results = dict(zip(read, map_files(read.values(), settings), strict=True))
     if not node_files and settings.auto_nodes:
         holding = {file: read[file] for file, result in results.items() if result.facts.holds_nodes}
         nodes = nodes_of(holding, resources=resources)
@@ -91,18 +91,18 @@ def read_stage(
     if not (nodes or classes):
         raise NodeFileError(NO_NODES)
     running, machines = running_pods(pod_files, resources=resources)
-    beside = zip(files.context, mapped(files.of(files.context).values(), settings._replace(rules=(), with_nodes=False)), strict=True)
+    beside = zip(files.context, map_files(files.of(files.context).values(), settings._replace(rules=(), with_nodes=False)), strict=True)
     facts = [_beside(each.facts.of_file(file, files.folder(file))) for file, each in beside]
     kustomizations = files.kustomizations()
     facts += [located_facts(files, file, result, kustomizations) for file, result in results.items()]
-    fleet = Fleet(facts, plugins=settings.target.admission_plugins)
+    fleet = ManifestIndex(facts, plugins=settings.target.admission_plugins)
     workloads = [fleet.with_scale(pods) for told in facts for pods in told.pods]
     reduction = Reduction(settings, Checker(settings).triage, files.names, lambda _: b"")
-    refusals = _refusals(files, results, workloads, Silencer(reduction, options, kustomizations))
+    refusals = _refusals(files, results, workloads, SuppressionFilter(reduction, options, kustomizations))
     workloads = [_as_accepted(pods, refusals) for pods in workloads]
     target = settings.target
     name_of = files.names.__getitem__
-    stage = set_stage(
+    stage = build_simulation_input(
         nodes,
         fleet,
         workloads,
@@ -117,18 +117,18 @@ def read_stage(
     )
     problems = [problem for file, result in results.items() for problem in _problems(files.names[file], result, refusals.get(file, {}))]
     empty = tuple([files.names[file] for file, result in results.items() if is_empty(result)])
-    return Placing(stage, tuple(problems), files.names, (*_passed_over(workloads, name_of), *_refused(problems)), empty, classes)
+    return PlaceInputs(stage, tuple(problems), files.names, (*_passed_over(workloads, name_of), *_refused(problems)), empty, classes)
 
 
 def _classes(
-    files: Files, results: Mapping[FileId, FileResult], settings: Settings, counts: Mapping[str, int], *, with_least: bool
+    files: Files, results: Mapping[FileId, FileResult], settings: MapSettings, counts: Mapping[str, int], *, with_least: bool
 ) -> tuple[NodeClass, ...]:
     """The pools of the cluster as classes of nodes; ``with_least``: with so many nodes as they have at least.
 
     Where there is a dump of the nodes, those are in it.
     """
     of_nodes = [file for file in files.nodes if file not in results]
-    named = mapped(files.of(of_nodes).values(), settings._replace(rules=(), with_nodes=False))
+    named = map_files(files.of(of_nodes).values(), settings._replace(rules=(), with_nodes=False))
     pools = pools_of(files, {**results, **dict(zip(of_nodes, named, strict=True))}, settings)
     if pools is None and not counts:
         return ()
@@ -169,7 +169,7 @@ def _passed_over(workloads: Iterable[Pods], name_of: Callable[[FileId], str]) ->
 def _refused(problems: Sequence[str]) -> Iterator[str]:
     """The manifests that cannot be used, in one line."""
     if problems:
-        number = counted(len(problems), "manifest")
+        number = pluralize(len(problems), "manifest")
         yield f"{number} cannot be read or would be refused, and `afflint check` says more: {_first(problems)}"
 
 
@@ -183,7 +183,7 @@ _SETTINGS = {kind.name for kind in KINDS if kind.holds_placement}
 """The kinds that say where the pods of others may run, and create none of a manifest's own."""
 
 
-class _Refusal(NamedTuple):
+class _RefusedObject(NamedTuple):
     """What an object is refused for first."""
 
     line: int
@@ -191,22 +191,24 @@ class _Refusal(NamedTuple):
     message: str
 
 
-_Refusals = Mapping[tuple[int, ObjectRef], _Refusal]
+_Refusals = Mapping[tuple[int, ObjectRef], _RefusedObject]
 """By the number of the document and the object."""
 
 
-def _refusals(files: Files, results: Mapping[FileId, FileResult], workloads: Iterable[Pods], silencer: Silencer) -> dict[FileId, _Refusals]:
+def _refusals(
+    files: Files, results: Mapping[FileId, FileResult], workloads: Iterable[Pods], silencer: SuppressionFilter
+) -> dict[FileId, _Refusals]:
     """By file the objects with pods that the API server would refuse, and documents that hold several objects for one."""
     suspects = {file: result for file, result in results.items() if any(found.rule not in UNREADABLE for found in result.found)}
     made = {(pods.site.file, pods.site.document, pods.ref) for pods in workloads if pods.maker is not None} if suspects else set()
     refusals: dict[FileId, _Refusals] = {}
     for file, result in suspects.items():
-        known: dict[tuple[int, ObjectRef], _Refusal] = {}
+        known: dict[tuple[int, ObjectRef], _RefusedObject] = {}
         findings, _ = silencer.remaining(file, files.sources[file], result)
         for each in sorted(findings, key=lambda finding: finding.span):
             counts = each.object == NO_OBJECT or (file, each.document, each.object) in made
             if each.rule not in UNREADABLE and each.severity == "error" and counts:
-                known.setdefault((each.document, each.object), _Refusal(each.span.line, each.span.column, each.message))
+                known.setdefault((each.document, each.object), _RefusedObject(each.span.line, each.span.column, each.message))
         refusals[file] = known
     return refusals
 

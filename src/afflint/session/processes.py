@@ -40,7 +40,7 @@ class WorkerDiedError(Exception):
     """A process ended before its work did; the message is for the user."""
 
 
-def mapped(
+def map_in_processes(
     make: Callable[[], Callable[[Item], Result]],
     items: Sequence[Item],
     jobs: int,
@@ -54,7 +54,7 @@ def mapped(
     """
     chunks = [items[start : start + _CHUNK] for start in range(0, len(items), _CHUNK)]
     function = make() if own is None else own
-    crew = _Crew(progress)
+    crew = _WorkerPool(progress)
     try:
         crew.start(make, chunks, min(jobs - 1, len(chunks) - 1, _MOST_WORKERS))
         while (number := crew.from_the_back()) is not None:
@@ -69,7 +69,7 @@ def mapped(
     return [result for number in range(len(chunks)) for result in crew.done[number]]
 
 
-class _Crew:
+class _WorkerPool:
     """The other processes, seen from this one: which chunks they have, and what they have done."""
 
     def __init__(self, progress: Callable[[int], None] | None) -> None:

@@ -16,12 +16,12 @@ from afflint.reading.documents import to_utf8
 from afflint.reading.files import read_regular
 from afflint.reading.sources import Source, read_bytes, relative
 from afflint.records import NamedTuple
-from afflint.rendering.builds import Build, Wanted, Way, rendered
+from afflint.rendering.builds import Build, RenderOptions, SourceMap, render_roots
 from afflint.rendering.clusters import Root, clusters_of
-from afflint.rendering.origins import Identity, identity_of
+from afflint.rendering.origins import RenderedIdentity, identity_of
 from afflint.rendering.programs import RenderError
-from afflint.rendering.texts import Place, Texts, documents_of
-from afflint.report import Renders as Count
+from afflint.rendering.texts import SourcePlace, SourceTexts, documents_of
+from afflint.report import RenderSummary as Count
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +39,7 @@ _OF_TEXTS = ("ConfigMap", "Secret")
 _VARIABLE = re.compile(r"`[^`]*`|\"[^\"]*\"|'[^']*'|\d+")
 
 
-class Placed(NamedTuple):
+class OriginalFindings(NamedTuple):
     """The findings of a run, each where it is written; how many suppressions silenced there; the files by their numbers."""
 
     findings: list[Finding]
@@ -47,11 +47,11 @@ class Placed(NamedTuple):
     sources: tuple[Source, ...]
 
 
-class Renders:
+class RenderedRun:
     """What was rendered for a run. ``sources`` are the files of the run: what was rendered, and the files that no root covers."""
 
-    def __init__(self, given: Sequence[Source], wanted: Wanted, excluded: Callable[[str], bool]) -> None:
-        builds, failures, self._unread, values, self._crew = rendered([each.path for each in given if each.data is None], wanted)
+    def __init__(self, given: Sequence[Source], wanted: RenderOptions, excluded: Callable[[str], bool]) -> None:
+        builds, failures, self._unread, values, self._crew = render_roots([each.path for each in given if each.data is None], wanted)
         # The path of a file that is not there, in the folder of the root: what was rendered counts as lying there.
         self._builds = {os.path.join(build.folder, f"<{build.tool} {number}>"): build for number, build in enumerate(builds)}
         self._failures = failures
@@ -87,7 +87,7 @@ class Renders:
             roots[path] = Root(build.name, frozenset((*objects, *files)))
         return clusters_of(roots)
 
-    def placed(self, findings: Iterable[Finding], sources: tuple[Source, ...], options: Options) -> Placed:
+    def placed(self, findings: Iterable[Finding], sources: tuple[Source, ...], options: Options) -> OriginalFindings:
         """The findings of a run, those in what was rendered moved to their sources: one mistake seen through several roots is one."""
         numbers = _Numbers(sources, self._given, self.covered)
         findings = [each for each in findings if each.rule not in _OF_COMMENTS or sources[each.source].path not in self._builds]
@@ -107,7 +107,7 @@ class Renders:
             remaining, silenced = _unsilenced(found, numbers.sources[source], options)
             kept += remaining
             suppressed += silenced
-        return Placed(_each_once(_without_guesses(kept)), suppressed, tuple(numbers.sources))
+        return OriginalFindings(_each_once(_without_guesses(kept)), suppressed, tuple(numbers.sources))
 
     def _moving(self, findings: Iterable[Finding], sources: Sequence[Source]) -> dict[str, _Moving]:
         """The builds that findings stand in or point into, by their paths, each with its way back."""
@@ -144,12 +144,12 @@ class _Moving:
     def __init__(self, build: Build) -> None:
         self.build = build
         self._documents = documents_of(build.output)
-        self._texts = Texts()
-        self._way: Way | None = None
+        self._texts = SourceTexts()
+        self._way: SourceMap | None = None
         with suppress(RenderError, OSError):
             self._way = build.way()
 
-    def places(self, document: int, span: Span, field: str | None = None) -> tuple[tuple[Place, ...], Identity | None]:
+    def places(self, document: int, span: Span, field: str | None = None) -> tuple[tuple[SourcePlace, ...], RenderedIdentity | None]:
         """Where what stands at a place of the output is written, the best first; and what its object is called there."""
         parsed = (
             self._documents.get(document)
@@ -157,7 +157,7 @@ class _Moving:
             else next((each for each in self._documents.values() if _holds(each, span)), None)
         )
         if parsed is None or self._way is None or type(parsed.data) is not dict:
-            return (Place(self.build.root_file, 0, Span(1, 1, 1, 1), "root"),), None
+            return (SourcePlace(self.build.root_file, 0, Span(1, 1, 1, 1), "root"),), None
         cursor = cursor_at(parsed, span.line, span.column)
         path, key = cursor.path, cursor.on_key
         if field is not None and key:
@@ -168,7 +168,7 @@ class _Moving:
         first, *others = self._way.place(parsed.index, identity, path, key=key)
         return (self._in_text(parsed, path, span, first), *others), self._way.written(identity)
 
-    def _in_text(self, parsed: Document, path: Path, span: Span, place: Place) -> Place:
+    def _in_text(self, parsed: Document, path: Path, span: Span, place: SourcePlace) -> SourcePlace:
         """The place of what stands in a text of the output, if it is text in the source, too, where ``place`` is the whole of it."""
         inner = document_in_block(parsed, path) if place.exact else None
         if inner is None or type(inner.data) is not dict:

@@ -12,11 +12,11 @@ from afflint.errors import UserError
 from afflint.reading.files import read_regular
 
 
-class ReplaceError(UserError):
+class WriteError(UserError):
     """A file that was not written; the message is for the user."""
 
 
-def replaced(path: str, before: bytes, after: bytes, *, doing: str = "fix") -> None:
+def replace_file(path: str, before: bytes, after: bytes, *, doing: str = "fix") -> None:
     """Put ``after`` in the place of ``before`` in a file, through links, which stay. Raises ReplaceError, and then nothing has changed.
 
     The file keeps its mode, owner and extended attributes. Of a file that has several names (hard links) only this one gets the new text,
@@ -26,21 +26,21 @@ def replaced(path: str, before: bytes, after: bytes, *, doing: str = "fix") -> N
     try:
         status = os.stat(place)
         if not status.st_mode & _WRITABLE or not os.access(place, os.W_OK):
-            raise ReplaceError(f"cannot {doing} {path!r}: it is read-only")
+            raise WriteError(f"cannot {doing} {path!r}: it is read-only")
         if status.st_size != len(before) or read_regular(place, len(before)) != before:
-            raise ReplaceError(f"cannot {doing} {path!r}: it has changed since it was read; run afflint again")
-        written_beside(place, lambda file: file.write(after), keep=status)
+            raise WriteError(f"cannot {doing} {path!r}: it has changed since it was read; run afflint again")
+        write_temporary_beside(place, lambda file: file.write(after), keep=status)
     except OSError as error:
-        raise ReplaceError(f"cannot {doing} {path!r}: {error.strerror or error}") from None
+        raise WriteError(f"cannot {doing} {path!r}: {error.strerror or error}") from None
 
 
 _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
-def written_new(path: str, data: bytes) -> None:
+def write_new_file(path: str, data: bytes) -> None:
     """Write a file where there is none, and leave alone what is there. Raises FileExistsError then, and OSError for the rest."""
     beside = f"{path}.{os.urandom(8).hex()}.tmp"
-    written_beside(beside, lambda file: file.write(data))
+    write_temporary_beside(beside, lambda file: file.write(data))
     try:
         # A link is refused where something is already, and so is a new name on Windows. Elsewhere a new name would take its place.
         (os.rename if os.name == "nt" else os.link)(beside, path)
@@ -54,7 +54,7 @@ def written_new(path: str, data: bytes) -> None:
             os.unlink(beside)
 
 
-def written_beside(place: str, write: Callable[[BinaryIO], object], *, keep: os.stat_result | None = None) -> None:
+def write_temporary_beside(place: str, write: Callable[[BinaryIO], object], *, keep: os.stat_result | None = None) -> None:
     """Write a file beside ``place`` and move it there once it is whole. Raises OSError, and then nothing is there that was not before.
 
     With ``keep`` it must have the owner of the file with this status; otherwise it gets that of what is there as far as that is allowed.

@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from afflint.config import Workload
+from afflint.config import CustomWorkloadSetting
 from afflint.findings import FileId
 from afflint.kube import NEWEST, OLDEST
 from afflint.kube.node_labels import ZONE
 from afflint.kube.shapes import is_pod_spec
-from afflint.reading.document import Document, at
+from afflint.reading.document import Document, value_at_path
 from afflint.reading.documents import to_utf8
 from afflint.reading.files import read_regular
 from afflint.reading.sources import LARGEST, Source, relative
@@ -46,7 +46,7 @@ class Version(NamedTuple):
     here: bool = True
 
 
-class Repository(NamedTuple):
+class RepositoryScan(NamedTuple):
     """What is in a folder. All paths are relative to it, with slashes."""
 
     kinds: tuple[tuple[str, int], ...] = ()
@@ -71,7 +71,7 @@ class Repository(NamedTuple):
     zones: int = 0
     """How many zones these have."""
     versions: tuple[Version, ...] = ()
-    templates: tuple[Workload, ...] = ()
+    templates: tuple[CustomWorkloadSetting, ...] = ()
     """The custom resources with a pod template that nothing describes."""
     kustomizations: int = 0
     charts: int = 0
@@ -79,7 +79,7 @@ class Repository(NamedTuple):
     """The folders with manifests of others, by what they are called."""
 
 
-def look(session: Session, sources: Sequence[Source], folder: str, options: Options) -> Repository:
+def scan_repository(session: Session, sources: Sequence[Source], folder: str, options: Options) -> RepositoryScan:
     """What some files in a folder show. Nothing is checked for it."""
     told = gathered(Files(sources, (), ()), session.settings()._replace(rules=()), options)
 
@@ -95,7 +95,7 @@ def look(session: Session, sources: Sequence[Source], folder: str, options: Opti
     pools, others = _pools(told)
     here = holding | {each.site.file for each in pools}
     elsewhere = {each.site.file for each in others} - here
-    return Repository(
+    return RepositoryScan(
         kinds=tuple(sorted(Counter(each.ref.kind or "" for each in makers).items(), key=lambda each: (-each[1], each[0]))),
         # What somebody fills in later is no name.
         namespaces=tuple(sorted(each for each in spaces if re.fullmatch("[a-z0-9]([a-z0-9-]*[a-z0-9])?", each))),
@@ -156,7 +156,7 @@ def _versions(told: Gathered, files: Iterable[FileId], folder: str, *, here: boo
         for document in _documents(told, file):
             for each in _objects(document.data):
                 for path in _VERSIONS.get(_group(each), ()):
-                    found = at(each, *path.split("."))
+                    found = value_at_path(each, *path.split("."))
                     match = _VERSION.fullmatch(found) if isinstance(found, str) else None
                     if match is not None and OLDEST <= (1, int(match[1])) <= NEWEST:
                         yield Version(f"1.{int(match[1])}", _below(folder, told.files.sources[file].path), here)
@@ -167,7 +167,7 @@ def _versions(told: Gathered, files: Iterable[FileId], folder: str, *, here: boo
 _KEY = re.compile("[A-Za-z][A-Za-z0-9]*")
 
 
-def _templates(told: Gathered, results: dict[FileId, FileResult]) -> Iterator[Workload]:
+def _templates(told: Gathered, results: dict[FileId, FileResult]) -> Iterator[CustomWorkloadSetting]:
     """Those of which each object has its template at one and the same place."""
     found: dict[tuple[str, str], set[tuple[str, ...]]] = {}
     versions: dict[tuple[str, str], str] = {}
@@ -182,7 +182,7 @@ def _templates(told: Gathered, results: dict[FileId, FileResult]) -> Iterator[Wo
     for kind, paths in sorted(found.items()):
         if len(paths) == 1:
             [path] = paths
-            yield Workload(versions[kind], kind[1], path)
+            yield CustomWorkloadSetting(versions[kind], kind[1], path)
 
 
 def _template_paths(data: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hashlib import blake2b
 
-from afflint.engine import FileResult, Settings
+from afflint.engine import FileResult, MapSettings
 from afflint.plain import Codec, PlainError
 from afflint.reading.triage import in_template_folder, is_values_file
 from afflint.records import NamedTuple
@@ -34,17 +34,17 @@ RESULTS = Codec(FileResult, ELSEWHERE)
 """Results as plain data."""
 
 
-class Entry(NamedTuple):
+class ResultEntry(NamedTuple):
     """A result by its key, as plain data; without text, one that is kept and was used."""
 
     key: bytes
     text: bytes | None
 
 
-def entry(key: bytes, result: FileResult) -> Entry | None:
+def entry(key: bytes, result: FileResult) -> ResultEntry | None:
     """A result to be kept; None for one that JSON cannot hold."""
     try:
-        return Entry(key, RESULTS.encode(result))
+        return ResultEntry(key, RESULTS.encode(result))
     except PlainError:
         return None
 
@@ -60,7 +60,7 @@ class Keys:
     ``made_by`` says which afflint that is. The same goes in on every machine, unless ``made_by`` says otherwise.
     """
 
-    def __init__(self, settings: Settings, *made_by: object) -> None:
+    def __init__(self, settings: MapSettings, *made_by: object) -> None:
         self._settings = blake2b(repr([*made_by, *_deciding(settings)]).encode("utf-8", "surrogatepass"), digest_size=32).digest()
 
     def key(self, name: str, content: bytes) -> bytes:
@@ -75,7 +75,7 @@ class Keys:
         return self._settings.hex()
 
 
-def _deciding(settings: Settings) -> list[object]:
+def _deciding(settings: MapSettings) -> list[object]:
     """All that decides, besides the bytes and afflint itself, what is found in a file."""
     target = settings.target
     parts: list[object] = [(each.name, each.rule.fix, each.params, *([each.policy] if each.policy else [])) for each in settings.rules]

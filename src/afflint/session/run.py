@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from afflint.engine import Checker, FileResult, Settings
+from afflint.engine import Checker, FileResult, MapSettings
 from afflint.errors import UserError
 from afflint.findings import FileId, Finding, Found, sort_key
 from afflint.fleet.facts import Facts, Pods
@@ -16,17 +16,17 @@ from afflint.reduction import ClusterFleet, Reduction
 from afflint.report import Summary
 from afflint.session.files import Files
 from afflint.session.mapping import DEFAULT_CACHE as DEFAULT_CACHE
-from afflint.session.mapping import Contents, is_worth_cache, mapped
+from afflint.session.mapping import Contents, is_worth_cache, map_files
 
 if TYPE_CHECKING:
     from afflint.baseline import Baseline
-    from afflint.fleet.index import Fleet
+    from afflint.fleet.index import ManifestIndex
     from afflint.inventory.node_files import NodeFact
     from afflint.inventory.pool_files import Pools
-    from afflint.judging import Unjudged
+    from afflint.judging import UnevaluatedPolicy
     from afflint.kube.catalogue import CustomKind
-    from afflint.session.past import Kustomized, PastRun, Told
-    from afflint.session.renders import Renders
+    from afflint.session.past import CachedRun, Kustomized, PastRun
+    from afflint.session.renders import RenderedRun
 
 
 class Outcome(NamedTuple):
@@ -69,7 +69,7 @@ class Options(NamedTuple):
     ignored_in: Callable[[str], frozenset[str]] | None = None
     progress: Callable[[int], None] | None = None
     baseline: "Baseline | None" = None
-    mapper: Callable[[Collection[Source], Settings], Iterable[FileResult]] | None = None
+    mapper: Callable[[Collection[Source], MapSettings], Iterable[FileResult]] | None = None
     """What gives the results of the map step, in place of reading and checking each file: for whoever remembers some."""
     definitions: Callable[[], Iterable[Source]] | None = None
     """Gives further files with CustomResourceDefinitions, should there be kinds that nothing else describes."""
@@ -77,7 +77,7 @@ class Options(NamedTuple):
     """The folder in which results are kept from one run to the next, or DEFAULT_CACHE."""
     contents: Contents | None = None
     """What is known of the bytes of files in this run already."""
-    renders: "Renders | None" = None
+    renders: "RenderedRun | None" = None
     """What was rendered for this run: its findings are told where they are written."""
     mandatory: frozenset[str] = frozenset()
     """The rules whose findings no comment and no annotation silences."""
@@ -88,7 +88,7 @@ _DEFAULT = Options()
 
 def run(
     sources: Iterable[Source],
-    settings: Settings,
+    settings: MapSettings,
     options: Options = _DEFAULT,
     context: Iterable[Source] = (),
     node_files: Iterable[Source] = (),
@@ -111,24 +111,24 @@ class Gathered(NamedTuple):
     files: Files
     results: dict[FileId, FileResult]
     told: dict[FileId, FileResult]
-    fleet: "Fleet | None"
+    fleet: "ManifestIndex | None"
     nodes: "list[NodeFact]"
     across: dict[FileId, list[Found]]
     """What rules across manifests find, by the file that it stands in."""
-    silencer: "Silencer"
-    settings: Settings
+    silencer: "SuppressionFilter"
+    settings: MapSettings
     """Those that the run had in the end, nodes found among the files included."""
     unused_nodes: str | None
     pools: "Pools | None" = None
     undecided: tuple[str, ...] = ()
     """The policies that would have needed nodes."""
-    unjudged: "tuple[Unjudged, ...]" = ()
+    unjudged: "tuple[UnevaluatedPolicy, ...]" = ()
     """What policies came to no result for."""
     faults: tuple[Finding, ...] = ()
     """What is wrong with the manifests of policies, which need not be files of the run."""
 
 
-def gathered(files: Files, settings: Settings, options: Options = _DEFAULT) -> Gathered:
+def gathered(files: Files, settings: MapSettings, options: Options = _DEFAULT) -> Gathered:
     """Map and reduce the files of a run, or find again what they told when that was done before. Raises NodeFileError."""
     past = _past(files, settings, options)
     if past is None:
@@ -141,12 +141,12 @@ def gathered(files: Files, settings: Settings, options: Options = _DEFAULT) -> G
             past.keep(_to_keep(new, kustomizations))
         return new
     results = {file: told.results[number] for file, number in told.of_files}
-    silencer = Silencer(_reduction(files, settings), options, kustomizations)
+    silencer = SuppressionFilter(_reduction(files, settings), options, kustomizations)
     across = {file: [*found] for file, found in told.across}
     return Gathered(files, results, results, None, [], across, silencer, settings, told.unused_nodes, undecided=told.undecided)
 
 
-def _past(files: Files, settings: Settings, options: Options) -> "PastRun | None":
+def _past(files: Files, settings: MapSettings, options: Options) -> "PastRun | None":
     """The last run of the same kind, where it is looked for."""
     elsewhere = (options.mapper, options.definitions, options.renders)  # What these know is not among the files.
     if options.cache is None or any(each is not None for each in elsewhere) or not is_worth_cache(files.sources):
@@ -158,7 +158,7 @@ def _past(files: Files, settings: Settings, options: Options) -> "PastRun | None
     return PastRun(options.cache or None, files, settings)
 
 
-def _to_keep(gathered: Gathered, kustomizations: Kustomizations) -> "Told":
+def _to_keep(gathered: Gathered, kustomizations: Kustomizations) -> "CachedRun":
     from afflint.session.past import without_facts
 
     across = tuple([(file, tuple(found)) for file, found in gathered.across.items()])
@@ -179,7 +179,7 @@ def _kustomized(files: Files, file: FileId, kustomizations: Kustomizations, *, l
     return Kustomized(file, kustomizations.is_patch(path), added)
 
 
-def _gathered(files: Files, settings: Settings, options: Options, kustomizations: Kustomizations) -> Gathered:
+def _gathered(files: Files, settings: MapSettings, options: Options, kustomizations: Kustomizations) -> Gathered:
     settings, nodes = with_nodes(files, settings)
     results, beside = _mapped(files, settings, options)
     learnt = _learnt(files, {**beside, **results}, settings, options)
@@ -228,12 +228,17 @@ def _gathered(files: Files, settings: Settings, options: Options, kustomizations
         unjudged += admission.unjudged
         faults = admission.faults
     undecided = () if nodes else tuple([each.name for each in settings.rules if each.subject == "outcome"])
-    silencer = Silencer(reduction, options, kustomizations)
+    silencer = SuppressionFilter(reduction, options, kustomizations)
     return Gathered(files, results, told, fleet, nodes, across, silencer, settings, fault, pools, undecided, tuple(unjudged), tuple(faults))
 
 
 def _clusters(
-    files: Files, facts: Mapping[FileId, Facts], fleet: "Fleet", reduction: Reduction, kustomizations: Kustomizations, options: Options
+    files: Files,
+    facts: Mapping[FileId, Facts],
+    fleet: "ManifestIndex",
+    reduction: Reduction,
+    kustomizations: Kustomizations,
+    options: Options,
 ) -> list[ClusterFleet]:
     """The manifests of each cluster, where what was rendered for this run is for several."""
     if options.renders is None:
@@ -255,7 +260,7 @@ _MOST_CLUSTERS = 8
 """So many clusters are looked at with all manifests that may be of any, the others with their own alone."""
 
 
-def _reduction(files: Files, settings: Settings) -> Reduction:
+def _reduction(files: Files, settings: MapSettings) -> Reduction:
     def read(file: FileId) -> bytes:
         return read_bytes(files.sources[file])
 
@@ -290,13 +295,13 @@ def outcome(gathered: Gathered, options: Options = _DEFAULT) -> Outcome:
         summary = summary._replace(renders=options.renders.count())
     unjudged: tuple[str, ...] = ()
     if gathered.unjudged:
-        from afflint.judging import told
+        from afflint.judging import policy_findings
 
-        unjudged = tuple(told(gathered.unjudged, files.names))
+        unjudged = tuple(policy_findings(gathered.unjudged, files.names))
     return Outcome(kept, summary, sources, gone, gathered.unused_nodes, empty, gathered.undecided, unjudged)
 
 
-def with_nodes(files: Files, settings: Settings) -> "tuple[Settings, list[NodeFact]]":
+def with_nodes(files: Files, settings: MapSettings) -> "tuple[MapSettings, list[NodeFact]]":
     """The settings for files of which some are named as those of the nodes, and the nodes, none for pools. Raises NodeFileError."""
     nodes = _nodes_of(files.of(files.nodes))
     return settings._replace(with_nodes=bool(files.nodes)), nodes
@@ -316,7 +321,7 @@ def _meant_nodes(files: Files, results: Mapping[FileId, FileResult]) -> list[Fil
     return [file for file in holding if all(each[: len(files.folder(file))] == files.folder(file) for each in workloads)]
 
 
-def pools_of(files: Files, told: Mapping[FileId, FileResult], settings: Settings) -> "Pools | None":
+def pools_of(files: Files, told: Mapping[FileId, FileResult], settings: MapSettings) -> "Pools | None":
     """The pools of nodes that files declare: those named as files of nodes, or else all."""
     chosen = files.nodes if files.nodes else told if settings.auto_nodes else ()
     holding = [file for file in sorted(chosen) if told[file].facts.pools or told[file].facts.pool_parts]
@@ -329,29 +334,29 @@ def pools_of(files: Files, told: Mapping[FileId, FileResult], settings: Settings
     return Pools(tuple(pools), tuple(parts), bool(files.nodes))
 
 
-def _with_pools(settings: Settings, pools: "Pools") -> Settings:
+def _with_pools(settings: MapSettings, pools: "Pools") -> MapSettings:
     """The settings for a run with pools: facts hold what decides where pods may run, and what pools declare is no slip of the pen."""
-    from afflint.kube.node_labels import meant
+    from afflint.kube.node_labels import suggested_label
     from afflint.pools.matching import declared_keys
 
-    keys = frozenset(key for key in declared_keys(pools.pools) | declared_keys(pools.parts) if meant(key) is not None)
+    keys = frozenset(key for key in declared_keys(pools.pools) | declared_keys(pools.parts) if suggested_label(key) is not None)
     return settings._replace(with_nodes=True, target=settings.target._replace(known_labels=keys))
 
 
-def _told_again(files: Files, results: dict[FileId, FileResult], settings: Settings, options: Options) -> dict[FileId, FileResult]:
+def _told_again(files: Files, results: dict[FileId, FileResult], settings: MapSettings, options: Options) -> dict[FileId, FileResult]:
     """The results with those of the files with workloads, and with what is about namespaces, made anew with these settings."""
     again = files.of(file for file, result in results.items() if result.facts.pods or result.facts.namespaces)
     return {**results, **dict(zip(again, _told(again.values(), settings, options), strict=True))}
 
 
-def _mapped(files: Files, settings: Settings, options: Options) -> tuple[dict[FileId, FileResult], dict[FileId, FileResult]]:
+def _mapped(files: Files, settings: MapSettings, options: Options) -> tuple[dict[FileId, FileResult], dict[FileId, FileResult]]:
     """What the files tell that are checked, and those that are only context."""
     results = dict(zip(files.checked, _told(files.of(files.checked).values(), settings, options), strict=True))
     facts_only = settings._replace(rules=())
     return results, dict(zip(files.context, _told(files.of(files.context).values(), facts_only, options), strict=True))
 
 
-def _learnt(files: Files, results: Mapping[FileId, FileResult], settings: Settings, options: Options) -> "tuple[CustomKind, ...]":
+def _learnt(files: Files, results: Mapping[FileId, FileResult], settings: MapSettings, options: Options) -> "tuple[CustomKind, ...]":
     """What CustomResourceDefinitions of the run say of the kinds that nothing else describes."""
     unknown = {kind for result in results.values() for kind in result.unknown}
     if not unknown:
@@ -370,7 +375,7 @@ _DEFINITION = "CustomResourceDefinition"
 
 
 def _mapped_anew(
-    files: Files, results: dict[FileId, FileResult], beside: dict[FileId, FileResult], settings: Settings, options: Options
+    files: Files, results: dict[FileId, FileResult], beside: dict[FileId, FileResult], settings: MapSettings, options: Options
 ) -> tuple[dict[FileId, FileResult], dict[FileId, FileResult]]:
     """The same with what files tell of kinds that have been learnt since."""
     known = {(kind.group, kind.name) for kind in settings.learnt}
@@ -380,10 +385,10 @@ def _mapped_anew(
     return results, beside
 
 
-def _told(sources: Collection[Source], settings: Settings, options: Options) -> Iterator[FileResult]:
+def _told(sources: Collection[Source], settings: MapSettings, options: Options) -> Iterator[FileResult]:
     if options.mapper is not None:
         return iter(options.mapper(sources, settings))
-    return mapped(sources, settings, options.jobs, options.progress, options.cache, options.contents)
+    return map_files(sources, settings, options.jobs, options.progress, options.cache, options.contents)
 
 
 def located_facts(files: Files, file: FileId, result: FileResult, kustomizations: Kustomizations) -> Facts:
@@ -409,7 +414,7 @@ def _nodes_of(files: Mapping[FileId, Source]) -> "list[NodeFact]":
     return nodes_of(files)
 
 
-class Silencer:
+class SuppressionFilter:
     """Turns what was found in a file into findings that neither a kustomization nor the configuration nor a suppression silences.
 
     Made for one run: what it has read of kustomizations, it keeps.
@@ -424,7 +429,7 @@ class Silencer:
         """What was found in a file, before anything silences it."""
         return self._reduction.findings(file, found)
 
-    def subjects(self, fleet: "Fleet") -> Iterator[tuple[str, Pods]]:
+    def subjects(self, fleet: "ManifestIndex") -> Iterator[tuple[str, Pods]]:
         """What each policy is asked about, by its name."""
         return self._reduction.subjects(fleet)
 

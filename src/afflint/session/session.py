@@ -15,9 +15,9 @@ from afflint.errors import UserError
 from afflint.reading.sources import STDIN, SUFFIXES, Source, discover, each_once, named, relative, standard_input
 
 if TYPE_CHECKING:
-    from afflint.engine import Settings
+    from afflint.engine import MapSettings
     from afflint.findings import Finding
-    from afflint.session.placing import Placing
+    from afflint.session.placing import PlaceInputs
     from afflint.session.run import Gathered, Options, Outcome
 
 # A cluster with this plugin refuses what this rule, otherwise off, finds.
@@ -124,11 +124,11 @@ class Session:
         tools = renderers(self.config)
         if not tools:
             return sources, options
-        from afflint.rendering.builds import Wanted
-        from afflint.session.renders import Renders
+        from afflint.rendering.builds import RenderOptions
+        from afflint.session.renders import RenderedRun
 
-        wanted = Wanted(tools, network, options.jobs, self.config.kubernetes_version)
-        renders = Renders(sources, wanted, self._excluded() or _nothing)
+        wanted = RenderOptions(tools, network, options.jobs, self.config.kubernetes_version)
+        renders = RenderedRun(sources, wanted, self._excluded() or _nothing)
         return renders.sources, options._replace(renders=renders)
 
     def _buffered(self, sources: Iterable[Source]) -> list[Source]:
@@ -161,12 +161,12 @@ class Session:
 
     # What comes of it.
 
-    def settings(self) -> Settings:
+    def settings(self) -> MapSettings:
         """The rules that the configuration selects, bound to its severities and its target."""
         from afflint.checks.match import Target
-        from afflint.engine import Settings
+        from afflint.engine import MapSettings
         from afflint.kube.kinds import custom_kind
-        from afflint.rules import bound, rules
+        from afflint.rules import bind_rules, rules
 
         config = self.config
         selected = configuration.selected(((rule.name, rule.category, rule.default) for rule in rules().values()), config)
@@ -177,10 +177,12 @@ class Session:
         target = Target((version[0], version[1]), frozenset(config.feature_gates), plugins, config.complete, config.complete_nodes)
         custom = tuple(custom_kind(each.api_version, each.kind, each.template) for each in config.workloads)
         auto_nodes = config.nodes != (configuration.NO_NODES,)
-        settings = Settings(bound(selected, config.severity), target, custom, auto_nodes=auto_nodes, host_key=config.physical_host_key)
+        settings = MapSettings(
+            bind_rules(selected, config.severity), target, custom, auto_nodes=auto_nodes, host_key=config.physical_host_key
+        )
         return self._with_policies(settings) if config.policies else settings
 
-    def _with_policies(self, settings: Settings) -> Settings:
+    def _with_policies(self, settings: MapSettings) -> MapSettings:
         """The settings with the policies of the configuration, of which those that are selected run."""
         from afflint.rules import bound_policies
 
@@ -230,16 +232,16 @@ class Session:
         only_running: bool = False,
         replan: bool = False,
         counts: Mapping[str, int] | None = None,
-    ) -> Placing:
+    ) -> PlaceInputs:
         """What a plan is made from: the workloads and nodes in ``sources``, the nodes of the configuration, the running ``pods``.
 
         ``counts`` are the nodes of pools by their names.
         """
-        from afflint.session.placing import read_stage
+        from afflint.session.placing import read_place_inputs
 
         running = self._buffered(self._named(path) for path in pods)
         given = sources, self.node_files(), running, self.settings()
-        return read_stage(
+        return read_place_inputs(
             *given, self.context(), self.options(), resources=resources, only_running=only_running, replan=replan, counts=counts or {}
         )
 

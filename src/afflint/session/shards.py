@@ -14,13 +14,13 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from afflint import __version__
-from afflint.engine import FileResult, Settings
+from afflint.engine import FileResult, MapSettings
 from afflint.errors import UserError
 from afflint.plain import Codec, PlainError
 from afflint.reading.sources import Source
 from afflint.records import NamedTuple
 from afflint.session.files import Files
-from afflint.session.mapping import Progress, bytes_of, mapped, told_by_key
+from afflint.session.mapping import Progress, bytes_of, map_by_key, map_files
 from afflint.session.results import ELSEWHERE, KEY_SIZE, Keys, checksum
 from afflint.session.run import with_nodes
 
@@ -71,14 +71,14 @@ class _Header(NamedTuple):
     arguments: Arguments
 
 
-class _Line(NamedTuple):
+class _ShardLine(NamedTuple):
     key: str
     file: str
     result: FileResult
 
 
 _HEADER = Codec(_Header)
-_LINE = Codec(_Line, ELSEWHERE)
+_LINE = Codec(_ShardLine, ELSEWHERE)
 
 
 # One share.
@@ -98,7 +98,7 @@ def lines_of_share(
     for numbers, under in ((files.checked, settings), (files.context, only_facts), (only_nodes, only_facts)):
         part = share.part(files.of(numbers).values())
         keys = Keys(under, __version__)
-        for source, told in zip(part, told_by_key(part, under, keys, jobs, progress), strict=True):
+        for source, told in zip(part, map_by_key(part, under, keys, jobs, progress), strict=True):
             if told is not None:
                 lines.append(f'"{told.key.hex()}",{json.dumps(source.name)},{(told.text or b"").decode("ascii")}]')
     made_with = tuple(Keys(under, __version__).settings for under in (settings, only_facts))
@@ -129,7 +129,7 @@ class Merged:
         self.new_nodes = False
         """Whether nodes lie among the files, which no share could know of, so that all files were looked into again."""
 
-    def see_that_it_fits(self, settings: Settings) -> None:
+    def see_that_it_fits(self, settings: MapSettings) -> None:
         """Raises ShardError if the shares were made under another configuration than these settings are of."""
         if Keys(settings, __version__).settings != self._settings:
             raise ShardError("the configuration is not the one that the shards were made with; merge in the same checkout as they were")
@@ -138,7 +138,7 @@ class Merged:
         """Say how many processes may look into what the shares do not know."""
         self._jobs, self._progress = jobs, progress
 
-    def __call__(self, sources: Collection[Source], settings: Settings) -> Iterator[FileResult]:
+    def __call__(self, sources: Collection[Source], settings: MapSettings) -> Iterator[FileResult]:
         """The results of the map step: those of the shares, and of what they do not know that which is found out here."""
         keys = Keys(settings, __version__)
         known: list[FileResult | None] = []
@@ -153,7 +153,7 @@ class Merged:
             self.changed += [source.name for source in unknown]
         else:
             self.new_nodes = self.new_nodes or bool(unknown)
-        rest = iter(mapped(unknown, settings, self._jobs, self._progress))
+        rest = iter(map_files(unknown, settings, self._jobs, self._progress))
         return (next(rest) if result is None else result for result in known)
 
     def _read(self, path: str) -> _Header:
@@ -202,7 +202,7 @@ def _header(path: str, line: bytes) -> _Header:
     return header
 
 
-def _told(line: bytes) -> _Line | None:
+def _told(line: bytes) -> _ShardLine | None:
     """What a line tells; None if it is not as it was written."""
     start, text = line[:_START], line[_START:].removesuffix(b"\n").decode("ascii", "replace")
     if start != f'["{_checksum(text)}",'.encode():

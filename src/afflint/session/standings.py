@@ -11,7 +11,7 @@ from afflint.baseline import since
 from afflint.findings import FileId, Finding, Found, ObjectRef
 from afflint.reading.emitting import flow
 from afflint.records import NamedTuple
-from afflint.report.standing import Breach, PolicyStanding, Standing, State, Verdict, Workload, other
+from afflint.report.standing import Breach, Compliance, ComplianceVerdict, EvaluatedWorkload, PolicyCompliance, State, other
 from afflint.rules import BoundRule
 from afflint.session.files import Files
 from afflint.session.renders import without_values
@@ -20,7 +20,7 @@ from afflint.session.run import Options, gathered
 if TYPE_CHECKING:
     from afflint.config import Policy
     from afflint.fleet.facts import Pods
-    from afflint.judging import Unjudged
+    from afflint.judging import UnevaluatedPolicy
     from afflint.reading.sources import Source
     from afflint.session.run import Gathered
     from afflint.session.session import Session
@@ -33,7 +33,7 @@ Key = tuple[FileId, int, ObjectRef]
 """An object of a run: its file, its document and what it is called."""
 
 
-def standing(session: Session, sources: Sequence[Source], options: Options, owner: str | None = None) -> Standing:
+def compliance(session: Session, sources: Sequence[Source], options: Options, owner: str | None = None) -> Compliance:
     """Where the workloads in some files stand with the policies of the configuration. ``owner``: the label that names owners."""
     config, options = session.config, session.options(options)
     settings = session.settings()
@@ -47,7 +47,7 @@ def standing(session: Session, sources: Sequence[Source], options: Options, owne
     for name, pods in told.silencer.subjects(told.fleet) if told.fleet is not None else ():
         if _key(pods) in workloads:
             about[name].append(_key(pods))
-    unjudged: dict[str, list[Unjudged]] = {}
+    unjudged: dict[str, list[UnevaluatedPolicy]] = {}
     declared = {policy.name: policy for policy in config.policies}
     for each in told.unjudged:
         unjudged.setdefault(each.policy, []).append(each)
@@ -56,18 +56,18 @@ def standing(session: Session, sources: Sequence[Source], options: Options, owne
         for rule in rules
     )
     asked = {key for keys in about.values() for key in keys}
-    return Standing(found, len(workloads), len(workloads.keys() - asked), key, config.baseline, __version__)
+    return Compliance(found, len(workloads), len(workloads.keys() - asked), key, config.baseline, __version__)
 
 
 def _standing(
     rule: BoundRule,
     policy: Policy,
     about: Iterable[Key],
-    workloads: Mapping[Key, Workload],
+    workloads: Mapping[Key, EvaluatedWorkload],
     broken: Mapping[Key, list[_Broken]],
-    unjudged: Sequence[Unjudged],
+    unjudged: Sequence[UnevaluatedPolicy],
     told: Gathered,
-) -> PolicyStanding:
+) -> PolicyCompliance:
     names = [source.name for source in told.files.sources]
     open_ones = {
         (each.file if isinstance(each.file, str) else names[each.file], each.object): each.reason for each in unjudged if each.title
@@ -82,13 +82,15 @@ def _standing(
         # The cluster's own policies may be about objects that are no workloads.
         known = {(names[key[0]], key[2]) for key in broken}
         verdicts += [
-            Verdict(other(ref, file), "undecided", reason=why) for (file, ref), why in open_ones.items() if (file, ref) not in known
+            ComplianceVerdict(other(ref, file), "undecided", reason=why)
+            for (file, ref), why in open_ones.items()
+            if (file, ref) not in known
         ]
     verdicts.sort(key=lambda each: (each.workload.namespace, each.workload.title, each.workload.file))
     said = {name: value for name, value in policy._asdict().items() if name in ("check", "params", "match", "exclude", "message") and value}
     unasked = "without nodes nobody can tell: name them with `--nodes`" if rule.subject == "outcome" and not told.nodes else ""
     unasked = unasked or ("" if broken else nothing)
-    return PolicyStanding(
+    return PolicyCompliance(
         rule.name,
         rule.severity or rule.rule.severity,
         rule.rule.summary(),
@@ -102,14 +104,14 @@ def _standing(
     )
 
 
-def _verdict(workload: Workload, broken: Iterable[_Broken], undecided: str) -> Verdict:
+def _verdict(workload: EvaluatedWorkload, broken: Iterable[_Broken], undecided: str) -> ComplianceVerdict:
     """What a workload makes of a policy; ``undecided`` says why that is not known, what breaks it aside."""
     found = list(broken)
     if not found:
-        return Verdict(workload, "undecided", reason=undecided) if undecided else Verdict(workload, "met")
+        return ComplianceVerdict(workload, "undecided", reason=undecided) if undecided else ComplianceVerdict(workload, "met")
     open_ones = [each for each in found if not each.silenced]
     state: State = "unmet" if open_ones else "excepted"
-    return Verdict(workload, state, tuple(each.breach for each in open_ones or found))
+    return ComplianceVerdict(workload, state, tuple(each.breach for each in open_ones or found))
 
 
 # Workloads and their owners.
@@ -133,12 +135,12 @@ def _owner_key(workloads: Iterable[Pods]) -> str:
     return min(keys, key=lambda key: (key == _PART_OF, -keys[key], key), default="")
 
 
-def _workload(pods: Pods, told: Gathered, owner_key: str) -> Workload:
+def _workload(pods: Pods, told: Gathered, owner_key: str) -> EvaluatedWorkload:
     namespace, fleet = pods.namespace or "", told.fleet
     labels = {**pods.labels, **pods.template_labels}
     if owner_key not in labels and fleet is not None and namespace in fleet.namespaces and namespace not in fleet.ambiguous:
         labels = fleet.namespaces[namespace].labels
-    return Workload(pods.ref, pods.title, namespace, labels.get(owner_key, ""), told.files.sources[pods.site.file].name)
+    return EvaluatedWorkload(pods.ref, pods.title, namespace, labels.get(owner_key, ""), told.files.sources[pods.site.file].name)
 
 
 # What breaks policies.

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from afflint.checks.admission import tolerations
-from afflint.checks.admission.late import late, of_workloads
-from afflint.checks.admission.selectors import label_key_carriers, selecting
+from afflint.checks.admission.late import of_workloads, stored_refusal_note
+from afflint.checks.admission.selectors import label_key_carriers, workload_selectors
 from afflint.checks.admission.spelling import (
     EXPRESSION,
     NODE_SELECTOR,
@@ -17,20 +17,20 @@ from afflint.checks.admission.spelling import (
     WEIGHTED_NODE_TERM,
     WEIGHTED_POD_TERM,
     has_unknown,
-    lacks,
-    wrong_word,
+    is_missing,
+    misspelt_value,
 )
 from afflint.checks.admission.spread import fills_in
 from afflint.checks.match import Match, Target
 from afflint.controllers.labels import added_labels
-from afflint.kube.constraints import Item, PodTerm, items
+from afflint.kube.constraints import ConstraintItem, PodTerm, items
 from afflint.kube.label_syntax import is_subdomain
 from afflint.kube.manifests import Workload
 from afflint.kube.taints import COMPARISON_GATE, COMPARISONS
 from afflint.kube.types import INT32
 from afflint.reading.document import map_at, texts_at
 from afflint.reading.placeholders import is_placeholder
-from afflint.wording import listing, quoted
+from afflint.wording import join_words, quoted
 
 _NODE_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _SELECTOR_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
@@ -52,7 +52,7 @@ def weight_out_of_range(workload: Workload) -> Iterator[Match]:
         for weighted in terms:
             weight, path = weighted.data.get("weight"), (*weighted.path, "weight")
             if weight is None:
-                if lacks(workload, weighted, "weight", struct):
+                if is_missing(workload, weighted, "weight", struct):
                     yield Match(path, "a preferred term without a weight", "Add `weight:` with a number from 1 to 100.")
             elif INT32.fits(weight) and not 1 <= weight <= 100:
                 nearer = 100 if weight > 100 else 1
@@ -71,7 +71,7 @@ def empty_topology_key(workload: Workload) -> Iterator[Match]:
             yield from _no_topology_key(workload, spread, "topology spread constraint")
 
 
-def _no_topology_key(workload: Workload, item: Item | PodTerm, name: str) -> Iterator[Match]:
+def _no_topology_key(workload: Workload, item: ConstraintItem | PodTerm, name: str) -> Iterator[Match]:
     key, path = item.data.get("topologyKey"), (*item.path, "topologyKey")
     struct = POD_TERM if isinstance(item, PodTerm) else SPREAD
     if key == "":
@@ -80,35 +80,35 @@ def _no_topology_key(workload: Workload, item: Item | PodTerm, name: str) -> Ite
         inside = (*item.path, "labelSelector", "matchLabels", "topologyKey")
         message = "topologyKey stands in matchLabels, where it is taken for a label"
         yield Match(inside, message, "Dedent topologyKey to stand beside labelSelector.", key=True, field=path)
-    elif key is None and lacks(workload, item, "topologyKey", struct):
+    elif key is None and is_missing(workload, item, "topologyKey", struct):
         yield Match(path, f"this {name} has no topologyKey, and there is no default")
 
 
 @of_workloads
 def unknown_operator(workload: Workload, target: Target) -> Iterator[Match]:
     """Operators of match expressions and tolerations that do not exist, or not there."""
-    for expression in selecting(workload).node_expressions:
+    for expression in workload_selectors(workload).node_expressions:
         yield from _operator_faults(workload, expression, _NODE_OPERATORS, "a node selector term")
-    for expression in selecting(workload).selector_expressions:
+    for expression in workload_selectors(workload).selector_expressions:
         yield from _operator_faults(workload, expression, _SELECTOR_OPERATORS, "a label selector")
     for toleration in workload.constraints.tolerations:
         yield from _toleration_operator_faults(workload, toleration, target)
 
 
-def _operator_faults(workload: Workload, expression: Item, known: tuple[str, ...], where: str) -> Iterator[Match]:
+def _operator_faults(workload: Workload, expression: ConstraintItem, known: tuple[str, ...], where: str) -> Iterator[Match]:
     operator, path = expression.data.get("operator"), (*expression.path, "operator")
     if operator in known:
         return
     if operator is None:
-        if lacks(workload, expression, "operator", EXPRESSION):
-            yield Match(path, "a match expression without an operator", f"Write {listing(known, 'or')}.")
+        if is_missing(workload, expression, "operator", EXPRESSION):
+            yield Match(path, "a match expression without an operator", f"Write {join_words(known, 'or')}.")
     elif operator in COMPARISONS:
-        yield Match(path, f"{where} has no operator {operator}; only node selector terms have it", f"Write {listing(known, 'or')}.")
+        yield Match(path, f"{where} has no operator {operator}; only node selector terms have it", f"Write {join_words(known, 'or')}.")
     elif type(operator) is str and not is_placeholder(operator):
         yield _unknown_operator(expression, operator, known, where)
 
 
-def _toleration_operator_faults(workload: Workload, toleration: Item, target: Target) -> Iterator[Match]:
+def _toleration_operator_faults(workload: Workload, toleration: ConstraintItem, target: Target) -> Iterator[Match]:
     operator, path = toleration.data.get("operator"), (*toleration.path, "operator")
     # The webhook of KubeVirt has a schema of its own, and none for pools.
     is_pool = workload.kind.name == "VirtualMachinePool"
@@ -120,9 +120,11 @@ def _toleration_operator_faults(workload: Workload, toleration: Item, target: Ta
         if webhook:
             yield Match(path, "an empty operator, which KubeVirt refuses", "Write Equal or Exists, or leave it out.")
     elif operator not in COMPARISONS:
-        yield late(_unknown_operator(toleration, operator, known, "a toleration"), is_pool)
+        yield stored_refusal_note(_unknown_operator(toleration, operator, known, "a toleration"), is_pool)
     else:
-        yield late(Match(path, f"a toleration has no operator {operator} {_unless(webhook, target)}", "Write Equal or Exists."), is_pool)
+        yield stored_refusal_note(
+            Match(path, f"a toleration has no operator {operator} {_unless(webhook, target)}", "Write Equal or Exists."), is_pool
+        )
 
 
 def _unless(webhook: bool, target: Target) -> str:
@@ -132,21 +134,21 @@ def _unless(webhook: bool, target: Target) -> str:
     return "before Kubernetes 1.35" if target.version < (1, 35) else f"unless the feature gate {COMPARISON_GATE} is on"
 
 
-def _unknown_operator(item: Item, operator: str, known: tuple[str, ...], where: str) -> Match:
+def _unknown_operator(item: ConstraintItem, operator: str, known: tuple[str, ...], where: str) -> Match:
     close = next((each for each in _OTHER_OPERATORS.get(operator, ()) if each in known), None)
-    return wrong_word((*item.path, "operator"), f"{where} has no operator {quoted(operator)}", operator, known, close)
+    return misspelt_value((*item.path, "operator"), f"{where} has no operator {quoted(operator)}", operator, known, close)
 
 
 @of_workloads
 def operator_values_mismatch(workload: Workload) -> Iterator[Match]:
     """In and NotIn without values, Exists and DoesNotExist with some, Gt and Lt with other than one."""
-    for expression in selecting(workload).node_expressions:
+    for expression in workload_selectors(workload).node_expressions:
         yield from _values_faults(workload, expression, comparing=True)
-    for expression in selecting(workload).selector_expressions:
+    for expression in workload_selectors(workload).selector_expressions:
         yield from _values_faults(workload, expression, comparing=False)
 
 
-def _values_faults(workload: Workload, expression: Item, *, comparing: bool) -> Iterator[Match]:
+def _values_faults(workload: Workload, expression: ConstraintItem, *, comparing: bool) -> Iterator[Match]:
     operator, values = expression.data.get("operator"), expression.data.get("values")
     if values is not None and type(values) is not list:
         return
@@ -155,7 +157,7 @@ def _values_faults(workload: Workload, expression: Item, *, comparing: bool) -> 
         if count:
             other = "In" if operator == "Exists" else "NotIn"
             yield Match(path, f"the operator {operator} takes no values", f"Remove values, or write {other} if these values are meant.")
-    elif values is None and not lacks(workload, expression, "values", EXPRESSION):
+    elif values is None and not is_missing(workload, expression, "values", EXPRESSION):
         return
     elif operator in ("In", "NotIn") and count == 0:
         yield Match(path, f"the operator {operator} needs values, and there are none", "Add values, or ask with Exists or DoesNotExist.")
@@ -177,7 +179,7 @@ def missing_preference(workload: Workload) -> Iterator[Match]:
     """Preferred node terms without a preference: KubeVirt refuses them, the API server reads them as matching nothing."""
     if workload.kind.kubevirt:
         for weighted in workload.constraints.node_preferred:
-            if not has_unknown(weighted, WEIGHTED_NODE_TERM) and lacks(workload, weighted, "preference", WEIGHTED_NODE_TERM):
+            if not has_unknown(weighted, WEIGHTED_NODE_TERM) and is_missing(workload, weighted, "preference", WEIGHTED_NODE_TERM):
                 yield Match((*weighted.path, "preference"), "a preferred node term without a preference")
 
 
@@ -190,23 +192,23 @@ def invalid_match_field(workload: Workload) -> Iterator[Match]:
                 yield from _match_field_faults(workload, requirement)
 
 
-def _match_field_faults(workload: Workload, requirement: Item) -> Iterator[Match]:
+def _match_field_faults(workload: Workload, requirement: ConstraintItem) -> Iterator[Match]:
     key, operator = requirement.data.get("key"), requirement.data.get("operator")
     if type(key) is str and key != "metadata.name" and not is_placeholder(key):
         remedy = "Write `metadata.name`; requirements about labels belong in matchExpressions."
         yield Match((*requirement.path, "key"), f"matchFields knows only metadata.name, not {quoted(key)}", remedy)
-    elif key is None and lacks(workload, requirement, "key", EXPRESSION):
+    elif key is None and is_missing(workload, requirement, "key", EXPRESSION):
         yield Match((*requirement.path, "key"), "a matchFields requirement without a key", "Add `key: metadata.name`.")
     if type(operator) is str and operator not in ("In", "NotIn") and not is_placeholder(operator):
         yield Match((*requirement.path, "operator"), f"matchFields takes only In and NotIn, not {quoted(operator)}", "Write In or NotIn.")
-    elif operator is None and lacks(workload, requirement, "operator", EXPRESSION):
+    elif operator is None and is_missing(workload, requirement, "operator", EXPRESSION):
         yield Match((*requirement.path, "operator"), "a matchFields requirement without an operator", "Write In or NotIn.")
     yield from _node_name_faults(workload, requirement, operator)
 
 
-def _node_name_faults(workload: Workload, requirement: Item, operator: object) -> Iterator[Match]:
+def _node_name_faults(workload: Workload, requirement: ConstraintItem, operator: object) -> Iterator[Match]:
     values, path = requirement.data.get("values"), (*requirement.path, "values")
-    if not values and (type(values) is list or lacks(workload, requirement, "values", EXPRESSION)):
+    if not values and (type(values) is list or is_missing(workload, requirement, "values", EXPRESSION)):
         yield Match(path, "matchFields takes exactly one node name, and there are none", "Name one node.")
     if type(values) is not list or not values:
         return
@@ -228,14 +230,14 @@ def label_keys_conflict(workload: Workload, target: Target) -> Iterator[Match]:
     for item in label_key_carriers(workload):
         if "matchLabelKeys" in item.data or "mismatchLabelKeys" in item.data:
             for match in (*_two_lists(workload, item), *_repeated_keys(workload, item, target)):
-                yield late(match, workload.kind.kubevirt)
+                yield stored_refusal_note(match, workload.kind.kubevirt)
 
 
-def _two_lists(workload: Workload, item: Item | PodTerm) -> Iterator[Match]:
+def _two_lists(workload: Workload, item: ConstraintItem | PodTerm) -> Iterator[Match]:
     struct = POD_TERM if isinstance(item, PodTerm) else SPREAD
     lists = {field: texts_at(item.data, field) for field in ("matchLabelKeys", "mismatchLabelKeys") if field in struct.fields}
     for field, keys in lists.items():
-        if keys and lacks(workload, item, "labelSelector", struct):
+        if keys and is_missing(workload, item, "labelSelector", struct):
             message = f"{field} narrows the labelSelector, and there is none"
             yield Match((*item.path, field), message, "Add a labelSelector; `{}` selects all pods.")
     mismatch = frozenset(lists.get("mismatchLabelKeys", ()))
@@ -245,7 +247,7 @@ def _two_lists(workload: Workload, item: Item | PodTerm) -> Iterator[Match]:
             yield Match((*item.path, "matchLabelKeys", index), message, "Remove it from one of the two lists.")
 
 
-def _repeated_keys(workload: Workload, item: Item | PodTerm, target: Target) -> Iterator[Match]:
+def _repeated_keys(workload: Workload, item: ConstraintItem | PodTerm, target: Target) -> Iterator[Match]:
     """The server adds ``key In [own value]`` for each key that the pod has, and then refuses keys that stand twice."""
     selector, keys = item.data.get("labelSelector"), texts_at(item.data, "matchLabelKeys")
     selected = list(_selected_keys(selector)) if type(selector) is dict else []
@@ -261,7 +263,7 @@ def _repeated_keys(workload: Workload, item: Item | PodTerm, target: Target) -> 
         standing, added = in_selector[key], in_keys[key] if key in pod_labels else 0
         if standing + added > (1 if merged else 0):
             found = Match((*item.path, "matchLabelKeys", index), *_repetition(key, standing))
-            yield late(found, merged and standing < 2 and workload.kind.name != "Pod")
+            yield stored_refusal_note(found, merged and standing < 2 and workload.kind.name != "Pod")
 
 
 def _selected_keys(selector: dict[str, Any]) -> Iterator[str]:

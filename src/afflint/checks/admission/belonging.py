@@ -12,21 +12,21 @@ from afflint.kube.types import ListOf, MapOf, Mismatch, Struct, Type
 from afflint.kube.versions import as_of
 from afflint.reading.document import map_at
 from afflint.records import NamedTuple
-from afflint.wording import listing, quoted
+from afflint.wording import join_words, quoted
 
 
-class Home(NamedTuple):
+class FieldHome(NamedTuple):
     """Where a field belongs, in words; ``path`` is that of the map that is to hold it, where there is one such map."""
 
     words: str
     path: Path | None = None
 
 
-class Moved(NamedTuple):
+class MovedFields(NamedTuple):
     """Unknown fields of one map that belong at one other place. ``of_placement``: some of them are fields of placement."""
 
     fields: tuple[Mismatch, ...]
-    home: Home
+    home: FieldHome
     of_placement: bool
 
 
@@ -42,9 +42,9 @@ _OF_CONTAINERS = frozenset(
 _EVERYWHERE = frozenset(("apiVersion", "kind", "metadata", "spec", "status", "labels", "annotations"))
 
 
-def moved(mismatches: Sequence[Mismatch], manifest: Manifest, target: Target) -> dict[Path, Moved]:
+def moved_fields(mismatches: Sequence[Mismatch], manifest: Manifest, target: Target) -> dict[Path, MovedFields]:
     """What belongs at another level, by the path of each field."""
-    found: dict[tuple[Path, Home], list[Mismatch]] = {}
+    found: dict[tuple[Path, FieldHome], list[Mismatch]] = {}
     levels = _levels(manifest, target) if isinstance(manifest, Workload) else []
     for mismatch in mismatches if levels else ():
         if mismatch.struct is None:
@@ -54,24 +54,24 @@ def moved(mismatches: Sequence[Mismatch], manifest: Manifest, target: Target) ->
         if home is not None:
             found.setdefault((mismatch.path[:-1], home), []).append(mismatch)
     return {
-        each.path: Moved(tuple(together), home, any(_home_of_placement(str(one.path[-1]), manifest) for one in together))
+        each.path: MovedFields(tuple(together), home, any(_home_of_placement(str(one.path[-1]), manifest) for one in together))
         for (_, home), together in found.items()
         for each in together
     }
 
 
-def belongs_elsewhere(group: Moved, manifest: Manifest) -> Match:
+def belongs_elsewhere(group: MovedFields, manifest: Manifest) -> Match:
     """The match for fields that one indentation, or one mistake, put at a level where nobody knows them; it stands at the first."""
     names = [str(each.path[-1]) for each in group.fields]
     path, struct, home = group.fields[0].path, group.fields[0].struct, group.home
     holder = struct.name if struct else ""
     shown = [*names[:_MOST_NAMED], *([f"{len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else [])]
     if group.of_placement:
-        message = f"{listing(shown)} stand in the {holder}, where they are unknown; they belong in {home.words}"
+        message = f"{join_words(shown)} stand in the {holder}, where they are unknown; they belong in {home.words}"
     elif len(names) == 1:
         message = f"unknown field {quoted(names[0])} in this {holder}; it belongs in {home.words}"
     else:
-        fields = listing([*map(quoted, names[:_MOST_NAMED]), *shown[_MOST_NAMED:]])
+        fields = join_words([*map(quoted, names[:_MOST_NAMED]), *shown[_MOST_NAMED:]])
         message = f"unknown fields {fields} in this {holder}; they belong in {home.words}"
     edits = () if home.path is None else tuple(edit for each in group.fields for edit in moved_home(each.path, home.path, manifest))
     return Match(path, message, _remedy(names, home, manifest), key=True, edits=edits)
@@ -80,7 +80,7 @@ def belongs_elsewhere(group: Moved, manifest: Manifest) -> Match:
 _MOST_NAMED = 4
 
 
-def _remedy(names: list[str], home: Home, manifest: Manifest) -> str:
+def _remedy(names: list[str], home: FieldHome, manifest: Manifest) -> str:
     there = {} if home.path is None else map_at(manifest.data, *home.path)
     if len(names) == 1:
         return f"Remove it: {home.words} has a {names[0]} already." if names[0] in there else f"Move {names[0]} to {home.words}."
@@ -89,12 +89,12 @@ def _remedy(names: list[str], home: Home, manifest: Manifest) -> str:
     return f"Move them to {home.words}."
 
 
-def _home_of_placement(name: str, manifest: Manifest) -> Home | None:
+def _home_of_placement(name: str, manifest: Manifest) -> FieldHome | None:
     path = home_in_pod_spec(name, manifest)
-    return None if path is None else Home(field_of(path), path)
+    return None if path is None else FieldHome(field_of(path), path)
 
 
-def _home(name: str, mismatch: Mismatch, levels: list[tuple[Path, Struct]], depth: int) -> Home | None:
+def _home(name: str, mismatch: Mismatch, levels: list[tuple[Path, Struct]], depth: int) -> FieldHome | None:
     """The nearest level of the object that knows a field which stands at another one."""
     holder = mismatch.path[depth:-1]
     if holder[-1:] == ("metadata",):
@@ -104,14 +104,14 @@ def _home(name: str, mismatch: Mismatch, levels: list[tuple[Path, Struct]], dept
         return None
     pod, pod_spec = levels[-1]
     if "hostAliases" in pod_spec.fields and name == "hostnames":
-        return Home(f"an item of {field_of((*pod, 'hostAliases'))}, beside its ip")
+        return FieldHome(f"an item of {field_of((*pod, 'hostAliases'))}, beside its ip")
     by_distance = sorted(range(len(levels)), key=lambda index: (abs(index - here), -index))
     for index in by_distance:
         path, struct = levels[index]
         if index != here and name in struct.fields:
-            return Home(field_of(path) if path else "the object itself", path)
+            return FieldHome(field_of(path) if path else "the object itself", path)
     if "containers" in pod_spec.fields and name in _OF_CONTAINERS:
-        return Home(f"an item of {field_of((*pod, 'containers'))}")
+        return FieldHome(f"an item of {field_of((*pod, 'containers'))}")
     return None
 
 

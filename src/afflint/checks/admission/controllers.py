@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from afflint.checks.admission.decoding import is_metadata_malformed
-from afflint.checks.admission.late import late, of_workloads
-from afflint.checks.admission.spelling import GATE, LABEL_SELECTOR, has_unknown, lacks, wrong_word
+from afflint.checks.admission.late import of_workloads, stored_refusal_note
+from afflint.checks.admission.spelling import GATE, LABEL_SELECTOR, has_unknown, is_missing, misspelt_value
 from afflint.checks.match import Match, Target, inserting, replacing
 from afflint.findings import Path, field_of
 from afflint.kube.added_labels import JOB, POD_TEMPLATE_HASH
-from afflint.kube.constraints import Item, items
+from afflint.kube.constraints import ConstraintItem, items
 from afflint.kube.kinds import Kind
 from afflint.kube.label_syntax import is_key, is_subdomain, is_value, key_fault
 from afflint.kube.manifests import Labels, Manifest, Workload, labels_at
@@ -33,7 +33,9 @@ def selector_missing(workload: Workload) -> Iterator[Match]:
     if style == "map":
         yield from _neither_selector_nor_labels(workload)
         return
-    empty = Item((*workload.base, "spec", "selector"), selector) if type(selector) is dict and not any(selector.values()) else None
+    empty = (
+        ConstraintItem((*workload.base, "spec", "selector"), selector) if type(selector) is dict and not any(selector.values()) else None
+    )
     if style is None or (selector is not None and empty is None) or (style == "core" and not workload.template_labels):
         return  # Without labels it is a base whose labels and selector are filled in elsewhere.
     path = (*workload.base, "spec", "selector")
@@ -60,8 +62,8 @@ def _neither_selector_nor_labels(workload: Workload) -> Iterator[Match]:
 
 def _lacks_selector(workload: Workload) -> bool:
     spec = workload.kind.root.fields["spec"] if isinstance(workload.kind.root, Struct) else None
-    item = Item((*workload.base, "spec"), workload.spec)
-    return _is_whole(workload) and isinstance(spec, Struct) and lacks(workload, item, "selector", spec)
+    item = ConstraintItem((*workload.base, "spec"), workload.spec)
+    return _is_whole(workload) and isinstance(spec, Struct) and is_missing(workload, item, "selector", spec)
 
 
 def _is_whole(workload: Workload) -> bool:
@@ -100,7 +102,9 @@ def _hash_excluded(selector: dict[str, Any], labels: Labels, at: Path, field: Pa
     clash = _clash(parts, {**labels, POD_TEMPLATE_HASH: _GENERATED})
     if clash is not None:
         message = f"the selector asks for {clash.asked}, and every ReplicaSet of a Deployment has a {POD_TEMPLATE_HASH} of its own"
-        yield late(Match((*at, *clash.path), message, f"Do not select by {POD_TEMPLATE_HASH}.", field=field), made="ReplicaSet")
+        yield stored_refusal_note(
+            Match((*at, *clash.path), message, f"Do not select by {POD_TEMPLATE_HASH}.", field=field), made="ReplicaSet"
+        )
 
 
 def _labelled_template(workload: Workload) -> tuple[Path, Labels]:
@@ -115,7 +119,7 @@ def _labels_field(workload: Workload) -> str:
     return field_of(_labelled_template(workload)[0][len(workload.base) :])
 
 
-class _Part(NamedTuple):
+class _SelectorPart(NamedTuple):
     """A requirement of a selector and its path in it."""
 
     path: Path
@@ -130,25 +134,25 @@ class _Clash(NamedTuple):
     found: str
 
 
-def _parts(selector: dict[str, Any]) -> Iterator[_Part]:
+def _parts(selector: dict[str, Any]) -> Iterator[_SelectorPart]:
     """The requirements of a label selector. Malformed ones are left out: other rules speak about them."""
     for part in _labels_asked(map_at(selector, "matchLabels")):
         if is_key(part.requirement.key) and (is_value(part.requirement.values[0]) or is_placeholder(part.requirement.values[0])):
-            yield _Part(("matchLabels", *part.path), part.requirement)
+            yield _SelectorPart(("matchLabels", *part.path), part.requirement)
     for expression in items(selector, "matchExpressions", ()):
         requirement = parse_expression(expression.data)
         if isinstance(requirement, Requirement):
-            yield _Part(expression.path, requirement)
+            yield _SelectorPart(expression.path, requirement)
 
 
-def _labels_asked(labels: dict[str, Any]) -> Iterator[_Part]:
+def _labels_asked(labels: dict[str, Any]) -> Iterator[_SelectorPart]:
     """A plain map of labels as requirements; null is the empty value. Nobody looks whether its keys and values can be labels."""
     for key, value in labels.items():
         if value is None or type(value) is str:
-            yield _Part((key,), Requirement(key, "In", (value or "",)))
+            yield _SelectorPart((key,), Requirement(key, "In", (value or "",)))
 
 
-def _clash(parts: Iterable[_Part], labels: Labels) -> _Clash | None:
+def _clash(parts: Iterable[_SelectorPart], labels: Labels) -> _Clash | None:
     """The first part of a selector that labels do not meet; None also while values are to be filled in."""
     for path, requirement in parts:
         found = labels.get(requirement.key)
@@ -289,7 +293,7 @@ def invalid_scheduling_field(workload: Workload) -> Iterator[Match]:
     """nodeName, priorityClassName, schedulingGates, preemptionPolicy and evictionStrategy outside what they may be."""
     kubevirt = workload.kind.kubevirt
     for match in _name(workload, "priorityClassName", "PriorityClass"):
-        yield late(match, kubevirt)
+        yield stored_refusal_note(match, kubevirt)
     if kubevirt:
         yield from _word(workload, "evictionStrategy", _EVICTION)
     else:
@@ -313,7 +317,7 @@ def _name(workload: Workload, field: str, what: str) -> Iterator[Match]:
 def _word(workload: Workload, field: str, known: tuple[str, ...]) -> Iterator[Match]:
     word = workload.pod.get(field)
     if type(word) is str and word not in known and not is_placeholder(word):
-        yield wrong_word((*workload.pod_path, field), f"{field} cannot be {quoted(word)}", word, known)
+        yield misspelt_value((*workload.pod_path, field), f"{field} cannot be {quoted(word)}", word, known)
 
 
 def _gates(workload: Workload) -> Iterator[Match]:
@@ -325,7 +329,7 @@ def _gates(workload: Workload) -> Iterator[Match]:
         if name is not None and type(name) is not str:
             continue
         if not name:
-            if "name" in gate.data or lacks(workload, gate, "name", GATE):
+            if "name" in gate.data or is_missing(workload, gate, "name", GATE):
                 yield Match(path, "a scheduling gate without a name", "Name gates like labels: `example.com/gate`.", field=gate.path)
         elif not is_key(name) and not is_placeholder(name):
             message = f"{quoted(name)} is no name of a scheduling gate: {visible(key_fault(name))}"
@@ -335,4 +339,4 @@ def _gates(workload: Workload) -> Iterator[Match]:
         seen.add(name or "")
     if seen and workload.pod.get("nodeName"):
         match = Match((*workload.pod_path, "nodeName"), "nodeName together with schedulingGates", "Remove one of the two.")
-        yield late(match, workload.kind.name != "Pod")
+        yield stored_refusal_note(match, workload.kind.name != "Pod")

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from afflint.checks.admission.decoding import mismatches_of
 from afflint.checks.admission.late import of_workloads
-from afflint.checks.admission.spelling import WEIGHTED_POD_TERM, has_unknown, lacks
+from afflint.checks.admission.spelling import WEIGHTED_POD_TERM, has_unknown, is_missing
 from afflint.checks.match import Match, Target
 from afflint.findings import Path
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.types import Mismatch
 
 if TYPE_CHECKING:
-    from afflint.checks.admission.belonging import Moved
+    from afflint.checks.admission.belonging import MovedFields
 
 
 def unknown_field(manifest: Manifest, target: Target) -> Iterator[Match]:
@@ -36,7 +36,7 @@ def missing_term_wrapper(workload: Workload, target: Target) -> Iterator[Match]:
 @of_workloads
 def _bare_weights(workload: Workload) -> Iterator[Match]:
     for weighted in workload.constraints.pod_preferred:
-        if not has_unknown(weighted, WEIGHTED_POD_TERM) and lacks(workload, weighted, "podAffinityTerm", WEIGHTED_POD_TERM):
+        if not has_unknown(weighted, WEIGHTED_POD_TERM) and is_missing(workload, weighted, "podAffinityTerm", WEIGHTED_POD_TERM):
             yield Match(
                 (*weighted.path, "podAffinityTerm"),
                 "a preferred pod term without podAffinityTerm: it says how much it weighs, not what it is about",
@@ -60,11 +60,11 @@ def _of_rule(rule: str, manifest: Manifest, target: Target) -> Iterator[Match]:
 
 
 def _faults(rule: str, manifest: Manifest, target: Target, mismatches: tuple[Mismatch, ...]) -> Iterator[Match]:
-    from afflint.checks.admission.belonging import moved
+    from afflint.checks.admission.belonging import moved_fields
     from afflint.checks.admission.misplaced import swallowed_together
 
     swallowed = swallowed_together(mismatches, manifest)
-    elsewhere = moved(mismatches, manifest, target)
+    elsewhere = moved_fields(mismatches, manifest, target)
     unknown: dict[Path, list[str]] = {}
     for mismatch in mismatches:
         if mismatch.struct is not None:
@@ -82,14 +82,14 @@ def _faults(rule: str, manifest: Manifest, target: Target, mismatches: tuple[Mis
 
 
 def _unknown_fault(
-    rule: str, mismatch: Mismatch, manifest: Manifest, target: Target, elsewhere: Moved | None, beside: list[str]
+    rule: str, mismatch: Mismatch, manifest: Manifest, target: Target, elsewhere: MovedFields | None, beside: list[str]
 ) -> Match | None:
     """The match for an unknown field, if ``rule`` is the one that names it best; several that belong at one place have one match."""
     if str(mismatch.path[-1]).startswith("$"):
         return None  # A directive of a strategic merge patch; no cluster ever sees it.
     from afflint.checks.admission.belonging import belongs_elsewhere
     from afflint.checks.admission.misplaced import misplaced_fault, wrapper_fault
-    from afflint.checks.admission.unknown import map_around, of_another_version, unknown
+    from afflint.checks.admission.unknown import map_around, of_another_version, unknown_field_message
 
     match = of_another_version(mismatch, target)
     if match is not None:
@@ -101,20 +101,20 @@ def _unknown_fault(
     if match is None:
         match, best = misplaced_fault(mismatch, manifest, beside), "misplaced-constraint"
     if match is None and rule == "unknown-field":  # The costly search for near names comes last.
-        return unknown(mismatch, manifest)
+        return unknown_field_message(mismatch, manifest)
     return match if rule == best else None
 
 
 def _type_fault(rule: str, mismatch: Mismatch, manifest: Manifest, swallowed: list[Mismatch]) -> Match | None:
     """The match for a value of the wrong type, if ``rule`` is the one that names it best."""
     from afflint.checks.admission.misplaced import swallowed_fault
-    from afflint.checks.admission.mistyped import is_annotation, mistyped
+    from afflint.checks.admission.mistyped import is_annotation, wrong_type_message
 
     match = swallowed_fault(mismatch, manifest, swallowed)
     best = "misplaced-constraint" if match else "annotation-not-string" if is_annotation(mismatch) else "wrong-type"
     if rule != best:
         return None
-    match = match or mistyped(mismatch, manifest)
+    match = match or wrong_type_message(mismatch, manifest)
     if manifest.kind.kubevirt and {"labels", "annotations"}.isdisjoint(mismatch.path):
         # KubeVirt's schemas prune before they look at types, so the server complains of the first key in the wrong map or list.
         return match._replace(field=_first_key(mismatch.path, mismatch.value))

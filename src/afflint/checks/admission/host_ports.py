@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from afflint.checks.admission.late import late, of_workloads
+from afflint.checks.admission.late import of_workloads, stored_refusal_note
 from afflint.checks.match import Match, Target
 from afflint.findings import Path, field_of
-from afflint.kube.constraints import Item, items
+from afflint.kube.constraints import ConstraintItem, items
 from afflint.kube.manifests import Workload
 from afflint.kube.types import INT32
 from afflint.reading.placeholders import is_placeholder
@@ -37,19 +37,19 @@ def invalid_host_port(workload: Workload, target: Target) -> Iterator[Match]:
             key = _key(port.data, requested) if requested else None
             if key is not None and key in first:
                 match = _duplicate(port, key, field_of(first[key][len(workload.pod_path) :]), named=bool(number))
-                yield late(match, stored and not number)
+                yield stored_refusal_note(match, stored and not number)
             elif key is not None:
                 first[key] = port.path
 
 
-def _sharing_ports(workload: Workload) -> Iterator[Iterable[Item]]:
+def _sharing_ports(workload: Workload) -> Iterator[Iterable[ConstraintItem]]:
     """The containers that must not request the same host port: all that run together, and each init container by itself."""
     yield items(workload.pod, "containers", workload.pod_path)
     for container in items(workload.pod, "initContainers", workload.pod_path):
         yield [container]
 
 
-def _faults(port: Item, number: int, own: int | None) -> Iterator[Match]:
+def _faults(port: ConstraintItem, number: int, own: int | None) -> Iterator[Match]:
     """``own`` is the containerPort of a container on the host network."""
     path = (*port.path, "hostPort")
     if not 0 < number <= _LAST:
@@ -59,7 +59,7 @@ def _faults(port: Item, number: int, own: int | None) -> Iterator[Match]:
         yield Match(path, message, "Write the same number in both, or remove hostPort.", field=(*port.path, "containerPort"))
 
 
-def _duplicate(port: Item, key: _Key, first: str, *, named: bool) -> Match:
+def _duplicate(port: ConstraintItem, key: _Key, first: str, *, named: bool) -> Match:
     """``first`` is the port that requests the same; ``named`` tells a port with a hostPort from one on the host network without."""
     protocol, address, number = key
     requested = f"the host port {quoted(f'{number}/{protocol}')}{f' of {address}' if address else ''} is requested twice"

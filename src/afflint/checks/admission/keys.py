@@ -8,7 +8,7 @@ from afflint.wording import quoted, visible
 _LONGEST_PREFIX = 253
 
 
-def bad_key(what: str, key: str) -> str:
+def invalid_key_message(what: str, key: str) -> str:
     """What is wrong with a text that is no label key, or no annotation key."""
     if not key:
         return f"an empty {what}"
@@ -16,10 +16,10 @@ def bad_key(what: str, key: str) -> str:
     if len(prefix) > _LONGEST_PREFIX:
         why = f"the part before the `/` has {len(prefix)} characters, at most {_LONGEST_PREFIX} are allowed"
     else:
-        why = visible(key_fault(lowered(key) if what == "annotation key" else key))
+        why = visible(key_fault(lowercase_first(key) if what == "annotation key" else key))
     return f"{quoted(key)} is no {what}: {why}"
 
 
-def lowered(key: str) -> str:
+def lowercase_first(key: str) -> str:
     """A key in lower case as Go has it: one character for each. Python makes two of İ."""
     return key.replace("\u0130", "i").lower()

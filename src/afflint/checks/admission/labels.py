@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from afflint.checks.admission.keys import bad_key, lowered
-from afflint.checks.admission.late import late, of_workloads
-from afflint.checks.admission.selectors import label_key_carriers, selecting
-from afflint.checks.admission.spelling import EXPRESSION, lacks, stands_in_match_labels
+from afflint.checks.admission.keys import invalid_key_message, lowercase_first
+from afflint.checks.admission.late import of_workloads, stored_refusal_note
+from afflint.checks.admission.selectors import label_key_carriers, workload_selectors
+from afflint.checks.admission.spelling import EXPRESSION, is_missing, stands_in_match_labels
 from afflint.checks.match import Match, Target
 from afflint.findings import NO_FILE, Path, Site
 from afflint.kube.added_labels import JOB, RESERVED_BY_KUBEVIRT
-from afflint.kube.constraints import Item, PodTerm
+from afflint.kube.constraints import ConstraintItem, PodTerm
 from afflint.kube.label_syntax import is_dns_label, is_key, is_value, value_fault
 from afflint.kube.manifests import Manifest, Workload
 from afflint.reading.document import map_at
@@ -38,14 +38,14 @@ def invalid_label_key(manifest: Manifest, target: Target) -> Iterator[Match]:
 
 @of_workloads
 def _invalid_constraint_keys(workload: Workload) -> Iterator[Match]:
-    constraints, kubevirt, found = workload.constraints, workload.kind.kubevirt, selecting(workload)
+    constraints, kubevirt, found = workload.constraints, workload.kind.kubevirt, workload_selectors(workload)
     if constraints.node_selector:
         yield from _bad_keys(constraints.node_selector.data, constraints.node_selector.path, "pod" if kubevirt else None)
     for selector in found.selectors:
         yield from _bad_keys(map_at(selector.data, "matchLabels"), (*selector.path, "matchLabels"))
     for expression in found.expressions:
         yield from _bad_key_in(expression, "key", False)
-        if expression.data.get("key") is None and lacks(workload, expression, "key", EXPRESSION):
+        if expression.data.get("key") is None and is_missing(workload, expression, "key", EXPRESSION):
             yield Match((*expression.path, "key"), "a match expression without a key", "Add `key:` with the label that it is about.")
     for toleration in constraints.tolerations:
         if toleration.data.get("key"):
@@ -62,21 +62,23 @@ def _invalid_constraint_keys(workload: Workload) -> Iterator[Match]:
 def _bad_keys(data: dict[str, Any], path: Path, refused: str | None = None) -> Iterator[Match]:
     for key in data:
         if not is_key(key) and not is_placeholder(key):
-            yield _refused(Match((*path, key), bad_key("label key", key), _KEY_HELP, key=True, field=path), refused)
+            yield _refused(Match((*path, key), invalid_key_message("label key", key), _KEY_HELP, key=True, field=path), refused)
 
 
-def _bad_key_in(item: Item | PodTerm, field: str, stored: bool) -> Iterator[Match]:
+def _bad_key_in(item: ConstraintItem | PodTerm, field: str, stored: bool) -> Iterator[Match]:
     key = item.data.get(field)
     if type(key) is str and not is_key(key) and not is_placeholder(key):
-        yield late(Match((*item.path, field), bad_key("label key", key), _KEY_HELP), stored)
+        yield stored_refusal_note(Match((*item.path, field), invalid_key_message("label key", key), _KEY_HELP), stored)
 
 
-def _bad_label_keys(workload: Workload, item: Item | PodTerm) -> Iterator[Match]:
+def _bad_label_keys(workload: Workload, item: ConstraintItem | PodTerm) -> Iterator[Match]:
     """Bad keys in matchLabelKeys and mismatchLabelKeys, at which KubeVirt never looks."""
     for field in ("matchLabelKeys", "mismatchLabelKeys"):
         for step, key in _texts_in(workload, item, field):
             if not is_key(key) and not is_placeholder(key):
-                yield late(Match((*item.path, *step), bad_key("label key", key), _KEY_HELP), workload.kind.kubevirt)
+                yield stored_refusal_note(
+                    Match((*item.path, *step), invalid_key_message("label key", key), _KEY_HELP), workload.kind.kubevirt
+                )
 
 
 def invalid_label_value(manifest: Manifest, target: Target) -> Iterator[Match]:
@@ -89,7 +91,7 @@ def invalid_label_value(manifest: Manifest, target: Target) -> Iterator[Match]:
 
 @of_workloads
 def _invalid_constraint_values(workload: Workload) -> Iterator[Match]:
-    kubevirt, found = workload.kind.kubevirt, selecting(workload)
+    kubevirt, found = workload.kind.kubevirt, workload_selectors(workload)
     node_selector = workload.constraints.node_selector
     if node_selector:
         yield from _bad_values(node_selector.data, node_selector.path, "pod" if kubevirt else None)
@@ -110,13 +112,13 @@ def _bad_values(data: dict[str, Any], path: Path, refused: str | None = None) ->
             yield _refused(Match((*path, key), _bad_value(value), _VALUE_HELP, field=path), refused)
 
 
-def _bad_values_in(expression: Item, stored: bool) -> Iterator[Match]:
+def _bad_values_in(expression: ConstraintItem, stored: bool) -> Iterator[Match]:
     values = expression.data.get("values")
     # Exists and DoesNotExist may have no values at all, and that is said of them.
     if type(values) is list and expression.data.get("operator") not in ("Exists", "DoesNotExist"):
         for index, value in enumerate(values):
             if type(value) is str and not is_value(value) and not is_placeholder(value):
-                yield late(Match((*expression.path, "values", index), _bad_value(value), _VALUE_HELP), stored)
+                yield stored_refusal_note(Match((*expression.path, "values", index), _bad_value(value), _VALUE_HELP), stored)
 
 
 @of_workloads
@@ -154,7 +156,7 @@ def jobs_refused(workload: Workload) -> Iterator[Match]:
     if workload.kind.name == "CronJob" and not workload.from_cluster:
         for key in workload.template_labels:
             if key in _GENERATED_BY_JOB:
-                yield late(_label_of_jobs(workload, key), made="Job")
+                yield stored_refusal_note(_label_of_jobs(workload, key), made="Job")
 
 
 def _label_of_jobs(workload: Workload, key: str) -> Match:
@@ -168,8 +170,8 @@ def invalid_annotation(manifest: Manifest, target: Target) -> Iterator[Match]:
         size = 0
         for key, value in values.items():
             size += _bytes(key) + (_bytes(value) if type(value) is str else 0)
-            if not is_key(lowered(key)) and not is_placeholder(key):
-                yield _refused(Match((*path, key), bad_key("annotation key", key), _KEY_HELP, key=True, field=path), refused)
+            if not is_key(lowercase_first(key)) and not is_placeholder(key):
+                yield _refused(Match((*path, key), invalid_key_message("annotation key", key), _KEY_HELP, key=True, field=path), refused)
         if size > _ANNOTATIONS_LIMIT:
             message = f"annotations of {size} bytes; all together may have at most {_ANNOTATIONS_LIMIT}"
             yield _refused(Match(path, message, "Move the data to a ConfigMap."), refused)
@@ -177,14 +179,14 @@ def invalid_annotation(manifest: Manifest, target: Target) -> Iterator[Match]:
         yield from _annotations_about_pods(manifest)
     if isinstance(manifest, Workload):
         for match in _meaningful_annotations(manifest, target):
-            yield late(match, manifest.kind.kubevirt)
+            yield stored_refusal_note(match, manifest.kind.kubevirt)
 
 
 def _annotations_about_pods(namespace: Manifest) -> Iterator[Match]:
     """Annotations by which a namespace gives its pods a node selector or tolerations, and that nobody can read."""
-    from afflint.kube.pod_admission import sayings_of
+    from afflint.kube.pod_admission import namespace_rules
 
-    for said in sayings_of(namespace, Site(NO_FILE, 0, namespace.base)):
+    for said in namespace_rules(namespace, Site(NO_FILE, 0, namespace.base)):
         if said.fault:
             message = f"{quoted(said.text)} is {said.fault.removeprefix('which is ')}: {said.who} refuses every pod of the namespace"
             remedy = "Write `key=value,key=value`; a label without a value is `key=`." if said.of_labels else _TOLERATION_LIST
@@ -242,10 +244,10 @@ def _maps(manifest: Manifest, field: str) -> Iterator[tuple[Path, dict[str, Any]
 
 def _refused(match: Match, made: str | None) -> Match:
     """The match, saying what is refused: the object itself, or only what is made from it."""
-    return late(match, made=made) if made else match
+    return stored_refusal_note(match, made=made) if made else match
 
 
-def _texts_in(workload: Workload, item: Item | PodTerm, field: str) -> Iterator[tuple[Path, str]]:
+def _texts_in(workload: Workload, item: ConstraintItem | PodTerm, field: str) -> Iterator[tuple[Path, str]]:
     """The strings of a list with their steps; null is the empty string for the API server, and refused for its type by KubeVirt."""
     values = item.data.get(field)
     for index, value in enumerate(values if type(values) is list else ()):

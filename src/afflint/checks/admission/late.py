@@ -15,12 +15,12 @@ ManifestCheck = Callable[[Manifest, Target], Iterator[Match]]
 WorkloadCheck = Callable[[Workload], Iterator[Match]] | Callable[[Workload, Target], Iterator[Match]]
 
 
-def late(match: Match, stored: bool = True, made: str = "pod") -> Match:
+def stored_refusal_note(match: Match, stored: bool = True, made: str = "pod") -> Match:
     """The match, saying that the object itself is ``stored`` and only what is ``made`` from it is refused."""
-    return match._replace(message=match.message + _LATE.format(made)) if stored and not is_late(match.message) else match
+    return match._replace(message=match.message + _LATE.format(made)) if stored and not is_refused_later(match.message) else match
 
 
-def is_late(message: str) -> bool:
+def is_refused_later(message: str) -> bool:
     """Whether a message says that the object itself is stored."""
     before, after = _LATE.split("{}")
     return message.endswith(after) and before in message
@@ -46,4 +46,4 @@ def of_workloads(check: WorkloadCheck) -> Callable[[Workload, Target], Iterator[
 def _late_in_pod_spec(found: Iterator[Match], workload: Workload) -> Iterator[Match]:
     depth = len(workload.pod_path)
     for match in found:
-        yield late(match, match.path[:depth] == workload.pod_path)
+        yield stored_refusal_note(match, match.path[:depth] == workload.pod_path)

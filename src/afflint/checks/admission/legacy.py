@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from afflint.checks.admission.keys import bad_key
+from afflint.checks.admission.keys import invalid_key_message
 from afflint.checks.admission.tolerations import operators, toleration_faults
 from afflint.checks.match import Match, Target
 from afflint.findings import Path
-from afflint.kube.constraints import Item
+from afflint.kube.constraints import ConstraintItem
 from afflint.kube.label_syntax import is_key
 from afflint.kube.types import INT64
 from afflint.wording import quoted
@@ -37,7 +37,7 @@ def tolerations_faults(text: str, path: Path, target: Target) -> Iterator[Match]
         yield Match(path, f"the annotation must hold a JSON list of tolerations, and {read}", _REMEDY, field=path[:-1])
         return
     known = operators(target)
-    for item in [Item((index,), toleration) for index, toleration in enumerate(read)]:
+    for item in [ConstraintItem((index,), toleration) for index, toleration in enumerate(read)]:
         for fault in (*toleration_faults(item, known), *_words(item, known)):
             field = (*path, *item.path, *fault.path[len(item.path) :])
             yield Match(path, f"in this list of tolerations: {fault.message}", _REMEDY, field=field)
@@ -60,12 +60,12 @@ def tolerations_in(text: str) -> list[dict[str, Any]] | str:
     return tolerations
 
 
-def _words(toleration: Item, known: tuple[str, ...]) -> Iterator[Match]:
+def _words(toleration: ConstraintItem, known: tuple[str, ...]) -> Iterator[Match]:
     operator, key = toleration.data.get("operator"), toleration.data.get("key")
     if operator and operator not in known:
         yield Match((*toleration.path, "operator"), f"a toleration has no operator {quoted(operator)}")
     if key and not is_key(key):
-        yield Match((*toleration.path, "key"), bad_key("label key", key))
+        yield Match((*toleration.path, "key"), invalid_key_message("label key", key))
 
 
 def _refuse(constant: str) -> Any:

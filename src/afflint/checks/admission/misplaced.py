@@ -22,13 +22,13 @@ from afflint.kube.kinds import METADATA, POD_SPEC, VMI_SPEC
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.types import Mismatch
 from afflint.records import NamedTuple
-from afflint.wording import listing, quoted
+from afflint.wording import join_words, quoted
 
 if TYPE_CHECKING:
     from afflint.edits import SymbolicEdit
 
 
-class _Fault(NamedTuple):
+class _MisplacedField(NamedTuple):
     """What is wrong, what to do, and the edits that do it where nothing else can have been meant."""
 
     message: str
@@ -72,72 +72,76 @@ def wrapper_fault(mismatch: Mismatch, beside: Sequence[str], holder: Mapping[str
     return _at(path, found) if found else None
 
 
-def _at(path: Path, fault: _Fault) -> Match:
+def _at(path: Path, fault: _MisplacedField) -> Match:
     return Match(path, fault.message, fault.help, key=True, edits=fault.edits)
 
 
-def _in_pod_term(name: str, path: Path, holder: Mapping[str, Any]) -> _Fault | None:
+def _in_pod_term(name: str, path: Path, holder: Mapping[str, Any]) -> _MisplacedField | None:
     wrapped = path[-2] == "podAffinityTerm"
     if name == "podAffinityTerm" and not wrapped:
         message = "a required term has no podAffinityTerm wrapper; only preferred terms do"
         # With a weight it may as well have been meant as a preference.
         edits = () if "weight" in holder else unwrapping(path, holder[name])
-        return _Fault(message, "Move its fields up into the list item and remove `podAffinityTerm:`.", edits)
+        return _MisplacedField(message, "Move its fields up into the list item and remove `podAffinityTerm:`.", edits)
     if name == "weight" and wrapped:
-        return _Fault("weight stands inside podAffinityTerm", "Move weight one level up, beside podAffinityTerm.", moving(path, path[:-2]))
+        return _MisplacedField(
+            "weight stands inside podAffinityTerm", "Move weight one level up, beside podAffinityTerm.", moving(path, path[:-2])
+        )
     if name == "weight":
-        return _Fault("a required term has no weight; only preferred terms do", f"Remove weight, or move the term to {PREFERRED}.")
+        return _MisplacedField("a required term has no weight; only preferred terms do", f"Remove weight, or move the term to {PREFERRED}.")
     return None
 
 
-def _in_weighted_pod_term(name: str, _path: Path, _holder: Mapping[str, Any]) -> _Fault | None:
+def _in_weighted_pod_term(name: str, _path: Path, _holder: Mapping[str, Any]) -> _MisplacedField | None:
     field = meant_in(name, POD_TERM, WEIGHTED_POD_TERM)
     if field is None:
         return None
     message = f"{_shown(name)} stands directly in a preferred term; it belongs under podAffinityTerm{_as(field, name)}"
-    return _Fault(message, _WRAP)
+    return _MisplacedField(message, _WRAP)
 
 
 _WRAP = "Indent labelSelector and topologyKey under `podAffinityTerm:`, beside weight."
 
 
 def _stand(names: Sequence[str]) -> str:
-    return f"{listing(names)} {'stands' if len(names) == 1 else 'stand'}"
+    return f"{join_words(names)} {'stands' if len(names) == 1 else 'stand'}"
 
 
 def _belong(names: Sequence[str]) -> str:
     return "it belongs" if len(names) == 1 else "they belong"
 
 
-def _in_weighted_node_term(name: str, path: Path, _holder: Mapping[str, Any]) -> _Fault | None:
+def _in_weighted_node_term(name: str, path: Path, _holder: Mapping[str, Any]) -> _MisplacedField | None:
     field = meant_in(name, NODE_TERM, WEIGHTED_NODE_TERM)
     if field is None:
         return None
     message = f"{_shown(name)} stands beside weight; it belongs under preference{_as(field, name)}"
     edits = moving(path, (*path[:-1], "preference")) if field == name else ()
-    return _Fault(message, f"Put {field} under `preference:`, beside weight.", edits)
+    return _MisplacedField(message, f"Put {field} under `preference:`, beside weight.", edits)
 
 
-def _in_node_selector(name: str, path: Path, holder: Mapping[str, Any]) -> _Fault | None:
+def _in_node_selector(name: str, path: Path, holder: Mapping[str, Any]) -> _MisplacedField | None:
     field = meant_in(name, NODE_TERM, NODE_SELECTOR)
     if field is None:
         return None
     message = f"{_shown(name)} stands directly under {REQUIRED}; a required node affinity is a list of nodeSelectorTerms"
     edits = moving(path, (*path[:-1], "nodeSelectorTerms", 0)) if field == name and len(holder) == 1 else ()
-    return _Fault(message, f"Put it into a list item of nodeSelectorTerms: `nodeSelectorTerms: [{{{field}: …}}]`.", edits)
+    return _MisplacedField(message, f"Put it into a list item of nodeSelectorTerms: `nodeSelectorTerms: [{{{field}: …}}]`.", edits)
 
 
-def _in_node_term(name: str, path: Path, _holder: Mapping[str, Any]) -> _Fault | None:
+def _in_node_term(name: str, path: Path, _holder: Mapping[str, Any]) -> _MisplacedField | None:
     preferred = PREFERRED in path
     if name == "nodeSelectorTerms":
         message = "a preference is one term and has no nodeSelectorTerms" if preferred else "nodeSelectorTerms inside a term"
-        return _Fault(message, "Put matchExpressions directly here; write several preferences as several list items.")
+        return _MisplacedField(message, "Put matchExpressions directly here; write several preferences as several list items.")
     if name not in ("preference", "weight"):
         return None
     if preferred:
         edits = moving(path, path[:-2]) if name == "weight" else ()
-        return _Fault(f"{name} stands inside preference", f"Move {name} one level up, into the list item.", edits)
-    return _Fault(f"a required node term has no {name}; only preferred terms do", f"Remove {name}, or move the term to {PREFERRED}.")
+        return _MisplacedField(f"{name} stands inside preference", f"Move {name} one level up, into the list item.", edits)
+    return _MisplacedField(
+        f"a required node term has no {name}; only preferred terms do", f"Remove {name}, or move the term to {PREFERRED}."
+    )
 
 
 def _shown(name: str) -> str:
@@ -167,7 +171,7 @@ def misplaced_fault(mismatch: Mismatch, manifest: Manifest, beside: Sequence[str
     holder = mismatch.struct.name if mismatch.struct else ""
     if holder == LABEL_SELECTOR.name and name in POD_TERM.fields:
         swallowed = [each for each in beside if each in POD_TERM.fields]
-        help_ = f"Dedent {listing(swallowed)} to stand beside labelSelector."
+        help_ = f"Dedent {join_words(swallowed)} to stand beside labelSelector."
         edits = tuple(edit for each in swallowed for edit in moving((*path[:-1], each), path[:-2]))
         return Match((*path[:-1], swallowed[0]), f"{_stand(swallowed)} inside the {holder}", help_, key=True, edits=edits)
     found = _known_in_pod_spec(path, holder, manifest) or _known_beside_term(path, holder)
@@ -200,38 +204,42 @@ def moved_home(path: Path, home: Path, manifest: Manifest) -> tuple[SymbolicEdit
     return moving(path, (*manifest.base, *home), merge=True)
 
 
-def _known_in_pod_spec(path: Path, holder: str, manifest: Manifest) -> _Fault | None:
+def _known_in_pod_spec(path: Path, holder: str, manifest: Manifest) -> _MisplacedField | None:
     name = str(path[-1])
     paths = _homes(name, manifest)
     if not paths:
         return None
     homes = [field_of(each) for each in paths]
-    message = f"{name} stands in the {holder}, where it is unknown; it belongs in {listing(homes, 'or')}"
+    message = f"{name} stands in the {holder}, where it is unknown; it belongs in {join_words(homes, 'or')}"
     edits = moved_home(path, paths[0], manifest) if len(paths) == 1 else ()
-    return _Fault(message, f"Move {name} to {homes[0] if len(homes) == 1 else 'one of them'}.", edits)
+    return _MisplacedField(message, f"Move {name} to {homes[0] if len(homes) == 1 else 'one of them'}.", edits)
 
 
-def _known_beside_term(path: Path, holder: str) -> _Fault | None:
+def _known_beside_term(path: Path, holder: str) -> _MisplacedField | None:
     name = str(path[-1])
     is_term_field = name in POD_TERM.fields
     if is_term_field and holder == EXPRESSION.name:
         edits = moving(path, path[:-4]) if path[-4:-2] == ("labelSelector", "matchExpressions") else ()
-        return _Fault(f"{name} stands inside the {holder}", f"Dedent {name} to stand beside labelSelector.", edits)
+        return _MisplacedField(f"{name} stands inside the {holder}", f"Dedent {name} to stand beside labelSelector.", edits)
     if name in LABEL_SELECTOR.fields and holder in (POD_TERM.name, WEIGHTED_POD_TERM.name, "topology spread constraint"):
         edits = moving(path, (*path[:-1], "labelSelector")) if holder != WEIGHTED_POD_TERM.name else ()
-        return _Fault(f"{name} stands directly in the {holder}", f"Put {name} under `labelSelector:`.", edits)
+        return _MisplacedField(f"{name} stands directly in the {holder}", f"Put {name} under `labelSelector:`.", edits)
     if name in EXPRESSION.fields and holder in (LABEL_SELECTOR.name, NODE_TERM.name, POD_TERM.name):
-        return _Fault(f"{name} stands beside the match expressions, not in one", f"Indent {name} into its item of matchExpressions.")
+        return _MisplacedField(
+            f"{name} stands beside the match expressions, not in one", f"Indent {name} into its item of matchExpressions."
+        )
     if holder in (NODE_TERM.name, WEIGHTED_NODE_TERM.name) and (is_term_field or name in ("matchLabels", "podAffinityTerm")):
         message = f"{name} stands in a {holder}; it belongs to terms about pods"
-        return _Fault(message, "Write matchExpressions about node labels here, or move the term to podAffinity or podAntiAffinity.")
+        return _MisplacedField(
+            message, "Write matchExpressions about node labels here, or move the term to podAffinity or podAntiAffinity."
+        )
     if holder in (POD_TERM.name, WEIGHTED_POD_TERM.name) and name in ("preference", "nodeSelectorTerms", "matchFields"):
         message = f"{name} stands in a {holder}; it belongs to terms about nodes"
-        return _Fault(message, "Write labelSelector and topologyKey here, or move the term to nodeAffinity.")
+        return _MisplacedField(message, "Write labelSelector and topologyKey here, or move the term to nodeAffinity.")
     return None
 
 
-def _labels_outside_metadata(path: Path, holder: str, manifest: Manifest) -> _Fault | None:
+def _labels_outside_metadata(path: Path, holder: str, manifest: Manifest) -> _MisplacedField | None:
     if not isinstance(manifest, Workload) or holder.endswith("metadata"):
         return None  # "label" beside "labels" is a slip of the pen, not of the level.
     name = str(path[-1])
@@ -241,7 +249,7 @@ def _labels_outside_metadata(path: Path, holder: str, manifest: Manifest) -> _Fa
     # What stands beside the metadata of the template can be meant for nothing else.
     beside = name == plural and path[:-1] == manifest.template_path
     edits = moving(path, (*manifest.template_path, "metadata"), merge=True, before="spec") if beside else ()
-    return _Fault(message, f"Move it to {home}.", edits)
+    return _MisplacedField(message, f"Move it to {home}.", edits)
 
 
 # Fields that are indented into a map of strings, where any key is known.
@@ -273,7 +281,7 @@ def swallowed_fault(mismatch: Mismatch, manifest: Manifest, together: Sequence[M
     if found is None and home:
         where = field_of(home)
         message = f"{name} stands in the {holder}, where it is taken for a key of its own; it belongs in {where}"
-        found = _Fault(message, f"Move {name} to {where}.", moving(path, (*manifest.base, *home), merge=True, prune=True))
+        found = _MisplacedField(message, f"Move {name} to {where}.", moving(path, (*manifest.base, *home), merge=True, prune=True))
     return _at(path, found) if found else None
 
 
@@ -307,25 +315,25 @@ def _may_be_swallowed(mismatch: Mismatch) -> bool:
     return field is not None and mismatch.value is not None and field.fits(mismatch.value)
 
 
-def _in_node_selector_map(path: Path, value: object) -> _Fault | None:
+def _in_node_selector_map(path: Path, value: object) -> _MisplacedField | None:
     name = str(path[-1])
     if name == "matchLabels":
         message = "matchLabels stands in the nodeSelector, which is itself the map of labels"
-        return _Fault(message, "Put the labels directly under nodeSelector.", unwrapping(path, value))
+        return _MisplacedField(message, "Put the labels directly under nodeSelector.", unwrapping(path, value))
     if name in NODE_TERM.fields:
         message = f"{name} stands in the nodeSelector, which is a plain map of labels"
-        return _Fault(message, f"Put it into a term of nodeAffinity: `nodeSelectorTerms: [{{{name}: …}}]`.")
+        return _MisplacedField(message, f"Put it into a term of nodeAffinity: `nodeSelectorTerms: [{{{name}: …}}]`.")
     return None
 
 
-def _in_match_labels(path: Path) -> _Fault | None:
+def _in_match_labels(path: Path) -> _MisplacedField | None:
     name = str(path[-1])
     if name == "matchExpressions":
         message = "matchExpressions stands in matchLabels, where it is taken for a label"
-        return _Fault(message, "Dedent it to stand beside matchLabels.", moving(path, path[:-2]))
+        return _MisplacedField(message, "Dedent it to stand beside matchLabels.", moving(path, path[:-2]))
     if name in POD_TERM.fields:
         edits = moving(path, path[:-3]) if path[-3] == "labelSelector" else ()
-        return _Fault(
+        return _MisplacedField(
             f"{name} stands in matchLabels, where it is taken for a label", f"Dedent {name} to stand beside labelSelector.", edits
         )
     return None

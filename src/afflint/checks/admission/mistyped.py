@@ -34,7 +34,7 @@ def is_annotation(mismatch: Mismatch) -> bool:
     return "annotations" in mismatch.path[:-1] and isinstance(mismatch.value, (bool, int, float))
 
 
-def mistyped(mismatch: Mismatch, manifest: Manifest) -> Match:
+def wrong_type_message(mismatch: Mismatch, manifest: Manifest) -> Match:
     """The match for a value of the wrong type."""
     path, value, wanted = mismatch.path, mismatch.value, mismatch.expected
     if wanted == "a string" and isinstance(value, (bool, int, float)):

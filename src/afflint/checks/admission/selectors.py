@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from afflint.kube.constraints import Item, NodeTerm, PodTerm, items
+from afflint.kube.constraints import ConstraintItem, NodeTerm, PodTerm, items
 from afflint.kube.manifests import Workload
 
 
-class Selecting:
+class WorkloadSelectors:
     """What selects in a workload: its label selectors, its own one included, the match expressions in them, and those of node terms."""
 
     __slots__ = ("expressions", "node_expressions", "required_expressions", "selector_expressions", "selectors")
@@ -24,27 +24,27 @@ class Selecting:
 
 
 @lru_cache(maxsize=1)
-def selecting(workload: Workload) -> Selecting:
+def workload_selectors(workload: Workload) -> WorkloadSelectors:
     """The same, remembered for the checks that follow each other on one workload."""
-    return Selecting(workload)
+    return WorkloadSelectors(workload)
 
 
-def own_selector(workload: Workload) -> Item | None:
+def own_selector(workload: Workload) -> ConstraintItem | None:
     """The controller's own selector of pods, where it is a label selector that the API server reads."""
     style = workload.kind.selector
     if style in ("core", "kubevirt") or (style == "job" and workload.kind.name == "Job"):
         selector = workload.spec.get("selector")
         if type(selector) is dict:
-            return Item((*workload.base, "spec", "selector"), selector)
+            return ConstraintItem((*workload.base, "spec", "selector"), selector)
     return None
 
 
-def label_key_carriers(workload: Workload) -> tuple[Item | PodTerm, ...]:
+def label_key_carriers(workload: Workload) -> tuple[ConstraintItem | PodTerm, ...]:
     """What has a topologyKey and may have matchLabelKeys: pod affinity terms and spread constraints."""
     return (*workload.constraints.pod_terms, *workload.constraints.spreads)
 
 
-def _match_expressions(holders: Iterable[Item | NodeTerm]) -> Iterator[Item]:
+def _match_expressions(holders: Iterable[ConstraintItem | NodeTerm]) -> Iterator[ConstraintItem]:
     for holder in holders:
         if "matchExpressions" in holder.data:
             yield from items(holder.data, "matchExpressions", holder.path)

@@ -6,11 +6,11 @@ from typing import Any
 
 from afflint.checks.match import Match, replacing
 from afflint.findings import Path
-from afflint.kube.constraints import PREFERRED, REQUIRED, Item, PodTerm
+from afflint.kube.constraints import PREFERRED, REQUIRED, ConstraintItem, PodTerm
 from afflint.kube.kinds import POD_SPEC
 from afflint.kube.manifests import Workload
 from afflint.kube.types import ListOf, Struct, Type
-from afflint.wording import did_you_mean, listing, nearest
+from afflint.wording import did_you_mean, join_words, nearest
 
 
 def _struct_at(*steps: str) -> Struct:
@@ -48,7 +48,7 @@ _OTHER_NAMES = {
 _NO_SLIPS = frozenset(("mismatchLabelKeys", "matchFields", "matchNames", "terminationGracePeriodSeconds"))
 
 
-def meant(name: str, struct: Struct) -> str | None:
+def suggested_name(name: str, struct: Struct) -> str | None:
     """The field of ``struct`` that an unknown ``name`` was probably meant to be."""
     if name in _NO_SLIPS:
         return None
@@ -60,10 +60,10 @@ def meant_in(name: str, term: Struct, own: Struct) -> str | None:
     """The field of ``term`` that a name is, or was meant to be, which stands in ``own`` and is no slip for a field of that."""
     if name in term.fields:
         return name
-    return None if name in _TERM_NAMES or meant(name, own) else meant(name, term)
+    return None if name in _TERM_NAMES or suggested_name(name, own) else suggested_name(name, term)
 
 
-def lacks(workload: Workload, item: Item | PodTerm, field: str, struct: Struct) -> bool:
+def is_missing(workload: Workload, item: ConstraintItem | PodTerm, field: str, struct: Struct) -> bool:
     """True when a map has no such field, and no other finding tells why: it is not misspelt, nor indented too little or too much."""
     data = item.data
     if data.get(field) is not None or not workload.requires:
@@ -78,10 +78,10 @@ def lacks(workload: Workload, item: Item | PodTerm, field: str, struct: Struct) 
 def _stands_for(name: str, field: str, struct: Struct) -> bool:
     """True for a misspelling of the field, and for what belongs inside it."""
     type_ = struct.fields[field]
-    return meant(name, struct) == field or (isinstance(type_, Struct) and name in type_.fields)
+    return suggested_name(name, struct) == field or (isinstance(type_, Struct) and name in type_.fields)
 
 
-def _is_outside(workload: Workload, item: Item | PodTerm, field: str) -> bool:
+def _is_outside(workload: Workload, item: ConstraintItem | PodTerm, field: str) -> bool:
     """True when the field stands one or two levels too far out, or the item is null, which KubeVirt refuses for its type."""
     above = _data_along(workload, item.path)
     if above[-1] is None and workload.kind.kubevirt:
@@ -97,19 +97,19 @@ def _data_along(workload: Workload, path: Path) -> list[Any]:
     return data
 
 
-def stands_in_match_labels(workload: Workload, selector: Item) -> bool:
+def stands_in_match_labels(workload: Workload, selector: ConstraintItem) -> bool:
     """True when the topologyKey among the labels of a selector is the one that the term lacks: indented too far, and reported as that."""
     term = _data_along(workload, selector.path)[-2]
     return selector.path[-1] == "labelSelector" and isinstance(term, dict) and term.get("topologyKey") is None
 
 
-def has_unknown(item: Item, struct: Struct) -> bool:
+def has_unknown(item: ConstraintItem, struct: Struct) -> bool:
     """True when a map has a field that its type does not know, which is reported for itself."""
     return not item.data.keys() <= struct.fields.keys()
 
 
-def wrong_word(path: Path, message: str, word: str, known: tuple[str, ...], close: str | None = None) -> Match:
+def misspelt_value(path: Path, message: str, word: str, known: tuple[str, ...], close: str | None = None) -> Match:
     """The match for a word that its field does not know: what may stand there, and as edit the word that was probably meant."""
     close = close or nearest(word, known)
     edits = replacing(path, close) if close else ()
-    return Match(path, message + did_you_mean(close), f"Write {listing(known, 'or')}.", edits=edits)
+    return Match(path, message + did_you_mean(close), f"Write {join_words(known, 'or')}.", edits=edits)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from afflint.checks.admission.late import late, of_workloads
-from afflint.checks.admission.spelling import SPREAD, lacks, wrong_word
+from afflint.checks.admission.late import of_workloads, stored_refusal_note
+from afflint.checks.admission.spelling import SPREAD, is_missing, misspelt_value
 from afflint.checks.match import Match
 from afflint.findings import Path
-from afflint.kube.constraints import Item
+from afflint.kube.constraints import ConstraintItem
 from afflint.kube.manifests import Workload
 from afflint.kube.types import INT32
 from afflint.reading.placeholders import is_placeholder
@@ -40,17 +40,17 @@ def invalid_spread_constraint(workload: Workload) -> Iterator[Match]:
         # KubeVirt does not look at minDomains, and of a pool not at the policies either.
         if "minDomains" in spread.data:
             for match in _min_domains(spread):
-                yield late(match, workload.kind.kubevirt)
+                yield stored_refusal_note(match, workload.kind.kubevirt)
         for field in _POLICY_FIELDS:
             if field in spread.data:
                 for match in _word(spread, field, _POLICIES):
-                    yield late(match, workload.kind.name == "VirtualMachinePool")
+                    yield stored_refusal_note(match, workload.kind.name == "VirtualMachinePool")
 
 
 @of_workloads
 def duplicate_spread_constraint(workload: Workload) -> Iterator[Match]:
     """Two spread constraints with the same topology key and the same action."""
-    first: dict[tuple[str, str], Item] = {}
+    first: dict[tuple[str, str], ConstraintItem] = {}
     for spread in workload.constraints.spreads:
         key, action = spread.data.get("topologyKey") or "", spread.data.get("whenUnsatisfiable") or ""
         if type(key) is not str or type(action) is not str:
@@ -68,26 +68,26 @@ def duplicate_spread_constraint(workload: Workload) -> Iterator[Match]:
             )
 
 
-def _max_skew(workload: Workload, spread: Item) -> Iterator[Match]:
+def _max_skew(workload: Workload, spread: ConstraintItem) -> Iterator[Match]:
     skew, path = spread.data.get("maxSkew"), (*spread.path, "maxSkew")
     if skew is None:
-        if not workload.partial and lacks(workload, spread, "maxSkew", SPREAD):
+        if not workload.partial and is_missing(workload, spread, "maxSkew", SPREAD):
             yield Match(path, "a spread constraint without maxSkew", "Add `maxSkew: 1` for the most even spread.")
     elif INT32.fits(skew) and skew < 1 and not fills_in(workload, skew):
         yield Match(path, f"maxSkew must be at least 1, not {quoted(skew)}", "Write `maxSkew: 1` for the most even spread.")
 
 
-def _action(workload: Workload, spread: Item) -> Iterator[Match]:
+def _action(workload: Workload, spread: ConstraintItem) -> Iterator[Match]:
     action = spread.data.get("whenUnsatisfiable")
     if action is not None:
         if not fills_in(workload, action):
             yield from _word(spread, "whenUnsatisfiable", _ACTIONS)
-    elif not workload.partial and lacks(workload, spread, "whenUnsatisfiable", SPREAD):
+    elif not workload.partial and is_missing(workload, spread, "whenUnsatisfiable", SPREAD):
         remedy = "Write DoNotSchedule for a requirement, ScheduleAnyway for a preference."
         yield Match((*spread.path, "whenUnsatisfiable"), "a spread constraint without whenUnsatisfiable", remedy)
 
 
-def _min_domains(spread: Item) -> Iterator[Match]:
+def _min_domains(spread: ConstraintItem) -> Iterator[Match]:
     domains, path = spread.data.get("minDomains"), (*spread.path, "minDomains")
     if domains is None or not INT32.fits(domains):
         return
@@ -99,7 +99,7 @@ def _min_domains(spread: Item) -> Iterator[Match]:
         yield Match(path, "minDomains works only with whenUnsatisfiable: DoNotSchedule", remedy)
 
 
-def _word(spread: Item, field: str, known: tuple[str, ...]) -> Iterator[Match]:
+def _word(spread: ConstraintItem, field: str, known: tuple[str, ...]) -> Iterator[Match]:
     word = spread.data.get(field)
     if type(word) is str and word not in known and not is_placeholder(word):
-        yield wrong_word((*spread.path, field), f"{field} cannot be {quoted(word)}", word, known)
+        yield misspelt_value((*spread.path, field), f"{field} cannot be {quoted(word)}", word, known)

@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from afflint.checks.admission.late import late, of_workloads
-from afflint.checks.admission.spelling import TOLERATION, lacks, wrong_word
+from afflint.checks.admission.late import of_workloads, stored_refusal_note
+from afflint.checks.admission.spelling import TOLERATION, is_missing, misspelt_value
 from afflint.checks.match import Match, Target
 from afflint.findings import Path
-from afflint.kube.constraints import Item
+from afflint.kube.constraints import ConstraintItem
 from afflint.kube.kinds import Kind
 from afflint.kube.label_syntax import is_value, value_fault
 from afflint.kube.manifests import Workload
 from afflint.kube.selectors import parse_int64
 from afflint.kube.taints import COMPARISONS, compares_values
 from afflint.reading.placeholders import is_placeholder
-from afflint.wording import listing, quoted
+from afflint.wording import join_words, quoted
 
 WORDS = ("Equal", "Exists")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
@@ -38,22 +38,22 @@ def invalid_toleration(workload: Workload, target: Target) -> Iterator[Match]:
     for toleration in workload.constraints.tolerations:
         effect, path = toleration.data.get("effect"), (*toleration.path, "effect")
         if _is_wrong_effect(effect):
-            yield late(wrong_word(path, f"the effect cannot be {quoted(effect)}", str(effect), _EFFECTS), is_pool)
+            yield stored_refusal_note(misspelt_value(path, f"the effect cannot be {quoted(effect)}", str(effect), _EFFECTS), is_pool)
         elif effect == "" and kubevirt and not is_pool:
             yield Match(path, "an empty effect, which KubeVirt refuses", "Leave effect out to tolerate every effect.")
             continue
         for match in _clashes(toleration, known):
-            yield late(match, kubevirt)
+            yield stored_refusal_note(match, kubevirt)
         for field, match in _omissions(toleration, known):
-            if toleration.data.get(field) == "" or lacks(workload, toleration, field, TOLERATION):
-                yield late(match, kubevirt)
+            if toleration.data.get(field) == "" or is_missing(workload, toleration, field, TOLERATION):
+                yield stored_refusal_note(match, kubevirt)
 
 
-def toleration_faults(toleration: Item, known: tuple[str, ...]) -> Iterator[Match]:
+def toleration_faults(toleration: ConstraintItem, known: tuple[str, ...]) -> Iterator[Match]:
     """What the API server's own validation says of one toleration, but for its key's syntax and operators that are not ``known``."""
     effect = toleration.data.get("effect")
     if _is_wrong_effect(effect):
-        yield Match((*toleration.path, "effect"), f"the effect cannot be {quoted(effect)}", f"Write {listing(_EFFECTS, 'or')}.")
+        yield Match((*toleration.path, "effect"), f"the effect cannot be {quoted(effect)}", f"Write {join_words(_EFFECTS, 'or')}.")
     yield from _clashes(toleration, known)
     for _, match in _omissions(toleration, known):
         yield match
@@ -63,7 +63,7 @@ def _is_wrong_effect(effect: object) -> bool:
     return type(effect) is str and effect != "" and effect not in _EFFECTS and not is_placeholder(effect)
 
 
-def _clashes(toleration: Item, known: tuple[str, ...]) -> Iterator[Match]:
+def _clashes(toleration: ConstraintItem, known: tuple[str, ...]) -> Iterator[Match]:
     """Fields that are there and do not go together."""
     path = toleration.path
     operator, value, effect = (toleration.data.get(name) or "" for name in ("operator", "value", "effect"))
@@ -95,7 +95,7 @@ def _comparison_fault(value: str) -> str | None:
     return None if parse_int64(value) is not None else "is no whole number of 64 bits"
 
 
-def _omissions(toleration: Item, known: tuple[str, ...]) -> Iterator[tuple[str, Match]]:
+def _omissions(toleration: ConstraintItem, known: tuple[str, ...]) -> Iterator[tuple[str, Match]]:
     """Fields that are not there, or empty, and that others need: the field and the match."""
     data = toleration.data
     operator = data.get("operator")
@@ -111,6 +111,6 @@ def _omissions(toleration: Item, known: tuple[str, ...]) -> Iterator[tuple[str, 
         yield "effect", _seconds_without_no_execute((*toleration.path, "tolerationSeconds"), toleration)
 
 
-def _seconds_without_no_execute(path: Path, toleration: Item) -> Match:
+def _seconds_without_no_execute(path: Path, toleration: ConstraintItem) -> Match:
     message = "tolerationSeconds works only with the effect NoExecute"
     return Match(path, message, "Write `effect: NoExecute`, or remove tolerationSeconds.", field=(*toleration.path, "effect"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from afflint.checks.admission.spelling import meant
+from afflint.checks.admission.spelling import suggested_name
 from afflint.checks.match import Match, Target, renaming
 from afflint.kube.constraints import PREFERRED, REQUIRED
 from afflint.kube.kinds import VMI_SPEC
@@ -12,7 +12,7 @@ from afflint.kube.machine_domain import NAME as DOMAIN
 from afflint.kube.manifests import Manifest
 from afflint.kube.types import Mismatch, Struct
 from afflint.kube.versions import Version, lifespan
-from afflint.wording import did_you_mean, listing, quoted
+from afflint.wording import did_you_mean, join_words, quoted
 
 _NEVER_EXISTED = {
     "nodeAntiAffinity": (
@@ -89,7 +89,7 @@ def _version(version: Version) -> str:
     return ".".join(map(str, version))
 
 
-def unknown(mismatch: Mismatch, manifest: Manifest) -> Match:
+def unknown_field_message(mismatch: Mismatch, manifest: Manifest) -> Match:
     """The match for a field that its struct does not know."""
     name, struct, path = str(mismatch.path[-1]), mismatch.struct, mismatch.path
     assert struct is not None
@@ -102,16 +102,16 @@ def unknown(mismatch: Mismatch, manifest: Manifest) -> Match:
         return Match(path, message, instead, key=True)
     if struct.name == DOMAIN and name in VMI_SPEC.fields:
         return Match(path, message, f"Move {quoted(name)} one level up, beside {quoted(DOMAIN)}.", key=True)
-    if struct.name == "label selector" and not isinstance(mismatch.value, (dict, list)) and not meant(name, struct):
+    if struct.name == "label selector" and not isinstance(mismatch.value, (dict, list)) and not suggested_name(name, struct):
         return Match(path, f"{message}; labels stand under matchLabels", f"Put {quoted(name)} under `matchLabels:`.", key=True)
     return _misspelt(mismatch, manifest, name, struct, message)
 
 
 def _misspelt(mismatch: Mismatch, manifest: Manifest, name: str, struct: Struct, message: str) -> Match:
-    path, close = mismatch.path, meant(name, struct)
+    path, close = mismatch.path, suggested_name(name, struct)
     if close is None:
         is_short = 0 < len(struct.fields) <= 12
-        remedy = f"Known here: {listing(sorted(struct.fields))}." if is_short else "Remove it, or move it to where it belongs."
+        remedy = f"Known here: {join_words(sorted(struct.fields))}." if is_short else "Remove it, or move it to where it belongs."
         return Match(path, message, remedy, key=True)
     message += did_you_mean(close)
     if close in map_around(mismatch, manifest):

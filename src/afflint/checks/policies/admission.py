@@ -11,13 +11,13 @@ from typing import Any
 
 from afflint.findings import SEVERITIES, Path, Severity
 from afflint.kube import cel
-from afflint.kube.cel import EvaluationError, ExpressionError, Given, OfflineError, Program
+from afflint.kube.cel import EvaluationError, EvaluationInput, ExpressionError, OfflineError, Program
 from afflint.kube.cel_words import type_in_words
 from afflint.kube.defaults import are_known, with_defaults
 from afflint.kube.manifests import labels_at, reference
 from afflint.kube.resources import EXEMPT, resource_of
 from afflint.kube.selectors import NAMESPACE_NAME, Selector, holds, matches
-from afflint.policies.admission import GROUP, Admission, AdmissionPolicy, Binding, Constraints, Expression, Fault, Params, Resource
+from afflint.policies.admission import GROUP, Admission, AdmissionPolicy, Binding, Expression, Fault, MatchConstraints, Params, Resource
 from afflint.reading.document import map_at
 from afflint.reading.placeholders import is_placeholder
 from afflint.records import NamedTuple
@@ -26,7 +26,7 @@ from afflint.wording import quoted
 Object = dict[str, Any]
 
 
-class Refusal(NamedTuple):
+class PolicyDenial(NamedTuple):
     """What a policy refuses in an object: where, and what is said."""
 
     policy: str
@@ -45,23 +45,23 @@ class Unknown(NamedTuple):
     reason: str
 
 
-class _Compiled(NamedTuple):
+class _CompiledExpression(NamedTuple):
     expression: Expression
     program: Program
     message: Program | None
 
 
-class _Policy(NamedTuple):
+class _CompiledPolicy(NamedTuple):
     """A policy with its programs."""
 
     policy: AdmissionPolicy
     bindings: tuple[Binding, ...]
-    conditions: tuple[_Compiled, ...]
+    conditions: tuple[_CompiledExpression, ...]
     variables: Mapping[str, Program | None]
-    validations: tuple[_Compiled, ...]
+    validations: tuple[_CompiledExpression, ...]
 
 
-class Court:
+class AdmissionEvaluator:
     """Judges objects by policies that are known with their bindings. ``unknown`` is what cannot be told of the policies themselves.
 
     ``faults`` are those for which the API server would refuse a policy or a binding: such are not applied.
@@ -84,7 +84,7 @@ class Court:
         """Whether a policy may be about objects of a kind."""
         return kind not in EXEMPT and any(_may_be_about(each.policy.constraints, kind) for each in self._policies)
 
-    def judged(self, data: Object) -> Iterator[Refusal | Unknown]:
+    def judged(self, data: Object) -> Iterator[PolicyDenial | Unknown]:
         """What policies say of an object, each finding once, with the greatest severity."""
         asked = resource(data)
         if asked is None or (asked.group == GROUP and asked.kind in EXEMPT):
@@ -97,14 +97,14 @@ class Court:
                 continue
             stored = with_defaults(data) if stored is None else stored
             for said in sorted(self._of_policy(each, asked, labels, stored), key=_rank):
-                key = (said.policy, said.path, said.message, said.place) if isinstance(said, Refusal) else (*said[:2], (), said.reason)
+                key = (said.policy, said.path, said.message, said.place) if isinstance(said, PolicyDenial) else (*said[:2], (), said.reason)
                 if key not in seen:
                     seen.add(key)
                     yield said
 
     # One policy.
 
-    def _compiled(self, policy: AdmissionPolicy, bindings: tuple[Binding, ...]) -> _Policy | None:
+    def _compiled(self, policy: AdmissionPolicy, bindings: tuple[Binding, ...]) -> _CompiledPolicy | None:
         """The policy with its programs; None for one that the API server refuses."""
         if not bindings:
             self.unknown.append(Unknown(policy.name, policy.place, "no binding names it, so it holds nowhere"))
@@ -124,9 +124,11 @@ class Court:
         sound = tuple(each for each in bindings if not each.faults)
         # Without one of its conditions nobody can tell whom the policy is about.
         applied = validations if len(conditions) == len(policy.conditions) else ()
-        return _Policy(policy, sound, conditions, compiler.variables, applied)
+        return _CompiledPolicy(policy, sound, conditions, compiler.variables, applied)
 
-    def _of_policy(self, each: _Policy, asked: Resource, labels: Mapping[str, str], stored: Object) -> Iterator[Refusal | Unknown]:
+    def _of_policy(
+        self, each: _CompiledPolicy, asked: Resource, labels: Mapping[str, str], stored: Object
+    ) -> Iterator[PolicyDenial | Unknown]:
         policy = each.policy
         bindings = [binding for binding in each.bindings if binding.constraints.covers(asked, labels)]
         meant = []
@@ -147,7 +149,7 @@ class Court:
             for params in found:
                 yield from self._validated(each, binding.severity, self._given(each, asked, stored, params))
 
-    def _validated(self, each: _Policy, severity: Severity, given: Given | Unknown) -> Iterator[Refusal | Unknown]:
+    def _validated(self, each: _CompiledPolicy, severity: Severity, given: EvaluationInput | Unknown) -> Iterator[PolicyDenial | Unknown]:
         if isinstance(given, Unknown):
             yield given
             return
@@ -166,14 +168,18 @@ class Court:
             if not isinstance(answer, bool):
                 yield answer
 
-    def _refusal(self, each: _Policy, severity: Severity, compiled: _Compiled, given: Given, message: str) -> Refusal | bool:
+    def _refusal(
+        self, each: _CompiledPolicy, severity: Severity, compiled: _CompiledExpression, given: EvaluationInput, message: str
+    ) -> PolicyDenial | bool:
         """What is said of an expression that denies an object; True where what it looks at is filled in later."""
         path = pointed(compiled.program, each.variables, given.value("object"))
         if is_open(given.value("object"), path):
             return True
-        return Refusal(each.policy.name, severity, path, message, compiled.expression.place)
+        return PolicyDenial(each.policy.name, severity, path, message, compiled.expression.place)
 
-    def _answer(self, each: _Policy, severity: Severity, compiled: _Compiled, given: Given) -> bool | Refusal | Unknown:
+    def _answer(
+        self, each: _CompiledPolicy, severity: Severity, compiled: _CompiledExpression, given: EvaluationInput
+    ) -> bool | PolicyDenial | Unknown:
         """What an expression comes to; an error in it denies the object, or nobody can tell what it comes to in the cluster."""
         try:
             answer = compiled.program.evaluate(given)
@@ -189,7 +195,7 @@ class Court:
 
     # What is around the object.
 
-    def _inside(self, constraints: Iterable[Constraints], asked: Resource, labels: Mapping[str, str]) -> bool | None:
+    def _inside(self, constraints: Iterable[MatchConstraints], asked: Resource, labels: Mapping[str, str]) -> bool | None:
         """Whether the namespace of an object has the labels that are asked for; None where nobody can tell."""
         answers: list[bool | None] = []
         for each in constraints:
@@ -229,7 +235,7 @@ class Court:
                 found.append(each)
         return found or None
 
-    def _given(self, each: _Policy, asked: Resource, stored: Object, params: Object | None) -> Given | Unknown:
+    def _given(self, each: _CompiledPolicy, asked: Resource, stored: Object, params: Object | None) -> EvaluationInput | Unknown:
         values: dict[str, Any] = {"object": stored, "oldObject": None, "params": params, "request": request(asked)}
         if asked.is_cluster_scoped or asked.kind == "Namespace":
             values["namespaceObject"] = None
@@ -238,16 +244,16 @@ class Court:
             own = {**labels_at(namespace), NAMESPACE_NAME: asked.namespace}
             values["namespaceObject"] = {**namespace, "metadata": {**map_at(namespace, "metadata"), "labels": own}}
         try:
-            return Given(values, each.variables)
+            return EvaluationInput(values, each.variables)
         except EvaluationError as error:
             return Unknown(each.policy.name, each.policy.place, str(error))
 
 
-def _rank(said_of: Refusal | Unknown) -> int:
-    return SEVERITIES.index(said_of.severity) if isinstance(said_of, Refusal) else len(SEVERITIES)
+def _rank(said_of: PolicyDenial | Unknown) -> int:
+    return SEVERITIES.index(said_of.severity) if isinstance(said_of, PolicyDenial) else len(SEVERITIES)
 
 
-def _may_be_about(constraints: Constraints, kind: str) -> bool:
+def _may_be_about(constraints: MatchConstraints, kind: str) -> bool:
     name = resource_of(kind)
     return any(rule.names_resource(name) for rule in constraints.rules or ())
 
@@ -261,7 +267,7 @@ _ADDED_ANYWHERE = frozenset(("managedFields", "name", "namespace", "serviceName"
 """Those that any object may get; `serviceName` is there in some versions even when it is empty."""
 
 
-def _errs_in_cluster(error: EvaluationError, program: Program, given: Given) -> bool:
+def _errs_in_cluster(error: EvaluationError, program: Program, given: EvaluationInput) -> bool:
     """Whether an expression errs for an object in every cluster: all that it looks at is known."""
     data = given.value("object")
     open_to_more = data.get("kind") == "Pod" or error.word in _ADDED_ANYWHERE
@@ -290,7 +296,9 @@ class _Compiler:
         if program is not None:
             self._types.append((variable.name, program.type))
 
-    def compiled(self, expressions: Iterable[Expression], types: Sequence[str], *, with_variables: bool = True) -> Iterator[_Compiled]:
+    def compiled(
+        self, expressions: Iterable[Expression], types: Sequence[str], *, with_variables: bool = True
+    ) -> Iterator[_CompiledExpression]:
         """Those of the expressions that can be evaluated: each has to be of one of the types."""
         for each in expressions:
             key = "valueExpression" if types is _ANNOTATION else "expression"
@@ -299,12 +307,12 @@ class _Compiler:
             if each.message_text is not None:  # Without it the plain message is said.
                 message = self._program(each, each.message_text, "messageExpression", _MESSAGE)
             if program is not None:
-                yield _Compiled(each, program, message)
+                yield _CompiledExpression(each, program, message)
 
     def _program(self, expression: Expression, text: str, key: str, types: Sequence[str], *, with_variables: bool = True) -> Program | None:
         names = self._names if with_variables else tuple(name for name in self._names if name != "variables")
         try:
-            program = cel.compiled(text, cel.Scope(names, tuple(self._types) if with_variables else ()))
+            program = cel.compiled(text, cel.ExpressionScope(names, tuple(self._types) if with_variables else ()))
         except ExpressionError as error:
             self._refuse(expression, key, str(error))
             return None
@@ -352,7 +360,7 @@ def request(asked: Resource) -> Object:
 # What is said, and where.
 
 
-def said(expression: Expression, message: Program | None, given: Given) -> str:
+def said(expression: Expression, message: Program | None, given: EvaluationInput) -> str:
     """What is said of an expression that does not hold, as the API server chooses it."""
     if message is not None:
         try:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from afflint.checks.match import FleetMatch, Match
-from afflint.fleet.facts import Asked, Pods, asked_of_nodes, migration_of
-from afflint.fleet.suspects import Suspect
+from afflint.checks.match import CrossManifestMatch, Match
+from afflint.fleet.facts import NodeRequirement, Pods, asked_of_nodes, migration_of
+from afflint.fleet.suspects import PolicyCandidate
 from afflint.kube.constraints import Constraints, constraints_of
 from afflint.kube.manifests import Labels, Workload
 from afflint.kube.pod_admission import given_labels, given_tolerations
@@ -17,8 +17,8 @@ from afflint.records import NamedTuple
 
 if TYPE_CHECKING:
     from afflint.fleet.facts import Migration
-    from afflint.fleet.index import Fleet
-    from afflint.inventory.ground import Ground
+    from afflint.fleet.index import ManifestIndex
+    from afflint.inventory.ground import KnownTopology
     from afflint.kube.pod_admission import PodAdmission
     from afflint.scheduler.namespaces import Namespace
 
@@ -29,7 +29,7 @@ POD_FIELDS = ("nodeName", "schedulerName", "evictionStrategy", "hostNetwork", "a
 class Alternative(NamedTuple):
     """Requirements on a node that hold together: the nodeSelector with one of the required terms, or a preference alone."""
 
-    asked: Sequence[Asked]
+    asked: Sequence[NodeRequirement]
     required: bool
 
 
@@ -41,14 +41,14 @@ def _alternatives(constraints: Constraints) -> Iterator[Alternative]:
         parsed = None if term.required else parse_node_term(term.data)
         if isinstance(parsed, Selector) and not conflict(parsed.requirements):
             paths = [(*term.path, *path) for path in requirement_paths(term.data)]
-            yield Alternative([Asked(each, path) for each, path in zip(parsed.requirements, paths, strict=True)], False)
+            yield Alternative([NodeRequirement(each, path) for each, path in zip(parsed.requirements, paths, strict=True)], False)
 
 
-class UnjudgedError(Exception):
+class UnevaluatedError(Exception):
     """A check comes to no result for a workload, or on these nodes: the message says why. Raised only where ``case.fleet`` is there."""
 
 
-class Case:
+class PolicySubject:
     """The pods of one template.
 
     ``fleet`` is None in the map step, where nothing but the object itself is known; then ``admission`` is None, too, and ``pods.scale``
@@ -63,9 +63,9 @@ class Case:
         self,
         pods: Pods,
         workload: Workload | None = None,
-        suspect: Suspect | None = None,
-        fleet: Fleet | None = None,
-        ground: Ground | None = None,
+        suspect: PolicyCandidate | None = None,
+        fleet: ManifestIndex | None = None,
+        ground: KnownTopology | None = None,
     ) -> None:
         self.pods = pods
         """What the manifests tell of the pods: their object (``ref``, ``title``, ``site``), labels, number, and more."""
@@ -82,7 +82,7 @@ class Case:
         self._constraints: Constraints | None = workload.constraints if workload is not None else suspect and suspect.constraints
         self._alternatives: list[Alternative] | None = None
         self._node_keys: frozenset[object] | None = None
-        self._operator: Constraints | type[Case] | None = Case  # not asked yet
+        self._operator: Constraints | type[PolicySubject] | None = PolicySubject  # not asked yet
 
     @property
     def constraints(self) -> Constraints:
@@ -119,7 +119,7 @@ class Case:
         """
         if not self.pods.operated:
             return self.constraints
-        if self._operator is Case:
+        if self._operator is PolicySubject:
             self._operator = self._suspect.operator if self._suspect is not None else self._with_defaults()
         assert not isinstance(self._operator, type)
         return self._operator
@@ -275,15 +275,15 @@ class Case:
 
     # What comes of it.
 
-    def at(self, match: Match) -> FleetMatch:
+    def at(self, match: Match) -> CrossManifestMatch:
         """A match in the object, for checks that are about all workloads together."""
-        return FleetMatch(self.pods.site, self.pods.ref, match)
+        return CrossManifestMatch(self.pods.site, self.pods.ref, match)
 
-    def suspected_by(self, policies: tuple[str, ...], *, with_object: bool) -> Suspect:
+    def suspected_by(self, policies: tuple[str, ...], *, with_object: bool) -> PolicyCandidate:
         """What goes on to the reduce step."""
         workload = self._workload
         assert workload is not None
-        return Suspect(
+        return PolicyCandidate(
             self.pods.site,
             self.pods.template_path,
             workload.pod_path,

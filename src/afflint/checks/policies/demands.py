@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from afflint.checks.match import Match
-from afflint.checks.policies.case import Case
+from afflint.checks.policies.case import PolicySubject
 from afflint.findings import Path
-from afflint.fleet.facts import Asked, asked_of_nodes
+from afflint.fleet.facts import NodeRequirement, asked_of_nodes
 from afflint.kube.constraints import REQUIRED, Constraints, items
-from afflint.kube.node_demands import Freedom, freedom, same_label, with_given
+from afflint.kube.node_demands import Counterexample, counterexample, same_label, with_given
 from afflint.kube.pod_admission import given_labels
 from afflint.kube.selectors import Requirement, Selector, conflict, parse_node_term, says
 from afflint.policies.implied import RequiredNodeLabels
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from afflint.edits import SymbolicEdit
 
 
-def required_node_labels(case: Case, params: RequiredNodeLabels) -> Iterator[Match]:
+def required_node_labels(case: PolicySubject, params: RequiredNodeLabels) -> Iterator[Match]:
     """Pods that may go to nodes without these labels."""
     plain = plain_demands_of(case)
     missing = [wanted for wanted in params.labels if not plain.imply(wanted)]
@@ -33,14 +33,14 @@ def required_node_labels(case: Case, params: RequiredNodeLabels) -> Iterator[Mat
     if demands.open:
         return
     for wanted in missing:
-        found = freedom(demands.alternatives, wanted)
+        found = counterexample(demands.alternatives, wanted)
         if found is not None and not _may_be_asked_elsewhere(case, demands, wanted):
             message = f"{_asks_for(wanted)}; {demands.who_allows(found, wanted.key)} {_a_node(wanted, found)}"
             remedy = f"Ask for {_constraint(wanted)} in the {'nodeSelector' if len(wanted.values) == 1 else 'required node affinity'}."
             yield Match(demands.path_of(found, wanted.key), message, remedy, edits=demands.adding(wanted))
 
 
-class PlainDemands(NamedTuple):
+class LiteralNodeLabels(NamedTuple):
     """What pods require of their nodes as it is written: values by key in the nodeSelector, and in the In expressions of each term.
 
     That is enough for most answers: then nothing has to be read and worked out.
@@ -61,15 +61,15 @@ class PlainDemands(NamedTuple):
         return bool(self.terms)
 
 
-def plain_demands_of(case: Case) -> PlainDemands:
+def plain_demands_of(case: PolicySubject) -> LiteralNodeLabels:
     """What the pods of a case require of their nodes as it is written, picked out once for all policies."""
     found = case.kept.get("plain demands")
-    if not isinstance(found, PlainDemands):
+    if not isinstance(found, LiteralNodeLabels):
         found = case.kept["plain demands"] = _plain_demands(case.constraints)
     return found
 
 
-def _plain_demands(constraints: Constraints) -> PlainDemands:
+def _plain_demands(constraints: Constraints) -> LiteralNodeLabels:
     selector = constraints.node_selector.data if constraints.node_selector is not None else {}
     terms = [
         {
@@ -80,7 +80,7 @@ def _plain_demands(constraints: Constraints) -> PlainDemands:
         for term in constraints.node_terms
         if term.required
     ]
-    return PlainDemands(selector, terms)
+    return LiteralNodeLabels(selector, terms)
 
 
 def _asks_for(wanted: Requirement) -> str:
@@ -90,7 +90,7 @@ def _asks_for(wanted: Requirement) -> str:
     return f"the policy asks for nodes with {value}"
 
 
-def _a_node(wanted: Requirement, found: Freedom) -> str:
+def _a_node(wanted: Requirement, found: Counterexample) -> str:
     if found.value is None:
         return f"a node without {'it' if not wanted.values else 'the label'}"
     if found.any_other:
@@ -102,7 +102,7 @@ def _constraint(wanted: Requirement) -> str:
     return quoted(f"{wanted.key}: {wanted.values[0]}") if len(wanted.values) == 1 else quoted(says(wanted))
 
 
-def _may_be_asked_elsewhere(case: Case, demands: Demands, wanted: Requirement) -> bool:
+def _may_be_asked_elsewhere(case: PolicySubject, demands: NodeAlternatives, wanted: Requirement) -> bool:
     """Whether other fields of a custom resource may ask for it on behalf of these pods, or an operator that nobody knows may.
 
     What the object says is known in the map step alone, and decides there.
@@ -114,18 +114,18 @@ def _may_be_asked_elsewhere(case: Case, demands: Demands, wanted: Requirement) -
     if case.told_apart:
         return False
     others = [[[asked.requirement for asked in asks] for asks in asked_of_nodes(each)] for each in case.beside]
-    return any(each and freedom(each, wanted) is None for each in others)
+    return any(each and counterexample(each, wanted) is None for each in others)
 
 
-def demands_of(case: Case) -> Demands:
+def demands_of(case: PolicySubject) -> NodeAlternatives:
     """What the pods of a case ask of their nodes, read once for all policies."""
     found = case.kept.get("demands")
-    if not isinstance(found, Demands):
-        found = case.kept["demands"] = Demands(case)
+    if not isinstance(found, NodeAlternatives):
+        found = case.kept["demands"] = NodeAlternatives(case)
     return found
 
 
-def _given_to_machines(case: Case) -> dict[str, str]:
+def _given_to_machines(case: PolicySubject) -> dict[str, str]:
     """The labels that KubeVirt asks of the nodes of a virtual machine, unless its own nodeSelector has them: see ``launcher_pod``."""
     if not case.pods.kubevirt:
         return {}
@@ -138,15 +138,15 @@ def _given_to_machines(case: Case) -> dict[str, str]:
     return {SCHEDULABLE: "true", ARCH: architecture, **cluster.node_selectors}
 
 
-class Demands:
+class NodeAlternatives:
     """What the pods of a case ask of their nodes, with what their namespace gives them."""
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: PolicySubject) -> None:
         constraints = case.constraints
         self._case, self._constraints = case, constraints
         self._terms = [term for term in constraints.node_terms if term.required]
         self._readable = [number for number, term in enumerate(self._terms) if isinstance(parse_node_term(term.data), Selector)]
-        asked: Sequence[Sequence[Asked]] = asked_of_nodes(constraints)
+        asked: Sequence[Sequence[NodeRequirement]] = asked_of_nodes(constraints)
         own = constraints.node_selector
         self.said = bool(own is not None and own.data) or constraints.node_required is not None
         """Whether the manifest asks for anything at all."""
@@ -161,7 +161,7 @@ class Demands:
         given = {**of_machine, **self._given}
         self.alternatives = with_given([[each.requirement for each in asks] for asks in self._asked], given)
 
-    def who_allows(self, found: Freedom, key: str) -> str:
+    def who_allows(self, found: Counterexample, key: str) -> str:
         """``term 2 of the required node affinity allows``."""
         admission = self._case.admission
         if admission is not None and admission.selector is not None and key in self._given:
@@ -170,7 +170,7 @@ class Demands:
             return f"term {self._readable[found.alternative] + 1} of the required node affinity allows"
         return "its node constraints allow" if self._asked[0] else "nothing keeps its pods from"
 
-    def path_of(self, found: Freedom, key: str) -> Path:
+    def path_of(self, found: Counterexample, key: str) -> Path:
         """What lets the pods go there: what is said of the label, else the term, the nodeSelector, or the object as such."""
         asked = self._asked[found.alternative]
         about = [each.path for each in asked if each.path is not None and each.requirement.key in same_label(key)]
@@ -204,6 +204,6 @@ class Demands:
         )
 
 
-def name_path(case: Case) -> Path:
+def name_path(case: PolicySubject) -> Path:
     """Where the object is named: what is missing stands nowhere."""
     return (*case.pods.site.base, "metadata", "name")

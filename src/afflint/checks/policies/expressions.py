@@ -7,7 +7,7 @@ from typing import Any
 
 from afflint.checks.match import Match
 from afflint.checks.policies.admission import is_open, pointed, request, resource, said
-from afflint.checks.policies.case import Case, UnjudgedError
+from afflint.checks.policies.case import PolicySubject, UnevaluatedError
 from afflint.kube import cel
 from afflint.kube.defaults import with_defaults
 from afflint.kube.selectors import NAMESPACE_NAME
@@ -16,12 +16,12 @@ from afflint.policies.expressions import Validation
 from afflint.wording import quoted
 
 
-def expression(case: Case, params: Validation) -> Iterator[Match]:
+def expression(case: PolicySubject, params: Validation) -> Iterator[Match]:
     """An object that an expression does not hold for, which is evaluated as the API server would when the object is created."""
     program = cel.compiled(params.expression)
     variables: dict[str, cel.Program | None] = {each.name: cel.compiled(each.expression) for each in params.variables}
     try:
-        given = cel.Given(_given(case, params), variables)
+        given = cel.EvaluationInput(_given(case, params), variables)
         answer = program.evaluate(given)
         if not isinstance(answer, bool):
             raise cel.EvaluationError("it gives neither true nor false")
@@ -30,7 +30,7 @@ def expression(case: Case, params: Validation) -> Iterator[Match]:
             # What is known of all manifests together may tell more.
             yield Match(case.pods.site.base, "")
             return
-        raise UnjudgedError(str(error)) from None
+        raise UnevaluatedError(str(error)) from None
     if answer:
         return
     pointed_at = pointed(program, variables, case.object)
@@ -42,7 +42,7 @@ def expression(case: Case, params: Validation) -> Iterator[Match]:
     yield Match((*case.pods.site.base, *path), said(Expression(params.expression, "", plain), message or None, given))
 
 
-def _given(case: Case, params: Validation) -> dict[str, Any]:
+def _given(case: PolicySubject, params: Validation) -> dict[str, Any]:
     """What the expression may look at. Who creates the object, nobody knows; its namespace, where that is among the manifests."""
     data = case.object or {}
     values: dict[str, Any] = {"object": with_defaults(data), "oldObject": None, "params": params.params}

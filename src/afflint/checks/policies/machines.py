@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from afflint.checks.fleet import obstacle
 from afflint.checks.match import Match
-from afflint.checks.policies.case import Case
+from afflint.checks.policies.case import PolicySubject
 from afflint.policies.params import words_of
 from afflint.policies.simple import RequiredMigratability
 from afflint.wording import quoted
 
 
-def required_migratability(case: Case, params: RequiredMigratability) -> Iterator[Match]:
+def required_migratability(case: PolicySubject, params: RequiredMigratability) -> Iterator[Match]:
     """Virtual machines that cannot move to another node while they run."""
     migration = case.migration
     if migration is None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from afflint.checks.match import Match
-from afflint.checks.policies.case import Case
+from afflint.checks.policies.case import PolicySubject
 from afflint.findings import Path
-from afflint.fleet.facts import Asked
+from afflint.fleet.facts import NodeRequirement
 from afflint.kube.constraints import items
 from afflint.kube.node_labels import HOSTNAME
 from afflint.kube.selectors import NODE_NAME, Requirement, holds
@@ -16,12 +16,12 @@ from afflint.policies.params import Labels
 from afflint.policies.simple import AllowedToleration, AllowedTolerations, ForbiddenNodeLabels, NoPinning
 from afflint.reading.globs import name_matcher
 from afflint.reading.placeholders import is_placeholder
-from afflint.wording import listing, quoted
+from afflint.wording import join_words, quoted
 
 _ASKING = ("In", "Exists", "Gt", "Lt")
 
 
-def forbidden_node_labels(case: Case, params: ForbiddenNodeLabels) -> Iterator[Match]:
+def forbidden_node_labels(case: PolicySubject, params: ForbiddenNodeLabels) -> Iterator[Match]:
     """Node constraints that ask for a label that is not to be asked for, and leave a value of it possible that is forbidden."""
     if not _may_ask(case, params.labels):
         return
@@ -39,7 +39,7 @@ def forbidden_node_labels(case: Case, params: ForbiddenNodeLabels) -> Iterator[M
                 yield Match(path, f"{case.title} {prefers} nodes with {what}, by which no nodes are to be chosen")
 
 
-def _may_ask(case: Case, labels: Labels) -> bool:
+def _may_ask(case: PolicySubject, labels: Labels) -> bool:
     """Whether any constraint by itself may ask for one of the labels: most ask for others, or for other values."""
     if case.node_keys.isdisjoint(labels):
         return False
@@ -60,7 +60,7 @@ def _may_ask(case: Case, labels: Labels) -> bool:
     return False
 
 
-def _forbidden(asked: Sequence[Asked], key: str, values: Sequence[str]) -> tuple[Path, str | None] | None:
+def _forbidden(asked: Sequence[NodeRequirement], key: str, values: Sequence[str]) -> tuple[Path, str | None] | None:
     """Where a label is asked for that may have one of the values then, and which; any value where none is named."""
     about = [each for each in asked if each.requirement.key == key and not each.requirement.field]
     asking = next((each for each in about if each.requirement.operator in _ASKING), None)
@@ -72,7 +72,7 @@ def _forbidden(asked: Sequence[Asked], key: str, values: Sequence[str]) -> tuple
     return None if possible is None else (_place(asking, possible), possible)
 
 
-def _place(asked: Asked, value: str | None) -> Path:
+def _place(asked: NodeRequirement, value: str | None) -> Path:
     """Where a requirement says a value, or its key."""
     assert asked.path is not None
     if asked.path[-1] == asked.requirement.key:  # an entry of the nodeSelector
@@ -82,7 +82,7 @@ def _place(asked: Asked, value: str | None) -> Path:
     return (*asked.path, "key")
 
 
-def allowed_tolerations(case: Case, params: AllowedTolerations) -> Iterator[Match]:
+def allowed_tolerations(case: PolicySubject, params: AllowedTolerations) -> Iterator[Match]:
     """Tolerations of more than what is allowed."""
     for item in case.constraints.tolerations:
         fields = [item.data.get(field) for field in Toleration._fields]
@@ -117,7 +117,7 @@ def _words(toleration: Toleration) -> str:
     return f"the taint {quoted(f'{toleration.key}{value}' + (f':{toleration.effect}' if toleration.effect else ''))}"
 
 
-def no_pinning(case: Case, params: NoPinning) -> Iterator[Match]:
+def no_pinning(case: PolicySubject, params: NoPinning) -> Iterator[Match]:
     """Pods that are tied to nodes by their names: by nodeName, or by what is required of the host name."""
     name = case.pod.get("nodeName")
     # On pods of a cluster the scheduler has written it.
@@ -132,7 +132,7 @@ def no_pinning(case: Case, params: NoPinning) -> Iterator[Match]:
             if hosts and each.path is not None and each.path not in reported and (params.several or len(hosts) == 1):
                 reported.add(each.path)
                 path = each.path if each.path[-1] == HOSTNAME else (*each.path, "values", 0)
-                names = listing([quoted(host) for host in hosts[:_MOST_NAMED]], "or")
+                names = join_words([quoted(host) for host in hosts[:_MOST_NAMED]], "or")
                 more = f" or {len(hosts) - _MOST_NAMED} more" if len(hosts) > _MOST_NAMED else ""
                 yield Match(path, f"{case.title} is tied to the node{'s' if len(hosts) > 1 else ''} {names}{more} by name")
 

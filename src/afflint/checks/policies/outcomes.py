@@ -5,36 +5,36 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from afflint.checks.match import FleetMatch, Match
-from afflint.checks.policies.case import Case, UnjudgedError
+from afflint.checks.match import CrossManifestMatch, Match
+from afflint.checks.policies.case import PolicySubject, UnevaluatedError
 from afflint.checks.policies.demands import name_path
 from afflint.controllers.evictions import hindrance_of
 from afflint.placement import proofs
-from afflint.placement.failures import Failure, UnknownLossError, failures
-from afflint.placement.rejections import Rejections, standing_pods, unknown_node
+from afflint.placement.failures import Disruption, UnknownLossError, failures
+from afflint.placement.rejections import Rejections, running_pod_index, unknown_node
 from afflint.policies.outcomes import Fits, Migratable, Survives
 from afflint.records import NamedTuple
 
 if TYPE_CHECKING:
-    from afflint.controllers.pod_maker import PodMaker
+    from afflint.controllers.pod_maker import PodSource
     from afflint.inventory.cluster_view import AS_ORDERED, ClusterView
-    from afflint.placement.arrangement import Placed
-    from afflint.placement.plan import Loss, Move
+    from afflint.placement.arrangement import PlacedWorkload
+    from afflint.placement.plan import DisruptionEffect, ReplicaMove
 
 _ALWAYS = "whatever the placement"
 _MOST_NAMED = 3
 
 
-class _Judged(NamedTuple):
+class _SimulatedWorkload(NamedTuple):
     """A workload with its case, its number among those of the view, and where its pods are."""
 
-    case: Case
-    maker: PodMaker
+    case: PolicySubject
+    maker: PodSource
     number: int
-    placed: Placed
+    placed: PlacedWorkload
 
 
-def _judged(cases: Sequence[Case], view: ClusterView) -> Iterator[_Judged]:
+def _judged(cases: Sequence[PolicySubject], view: ClusterView) -> Iterator[_SimulatedWorkload]:
     """The workloads of the cases, without DaemonSets and those of which nobody can tell yet where they go."""
     by_key = {case.pods.key: case for case in cases}
     if not by_key:
@@ -42,10 +42,10 @@ def _judged(cases: Sequence[Case], view: ClusterView) -> Iterator[_Judged]:
     for index, (maker, placed) in enumerate(zip(view.makers, view.arrangement.workloads, strict=True)):
         case = by_key.get(view.pods_of(maker).key)
         if case is not None and not (maker.daemon or maker.refused or placed.error):
-            yield _Judged(case, maker, index, placed)
+            yield _SimulatedWorkload(case, maker, index, placed)
 
 
-def fits(cases: Sequence[Case], _params: Fits, view: ClusterView) -> Iterator[FleetMatch]:
+def fits(cases: Sequence[PolicySubject], _params: Fits, view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Workloads of which a replica has no place."""
     standing = None
     for each in _judged(cases, view):
@@ -57,7 +57,7 @@ def fits(cases: Sequence[Case], _params: Fits, view: ClusterView) -> Iterator[Fl
         cluster = view.arrangement.cluster
         why = _nowhere(each)
         if not why:
-            standing = standing or standing_pods(cluster)
+            standing = standing or running_pod_index(cluster)
             identity, reasons = next(iter(each.placed.pending.items()))
             pod = next(pod for pod in each.placed.pods if (pod.namespace, pod.name) == identity)
             titles = {owned: placed.maker.key for owned, placed in view.arrangement.owners.items()}
@@ -67,18 +67,18 @@ def fits(cases: Sequence[Case], _params: Fits, view: ClusterView) -> Iterator[Fl
         yield each.case.at(Match(name_path(each.case), f"{some} no place, {_ALWAYS if proved else AS_ORDERED}{f': {why}' if why else ''}"))
 
 
-def _nowhere(each: _Judged) -> str:
+def _nowhere(each: _SimulatedWorkload) -> str:
     """Why pods have no place whose manifest names a node that there is not; "" for others."""
     return unknown_node(each.maker.node_name) if each.maker.node_name and each.placed.pending else ""
 
 
-def _never_fits(view: ClusterView, each: _Judged) -> bool:
+def _never_fits(view: ClusterView, each: _SimulatedWorkload) -> bool:
     nodes = view.survey.nodes_of(each.number)
     limit = view.survey.limit(each.number, nodes)
     return not nodes or (limit is not None and limit.most < each.maker.replicas)
 
 
-def survives(cases: Sequence[Case], params: Survives, view: ClusterView) -> Iterator[FleetMatch]:
+def survives(cases: Sequence[PolicySubject], params: Survives, view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Workloads of which too few replicas run after some loss of nodes, or run on through it.
 
     Raises UnjudgedError where no node has the label by which they are lost.
@@ -89,7 +89,7 @@ def survives(cases: Sequence[Case], params: Survives, view: ClusterView) -> Iter
     try:
         happening = failures(view.arrangement.before, f"each:{params.loss}")
     except UnknownLossError as error:
-        raise UnjudgedError(f"it decides nothing: {error}") from error
+        raise UnevaluatedError(f"it decides nothing: {error}") from error
     lost = [(failure, view.loss_of(failure)) for failure in happening]
     for each in about:
         short = [(failure, loss) for failure, loss in lost if not _keeps(each, loss, params)]
@@ -97,12 +97,12 @@ def survives(cases: Sequence[Case], params: Survives, view: ClusterView) -> Iter
             yield each.case.at(_lost(each, short, params, view))
 
 
-def _keeps(each: _Judged, loss: Loss, params: Survives) -> bool:
+def _keeps(each: _SimulatedWorkload, loss: DisruptionEffect, params: Survives) -> bool:
     after, throughout = _left(each, loss)
     return after >= params.keeps and throughout >= params.at_all_times
 
 
-def _left(each: _Judged, loss: Loss) -> tuple[int, int]:
+def _left(each: _SimulatedWorkload, loss: DisruptionEffect) -> tuple[int, int]:
     """How many replicas run after a loss, and how many of them did all the while."""
     before, key = len(each.placed.nodes), each.maker.key
     names = {name for _, name in each.placed.nodes}
@@ -110,11 +110,11 @@ def _left(each: _Judged, loss: Loss) -> tuple[int, int]:
     return loss.left.get(key, before), before - displaced
 
 
-def _moves(loss: Loss, key: str) -> list[Move]:
+def _moves(loss: DisruptionEffect, key: str) -> list[ReplicaMove]:
     return [move for move in loss.moves if move.workload == key]
 
 
-def _lost(each: _Judged, short: Sequence[tuple[Failure, Loss]], params: Survives, view: ClusterView) -> Match:
+def _lost(each: _SimulatedWorkload, short: Sequence[tuple[Disruption, DisruptionEffect]], params: Survives, view: ClusterView) -> Match:
     """The losses that are too much, told of the worst; where too few replicas have a place anyway, just that."""
     before, replicas = len(each.placed.nodes), each.maker.replicas
     if replicas < params.keeps:
@@ -147,7 +147,7 @@ def _running(number: int, replicas: int, on: str) -> str:
     return f"{number or 'none'} of {replicas} replicas {'run' if number > 1 else 'runs'}{on}"
 
 
-def migratable(cases: Sequence[Case], _params: Migratable, view: ClusterView) -> Iterator[FleetMatch]:
+def migratable(cases: Sequence[PolicySubject], _params: Migratable, view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Virtual machines that cannot move, or have no other node to move to."""
     about = [each for each in _judged(cases, view) if each.maker.kubevirt]
     machines = {each.maker.key: each.case for each in about}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from afflint.checks.match import Match, inserting, replacing
-from afflint.checks.policies.case import Case
+from afflint.checks.policies.case import PolicySubject
 from afflint.kube.label_places import SPREAD, LabelPlace, topology_keys
 from afflint.kube.selectors import Requirement, Selector
 from afflint.policies.params import words_of
@@ -15,7 +15,7 @@ from afflint.reading.placeholders import is_placeholder
 from afflint.wording import quoted
 
 
-def allowed_topology_keys(case: Case, params: AllowedTopologyKeys) -> Iterator[Match]:
+def allowed_topology_keys(case: PolicySubject, params: AllowedTopologyKeys) -> Iterator[Match]:
     """Topology keys that are not allowed."""
     if not case.constraints.pod_terms and not case.constraints.spreads:
         return
@@ -34,7 +34,7 @@ def _constraint(place: LabelPlace) -> str:
     return f"{'required' if place.required else 'preferred'}-{'anti-affinity' if place.what.endswith('podAntiAffinity') else 'affinity'}"
 
 
-def maximum_weight(case: Case, params: MaximumWeight) -> Iterator[Match]:
+def maximum_weight(case: PolicySubject, params: MaximumWeight) -> Iterator[Match]:
     """Preferences that weigh more than is allowed."""
     for item in (*case.constraints.node_preferred, *case.constraints.pod_preferred):
         weight = item.data.get("weight")
@@ -43,7 +43,7 @@ def maximum_weight(case: Case, params: MaximumWeight) -> Iterator[Match]:
             yield Match((*item.path, "weight"), message, edits=replacing((*item.path, "weight"), params.weight))
 
 
-def no_hard_anti_affinity(case: Case, params: NoHardAntiAffinity) -> Iterator[Match]:
+def no_hard_anti_affinity(case: PolicySubject, params: NoHardAntiAffinity) -> Iterator[Match]:
     """Required anti-affinity, but over keys where it may be required."""
     named = name_matcher(params.except_)
     for term in case.constraints.pod_terms:
@@ -53,7 +53,7 @@ def no_hard_anti_affinity(case: Case, params: NoHardAntiAffinity) -> Iterator[Ma
             yield Match((*term.path, "topologyKey"), f"{case.title} requires anti-affinity over {quoted(key)}{allowed}")
 
 
-def required_template_labels(case: Case, params: RequiredTemplateLabels) -> Iterator[Match]:
+def required_template_labels(case: PolicySubject, params: RequiredTemplateLabels) -> Iterator[Match]:
     """Labels that pods lack, or that have another value."""
     pods = case.pods
     if not pods.labels_known and not pods.operated:
@@ -75,6 +75,6 @@ def required_template_labels(case: Case, params: RequiredTemplateLabels) -> Iter
             yield Match(path, f"the pods of {case.title} lack the label {demanded}", edits=edits)
 
 
-def _has_template(case: Case) -> bool:
+def _has_template(case: PolicySubject) -> bool:
     """Whether a custom resource has a place for labels of its pods that is known."""
     return case.pods.template_path == case.pod_path[:-1]

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from afflint.checks.match import Match
-from afflint.checks.policies.case import Case
+from afflint.checks.policies.case import PolicySubject
 from afflint.checks.policies.demands import demands_of, name_path
 from afflint.findings import Path
 from afflint.fleet.index import apart
-from afflint.fleet.spreading import Apart, Own, Wanted, is_wider, keeping_apart, unmet
+from afflint.fleet.spreading import OwnPods, RequiredSpreading, SpreadingConstraint, is_wider, spreading_constraints, unmet
 from afflint.kube.constraints import Constraints
 from afflint.kube.label_places import SPREAD
 from afflint.kube.node_demands import only_values, same_label
@@ -18,16 +18,16 @@ from afflint.kube.node_labels import HOSTNAME, domain_noun
 from afflint.kube.selectors import implies, says
 from afflint.policies.implied import HARD, RequiredSpread
 from afflint.reading.placeholders import is_placeholder
-from afflint.wording import listing, quoted
+from afflint.wording import join_words, quoted
 
 if TYPE_CHECKING:
     from afflint.edits import SymbolicEdit
     from afflint.fleet.facts import Pods
-    from afflint.fleet.index import Fleet
-    from afflint.inventory.ground import Ground
+    from afflint.fleet.index import ManifestIndex
+    from afflint.inventory.ground import KnownTopology
 
 
-def required_spread(case: Case, params: RequiredSpread) -> Iterator[Match]:
+def required_spread(case: PolicySubject, params: RequiredSpread) -> Iterator[Match]:
     """Pods that may all be in one domain of a topology key."""
     replicas = _replicas(case, params.min_replicas)
     if replicas is None:
@@ -43,7 +43,7 @@ def required_spread(case: Case, params: RequiredSpread) -> Iterator[Match]:
     constraints = case.operator
     if constraints is None:
         return
-    wanted, means = Wanted(key, params.mode == HARD, params.max_skew, replicas), _means(case, constraints)
+    wanted, means = RequiredSpreading(key, params.mode == HARD, params.max_skew, replicas), _means(case, constraints)
     found = unmet(means, wanted)
     if found and wanted.hard and case.ground is not None and _shown_by_nodes(case, case.ground, found, wanted):
         return
@@ -55,7 +55,7 @@ def required_spread(case: Case, params: RequiredSpread) -> Iterator[Match]:
     yield _missing(case, found, wanted)
 
 
-def _values_left(case: Case, key: str) -> frozenset[str] | None:
+def _values_left(case: PolicySubject, key: str) -> frozenset[str] | None:
     """The values of a topology key that the nodes of the pods can have; None where these may be any."""
     keys = same_label(key)
     if case.admission is None and case.node_keys.isdisjoint(keys):
@@ -64,7 +64,7 @@ def _values_left(case: Case, key: str) -> frozenset[str] | None:
     return None if demands.open else only_values(demands.alternatives, keys)
 
 
-def _is_plainly_apart(case: Case, params: RequiredSpread, replicas: int) -> bool:
+def _is_plainly_apart(case: PolicySubject, params: RequiredSpread, replicas: int) -> bool:
     """Whether the manifest says in so many words what is wanted, and of its own pods: then nothing has to be read and worked out."""
     if "own labels" not in case.kept:
         case.kept["own labels"] = case.own_labels
@@ -83,21 +83,21 @@ def _is_plainly_apart(case: Case, params: RequiredSpread, replicas: int) -> bool
     return any(term.anti and term.data == wanted and (term.weighted is None or not hard) for term in case.constraints.pod_terms)
 
 
-def _means(case: Case, constraints: Constraints) -> list[Apart]:
+def _means(case: PolicySubject, constraints: Constraints) -> list[SpreadingConstraint]:
     """What keeps the pods apart, read once for all policies."""
-    found: list[Apart] | None = case.kept.get("means")
+    found: list[SpreadingConstraint] | None = case.kept.get("means")
     if found is None:
-        own = Own(case.pods.pod_labels, case.pods.labels_known and not case.pods.operated, case.pods.namespace)
+        own = OwnPods(case.pods.pod_labels, case.pods.labels_known and not case.pods.operated, case.pods.namespace)
         # Alone nobody knows the labels of the namespace, and the worst is assumed.
         covers = case.fleet.matches_namespace if case.fleet is not None else lambda _selector, _name: False
         found = case.kept["means"] = [
             each if each.missed is None or each.missed.key not in case.labels_added else each._replace(missed=None, unsure=True)
-            for each in keeping_apart(constraints, own, covers)
+            for each in spreading_constraints(constraints, own, covers)
         ]
     return found
 
 
-def _shown_by_nodes(case: Case, ground: Ground, means: Sequence[Apart], wanted: Wanted) -> bool:
+def _shown_by_nodes(case: PolicySubject, ground: KnownTopology, means: Sequence[SpreadingConstraint], wanted: RequiredSpreading) -> bool:
     """Whether nodes or pools show that the constraints do, though they are over another label: its domains hold whole domains of the one
     that is asked for, or no domain of that one has room for all replicas at the distance that they keep.
     """
@@ -115,7 +115,7 @@ def _shown_by_nodes(case: Case, ground: Ground, means: Sequence[Apart], wanted: 
     return nodes is not None and nodes * min(each_node) < wanted.replicas
 
 
-def _replicas(case: Case, least: int) -> int | None:
+def _replicas(case: PolicySubject, least: int) -> int | None:
     """How many pods there are in the case that a policy is about: from ``least`` on. None where there are never so many."""
     scale = case.pods.scale
     if case.kind == "DaemonSet":
@@ -127,7 +127,7 @@ def _replicas(case: Case, least: int) -> int | None:
     return max(least, scale.least or 0)
 
 
-def _missing(case: Case, found: Sequence[Apart], wanted: Wanted) -> Match:
+def _missing(case: PolicySubject, found: Sequence[SpreadingConstraint], wanted: RequiredSpreading) -> Match:
     """What the pods lack, told of the constraint that comes nearest to it."""
     nearest = found[0] if found else None
     noun, key = domain_noun(wanted.key), quoted(wanted.key)
@@ -147,21 +147,21 @@ def _missing(case: Case, found: Sequence[Apart], wanted: Wanted) -> Match:
     return Match(path, f"{together}: {why}", help_ or remedy, edits=_adding_spread(case, found, wanted))
 
 
-def _remedy(wanted: Wanted) -> str:
+def _remedy(wanted: RequiredSpreading) -> str:
     when = "DoNotSchedule" if wanted.hard else "ScheduleAnyway"
     kind = "required" if wanted.hard else "preferred"
     constraint = f"a spread constraint over {quoted(wanted.key)} with `whenUnsatisfiable: {when}` and the labels of its own pods"
     return f"Add {constraint}, or a {kind} podAntiAffinity."
 
 
-def _too_narrow(each: Apart, wanted: Wanted, noun: str) -> str:
+def _too_narrow(each: SpreadingConstraint, wanted: RequiredSpreading, noun: str) -> str:
     """What a constraint over another label leaves open. A node has one value of each, so that no node holds several."""
     if wanted.key != HOSTNAME:
         return f"and several of those may be in one {noun}"
     return "which nodes may lack" if "Affinity" in each.name else "and replicas in one of those may be on one node"
 
 
-def _why_not(case: Case, each: Apart, wanted: Wanted) -> tuple[Path, str, str]:
+def _why_not(case: PolicySubject, each: SpreadingConstraint, wanted: RequiredSpreading) -> tuple[Path, str, str]:
     """Where a constraint falls short of what is wanted, why, and what to do about it, empty for what helps always."""
     name, noun = f"the {each.name}", domain_noun(wanted.key)
     over = f"{name} over {quoted(each.key)}"
@@ -193,7 +193,7 @@ def _why_not(case: Case, each: Apart, wanted: Wanted) -> tuple[Path, str, str]:
     return (*each.path, "maxSkew"), f"the maxSkew of {over} is {each.most}, and the policy allows {wanted.max_skew}", f"Set {allowed}."
 
 
-def _adding_spread(case: Case, found: Sequence[Apart], wanted: Wanted) -> tuple[SymbolicEdit, ...]:
+def _adding_spread(case: PolicySubject, found: Sequence[SpreadingConstraint], wanted: RequiredSpreading) -> tuple[SymbolicEdit, ...]:
     """The edits that make a spread constraint of the manifest what is wanted, or add one; none where it is not clear what to select."""
     from afflint.edits import Insert, Replace
 
@@ -217,7 +217,7 @@ _OF_A_VERSION = frozenset(
 )
 
 
-def _own_selection(case: Case) -> dict[str, str]:
+def _own_selection(case: PolicySubject) -> dict[str, str]:
     """Labels by which the own pods are selected: those that their controller selects them by, else those of the template that last."""
     asked = case.selector.requirements if case.selector is not None else ()
     if asked and all(each.operator == "In" and len(each.values) == 1 for each in asked):
@@ -226,7 +226,7 @@ def _own_selection(case: Case) -> dict[str, str]:
     return {} if asked or any(is_placeholder(text) for pair in labels.items() for text in pair) else labels
 
 
-def _shared(case: Case, means: Sequence[Apart], wanted: Wanted) -> Match | None:
+def _shared(case: PolicySubject, means: Sequence[SpreadingConstraint], wanted: RequiredSpreading) -> Match | None:
     """Where nothing but spread constraints keep the pods apart, and these count so many others that the own ones may be together."""
     if not wanted.hard or case.pods.operated:
         return None
@@ -245,7 +245,7 @@ def _shared(case: Case, means: Sequence[Apart], wanted: Wanted) -> Match | None:
             return None
     each, noun = meeting[0], domain_noun(wanted.key)
     others = _counted_with(case, each, case.fleet)
-    counted = listing(
+    counted = join_words(
         [quoted(other.title).strip("`") for other in others[:_MOST_NAMED]]
         + ([f"{len(others) - _MOST_NAMED} more"] if len(others) > _MOST_NAMED else [])
     )
@@ -256,7 +256,7 @@ def _shared(case: Case, means: Sequence[Apart], wanted: Wanted) -> Match | None:
 _MOST_NAMED = 3
 
 
-def _selects_own(case: Case, each: Apart) -> bool:
+def _selects_own(case: PolicySubject, each: SpreadingConstraint) -> bool:
     """Whether a constraint surely selects no pods but those that carry it: it asks for all that their controller selects them by."""
     known: dict[Path, bool] = case.kept.setdefault("own", {})
     if each.path not in known:
@@ -267,7 +267,7 @@ def _selects_own(case: Case, each: Apart) -> bool:
     return known[each.path]
 
 
-def _counted_with(case: Case, each: Apart, fleet: Fleet) -> list[Pods]:
+def _counted_with(case: PolicySubject, each: SpreadingConstraint, fleet: ManifestIndex) -> list[Pods]:
     """The other workloads whose pods a spread constraint surely counts.
 
     Of one kind and name in several overlays only one is there, and of manifests without a namespace it is known only in one folder that
