@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from afflint.findings import Edit, Span
+from afflint.findings.finding import Edit, Span
 
 _BREAK = re.compile(r"\r\n|\n|\r")
 

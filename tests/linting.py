@@ -6,11 +6,11 @@ import textwrap
 from collections.abc import Iterable, Mapping
 
 from afflint.checks.match import Target
-from afflint.engine import MapSettings
-from afflint.findings import Finding
-from afflint.reading.sources import Source
-from afflint.rules import bind_rules, rules
-from afflint.session.run import Options, run
+from afflint.checks.registry import bind_rules, rules
+from afflint.findings.finding import Finding
+from afflint.pipeline.map_step import MapSettings
+from afflint.pipeline.run import Options, run
+from afflint.source.sources import Source
 
 ON_BY_DEFAULT = frozenset(rule.name for rule in rules().values() if rule.default)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import textwrap
 
-from afflint.engine import Checker
-from afflint.fixing import apply_fixes
-from afflint.rules import rules
+from afflint.checks.registry import rules
+from afflint.fix.fixing import apply_fixes
+from afflint.pipeline.map_step import Checker
 from linting import findings_of, settings_of
 
 

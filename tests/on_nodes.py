@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Collection
 
 from afflint.checks.match import Target
-from afflint.findings import Finding
+from afflint.findings.finding import Finding
 from afflint.kube import NEWEST
 from linting import findings_of, settings_of
 

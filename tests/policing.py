@@ -6,11 +6,11 @@ import textwrap
 from pathlib import Path
 
 from afflint import config
-from afflint.findings import Finding
-from afflint.reading.sources import Source
-from afflint.rules import CATEGORIES, rules
-from afflint.session.run import Options
-from afflint.session.session import Session
+from afflint.checks.registry import CATEGORIES, rules
+from afflint.findings.finding import Finding
+from afflint.pipeline.run import Options
+from afflint.pipeline.session import Session
+from afflint.source.sources import Source
 
 Files = dict[str, str] | str
 

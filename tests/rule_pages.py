@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from afflint.reading.examples import SAID, Example, ExamplePage, parse
+from afflint.source.examples import SAID, Example, ExamplePage, parse
 
 __all__ = ["FOLDER", "Example", "ExamplePage", "examples", "names", "page", "parse", "with_messages"]
 

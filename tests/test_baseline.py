@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afflint import baseline
-from afflint.baseline import Baseline, BaselineError
-from afflint.engine import default_settings
-from afflint.findings import NO_OBJECT, Finding, ObjectRef, Span, named_field
-from afflint.reading.sources import Source
-from afflint.session.run import Options, Outcome, run
+from afflint.findings.finding import NO_OBJECT, Finding, ObjectRef, Span, named_field
+from afflint.pipeline import baseline
+from afflint.pipeline.baseline import Baseline, BaselineError
+from afflint.pipeline.map_step import default_settings
+from afflint.pipeline.run import Options, Outcome, run
+from afflint.source.sources import Source
 
 TWO_WEIGHTS = """\
 apiVersion: v1

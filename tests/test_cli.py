@@ -143,7 +143,7 @@ class TestExitCodes:
             raise RuntimeError("no such \x1b[2Jthing\nand more")
 
         write(pod=POD)
-        monkeypatch.setattr("afflint.session.run.run", broken)
+        monkeypatch.setattr("afflint.pipeline.run.run", broken)
         done = afflint("check")
         assert (done.code, done.out) == (3, "")
         assert done.err.splitlines() == [
@@ -956,7 +956,7 @@ class TestReportOfTheConfiguration:
 
 class TestRule:
     def test_the_table_has_every_rule(self, afflint: Afflint) -> None:
-        from afflint.rules import rules
+        from afflint.checks.registry import rules
 
         lines = afflint("rule").out.splitlines()
         assert [line.split()[0] for line in lines if line.startswith("  ")] == sorted(
@@ -971,11 +971,11 @@ class TestRule:
         assert "\x1b" not in done.out
 
     def test_a_page_fits_a_narrow_terminal(self) -> None:
-        from afflint import rulebook
-        from afflint.rules import rules
+        from afflint.checks.registry import rules
+        from afflint.report import rule_pages
 
         for rule in rules().values():
-            whole, narrow = rulebook.page(rule, color=False), rulebook.page(rule, color=False, width=60)
+            whole, narrow = rule_pages.page(rule, color=False), rule_pages.page(rule, color=False, width=60)
             assert whole.split() == narrow.split(), "the same words"
             fenced = [line for line in whole.splitlines() if line.startswith("    ")]
             assert [line for line in narrow.splitlines() if line.startswith("    ")] == fenced, "examples are left as they are"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from afflint.checks.registry import CATEGORIES, rules
 from afflint.report import FORMATS
-from afflint.rules import CATEGORIES, rules
 from checkout import clean_environment
 
 

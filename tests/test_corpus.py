@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from afflint.engine import default_settings
-from afflint.reading.sources import discover
-from afflint.session.run import Outcome, run
+from afflint.pipeline.map_step import default_settings
+from afflint.pipeline.run import Outcome, run
+from afflint.source.sources import discover
 from shared_material import SHARED, shared
 
 GOLDEN = Path(__file__).parent / "golden" / "corpus.txt"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from afflint.edits import EditError, Insert, Move, Remove, Rename, Replace, SymbolicEdit, applied, same
+from afflint.findings.edits import EditError, Insert, Move, Remove, Rename, Replace, SymbolicEdit, applied, same
 
 DATA: dict[str, Any] = {
     "metadata": {"name": "web", "labels": {"app": "web"}},

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from afflint.session import replacing
+from afflint.source import atomic_write
 from checkout import clean_environment
 from command_line import Afflint, Done, exit_code
 
@@ -314,13 +314,13 @@ class TestWriting:
 
     def test_a_file_that_has_changed_meanwhile(self, afflint: Afflint, monkeypatch: pytest.MonkeyPatch) -> None:
         path = write("pod.yaml", POD)
-        real = replacing.read_regular
+        real = atomic_write.read_regular
 
         def read(name: str, most: int) -> bytes:
             path.write_text(POD.replace("web", "wob"))
             return real(name, most)
 
-        monkeypatch.setattr(replacing, "read_regular", read)
+        monkeypatch.setattr(atomic_write, "read_regular", read)
         done = afflint("--fix")
         assert (done.code, done.err) == (2, "afflint: cannot fix 'pod.yaml': it has changed since it was read; run afflint again\n")
         assert path.read_text() == POD.replace("web", "wob")

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from afflint import config
-from afflint.edits import Insert, Remove, Rename
-from afflint.engine import Checker
-from afflint.findings import NO_OBJECT, Edit, Finding, Fix, Span, field_of
-from afflint.fixing import FixResult, apply_fixes
-from afflint.reading.documents import read
-from afflint.rules import rules
-from afflint.session import fixes
-from afflint.session.run import Options
-from afflint.session.session import Session
+from afflint.checks.registry import rules
+from afflint.findings.edits import Insert, Remove, Rename
+from afflint.findings.finding import NO_OBJECT, Edit, Finding, Fix, Span, field_of
+from afflint.fix import rounds
+from afflint.fix.fixing import FixResult, apply_fixes
+from afflint.pipeline.map_step import Checker
+from afflint.pipeline.run import Options
+from afflint.pipeline.session import Session
+from afflint.yaml.documents import read
 from linting import findings_of, settings_of
 from shared_material import cases
 
@@ -154,9 +154,9 @@ def test_a_fix_that_helps_nothing_across_files_is_taken_back(tmp_path: Path, mon
     sources = session.sources(["."])
     known = session.check(sources, Options()).findings
     with monkeypatch.context() as patched:
-        patched.setattr(fixes, "mended", in_vain)
-        result = fixes.fix_files(session, sources, Options(), unsafe=True, tops=["."])
+        patched.setattr(rounds, "mended", in_vain)
+        result = rounds.fix_files(session, sources, Options(), unsafe=True, tops=["."])
     assert (calls, result.changes, result.number) == (["web.yaml"], (), 0)
     assert [each.rule for each in known] == ["label-not-on-template"]
     assert [(each.rule, each.fix) for each in result.outcome.findings] == [("label-not-on-template", None)]
-    assert fixes.fix_files(session, sources, Options(), unsafe=True, tops=["."]).number == 1
+    assert rounds.fix_files(session, sources, Options(), unsafe=True, tops=["."]).number == 1

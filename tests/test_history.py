@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from afflint.engine import default_settings
-from afflint.findings import Finding
+from afflint.findings.finding import Finding
+from afflint.pipeline.map_step import default_settings
 from linting import findings_of
 from shared_material import shared
 

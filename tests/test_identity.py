@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from afflint.baseline import entry_of
-from afflint.findings import Finding, identity_of
-from afflint.reading.documents import read
+from afflint.findings.finding import Finding, identity_of
+from afflint.pipeline.baseline import entry_of
 from afflint.report.fingerprints import fingerprints
+from afflint.yaml.documents import read
 from linting import ON_BY_DEFAULT, findings_of, settings_of
 from shared_material import cases
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from afflint import config as settings
-from afflint.rules import CATEGORIES, rules
-from afflint.session import replacing
+from afflint.checks.registry import CATEGORIES, rules
+from afflint.source import atomic_write
 from command_line import Afflint
 
 WEB = """\
@@ -167,7 +167,7 @@ def test_what_turns_up_meanwhile_stays(tmp_path: Path) -> None:
     target = tmp_path / "file"
     target.write_text("theirs", encoding="utf-8")
     with pytest.raises(FileExistsError):
-        replacing.write_new_file(str(target), b"ours")
+        atomic_write.write_new_file(str(target), b"ours")
     assert [each.name for each in tmp_path.iterdir()] == ["file"]
     assert target.read_text(encoding="utf-8") == "theirs"
 
@@ -178,9 +178,9 @@ def test_a_file_system_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(os, "link", refuse)
     target = tmp_path / "file"
-    replacing.write_new_file(str(target), b"ours")
+    atomic_write.write_new_file(str(target), b"ours")
     with pytest.raises(FileExistsError):
-        replacing.write_new_file(str(target), b"others")
+        atomic_write.write_new_file(str(target), b"others")
     assert [each.name for each in tmp_path.iterdir()] == ["file"]
     assert target.read_bytes() == b"ours"
 
@@ -389,6 +389,6 @@ def test_a_folder_that_cannot_be_written_to(afflint: Afflint, monkeypatch: pytes
     def refuse(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(replacing, "written_beside", refuse)
+    monkeypatch.setattr(atomic_write, "written_beside", refuse)
     done = afflint("init")
     assert (done.code, done.err) == (2, "afflint: cannot write '.afflint.yaml': Permission denied\n")

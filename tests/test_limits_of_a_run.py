@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from afflint.engine import default_settings
-from afflint.findings import SEVERITIES
+from afflint.checks.registry import rules
+from afflint.findings.finding import SEVERITIES
+from afflint.pipeline.map_step import default_settings
 from afflint.report import FORMATS
-from afflint.rules import rules
 from checkout import clean_environment
 from linting import findings_of
 
@@ -158,8 +158,8 @@ def test_links_that_lead_in_circles(folder: Path) -> None:
 
 
 def test_a_file_that_vanishes_before_it_is_read_is_a_finding(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from afflint.reading.sources import Source
-    from afflint.session import run
+    from afflint.pipeline import run
+    from afflint.source.sources import Source
 
     monkeypatch.chdir(folder)
     outcome = run.run([Source("gone.yaml", "gone.yaml"), Source("good.yaml", "good.yaml")], default_settings())

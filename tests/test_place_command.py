@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from afflint.shipped import directory
+from afflint.resources import directory
 from checkout import ROOT, clean_environment
 
 CUSTOMAPP, TYPO = ROOT / "examples" / "customapp", ROOT / "examples" / "customapp-typo"

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from afflint.cli import plain_words
+from afflint.cli import fast_parser
 from afflint.cli.check import COMMAND
-from afflint.cli.through_click import cli
+from afflint.cli.click_app import cli
 
 SPELLED = [spelled for option in COMMAND.options for spelled in option.spelled]
 WORDS = st.one_of(
@@ -47,7 +47,7 @@ def by_click(words: list[str]) -> dict[str, Any] | None:
 @example(["--jobs=-1"])
 @example(["--nodes", "--render"])
 def test_what_is_read_is_what_click_reads(words: list[str]) -> None:
-    read = plain_words.read(COMMAND, words)
+    read = fast_parser.read(COMMAND, words)
     assert read is None or read == by_click(words)
 
 
@@ -56,12 +56,12 @@ def test_what_is_read_is_what_click_reads(words: list[str]) -> None:
     ["", "a.yaml b", "--format concise --force-exclude a.yaml", "-q --fix .", "--nodes=n.yaml --jobs 2 -v", "- --stdin-filename a.yaml"],
 )
 def test_ordinary_command_lines_need_no_click(words: str) -> None:
-    assert plain_words.read(COMMAND, words.split()) is not None
+    assert fast_parser.read(COMMAND, words.split()) is not None
 
 
 @pytest.mark.parametrize("words", ["--help", "-qv", "--jobs many", "--jobs", "--fromat json", "--fix=yes", "-q=1"])
 def test_what_is_wrong_or_seldom_is_left_to_click(words: str) -> None:
-    assert plain_words.read(COMMAND, words.split()) is None
+    assert fast_parser.read(COMMAND, words.split()) is None
 
 
 @pytest.mark.parametrize("value", ["", "0", "1", "true", "a", "/a/b"])
@@ -69,18 +69,18 @@ def test_what_is_wrong_or_seldom_is_left_to_click(words: str) -> None:
 @pytest.mark.parametrize("words", [[], ["--no-cache"], ["--cache-dir", "c"]])
 def test_environment_variables(monkeypatch: pytest.MonkeyPatch, variable: str, value: str, words: list[str]) -> None:
     monkeypatch.setenv(variable, value)
-    read = plain_words.read(COMMAND, words)
+    read = fast_parser.read(COMMAND, words)
     assert read is None or read == by_click(words)
 
 
 def test_the_usual_ones_need_no_click(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AFFLINT_NO_CACHE", "1")
     monkeypatch.setenv("AFFLINT_CACHE_DIR", "/srv/cache")
-    read = plain_words.read(COMMAND, ["a.yaml"])
+    read = fast_parser.read(COMMAND, ["a.yaml"])
     assert read is not None
     assert (read["no_cache"], read["cache_dir"]) == (True, "/srv/cache")
 
 
 def test_a_shell_that_completes_asks_click(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("_AFFLINT_COMPLETE", "bash_complete")
-    assert plain_words.read(COMMAND, ["a.yaml"]) is None
+    assert fast_parser.read(COMMAND, ["a.yaml"]) is None

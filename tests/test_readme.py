@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from afflint.rules import rules
+from afflint.checks.registry import rules
 from checkout import ROOT, clean_environment, copy_to, run
 from pages import with_parts
 from rendering.real_tools import found_tool

@@ -8,10 +8,10 @@ import typing
 
 import pytest
 
-from afflint import records
+from afflint.findings import namedtuples
 
 
-class Ours(records.NamedTuple):
+class Ours(namedtuples.NamedTuple):
     """A point."""
 
     x: int
@@ -41,7 +41,7 @@ class Theirs(typing.NamedTuple):
         return "a point"
 
 
-class Nothing(records.NamedTuple):
+class Nothing(namedtuples.NamedTuple):
     """No fields at all."""
 
 
@@ -104,5 +104,7 @@ def test_no_fields() -> None:
 
 def test_many_fields() -> None:
     names = [f"field_{number}" for number in range(60)]
-    kind = type(records.NamedTuple)("Wide", (records.NamedTuple,), {"__annotations__": dict.fromkeys(names, int), "__module__": __name__})
+    kind = type(namedtuples.NamedTuple)(
+        "Wide", (namedtuples.NamedTuple,), {"__annotations__": dict.fromkeys(names, int), "__module__": __name__}
+    )
     assert kind(*range(60)).field_59 == 59

@@ -10,7 +10,7 @@ import sys
 import click
 import pytest
 
-from afflint.cli.through_click import Sectioned, cli
+from afflint.cli.click_app import Sectioned, cli
 from checkout import ROOT, clean_environment, run
 from pages import with_parts
 

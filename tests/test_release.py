@@ -11,7 +11,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from afflint import __version__
-from afflint.rules import Rule, rules
+from afflint.checks.registry import Rule, rules
 from checkout import ROOT
 
 RELEASE: dict[str, Any] = runpy.run_path(str(ROOT / ".ci" / "release.py"))

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from afflint import rules
-from afflint.engine import MapSettings
+from afflint.checks import registry
+from afflint.pipeline.map_step import MapSettings
 from linting import findings_of
 
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
@@ -206,8 +206,8 @@ SILENT: list[tuple[str, str, str | None]] = [
 
 @pytest.mark.parametrize(("rule", "text", "other"), SILENT)
 def test_the_rule_is_silent_and_the_other_one_speaks(rule: str, text: str, other: str | None) -> None:
-    default = {each.name for each in rules.rules().values() if each.default}
-    found = [each.rule for each in findings_of({"a.yaml": text.encode()}, MapSettings(rules.bind_rules({*default, rule})), inline=True)]
+    default = {each.name for each in registry.rules().values() if each.default}
+    found = [each.rule for each in findings_of({"a.yaml": text.encode()}, MapSettings(registry.bind_rules({*default, rule})), inline=True)]
     assert "unreadable-manifest" not in found
     assert rule not in found
     assert other is None or other in found
@@ -216,5 +216,5 @@ def test_the_rule_is_silent_and_the_other_one_speaks(rule: str, text: str, other
 def test_the_pages_name_the_rules_that_report() -> None:
     for rule, _, other in SILENT:
         if other is not None:
-            silent = rules.rules()[rule].page().partition("## When it is silent\n")[2].partition("## Examples\n")[0]
+            silent = registry.rules()[rule].page().partition("## When it is silent\n")[2].partition("## Examples\n")[0]
             assert f"`{other}`" in silent or re.search(r"(?i)another rule reports|other rules report", silent), (rule, other)

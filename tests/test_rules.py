@@ -8,20 +8,21 @@ from typing import Literal
 import pytest
 
 import rule_pages
-from afflint import __version__, rules
+from afflint import __version__
+from afflint.checks import registry
 from afflint.checks.match import Target
-from afflint.engine import MapSettings
-from afflint.findings import Finding
+from afflint.findings.finding import Finding
 from afflint.kube.constraints import NONE
 from afflint.kube.manifests import Workload, manifests_in
-from afflint.reading.documents import read, split
+from afflint.pipeline.map_step import MapSettings
+from afflint.yaml.documents import read, split
 from edited import edited
 from linting import findings_of
 from rule_pages import Example
 
 EXAMPLES = rule_pages.examples()
 BAD = [example for example in EXAMPLES if example.info.startswith("yaml bad")]
-CHECKS = {each.name: each for each in reversed(rules.bind_rules(rules.rules()))}
+CHECKS = {each.name: each for each in reversed(registry.bind_rules(registry.rules()))}
 """Each rule as it is bound first; a rule may apply to several subjects."""
 LONGEST_HELP = 200
 
@@ -35,11 +36,11 @@ def findings_in(text: str, rule: str, fix: Literal["unsafe"] | None = None) -> l
 
     With ``fix`` every rule offers the fixes that its check knows, whatever its page says.
     """
-    default = {each.name for each in rules.rules().values() if each.default}
+    default = {each.name for each in registry.rules().values() if each.default}
     data = text.encode()
     # Node objects in an example are its inventory.
     nodes = ["example.yaml"] if "kind: Node\n" in text else []
-    chosen = tuple(each._replace(rule=each.rule._replace(fix=fix or each.fix)) for each in rules.bind_rules({*default, rule}))
+    chosen = tuple(each._replace(rule=each.rule._replace(fix=fix or each.fix)) for each in registry.bind_rules({*default, rule}))
     return findings_of({"example.yaml": data}, MapSettings(chosen), nodes=nodes, inline=True)
 
 
@@ -114,7 +115,7 @@ def test_front_matter_has_the_known_keys(name: str) -> None:
 @each_page
 def test_sections_stand_in_order_under_the_name_of_the_rule(name: str) -> None:
     page = rule_pages.page(name)
-    own = rules.rules()[name].category == "afflint"
+    own = registry.rules()[name].category == "afflint"
     sources = [] if own else ["## Sources"]
     assert page.headings == [f"# {name}", "## Why it matters", "## How to fix it", "## When it is silent", "## Examples", *sources]
 
@@ -143,7 +144,7 @@ def test_a_page_says_when_the_rule_is_silent(name: str) -> None:
 
 @each_page
 def test_a_rule_about_nodes_says_that_it_needs_some(name: str) -> None:
-    subjects = {each.subject for each in rules.bind_rules([name])}
+    subjects = {each.subject for each in registry.bind_rules([name])}
     assert ("\n- No nodes are known:" in (rule_pages.FOLDER / f"{name}.md").read_text(encoding="utf-8")) == (subjects == {"nodes"})
 
 
@@ -151,13 +152,13 @@ def test_a_rule_about_nodes_says_that_it_needs_some(name: str) -> None:
 def test_a_page_names_what_it_is_drawn_from(name: str) -> None:
     """Links to the documentation or the code of those who decide: what afflint says of its own comments needs none."""
     _, found, sources = (rule_pages.FOLDER / f"{name}.md").read_text(encoding="utf-8").partition("\n## Sources\n\n")
-    assert bool(found) == (rules.rules()[name].category != "afflint")
+    assert bool(found) == (registry.rules()[name].category != "afflint")
     assert all(re.fullmatch(r"- \[[^]]+\]\(https://[^ )]+\)", line) for line in sources.splitlines())
 
 
 @each_page
 def test_the_first_paragraph_is_one_sentence(name: str) -> None:
-    summary = rules.rules()[name].summary()
+    summary = registry.rules()[name].summary()
     assert summary.endswith(".")
     assert ". " not in summary
     assert "TODO" not in summary
@@ -165,7 +166,7 @@ def test_the_first_paragraph_is_one_sentence(name: str) -> None:
 
 @each_page
 def test_the_remedy_can_stand_alone(name: str) -> None:
-    remedy = rules.rules()[name].remedy()
+    remedy = registry.rules()[name].remedy()
     assert remedy.endswith(".")
     assert "TODO" not in remedy
     assert len(remedy) <= LONGEST_HELP
@@ -192,8 +193,8 @@ def test_a_page_names_the_function_that_checks_it(name: str) -> None:
 
 
 def test_every_check_has_a_page_and_every_page_a_check() -> None:
-    registered = {name for checks in rules.REGISTRY.values() for name in checks}
-    assert set(rule_pages.names()) == registered == rules.rules().keys()
+    registered = {name for checks in registry.REGISTRY.values() for name in checks}
+    assert set(rule_pages.names()) == registered == registry.rules().keys()
 
 
 # How examples are read.
@@ -238,7 +239,7 @@ def test_examples_that_cannot_be_understood_say_so(text: str, message: str) -> N
 
 def test_checks_of_constraints_say_nothing_about_workloads_without_any() -> None:
     """They are not asked about these: the registry says so, and this holds it to that."""
-    asked = [each.check() for each in rules.bind_rules(rules.rules()) if each.subject == "constrained"]
+    asked = [each.check() for each in registry.bind_rules(registry.rules()) if each.subject == "constrained"]
     unconstrained = 0
     for example in EXAMPLES:
         for index, (piece, line, _) in enumerate(split(example.text.encode())):

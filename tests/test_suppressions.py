@@ -6,11 +6,11 @@ import time
 
 import pytest
 
-from afflint.engine import default_settings
-from afflint.findings import Edit, Finding, Span
-from afflint.reading.documents import read
-from afflint.reading.sources import Source
-from afflint.session.run import Options, Outcome, run
+from afflint.findings.finding import Edit, Finding, Span
+from afflint.pipeline.map_step import default_settings
+from afflint.pipeline.run import Options, Outcome, run
+from afflint.source.sources import Source
+from afflint.yaml.documents import read
 
 POD = """\
 apiVersion: v1

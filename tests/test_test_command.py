@@ -12,8 +12,8 @@ from typing import NamedTuple
 import pytest
 from click.testing import CliRunner
 
-from afflint.cli.through_click import cli
-from afflint.errors import UserError
+from afflint.cli.click_app import cli
+from afflint.findings.errors import UserError
 
 POD = """\
 apiVersion: v1

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import pytest
 
-from afflint.engine import default_settings
-from afflint.reading.sources import discover
-from afflint.session.run import run
+from afflint.pipeline.map_step import default_settings
+from afflint.pipeline.run import run
+from afflint.source.sources import discover
 from checkout import ROOT
 from shared_material import SHARED, shared
 

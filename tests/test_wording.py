@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from afflint.wording import did_you_mean, join_words, nearest, quoted
+from afflint.findings.phrases import did_you_mean, join_words, nearest, quoted
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from afflint.controllers.pod_maker import PodSource, read_pod_source
-from afflint.controllers.upkeep import PodReplacement, pod_replacement_of_owner
-from afflint.findings import Site
+from afflint.controllers.pod_replacement import PodReplacement, pod_replacement_of_owner
+from afflint.controllers.pod_source import PodSource, read_pod_source
+from afflint.findings.finding import Site
 from afflint.kube.kinds import KINDS
 from afflint.kube.manifests import Workload, manifests_in
-from afflint.placement.arrangement import Inventory
-from afflint.reading import documents
+from afflint.placement.schedule import Inventory
+from afflint.yaml import documents
 from cluster_objects import HOST, ZONE, Object, apart, node
 
 VMI = {"domain": {"devices": {}}}

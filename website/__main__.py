@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from afflint.rules import rules
+from afflint.checks.registry import rules
 from playground import __main__ as playground
 from website import made_pages, profile_pages, reference, rule_pages
 from website.links import PAGES, LinkError, faults, with_links_of_the_site

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from afflint.config.mistakes import schema
+from afflint.config.validation import schema
 from website import reference
 
 _ROOT = Path(__file__).parents[1]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from afflint.rules import CATEGORIES, Rule
+from afflint.checks.registry import CATEGORIES, Rule
 from website import profile_pages, reference
 
 Entry = dict[str, Any]

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import click
 
-from afflint.cli.through_click import Sectioned, cli
+from afflint.cli.click_app import Sectioned, cli
 from afflint.config import Config
-from afflint.config.mistakes import schema
+from afflint.config.validation import schema
 
 
 def command_names() -> list[str]:

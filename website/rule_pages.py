@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from afflint.rules import CATEGORIES, Rule
+from afflint.checks.registry import CATEGORIES, Rule
 from website.links import outside_fences, with_links_of_the_site
 
 CATEGORY_ABOUT = {

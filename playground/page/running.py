@@ -10,17 +10,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from afflint import config
-from afflint.errors import UserError
-from afflint.findings import Finding
-from afflint.fixing import apply_fixes
-from afflint.placement.planning import DisruptionRequest, make_plan
-from afflint.reading.sources import Source
-from afflint.report import place_page
-from afflint.rules import rules
-from afflint.session.fixes import fix_text, fix_writer, is_safe
-from afflint.session.placing import NO_NODES
-from afflint.session.run import Options, Outcome
-from afflint.session.session import Session
+from afflint.checks.registry import rules
+from afflint.findings.errors import UserError
+from afflint.findings.finding import Finding
+from afflint.fix.fixing import apply_fixes
+from afflint.fix.rounds import fix_text, fix_writer, is_safe
+from afflint.pipeline.place_inputs import NO_NODES
+from afflint.pipeline.run import Options, Outcome
+from afflint.pipeline.session import Session
+from afflint.placement.planner import DisruptionRequest, make_plan
+from afflint.report.place import page
+from afflint.source.sources import Source
 
 NAMES = ("manifest.yaml", "nodes.yaml")
 _NO_NODES = "there are no nodes: put what `kubectl get nodes -o yaml` prints, or what declares pools of nodes, on the tab Nodes"
@@ -80,7 +80,7 @@ class Playground:
             return {"problem": _NO_NODES if str(error) == NO_NODES else str(error)}
         plan = plan._replace(notes=(*problems, *notes, *plan.notes))
         # The picture is complete without its script, and nothing runs here that came with a text.
-        return {"page": place_page.render(plan).partition("<script>")[0]}
+        return {"page": page.render(plan).partition("<script>")[0]}
 
     def page(self, rule: str) -> str:
         """The page of a rule, in Markdown."""

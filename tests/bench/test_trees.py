@@ -14,12 +14,12 @@ from bench.workloads import LARGEST, SHAPES, SMALLEST, fleet_file
 from bench.yaml_text import yaml_text
 from click.testing import CliRunner
 
-from afflint.cli.through_click import cli
+from afflint.cli.click_app import cli
 from afflint.inventory.node_files import read_nodes
 from afflint.kube.constraints import constraints_of
 from afflint.kube.kinds import KINDS, PLACEMENT_FIELDS
 from afflint.kube.manifests import Workload, manifests_in
-from afflint.reading.documents import read
+from afflint.yaml.documents import read
 from bench import trees
 
 FILES = 400

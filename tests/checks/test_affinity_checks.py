@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from afflint.findings import Finding
+from afflint.findings.finding import Finding
 from linting import lint, places, said
 
 

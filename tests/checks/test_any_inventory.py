@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from afflint.findings import SEVERITIES, Finding
+from afflint.findings.finding import SEVERITIES, Finding
 from afflint.inventory.node_files import NodeFileError, read_nodes
 from linting import findings_of, settings_of
 

@@ -8,14 +8,14 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from afflint import rules
+from afflint.checks import registry
 from afflint.checks.match import Target
-from afflint.findings import Finding
+from afflint.findings.finding import Finding
 from afflint.kube import NEWEST
 from afflint.kube.constraints import PREFERRED, REQUIRED
 from linting import findings_of, settings_of
 
-SETTINGS = settings_of(rules.rules(), target=Target(NEWEST, complete=True))
+SETTINGS = settings_of(registry.rules(), target=Target(NEWEST, complete=True))
 
 scalars = st.one_of(
     st.none(),

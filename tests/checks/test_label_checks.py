@@ -7,7 +7,7 @@ import textwrap
 
 import pytest
 
-from afflint.findings import Finding
+from afflint.findings.finding import Finding
 from edited import edited
 from linting import lint, places, said
 

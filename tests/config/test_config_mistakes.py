@@ -8,7 +8,7 @@ import pytest
 from configured import Mistakes, Write
 
 from afflint.config import ConfigError, load
-from afflint.findings import Span
+from afflint.findings.finding import Span
 
 MISTAKES = {
     "an unknown key": (

@@ -16,7 +16,7 @@ from ruamel.yaml import YAML
 
 from afflint.config import KEYS, Config, find, is_version
 from afflint.config import load as load_file
-from afflint.config.mistakes import schema
+from afflint.config.validation import schema
 from checkout import ROOT, run
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from afflint import shipped
+from afflint import resources
 
 
 def test_a_checkout_has_its_schemas_at_the_top() -> None:
-    assert os.path.isfile(os.path.join(shipped.directory("schemas"), "config.schema.json"))
+    assert os.path.isfile(os.path.join(resources.directory("schemas"), "config.schema.json"))
 
 
 @pytest.fixture
@@ -19,20 +19,20 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A tree laid out as src/afflint, with the module in it."""
     package = tmp_path / "src" / "afflint"
     package.mkdir(parents=True)
-    monkeypatch.setattr(shipped, "__file__", str(package / "shipped.py"))
+    monkeypatch.setattr(resources, "__file__", str(package / "resources.py"))
     return package
 
 
 def test_the_installed_copy_comes_first(package: Path, tmp_path: Path) -> None:
     (tmp_path / "rules").mkdir()
-    assert shipped.directory("rules") == str(tmp_path / "rules")
+    assert resources.directory("rules") == str(tmp_path / "rules")
     (package / "rules").mkdir()
-    assert shipped.directory("rules") == str(package / "rules")
+    assert resources.directory("rules") == str(package / "rules")
 
 
 def test_neither_is_said_clearly(package: Path, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError) as caught:
-        shipped.directory("rules")
+        resources.directory("rules")
     assert str(caught.value) == (
         f"afflint is not installed completely: `rules` is neither at {package / 'rules'} nor at {tmp_path / 'rules'}"
     )

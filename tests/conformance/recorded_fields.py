@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from afflint.findings import Finding
+from afflint.findings.finding import Finding
 
 
 def agree(error: dict[str, Any], finding: Finding, case: dict[str, Any]) -> bool:

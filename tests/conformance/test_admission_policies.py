@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from afflint.findings import Finding
-from afflint.session.run import Options
+from afflint.findings.finding import Finding
+from afflint.pipeline.run import Options
 from exactness import counted
 from extras import needs_cel
 from policing import configured

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from afflint.engine import Checker, default_settings
-from afflint.findings import Found
-from afflint.rules import rules
+from afflint.checks.registry import rules
+from afflint.findings.finding import Found
+from afflint.pipeline.map_step import Checker, default_settings
 from exactness import counted
 from shared_material import SHARED, recorded
 

@@ -8,9 +8,9 @@ import pytest
 from recorded_fields import agree
 
 from afflint.checks.match import Target
-from afflint.engine import default_settings
-from afflint.findings import Finding
-from afflint.rules import rules
+from afflint.checks.registry import rules
+from afflint.findings.finding import Finding
+from afflint.pipeline.map_step import default_settings
 from exactness import counted
 from linting import findings_of
 from shared_material import cases

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from afflint.controllers.budgets import Budget, read_budget
-from afflint.engine import default_settings
-from afflint.reading.sources import Source
+from afflint.pipeline.map_step import default_settings
+from afflint.pipeline.place_inputs import read_place_inputs
 from afflint.scheduler.decoding import InventoryError
-from afflint.session.placing import read_place_inputs
+from afflint.source.sources import Source
 
 
 def budget(version: str = "policy/v1", **spec: Any) -> Budget:

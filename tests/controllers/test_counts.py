@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from afflint.controllers.counts import PodCount, pod_count
+from afflint.controllers.replica_counts import PodCount, pod_count
 from afflint.kube.kinds import Kind, custom_kind
 from afflint.kube.manifests import Workload, manifests_in
-from afflint.reading import documents
+from afflint.yaml import documents
 from linting import said
 
 SPEC = "{containers: [{name: a, image: b}]}"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from afflint.controllers.evictions import eviction_of, eviction_of_machine, migration_note, unsaid
-from afflint.controllers.pod_maker import PodSource
-from afflint.engine import default_settings
-from afflint.reading.sources import Source
-from afflint.session.placing import read_place_inputs
+from afflint.controllers.pod_source import PodSource
+from afflint.pipeline.map_step import default_settings
+from afflint.pipeline.place_inputs import read_place_inputs
+from afflint.source.sources import Source
 
 MASQUERADE = "networks: [{name: default, pod: {}}], domain: {devices: {interfaces: [{name: default, masquerade: {}}]%s}}"
 KUBEVIRT = """

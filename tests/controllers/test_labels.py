@@ -9,17 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from afflint.checks.match import Target
-from afflint.controllers.labels import PodLabels
-from afflint.controllers.pod_maker import read_pod_source
+from afflint.controllers.pod_labels import PodLabels
+from afflint.controllers.pod_source import read_pod_source
 from afflint.controllers.replicas import make_pods
-from afflint.findings import ObjectRef, Site
-from afflint.fleet.facts import REQUIRED_AFFINITY, Facts, Pods, SelectorRef, facts_of
-from afflint.fleet.index import ManifestIndex
+from afflint.findings.finding import ObjectRef, Site
+from afflint.index.facts import REQUIRED_AFFINITY, Facts, Pods, SelectorRef, facts_of
+from afflint.index.manifest_index import ManifestIndex
 from afflint.kube.kinds import KINDS
 from afflint.kube.manifests import Workload, manifests_in
 from afflint.kube.selectors import Requirement, Selector
-from afflint.reading import documents
 from afflint.scheduler.cluster import Cluster
+from afflint.yaml import documents
 from cluster_objects import node
 from linting import lint, said
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from afflint.controllers.operators import operated_pods
-from afflint.controllers.pod_maker import NOWHERE, PodSource
+from afflint.controllers.pod_source import NOWHERE, PodSource
 from afflint.kube.manifests import Workload, manifests_in
-from afflint.reading.documents import read
+from afflint.yaml.documents import read
 from linting import findings_of, settings_of
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

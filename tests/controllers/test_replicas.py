@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from afflint.controllers.launcher_pod import ARCH
-from afflint.controllers.pod_maker import PodSource, Virtualization
+from afflint.controllers.pod_source import PodSource, Virtualization
 from afflint.controllers.replicas import MOST_REPLICAS, make_pods, notes, owner
-from afflint.controllers.running import running_pods_of
+from afflint.controllers.running_pods import running_pods_of
 from afflint.placement import InventoryError
-from afflint.placement.arrangement import build_schedule
+from afflint.placement.schedule import build_schedule
 from afflint.scheduler.cluster import Cluster
 from cluster_objects import HOST, Object, node, pod
 from workload_objects import inventory, maker, makers_in

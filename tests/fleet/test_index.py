@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from afflint.checks.match import Target
-from afflint.controllers.counts import ReplicaRange
-from afflint.findings import ObjectRef, Site
-from afflint.fleet.facts import PREFERRED_ANTI_AFFINITY, REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREAD, Facts, Pods, SelectorRef
-from afflint.fleet.index import IDENTITY, ManifestIndex, close, covers
+from afflint.checks.registry import REGISTRY, bind_rules
+from afflint.controllers.replica_counts import ReplicaRange
+from afflint.findings.finding import ObjectRef, Site
+from afflint.findings.similarity import Slips, is_likely_typo
+from afflint.index.facts import PREFERRED_ANTI_AFFINITY, REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREAD, Facts, Pods, SelectorRef
+from afflint.index.manifest_index import IDENTITY, ManifestIndex, close, covers
 from afflint.kube import NEWEST
 from afflint.kube.selectors import Requirement, Selector, holds, matches
-from afflint.near_misses import Slips, is_likely_typo
-from afflint.rules import REGISTRY, bind_rules
 
 TEMPLATE = ("spec", "template")
 

@@ -6,12 +6,12 @@ import textwrap
 
 import pytest
 
-from afflint.controllers.counts import ReplicaRange
-from afflint.engine import default_settings
-from afflint.fleet.index import ManifestIndex
-from afflint.reading.sources import Source
-from afflint.session.files import Files
-from afflint.session.run import gathered
+from afflint.controllers.replica_counts import ReplicaRange
+from afflint.index.manifest_index import ManifestIndex
+from afflint.pipeline.files import Files
+from afflint.pipeline.map_step import default_settings
+from afflint.pipeline.run import gathered
+from afflint.source.sources import Source
 
 
 def fleet(**files: str) -> ManifestIndex:

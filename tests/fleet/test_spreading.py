@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from afflint.controllers.labels import PodLabels
-from afflint.fleet.spreading import OwnPods, RequiredSpreading, spreading_constraints, unmet
+from afflint.controllers.pod_labels import PodLabels
+from afflint.index.spreading import OwnPods, RequiredSpreading, spreading_constraints, unmet
 from afflint.kube.constraints import constraints_of
 from afflint.kube.node_labels import REGION
 from afflint.kube.selectors import Selector, matches

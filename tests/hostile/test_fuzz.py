@@ -18,14 +18,14 @@ from hypothesis import strategies as st
 from manifest_maker import MANIFESTS, changed, changes, manifest, spoils, spoilt, written
 
 from afflint.checks.match import Target
-from afflint.engine import default_settings
-from afflint.findings import SEVERITIES, Finding, Span
+from afflint.checks.registry import rules
+from afflint.findings.finding import SEVERITIES, Finding, Span
 from afflint.kube.kinds import KINDS
-from afflint.reading.documents import to_utf8
-from afflint.reading.sources import Source
+from afflint.pipeline.map_step import default_settings
+from afflint.pipeline.run import Options, Outcome, run
 from afflint.report import FORMATS, Report, render
-from afflint.rules import rules
-from afflint.session.run import Options, Outcome, run
+from afflint.source.sources import Source
+from afflint.yaml.documents import to_utf8
 from linting import settings_of
 
 EXAMPLES = int(os.environ.get("AFFLINT_FUZZ", "0"))

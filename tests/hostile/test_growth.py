@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from afflint.engine import default_settings
-from afflint.reading.documents import read
-from afflint.reading.sources import Source
-from afflint.session.run import run
+from afflint.pipeline.map_step import default_settings
+from afflint.pipeline.run import run
+from afflint.source.sources import Source
+from afflint.yaml.documents import read
 
 POD = """\
 apiVersion: v1

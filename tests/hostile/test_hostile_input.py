@@ -383,7 +383,7 @@ def main(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tm
 
 def after(reads: int, happen: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets something happen once so many files have been read."""
-    from afflint.reading import sources
+    from afflint.source import sources
 
     read, count = sources.read_bytes, [0]
 
@@ -393,9 +393,9 @@ def after(reads: int, happen: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
             happen()
         return read(source)
 
-    monkeypatch.setattr("afflint.session.run.read_bytes", counting)
-    monkeypatch.setattr("afflint.session.mapping.read_bytes", counting)
-    monkeypatch.setattr("afflint.reading.sources.read_bytes", counting)
+    monkeypatch.setattr("afflint.pipeline.run.read_bytes", counting)
+    monkeypatch.setattr("afflint.pipeline.mapping.read_bytes", counting)
+    monkeypatch.setattr("afflint.source.sources.read_bytes", counting)
 
 
 DEPLOYMENT = """\

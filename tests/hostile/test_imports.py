@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from afflint.session import processes
+from afflint.pipeline import workers
 from checkout import clean_environment
 from hostile_modules import write_modules
 
@@ -38,6 +38,6 @@ def test_workers_import_nothing_of_the_current_folder(method: str, hostile: Path
 
 def test_where_a_worker_cannot_be_isolated_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     """Python 3.10 does not read PYTHONSAFEPATH, nor does Python with -E: there one process does all the work, unless workers are forked."""
-    assert processes._can_isolate("fork")
+    assert workers._can_isolate("fork")
     monkeypatch.setattr(sys, "version_info", (3, 10))
-    assert [processes._can_isolate(method) for method in ("fork", "spawn", "forkserver")] == [True, False, False]
+    assert [workers._can_isolate(method) for method in ("fork", "spawn", "forkserver")] == [True, False, False]

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from afflint.engine import default_settings
-from afflint.findings import Finding
-from afflint.placement.arrangement import PlacedWorkload, build_schedule
-from afflint.reading.sources import Source
-from afflint.session.placing import read_place_inputs
+from afflint.findings.finding import Finding
+from afflint.pipeline.map_step import default_settings
+from afflint.pipeline.place_inputs import read_place_inputs
+from afflint.placement.schedule import PlacedWorkload, build_schedule
+from afflint.source.sources import Source
 from cluster_objects import HOST, REQUIRED, ZONE
 from on_nodes import lint
 

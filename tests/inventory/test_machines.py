@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from afflint.engine import default_settings
+from afflint.pipeline.map_step import default_settings
+from afflint.pipeline.place_inputs import read_place_inputs
 from afflint.placement.plan import Plan
-from afflint.placement.planning import make_plan
-from afflint.reading.sources import Source
-from afflint.session.placing import read_place_inputs
+from afflint.placement.planner import make_plan
+from afflint.source.sources import Source
 from on_nodes import said
 
 NODES = """

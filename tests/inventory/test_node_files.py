@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from afflint.engine import default_settings
 from afflint.inventory.node_files import NodeFileError, nodes_of, read_nodes, with_kubelet_labels
 from afflint.kube.taints import Taint
-from afflint.reading.sources import Source
+from afflint.pipeline.map_step import default_settings
+from afflint.pipeline.run import run
 from afflint.scheduler.nodes import Node
-from afflint.session.run import run
+from afflint.source.sources import Source
 
 NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "w1", "labels": {"zone": "a"}}, "spec": {"unschedulable": True}}
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from afflint.engine import default_settings
-from afflint.reading.sources import Source
-from afflint.session.placing import read_place_inputs
+from afflint.pipeline.map_step import default_settings
+from afflint.pipeline.place_inputs import read_place_inputs
+from afflint.source.sources import Source
 from on_nodes import rules, said, workload
 
 NODES = """

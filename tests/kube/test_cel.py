@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from afflint.errors import UserError
-from afflint.kube import cel
-from afflint.kube.cel import EvaluationError, EvaluationInput, ExpressionError, OfflineError, compiled
+from afflint.admission import cel
+from afflint.admission.cel import EvaluationError, EvaluationInput, ExpressionError, OfflineError, compiled
+from afflint.findings.errors import UserError
 from extras import needs_cel
 
 OBJECT = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from afflint.kube.cel import EvaluationInput, compiled
+from afflint.admission.cel import EvaluationInput, compiled
 from extras import needs_cel
 
 pytestmark = needs_cel

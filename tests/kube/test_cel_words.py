@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from afflint.kube.cel import VARIABLES, EvaluationError, EvaluationInput, ExpressionError, OfflineError, compiled
-from afflint.kube.cel_words import ExpressionMistake, in_words, place_of, reason_of
+from afflint.admission.cel import VARIABLES, EvaluationError, EvaluationInput, ExpressionError, OfflineError, compiled
+from afflint.admission.cel_messages import ExpressionMistake, in_words, place_of, reason_of
 from extras import needs_cel
 
 OBJECT = {"metadata": {"name": "web", "labels": {"app": "web"}}, "spec": {"replicas": 3, "args": ["a", "b"]}}

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from afflint.findings import Path
+from afflint.findings.finding import Path
 from afflint.kube.catalogue import ConstraintPlace
-from afflint.kube.crds import defined_in, learnt, union
+from afflint.kube.custom_definitions import defined_in, learnt, union
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from afflint.kube.defaults import UID, with_defaults
+from afflint.admission.defaults import UID, with_defaults
 
 CONTAINER = {"name": "web", "image": "web:1"}
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from afflint.engine import Checker, FileResult, default_settings
+from afflint.pipeline.map_step import Checker, FileResult, default_settings
 
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": {"nodeSelector": {"ssd": True}, "containers": []}}
 LIST = {"apiVersion": "v1", "kind": "List"}

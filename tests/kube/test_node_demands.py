@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from afflint.kube.node_demands import Counterexample, counterexample, only_values, same_label, with_given
 from afflint.kube.node_labels import ZONE
+from afflint.kube.node_requirements import Counterexample, counterexample, only_values, same_label, with_given
 from afflint.kube.selectors import Requirement, holds
 
 OLD_ZONE = "failure-domain.beta.kubernetes.io/zone"

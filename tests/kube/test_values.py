@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from afflint.reading.triage import is_values_file
+from afflint.yaml.prefilter import is_values_file
 from linting import findings_of, lint, settings_of
 
 WRONG = "tolerations: [{key: a, operator: Is}]"

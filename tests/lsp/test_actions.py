@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from afflint.findings import Finding
-from afflint.lsp.memory import EditorBuffer
+from afflint.findings.finding import Finding
+from afflint.fix.rounds import fix_text, is_safe
+from afflint.lsp.folder_config import CommandLineConfig
+from afflint.lsp.indexer.map_cache import EditorBuffer
 from afflint.lsp.project import Project
-from afflint.lsp.setup import CommandLineConfig
 from afflint.lsp.text import EditorText
-from afflint.reading.sources import Source
-from afflint.session.fixes import fix_text, is_safe
+from afflint.source.sources import Source
 from lsp_client import Client
 
 DEPLOYMENT = """\

@@ -14,11 +14,12 @@ from queue import SimpleQueue
 import pytest
 
 from afflint import __version__
-from afflint.findings import NO_OBJECT, Edit, Found, FoundPlace, Span
-from afflint.lsp import companion, messages
-from afflint.lsp.background import Indexer, _encoded
+from afflint.findings.finding import NO_OBJECT, Edit, Found, FoundPlace, Span
 from afflint.lsp.capabilities import Client as ClientOf
-from afflint.lsp.messages import (
+from afflint.lsp.folder_config import CommandLineConfig
+from afflint.lsp.indexer import client, protocol
+from afflint.lsp.indexer.process import Indexer, _encoded
+from afflint.lsp.indexer.protocol import (
     DocumentFindings,
     DocumentRecognized,
     IndexerCommand,
@@ -33,7 +34,6 @@ from afflint.lsp.messages import (
     RunRequest,
 )
 from afflint.lsp.project import Project
-from afflint.lsp.setup import CommandLineConfig
 from checkout import ROOT
 from lsp_client import PATIENCE, Client
 from on_nodes import POOL
@@ -138,7 +138,7 @@ class TestUpgrade:
             f"afflint: this is afflint 99.1, and the server that started it is {__version__}\n",
         ),
         (
-            "lsp/messages.py",
+            "lsp/indexer/protocol.py",
             "    client: Client\n",
             "    client: Client\n    more: int\n",
             "afflint has been changed since this server was started",
@@ -224,7 +224,7 @@ class TestEnds:
     def test_it_ends_without_a_traceback_if_the_first_process_is_gone_before_it_has_started(self) -> None:
         reading, writing = os.pipe()
         os.close(reading)
-        command = [sys.executable, "-c", companion._START, __version__, *sys.path]
+        command = [sys.executable, "-c", client._START, __version__, *sys.path]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=writing, stderr=subprocess.PIPE, check=False, timeout=PATIENCE)
         os.close(writing)
         assert done.stderr == b""
@@ -247,7 +247,7 @@ def test_the_first_process_checks_under_the_settings_of_the_run(shop: Path, besi
     (shop / "widget.yaml").write_text("apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: w}\nspec: {where: {tolerations: []}}\n")
     told: SimpleQueue[IndexerMessage] = SimpleQueue()
     chosen = CommandLineConfig(no_config=True)
-    background = Indexer(IndexerInit(ClientOf(), chosen), lambda what: told.put(messages.REPORTS.decode(_encoded(what))))
+    background = Indexer(IndexerInit(ClientOf(), chosen), lambda what: told.put(protocol.REPORTS.decode(_encoded(what))))
     background.take(IndexerCommand(RunRequest(str(shop), True, True)))
     ran = told.get(timeout=PATIENCE).what
     assert isinstance(ran, RunEnded)
@@ -271,16 +271,16 @@ class TestMessages:
             DocumentRecognized("/srv", known),
             Response(3, {"a": [1, None, "🦊\ud800"]}),
         ):
-            assert messages.REPORTS.decode(messages.REPORTS.encode(IndexerMessage(report))) == IndexerMessage(report)
+            assert protocol.REPORTS.decode(protocol.REPORTS.encode(IndexerMessage(report))) == IndexerMessage(report)
         order = IndexerCommand(IndexerRequest(1, "textDocument/hover", {"position": {"line": 0, "character": 1}}))
-        assert messages.ORDERS.decode(messages.ORDERS.encode(order)) == order
+        assert protocol.ORDERS.decode(protocol.ORDERS.encode(order)) == order
 
     def test_a_fix_that_json_cannot_hold_stays_behind(self) -> None:
-        from afflint.edits import Insert
+        from afflint.findings.edits import Insert
 
         found = self.FOUND._replace(edits=(Edit(Span(1, 1, 1, 1), "x"),), meant=(Insert(("spec",), "a", {1: object()}),))
         report = RunEnded("/srv", RunFindings(False, "/srv", (DocumentFindings("file:///a", 1, None, (found,)),)))
-        arrived = messages.REPORTS.decode(_encoded(report)).what
+        arrived = protocol.REPORTS.decode(_encoded(report)).what
         assert arrived == RunEnded("/srv", RunFindings(False, "/srv", (DocumentFindings("file:///a", 1, None, (self.FOUND,)),)))
 
     def test_lines_may_come_in_pieces(self) -> None:

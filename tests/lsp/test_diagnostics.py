@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from afflint import config
+from afflint.checks.registry import CATEGORIES, rules
 from afflint.lsp.uris import of_path
-from afflint.reading.sources import Source
-from afflint.rules import CATEGORIES, rules
-from afflint.session.session import Session
+from afflint.pipeline.session import Session
+from afflint.source.sources import Source
 from checkout import ROOT
 from lsp_client import Client, short
 from shared_material import shared

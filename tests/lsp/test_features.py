@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
+from afflint.checks.registry import rules
 from afflint.inventory.node_files import nodes_of
 from afflint.kube.selectors import Requirement, Selector
 from afflint.lsp.completion import completions
-from afflint.lsp.meaning import having
-from afflint.lsp.overview import Workspace
-from afflint.lsp.setup import CommandLineConfig
+from afflint.lsp.explanation import having
+from afflint.lsp.folder_config import CommandLineConfig
+from afflint.lsp.indexer.workspace import Workspace
 from afflint.lsp.text import EditorText
 from afflint.lsp.uris import of_path
-from afflint.reading.sources import Source
-from afflint.rules import rules
+from afflint.source.sources import Source
 from lsp_client import Client
 from on_nodes import POOL
 

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from afflint.engine import Checker, DocumentCache, default_settings
-from afflint.reading import documents
+from afflint.pipeline.map_step import Checker, DocumentCache, default_settings
+from afflint.yaml import documents
 from checkout import ROOT
 
 EXAMPLES = "---\n".join(path.read_text() for path in sorted((ROOT / "examples" / "shop").glob("*.yaml")))

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from afflint.lsp.memory import EditorBuffer
-from afflint.lsp.overview import Workspace, WorkspaceState
-from afflint.lsp.setup import CommandLineConfig
+from afflint.lsp.folder_config import CommandLineConfig
+from afflint.lsp.indexer.map_cache import EditorBuffer
+from afflint.lsp.indexer.workspace import Workspace, WorkspaceState
 from checkout import ROOT
 
 

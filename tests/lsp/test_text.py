@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afflint.findings import Span
+from afflint.findings.finding import Span
 from afflint.lsp.text import EditorText, Shift, shifted
 from afflint.lsp.uris import of_path, to_path
 

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from afflint.controllers.pod_maker import PodSource
+from afflint.controllers.pod_source import PodSource
 from afflint.kube.taints import Taint
 from afflint.placement import proofs
-from afflint.placement.arrangement import build_schedule
+from afflint.placement.bounds import ScheduleBounds
 from afflint.placement.failures import failures
 from afflint.placement.node_classes import NodeClass
-from afflint.placement.orders import contending_workloads
-from afflint.placement.survey import ScheduleBounds
+from afflint.placement.order_search import contending_workloads
+from afflint.placement.schedule import build_schedule
 from cluster_objects import HOST, ZONE, Object, app, spread, term, together, zoned
 from workload_objects import apart_by, inventory, maker
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from afflint.controllers.pod_maker import PodSource
-from afflint.controllers.upkeep import PodReplacement
+from afflint.controllers.pod_replacement import PodReplacement
+from afflint.controllers.pod_source import PodSource
 from afflint.placement.plan import DisruptionEffect, Plan
-from afflint.placement.planning import DisruptionRequest, make_plan
+from afflint.placement.planner import DisruptionRequest, make_plan
 from cluster_objects import HOST, Object, node, pod, zoned
 from workload_objects import apart_by, inventory, maker
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from afflint.controllers.pod_maker import PodSource
+from afflint.controllers.pod_source import PodSource
+from afflint.placement.disruption_state import NOT_MADE_ANEW
 from afflint.placement.failures import UnknownLossError, failures
 from afflint.placement.plan import DisruptionEffect
-from afflint.placement.planning import DisruptionRequest, make_plan
-from afflint.placement.situation import NOT_MADE_ANEW
+from afflint.placement.planner import DisruptionRequest, make_plan
 from afflint.scheduler.cluster import Cluster
 from cluster_objects import HOST, ZONE, Object, node, pod, zoned
 from workload_objects import apart_by, inventory, maker, three_tiers, three_zones

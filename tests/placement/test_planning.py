@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from afflint.controllers.pod_maker import PodSource
+from afflint.controllers.pod_source import PodSource
 from afflint.placement.plan import Plan, WorkloadPlan
-from afflint.placement.planning import DisruptionRequest, make_plan
+from afflint.placement.planner import DisruptionRequest, make_plan
 from afflint.scheduler.decoding import InventoryError
 from cluster_objects import (
     HOST,

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from afflint.controllers.pod_maker import PodSource
+from afflint.controllers.pod_source import PodSource
 from afflint.controllers.replicas import compile_pods
 from afflint.kube.constraints import REQUIRED
 from afflint.placement import proofs
-from afflint.placement.arrangement import Schedule, build_schedule
+from afflint.placement.bounds import ScheduleBounds
 from afflint.placement.failures import failures
-from afflint.placement.orders import contending_workloads, coupled, decide
-from afflint.placement.survey import ScheduleBounds
+from afflint.placement.order_search import contending_workloads, coupled, decide
+from afflint.placement.schedule import Schedule, build_schedule
 from afflint.scheduler.cluster import Cluster
 from cluster_objects import HOST, ZONE, Object, apart, app, node, node_terms, pod, rather, spread, term, together, zoned
 from workload_objects import apart_by, inventory, maker, three_tiers, three_zones

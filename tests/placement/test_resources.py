@@ -10,21 +10,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from afflint.controllers.pod_maker import PodSource, Reference, Virtualization, read_pod_source
+from afflint.controllers.pod_source import PodSource, Reference, Virtualization, read_pod_source
 from afflint.controllers.replicas import compile_pods
-from afflint.findings import Site
+from afflint.findings.finding import Site
 from afflint.kube.manifests import Workload, manifests_in
 from afflint.placement import Cluster, InventoryError, read_pod
-from afflint.placement.arrangement import build_schedule
+from afflint.placement.bounds import ScheduleBounds
+from afflint.placement.disruption_state import DisruptionState
 from afflint.placement.failures import failures
-from afflint.placement.orders import decide
+from afflint.placement.order_search import decide
 from afflint.placement.plan import Plan
-from afflint.placement.planning import KUBEVIRT_OVERHEAD_LEFT_OUT, RESOURCES_LEFT_OUT, make_plan
-from afflint.placement.removing import Removals
-from afflint.placement.situation import DisruptionState
-from afflint.placement.survey import ScheduleBounds
-from afflint.reading import documents
+from afflint.placement.planner import KUBEVIRT_OVERHEAD_LEFT_OUT, RESOURCES_LEFT_OUT, make_plan
+from afflint.placement.removal import Removals
+from afflint.placement.schedule import build_schedule
 from afflint.scheduler.cluster import Verdict
+from afflint.yaml import documents
 from cluster_objects import HOST, ZONE, Object, apart, app, node, pod, spread, term, together
 from workload_objects import inventory, maker
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from afflint.controllers.budgets import read_budget
-from afflint.controllers.pod_maker import PodSource, Virtualization
-from afflint.controllers.upkeep import NEVER, PodReplacement
+from afflint.controllers.pod_replacement import NEVER, PodReplacement
+from afflint.controllers.pod_source import PodSource, Virtualization
 from afflint.placement.plan import DisruptionEffect
-from afflint.placement.planning import DisruptionRequest, make_plan
+from afflint.placement.planner import DisruptionRequest, make_plan
 from cluster_objects import HOST, ZONE, Object, node, spread, term, together, zoned
 from workload_objects import apart_by, inventory, maker
 

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from afflint.controllers.pod_maker import PodSource
-from afflint.placement.arrangement import Schedule, build_schedule
+from afflint.controllers.pod_source import PodSource
+from afflint.placement.disruption_state import DisruptionState
 from afflint.placement.failures import Disruption, failures
-from afflint.placement.losing import NodeLosses
+from afflint.placement.node_loss import NodeLosses
 from afflint.placement.rejections import Rejections
-from afflint.placement.removing import Removals
+from afflint.placement.removal import Removals
+from afflint.placement.schedule import Schedule, build_schedule
 from afflint.placement.shortfalls import Shortfalls
-from afflint.placement.situation import DisruptionState
 from cluster_objects import HOST, ZONE, Object, apart, app, node, pod, rather, spread, term, together, zoned
 from workload_objects import apart_by, inventory, maker
 

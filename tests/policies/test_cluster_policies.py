@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from afflint import config as configuration
-from afflint.session.run import Options
+from afflint.pipeline.run import Options
 from extras import needs_cel
 from policing import configured
 
@@ -399,7 +399,7 @@ def test_what_a_pod_gets_from_admission_plugins_is_there(tmp_path: Path) -> None
 def test_it_has_a_page_under_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from click.testing import CliRunner
 
-    from afflint.cli.through_click import cli
+    from afflint.cli.click_app import cli
 
     run(tmp_path, policy(FIVE, name="demo.example.com") + binding(policy="demo.example.com"), deployment())
     monkeypatch.chdir(tmp_path)
@@ -414,7 +414,7 @@ def test_a_policy_cannot_have_the_name_of_a_rule(tmp_path: Path) -> None:
 
 def test_a_policy_that_has_changed_is_judged_again_though_no_manifest_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The policies of a cluster are no files of the run, so what a run has kept says nothing about them."""
-    monkeypatch.setattr("afflint.session.mapping._WORTH_CACHE", 1)
+    monkeypatch.setattr("afflint.pipeline.mapping._WORTH_CACHE", 1)
     (tmp_path / "web.yaml").write_text(deployment(), encoding="utf-8")
     counts = []
     for most in (5, 6, 5):

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from afflint import config
+from afflint.checks.registry import CATEGORIES, rules
 from afflint.cli.check import notes
 from afflint.policies.contradictions import contradictions
-from afflint.rules import CATEGORIES, rules
 from checkout import ROOT
 from policing import session_of
 

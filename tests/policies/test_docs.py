@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
 from afflint import config
-from afflint.config.mistakes import schema
+from afflint.config.validation import schema
 from afflint.policies.matching import Matching
 from afflint.policies.messages import FIELDS
 from afflint.policies.params import class_at, fields_of

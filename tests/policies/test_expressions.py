@@ -120,8 +120,8 @@ def test_what_is_wrong_with_an_expression_is_said_at_its_place(tmp_path: Path, p
 def test_without_the_library_one_line_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
-    from afflint.errors import UserError
-    from afflint.kube import cel
+    from afflint.admission import cel
+    from afflint.findings.errors import UserError
 
     monkeypatch.setitem(sys.modules, "cel_expr_python", None)
     for each in (cel._library, cel._environment, cel.compiled):

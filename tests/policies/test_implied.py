@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from afflint.findings import Finding
+from afflint.findings.finding import Finding
 from edited import edited
 from on_nodes import workload
 from policing import findings_of, said

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from afflint.config import ConfigError
-from afflint.findings import Finding
-from afflint.reading.sources import Source
-from afflint.session.results import Keys
-from afflint.session.run import Options
+from afflint.findings.finding import Finding
+from afflint.pipeline.results import Keys
+from afflint.pipeline.run import Options
+from afflint.source.sources import Source
 from policing import findings_of, said, session_of
 
 POD = """\
@@ -211,7 +211,7 @@ class TestSuppressions:
 def test_a_baseline_keeps_them_silent(tmp_path: Path) -> None:
     from collections import Counter
 
-    from afflint.baseline import Baseline, BaselineEntry
+    from afflint.pipeline.baseline import Baseline, BaselineEntry
 
     session = session_of(tmp_path, PINNED % ", mandatory: true")
     source = Source("web.yaml", str(tmp_path / "web.yaml"), POD.encode())
@@ -261,7 +261,7 @@ class TestWhatIsKept:
 
     def test_workloads_that_obey_cost_nothing(self, tmp_path: Path) -> None:
         """Nothing of them goes from the map step to the reduce step."""
-        from afflint.engine import Checker
+        from afflint.pipeline.map_step import Checker
 
         checker = Checker(session_of(tmp_path, PINNED % "").settings())
         assert checker.check("a.yaml", POD.replace("kubernetes.io/hostname", "disk").encode()).facts.suspects == ()

@@ -7,7 +7,7 @@ from textwrap import dedent
 
 import pytest
 
-from afflint import config, shipped
+from afflint import config, resources
 from afflint.config import Config, ConfigError, describe
 
 
@@ -106,7 +106,9 @@ def sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("strict", "high-availability"):
         write(f"shipped/rules/profiles/{name}.yaml", f"policies:\n- {{name: of-{name}, check: no-pinning}}\n")
     monkeypatch.setattr(
-        shipped, "directory", lambda name, real=shipped.directory: str(tmp_path / "shipped" / "rules") if name == "rules" else real(name)
+        resources,
+        "directory",
+        lambda name, real=resources.directory: str(tmp_path / "shipped" / "rules") if name == "rules" else real(name),
     )
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from afflint import config as settings
+from afflint.checks.registry import CATEGORIES, rules
 from afflint.config import Config, ConfigError
 from afflint.config.yaml import read_yaml
+from afflint.pipeline.policy_tests import ExampleRunner, examples_in
 from afflint.policies.binding import page
-from afflint.reading.examples import Example, parse
-from afflint.rules import CATEGORIES, rules
-from afflint.session.examples import ExampleRunner, examples_in
+from afflint.source.examples import Example, parse
 from checkout import ROOT
 
 PROFILES = ROOT / "rules" / "profiles"

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from afflint.engine import Checker, default_settings
 from afflint.kube.selectors import Requirement
-from afflint.pools.joining import resolve_references
+from afflint.pipeline.map_step import Checker, default_settings
 from afflint.pools.kinds import FAMILIES, MARKS
-from afflint.pools.model import Pool
+from afflint.pools.pool import Pool
+from afflint.pools.references import resolve_references
 from shared_material import shared
 
 FOLDER = Path(__file__).parent / "formats"
@@ -77,7 +77,7 @@ def test_every_kind_that_is_looked_for_is_read() -> None:
 @pytest.mark.parametrize("name", FORMATS)
 def test_where_something_is_declared_is_where_it_stands(name: str) -> None:
     """Each path of a pool leads to something in its document."""
-    from afflint.reading.documents import read, split
+    from afflint.yaml.documents import read, split
 
     text = FORMATS[name].encode()
     documents = {document.index: document for document in (read(piece, index, 0) for index, (piece, _, _) in enumerate(split(text)))}
@@ -187,8 +187,8 @@ def test_odd_types_anywhere_do_no_harm(name: str, odd: str) -> None:
     """Every value at the second and third level of an example, one after the other, replaced by something else."""
     import json
 
-    from afflint.pools.reading import pools_in
-    from afflint.reading.documents import read, split
+    from afflint.pools.reader import pools_in
+    from afflint.yaml.documents import read, split
 
     strange = read(odd.encode(), 0, 0).data
     for piece, _, _ in split(FORMATS[name].encode()):

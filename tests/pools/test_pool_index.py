@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afflint.findings import NO_FILE, NO_OBJECT, Site
+from afflint.findings.finding import NO_FILE, NO_OBJECT, Site
 from afflint.kube.selectors import Requirement
 from afflint.pools import matching
 from afflint.pools.matching import PoolIndex, PoolLabels, declared_keys
-from afflint.pools.model import Label, Pool
+from afflint.pools.pool import Label, Pool
 
 KEYS = ("team", "tier", "topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone", "nvidia.com/gpu")
 VALUES = ("a", "b", "3", "5")

@@ -9,8 +9,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from afflint.findings import Path, Span
-from afflint.reading.scalars import resolve_plain
+from afflint.findings.finding import Path, Span
+from afflint.yaml.scalars import resolve_plain
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 

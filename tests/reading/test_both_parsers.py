@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml.error import YAMLError
 
-from afflint.engine import default_settings
-from afflint.reading import composing
-from afflint.reading.documents import read
-from afflint.reading.parser import binding
-from afflint.reading.plain_blocks import plain_blocks
-from afflint.reading.pure_parser import PureParser
+from afflint.pipeline.map_step import default_settings
+from afflint.yaml import composer
+from afflint.yaml.binding import binding
+from afflint.yaml.documents import read
+from afflint.yaml.fast_parser import plain_blocks
+from afflint.yaml.pure_parser import PureParser
 from checkout import ROOT, clean_environment, run
 from linting import findings_of
 from shared_material import SAMPLE, SHARED, cases, recorded
@@ -97,8 +97,8 @@ NO_TEXT = [b"a: \xff", b"a: \xc3", b"a: \xc3(", b"a: \xe2\x28\xa1", b"a: \xed\xa
 def in_python() -> Iterator[None]:
     """Texts are read as they are where libyaml is not installed."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(composing, "_Composer", PureParser)
-        patch.setattr(composing, "binding", None)
+        patch.setattr(composer, "_Composer", PureParser)
+        patch.setattr(composer, "binding", None)
         yield
 
 
@@ -131,7 +131,7 @@ def described(text: bytes) -> tuple[object, ...]:
     document = read(text, 0, 0)
     nodes = [
         (type(node).__name__, str(node.ctag), node.start_mark.index, node.end_mark.index)
-        for node in composing.nodes_below(document.node_at(()))
+        for node in composer.nodes_below(document.node_at(()))
     ]
     return repr(document.data), document.problem, document.duplicates, document.rest, document.filled, nodes
 
@@ -246,5 +246,5 @@ def test_the_command_finds_the_same_without_libyaml(tmp_path: Path) -> None:
     told = [json.loads(run(command, tmp_path, environment=each, expect=1)) for each in (clean_environment(), without)]
     assert told[0]["findings"] == told[1]["findings"]
     assert any(each["rule"] == "unreadable-manifest" for each in told[1]["findings"])
-    probe = [sys.executable, "-c", "from afflint.reading.parser import binding; print(binding)"]
+    probe = [sys.executable, "-c", "from afflint.yaml.binding import binding; print(binding)"]
     assert run(probe, tmp_path, environment=without) == "None\n"

@@ -11,9 +11,9 @@ import pytest
 from ruamel.yaml import nodes as theirs
 from ruamel.yaml.error import YAMLError
 
-from afflint.reading import nodes
-from afflint.reading.composing import compose
-from afflint.reading.documents import read
+from afflint.yaml import nodes
+from afflint.yaml.composer import compose
+from afflint.yaml.documents import read
 from checkout import clean_environment
 
 TEXT = "a: &x [1, 'b', {c: d}]\nb: *x\nc: |\n  text\n? k\n: 2020-01-01\n"
@@ -34,7 +34,7 @@ def test_whoever_else_reads_yaml_gets_the_same(kind: str) -> None:
         subprocess.run(
             [sys.executable, "-c", f"{imported}{script}"], capture_output=True, text=True, env=clean_environment(), check=True
         ).stdout
-        for imported in ("", "from afflint.reading.documents import read; read(b'a: [b]', 0, 1); ")
+        for imported in ("", "from afflint.yaml.documents import read; read(b'a: [b]', 0, 1); ")
     )
     assert beside == alone != ""
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from afflint.reading.document import list_at, map_at, maps_at, text_at, texts_at, value_at_path
+from afflint.yaml.document import list_at, map_at, maps_at, text_at, texts_at, value_at_path
 
 DATA = {"spec": {"name": "web", "items": [{"a": 1}, "b", None, {"c": 2}], "none": None}}
 

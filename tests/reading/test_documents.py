@@ -11,11 +11,11 @@ from emitter import Emitter, documents
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from afflint.findings import Path, Span
-from afflint.reading import documents as reading
-from afflint.reading import parsing
-from afflint.reading.composing import MAX_DEPTH
-from afflint.reading.documents import Document, read, split, to_utf8
+from afflint.findings.finding import Path, Span
+from afflint.yaml import documents as reading
+from afflint.yaml import parser
+from afflint.yaml.composer import MAX_DEPTH
+from afflint.yaml.documents import Document, read, split, to_utf8
 
 
 def doc(text: str | bytes, line: int = 0) -> Document:
@@ -643,7 +643,7 @@ def test_when_memory_runs_out_that_is_a_problem_of_the_document(monkeypatch: pyt
     def exhausted(_raw: bytes) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(parsing, "compose", exhausted)
+    monkeypatch.setattr(parser, "compose", exhausted)
     assert fault("a: &b 1") == ("reading it takes more memory than there is", 1, 1)
 
 

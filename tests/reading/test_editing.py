@@ -14,11 +14,11 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import rule_pages
-from afflint.edits import EditError, Insert, Move, Remove, Rename, Replace, SymbolicEdit, applied, find, same
-from afflint.findings import Edit, Path, Span
-from afflint.reading import documents as yaml
-from afflint.reading import lists
-from afflint.reading.editing import resolve
+from afflint.findings.edits import EditError, Insert, Move, Remove, Rename, Replace, SymbolicEdit, applied, find, same
+from afflint.findings.finding import Edit, Path, Span
+from afflint.yaml import documents as yaml
+from afflint.yaml import list_reader
+from afflint.yaml.editing import resolve
 from checkout import ROOT
 from edited import edited, stretch
 
@@ -390,7 +390,7 @@ class TestItemsOfAList:
     @pytest.mark.parametrize("as_json", [False, True])
     def test_of_a_long_one(self, as_json: bool) -> None:
         text = json.dumps(yaml.read(LIST.encode(), 0, 0).data, indent=1) if as_json else LIST
-        document = lists.read_list(text.encode(), 0, 0)
+        document = list_reader.read_list(text.encode(), 0, 0)
         assert document is not None
         found = resolve(document, [self.INSERT])
         assert found is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from afflint.engine import Checker, default_settings
+from afflint.pipeline.map_step import Checker, default_settings
 from edited import edited
 
 CHECKER = Checker(default_settings())

@@ -20,16 +20,16 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from afflint import config
-from afflint.edits import Move, Remove, applied, same
-from afflint.engine import Checker
-from afflint.findings import Finding, identity_of
-from afflint.fixing import apply_fixes
-from afflint.reading import documents
-from afflint.rules import rules
-from afflint.session.fixes import fix_files
-from afflint.session.replacing import replace_file
-from afflint.session.run import Options
-from afflint.session.session import Session
+from afflint.checks.registry import rules
+from afflint.findings.edits import Move, Remove, applied, same
+from afflint.findings.finding import Finding, identity_of
+from afflint.fix.fixing import apply_fixes
+from afflint.fix.rounds import fix_files
+from afflint.pipeline.map_step import Checker
+from afflint.pipeline.run import Options
+from afflint.pipeline.session import Session
+from afflint.source.atomic_write import replace_file
+from afflint.yaml import documents
 from edited import edited
 from linting import findings_of, settings_of
 from shared_material import cases, shared

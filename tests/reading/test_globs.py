@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from afflint.reading.globs import Patterns, of_lines, paths_like, pattern
+from afflint.source.globs import Patterns, of_lines, paths_like, pattern
 from checkout import clean_environment
 
 FILES = (
@@ -129,7 +129,7 @@ HOSTILE = {
 def test_a_pattern_that_is_made_to_take_for_ever_does_not(name: str) -> None:
     """In a process of its own, as there is no other way to end a match. The limit of time only turns a hang into a failure."""
     glob, path = HOSTILE[name]
-    script = "import sys; from afflint.reading.globs import of_lines; print(of_lines([sys.argv[1]]).covers(sys.argv[2]))"
+    script = "import sys; from afflint.source.globs import of_lines; print(of_lines([sys.argv[1]]).covers(sys.argv[2]))"
     done = subprocess.run([sys.executable, "-c", script, glob, path], capture_output=True, text=True, timeout=100, check=True)
     assert done.stdout == "False\n"
 

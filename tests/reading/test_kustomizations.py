@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from afflint.engine import Checker, default_settings
-from afflint.reading import kustomizations as module
-from afflint.reading.kustomizations import Kustomizations, Use
-from afflint.reading.patches import is_directed
-from afflint.reading.sources import discover
-from afflint.session.placing import read_place_inputs
-from afflint.session.run import run
+from afflint.pipeline.map_step import Checker, default_settings
+from afflint.pipeline.place_inputs import read_place_inputs
+from afflint.pipeline.run import run
+from afflint.source import kustomizations as module
+from afflint.source.kustomizations import Kustomizations, Use
+from afflint.source.sources import discover
+from afflint.yaml.patch_directives import is_directed
 
 
 def write(path: Path, text: str = "") -> str:

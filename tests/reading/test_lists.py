@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from afflint.reading import lists
-from afflint.reading.documents import read
-from afflint.reading.lists import read_list
+from afflint.yaml import list_reader
+from afflint.yaml.documents import read
+from afflint.yaml.list_reader import read_list
 
 ITEM = """\
 - kind: Pod
@@ -66,7 +66,7 @@ def test_a_list_may_be_as_long_as_it_likes_but_not_hold_ever_more(form: str, mon
             text = json.dumps({"items": read(text.encode(), 0, 0).data["items"]})
         return read_list(text.encode(), 0, 0) is not None
 
-    monkeypatch.setattr(lists, "_MOST_KEPT", 2_000)
+    monkeypatch.setattr(list_reader, "_MOST_KEPT", 2_000)
     different = ITEM.replace("name: a", "name: a@").replace("{x", "{x@").replace("[true]", "[@, true]")
     assert is_read(listing(100))
     assert is_read(listing(10, different))

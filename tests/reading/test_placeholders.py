@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import pytest
 
 import rule_pages
-from afflint import rules
-from afflint.engine import Checker, FileResult, MapSettings, default_settings
-from afflint.reading.composing import nodes_below
-from afflint.reading.documents import Document, read, split
-from afflint.reading.nodes import MappingNode, ScalarNode
-from afflint.reading.placeholders import is_placeholder
+from afflint.checks import registry
+from afflint.pipeline.map_step import Checker, FileResult, MapSettings, default_settings
+from afflint.yaml.composer import nodes_below
+from afflint.yaml.documents import Document, read, split
+from afflint.yaml.nodes import MappingNode, ScalarNode
+from afflint.yaml.placeholders import is_placeholder
 from linting import findings_of
 from rule_pages import Example
 
@@ -141,7 +141,7 @@ def places(root: object, document: Document) -> set[tuple[int, int]]:
 @pytest.mark.parametrize("example", GOOD, ids=str)
 def test_a_good_example_stays_good_with_any_value_to_be_filled_in(example: Example) -> None:
     settings = MapSettings(
-        rules.bind_rules([rule.name for rule in rules.rules().values() if rule.default and rule.name != "unused-suppression"])
+        registry.bind_rules([rule.name for rule in registry.rules().values() if rule.default and rule.name != "unused-suppression"])
     )
     for text in with_one_placeholder(example.text):
         if "<<: {{" in text:

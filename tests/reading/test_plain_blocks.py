@@ -8,10 +8,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from afflint.reading.composing import compose
-from afflint.reading.conversion import plain_data
-from afflint.reading.documents import read, split
-from afflint.reading.plain_blocks import plain_blocks
+from afflint.yaml.composer import compose
+from afflint.yaml.conversion import plain_data
+from afflint.yaml.documents import read, split
+from afflint.yaml.fast_parser import plain_blocks
 from shared_material import shared
 
 KEYS = st.sampled_from(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afflint.reading.scalars import Scalar, key_text, plain_key, resolve_plain, resolve_tagged
+from afflint.yaml.scalars import Scalar, key_text, plain_key, resolve_plain, resolve_tagged
 
 NULLS = ["", "~", "null", "Null", "NULL"]
 TRUE = ["y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"]

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from afflint.reading import sources as module
-from afflint.reading.sources import STDIN, Source, SourceError, discover, read_bytes, standard_input
+from afflint.source import sources as module
+from afflint.source.sources import STDIN, Source, SourceError, discover, read_bytes, standard_input
 
 Tree = Callable[..., None]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from afflint.engine import Checker, default_settings
 from afflint.kube.kinds import NAMES
-from afflint.reading import triage as module
-from afflint.reading.documents import Document
-from afflint.reading.triage import Triage, looks_templated, parses
+from afflint.pipeline.map_step import Checker, default_settings
+from afflint.yaml import prefilter as module
+from afflint.yaml.documents import Document
+from afflint.yaml.prefilter import Triage, looks_templated, parses
 
 TRIAGE = Triage(NAMES)
 

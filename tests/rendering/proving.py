@@ -13,16 +13,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from afflint.findings import Path as Steps
-from afflint.findings import Span
+from afflint.findings.finding import Path as Steps
+from afflint.findings.finding import Span
 from afflint.rendering.helm import Chart, Charts, rendered_chart, template
+from afflint.rendering.helm_origins import ChartFiles, Templates, with_changes
 from afflint.rendering.kustomize import build_annotated, build_kustomization
-from afflint.rendering.marks import templates_of
-from afflint.rendering.origins import Origins, identity_of
+from afflint.rendering.kustomize_origins import Origins, identity_of
+from afflint.rendering.line_marks import templates_of
 from afflint.rendering.programs import ProgramRunner, RenderError
 from afflint.rendering.roots import Kustomization
-from afflint.rendering.templates import ChartFiles, Templates, with_changes
-from afflint.rendering.texts import SourceTexts, documents_of, leaves, value_at
+from afflint.rendering.source_documents import SourceTexts, documents_of, leaves, value_at
 
 FIELDS = frozenset(
     ("affinity", "nodeSelector", "tolerations", "topologySpreadConstraints", "nodeName", "schedulerName", "priorityClassName")

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from afflint.rendering.generators import Generators
+from afflint.rendering.application_sets import Generators
 from afflint.rendering.gitops import substituted
 from rendering.real_tools import on_path
 from rendering.rendered_trees import Checking, write

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from afflint.rendering.marks import Mark, marked, marks_in
+from afflint.rendering.line_marks import Mark, marked, marks_in
 
 
 @pytest.mark.parametrize(

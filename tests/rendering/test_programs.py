@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from afflint.engine import default_settings
+from afflint.pipeline.map_step import default_settings
+from afflint.pipeline.run import run
 from afflint.rendering import programs as rendering
 from afflint.rendering.builds import RenderOptions, render_roots
 from afflint.rendering.programs import RenderError
-from afflint.session.run import run
 from checkout import clean_environment
 
 POD = """\

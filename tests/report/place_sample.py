@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from afflint.placement.plan import DisruptionEffect, NodeRow, NodeVerdict, Outcome, Plan, Replica, ReplicaMove, Verdicts, WorkloadPlan
-from afflint.report import place_json, place_page, place_table
+from afflint.report.place import json_report, page
+from afflint.report.place import table as place_table
 
 GOLDEN = Path(__file__).parent / "golden" / "place"
 ZONE = "topology.kubernetes.io/zone"
@@ -248,8 +249,8 @@ def goldens() -> dict[str, str]:
     """What the goldens hold, by file name."""
     return {
         "bakery.txt": table(BAKERY),
-        "bakery.json": "".join(place_json.render(BAKERY)),
-        "bakery.html": place_page.render(BAKERY),
+        "bakery.json": "".join(json_report.render(BAKERY)),
+        "bakery.html": page.render(BAKERY),
         "trouble.txt": table(TROUBLE),
         "large.txt": table(large(300, 60)),
     }

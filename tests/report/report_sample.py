@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from afflint.findings import NO_OBJECT, Edit, Finding, Fix, ObjectRef, Related, Span
+from afflint.findings.finding import NO_OBJECT, Edit, Finding, Fix, ObjectRef, Related, Span
 from afflint.report import Report, RuleInfo, Summary, render
 
 GOLDEN = Path(__file__).parent / "golden"

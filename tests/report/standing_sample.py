@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from afflint.findings import ObjectRef
-from afflint.report import policy_json, policy_page, policy_text
-from afflint.report.page import PageMetadata
-from afflint.report.standing import Breach, Compliance, ComplianceVerdict, EvaluatedWorkload, PolicyCompliance
+from afflint.findings.finding import ObjectRef
+from afflint.report.compliance import Breach, Compliance, ComplianceVerdict, EvaluatedWorkload, PolicyCompliance
+from afflint.report.html_page import PageMetadata
+from afflint.report.policies import json_report, page, text
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -63,8 +63,8 @@ MADE = PageMetadata("2026-11-22 11:04 UTC", "afflint report --format html --outp
 def rendered(name: str) -> str:
     """The sample in the format of a golden."""
     if name.endswith(".html"):
-        return "".join(policy_page.render(STANDING._replace(made=MADE)))
-    return "".join(policy_json.render(STANDING) if name.endswith(".json") else policy_text.render(STANDING))
+        return "".join(page.render(STANDING._replace(made=MADE)))
+    return "".join(json_report.render(STANDING) if name.endswith(".json") else text.render(STANDING))
 
 
 GOLDENS = ("policies.txt", "policies.json", "policies.html")

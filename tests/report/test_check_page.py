@@ -10,9 +10,9 @@ import pytest
 from html_page import Page
 from report_sample import FINDINGS, NOTHING, finding, rendered, report
 
-from afflint.findings import Edit, Finding, Fix, ObjectRef, Related, Span
+from afflint.findings.finding import Edit, Finding, Fix, ObjectRef, Related, Span
 from afflint.report import Report
-from afflint.report.page import PageMetadata
+from afflint.report.html_page import PageMetadata
 
 EVIL = (
     "</script><script>alert(1)</script>",

@@ -12,7 +12,7 @@ import pytest
 from place_sample import BAKERY, LEDGER, TROUBLE, goldens, hostile, large, node, verdict, workload
 
 from afflint.placement.plan import Plan
-from afflint.report import place_json
+from afflint.report.place import json_report
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "schemas" / "place.schema.json").read_text("utf-8"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
@@ -20,7 +20,7 @@ NAMES = ('</script>"', "a\x00\x1b[31mb", "\u202eevil", "\ud800", "日本語", ""
 
 
 def read(plan: Plan) -> Any:
-    return json.loads("".join(place_json.render(plan)))
+    return json.loads("".join(json_report.render(plan)))
 
 
 @pytest.mark.parametrize("plan", [BAKERY, TROUBLE, large(20, 30), large(20, 5, each="node"), *map(hostile, NAMES)])
@@ -73,7 +73,7 @@ def test_the_schema_is_strict(spoil: Callable[[Any], object]) -> None:
 def test_golden() -> None:
     """If a change is wanted: run tests/report/place_sample.py and read the difference."""
     golden = Path(__file__).parent / "golden" / "place" / "bakery.json"
-    assert "".join(place_json.render(BAKERY)) == golden.read_bytes().decode() == goldens()["bakery.json"]
+    assert "".join(json_report.render(BAKERY)) == golden.read_bytes().decode() == goldens()["bakery.json"]
 
 
 def test_what_stands_in_the_plan_stands_in_the_document() -> None:
@@ -115,13 +115,13 @@ def test_what_stands_in_the_plan_stands_in_the_document() -> None:
 
 def test_strings_are_exact_and_the_file_is_ascii() -> None:
     for name in NAMES:
-        assert "".join(place_json.render(hostile(name))).isascii()
+        assert "".join(json_report.render(hostile(name))).isascii()
         assert read(hostile(name))["workloads"][0]["notes"] == [name]
 
 
 def test_a_verdict_takes_a_line() -> None:
     """So that two documents can be compared line by line, and 90,000 verdicts do not take half a million lines."""
-    lines = "".join(place_json.render(BAKERY)).split("\n")
+    lines = "".join(json_report.render(BAKERY)).split("\n")
     line = '{"node": "plain-1", "feasible": false, "reason": "NodeAffinity", "why": "lacks disk=nvme", "score": null, "weights": null'
     assert f'        {line}, "parts": {{}}}},' in lines
 

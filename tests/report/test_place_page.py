@@ -12,9 +12,9 @@ from html_page import Page
 from place_sample import BAKERY, TROUBLE, goldens, hostile, large, node, verdict, workload
 
 from afflint.placement.plan import DisruptionEffect, Plan, Replica, ReplicaMove
-from afflint.report import place_page
-from afflint.report.page import PageMetadata
-from afflint.report.place_scene import badges
+from afflint.report.html_page import PageMetadata
+from afflint.report.place import page as place_page
+from afflint.report.place.scene import badges
 
 EVIL = (
     "</script><script>alert(1)</script>",

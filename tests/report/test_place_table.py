@@ -10,7 +10,7 @@ import pytest
 from place_sample import BAKERY, FULL, LEDGER, TROUBLE, goldens, hostile, large, node, table, verdict, workload
 
 from afflint.placement.plan import DisruptionEffect, NodeVerdict, Plan, Replica, ReplicaMove
-from afflint.report.place_table import columns
+from afflint.report.place.table import columns
 
 GOLDEN = Path(__file__).parent / "golden" / "place"
 

@@ -10,8 +10,10 @@ from html_page import Page
 from jsonschema import Draft202012Validator
 from standing_sample import GOLDEN, GOLDENS, LOSSES, ORDERS, STANDING, TOLERATIONS, WEB, ZONES, rendered, workload
 
-from afflint.report import policy_json, policy_page, policy_text
-from afflint.report.standing import Breach, Compliance, ComplianceVerdict, grouped
+from afflint.report.compliance import Breach, Compliance, ComplianceVerdict, grouped
+from afflint.report.policies import json_report
+from afflint.report.policies import page as policy_page
+from afflint.report.policies import text as policy_text
 from checkout import ROOT
 
 EVIL = ("</script><script>alert(1)</script>", "\"onload='x' <b>", "\u202e\x1b[2J", "</style><img src=x>", "$title ${style} &amp;", "=x&y")
@@ -65,7 +67,7 @@ def test_of_the_clusters_own_policies_only_breaches_are_known() -> None:
     own = ZONES._replace(verdicts=ZONES.verdicts[1:3], only_unmet=True)
     standing = STANDING._replace(policies=(own,))
     assert "".join(policy_text.render(standing)).splitlines()[1].split() == ["at-least-two-zones", "-", "-", "2", "0", "1", "2026-08-30"]
-    assert json.loads("".join(policy_json.render(standing)))["policies"][0]["met"] is None
+    assert json.loads("".join(json_report.render(standing)))["policies"][0]["met"] is None
     assert Page(page(standing)).with_class("bar") == 3 + 2 + 2  # those of the key, of two namespaces and of two owners
 
 
@@ -97,7 +99,7 @@ def test_json_is_as_its_schema_says() -> None:
     schema = json.loads((ROOT / "schemas" / "policies.schema.json").read_text(encoding="utf-8"))
     Draft202012Validator.check_schema(schema)
     for standing in (STANDING, STANDING._replace(owner_key="", policies=(ZONES._replace(only_unmet=True),))):
-        Draft202012Validator(schema).validate(json.loads("".join(policy_json.render(standing))))
+        Draft202012Validator(schema).validate(json.loads("".join(json_report.render(standing))))
 
 
 def test_a_few_are_told_one_by_one_and_with_verbose_all() -> None:

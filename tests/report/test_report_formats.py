@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 from report_sample import FINDINGS, GOLDEN, GOLDENS, finding, rendered, report
 
-from afflint.findings import SEVERITIES, Span
+from afflint.findings.finding import SEVERITIES, Span
 from afflint.report import FORMATS, render
 from afflint.report.fingerprints import fingerprints
 
@@ -39,7 +39,7 @@ def test_an_unknown_format_is_refused_with_those_there_are() -> None:
 def test_a_format_imports_no_more_than_it_needs() -> None:
     program = """
 import sys
-from afflint.findings import NO_OBJECT, Finding, Span
+from afflint.findings.finding import NO_OBJECT, Finding, Span
 from afflint.report import Report, Summary, render
 before = set(sys.modules)
 finding = Finding("r", "labels", "error", "m", "h", "f", 0, Span(1, 1, 1, 2), NO_OBJECT, "")
@@ -53,8 +53,8 @@ print(*sorted(module for module in set(sys.modules) - before if "afflint" in mod
         result = subprocess.run(command, env=os.environ, capture_output=True, text=True, check=True)
         return result.stdout.strip().replace("afflint.report.", "")
 
-    assert imported("text") == "snippet text wording afflint.wording"
-    assert imported("concise") == "concise afflint.wording"
+    assert imported("text") == "snippet text wording afflint.findings.phrases"
+    assert imported("concise") == "concise afflint.findings.phrases"
     assert imported("json") == "json_array json_report json"
 
 

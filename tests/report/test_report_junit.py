@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 from report_sample import FINDINGS, finding, rendered, report
 
-from afflint.findings import Finding, Span
+from afflint.findings.finding import Finding, Span
 
 
 def suites_of(*findings: Finding) -> list[ElementTree.Element]:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from report_sample import FINDINGS, NOTHING, finding, rendered, report
 
-from afflint.findings import Edit, Fix, ObjectRef, Related, Span
+from afflint.findings.finding import Edit, Fix, ObjectRef, Related, Span
 
 OURS = re.compile(r"</?code>|<br>|</?sub>|\*(?:Help:|Note:|Mended by)\*|\*\*error\*\*|&#\d+;")
 SYNTAX = set("\\`*_{}[]<>()#+!|~&$^\"'=")

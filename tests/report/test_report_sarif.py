@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from report_sample import FINDINGS, RULES, finding, rendered, report
 
-from afflint.findings import Finding, Related, Span
-from afflint.report.places import slashed, uri
+from afflint.findings.finding import Finding, Related, Span
+from afflint.report.paths import slashed, uri
 
 PUBLISHED = Path(__file__).parents[2].parent / "shared" / "reference" / "sarif-schema-2.1.0.json"
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from report_sample import finding, rendered, report
 
-from afflint.findings import Span
+from afflint.findings.finding import Span
 from afflint.report.snippet import WIDTH, Sources, snippet
 
 

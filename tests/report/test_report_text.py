@@ -6,7 +6,7 @@ import re
 
 from report_sample import FINDINGS, NOTHING, SUMMARY, finding, rendered, report
 
-from afflint.findings import Edit, Finding, Fix, ObjectRef, Span
+from afflint.findings.finding import Edit, Finding, Fix, ObjectRef, Span
 from afflint.report import Summary
 
 

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from report_sample import finding, rendered, report
 
-from afflint.findings import Edit, Fix, ObjectRef, Related, Span
+from afflint.findings.finding import Edit, Fix, ObjectRef, Related, Span
+from afflint.findings.phrases import visible
 from afflint.report import FORMATS, Report
-from afflint.wording import visible
 
 CONTROLS = ["\x1b[2J", "\r", "\n", "\t", "\x85", "\x00"]
 INVISIBLE = ["\u202e", "\u2066", "\u200f", "\u200b", "\ufeff", "\u2028", "\ud800", "\udfff", "\ufffe"]

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from afflint.cli import main
-from afflint.reading.triage import Triage
+from afflint.yaml.prefilter import Triage
 
 _documents = Triage.documents
 _introduced: list[int] = []

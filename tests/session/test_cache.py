@@ -17,15 +17,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from afflint import config
-from afflint.engine import Checker, DocumentCache, FileResult, default_settings
-from afflint.reduction import Reduction
-from afflint.session import cache as keeping
-from afflint.session import mapping, processes
-from afflint.session import run as running
-from afflint.session.cache import Cache
-from afflint.session.results import RESULTS, ResultEntry, checksum
-from afflint.session.run import Options, Outcome
-from afflint.session.session import Session
+from afflint.pipeline import cache as keeping
+from afflint.pipeline import mapping, workers
+from afflint.pipeline import run as running
+from afflint.pipeline.cache import Cache
+from afflint.pipeline.map_step import Checker, DocumentCache, FileResult, default_settings
+from afflint.pipeline.reduce_step import Reduction
+from afflint.pipeline.results import RESULTS, ResultEntry, checksum
+from afflint.pipeline.run import Options, Outcome
+from afflint.pipeline.session import Session
 from checkout import clean_environment
 
 POD = """\
@@ -241,7 +241,7 @@ def test_what_several_processes_find_again_keeps_nobody_from_writing(tree: Path,
     monkeypatch.setattr(mapping, "_WORTH_PROCESSES", 10)
     monkeypatch.setattr(mapping, "_WORTH_PROCESSES_KNOWN", 20)
     monkeypatch.setattr(keeping, "_PATIENCE", 0.0)
-    monkeypatch.setattr(processes, "_CHUNK", 1)  # So that this process does its share.
+    monkeypatch.setattr(workers, "_CHUNK", 1)  # So that this process does its share.
     run(tree, kept, jobs=2)
     before = entries(kept)
     (tree / "8.yaml").write_text(TEXTS[2] + "# another\n")

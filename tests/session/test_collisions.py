@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from afflint.engine import default_settings
-from afflint.reading.sources import Source
-from afflint.session.run import run
+from afflint.pipeline.map_step import default_settings
+from afflint.pipeline.run import run
+from afflint.source.sources import Source
 
 GOOD = """\
 apiVersion: v1

@@ -7,10 +7,10 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from afflint.engine import default_settings
-from afflint.findings import Finding
-from afflint.reading.sources import Source
-from afflint.session.run import run
+from afflint.findings.finding import Finding
+from afflint.pipeline.map_step import default_settings
+from afflint.pipeline.run import run
+from afflint.source.sources import Source
 
 VM = """\
 apiVersion: kubevirt.io/v1

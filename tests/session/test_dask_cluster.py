@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from afflint import __version__
-from afflint.session.dask_cluster import ClusterError, address
+from afflint.pipeline.dask_executor import ClusterError, address
 from checkout import clean_environment
 
 distributed = pytest.mark.skipif(
@@ -38,7 +38,7 @@ spec:
 """
 SLOW = """\
 import os, pathlib, time
-from afflint.engine import Checker
+from afflint.pipeline.map_step import Checker
 def slow(self, name, data, check=Checker.check):
     pathlib.Path(f"begun-{os.getpid()}").touch()
     time.sleep(0.02)
@@ -46,13 +46,13 @@ def slow(self, name, data, check=Checker.check):
 if Checker.check.__name__ == "check":  # Dask loads this twice.
     Checker.check = slow
 """
-DEADLY = "import os\nfrom afflint.engine import Checker\nChecker.check = lambda *_: os._exit(9)\n"
+DEADLY = "import os\nfrom afflint.pipeline.map_step import Checker\nChecker.check = lambda *_: os._exit(9)\n"
 OTHER_VERSION = "from afflint.session import elsewhere\nelsewhere.__version__ = '99'\n"
 WITHOUT_FILES = """\
 from afflint.session import elsewhere
 elsewhere.bytes_of = lambda source: FileNotFoundError(2, "No such file or directory")
 """
-IMPATIENT = "import afflint.session.dask_cluster as dask; dask._PATIENCE_WITHOUT_WORKERS = 1; from afflint.__main__ import main; main()"
+IMPATIENT = "import afflint.pipeline.dask_executor as dask; dask._PATIENCE_WITHOUT_WORKERS = 1; from afflint.__main__ import main; main()"
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from afflint.findings import Finding
-from afflint.reading.sources import Source, discover
-from afflint.session.run import Options, run
+from afflint.findings.finding import Finding
+from afflint.pipeline.run import Options, run
+from afflint.source.sources import Source, discover
 from checkout import clean_environment
 from linting import settings_of
 from widgets import DEFINITION, WIDGET

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from afflint.engine import default_settings
-from afflint.reading import sources
-from afflint.reading.sources import Source, standard_input
-from afflint.session.placing import read_place_inputs
-from afflint.session.run import run
+from afflint.pipeline.map_step import default_settings
+from afflint.pipeline.place_inputs import read_place_inputs
+from afflint.pipeline.run import run
+from afflint.source import sources
+from afflint.source.sources import Source, standard_input
 
 CACHE = """\
 apiVersion: apps/v1

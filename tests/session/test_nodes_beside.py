@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from afflint import config
-from afflint.session.session import Session
+from afflint.pipeline.session import Session
 
 WEB = """\
 apiVersion: v1

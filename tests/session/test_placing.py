@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from afflint.engine import default_settings
 from afflint.inventory.node_files import NodeFileError
-from afflint.inventory.stage import SimulationInput
-from afflint.placement.planning import make_plan
-from afflint.reading.sources import Source
-from afflint.session.placing import read_place_inputs
+from afflint.inventory.simulation_input import SimulationInput
+from afflint.pipeline.map_step import default_settings
+from afflint.pipeline.place_inputs import read_place_inputs
+from afflint.placement.planner import make_plan
+from afflint.source.sources import Source
 
 
 def stage_of(

@@ -11,15 +11,16 @@ import jsonschema
 import pytest
 
 from afflint import config
-from afflint.engine import default_settings
 from afflint.inventory.node_files import NodeFileError
 from afflint.inventory.pool_nodes import UnknownPoolError
+from afflint.pipeline.map_step import default_settings
+from afflint.pipeline.place_inputs import read_place_inputs
+from afflint.pipeline.session import Session
 from afflint.placement.plan import Plan
-from afflint.placement.planning import DisruptionRequest, make_plan
-from afflint.reading.sources import Source
-from afflint.report import place_json, place_page, place_table
-from afflint.session.placing import read_place_inputs
-from afflint.session.session import Session
+from afflint.placement.planner import DisruptionRequest, make_plan
+from afflint.report.place import json_report, table
+from afflint.report.place import page as place_page
+from afflint.source.sources import Source
 from checkout import ROOT
 
 APART = """
@@ -199,11 +200,11 @@ def test_a_spread_over_a_label_that_no_pool_has_makes_no_end_of_nodes() -> None:
 
 def test_the_reports_draw_pools_as_what_they_are() -> None:
     plan = plan_of(f"{karpenter('gpu', limits='nodes: 9')}---\n{karpenter('any', labels='pool: any')}", deployment(APART, 2))
-    text = "".join(place_table.render(plan, color=False, width=100))
+    text = "".join(table.render(plan, color=False, width=100))
     assert "2 pools\n  POOL          NODES  MAY HAVE           TAINTS\n" in text
     assert "  NodePool gpu  2      0 to 9\n  NodePool any  0      as many as needed\n" in text
     assert "gpu-1  of NodePool gpu\n" in text
-    data: Any = json.loads("".join(place_json.render(plan)))
+    data: Any = json.loads("".join(json_report.render(plan)))
     jsonschema.validate(data, json.loads((ROOT / "schemas" / "place.schema.json").read_text("utf-8")))
     assert [(pool["name"], pool["least"], pool["most"], pool["nodes"]) for pool in data["pools"]] == [("gpu", 0, 9, 2), ("any", 0, None, 0)]
     assert [node["pool"] for node in data["nodes"]] == ["NodePool gpu", "NodePool gpu"]

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afflint.engine import Checker, FileResult, default_settings
-from afflint.plain import Codec, PlainError, _Names, _Types
-from afflint.session.results import ELSEWHERE, RESULTS
+from afflint.findings.codec import Codec, PlainError, _Names, _Types
+from afflint.pipeline.map_step import Checker, FileResult, default_settings
+from afflint.pipeline.results import ELSEWHERE, RESULTS
 from checkout import ROOT
 from shared_material import shared
 

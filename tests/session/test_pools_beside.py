@@ -8,7 +8,7 @@ import pytest
 
 from afflint import config
 from afflint.inventory.node_files import NodeFileError
-from afflint.session.session import Session
+from afflint.pipeline.session import Session
 
 WEB = """\
 apiVersion: v1
@@ -87,8 +87,8 @@ def test_what_is_wrong_with_pools_is_said_in_a_file_that_is_named_for_its_nodes(
 
 
 def test_shards_find_the_same(tmp_path: Path) -> None:
-    from afflint.session.run import Options
-    from afflint.session.shards import Arguments, Merged, Share, lines_of_share
+    from afflint.pipeline.run import Options
+    from afflint.pipeline.shards import Arguments, Merged, Share, lines_of_share
 
     for nodes in ([], ["clusters/c.yaml"]):
         session = Session(config.with_overrides(config.default(), nodes=nodes))
@@ -105,7 +105,7 @@ def test_shards_find_the_same(tmp_path: Path) -> None:
 
 
 def test_results_that_were_kept_know_the_pools(tmp_path: Path) -> None:
-    from afflint.session.run import Options
+    from afflint.pipeline.run import Options
 
     session = Session(config.default())
     options = Options(cache=str(tmp_path / "kept"))

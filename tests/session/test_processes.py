@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from afflint.session.processes import WorkerDiedError, map_in_processes
+from afflint.pipeline.workers import WorkerDiedError, map_in_processes
 from checkout import clean_environment
 
 METHODS = multiprocessing.get_all_start_methods()

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from afflint.engine import Checker, DocumentCache, FileResult
-from afflint.session import cache as keeping
-from afflint.session import mapping, shards
+from afflint.pipeline import cache as keeping
+from afflint.pipeline import mapping, shards
+from afflint.pipeline.map_step import Checker, DocumentCache, FileResult
 from checkout import ROOT
 from command_line import Afflint
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from afflint import config
-from afflint.reading.sources import discover, lies_in_chart
-from afflint.session.run import Options, run
-from afflint.session.session import Session
+from afflint.pipeline.run import Options, run
+from afflint.pipeline.session import Session
+from afflint.source.sources import discover, lies_in_chart
 from linting import settings_of
 
 WRONG = "server:\n  tolerations: [{key: a, operator: Is}]\n"

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from website.navigation import as_toml, navigation, pages_in
 
-from afflint.config.mistakes import schema
-from afflint.rules import rules
+from afflint.checks.registry import rules
+from afflint.config.validation import schema
 from checkout import ROOT, run
 from website import __main__ as site
 from website import made_pages, reference, rule_pages

@@ -14,21 +14,21 @@ from afflint.checks.constraint_selectors import (
     requirement_places,
 )
 from afflint.checks.match import Match, Target, removing, renaming, replacing
-from afflint.controllers.counts import pod_count
-from afflint.findings import Path
+from afflint.controllers.replica_counts import pod_count
+from afflint.findings.finding import Path
+from afflint.findings.phrases import join_words, quoted
 from afflint.kube import node_labels
 from afflint.kube.constraints import NodeTerm, items
 from afflint.kube.label_places import PREFERRED_NODE_AFFINITY, REQUIRED_NODE_AFFINITY, SPREAD, LabelPlace, topology_keys
 from afflint.kube.label_syntax import is_key, is_value
 from afflint.kube.manifests import Workload
-from afflint.kube.pinning import pinned_host
 from afflint.kube.selectors import Requirement, Selector, both, conflict, implies, parse_int64, parse_label_selector, says
-from afflint.reading.document import map_at
-from afflint.reading.placeholders import is_placeholder
-from afflint.wording import join_words, quoted
+from afflint.kube.single_host import pinned_host
+from afflint.yaml.document import map_at
+from afflint.yaml.placeholders import is_placeholder
 
 if TYPE_CHECKING:
-    from afflint.edits import SymbolicEdit
+    from afflint.findings.edits import SymbolicEdit
 
 
 def contradictory_requirements(manifest: Workload) -> Iterator[Match]:

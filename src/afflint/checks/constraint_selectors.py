@@ -2,7 +2,8 @@
 
 from functools import lru_cache
 
-from afflint.findings import Path
+from afflint.findings.finding import Path
+from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.constraints import NodeTerm
 from afflint.kube.label_places import LabelPlace, label_places
 from afflint.kube.manifests import Workload
@@ -14,8 +15,7 @@ from afflint.kube.selectors import (
     parse_node_term,
     requirement_paths,
 )
-from afflint.reading.placeholders import is_placeholder
-from afflint.records import NamedTuple
+from afflint.yaml.placeholders import is_placeholder
 
 
 class NodeSelection(NamedTuple):

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from afflint.checks.match import Match, moving, removing, replacing
-from afflint.controllers.labels import added_labels, pod_labels
-from afflint.findings import Path, field_of
+from afflint.controllers.pod_labels import added_labels, pod_labels
+from afflint.findings.finding import Path, field_of
+from afflint.findings.phrases import quoted
 from afflint.kube.manifests import Manifest, Workload
-from afflint.reading.document import map_at
-from afflint.reading.placeholders import is_placeholder
-from afflint.wording import quoted
+from afflint.yaml.document import map_at
+from afflint.yaml.placeholders import is_placeholder
 
 _DESCHEDULER = ("descheduler.alpha.kubernetes.io/evict", "descheduler.alpha.kubernetes.io/prefer-no-eviction")
 # What stands in their place.

@@ -7,14 +7,14 @@ from typing import Any
 
 from afflint.checks.constraint_selectors import requirement_places
 from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace, inserting
-from afflint.findings import Path, Severity, Site, field_of
-from afflint.fleet.facts import SPREAD, Pods, SelectorRef
-from afflint.fleet.index import ManifestIndex, may_mean
+from afflint.findings.finding import Path, Severity, Site, field_of
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import join_words, quoted
+from afflint.index.facts import SPREAD, Pods, SelectorRef
+from afflint.index.manifest_index import ManifestIndex, may_mean
 from afflint.kube.manifests import Workload
 from afflint.kube.selectors import Selector, conflict, parse_label_selector, says
-from afflint.reading.placeholders import is_placeholder
-from afflint.records import NamedTuple
-from afflint.wording import join_words, quoted
+from afflint.yaml.placeholders import is_placeholder
 
 # Labels of tools: they say who made an object, and nobody expects them on pods.
 _TOOL_PREFIXES = (

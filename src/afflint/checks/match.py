@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING, Any
 
-from afflint.findings import FileId, ObjectRef, Path, Severity, Site, Step
+from afflint.findings.finding import FileId, ObjectRef, Path, Severity, Site, Step
+from afflint.findings.namedtuples import NamedTuple
 from afflint.kube import NEWEST
-from afflint.records import NamedTuple
 
 if TYPE_CHECKING:
-    from afflint.edits import SymbolicEdit
+    from afflint.findings.edits import SymbolicEdit
 
 
 class Target(NamedTuple):
@@ -72,28 +72,28 @@ class CrossManifestMatch(NamedTuple):
 
 def replacing(path: Path, value: Any) -> tuple["SymbolicEdit", ...]:
     """Puts ``value`` in the place of what stands at ``path``."""
-    from afflint.edits import Replace
+    from afflint.findings.edits import Replace
 
     return (Replace(path, value),)
 
 
 def renaming(path: Path, key: str) -> tuple["SymbolicEdit", ...]:
     """Gives the entry of a map at ``path`` another key."""
-    from afflint.edits import Rename
+    from afflint.findings.edits import Rename
 
     return (Rename(path, key),)
 
 
 def inserting(path: Path, at: Step, value: Any, *, before: str | None = None) -> tuple["SymbolicEdit", ...]:
     """Adds an entry to the map at ``path`` under the key ``at``, or an item to the list there; where a map is made, ``before`` another."""
-    from afflint.edits import Insert
+    from afflint.findings.edits import Insert
 
     return (Insert(path, at, value, before=before),)
 
 
 def moving(path: Path, to: Path, *, merge: bool = False, prune: bool = False, before: str | None = None) -> tuple["SymbolicEdit", ...]:
     """Takes the entry at ``path`` away and adds it to the map at ``to``; ``merge``, ``prune`` and ``before`` as for ``edits.Move``."""
-    from afflint.edits import Move
+    from afflint.findings.edits import Move
 
     return (Move(path, to, merge=merge, prune=prune, before=before),)
 
@@ -107,6 +107,6 @@ def unwrapping(path: Path, data: object) -> tuple["SymbolicEdit", ...]:
 
 def removing(path: Path, *, prune: bool = False) -> tuple["SymbolicEdit", ...]:
     """Takes what stands at ``path`` away, with ``prune`` also what this leaves empty."""
-    from afflint.edits import Remove
+    from afflint.findings.edits import Remove
 
     return (Remove(path, prune),)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from afflint.admission.pod_admission import NamespaceRule, PodAdmission, given_labels, refusals
 from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace
-from afflint.findings import Path, Severity
-from afflint.fleet.facts import Pods
-from afflint.fleet.index import ManifestIndex
+from afflint.findings.finding import Path, Severity
+from afflint.findings.phrases import quoted
+from afflint.index.facts import Pods
+from afflint.index.manifest_index import ManifestIndex
 from afflint.kube.constraints import constraints_of
-from afflint.kube.pod_admission import NamespaceRule, PodAdmission, given_labels, refusals
 from afflint.kube.selectors import Malformed, Selector, both, conflict, from_labels, parse_node_term, says
-from afflint.reading.placeholders import is_placeholder
-from afflint.wording import quoted
+from afflint.yaml.placeholders import is_placeholder
 
 
 def contradicted_pods(fleet: ManifestIndex) -> Iterator[CrossManifestMatch]:

@@ -7,17 +7,17 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace
-from afflint.findings import ObjectRef, Severity
-from afflint.fleet.facts import REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREAD, Pods, SelectorRef
+from afflint.findings.finding import ObjectRef, Severity
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import nearest, quoted
+from afflint.findings.similarity import Slips
+from afflint.index.facts import REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREAD, Pods, SelectorRef
 from afflint.inventory.cluster_view import MOST_NAMED, ClusterView, is_open, keeps_apart, summarize_names
 from afflint.inventory.node_files import NodeFact
 from afflint.kube.constraints import constraints_of
 from afflint.kube.label_places import PREFERRED_NODE_AFFINITY, REQUIRED_NODE_AFFINITY, LabelPlace, label_places
 from afflint.kube.node_labels import CONTROL_PLANE, DEPRECATED, HOSTNAME, MASTER, REGION, ZONE, suggested_label
-from afflint.near_misses import Slips
-from afflint.reading.placeholders import is_placeholder
-from afflint.records import NamedTuple
-from afflint.wording import nearest, quoted
+from afflint.yaml.placeholders import is_placeholder
 
 
 def inconsistent_node_labels(view: ClusterView) -> Iterator[CrossManifestMatch]:

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from afflint.checks.match import Match, moving, removing, replacing
-from afflint.findings import Path, Severity, field_of
-from afflint.kube.custom import CustomWorkload, value_at
+from afflint.findings.finding import Path, Severity, field_of
+from afflint.findings.phrases import did_you_mean, nearest, quoted
+from afflint.kube.custom_resources import CustomWorkload, value_at
 from afflint.kube.manifests import Workload, labels_at
 from afflint.kube.shapes import AFFINITY_FIELDS, ShapedValue, shape_of
-from afflint.reading.document import map_at
-from afflint.reading.placeholders import is_placeholder
-from afflint.wording import did_you_mean, nearest, quoted
+from afflint.yaml.document import map_at
+from afflint.yaml.placeholders import is_placeholder
 
 
 def lost_template_label(workload: Workload) -> Iterator[Match]:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from afflint.admission.pod_admission import given_labels
 from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace, Target, inserting
 from afflint.controllers.evictions import eviction_of
-from afflint.controllers.pod_maker import PodSource
-from afflint.findings import Path, Severity
-from afflint.fleet.facts import BUDGET_SELECTOR, REQUIRED_ANTI_AFFINITY, Pods, SelectorRef
+from afflint.controllers.pod_source import PodSource
+from afflint.findings.finding import Path, Severity
+from afflint.findings.phrases import join_words, quoted
+from afflint.index.facts import BUDGET_SELECTOR, REQUIRED_ANTI_AFFINITY, Pods, SelectorRef
 from afflint.inventory.cluster_view import AS_ORDERED, MOST_NAMED, ClusterView, FailureDomain, is_open, keeps_apart, summarize_names
 from afflint.kube.node_labels import HOSTNAME, REGION, ZONE, domain_word
-from afflint.kube.pod_admission import given_labels
-from afflint.placement import orders, proofs
-from afflint.placement.disruption import BudgetStatus
+from afflint.placement import order_search, proofs
+from afflint.placement.disruption_budgets import BudgetStatus
 from afflint.placement.proofs import FailedReplica, TooFewDomains
 from afflint.placement.rejections import port_words
 from afflint.scheduler.nodes import ITSELF
-from afflint.wording import join_words, quoted
 
 # Their pods end by themselves, and then others have room.
 _FINITE = ("Job", "CronJob", "JobSet")
@@ -100,7 +100,7 @@ def _over(keys: Iterable[str]) -> str:
 
 def competing_workloads(view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Workloads that leave each other no room: never, or in some order of scheduling."""
-    for found in orders.contending_workloads(view.survey, view.arrangement):
+    for found in order_search.contending_workloads(view.survey, view.arrangement):
         names = summarize_names([maker.key for maker in found.makers])
         pending = f"{summarize_names(list(found.pending))} {'stays' if len(found.pending) == 1 else 'stay'} pending"
         severity: Severity

@@ -9,19 +9,19 @@ from functools import cache
 
 from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace, Target
 from afflint.checks.nodes import is_well_known, slips
-from afflint.findings import Severity
-from afflint.fleet.facts import NodeRequirement
+from afflint.findings.finding import Severity
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import nearest, quoted
+from afflint.findings.similarity import is_likely_typo
+from afflint.index.facts import NodeRequirement
 from afflint.inventory.cluster_view import MOST_NAMED, summarize_names
 from afflint.inventory.pool_view import PoolRequirements, PoolView
 from afflint.kube.selectors import Requirement, says
 from afflint.kube.taints import KEEPS_AWAY, Taint, Toleration, first_untolerated, tolerates
-from afflint.near_misses import is_likely_typo
-from afflint.pools.data import TAINT, UNREACHABLE
+from afflint.pools.fields import TAINT, UNREACHABLE
 from afflint.pools.matching import PoolIndex, PoolLabels, PoolLabelStatements
-from afflint.pools.model import Label, Pool, PoolPart
-from afflint.reading.placeholders import is_placeholder
-from afflint.records import NamedTuple
-from afflint.wording import nearest, quoted
+from afflint.pools.pool import Label, Pool, PoolPart
+from afflint.yaml.placeholders import is_placeholder
 
 # --- workloads that no pool takes ------------------------------------------------------------------------------------------
 

@@ -8,8 +8,11 @@ from collections.abc import Iterator, Sequence
 from afflint.checks.constraint_selectors import has_placeholder
 from afflint.checks.match import CrossManifestMatch, Match
 from afflint.checks.nodes import ADDED_LATER, is_well_known, none_of
-from afflint.findings import Path, Severity
-from afflint.fleet.facts import Pods
+from afflint.findings.finding import Path, Severity
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import did_you_mean, quoted
+from afflint.findings.similarity import is_likely_typo
+from afflint.index.facts import Pods
 from afflint.inventory.cluster_view import ClusterView, summarize_names
 from afflint.inventory.node_files import KUBELET_LABELS
 from afflint.kube.constraints import constraints_of
@@ -27,9 +30,6 @@ from afflint.kube.selectors import (
     requirement_paths,
     says,
 )
-from afflint.near_misses import is_likely_typo
-from afflint.records import NamedTuple
-from afflint.wording import did_you_mean, quoted
 
 
 class _PreferredTerm(NamedTuple):

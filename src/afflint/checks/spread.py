@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from afflint.checks.constraint_selectors import requirement_places
 from afflint.checks.match import Match
-from afflint.controllers.labels import PodLabels, added_to
-from afflint.findings import Path
-from afflint.fleet.facts import labels_known, pod_selector
+from afflint.controllers.pod_labels import PodLabels, added_to
+from afflint.findings.finding import Path
+from afflint.findings.phrases import nearest, quoted
+from afflint.index.facts import labels_known, pod_selector
 from afflint.kube.constraints import ConstraintItem
 from afflint.kube.manifests import Workload
 from afflint.kube.selectors import Requirement, Selector, says
-from afflint.reading.placeholders import is_placeholder
-from afflint.wording import nearest, quoted
+from afflint.yaml.placeholders import is_placeholder
 
 
 def spread_misses_itself(manifest: Workload) -> Iterator[Match]:

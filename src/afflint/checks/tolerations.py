@@ -8,16 +8,16 @@ from typing import Any
 from afflint.checks.admission.labels import LEGACY_TOLERATIONS
 from afflint.checks.admission.tolerations import invalid_toleration, operators
 from afflint.checks.match import Match, Target, inserting, removing
-from afflint.findings import Path, field_of
+from afflint.findings.finding import Path, field_of
+from afflint.findings.phrases import join_words, quoted
 from afflint.kube.constraints import ConstraintItem
 from afflint.kube.label_syntax import is_key
 from afflint.kube.manifests import Workload
 from afflint.kube.node_labels import CONTROL_PLANE, MASTER
 from afflint.kube.selectors import Requirement, Selector, parse_node_term
 from afflint.kube.taints import Taint, Toleration, implies, tolerated
-from afflint.reading.document import map_at
-from afflint.reading.placeholders import is_placeholder
-from afflint.wording import join_words, quoted
+from afflint.yaml.document import map_at
+from afflint.yaml.placeholders import is_placeholder
 
 
 def _parsed(workload: Workload) -> list[tuple[ConstraintItem, Toleration]]:
@@ -208,7 +208,7 @@ def _lost_tolerations(workload: Workload, text: object, target: Target) -> str:
     """
     if type(text) is not str or not text or is_placeholder(text):
         return ""
-    from afflint.checks.admission.legacy import tolerations_faults, tolerations_in
+    from afflint.checks.admission.legacy_annotations import tolerations_faults, tolerations_in
 
     read = tolerations_in(text)
     if isinstance(read, str) or any(tolerations_faults(text, (), target)):

@@ -9,7 +9,7 @@ import os
 import sys
 
 from afflint.cli.output import FAULT, USAGE, say, shown
-from afflint.errors import UserError
+from afflint.findings.errors import UserError
 
 _FAULT_MESSAGE = """afflint: internal error: {error}
 This is a fault of afflint, not of your manifests. Please report it with the command line, the file if you can, and what
@@ -51,18 +51,18 @@ def _ended() -> int:
 
 def _run(words: list[str]) -> int:
     if words[:1] == ["check"]:
-        from afflint.cli import check, plain_words
+        from afflint.cli import check, fast_parser
 
-        given = plain_words.read(check.COMMAND, words[1:])
+        given = fast_parser.read(check.COMMAND, words[1:])
         if given is not None:
             return check.check(**given)
-    from afflint.cli import through_click
+    from afflint.cli import click_app
 
-    return through_click.run()
+    return click_app.run()
 
 
 def _failed(error: Exception) -> int:
-    from afflint.session.processes import WorkerDiedError
+    from afflint.pipeline.workers import WorkerDiedError
 
     if isinstance(error, WorkerDiedError):
         return say(f"afflint: {error}", FAULT)

@@ -13,18 +13,18 @@ from afflint.cli import options
 from afflint.cli.command import NUMBER, SEVERAL, Argument, Command, flag, option
 from afflint.cli.output import FOUND, USAGE, ProgressLine, among, colored, say, show, show_bytes, shown, write
 from afflint.config import RENDERERS
-from afflint.errors import UserError
-from afflint.findings import SEVERITIES
+from afflint.findings.errors import UserError
+from afflint.findings.finding import SEVERITIES
+from afflint.findings.phrases import pluralize
 from afflint.report import FORMATS
-from afflint.wording import pluralize
 
 if TYPE_CHECKING:
     from afflint.config import Config
-    from afflint.reading.sources import Source
+    from afflint.fix.rounds import FixOutcome
+    from afflint.pipeline.run import Options, Outcome
+    from afflint.pipeline.session import Session
     from afflint.report import Report
-    from afflint.session.fixes import FixOutcome
-    from afflint.session.run import Options, Outcome
-    from afflint.session.session import Session
+    from afflint.source.sources import Source
 
 
 def check(paths: tuple[str, ...], **given: Any) -> int:
@@ -35,7 +35,7 @@ def check(paths: tuple[str, ...], **given: Any) -> int:
         return write_share(paths, given)
     if given["executor"] is None:
         return _once_or_watched(paths, given)
-    from afflint.session.dask_cluster import DaskMapper, address
+    from afflint.pipeline.dask_executor import DaskMapper, address
 
     cluster = DaskMapper(address(given["executor"]), _cache_folder(given))
     try:
@@ -47,13 +47,13 @@ def check(paths: tuple[str, ...], **given: Any) -> int:
 def _once_or_watched(paths: tuple[str, ...], given: dict[str, Any]) -> int:
     if not given["watch"]:
         return _checked(paths, given)
-    from afflint.cli.watching import watched
+    from afflint.cli.watch import watched
 
     return watched(paths, given, lambda seen: _checked(paths, given, seen))
 
 
 def _checked(paths: tuple[str, ...], given: dict[str, Any], seen: Callable[[Outcome], None] | None = None) -> int:
-    from afflint.session.session import Session
+    from afflint.pipeline.session import Session
 
     see_that_reports_go_together(given)
     if given["diff"] and any(given[each] for each in ("formats", "outputs", "statistics", "write_baseline")):
@@ -92,7 +92,7 @@ def check_targets(config: Config, given: dict[str, Any]) -> None:
     from afflint.config.trust import check_writable
 
     if given["write_baseline"]:
-        from afflint.baseline import is_baseline
+        from afflint.pipeline.baseline import is_baseline
 
         if config.baseline:
             check_writable(config, "baseline", config.baseline, is_baseline)
@@ -123,7 +123,7 @@ def reported(
     else:
         report = _report_of(outcome, config, paths, quiet=given["quiet"], verbose=given["verbose"], unsafe=given["unsafe_fixes"])
         if "html" in config.format:
-            from afflint.cli.making import page_metadata
+            from afflint.cli.page_metadata import page_metadata
 
             report = report._replace(made=page_metadata())
         _report(targets, report, given["color"], beside=beside)
@@ -140,7 +140,7 @@ def reported(
     if outcome.unused_nodes:
         say(f"afflint: {shown(outcome.unused_nodes)}; so no nodes are taken into account: name those of one cluster with --nodes")
     if outcome.undecided:
-        from afflint.wording import join_words, quoted
+        from afflint.findings.phrases import join_words, quoted
 
         names = join_words(
             [*map(quoted, outcome.undecided[:_FEW]), *([f"{more} more"] if (more := len(outcome.undecided) - _FEW) > 0 else [])]
@@ -162,7 +162,7 @@ def reported(
 def notes(session: Session) -> Iterator[str]:
     """What the configuration asks for and does not get."""
     from afflint.config import COMMAND_LINE, is_selected
-    from afflint.findings import field_of
+    from afflint.findings.finding import field_of
     from afflint.kube import NEWEST, OLDEST
 
     config = session.config
@@ -214,7 +214,7 @@ def _outcome(session: Session, sources: Sequence[Source], given: dict[str, Any])
 
 
 def _fixed(session: Session, sources: Sequence[Source], paths: Sequence[str], given: dict[str, Any]) -> FixOutcome:
-    from afflint.session.fixes import fix_files
+    from afflint.fix.rounds import fix_files
 
     with ProgressLine(len(sources)) as progress:
         options = run_options(session.config, given, progress)
@@ -255,11 +255,11 @@ def _say_left_alone(fixed: FixOutcome) -> None:
 
 def run_options(config: Config, given: dict[str, Any], progress: ProgressLine) -> Options:
     """How to run. ``given["mapper"]``, if any, takes the place of the map step."""
-    from afflint.session.run import Options
+    from afflint.pipeline.run import Options
 
     known = None
     if config.baseline and not given["write_baseline"]:
-        from afflint.baseline import of_config
+        from afflint.pipeline.baseline import of_config
 
         known = of_config(config)
     jobs, mapper, cache = options.jobs(config.jobs), given.get("mapper"), _cache_folder(given)
@@ -270,21 +270,21 @@ def run_options(config: Config, given: dict[str, Any], progress: ProgressLine) -
 
 def _definitions(paths: Sequence[str]) -> Callable[[], Iterable[Source]]:
     """What gives the files of definitions. That they are there is seen to at once, whether or not anybody asks for them."""
-    from afflint.reading.sources import discover
+    from afflint.source.sources import discover
 
     found = list(discover(paths))
     return lambda: found
 
 
 def _cache_folder(given: dict[str, Any]) -> str | None:
-    from afflint.session.mapping import DEFAULT_CACHE
+    from afflint.pipeline.mapping import DEFAULT_CACHE
 
     return None if given["no_cache"] else given["cache_dir"] or DEFAULT_CACHE
 
 
 def _write_baseline(path: str | None, outcome: Outcome, *, beside: bool = False) -> int:
-    from afflint.baseline import DEFAULT_FILE, BaselineError, dump, load
-    from afflint.cli.making import today
+    from afflint.cli.page_metadata import today
+    from afflint.pipeline.baseline import DEFAULT_FILE, BaselineError, dump, load
 
     target = path or DEFAULT_FILE
     if path is None and os.path.islink(target):
@@ -339,8 +339,8 @@ def _report_of(outcome: Outcome, config: Config, paths: Sequence[str], *, quiet:
 
 
 def _rule_infos(config: Config) -> list[Any]:
+    from afflint.checks.registry import policy_rule, rules
     from afflint.report import RuleInfo
-    from afflint.rules import policy_rule, rules
 
     known = [*rules().values(), *map(policy_rule, config.policies)]
     return [RuleInfo(each.name, each.category, each.severity, each.summary(), each.remedy(), each.page()) for each in known]

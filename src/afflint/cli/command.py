@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from afflint.records import NamedTuple
+from afflint.findings.namedtuples import NamedTuple
 
 if TYPE_CHECKING:
     from click import Context, Parameter

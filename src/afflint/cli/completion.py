@@ -14,7 +14,7 @@ def words(known: Iterable[str], incomplete: str) -> list[CompletionItem]:
 
 def rule_names(incomplete: str, *, several: bool) -> list[CompletionItem]:
     """Rules with their category, and categories; ``several``: the last of a list with commas, after which the list may go on."""
-    from afflint.rules import CATEGORIES, rules
+    from afflint.checks.registry import CATEGORIES, rules
 
     before, comma, last = incomplete.rpartition(",") if several else ("", "", incomplete)
     taken = {*before.split(",")}

@@ -8,15 +8,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from afflint.cli.output import show_bytes, shown
-from afflint.fixing import text_of
-from afflint.reading.documents import encoding_of
+from afflint.findings.phrases import pluralize
+from afflint.fix.fixing import text_of
 from afflint.report.diff import unified
-from afflint.session.replacing import WriteError, replace_file
-from afflint.wording import pluralize
+from afflint.source.atomic_write import WriteError, replace_file
+from afflint.yaml.documents import encoding_of
 
 if TYPE_CHECKING:
-    from afflint.reading.sources import Source
-    from afflint.session.fixes import FileChange, FixOutcome
+    from afflint.fix.rounds import FileChange, FixOutcome
+    from afflint.source.sources import Source
 
 
 def write_fixes(fixed: FixOutcome, stdin: Source | None) -> tuple[int, list[str]]:

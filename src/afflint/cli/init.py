@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 from afflint.cli import options
 from afflint.cli.command import Argument, Command, flag
 from afflint.cli.output import ProgressLine, show, shown
-from afflint.errors import UserError
-from afflint.reading.sources import relative
-from afflint.wording import pluralize
+from afflint.findings.errors import UserError
+from afflint.findings.phrases import pluralize
+from afflint.source.sources import relative
 
 if TYPE_CHECKING:
     from afflint.config import Config
-    from afflint.config.writing import ConfigEntry
-    from afflint.session.repository import RepositoryScan
-    from afflint.session.run import Options, Outcome
+    from afflint.config.writer import ConfigEntry
+    from afflint.init.repository_scan import RepositoryScan
+    from afflint.pipeline.run import Options, Outcome
 
 _FILE, _PROJECT = ".afflint.yaml", "pyproject.toml"
 _LARGEST_PROJECT = 8 << 20
@@ -29,8 +29,8 @@ def init(folder: str | None, dry_run: bool, pyproject: bool, baseline: bool) -> 
     FOLDER is where it goes, and what it is about. Default: the current folder. What can be told from the manifests, nodes, kustomizations
     and charts there is set, with the reason; what only you can know stands there as a comment. Nothing that is there is overwritten.
     """
-    from afflint.baseline import DEFAULT_FILE, dump
-    from afflint.session import first_configuration
+    from afflint.init import proposal
+    from afflint.pipeline.baseline import DEFAULT_FILE, dump
 
     place = os.path.normpath(folder or os.curdir)
     if not os.path.isdir(place):
@@ -43,19 +43,19 @@ def init(folder: str | None, dry_run: bool, pyproject: bool, baseline: bool) -> 
     seen = _looked(config, place)
     known = os.path.normpath(os.path.join(place, DEFAULT_FILE))
     extends = relative(above, place).replace(os.sep, "/") if above else None
-    entries = [*first_configuration.entries(seen, above=extends)]
+    entries = [*proposal.entries(seen, above=extends)]
     outcome = None
     if baseline and not os.path.lexists(known):
-        outcome = _checked(first_configuration.as_config(entries, config, target), place)
+        outcome = _checked(proposal.as_config(entries, config, target), place)
     if os.path.lexists(known) or (outcome is not None and outcome.findings):
-        entries = [*first_configuration.entries(seen, above=extends, baseline=True)]
-    text = _text(first_configuration.heading(seen), entries, pyproject=pyproject)
+        entries = [*proposal.entries(seen, above=extends, baseline=True)]
+    text = _text(proposal.heading(seen), entries, pyproject=pyproject)
     if dry_run:
         show([text])
         return 0
     there = os.path.lexists(known)
     if outcome is not None and outcome.findings:
-        from afflint.cli.making import today
+        from afflint.cli.page_metadata import today
 
         _write(known, dump(outcome.findings, place, today=today()))
     _put(target, text, pyproject=pyproject)
@@ -107,18 +107,18 @@ def _configuration(above: str | None) -> Config:
 
 
 def _looked(config: Config, place: str) -> RepositoryScan:
-    from afflint.session import repository
-    from afflint.session.session import Session
+    from afflint.init import repository_scan
+    from afflint.pipeline.session import Session
 
     session = Session(config)
     sources = session.sources((place,))
     with ProgressLine(len(sources)) as progress:
-        return repository.scan_repository(session, sources, place, _options(config, progress))
+        return repository_scan.scan_repository(session, sources, place, _options(config, progress))
 
 
 def _checked(config: Config, place: str) -> Outcome:
     """What `afflint check` will find in the folder."""
-    from afflint.session.session import Session
+    from afflint.pipeline.session import Session
 
     session = Session(config)
     sources = session.sources((place,))
@@ -127,27 +127,27 @@ def _checked(config: Config, place: str) -> Outcome:
 
 
 def _options(config: Config, progress: ProgressLine) -> Options:
-    from afflint.session.mapping import DEFAULT_CACHE
-    from afflint.session.run import Options
+    from afflint.pipeline.mapping import DEFAULT_CACHE
+    from afflint.pipeline.run import Options
 
     cache = None if os.environ.get("AFFLINT_NO_CACHE") else os.environ.get("AFFLINT_CACHE_DIR") or DEFAULT_CACHE
     return Options(options.jobs(config.jobs), progress=progress, cache=cache)
 
 
 def _text(heading: str, entries: Sequence[ConfigEntry], *, pyproject: bool) -> str:
-    from afflint.config import writing
+    from afflint.config import writer
 
-    return (writing.as_toml if pyproject else writing.as_yaml)(heading, entries)
+    return (writer.as_toml if pyproject else writer.as_yaml)(heading, entries)
 
 
 def _put(target: str, text: str, *, pyproject: bool) -> None:
     if not pyproject:
         _write(target, text)
         return
-    from afflint.config.located import ReadError, decode
+    from afflint.config.positions import ReadError, decode
     from afflint.config.toml import read_toml
-    from afflint.reading.files import read_regular
-    from afflint.session.replacing import replace_file
+    from afflint.source.atomic_write import replace_file
+    from afflint.source.files import read_regular
 
     try:
         before = read_regular(target, _LARGEST_PROJECT)
@@ -164,7 +164,7 @@ def _put(target: str, text: str, *, pyproject: bool) -> None:
 
 def _write(target: str, text: str) -> None:
     """Write a file that is not there yet."""
-    from afflint.session.replacing import write_new_file
+    from afflint.source.atomic_write import write_new_file
 
     try:
         write_new_file(target, text.encode())

@@ -9,7 +9,7 @@ from typing import Any
 
 from afflint.cli import options
 from afflint.cli.command import NUMBER, Command, flag, option
-from afflint.errors import UserError
+from afflint.findings.errors import UserError
 
 
 def lsp(**given: Any) -> int:
@@ -18,8 +18,8 @@ def lsp(**given: Any) -> int:
     Editors start it and talk to it over standard input and output; docs/editors.md says how to set them up. It finds in the folders of the
     workspace what `afflint check` finds there, under their configuration.
     """
+    from afflint.lsp.folder_config import CommandLineConfig
     from afflint.lsp.server import Server
-    from afflint.lsp.setup import CommandLineConfig
 
     # What is wrong with the options is said before the editor waits for an answer. A configuration that is found may be half written just
     # now: what is wrong with it the server shows, and goes on.

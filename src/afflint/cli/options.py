@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from afflint.cli.command import SEVERAL, flag, option
-from afflint.errors import UserError
-from afflint.findings import SEVERITIES
+from afflint.findings.errors import UserError
+from afflint.findings.finding import SEVERITIES
 
 if TYPE_CHECKING:
     from click import Context, Parameter
@@ -83,7 +83,7 @@ color = option(
 
 def form(words: Sequence[str]) -> Option:
     """Which form the output takes: one of some words, the first where none is asked for."""
-    from afflint.wording import join_words
+    from afflint.findings.phrases import join_words
 
     about = join_words([f"{words[0]} (default)", *words[1:]], "or")
     return option("--format", called="form", default=words[0], metavar="FORMAT", completes=one_word(words), about=f"{about}.")
@@ -100,7 +100,7 @@ def one_of(option: str, value: str, known: Collection[str], listing: str = "") -
     """Refuse a word that is none of the known ones, with the nearest of them."""
     if value in known:
         return
-    from afflint.wording import nearest
+    from afflint.findings.phrases import nearest
 
     close = nearest(value, known)
     hint = f"; did you mean {close!r}?" if close else f"; `{listing}` lists them" if listing else f"; it takes {', '.join(known)}"
@@ -125,7 +125,7 @@ def configuration(options: Mapping[str, Any], *, was_found: bool = False) -> Con
     ``was_found``: the configuration file among the options is not one that the user names, so it is not trusted as one.
     """
     from afflint import config as settings
-    from afflint.rules import CATEGORIES, rules
+    from afflint.checks.registry import CATEGORIES, rules
 
     path = configuration_file(options)
     known = tuple(rules())
@@ -158,7 +158,7 @@ def configuration(options: Mapping[str, Any], *, was_found: bool = False) -> Con
 
 def _names(option: str, values: Sequence[str], policies: Sequence[str]) -> tuple[str, ...]:
     """The names of rules, ``policies`` and categories in comma-separated values, each known."""
-    from afflint.rules import CATEGORIES, rules
+    from afflint.checks.registry import CATEGORIES, rules
 
     listed = tuple(name.strip() for value in values for name in value.split(",") if name.strip())
     if option == "--select" and values and not listed:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from io import TextIOWrapper
 from typing import IO, Any, BinaryIO
 
-from afflint.errors import UserError
+from afflint.findings.errors import UserError
 
 FOUND, USAGE, FAULT = 1, 2, 3
 """Exit codes: findings at or above --fail-on; wrong usage or configuration; a fault of afflint."""
@@ -16,7 +16,7 @@ FOUND, USAGE, FAULT = 1, 2, 3
 
 def write(target: str, chunks: Iterable[str]) -> None:
     """A whole file or none: written beside its place and then moved there. Devices and pipes are written as they are."""
-    from afflint.session.replacing import write_temporary_beside
+    from afflint.source.atomic_write import write_temporary_beside
 
     def encoded(file: BinaryIO) -> None:
         file.writelines(chunk.encode() for chunk in chunks)
@@ -118,7 +118,7 @@ def _console_has_colours() -> bool:
 
 def shown(text: str) -> str:
     """Text out of manifests, file names or errors, fit for a terminal."""
-    from afflint.wording import visible
+    from afflint.findings.phrases import visible
 
     return visible(text)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from afflint.cli import options
 from afflint.cli.command import SEVERAL, Argument, Command, flag, option
 from afflint.cli.output import FOUND, among, colored, say, shown, write_or_show
-from afflint.errors import UserError
+from afflint.findings.errors import UserError
 
 if TYPE_CHECKING:
     from afflint.placement.plan import Plan
@@ -24,8 +24,8 @@ def place(paths: tuple[str, ...], **given: Any) -> int:
     Exit code 1 when a replica has no place, now or after what was asked for, when a drain does not end, or when pods of no
     manifest run on the nodes and were not judged.
     """
-    from afflint.placement.planning import DisruptionRequest, make_plan
-    from afflint.session.session import Session
+    from afflint.pipeline.session import Session
+    from afflint.placement.planner import DisruptionRequest, make_plan
 
     options.one_of("--format", given["form"], _FORMATS)
     options.one_of("--color", given["color"], options.COLORS)
@@ -68,20 +68,20 @@ def _nothing_in(files: tuple[str, ...]) -> list[str]:
 def _chunks(plan: Plan, given: dict[str, Any], *, to_file: bool) -> Iterator[str]:
     form = given["form"]
     if form == "json":
-        from afflint.report import place_json
+        from afflint.report.place import json_report
 
-        return place_json.render(plan)
+        return json_report.render(plan)
     if form == "html":
-        from afflint.cli.making import page_metadata
-        from afflint.report import place_page
+        from afflint.cli.page_metadata import page_metadata
+        from afflint.report.place import page
 
-        return iter([place_page.render(plan, page_metadata())])
+        return iter([page.render(plan, page_metadata())])
     import shutil
 
-    from afflint.report import place_table
+    from afflint.report.place import table
 
     color, width = not to_file and colored(given["color"]), shutil.get_terminal_size((100, 24)).columns
-    return place_table.render(plan, color=color, width=width, verbose=given["verbose"])
+    return table.render(plan, color=color, width=width, verbose=given["verbose"])
 
 
 _OPTIONS = (

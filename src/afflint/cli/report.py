@@ -9,10 +9,10 @@ from afflint.cli import check as checking
 from afflint.cli import options
 from afflint.cli.command import Argument, Command, option
 from afflint.cli.output import ProgressLine, write_or_show
-from afflint.errors import UserError
+from afflint.findings.errors import UserError
 
 if TYPE_CHECKING:
-    from afflint.report.standing import Compliance
+    from afflint.report.compliance import Compliance
 
 _FORMATS = ("text", "json", "html")
 
@@ -23,8 +23,8 @@ def report(paths: tuple[str, ...], **given: Any) -> int:
     PATHS are manifests: files, folders, globs. Default: the current folder. Since when is what the baseline of the configuration says. By
     namespace, and by the label that names owners. The exit code is 0 whatever it says: `afflint check` is what fails.
     """
-    from afflint.session.session import Session
-    from afflint.session.standings import compliance
+    from afflint.pipeline.compliance import compliance
+    from afflint.pipeline.session import Session
 
     options.one_of("--format", given["form"], _FORMATS)
     config = options.configuration({**given, "formats": (), "outputs": ()})
@@ -43,17 +43,17 @@ def report(paths: tuple[str, ...], **given: Any) -> int:
 def _chunks(found: Compliance, given: dict[str, Any]) -> Iterator[str]:
     form = given["form"]
     if form == "json":
-        from afflint.report import policy_json
+        from afflint.report.policies import json_report
 
-        return policy_json.render(found)
+        return json_report.render(found)
     if form == "html":
-        from afflint.cli.making import page_metadata
-        from afflint.report import policy_page
+        from afflint.cli.page_metadata import page_metadata
+        from afflint.report.policies import page
 
-        return policy_page.render(found._replace(made=page_metadata()))
-    from afflint.report import policy_text
+        return page.render(found._replace(made=page_metadata()))
+    from afflint.report.policies import text
 
-    return policy_text.render(found, verbose=given["verbose"])
+    return text.render(found, verbose=given["verbose"])
 
 
 _OF_CHECK = {each.name: each for each in checking.COMMAND.options}

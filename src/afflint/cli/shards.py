@@ -9,11 +9,11 @@ from afflint.cli import check as checking
 from afflint.cli import options
 from afflint.cli.command import Argument, Command
 from afflint.cli.output import ProgressLine, say, shown, write_or_show
-from afflint.errors import UserError
-from afflint.reading.sources import STDIN, relative
+from afflint.findings.errors import UserError
+from afflint.source.sources import STDIN, relative
 
 if TYPE_CHECKING:
-    from afflint.session.shards import Arguments, Merged, Share
+    from afflint.pipeline.shards import Arguments, Merged, Share
 
 _OF_THE_REPORT = (
     *("formats", "outputs", "fail_on", "fail_on_empty", "exit_zero", "baseline", "write_baseline", "statistics", "no_ignore"),
@@ -50,8 +50,8 @@ def merge(files: tuple[str, ...], **given: Any) -> int:
     FILE... are the results of all shards, as check writes them with --shard. Run it where they were made, or in another checkout of the
     same state: what has changed since is checked anew.
     """
-    from afflint.session.session import Session
-    from afflint.session.shards import Merged, refusing_what_does_not_fit
+    from afflint.pipeline.session import Session
+    from afflint.pipeline.shards import Merged, refusing_what_does_not_fit
 
     checking.see_that_reports_go_together(given)
     merged = Merged(files)
@@ -88,8 +88,8 @@ def _notes(merged: Merged) -> list[str]:
 
 def write_share(paths: Sequence[str], given: dict[str, Any]) -> int:
     """Write the results of a share, as the options of `check` ask for it."""
-    from afflint.session.session import Session
-    from afflint.session.shards import lines_of_share
+    from afflint.pipeline.session import Session
+    from afflint.pipeline.shards import lines_of_share
 
     share = _share(given["shard"])
     _see_that_it_goes_with(paths, given)
@@ -105,7 +105,7 @@ def write_share(paths: Sequence[str], given: dict[str, Any]) -> int:
 
 
 def _share(text: str) -> Share:
-    from afflint.session.shards import MOST_SHARDS, Share
+    from afflint.pipeline.shards import MOST_SHARDS, Share
 
     number, _, of = text.partition("/")
     if all(each.isascii() and each.isdigit() and len(each) < 9 for each in (number, of)) and 0 < int(number) <= int(of) <= MOST_SHARDS:
@@ -128,7 +128,7 @@ def _see_that_it_goes_with(paths: Sequence[str], given: dict[str, Any]) -> None:
 
 def _arguments(paths: tuple[str, ...], given: dict[str, Any]) -> Arguments:
     """What decides what is read and found; the configuration by the way from here, so that it is the same wherever the checkout lies."""
-    from afflint.session.shards import Arguments
+    from afflint.pipeline.shards import Arguments
 
     file = options.configuration_file(given)
     names = {name: tuple(given[name]) for name in ("nodes", "select", "extend_select", "ignore")}

@@ -11,11 +11,11 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from afflint.errors import UserError
-from afflint.findings import SEVERITIES, Severity, Span, field_of
+from afflint.findings.errors import UserError
+from afflint.findings.finding import SEVERITIES, Severity, Span, field_of
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import did_you_mean, nearest, visible
 from afflint.kube import NEWEST
-from afflint.records import NamedTuple
-from afflint.wording import did_you_mean, nearest, visible
 
 __all__ = [
     "ALL",
@@ -199,7 +199,7 @@ def _find_in(directory: str) -> str | None:
 
 def _has_table(pyproject: str) -> bool:
     """Whether the file has ``[tool.afflint]``. Most do not even have the word, which spares importing a parser."""
-    from afflint.reading.files import read_regular
+    from afflint.source.files import read_regular
 
     try:
         raw = read_regular(pyproject, _LARGEST_PYPROJECT)
@@ -228,7 +228,7 @@ def load(path: str, *, rule_names: Sequence[str], categories: Sequence[str], roo
     ``root``: what globs are relative to; without it, the directory of ``path``. ``was_found``: the user did not name the file, so it is
     trusted only as far as ``config.trust`` says. Raises ConfigError with all mistakes at once.
     """
-    from afflint.config.loading import resolve
+    from afflint.config.loader import resolve
     from afflint.config.trust import repository_root
 
     repository = repository_root(os.path.dirname(os.path.abspath(path))) if was_found else None
@@ -327,7 +327,7 @@ def matcher(patterns: Sequence[str]) -> Callable[[str], bool]:
     """
     if not patterns:
         return lambda _: False
-    from afflint.reading.globs import Patterns, pattern
+    from afflint.source.globs import Patterns, pattern
 
     return Patterns(map(pattern, patterns)).covers
 

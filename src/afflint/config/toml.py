@@ -7,10 +7,10 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from afflint.config.located import MOST_BYTES, ConfigMistake, Extent, LineIndex, ReadError, check_bounds, stands_twice
-from afflint.findings import Path, Span
-from afflint.records import NamedTuple
-from afflint.wording import visible
+from afflint.config.positions import MOST_BYTES, ConfigMistake, Extent, LineIndex, ReadError, check_bounds, stands_twice
+from afflint.findings.finding import Path, Span
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import visible
 
 _TABLE = ("tool", "afflint")
 _MOST_PARTS = 100

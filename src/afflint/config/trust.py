@@ -11,10 +11,10 @@ import os
 from collections.abc import Callable, Iterable
 
 from afflint.config import COMMAND_LINE, Config
-from afflint.errors import UserError
-from afflint.reading.files import read_begin
-from afflint.reading.repositories import is_really_inside, root_of
-from afflint.wording import visible
+from afflint.findings.errors import UserError
+from afflint.findings.phrases import visible
+from afflint.source.files import read_begin
+from afflint.source.repositories import is_really_inside, root_of
 
 NEEDS_CONFIG = "only a configuration named with --config may use it"
 

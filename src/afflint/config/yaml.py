@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from afflint.config.located import ConfigMistake, ReadError, check_bounds, stands_twice
-from afflint.findings import Path, Span
-from afflint.reading.composing import COLLECTION, PLAIN, QUOTED, nodes_below
-from afflint.reading.documents import Document, read
-from afflint.records import NamedTuple
+from afflint.config.positions import ConfigMistake, ReadError, check_bounds, stands_twice
+from afflint.findings.finding import Path, Span
+from afflint.findings.namedtuples import NamedTuple
+from afflint.yaml.composer import COLLECTION, PLAIN, QUOTED, nodes_below
+from afflint.yaml.documents import Document, read
 
 _TEXT_TAG = "tag:yaml.org,2002:str"
 _NOTHING = re.compile(r"(?:\s+|#[^\r\n]*|^\.\.\.(?=\s|\Z))*", re.MULTILINE)

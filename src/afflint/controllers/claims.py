@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from afflint.kube.manifests import Workload
-from afflint.reading.document import map_at, maps_at, text_at
-from afflint.reading.placeholders import is_placeholder
+from afflint.yaml.document import map_at, maps_at, text_at
+from afflint.yaml.placeholders import is_placeholder
 
 CLAIM, VOLUME = "PersistentVolumeClaim", "DataVolume"
 

@@ -11,12 +11,12 @@ from typing import Any, Literal
 
 from afflint.controllers.kubevirt_cluster import EXTERNAL, IF_POSSIBLE, LIVE_MIGRATE, asking, eviction_strategy
 from afflint.controllers.migratability import DISKS, HOST_DEVICE, INTERFACE, Obstacle, obstacles
-from afflint.controllers.pod_maker import PodSource
+from afflint.controllers.pod_source import PodSource
 from afflint.controllers.virtual_machine import expanded
-from afflint.reading.document import maps_at, text_at
-from afflint.records import NamedTuple
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import join_words
 from afflint.scheduler.decoding import InventoryError
-from afflint.wording import join_words
+from afflint.yaml.document import maps_at, text_at
 
 
 class Eviction(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from afflint.reading.document import map_at, maps_at, text_at
+from afflint.yaml.document import map_at, maps_at, text_at
 
 AMD64, ARM64, S390X = "amd64", "arm64", "s390x"
 HOST_MODEL, HOST_PASSTHROUGH = "host-model", "host-passthrough"

@@ -22,14 +22,14 @@ from afflint.controllers.kubevirt_cluster import (
     enabled,
     tsc_frequencies,
 )
-from afflint.controllers.labels import filled
-from afflint.controllers.launcher import compute_resources
+from afflint.controllers.launcher_resources import compute_resources
+from afflint.controllers.pod_labels import filled
 from afflint.controllers.virtual_machine import claim_of, defaulted, expanded
 from afflint.kube.added_labels import CREATED_BY, VIRT_LAUNCHER
 from afflint.kube.constraints import PREFERRED, REQUIRED
 from afflint.kube.node_labels import HOSTNAME
-from afflint.reading.document import map_at, maps_at, text_at
 from afflint.scheduler.decoding import InventoryError
+from afflint.yaml.document import map_at, maps_at, text_at
 
 Object = dict[str, Any]
 

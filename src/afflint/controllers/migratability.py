@@ -10,9 +10,9 @@ from typing import Any
 
 from afflint.controllers.kubevirt_cluster import AMD64, HOST_MODEL, S390X, VGPU_LIVE_MIGRATION, KubeVirtCluster, enabled, tsc_frequencies
 from afflint.controllers.virtual_machine import Spec, claim_of, defaulted
-from afflint.findings import Path
-from afflint.reading.document import map_at, maps_at, text_at, texts_at
-from afflint.records import NamedTuple
+from afflint.findings.finding import Path
+from afflint.findings.namedtuples import NamedTuple
+from afflint.yaml.document import map_at, maps_at, text_at, texts_at
 
 INTERFACE, CPU_MODE = "InterfaceNotLiveMigratable", "CPUModeLiveMigratable"
 HOST_DEVICE, DISKS = "HostDeviceNotLiveMigratable", "DisksNotLiveMigratable"

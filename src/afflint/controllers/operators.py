@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from afflint.controllers.counts import pod_count
-from afflint.controllers.labels import part_of
-from afflint.controllers.pod_maker import PodSource
-from afflint.controllers.upkeep import PodReplacement
-from afflint.findings import Site
+from afflint.controllers.pod_labels import part_of
+from afflint.controllers.pod_replacement import PodReplacement
+from afflint.controllers.pod_source import PodSource
+from afflint.controllers.replica_counts import pod_count
+from afflint.findings.finding import Site
+from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.constraints import PREFERRED, REQUIRED
 from afflint.kube.manifests import Workload
-from afflint.records import NamedTuple
 
 _HOSTNAME, _ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 Selected = dict[str, str]

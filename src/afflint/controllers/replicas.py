@@ -7,13 +7,13 @@ from functools import lru_cache
 from typing import Any
 from zlib import crc32
 
-from afflint.controllers.labels import fields_of, filled, spelled
-from afflint.controllers.launchers import Launcher, launcher_notes, launcher_of
-from afflint.controllers.pod_maker import CONTAINER_FIELDS, PLACEMENT_FIELDS, RESOURCE_FIELDS, PodSource
+from afflint.controllers.launcher_selectors import Launcher, launcher_notes, launcher_of
+from afflint.controllers.pod_labels import fields_of, filled, spelled
+from afflint.controllers.pod_source import CONTAINER_FIELDS, PLACEMENT_FIELDS, RESOURCE_FIELDS, PodSource
+from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.added_labels import POD_TEMPLATE_HASH, AddedLabel
 from afflint.kube.constraints import REQUIRED
 from afflint.kube.selectors import Malformed, parse_label_selector
-from afflint.records import NamedTuple
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY

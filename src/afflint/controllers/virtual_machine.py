@@ -10,8 +10,8 @@ from typing import Any
 
 from afflint.controllers.kubevirt_cluster import KubeVirtCluster, enabled
 from afflint.kube.quantities import parse_quantity
-from afflint.reading.document import map_at, maps_at, text_at
 from afflint.scheduler.decoding import InventoryError
+from afflint.yaml.document import map_at, maps_at, text_at
 
 Spec = dict[str, Any]
 

@@ -5,29 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 
-from afflint.controllers.pod_maker import PodSource
-from afflint.findings import FileId
-from afflint.fleet.facts import PREFERRED_ANTI_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREAD, Pods, PodsKey, SelectorRef
-from afflint.fleet.index import ManifestIndex
+from afflint.controllers.pod_source import PodSource
+from afflint.findings.finding import FileId
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import join_words
+from afflint.index.facts import PREFERRED_ANTI_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREAD, Pods, PodsKey, SelectorRef
+from afflint.index.manifest_index import ManifestIndex
 from afflint.inventory.node_files import NodeFact
-from afflint.inventory.stage import SimulationInput, build_simulation_input
+from afflint.inventory.simulation_input import SimulationInput, build_simulation_input
 from afflint.kube.constraints import constraints_of, items
 from afflint.kube.label_places import node_choices
 from afflint.kube.node_labels import HOSTNAME, PHYSICAL_HOST, ZONE, domain_noun
 from afflint.kube.selectors import NODE_NAME, Selector
 from afflint.kube.taints import first_untolerated
-from afflint.placement.arrangement import Schedule, Start, build_schedules, start
-from afflint.placement.disruption import Disruptions
+from afflint.placement.bounds import ScheduleBounds
+from afflint.placement.disruption_budgets import Disruptions
+from afflint.placement.disruption_state import DisruptionState
 from afflint.placement.failures import Disruption
-from afflint.placement.losing import NodeLosses
 from afflint.placement.node_classes import NodeClass
+from afflint.placement.node_loss import NodeLosses
 from afflint.placement.plan import DisruptionEffect
-from afflint.placement.situation import DisruptionState
-from afflint.placement.survey import ScheduleBounds
-from afflint.records import NamedTuple
+from afflint.placement.schedule import Schedule, Start, build_schedules, start
 from afflint.scheduler.node_fit import SCHEDULER
 from afflint.scheduler.pods import NodeRules
-from afflint.wording import join_words
 
 MOST_NAMED = 4
 """So many names a message lists before it only counts."""

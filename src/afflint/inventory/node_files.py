@@ -15,19 +15,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
-from afflint.errors import UserError
-from afflint.findings import NO_FILE, FileId, Path, Site
+from afflint.findings.errors import UserError
+from afflint.findings.finding import NO_FILE, FileId, Path, Site
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import plain, type_name
 from afflint.kube.kinds import NAMES
 from afflint.kube.manifests import manifests_in
 from afflint.kube.node_labels import HOSTNAME
-from afflint.reading import documents
-from afflint.reading.documents import Document
-from afflint.reading.sources import Source, read_bytes, without_links
-from afflint.reading.triage import Triage
-from afflint.records import NamedTuple
 from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.nodes import Node, read_node
-from afflint.wording import plain, type_name
+from afflint.source.sources import Source, read_bytes, without_links
+from afflint.yaml import documents
+from afflint.yaml.documents import Document
+from afflint.yaml.prefilter import Triage
 
 
 class NodeFileError(UserError):
@@ -117,7 +117,7 @@ def read_nodes(name: str, data: bytes, files: dict[str, str] | None = None, *, r
 
 def declares_pools(name: str, data: bytes) -> bool:
     """Whether a file declares pools of nodes, or completes some. Raises NodeFileError."""
-    from afflint.pools.reading import pools_in
+    from afflint.pools.reader import pools_in
 
     return any(True for document in documents_of(name, data) for _ in pools_in(document))
 

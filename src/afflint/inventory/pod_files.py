@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from afflint.controllers.launcher_pod import launcher_pod
+from afflint.findings.namedtuples import NamedTuple
 from afflint.inventory.node_files import NodeFileError, bytes_of, documents_of, refuse_object
 from afflint.kube.manifests import manifests_in
-from afflint.reading.document import map_at, text_at
-from afflint.reading.sources import Source
-from afflint.records import NamedTuple
 from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.pods import read_pod
+from afflint.source.sources import Source
+from afflint.yaml.document import map_at, text_at
 
 MACHINE = "VirtualMachineInstance"
 _LISTS = ("List", "PodList", f"{MACHINE}List")

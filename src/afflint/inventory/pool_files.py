@@ -1,7 +1,7 @@
 """The pools of nodes that the files of a run declare."""
 
-from afflint.pools.model import Pool, PoolPart
-from afflint.records import NamedTuple
+from afflint.findings.namedtuples import NamedTuple
+from afflint.pools.pool import Pool, PoolPart
 
 
 class Pools(NamedTuple):
@@ -14,7 +14,7 @@ class Pools(NamedTuple):
     @property
     def whole(self) -> tuple[Pool, ...]:
         """The pools, each with what completes it."""
-        from afflint.pools.joining import resolve_references
+        from afflint.pools.references import resolve_references
 
         return tuple(resolve_references(self.pools, self.parts))
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from afflint.errors import UserError
+from afflint.findings.errors import UserError
+from afflint.findings.phrases import did_you_mean, nearest, quoted
 from afflint.placement.node_classes import NodeClass
 from afflint.pools.matching import PoolLabels, declared_keys
-from afflint.pools.model import Pool
-from afflint.wording import did_you_mean, nearest, quoted
+from afflint.pools.pool import Pool
 
 
 class UnknownPoolError(UserError):

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 
-from afflint.controllers.pod_maker import PodSource
+from afflint.controllers.pod_source import PodSource
 from afflint.controllers.replicas import read_template
-from afflint.findings import FileId
-from afflint.fleet.facts import NodeRequirement, Pods, asked_of_nodes
-from afflint.fleet.index import ManifestIndex
+from afflint.findings.finding import FileId
+from afflint.findings.namedtuples import NamedTuple
+from afflint.index.facts import NodeRequirement, Pods, asked_of_nodes
+from afflint.index.manifest_index import ManifestIndex
 from afflint.inventory.node_files import NodeFact
 from afflint.inventory.pool_files import Pools
-from afflint.inventory.stage import SimulationInput, build_simulation_input
+from afflint.inventory.simulation_input import SimulationInput, build_simulation_input
 from afflint.kube.constraints import constraints_of
 from afflint.kube.selectors import AnyOf, Selector, matches, requirement_paths
 from afflint.kube.taints import Toleration, first_untolerated
-from afflint.placement.survey import ScheduleBounds
+from afflint.placement.bounds import ScheduleBounds
 from afflint.pools.matching import PoolIndex, declared_keys
-from afflint.records import NamedTuple
 from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.node_fit import SCHEDULER
 from afflint.scheduler.pods import NodeRules, Pod

@@ -5,7 +5,7 @@ the name of the virtual machine instance and ``{hostname}`` what its guest is ca
 count; what the other fields become, nobody can tell from a manifest.
 """
 
-from afflint.records import NamedTuple
+from afflint.findings.namedtuples import NamedTuple
 
 
 class AddedLabel(NamedTuple):

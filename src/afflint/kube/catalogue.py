@@ -10,10 +10,10 @@ import re
 from functools import cache, lru_cache
 from typing import Any
 
-from afflint.findings import Path
+from afflint.findings.finding import Path
+from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.added_labels import AddedLabel
 from afflint.kube.kinds import EACH
-from afflint.records import NamedTuple
 
 
 class CatalogueField(NamedTuple):
@@ -107,7 +107,7 @@ def is_labelled(name: bytes) -> bool:
 @cache
 def _data() -> bytes:
     """The whole catalogue, behind a line break."""
-    from afflint.shipped import directory
+    from afflint.resources import directory
 
     with open(os.path.join(directory("schemas"), "custom-resources.jsonl"), "rb") as file:
         return b"\n" + file.read()

@@ -7,8 +7,8 @@ every ``data`` is a map. What is inside a map is still as the author wrote it.
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from afflint.findings import Path
-from afflint.records import NamedTuple
+from afflint.findings.finding import Path
+from afflint.findings.namedtuples import NamedTuple
 
 if TYPE_CHECKING:
     from afflint.kube.shapes import ShapedValue

@@ -4,13 +4,13 @@ Field names follow the published API of Kubernetes up to 1.37, those of all vers
 ``versions``), and KubeVirt 1.9.
 """
 
-from afflint.findings import Path
+from afflint.findings.finding import Path
+from afflint.findings.namedtuples import NamedTuple
 from afflint.kube import added_labels
 from afflint.kube.added_labels import AddedLabel
 from afflint.kube.constraints import PREFERRED, REQUIRED
-from afflint.kube.machine_domain import Domain
 from afflint.kube.types import ANYTHING, EXACT_FLOAT, FLAG, INT32, INT64, PRUNED_TEXTS, TEXT, TEXTS, Guarded, ListOf, MapOf, Struct, Type
-from afflint.records import NamedTuple
+from afflint.kube.vm_domain import Domain
 
 EACH = "*"
 """A step of the path to a template that goes through the items of a list, or the values of a map."""

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from afflint.findings import Path
+from afflint.findings.finding import Path
+from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.constraints import Constraints, items
-from afflint.records import NamedTuple
 
 NODE_SELECTOR = "nodeSelector"
 REQUIRED_NODE_AFFINITY, PREFERRED_NODE_AFFINITY = "required node affinity", "preferred node affinity"

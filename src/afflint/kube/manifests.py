@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from afflint.findings import ObjectRef, Path, Step
+from afflint.findings.finding import ObjectRef, Path, Step
 from afflint.kube.constraints import Constraints, constraints_of
 from afflint.kube.kinds import CUSTOM_PLACEMENT, EACH, HOLDER_NAMES, HOLDERS, Kind, Template, TypeMeta, identify, may_be
 from afflint.kube.types import Mismatch, Type, prune_nulls
-from afflint.reading.documents import Document
+from afflint.yaml.documents import Document
 
 if TYPE_CHECKING:
     from afflint.kube.catalogue import CustomKind
@@ -141,7 +141,7 @@ class Workload(Manifest):
     def spec(self) -> dict[str, Any]:
         return _map(self.data, "spec")
 
-    # What a custom resource may say otherwise: see ``kube.custom``.
+    # What a custom resource may say otherwise: see ``kube.custom_resources``.
 
     @property
     def makes_pods(self) -> bool:
@@ -275,7 +275,7 @@ def _manifests_of(document: Document, data: dict[str, Any], base: Path, custom: 
 
 def _of_operators(document: Document, data: dict[str, Any], base: Path, custom: Configured | None, learnt: Learnt) -> Iterator[Manifest]:
     """What operators make pods of in a custom resource, and the whole objects that stand in it."""
-    from afflint.kube.custom import custom_workloads
+    from afflint.kube.custom_resources import custom_workloads
 
     inside: list[tuple[dict[str, Any], Path]] = []
     yield from custom_workloads(document, data, base, learnt, inside)

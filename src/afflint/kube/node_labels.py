@@ -123,7 +123,7 @@ def suggested_label(key: str) -> str | None:
         return _NEVER_SET[key]
     if "/" not in key or key in _WELL_KNOWN or key in _REAL or key in REPLACED or not is_key(key):
         return None
-    from afflint.near_misses import is_likely_typo
+    from afflint.findings.similarity import is_likely_typo
 
     for known in _WELL_KNOWN:
         if key[0] == known[0] and abs(len(key) - len(known)) <= 3 and is_likely_typo(key, known):

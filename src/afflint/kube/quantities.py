@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from afflint.records import NamedTuple
+from afflint.findings.namedtuples import NamedTuple
 
 MOST = 2**63 - 1
 """No quantity stands for more than this; what is larger is taken for this."""

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from afflint.findings import Path
+from afflint.findings.finding import Path
+from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.label_syntax import is_key, is_value
-from afflint.records import NamedTuple
 
 NODE_NAME = "metadata.name"
 """The one field of a node that ``matchFields`` can ask for."""

@@ -7,9 +7,9 @@ of nodes, Percona's and CloudNativePG's own ``affinity``). What has another shap
 from collections.abc import Iterator
 from typing import Any
 
-from afflint.findings import Path
+from afflint.findings.finding import Path
+from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.constraints import PREFERRED, REQUIRED
-from afflint.records import NamedTuple
 
 AFFINITY_FIELDS = frozenset(("nodeAffinity", "podAffinity", "podAntiAffinity"))
 """The shapes that an affinity is made of."""

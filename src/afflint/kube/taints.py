@@ -2,8 +2,8 @@
 
 from collections.abc import Collection, Iterable, Sequence
 
+from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.selectors import Malformed, parse_int64
-from afflint.records import NamedTuple
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 KEEPS_AWAY = ("NoSchedule", "NoExecute")
@@ -85,7 +85,7 @@ def first_untolerated(taints: Iterable[Taint], tolerations: Sequence[Toleration]
 
 def near_miss(taint: Taint, tolerations: Iterable[Toleration]) -> Toleration | None:
     """The first toleration that would match the taint but for a slip of the pen in its key or in its value; None if there is none."""
-    from afflint.near_misses import is_likely_typo
+    from afflint.findings.similarity import is_likely_typo
 
     for each in tolerations:
         for mended in (each._replace(key=taint.key), each._replace(value=taint.value)):

@@ -6,8 +6,8 @@ Checking is done twice over: ``fits`` only says yes or no and is fast, ``mismatc
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from afflint.findings import Path
-from afflint.records import NamedTuple
+from afflint.findings.finding import Path
+from afflint.findings.namedtuples import NamedTuple
 
 
 class Mismatch(NamedTuple):

@@ -6,8 +6,8 @@ gate on or off. KubeVirt brings an API of its own with it, so none of this is as
 
 from functools import cache
 
+from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.types import ListOf, MapOf, Struct, Type
-from afflint.records import NamedTuple
 
 Version = tuple[int, int]
 

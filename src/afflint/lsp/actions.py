@@ -6,17 +6,17 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
-from afflint.engine import DocumentCache
-from afflint.findings import Finding
-from afflint.fixing import apply_fixes
+from afflint.findings.finding import Finding
+from afflint.findings.phrases import quoted
+from afflint.fix.fixing import apply_fixes
+from afflint.fix.rounds import fix_text, is_safe
 from afflint.lsp.capabilities import FIX_ALL, Client
-from afflint.lsp.memory import EditorBuffer
-from afflint.lsp.opened import ServerDocument
+from afflint.lsp.document import ServerDocument
+from afflint.lsp.indexer.map_cache import EditorBuffer
 from afflint.lsp.text import EditorText, Place
-from afflint.reading.sources import Source
-from afflint.session.fixes import fix_text, is_safe
-from afflint.suppressions import Suppression
-from afflint.wording import quoted
+from afflint.pipeline.map_step import DocumentCache
+from afflint.pipeline.suppressions import Suppression
+from afflint.source.sources import Source
 
 QUICK_FIX = "quickfix"
 _MOST = 20

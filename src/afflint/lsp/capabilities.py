@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from afflint.findings.namedtuples import NamedTuple
 from afflint.lsp.settings import EditorSettings
 from afflint.lsp.text import ENCODINGS
 from afflint.lsp.uris import of_path
-from afflint.records import NamedTuple
 
 SOURCE = "afflint"
 UNOPENED = "afflint-unopened"

@@ -9,16 +9,16 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from afflint.fleet.index import ManifestIndex
+from afflint.findings.namedtuples import NamedTuple
+from afflint.index.manifest_index import ManifestIndex
 from afflint.inventory.node_files import NodeFact
 from afflint.kube.node_labels import HOSTNAME, REGION, ZONE, domain_word, unlikely_domain
 from afflint.kube.selectors import LABEL_OPERATORS, NODE_OPERATORS
-from afflint.lsp.flow import Flow, flow_at
+from afflint.lsp.flow_context import Flow, flow_at
 from afflint.lsp.text import EditorText, Place
-from afflint.records import NamedTuple
 
 if TYPE_CHECKING:
-    from afflint.pools.model import Pool
+    from afflint.pools.pool import Pool
 
 _MOST = 500
 _INDENT = re.compile(r" *(?:- +)*(?:-$)?")
@@ -216,7 +216,7 @@ def _counted(labels: Iterable[dict[str, str]], whose: str) -> _Labels:
 
 def _quoted(value: str, spot: _CompletionPosition) -> str:
     """A value as YAML has to have it to stay a string."""
-    from afflint.reading.emitting import scalar
+    from afflint.yaml.emitter import scalar
 
     return scalar(value, "", flow=spot.flow) or value
 

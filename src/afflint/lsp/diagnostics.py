@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from afflint.config import ConfigProblem
-from afflint.findings import FileId, Finding
+from afflint.findings.finding import FileId, Finding
 from afflint.lsp.capabilities import SOURCE
-from afflint.lsp.opened import DocumentTexts
+from afflint.lsp.document import DocumentTexts
 from afflint.lsp.text import EditorText
 from afflint.lsp.uris import of_path
 
@@ -68,6 +68,6 @@ def too_large() -> dict[str, Any]:
 
 def page_uri(rule: str) -> str:
     """The page of a rule, which comes with afflint. Policies have none."""
-    from afflint.rules import rules
+    from afflint.checks.registry import rules
 
     return of_path(rules()[rule].path)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from afflint.findings import Finding
+from afflint.findings.finding import Finding
 from afflint.lsp.diagnostics import page_uri
 from afflint.lsp.text import EditorText, Place
 
@@ -28,7 +28,7 @@ def hover(text: EditorText, place: Place, findings: Iterable[Finding], meant: st
 
 
 def _of_finding(finding: Finding) -> str:
-    from afflint.rules import rules
+    from afflint.checks.registry import rules
 
     if finding.category == "policy":
         return f"{finding.severity}: {finding.message}\n\n{finding.help}\n\n(policy {finding.rule})"

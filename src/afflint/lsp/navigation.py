@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from afflint.findings import FileId, Path, Span
-from afflint.fleet.facts import Pods, SelectorRef
-from afflint.lsp.meaning import how_many
-from afflint.lsp.mirrored import IndexedDocument, ParsedText
-from afflint.lsp.opened import DocumentTexts
-from afflint.lsp.overview import WorkspaceState
-from afflint.lsp.pointing import at, pods_at, reaches_of, selects
+from afflint.findings.finding import FileId, Path, Span
+from afflint.index.facts import Pods, SelectorRef
+from afflint.lsp.document import DocumentTexts
+from afflint.lsp.explanation import how_many
+from afflint.lsp.indexer.document import IndexedDocument, ParsedText
+from afflint.lsp.indexer.workspace import WorkspaceState
+from afflint.lsp.symbol import at, pods_at, reaches_of, selects
 from afflint.lsp.text import Place
 
 _MOST = 200

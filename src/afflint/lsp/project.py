@@ -6,18 +6,18 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from afflint.engine import Checker, DocumentCache, FileResult, MapSettings
-from afflint.findings import NO_FILE, FileId, Finding, Found
-from afflint.lsp.memory import EditorBuffer
-from afflint.lsp.messages import DocumentFindings, RunFindings
-from afflint.lsp.setup import CommandLineConfig, ConfiguredFolder, FolderSession
-from afflint.reading.kustomizations import Kustomizations
-from afflint.reading.sources import SKIPPED_FOLDERS, Source, lies_in_chart, relative
-from afflint.records import NamedTuple
-from afflint.reduction import Reduction
-from afflint.session.files import Files
-from afflint.session.mapping import result_of
-from afflint.session.run import SuppressionFilter
+from afflint.findings.finding import NO_FILE, FileId, Finding, Found
+from afflint.findings.namedtuples import NamedTuple
+from afflint.lsp.folder_config import CommandLineConfig, ConfiguredFolder, FolderSession
+from afflint.lsp.indexer.map_cache import EditorBuffer
+from afflint.lsp.indexer.protocol import DocumentFindings, RunFindings
+from afflint.pipeline.files import Files
+from afflint.pipeline.map_step import Checker, DocumentCache, FileResult, MapSettings
+from afflint.pipeline.mapping import result_of
+from afflint.pipeline.reduce_step import Reduction
+from afflint.pipeline.run import SuppressionFilter
+from afflint.source.kustomizations import Kustomizations
+from afflint.source.sources import SKIPPED_FOLDERS, Source, lies_in_chart, relative
 
 
 class ProjectState(NamedTuple):
@@ -103,7 +103,7 @@ class Project:
     @property
     def mender(self) -> Checker:
         """What fixes are tried with."""
-        from afflint.session.fixes import fix_writer
+        from afflint.fix.rounds import fix_writer
 
         if self._menders is None or self._menders[0] != self.settings:
             self._menders = self.settings, fix_writer(self.settings)
@@ -122,7 +122,7 @@ class Project:
         kept = self._silencer(names, self.state.kustomizations).remaining(file, source, result, across)[0]
         if self.state.baseline is None:
             return kept
-        from afflint.baseline import Baseline, apply
+        from afflint.pipeline.baseline import Baseline, apply
 
         return apply(kept, Baseline(Counter({each.entry: each.times for each in known.old}), self.state.baseline)).new
 

@@ -19,16 +19,19 @@ from types import NoneType
 from typing import Any, BinaryIO
 
 from afflint import __version__
-from afflint.errors import UserError
-from afflint.findings import Finding
+from afflint.findings.errors import UserError
+from afflint.findings.finding import Finding
+from afflint.findings.namedtuples import NamedTuple
 from afflint.lsp import settings as client_settings
 from afflint.lsp import transport
 from afflint.lsp.capabilities import UNOPENED, Client, capabilities, pulls_of_unopened, watchers
-from afflint.lsp.companion import IndexerClient, IndexerLost
-from afflint.lsp.companion import Message as Report
 from afflint.lsp.diagnostics import TOO_LARGE, diagnostics, of_configuration, too_large
-from afflint.lsp.features import Features
-from afflint.lsp.messages import (
+from afflint.lsp.document import DocumentTexts, ServerDocument
+from afflint.lsp.document_requests import Features
+from afflint.lsp.folder_config import CommandLineConfig
+from afflint.lsp.indexer.client import IndexerClient, IndexerLost
+from afflint.lsp.indexer.client import Message as Report
+from afflint.lsp.indexer.protocol import (
     ClientWishes,
     DocumentClosed,
     DocumentRecognized,
@@ -42,15 +45,12 @@ from afflint.lsp.messages import (
     RunProgress,
     RunRequest,
 )
-from afflint.lsp.opened import DocumentTexts, ServerDocument
 from afflint.lsp.project import Project
 from afflint.lsp.registrations import Registrations
-from afflint.lsp.setup import CommandLineConfig
 from afflint.lsp.text import EditorText
 from afflint.lsp.transport import InvalidMessage, Message, MessageReader, MessageWriter, ResponseError
 from afflint.lsp.uris import to_path
-from afflint.reading.document import text_at, value_at_path
-from afflint.records import NamedTuple
+from afflint.yaml.document import text_at, value_at_path
 
 SKIPPED_LANGUAGES = frozenset(("helm", "gotmpl", "go-template", "helm-template", "jinja", "jinja-yaml"))
 """What is no manifest before something else is made of it."""

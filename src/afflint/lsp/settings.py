@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from afflint.records import NamedTuple
-from afflint.wording import did_you_mean, nearest, quoted, type_name
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import did_you_mean, nearest, quoted, type_name
 
 SCOPES = ("open", "workspace")
 

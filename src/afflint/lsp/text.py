@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from afflint.findings import Span
-from afflint.records import NamedTuple
+from afflint.findings.finding import Span
+from afflint.findings.namedtuples import NamedTuple
 
 ENCODINGS = ("utf-32", "utf-8", "utf-16")
 """The units of columns, in the order in which they are preferred: with the first nothing has to be counted."""

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
-from afflint.records import NamedTuple
+from afflint.findings.namedtuples import NamedTuple
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
 NOT_INITIALIZED, REQUEST_CANCELLED, REQUEST_FAILED = -32002, -32800, -32803

@@ -17,11 +17,11 @@ from afflint.kube.added_labels import CREATED_BY
 from afflint.kube.node_labels import HOSTNAME
 from afflint.kube.selectors import Requirement, Selector
 from afflint.kube.taints import CORDON
-from afflint.placement.arrangement import Attempt, Identity, schedule
-from afflint.placement.disruption import Disruptions, is_silent
+from afflint.placement.disruption_budgets import Disruptions, is_silent
+from afflint.placement.disruption_state import DisruptionState, ReplicaEnd, identity_of
 from afflint.placement.failures import Disruption
 from afflint.placement.plan import Blocked, DisruptionEffect
-from afflint.placement.situation import DisruptionState, ReplicaEnd, identity_of
+from afflint.placement.schedule import Attempt, Identity, schedule
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import Pod, Term, readable

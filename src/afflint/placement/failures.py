@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from afflint.errors import UserError
+from afflint.findings.errors import UserError
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import nearest
 from afflint.kube.node_labels import HOSTNAME, REGION, ZONE
-from afflint.records import NamedTuple
 from afflint.scheduler.cluster import Cluster
-from afflint.wording import nearest
 
 SHORT_KEYS = {"zone": ZONE, "region": REGION, "host": HOSTNAME, "hostname": HOSTNAME}
 """Words that stand for a label key, unless nodes carry the word itself as a label."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, overload
 
-from afflint.records import NamedTuple
-from afflint.wording import pluralize
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import pluralize
 
 Outcome = Literal["survives", "interrupted", "degraded", "dead"]
 """What becomes of a workload: as many replicas run as before, some all the while; as many, after none did for a time; fewer; none."""

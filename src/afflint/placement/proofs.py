@@ -11,18 +11,18 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import partial
 
 from afflint.controllers import replicas
-from afflint.controllers.pod_maker import PodSource
-from afflint.findings import Path
+from afflint.controllers.pod_source import PodSource
+from afflint.findings.finding import Path
+from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.constraints import REQUIRED
 from afflint.kube.node_labels import HOSTNAME, ZONE
-from afflint.placement.arrangement import PlacedWorkload, Schedule
+from afflint.placement.bounds import UNLIMITED, CapacityLimit, ScheduleBounds, Variant
+from afflint.placement.disruption_state import DisruptionState
 from afflint.placement.draining import migration_target
 from afflint.placement.failures import Disruption
 from afflint.placement.rejections import Rejections, kind_of_domain, running_pod_index
+from afflint.placement.schedule import PlacedWorkload, Schedule
 from afflint.placement.shortfalls import Shortfalls
-from afflint.placement.situation import DisruptionState
-from afflint.placement.survey import UNLIMITED, CapacityLimit, ScheduleBounds, Variant
-from afflint.records import NamedTuple
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.host_ports import HostPort

@@ -10,14 +10,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
+from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.selectors import matches
-from afflint.placement.arrangement import Identity
+from afflint.placement.disruption_state import DisruptionState, ReplicaEnd, identity_of
 from afflint.placement.failures import Disruption
-from afflint.placement.losing import NodeLosses, terminating
+from afflint.placement.node_loss import NodeLosses, terminating
 from afflint.placement.plan import DisruptionEffect, ReplicaMove
-from afflint.placement.removing import Removals
-from afflint.placement.situation import DisruptionState, ReplicaEnd, identity_of
-from afflint.records import NamedTuple
+from afflint.placement.removal import Removals
+from afflint.placement.schedule import Identity
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.pods import Pod, SpreadConstraint, but_for_the_name, readable
 

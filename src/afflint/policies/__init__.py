@@ -33,9 +33,9 @@ What a policy is about (``match`` and ``exclude``) is ``matching.Matching``: all
 condition of either holds. The user's message may hold the fields of ``messages.FIELDS``.
 
 The cluster's own policies (``admission.py``) come out of manifests that ``policies`` names, each a rule by its own name whose subject is
-``admission``: ``session/admission.py`` applies them to objects of any kind, by ``checks/policies/admission.py``. What a check comes to no
-result for, it raises as ``case.UnjudgedError``: that is told beside the findings. Expressions in CEL are evaluated by ``kube/cel.py``.
+``admission``: ``pipeline/cluster_policies.py`` applies them to objects of any kind, by ``checks/policies/admission_policies.py``. What a check comes to no
+result for, it raises as ``case.UnjudgedError``: that is told beside the findings. Expressions in CEL are evaluated by ``admission/cel.py``.
 
-Files that ``policies`` names are read by ``config.loading._Loader._named``: there is the place for other kinds of files with policies.
+Files that ``policies`` names are read by ``config.loader._Loader._named``: there is the place for other kinds of files with policies.
 Sets that come with afflint (``extends: ["afflint:strict"]``) are ``rules/profiles/strict.yaml``, configurations like any other.
 """

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from afflint.findings.namedtuples import NamedTuple
 from afflint.policies.matching import Matching
 from afflint.policies.params import class_at, read
 from afflint.policies.registry import CHECKS, PolicyCheck
-from afflint.records import NamedTuple
 
 if TYPE_CHECKING:
     from afflint.config import Policy
@@ -43,7 +43,7 @@ def bound_policy(policy: Policy) -> BoundPolicy:
 
 def page(policy: Policy) -> str:
     """The page of a policy: what it demands, what to do about it, and how the configuration says it."""
-    from afflint.reading.emitting import flow
+    from afflint.yaml.emitter import flow
 
     check = CHECKS[policy.check]
     said = {"check": policy.check, "params": policy.params, "match": policy.match, "exclude": policy.exclude, "message": policy.message}

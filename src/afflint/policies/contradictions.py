@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import quoted
 from afflint.policies.matching import Matching
 from afflint.policies.params import LABELS, Labels, read, words_of
-from afflint.records import NamedTuple
-from afflint.wording import quoted
 
 if TYPE_CHECKING:
     from afflint.config import Policy

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from afflint.findings.phrases import nearest, quoted
 from afflint.kube.selectors import Selector
 from afflint.policies.params import GLOBS, SELECTOR, ParameterMistake, Takes, number, param
-from afflint.wording import nearest, quoted
 
 _WILDCARDS = frozenset("*?[")
 
@@ -16,8 +16,8 @@ _WILDCARDS = frozenset("*?[")
 def _kind_faults(value: Any) -> Iterator[ParameterMistake]:
     """A kind that nobody knows may be somebody's own; one that is a slip of a kind that makes pods is none."""
     yield from GLOBS.faults(value)
+    from afflint.findings.similarity import is_likely_typo
     from afflint.kube.kinds import KINDS
-    from afflint.near_misses import is_likely_typo
 
     known = sorted({kind.name for kind in KINDS if kind.templates})
     for index, kind in enumerate([value] if isinstance(value, str) else value):

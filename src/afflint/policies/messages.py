@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from afflint.wording import did_you_mean, nearest, quoted
+from afflint.findings.phrases import did_you_mean, nearest, quoted
 
 FIELDS = {
     "object": "kind and name, such as `Deployment web`",

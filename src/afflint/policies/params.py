@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, TypeVar
 
-from afflint.findings import Path
+from afflint.findings.finding import Path
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import quoted
 from afflint.kube.label_syntax import is_key, is_value
 from afflint.kube.selectors import Malformed, Requirement, Selector, parse_label_selector
-from afflint.reading.globs import name_matcher
-from afflint.records import NamedTuple
-from afflint.wording import quoted
+from afflint.source.globs import name_matcher
 
 Schema = Mapping[str, Any]
 Labels = Mapping[str, tuple[str, ...]]
@@ -103,7 +103,7 @@ def _glob_faults(value: Any) -> Iterator[ParameterMistake]:
 GLOBS = Takes(
     _list_of({"title": "a name or a glob", "type": "string", "minLength": 1}, "a name, a glob or a list of them"), _texts, _glob_faults
 )
-"""Names in which ``*``, ``?`` and ``[a-z]`` stand for what they do in a shell: see ``reading.globs``."""
+"""Names in which ``*``, ``?`` and ``[a-z]`` stand for what they do in a shell: see ``source.globs``."""
 
 
 def _labels(value: Mapping[str, Any]) -> Labels:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from afflint.findings import Path
-from afflint.pools.data import (
+from afflint.findings.finding import Path
+from afflint.pools.fields import (
     INSTANCE_TYPE,
     UPPER,
     is_open,
@@ -22,9 +22,9 @@ from afflint.pools.data import (
     texts,
     zone,
 )
-from afflint.pools.model import Label, Pool
-from afflint.pools.reading import Declared, Reader
-from afflint.reading.document import list_at, map_at
+from afflint.pools.pool import Label, Pool
+from afflint.pools.reader import Declared, Reader
+from afflint.yaml.document import list_at, map_at
 
 
 def _first(data: Any) -> Any:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from afflint.findings import Path
-from afflint.pools.data import (
+from afflint.findings.finding import Path
+from afflint.pools.fields import (
     KEBAB,
     PLAIN,
     Taints,
@@ -25,9 +25,9 @@ from afflint.pools.data import (
     zone,
 )
 from afflint.pools.kubeadm import registration
-from afflint.pools.model import Key, Label, Pool, PoolMistake, PoolPart, UnreachableLabel
-from afflint.pools.reading import Declared, Reader
-from afflint.reading.document import list_at, map_at
+from afflint.pools.pool import Key, Label, Pool, PoolMistake, PoolPart, UnreachableLabel
+from afflint.pools.reader import Declared, Reader
+from afflint.yaml.document import list_at, map_at
 
 _BOUNDS = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-"
 _SYNCED = ("node-restriction.kubernetes.io", "node.cluster.x-k8s.io")

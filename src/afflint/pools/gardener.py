@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from afflint.pools.data import ARCH, INSTANCE_TYPE, is_open, label, labels_of, number, region, taints_of, text, texts, zone
-from afflint.pools.model import Pool
-from afflint.pools.reading import Declared, Reader
-from afflint.reading.document import list_at, map_at
+from afflint.pools.fields import ARCH, INSTANCE_TYPE, is_open, label, labels_of, number, region, taints_of, text, texts, zone
+from afflint.pools.pool import Pool
+from afflint.pools.reader import Declared, Reader
+from afflint.yaml.document import list_at, map_at
 
 
 def _shoot(declared: Declared) -> Iterator[Pool]:

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from afflint.findings import Path
+from afflint.findings.finding import Path
+from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.node_labels import CONTROL_PLANE, MASTER
 from afflint.kube.taints import Taint
-from afflint.pools.data import (
+from afflint.pools.fields import (
     INSTANCE_TYPE,
     Taints,
     is_known,
@@ -32,10 +33,9 @@ from afflint.pools.data import (
     zone,
 )
 from afflint.pools.kubeadm import CONTROL_PLANE_LABELS, CONTROL_PLANE_TAINT, Registration, registration
-from afflint.pools.model import Label, Pool, PoolMistake, PoolPart, PoolTaint
-from afflint.pools.reading import Declared, Reader
-from afflint.reading.document import list_at, map_at
-from afflint.records import NamedTuple
+from afflint.pools.pool import Label, Pool, PoolMistake, PoolPart, PoolTaint
+from afflint.pools.reader import Declared, Reader
+from afflint.yaml.document import list_at, map_at
 
 _TAG = "is a tag of cloud resources"
 
@@ -207,7 +207,7 @@ def _kind_patches(patches: list[Any], path: Path, *, control_plane: bool) -> Reg
     for index, patch in enumerate(patches):
         if type(patch) is not str or "nodeRegistration" not in patch:
             continue
-        from afflint.reading.documents import read
+        from afflint.yaml.documents import read
 
         data = read(patch.encode("utf-8", "surrogatepass"), 0, 0).data
         if map_at(data).get("kind") not in ("InitConfiguration", "JoinConfiguration"):

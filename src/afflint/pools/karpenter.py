@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping
 from types import NoneType
 from typing import Any
 
-from afflint.findings import Path
+from afflint.findings.finding import Path
 from afflint.kube.node_labels import DEPRECATED, HOSTNAME
 from afflint.kube.selectors import Requirement, parse_int64
-from afflint.pools.data import is_known, is_open, label, labels_of, lost_labels, number, one_of, taints_of, text
-from afflint.pools.model import Label, Pool, UnreachableLabel
-from afflint.pools.reading import Declared, Reader
-from afflint.reading.document import list_at, map_at
+from afflint.pools.fields import is_known, is_open, label, labels_of, lost_labels, number, one_of, taints_of, text
+from afflint.pools.pool import Label, Pool, UnreachableLabel
+from afflint.pools.reader import Declared, Reader
+from afflint.yaml.document import list_at, map_at
 
 CAPACITY, NODEPOOL, PROVISIONER = "karpenter.sh/capacity-type", "karpenter.sh/nodepool", "karpenter.sh/provisioner-name"
 AUTO_MODE = "eks.amazonaws.com"

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from afflint.findings import Path
+from afflint.findings.finding import Path
+from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.node_labels import CONTROL_PLANE
 from afflint.kube.taints import Taint
-from afflint.pools.data import label, pairs, stops_kubelet, taints_in_line, taints_of, text
-from afflint.pools.model import Label, Pool, PoolMistake, PoolPart, PoolTaint
-from afflint.pools.reading import Declared, Reader
-from afflint.reading.document import map_at
-from afflint.reading.placeholders import is_placeholder
-from afflint.records import NamedTuple
+from afflint.pools.fields import label, pairs, stops_kubelet, taints_in_line, taints_of, text
+from afflint.pools.pool import Label, Pool, PoolMistake, PoolPart, PoolTaint
+from afflint.pools.reader import Declared, Reader
+from afflint.yaml.document import map_at
+from afflint.yaml.placeholders import is_placeholder
 
 CONTROL_PLANE_TAINT = PoolTaint(Taint(CONTROL_PLANE, "", "NoSchedule"))
 CONTROL_PLANE_LABELS = (label(CONTROL_PLANE, ""), label("node.kubernetes.io/exclude-from-external-load-balancers", ""))

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from afflint.kube.node_labels import DEPRECATED, MASTER
 from afflint.kube.selectors import Requirement, can_hold_together
-from afflint.pools.data import may_be_added
-from afflint.pools.model import Label, Pool, PoolPart
+from afflint.pools.fields import may_be_added
+from afflint.pools.pool import Label, Pool, PoolPart
 
 
 class PoolLabels:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from afflint.findings import Path
-from afflint.pools.data import ARCH, INSTANCE_TYPE, is_open, label, labels_of, lost_labels, number, region, taints_of, text, texts, zone
-from afflint.pools.model import Label, Pool, PoolPart
-from afflint.pools.reading import Declared, Reader
-from afflint.reading.document import list_at, map_at
+from afflint.findings.finding import Path
+from afflint.pools.fields import ARCH, INSTANCE_TYPE, is_open, label, labels_of, lost_labels, number, region, taints_of, text, texts, zone
+from afflint.pools.pool import Label, Pool, PoolPart
+from afflint.pools.reader import Declared, Reader
+from afflint.yaml.document import list_at, map_at
 
 WORKER = "node-role.kubernetes.io/worker"
 _BOUNDS = "machine.openshift.io/cluster-api-autoscaler-node-group-"

@@ -7,7 +7,7 @@ from typing import Any
 
 from afflint.kube.node_labels import CONTROL_PLANE, MASTER
 from afflint.kube.taints import Taint
-from afflint.pools.data import (
+from afflint.pools.fields import (
     is_known,
     is_open,
     label,
@@ -20,9 +20,9 @@ from afflint.pools.data import (
     taints_of,
     text,
 )
-from afflint.pools.model import Pool, PoolTaint
-from afflint.pools.reading import Declared, Reader
-from afflint.reading.document import list_at, map_at
+from afflint.pools.pool import Pool, PoolTaint
+from afflint.pools.reader import Declared, Reader
+from afflint.yaml.document import list_at, map_at
 
 _ETCD = "node-role.kubernetes.io/etcd"
 _WORKER = "node-role.kubernetes.io/worker"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from afflint.findings import Path
-from afflint.pools.data import UNREACHABLE, is_open, kubelet_refuses, labels_of, taints_in_map, text
+from afflint.findings.finding import Path
+from afflint.findings.phrases import quoted
+from afflint.pools.fields import UNREACHABLE, is_open, kubelet_refuses, labels_of, taints_in_map, text
 from afflint.pools.kubeadm import CONTROL_PLANE_LABELS, CONTROL_PLANE_TAINT
-from afflint.pools.model import Label, Pool, PoolMistake
-from afflint.pools.reading import Declared, Reader
-from afflint.reading.document import map_at
-from afflint.wording import quoted
+from afflint.pools.pool import Label, Pool, PoolMistake
+from afflint.pools.reader import Declared, Reader
+from afflint.yaml.document import map_at
 
 
 def _machine(declared: Declared) -> Iterator[Pool]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from afflint.pools.data import is_open, labels_of, number, taints_of, text, zone
-from afflint.pools.model import Pool
-from afflint.pools.reading import Declared, Reader
-from afflint.reading.document import list_at, map_at
+from afflint.pools.fields import is_open, labels_of, number, taints_of, text, zone
+from afflint.pools.pool import Pool
+from afflint.pools.reader import Declared, Reader
+from afflint.yaml.document import list_at, map_at
 
 
 def _cluster(declared: Declared) -> Iterator[Pool]:

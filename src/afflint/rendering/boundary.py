@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 
-from afflint.reading.repositories import is_inside, root_of
+from afflint.source.repositories import is_inside, root_of
 
 _MOST_ENTRIES = 100_000
 

@@ -9,20 +9,20 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from afflint.config import RENDERERS
-from afflint.findings import Path
-from afflint.reading.sources import CHART, relative
-from afflint.records import NamedTuple
+from afflint.findings.finding import Path
+from afflint.findings.namedtuples import NamedTuple
 from afflint.rendering.boundary import Boundary
 from afflint.rendering.gitops import Hint, Inline, Unread, hints, in_namespace, substituted
 from afflint.rendering.helm import RELEASE, Chart, Charts, rendered_chart, template
+from afflint.rendering.helm_origins import ChartFiles, Templates
 from afflint.rendering.kustomize import build_annotated, build_kustomization
-from afflint.rendering.marks import templates_of
-from afflint.rendering.origins import Origins, RenderedIdentity
+from afflint.rendering.kustomize_origins import Origins, RenderedIdentity
+from afflint.rendering.line_marks import templates_of
 from afflint.rendering.programs import ALL_LIMIT, ProgramRunner, RenderError, helm_command, kustomize_command
 from afflint.rendering.references import refusal
 from afflint.rendering.roots import Kustomization, RootKustomizations, chart_folders, kustomization_folders
-from afflint.rendering.templates import ChartFiles, Templates
-from afflint.rendering.texts import SourcePlace, SourceTexts
+from afflint.rendering.source_documents import SourcePlace, SourceTexts
+from afflint.source.sources import CHART, relative
 
 
 class SourceMap(Protocol):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterator, Mapping
 
-from afflint.records import NamedTuple
+from afflint.findings.namedtuples import NamedTuple
 
 
 class Root(NamedTuple):

@@ -12,18 +12,18 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from afflint.findings import Path
+from afflint.findings.finding import Path
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import join_words, quoted
 from afflint.kube.kinds import NAMES
-from afflint.reading.document import map_at, maps_at, text_at, texts_at
-from afflint.reading.files import read_regular
-from afflint.reading.kustomizations import NAMES as NAMES_OF_KUSTOMIZATIONS
-from afflint.reading.repositories import is_inside, is_root
-from afflint.reading.triage import is_values_file
-from afflint.records import NamedTuple
+from afflint.rendering.application_sets import Generators, filled, is_open
 from afflint.rendering.boundary import Boundary
-from afflint.rendering.generators import Generators, filled, is_open
-from afflint.rendering.texts import SourceText, documents_of
-from afflint.wording import join_words, quoted
+from afflint.rendering.source_documents import SourceText, documents_of
+from afflint.source.files import read_regular
+from afflint.source.kustomizations import NAMES as NAMES_OF_KUSTOMIZATIONS
+from afflint.source.repositories import is_inside, is_root
+from afflint.yaml.document import map_at, maps_at, text_at, texts_at
+from afflint.yaml.prefilter import is_values_file
 
 _LARGEST = 1 << 20
 _GROUPS = (b"argoproj.io", b"kustomize.toolkit.fluxcd.io", b"helm.toolkit.fluxcd.io")

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from glob import glob
 from typing import Any
 
+from afflint.findings.phrases import quoted
 from afflint.kube.label_syntax import is_subdomain
-from afflint.reading.repositories import is_inside
-from afflint.reading.sources import CHART
 from afflint.rendering.boundary import Boundary, link_outside
 from afflint.rendering.programs import ProgramRunner, RenderError
 from afflint.rendering.roots import chart_data
-from afflint.wording import quoted
+from afflint.source.repositories import is_inside
+from afflint.source.sources import CHART
 
 RELEASE = "release"
 _LOCAL = "file://"

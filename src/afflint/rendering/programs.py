@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from afflint.errors import UserError
-from afflint.reading.sources import LARGEST, Source
+from afflint.findings.errors import UserError
 from afflint.rendering.sandbox import MOST_MEMORY, NO_PROXY, environment, limit_memory, program, ran_out_of_memory, without_network
+from afflint.source.sources import LARGEST, Source
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -11,14 +11,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from afflint.reading.document import list_at
-from afflint.reading.files import read_regular
-from afflint.reading.kustomizations import kustomization_in
-from afflint.reading.repositories import is_inside, root_of
+from afflint.findings.phrases import quoted
 from afflint.rendering.programs import network_reason
 from afflint.rendering.roots import Kustomization, RootKustomizations
-from afflint.rendering.texts import documents_of
-from afflint.wording import quoted
+from afflint.rendering.source_documents import documents_of
+from afflint.source.files import read_regular
+from afflint.source.kustomizations import kustomization_in
+from afflint.source.repositories import is_inside, root_of
+from afflint.yaml.document import list_at
 
 _LARGEST = 1 << 20
 _PLUGINS = ("generators", "transformers", "validators")

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from afflint.reading.documents import read
-from afflint.reading.files import read_regular
-from afflint.reading.kustomizations import NAMES, UnparsedKustomization, files_used, first_document, kustomization_in
-from afflint.reading.sources import CHART
+from afflint.source.files import read_regular
+from afflint.source.kustomizations import NAMES, UnparsedKustomization, files_used, first_document, kustomization_in
+from afflint.source.sources import CHART
+from afflint.yaml.documents import read
 
 _LARGEST = 1 << 20
 

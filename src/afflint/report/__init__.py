@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from afflint.findings import SEVERITIES, FileId, Finding, Severity
-from afflint.records import NamedTuple
+from afflint.findings.finding import SEVERITIES, FileId, Finding, Severity
+from afflint.findings.namedtuples import NamedTuple
 
 if TYPE_CHECKING:
-    from afflint.report.page import PageMetadata
+    from afflint.report.html_page import PageMetadata
 
 FORMATS: tuple[str, ...] = ("text", "concise", "json", "sarif", "github", "gitlab", "junit", "markdown", "html")
 
@@ -68,7 +68,7 @@ class Summary(NamedTuple):
     @property
     def found(self) -> str:
         """``1 error, 2 warnings``, or ``no findings``."""
-        from afflint.wording import pluralize
+        from afflint.findings.phrases import pluralize
 
         return ", ".join(pluralize(*each) for each in self.counts) or "no findings"
 

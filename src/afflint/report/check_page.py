@@ -10,16 +10,16 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 
-from afflint.findings import SEVERITIES, Finding, Fix, Related, Severity, Span
-from afflint.records import NamedTuple
+from afflint.findings.finding import SEVERITIES, Finding, Fix, Related, Severity, Span
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import pluralize
 from afflint.report import Report, RuleInfo
 from afflint.report.fix_lines import changes
-from afflint.report.page import page, shown
-from afflint.report.places import slashed
+from afflint.report.html_page import page, shown
+from afflint.report.paths import slashed
+from afflint.report.phrases import html_words, object_words, roots
 from afflint.report.snippet import Sources, ending
 from afflint.report.text import summary_lines
-from afflint.report.wording import html_words, object_words, roots
-from afflint.wording import pluralize
 
 _MOST = 1_000
 """So many findings are shown with their source; errors come before warnings where there are more. Of the others there is one line each."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from afflint.findings.phrases import visible
 from afflint.report import Report
-from afflint.wording import visible
 
 
 def render(report: Report) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 
-from afflint.findings import Finding, identity_of
+from afflint.findings.finding import Finding, identity_of
 
 
 def fingerprints(findings: Iterable[Finding]) -> Iterator[str]:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from afflint.findings import Edit, Fix
-from afflint.records import NamedTuple
+from afflint.findings.finding import Edit, Fix
+from afflint.findings.namedtuples import NamedTuple
 
 _AROUND = 2
 """So many lines that stay are shown on either side; edits that are closer than twice as many lines are one change."""

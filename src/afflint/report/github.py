@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from afflint.findings import Finding, Severity, Span
+from afflint.findings.finding import Finding, Severity, Span
+from afflint.findings.phrases import visible
 from afflint.report import Report
-from afflint.report.places import slashed
-from afflint.wording import visible
+from afflint.report.paths import slashed
 
 _COMMANDS: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "notice"}
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from afflint.findings import Finding, Severity
+from afflint.findings.finding import Finding, Severity
+from afflint.findings.phrases import visible
 from afflint.report import Report
 from afflint.report.fingerprints import fingerprints
-from afflint.report.json_array import array
-from afflint.report.places import slashed
-from afflint.wording import visible
+from afflint.report.json_stream import array
+from afflint.report.paths import slashed
 
 # GitLab's scale goes on to critical and blocker, which are about running systems; a manifest is not running yet.
 _SEVERITIES: dict[Severity, str] = {"error": "major", "warning": "minor", "info": "info"}

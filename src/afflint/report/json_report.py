@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from afflint.findings import Finding, Fix, Span
+from afflint.findings.finding import Finding, Fix, Span
 from afflint.report import RenderSummary, Report
-from afflint.report.json_array import document
+from afflint.report.json_stream import document
 
 
 def render(report: Report) -> Iterator[str]:

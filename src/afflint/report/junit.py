@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from afflint.findings import Finding
+from afflint.findings.finding import Finding
+from afflint.findings.phrases import visible
 from afflint.report import Report
-from afflint.report.wording import object_words, roots
-from afflint.wording import visible
+from afflint.report.phrases import object_words, roots
 
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"})
 _PASSED = '    <testcase name="check" classname="afflint" time="0"/>\n'

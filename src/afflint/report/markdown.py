@@ -10,12 +10,12 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from afflint.findings import SEVERITIES, Finding
+from afflint.findings.finding import SEVERITIES, Finding
+from afflint.findings.phrases import pluralize, visible
 from afflint.report import Report
-from afflint.report.places import slashed
+from afflint.report.paths import slashed
+from afflint.report.phrases import object_words
 from afflint.report.text import summary_lines
-from afflint.report.wording import object_words
-from afflint.wording import pluralize, visible
 
 MOST_BYTES = 65_000
 """A comment on GitHub has at most 65,536 characters, which is far below what a job summary (1 MiB) or a comment on GitLab may have."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from afflint.findings import Edit, Finding, Fix, ObjectRef, Related, Severity, Span
+from afflint.findings.finding import Edit, Finding, Fix, ObjectRef, Related, Severity, Span
+from afflint.findings.phrases import visible
 from afflint.report import Report, RuleInfo
 from afflint.report.fingerprints import fingerprints
-from afflint.report.json_array import document
-from afflint.report.places import uri
-from afflint.wording import visible
+from afflint.report.json_stream import document
+from afflint.report.paths import uri
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _LEVELS: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "note"}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from afflint.findings import FileId, Span
-from afflint.records import NamedTuple
-from afflint.wording import visible
+from afflint.findings.finding import FileId, Span
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import visible
 
 WIDTH = 100
 """How many terminal columns of a source line are shown at most."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from afflint.findings import Finding, Fix, Span
+from afflint.findings.finding import Finding, Fix, Span
+from afflint.findings.phrases import pluralize, visible
 from afflint.report import RenderSummary, Report, Summary
-from afflint.report.wording import MOST_ROOTS, object_words, roots
-from afflint.wording import pluralize, visible
+from afflint.report.phrases import MOST_ROOTS, object_words, roots
 
 if TYPE_CHECKING:
     from afflint.report.snippet import Row, Sources

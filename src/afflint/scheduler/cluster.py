@@ -6,16 +6,16 @@ from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 from itertools import chain
 
+from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.node_labels import HOSTNAME
 from afflint.kube.selectors import AnyOf, Malformed, matches
 from afflint.kube.taints import compares_values
-from afflint.records import NamedTuple
 from afflint.scheduler import interpod_affinity, node_ports, node_resources, topology_spread
-from afflint.scheduler.alike import NOBODY, NodeColumnClasses, RepresentativeNodes
 from afflint.scheduler.decoding import refuse
 from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY
 from afflint.scheduler.namespaces import Directory
 from afflint.scheduler.node_fit import NODE_AFFINITY, SCHEDULER, TAINT_TOLERATION, NodeFit, names_exclude_each_other
+from afflint.scheduler.node_groups import NOBODY, NodeColumnClasses, RepresentativeNodes
 from afflint.scheduler.node_ports import NODE_PORTS
 from afflint.scheduler.node_resources import BALANCED_ALLOCATION, NODE_RESOURCES_FIT, Shortage
 from afflint.scheduler.nodes import ITSELF, Node, NodeTable, read_node

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from afflint.errors import UserError
+from afflint.findings.errors import UserError
 
 
 class InventoryError(UserError, ValueError):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Generic, TypeVar
 
+from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.selectors import Selector, matches
-from afflint.records import NamedTuple
 from afflint.scheduler.pods import Subject
 
 S = TypeVar("S")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.selectors import (
     EVERYTHING,
     NAMESPACE_NAME,
@@ -17,7 +18,6 @@ from afflint.kube.selectors import (
     matches,
     parse_label_selector,
 )
-from afflint.records import NamedTuple
 from afflint.scheduler.decoding import InventoryError, about, mapping, metadata, refuse, string, string_map
 from afflint.scheduler.pods import Pod, Subject, Term
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from afflint.kube.selectors import required_nodes
 from afflint.kube.taints import admits_cordoned, count_unpreferred, first_untolerated
-from afflint.scheduler.alike import RepresentativeNodes, each_alone
+from afflint.scheduler.node_groups import RepresentativeNodes, each_alone
 from afflint.scheduler.nodes import NodeTable
 from afflint.scheduler.pods import NodeRules, SpreadConstraint
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from afflint.records import NamedTuple
+from afflint.findings.namedtuples import NamedTuple
 from afflint.scheduler.nodes import NodeTable
 from afflint.scheduler.occupancy import Occupancy
 from afflint.scheduler.pods import Pod

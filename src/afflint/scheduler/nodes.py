@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.selectors import AnyOf, Malformed, matches
 from afflint.kube.taints import Taint, parse_taints
-from afflint.records import NamedTuple
 from afflint.scheduler.decoding import InventoryError, about, flag, mapping, metadata, refuse, string_map
 from afflint.scheduler.requests import REPORTED, read_allocatable
 

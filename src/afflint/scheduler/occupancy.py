@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.selectors import EVERYTHING, Parsed, Selector, matches
-from afflint.records import NamedTuple
 from afflint.scheduler.decoding import refuse
 from afflint.scheduler.host_ports import ANY_ADDRESS, HostPort
 from afflint.scheduler.matching import Counted, MatchTable, anchors, counts

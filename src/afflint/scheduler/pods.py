@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from afflint.findings import Path
+from afflint.findings.finding import Path
+from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.constraints import PREFERRED, REQUIRED
 from afflint.kube.selectors import (
     NODE_NAME,
@@ -18,7 +19,6 @@ from afflint.kube.selectors import (
     parse_node_term,
 )
 from afflint.kube.taints import UNREACHABLE, Toleration, parse_tolerations, supported, toleration_seconds_of
-from afflint.records import NamedTuple
 from afflint.scheduler.decoding import InventoryError, about, integer, mapping, refuse, sequence, string, string_map, strings
 from afflint.scheduler.host_ports import HostPort, read_ports
 from afflint.scheduler.requests import Rated, Requests, read_rated, read_requests

@@ -7,8 +7,8 @@ from math import log
 
 from afflint.kube.node_labels import HOSTNAME, ZONE
 from afflint.kube.selectors import EVERYTHING, Malformed, Selector, matches
-from afflint.scheduler.alike import RepresentativeNodes
 from afflint.scheduler.node_fit import NodeFit
+from afflint.scheduler.node_groups import RepresentativeNodes
 from afflint.scheduler.nodes import NodeTable
 from afflint.scheduler.occupancy import Occupancy, Tally
 from afflint.scheduler.pods import Pod, SpreadConstraint

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from workload_texts import spread, workload
 
-from afflint.checks.admission.numerals import deletion_cost_fault, is_whole_number
+from afflint.checks.admission.integers import deletion_cost_fault, is_whole_number
 from linting import lint
 
 

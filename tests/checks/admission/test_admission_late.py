@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from workload_texts import node_term, pod_term, spread, workload
 
-from afflint.checks.admission.late import is_refused_later
+from afflint.checks.admission.refusal_time import is_refused_later
 from afflint.checks.match import Target
 from linting import lint
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from afflint.checks.admission import tolerations
-from afflint.checks.admission.late import of_workloads, stored_refusal_note
+from afflint.checks.admission.refusal_time import of_workloads, stored_refusal_note
 from afflint.checks.admission.selectors import label_key_carriers, workload_selectors
 from afflint.checks.admission.spelling import (
     EXPRESSION,
@@ -22,15 +22,15 @@ from afflint.checks.admission.spelling import (
 )
 from afflint.checks.admission.spread import fills_in
 from afflint.checks.match import Match, Target
-from afflint.controllers.labels import added_labels
+from afflint.controllers.pod_labels import added_labels
+from afflint.findings.phrases import join_words, quoted
 from afflint.kube.constraints import ConstraintItem, PodTerm, items
 from afflint.kube.label_syntax import is_subdomain
 from afflint.kube.manifests import Workload
 from afflint.kube.taints import COMPARISON_GATE, COMPARISONS
 from afflint.kube.types import INT32
-from afflint.reading.document import map_at, texts_at
-from afflint.reading.placeholders import is_placeholder
-from afflint.wording import join_words, quoted
+from afflint.yaml.document import map_at, texts_at
+from afflint.yaml.placeholders import is_placeholder
 
 _NODE_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _SELECTOR_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")

@@ -4,10 +4,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from afflint.checks.admission.decoding import is_metadata_malformed
-from afflint.checks.admission.late import of_workloads, stored_refusal_note
+from afflint.checks.admission.refusal_time import of_workloads, stored_refusal_note
 from afflint.checks.admission.spelling import GATE, LABEL_SELECTOR, has_unknown, is_missing, misspelt_value
 from afflint.checks.match import Match, Target, inserting, replacing
-from afflint.findings import Path, field_of
+from afflint.findings.finding import Path, field_of
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import quoted, visible
 from afflint.kube.added_labels import JOB, POD_TEMPLATE_HASH
 from afflint.kube.constraints import ConstraintItem, items
 from afflint.kube.kinds import Kind
@@ -15,10 +17,8 @@ from afflint.kube.label_syntax import is_key, is_subdomain, is_value, key_fault
 from afflint.kube.manifests import Labels, Manifest, Workload, labels_at
 from afflint.kube.selectors import Requirement, holds, parse_expression
 from afflint.kube.types import INT32, Struct
-from afflint.reading.document import map_at
-from afflint.reading.placeholders import is_placeholder
-from afflint.records import NamedTuple
-from afflint.wording import quoted, visible
+from afflint.yaml.document import map_at
+from afflint.yaml.placeholders import is_placeholder
 
 _EVICTION = ("None", "LiveMigrate", "LiveMigrateIfPossible", "External")
 _PREEMPTION = ("PreemptLowerPriority", "Never")

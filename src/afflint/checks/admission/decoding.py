@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from afflint.checks.match import Target
-from afflint.findings import Path
+from afflint.findings.finding import Path
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.types import Mismatch
 from afflint.kube.versions import as_of
-from afflint.reading.placeholders import is_placeholder
+from afflint.yaml.placeholders import is_placeholder
 
 
 def mismatches_of(manifest: Manifest, target: Target) -> tuple[Mismatch, ...]:

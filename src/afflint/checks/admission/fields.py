@@ -7,15 +7,15 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from afflint.checks.admission.decoding import mismatches_of
-from afflint.checks.admission.late import of_workloads
+from afflint.checks.admission.refusal_time import of_workloads
 from afflint.checks.admission.spelling import WEIGHTED_POD_TERM, has_unknown, is_missing
 from afflint.checks.match import Match, Target
-from afflint.findings import Path
+from afflint.findings.finding import Path
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.types import Mismatch
 
 if TYPE_CHECKING:
-    from afflint.checks.admission.belonging import MovedFields
+    from afflint.checks.admission.field_levels import MovedFields
 
 
 def unknown_field(manifest: Manifest, target: Target) -> Iterator[Match]:
@@ -60,8 +60,8 @@ def _of_rule(rule: str, manifest: Manifest, target: Target) -> Iterator[Match]:
 
 
 def _faults(rule: str, manifest: Manifest, target: Target, mismatches: tuple[Mismatch, ...]) -> Iterator[Match]:
-    from afflint.checks.admission.belonging import moved_fields
-    from afflint.checks.admission.misplaced import swallowed_together
+    from afflint.checks.admission.field_levels import moved_fields
+    from afflint.checks.admission.misplaced_fields import swallowed_together
 
     swallowed = swallowed_together(mismatches, manifest)
     elsewhere = moved_fields(mismatches, manifest, target)
@@ -87,9 +87,9 @@ def _unknown_fault(
     """The match for an unknown field, if ``rule`` is the one that names it best; several that belong at one place have one match."""
     if str(mismatch.path[-1]).startswith("$"):
         return None  # A directive of a strategic merge patch; no cluster ever sees it.
-    from afflint.checks.admission.belonging import belongs_elsewhere
-    from afflint.checks.admission.misplaced import misplaced_fault, wrapper_fault
-    from afflint.checks.admission.unknown import map_around, of_another_version, unknown_field_message
+    from afflint.checks.admission.field_levels import belongs_elsewhere
+    from afflint.checks.admission.misplaced_fields import misplaced_fault, wrapper_fault
+    from afflint.checks.admission.unknown_fields import map_around, of_another_version, unknown_field_message
 
     match = of_another_version(mismatch, target)
     if match is not None:
@@ -107,8 +107,8 @@ def _unknown_fault(
 
 def _type_fault(rule: str, mismatch: Mismatch, manifest: Manifest, swallowed: list[Mismatch]) -> Match | None:
     """The match for a value of the wrong type, if ``rule`` is the one that names it best."""
-    from afflint.checks.admission.misplaced import swallowed_fault
-    from afflint.checks.admission.mistyped import is_annotation, wrong_type_message
+    from afflint.checks.admission.misplaced_fields import swallowed_fault
+    from afflint.checks.admission.wrong_types import is_annotation, wrong_type_message
 
     match = swallowed_fault(mismatch, manifest, swallowed)
     best = "misplaced-constraint" if match else "annotation-not-string" if is_annotation(mismatch) else "wrong-type"

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from afflint.checks.admission.late import of_workloads, stored_refusal_note
+from afflint.checks.admission.refusal_time import of_workloads, stored_refusal_note
 from afflint.checks.match import Match, Target
-from afflint.findings import Path, field_of
+from afflint.findings.finding import Path, field_of
+from afflint.findings.phrases import quoted
 from afflint.kube.constraints import ConstraintItem, items
 from afflint.kube.manifests import Workload
 from afflint.kube.types import INT32
-from afflint.reading.placeholders import is_placeholder
-from afflint.wording import quoted
+from afflint.yaml.placeholders import is_placeholder
 
 _LAST = 65535
 _DEFAULTED_IN_PODS = (1, 28)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from afflint.findings.phrases import quoted, visible
 from afflint.kube.label_syntax import key_fault
-from afflint.wording import quoted, visible
 
 _LONGEST_PREFIX = 253
 

@@ -6,18 +6,18 @@ from collections.abc import Iterator
 from typing import Any
 
 from afflint.checks.admission.keys import invalid_key_message, lowercase_first
-from afflint.checks.admission.late import of_workloads, stored_refusal_note
+from afflint.checks.admission.refusal_time import of_workloads, stored_refusal_note
 from afflint.checks.admission.selectors import label_key_carriers, workload_selectors
 from afflint.checks.admission.spelling import EXPRESSION, is_missing, stands_in_match_labels
 from afflint.checks.match import Match, Target
-from afflint.findings import NO_FILE, Path, Site
+from afflint.findings.finding import NO_FILE, Path, Site
+from afflint.findings.phrases import quoted, visible
 from afflint.kube.added_labels import JOB, RESERVED_BY_KUBEVIRT
 from afflint.kube.constraints import ConstraintItem, PodTerm
 from afflint.kube.label_syntax import is_dns_label, is_key, is_value, value_fault
 from afflint.kube.manifests import Manifest, Workload
-from afflint.reading.document import map_at
-from afflint.reading.placeholders import is_placeholder
-from afflint.wording import quoted, visible
+from afflint.yaml.document import map_at
+from afflint.yaml.placeholders import is_placeholder
 
 _KEY_HELP = "A key is an optional DNS name and `/`, then at most 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends."
 _VALUE_HELP = "A value is empty or at most 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends."
@@ -184,7 +184,7 @@ def invalid_annotation(manifest: Manifest, target: Target) -> Iterator[Match]:
 
 def _annotations_about_pods(namespace: Manifest) -> Iterator[Match]:
     """Annotations by which a namespace gives its pods a node selector or tolerations, and that nobody can read."""
-    from afflint.kube.pod_admission import namespace_rules
+    from afflint.admission.pod_admission import namespace_rules
 
     for said in namespace_rules(namespace, Site(NO_FILE, 0, namespace.base)):
         if said.fault:
@@ -211,7 +211,7 @@ def _meaningful_annotations(workload: Workload, target: Target) -> Iterator[Matc
         yield from _deletion_cost(cost, (*path, _DELETION_COST))
     legacy = values.get(LEGACY_TOLERATIONS)
     if type(legacy) is str and legacy:
-        from afflint.checks.admission.legacy import tolerations_faults
+        from afflint.checks.admission.legacy_annotations import tolerations_faults
 
         yield from tolerations_faults(legacy, (*path, LEGACY_TOLERATIONS), target)
 
@@ -221,7 +221,7 @@ _STRICT_ANNOTATIONS = ("VirtualMachine", "VirtualMachineInstanceReplicaSet")
 
 
 def _deletion_cost(cost: str, path: Path) -> Iterator[Match]:
-    from afflint.checks.admission.numerals import deletion_cost_fault
+    from afflint.checks.admission.integers import deletion_cost_fault
 
     fault = deletion_cost_fault(cost)
     if fault:

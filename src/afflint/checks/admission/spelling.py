@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from afflint.checks.match import Match, replacing
-from afflint.findings import Path
+from afflint.findings.finding import Path
+from afflint.findings.phrases import did_you_mean, join_words, nearest
 from afflint.kube.constraints import PREFERRED, REQUIRED, ConstraintItem, PodTerm
 from afflint.kube.kinds import POD_SPEC
 from afflint.kube.manifests import Workload
 from afflint.kube.types import ListOf, Struct, Type
-from afflint.wording import did_you_mean, join_words, nearest
 
 
 def _struct_at(*steps: str) -> Struct:

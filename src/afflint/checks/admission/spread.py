@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from afflint.checks.admission.late import of_workloads, stored_refusal_note
+from afflint.checks.admission.refusal_time import of_workloads, stored_refusal_note
 from afflint.checks.admission.spelling import SPREAD, is_missing, misspelt_value
 from afflint.checks.match import Match
-from afflint.findings import Path
+from afflint.findings.finding import Path
+from afflint.findings.phrases import quoted
 from afflint.kube.constraints import ConstraintItem
 from afflint.kube.manifests import Workload
 from afflint.kube.types import INT32
-from afflint.reading.placeholders import is_placeholder
-from afflint.wording import quoted
+from afflint.yaml.placeholders import is_placeholder
 
 _ACTIONS = ("DoNotSchedule", "ScheduleAnyway")
 _POLICY_FIELDS = ("nodeAffinityPolicy", "nodeTaintsPolicy")

@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from afflint.checks.admission.late import of_workloads, stored_refusal_note
+from afflint.checks.admission.refusal_time import of_workloads, stored_refusal_note
 from afflint.checks.admission.spelling import TOLERATION, is_missing, misspelt_value
 from afflint.checks.match import Match, Target
-from afflint.findings import Path
+from afflint.findings.finding import Path
+from afflint.findings.phrases import join_words, quoted
 from afflint.kube.constraints import ConstraintItem
 from afflint.kube.kinds import Kind
 from afflint.kube.label_syntax import is_value, value_fault
 from afflint.kube.manifests import Workload
 from afflint.kube.selectors import parse_int64
 from afflint.kube.taints import COMPARISONS, compares_values
-from afflint.reading.placeholders import is_placeholder
-from afflint.wording import join_words, quoted
+from afflint.yaml.placeholders import is_placeholder
 
 WORDS = ("Equal", "Exists")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from afflint.admission import cel
+from afflint.admission.defaults import with_defaults
 from afflint.checks.match import Match
-from afflint.checks.policies.admission import is_open, pointed, request, resource, said
-from afflint.checks.policies.case import PolicySubject, UnevaluatedError
-from afflint.kube import cel
-from afflint.kube.defaults import with_defaults
+from afflint.checks.policies.admission_policies import is_open, pointed, request, resource, said
+from afflint.checks.policies.subject import PolicySubject, UnevaluatedError
+from afflint.findings.phrases import quoted
 from afflint.kube.selectors import NAMESPACE_NAME
-from afflint.policies.admission import Expression
-from afflint.policies.expressions import Validation
-from afflint.wording import quoted
+from afflint.policies.admission_manifests import Expression
+from afflint.policies.expression_params import Validation
 
 
 def expression(case: PolicySubject, params: Validation) -> Iterator[Match]:

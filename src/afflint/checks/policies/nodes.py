@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from afflint.checks.match import Match
-from afflint.checks.policies.case import PolicySubject
-from afflint.findings import Path
-from afflint.fleet.facts import NodeRequirement
+from afflint.checks.policies.subject import PolicySubject
+from afflint.findings.finding import Path
+from afflint.findings.phrases import join_words, quoted
+from afflint.index.facts import NodeRequirement
 from afflint.kube.constraints import items
 from afflint.kube.node_labels import HOSTNAME
 from afflint.kube.selectors import NODE_NAME, Requirement, holds
 from afflint.kube.taints import EFFECTS, Toleration, implies
+from afflint.policies.manifest_params import AllowedToleration, AllowedTolerations, ForbiddenNodeLabels, NoPinning
 from afflint.policies.params import Labels
-from afflint.policies.simple import AllowedToleration, AllowedTolerations, ForbiddenNodeLabels, NoPinning
-from afflint.reading.globs import name_matcher
-from afflint.reading.placeholders import is_placeholder
-from afflint.wording import join_words, quoted
+from afflint.source.globs import name_matcher
+from afflint.yaml.placeholders import is_placeholder
 
 _ASKING = ("In", "Exists", "Gt", "Lt")
 

@@ -6,20 +6,20 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from afflint.checks.match import CrossManifestMatch, Match
-from afflint.checks.policies.case import PolicySubject, UnevaluatedError
-from afflint.checks.policies.demands import name_path
+from afflint.checks.policies.node_requirements import name_path
+from afflint.checks.policies.subject import PolicySubject, UnevaluatedError
 from afflint.controllers.evictions import hindrance_of
+from afflint.findings.namedtuples import NamedTuple
 from afflint.placement import proofs
 from afflint.placement.failures import Disruption, UnknownLossError, failures
 from afflint.placement.rejections import Rejections, running_pod_index, unknown_node
-from afflint.policies.outcomes import Fits, Migratable, Survives
-from afflint.records import NamedTuple
+from afflint.policies.outcome_params import Fits, Migratable, Survives
 
 if TYPE_CHECKING:
-    from afflint.controllers.pod_maker import PodSource
+    from afflint.controllers.pod_source import PodSource
     from afflint.inventory.cluster_view import AS_ORDERED, ClusterView
-    from afflint.placement.arrangement import PlacedWorkload
     from afflint.placement.plan import DisruptionEffect, ReplicaMove
+    from afflint.placement.schedule import PlacedWorkload
 
 _ALWAYS = "whatever the placement"
 _MOST_NAMED = 3

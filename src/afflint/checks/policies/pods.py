@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from afflint.checks.match import Match, inserting, replacing
-from afflint.checks.policies.case import PolicySubject
+from afflint.checks.policies.subject import PolicySubject
+from afflint.findings.phrases import quoted
 from afflint.kube.label_places import SPREAD, LabelPlace, topology_keys
 from afflint.kube.selectors import Requirement, Selector
+from afflint.policies.manifest_params import AllowedTopologyKeys, MaximumWeight, NoHardAntiAffinity, RequiredTemplateLabels
 from afflint.policies.params import words_of
-from afflint.policies.simple import AllowedTopologyKeys, MaximumWeight, NoHardAntiAffinity, RequiredTemplateLabels
-from afflint.reading.globs import name_matcher
-from afflint.reading.placeholders import is_placeholder
-from afflint.wording import quoted
+from afflint.source.globs import name_matcher
+from afflint.yaml.placeholders import is_placeholder
 
 
 def allowed_topology_keys(case: PolicySubject, params: AllowedTopologyKeys) -> Iterator[Match]:

@@ -6,25 +6,25 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from afflint.checks.match import Match
-from afflint.checks.policies.case import PolicySubject
-from afflint.checks.policies.demands import demands_of, name_path
-from afflint.findings import Path
-from afflint.fleet.index import apart
-from afflint.fleet.spreading import OwnPods, RequiredSpreading, SpreadingConstraint, is_wider, spreading_constraints, unmet
+from afflint.checks.policies.node_requirements import demands_of, name_path
+from afflint.checks.policies.subject import PolicySubject
+from afflint.findings.finding import Path
+from afflint.findings.phrases import join_words, quoted
+from afflint.index.manifest_index import apart
+from afflint.index.spreading import OwnPods, RequiredSpreading, SpreadingConstraint, is_wider, spreading_constraints, unmet
 from afflint.kube.constraints import Constraints
 from afflint.kube.label_places import SPREAD
-from afflint.kube.node_demands import only_values, same_label
 from afflint.kube.node_labels import HOSTNAME, domain_noun
+from afflint.kube.node_requirements import only_values, same_label
 from afflint.kube.selectors import implies, says
-from afflint.policies.implied import HARD, RequiredSpread
-from afflint.reading.placeholders import is_placeholder
-from afflint.wording import join_words, quoted
+from afflint.policies.implied_params import HARD, RequiredSpread
+from afflint.yaml.placeholders import is_placeholder
 
 if TYPE_CHECKING:
-    from afflint.edits import SymbolicEdit
-    from afflint.fleet.facts import Pods
-    from afflint.fleet.index import ManifestIndex
-    from afflint.inventory.ground import KnownTopology
+    from afflint.findings.edits import SymbolicEdit
+    from afflint.index.facts import Pods
+    from afflint.index.manifest_index import ManifestIndex
+    from afflint.inventory.topology import KnownTopology
 
 
 def required_spread(case: PolicySubject, params: RequiredSpread) -> Iterator[Match]:
@@ -195,7 +195,7 @@ def _why_not(case: PolicySubject, each: SpreadingConstraint, wanted: RequiredSpr
 
 def _adding_spread(case: PolicySubject, found: Sequence[SpreadingConstraint], wanted: RequiredSpreading) -> tuple[SymbolicEdit, ...]:
     """The edits that make a spread constraint of the manifest what is wanted, or add one; none where it is not clear what to select."""
-    from afflint.edits import Insert, Replace
+    from afflint.findings.edits import Insert, Replace
 
     if case.pods.operated:
         return ()

@@ -1,0 +1,641 @@
+"""CEL as the API server's admission policies speak it: expressions compiled, and evaluated over plain data.
+
+The one module that knows which library does this: cel-expr-python, Google's runtime, which is there with the extra ``cel``. What
+Kubernetes adds to the language stands in ``admission.cel_functions``. Everything is bounded: the text of an expression and how deeply it is
+nested, 10,000 rounds of its macros (the library sees to that), the size of an object, of what may be put together of it (told beforehand,
+as the library does not count) and of what functions take and make; regular expressions are RE2, which takes time in proportion to the text.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any
+
+from afflint.admission.cel_ast import CONSTANT, Checked, SyntaxNode
+from afflint.admission.cel_checks import growth, misused_optional
+from afflint.admission.cel_messages import UNDECLARED, ExpressionMistake, in_words, mistakes_in, place_of, reason_of
+from afflint.findings.errors import UserError
+from afflint.findings.finding import Path
+from afflint.findings.namedtuples import NamedTuple
+
+if TYPE_CHECKING:
+    from afflint.admission.cel_functions import Function
+
+VARIABLES = ("object", "oldObject", "request", "params", "namespaceObject", "variables")
+"""What expressions can name: see Variables in the API's ValidatingAdmissionPolicySpec."""
+
+LONGEST_EXPRESSION = 10_000
+"""Characters of an expression."""
+_LARGEST_OBJECT = 1 << 20
+"""Characters and values of an object, taken together: etcd keeps none much larger."""
+_DEEPEST = 100
+"""Levels of an object: the library goes down them by recursion."""
+_MOST_ROUNDS = 10_000
+"""Rounds of macros in all, one in another included: the library ends an expression that goes on."""
+_MOST_MADE = 1 << 29
+"""Characters and items that the rounds of an expression may go through and put together at most, by what can be told beforehand."""
+_MOST_COMPARED = 1 << 27
+"""Values that its rounds may compare at most."""
+_MOST_GIVEN = 1 << 28
+"""The same for an expression with functions in Python, of which the library keeps what they are given until the evaluation is over."""
+_ITEM = 16
+"""An item of a list that is given to such a function takes about as much room as so many characters of a text."""
+_MOST_HANDED_OVER = 1 << 23
+"""Characters and items that functions in Python take and give in one evaluation."""
+_MANY_VARIABLES = 100
+_SLOW = 16
+"""To find all matches of a pattern takes so many times as long as other functions."""
+
+_EXTENSIONS = ("optional", "sets", "lists", "two-var-comprehensions")
+_OFFLINE = {"authorizer": "`authorizer` asks the cluster who may do what"}
+
+
+class ExpressionError(Exception):
+    """An expression that the API server would refuse."""
+
+    def __init__(self, mistakes: Sequence[ExpressionMistake]) -> None:
+        super().__init__("; ".join(map(str, mistakes)))
+        self.mistakes = tuple(mistakes)
+
+
+class OfflineError(Exception):
+    """An expression that only a cluster, or another program, can evaluate: the message says why."""
+
+
+class EvaluationError(Exception):
+    """An expression that came to no result for an object: the message says why. ``word``: what in the expression that is about.
+
+    ``certain``: it would come to none in the API server either, if all values are as they are there.
+    """
+
+    def __init__(self, message: str, word: str = "", certain: bool = False) -> None:
+        super().__init__(message)
+        self.word, self.certain = word, certain
+
+
+def ensure_available() -> None:
+    """Raises UserError, which says what to install, where CEL cannot be evaluated."""
+    _library()
+
+
+@cache
+def _library() -> Any:
+    import sys
+
+    try:
+        from cel_expr_python import cel
+    except ImportError:
+        if sys.version_info < (3, 11):
+            raise UserError(
+                f"policies in CEL need Python 3.11 or later and the extra `cel` (pip install 'afflint[cel]'); "
+                f"this is Python {sys.version_info[0]}.{sys.version_info[1]}"
+            ) from None
+        raise UserError("policies in CEL need `cel-expr-python`: pip install 'afflint[cel]'") from None
+    if sys.version_info < (3, 12):
+        # It gives away None without counting that when it calls back, and would use it up. From there on None is never counted.
+        _held.append([None] * (1 << 20))
+    return cel
+
+
+_held: list[list[None]] = []
+
+
+# Compiling.
+
+
+class Program:
+    """A compiled expression. ``needs``: the names of the variables of the policy that it may refer to; None for perhaps all."""
+
+    def __init__(self, text: str, checked: Checked) -> None:
+        self.text = text
+        self.type = checked.type_of(checked.root)
+        """The type of its result, as CEL writes it: ``bool``, ``list(string)``."""
+        self.needs = _named_variables(text)
+        self._compiled = _environment().deserialize(_rewritten(checked))
+        self._growth = growth(checked)
+
+    def evaluate(self, given: EvaluationInput) -> Any:
+        """The result as plain data. Raises EvaluationError."""
+        given.prepare(self)
+        if self._is_too_much(given.sizes):
+            raise EvaluationError("it may put together more of the object than there is room for")
+        _handed_over.left = _MOST_HANDED_OVER
+        left = given.sizes.left
+        try:
+            return _plain(self._compiled.eval(given.activation(self)), given.sizes)
+        except EvaluationError as error:
+            told = error
+        except RuntimeError as error:
+            told = EvaluationError(*reason_of(str(error)))
+        except MemoryError:
+            told = EvaluationError("there is no room for what it puts together")
+        except (TypeError, ValueError, OverflowError) as error:  # For times that Python does not have.
+            from afflint.findings.phrases import visible
+
+            told = EvaluationError(f"it has a value that cannot be handled here: {visible(str(error))}")
+        given.sizes.left = left
+        where = place_of(told.word, self.text, _QUIET) if told.word else ""
+        raise EvaluationError(f"{told}{where}", told.word, told.certain) from None
+
+    def _is_too_much(self, sizes: _Sizes) -> bool:
+        """Whether it may go through more characters and items of the object, or put together more, than is bearable."""
+        longest = max(sizes.text, sizes.items, len(self.text))
+        items = known = max(sizes.items, self.text.count(","))
+        if "split" in self.text or "findAll" in self.text:  # A text may be taken apart into as many items.
+            items = longest
+            known = longest if _TAKES_LISTS.search(self.text) else known
+        rounds = self._growth.factor * min(items**self._growth.loops, _MOST_ROUNDS)
+        if rounds * longest > _MOST_MADE or (_COMPARES_ALL.search(self.text) and items**2 > _MOST_MADE):
+            return True
+        # In each round it may compare one of the values with itself; and what is no literal may be as long a pattern as any text.
+        if self._growth.loops and rounds * sizes.values > _MOST_COMPARED:
+            return True
+        if longest**2 > _MOST_MADE and any(each not in "\"'rRbB" for each in _PATTERN.findall(self.text)):
+            return True
+        return rounds * max(longest, _ITEM * known) > _MOST_GIVEN and _calls_python(self.text)
+
+
+_COMPARES_ALL = re.compile(r"\b(?:sets\s*\.|distinct\b)")
+_PATTERN = re.compile(r"\b(?:matches|find|findAll)\s*\(\s*(.)", re.DOTALL)
+
+
+_TAKES_LISTS = re.compile(r"\b(?:join|indexOf|lastIndexOf|isSorted|sum|min|max|format)\s*\(")
+
+
+def _calls_python(text: str) -> bool:
+    from afflint.admission.cel_functions import FUNCTIONS
+
+    names = {each.name for each in FUNCTIONS} | {"find", "findAll", "transformMap", "transformMapEntry"}
+    return any(name.rpartition(".")[2] in names or name in names for name in re.findall(r"([A-Za-z][\w.]*)\s*\(", text))
+
+
+class EvaluationInput:
+    """What expressions are evaluated over: the data of an object by the names of VARIABLES, and the variables of its policy.
+
+    A name without a value is one that nobody knows here. Variables are evaluated when an expression first refers to them, once. One that
+    comes to no result is not there for whoever refers to it, who then comes to none either, unless the answer does not depend on it.
+    """
+
+    def __init__(self, values: Mapping[str, Any], variables: Mapping[str, Program | None] | None = None) -> None:
+        self.sizes = _Sizes()
+        """Those of all values, as far as they have been evaluated."""
+        self._values = {name: _cleaned(value, self.sizes) for name, value in values.items()}
+        self.sizes.left = _LARGEST_OBJECT  # For all that its variables come to.
+        self._variables = variables or {}
+        self._known: dict[str, Any] = {}
+        self._failed: dict[str, str] = {}
+        self._activation: Any = None
+
+    def value(self, name: str) -> Any:
+        """The data under one of the names."""
+        return self._values.get(name)
+
+    def activation(self, program: Program) -> Any:
+        """The values as the library takes them, with all variables that an expression needs."""
+        if len(self._known) > _MANY_VARIABLES and program.needs is not None:
+            # To hand over all of them anew after each would take time by their square.
+            needed = {name: self._known[name] for name in program.needs if name in self._known}
+            return _environment().Activation({**self._values, "variables": needed})
+        if self._activation is None:
+            self._activation = _environment().Activation({**self._values, "variables": self._known})
+        return self._activation
+
+    def prepare(self, program: Program) -> None:
+        """Evaluate the variables that an expression may refer to, and before them those that they refer to."""
+        waiting = self._unknown(program)
+        begun: set[str] = set()
+        while waiting:
+            name = waiting[-1]
+            variable = self._variables[name]
+            if name not in begun and name not in self._known and name not in self._failed:
+                begun.add(name)
+                # One that refers to itself, by whatever way, finds that it has failed.
+                self._failed[name] = f"`variables.{name}` cannot be had offline"
+                waiting += () if variable is None else self._unknown(variable)
+                continue
+            waiting.pop()
+            if name in begun and variable is not None:
+                begun.remove(name)
+                self._evaluate(name, variable)
+
+    def _unknown(self, program: Program) -> list[str]:
+        """The variables that an expression may refer to and that have not been evaluated, the first one last."""
+        names = self._variables if program.needs is None else program.needs
+        return [each for each in reversed([*names]) if each in self._variables and each not in self._known and each not in self._failed]
+
+    def failure(self, program: Program) -> str:
+        """Why a variable that an expression refers to has no value; "" where all have one."""
+        return next((self._failed[name] for name in program.needs or () if name in self._failed), "")
+
+    def _evaluate(self, name: str, program: Program) -> None:
+        try:
+            value = program.evaluate(self)
+        except EvaluationError as error:
+            self._failed[name] = self.failure(program) or f"`variables.{name}`: {error}"
+        else:
+            del self._failed[name]
+            self._known[name] = value
+            self._activation = None
+
+
+class ExpressionScope(NamedTuple):
+    """What an expression can name: some of VARIABLES, and, where they are known, the ``variables`` of its policy with their types."""
+
+    names: tuple[str, ...] = VARIABLES
+    variables: tuple[tuple[str, str], ...] = ()
+
+
+EVERYTHING = ExpressionScope()
+
+
+@lru_cache(maxsize=4096)
+def compiled(text: str, scope: ExpressionScope = EVERYTHING) -> Program:
+    """The expression, ready to be evaluated. Raises ExpressionError, OfflineError, and UserError where the library is missing."""
+    from afflint.admission.cel_types import mistakes as further_mistakes
+
+    if len(text) > LONGEST_EXPRESSION:
+        raise OfflineError(f"it has {len(text)} characters; more than {LONGEST_EXPRESSION} are not evaluated")
+    try:
+        checked = Checked(_checker(scope).compile(_has_untyped(_given_to(text))).serialize())
+    except RuntimeError as error:
+        raise _refusal(mistakes_in(str(error)), text, scope) from None
+    further = list(further_mistakes(checked, text, lambda node: _fails(checked, node)))
+    if further:
+        raise ExpressionError(further)
+    taker = misused_optional(checked)
+    if taker is not None:
+        raise OfflineError(f"`{taker}` is given an optional value; `orValue` makes a value of it")
+    return Program(text, checked)
+
+
+def _has_untyped(text: str) -> str:
+    """The text with objects without types in each ``has(…)``; nothing moves."""
+    from afflint.admission.cel_types import UNTYPED
+
+    return _HAS.sub(lambda found: found[0] if not found[1] else found[1] + UNTYPED[found[2]], text) if "has" in text else text
+
+
+def _refusal(mistakes: Sequence[ExpressionMistake], text: str, scope: ExpressionScope) -> ExpressionError | OfflineError:
+    for each in mistakes:
+        name = UNDECLARED.match(each.message)
+        if name is not None and name[1] in _OFFLINE:
+            return OfflineError(_OFFLINE[name[1]])
+        if "recursion depth" in each.message:
+            return OfflineError("it is nested more deeply than can be evaluated here; variables make it flatter")
+    if not mistakes:
+        return ExpressionError([ExpressionMistake("it cannot be read", 0, 0)])
+    return ExpressionError(in_words(mistakes, text, scope.names, tuple(_known_functions())))
+
+
+def _fails(checked: Checked, node: SyntaxNode) -> bool:
+    """Whether an expression without variables comes to no result; of a literal text, whether it is no pattern."""
+    _handed_over.left = _MOST_HANDED_OVER
+    sizes = _Sizes()
+    sizes.left = _LARGEST_OBJECT
+    environment = _environment()
+    try:
+        if node.kind == CONSTANT:
+            _all_found("", node.text or "")
+        else:
+            _plain(environment.deserialize(checked.part(node)).eval(environment.Activation({})), sizes)
+    except (EvaluationError, RuntimeError, TypeError, ValueError, OverflowError):
+        return True
+    return False
+
+
+# Functions that are evaluated as others: by their names in the tree, and by those that the library resolved.
+_OWN_NAMES = {"string": "kubernetes.string", "cel.@mapInsert": "kubernetes.mapInsert", "lists.range": "kubernetes.range"}
+_MADE_OF_TEXT = {"google.protobuf.Duration": "duration", "google.protobuf.Timestamp": "timestamp"}
+_AGGREGATES = frozenset(("min", "max", "sum"))
+_OPTIONAL = frozenset(("validate", "format.named"))
+
+
+def _rewritten(checked: Checked) -> bytes:
+    """A checked expression as the library can evaluate it.
+
+    Functions in Python give neither times nor optional values: of text and of empty lists such are made here.
+    """
+
+    def wrapper(node: SyntaxNode) -> str:
+        if node.name in _AGGREGATES:
+            return _MADE_OF_TEXT.get(checked.type_of(node), "")
+        return "optional.ofNonZeroValue" if node.name in _OPTIONAL and checked.type_of(node).startswith("optional_type") else ""
+
+    from afflint.admission.cel_types import RESOLVED, field_path
+
+    return checked.rewritten(_OWN_NAMES, wrapper, RESOLVED, field_path)
+
+
+def _known_functions() -> Iterator[str]:
+    from afflint.admission.cel_functions import FUNCTIONS
+
+    yield from dict.fromkeys(each.name for each in FUNCTIONS)
+    yield from ("size", "contains", "startsWith", "endsWith", "matches", "find", "findAll", "int", "uint", "double", "bool", "type")
+    yield from ("duration", "timestamp", "dyn", "orValue")
+
+
+# Literals and comments, which may hold anything.
+_QUIET = (
+    r"""[rR][bB]?(?:\"{3}.*?\"{3}|'{3}.*?'{3}|"[^"\n]*"|'[^'\n]*')"""
+    r"""|\"{3}(?:\\.|[^\\])*?\"{3}|'{3}(?:\\.|[^\\])*?'{3}|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|//[^\n]*"""
+)
+_VARIABLE = re.compile(_QUIET + r"|(?<![\w.])variables(?:\s*\.\s*(\w+))?(?!\w)", re.DOTALL)
+_HAS = re.compile(_QUIET + r"|((?<![\w.])has\s*\(\s*)(request|namespaceObject|variables)(?!\w)", re.DOTALL)
+_FIELDS = (
+    r"""((?:\s*\.\s*\??\s*[A-Za-z_]\w*\b(?!\s*\()"""
+    r"""|\[\s*\??\s*(?:"[^"\\\n]*"|'[^'\\\n]*'|[0-9]+)\s*\])+)"""
+)
+_CHAIN = re.compile(_QUIET + r"|(?<![\w.])(object|variables)" + _FIELDS, re.DOTALL)
+_ONLY_A_CHAIN = re.compile(r"\s*(object|variables)" + _FIELDS + r"\s*")
+_STEP = re.compile(r"""\.\s*\??\s*(\w+)|\[\s*\??\s*(?:"([^"]*)"|'([^']*)'|([0-9]+))\s*\]""")
+
+
+class Chain(NamedTuple):
+    """Fields that an expression names, below ``object`` or ``variables``."""
+
+    root: str
+    path: Path
+
+
+def chains_in(text: str) -> Iterator[Chain]:
+    """The fields that an expression names, in its order."""
+    for found in _CHAIN.finditer(text):
+        if found[1]:
+            yield _chain(found)
+
+
+def chain_of(text: str) -> Chain | None:
+    """The fields that an expression names and nothing besides; None for any other."""
+    found = _ONLY_A_CHAIN.fullmatch(text)
+    return None if found is None else _chain(found)
+
+
+def _chain(found: re.Match[str]) -> Chain:
+    steps = [int(step[4]) if step[4] else step[1] or step[2] or step[3] or "" for step in _STEP.finditer(found[2])]
+    return Chain(found[1], tuple(steps))
+
+
+def _named_variables(text: str) -> tuple[str, ...] | None:
+    if "variables" not in text:
+        return ()
+    found = [match[1] for match in _VARIABLE.finditer(text) if match[0].startswith("variables")]
+    return None if None in found else tuple(dict.fromkeys(found))
+
+
+class _HandedOver:
+    """Counts what functions in Python take and give: the library keeps all of it until the evaluation is over, and copies lists."""
+
+    def __init__(self) -> None:
+        self.left = 0
+
+    def take(self, values: Iterable[Any]) -> None:
+        """Raises ValueError where that is too much."""
+        for value in values:
+            self.left -= len(value) if type(value) in (str, list, dict) else 1
+        if self.left < 0:
+            raise ValueError("its functions are given more than 8 million characters and items in all")
+
+
+_handed_over = _HandedOver()
+
+
+def _counted(function: Callable[..., Any]) -> Callable[..., Any]:
+    def counted(*given: Any) -> Any:
+        _handed_over.take(given)
+        made = function(*given)
+        _handed_over.take((made,))
+        return made
+
+    return counted
+
+
+@cache
+def _environment() -> Any:
+    """CEL with what Kubernetes adds to it, to evaluate expressions: here its functions take any value."""
+    cel = _library()
+    from afflint.admission.cel_functions import FUNCTIONS, INTERNAL_FUNCTIONS
+
+    ways: dict[str, dict[tuple[Any, ...], Any]] = {}
+    for each in (*FUNCTIONS, *INTERNAL_FUNCTIONS, *_searches()):
+        names = tuple(map(_evaluated_type, each.takes))
+        takes = (each.member, *names)
+        known = ways.setdefault(each.name, {})
+        if each.name in _OWN_NAMES or any(_overlap(takes, others) for others in known):
+            continue
+        types = [getattr(cel.Type, name) for name in names]
+        known[takes] = cel.Overload(f"kubernetes_{each.name}_{len(known)}", cel.Type.DYN, types, each.member, _counted(each.made))
+    extension = cel.CelExtension("kubernetes", [cel.FunctionDecl(name, [*known.values()]) for name, known in ways.items() if known])
+    return cel.NewEnv(config=_extended(_EXTENSIONS), variables=dict.fromkeys(VARIABLES, cel.Type.DYN), extensions=[extension])
+
+
+_EVALUATED_TYPES = frozenset(("bool", "int", "uint", "double", "string", "list", "map"))
+
+
+def _evaluated_type(name: str) -> str:
+    base = name.partition("<")[0]
+    return base.upper() if base in _EVALUATED_TYPES else "DYN"
+
+
+def _overlap(one: tuple[Any, ...], two: tuple[Any, ...]) -> bool:
+    """Whether two ways to call a function take the same values: then the first one takes those of the second, too."""
+    return len(one) == len(two) and all(first == second or "DYN" in (first, second) for first, second in zip(one, two, strict=True))
+
+
+def _searches() -> tuple[Function, ...]:
+    from afflint.admission.cel_functions import SEARCHES
+
+    return tuple(each._replace(made=_first_found if each.gives == "string" else _some_found) for each in SEARCHES)
+
+
+@cache
+def _checker(scope: ExpressionScope) -> Any:
+    """CEL as the API server has it when it checks the types of an expression."""
+    from afflint.admission.cel_types import UNTYPED, declared_fields
+
+    cel = _library()
+    types = dict.fromkeys(scope.names, cel.Type.DYN)
+    types |= {name: cel.Type(kind) for name, kind in declared_fields().items() if name.partition(".")[0] in scope.names}
+    types |= {UNTYPED[name]: cel.Type.DYN for name in scope.names if name in UNTYPED}
+    types |= {f"variables.{name}": cel.Type(_as_variable(kind)) for name, kind in scope.variables}
+    return cel.NewEnv(config=_checked_configuration(), variables=types)
+
+
+def _as_variable(kind: str) -> str:
+    """The type of a variable of a policy: of lists, maps, times and plain values the API server keeps it."""
+    known = re.sub(r"google\.protobuf\.(?:Duration|Timestamp)", "", kind)
+    return "dyn" if re.search(r"\.|optional|type", known) else kind.replace("(", "<").replace(")", ">")
+
+
+@cache
+def _checked_configuration() -> Any:
+    from afflint.admission.cel_types import configuration
+
+    return _library().NewEnvConfigFromYaml(configuration(_EXTENSIONS))
+
+
+def _extended(names: Sequence[str]) -> Any:
+    return _library().NewEnvConfigFromYaml("extensions:\n" + "".join(f"- name: {name}\n" for name in names))
+
+
+@cache
+def _finder() -> tuple[Any, Any]:
+    """What finds all matches of a pattern: CEL has RE2, Python has not."""
+    cel = _library()
+    environment = cel.NewEnv(config=_extended(("optional", "regex")), variables={"text": cel.Type.STRING, "pattern": cel.Type.STRING})
+    return environment, environment.compile("regex.extractAll(text, pattern)")
+
+
+def _all_found(text: str, pattern: str) -> list[str]:
+    from afflint.admission.cel_functions import without_groups
+
+    environment, program = _finder()
+    try:
+        _handed_over.take((text,) * (_SLOW - 1))
+        sizes = _Sizes()
+        sizes.left = 2 * _LARGEST_OBJECT
+        found = _plain(program.eval(environment.Activation({"text": text, "pattern": without_groups(pattern)})), sizes)
+    except (RuntimeError, EvaluationError) as error:
+        raise ValueError(reason_of(str(error)).message) from None
+    return found if isinstance(found, list) else []
+
+
+def _first_found(text: str, pattern: str) -> str:
+    return next(iter(_all_found(text, pattern)), "")
+
+
+def _some_found(text: str, pattern: str, most: int = -1) -> list[str]:
+    found = _all_found(text, pattern)
+    return found if most < 0 else found[:most]
+
+
+def _given_to(text: str) -> str:
+    """The text as the library can take it: it counts on Unicode, and ends where a NUL stands."""
+    if "\0" in text:
+        raise ExpressionError([ExpressionMistake("it has a NUL in it", 0, 0)])
+    return text.encode("utf-8", "replace").decode()
+
+
+# Values.
+
+
+def clean(value: Any) -> Any:
+    """Data as expressions may see it: without nulls, which the API server drops, and without what the library cannot bear.
+
+    Raises EvaluationError for data that are too large or nested too deeply.
+    """
+    return _cleaned(value, _Sizes())
+
+
+class _Sizes:
+    """The length of the longest text and of the longest list or map of some data, and how many values there are.
+
+    ``left``: so much more may be counted.
+    """
+
+    def __init__(self) -> None:
+        self.text = self.items = self.values = self.left = 0
+
+    def add_text(self, length: int) -> None:
+        self.left -= length + 1
+        self.values += 1
+        self.text = max(self.text, length)
+
+    def add_items(self, length: int) -> None:
+        self.left -= 1
+        self.values += 1
+        self.items = max(self.items, length)
+
+
+def _cleaned(value: Any, sizes: _Sizes) -> Any:
+    sizes.left = _LARGEST_OBJECT
+    return _Cleaner(sizes).cleaned(value, _DEEPEST)
+
+
+class _Cleaner:
+    def __init__(self, sizes: _Sizes) -> None:
+        self._sizes = sizes
+
+    def cleaned(self, value: Any, levels: int) -> Any:
+        kind = type(value)
+        if levels < 0:
+            raise EvaluationError("the object is nested too deeply")
+        if levels == _DEEPEST and (kind is dict or kind is list or kind is tuple):
+            self._sizes.add_items(len(value))
+        if kind is dict:
+            return {self._key(key): self._item(each, levels) for key, each in value.items() if each is not None}
+        if kind is list or kind is tuple:
+            return [self._item(each, levels) for each in value if each is not None]
+        return self._item(value, levels)
+
+    def _key(self, key: Any) -> str:
+        text = key if type(key) is str else str(key)
+        return text if text.isascii() and "\0" not in text else _sound(text)
+
+    def _item(self, value: Any, levels: int) -> Any:
+        kind = type(value)
+        sizes = self._sizes
+        sizes.left -= 1
+        sizes.values += 1
+        if kind is str:
+            length = len(value)
+            sizes.left -= length
+            if length > sizes.text:
+                sizes.text = length
+        elif kind is dict or kind is list or kind is tuple:
+            sizes.items = max(sizes.items, len(value))
+        if sizes.left < 0:
+            raise EvaluationError("the object is too large")
+        if kind is str:
+            return value if value.isascii() and "\0" not in value else _sound(value)
+        if kind is dict or kind is list or kind is tuple:
+            return self.cleaned(value, levels - 1)
+        if kind is int and not -(2**63) <= value < 2**63:
+            return float(value) if abs(value) < 1 << 1000 else math.inf
+        return value
+
+
+def _sound(text: str) -> str:
+    return text.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
+
+
+_SCALARS = frozenset(("BOOL", "INT", "UINT", "DOUBLE", "STRING", "TIMESTAMP", "DURATION"))
+
+
+def _plain(value: Any, sizes: _Sizes) -> Any:
+    """What the library gives, as data. Never by its own way of doing so: that loses count of Python's None."""
+    kind, _, _ = str(value.type()).partition("<")
+    if kind in _SCALARS:
+        scalar = value.value()
+        if kind == "STRING":
+            sizes.add_text(len(scalar))
+        else:
+            sizes.left -= 1
+        if sizes.left < 0:
+            raise EvaluationError("what it comes to is too large")
+        return scalar
+    if kind == "NULL":
+        return None
+    if kind == "LIST":
+        items = value.value()
+        _see_that_there_is_room(items, sizes)
+        return [_plain(each, sizes) for each in items]
+    if kind == "MAP":
+        pairs = value.value()
+        _see_that_there_is_room(pairs, sizes)
+        return {key: _plain(each, sizes) for key, each in pairs.items()}
+    if kind == "ERROR":
+        try:
+            reason = value.value()
+        except TypeError:  # So it is with optional values.
+            reason = "it ends in an optional value; `orValue` makes a value of it"
+        raise EvaluationError(*reason_of(reason))
+    raise EvaluationError(f"a value of type {kind.lower()} cannot be handed on")
+
+
+def _see_that_there_is_room(items: Any, sizes: _Sizes) -> None:
+    sizes.add_items(len(items))
+    if len(items) > sizes.left:
+        raise EvaluationError("what it comes to is too large")

@@ -1,0 +1,284 @@
+"""What the API server fills into objects before admission looks at them: the defaults of apps/v1, batch/v1, core/v1 and autoscaling/v2.
+
+After SetDefaults in k8s.io/kubernetes/pkg/apis/{apps,batch,core,autoscaling} and PrepareForCreate in pkg/registry; for what policies ask
+about, not all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from afflint.findings.namedtuples import NamedTuple
+
+Object = dict[str, Any]
+
+UID = "00000000-0000-4000-8000-000000000000"
+"""What stands for the UID of an object that is created."""
+_CREATED = "2000-01-01T00:00:00Z"
+
+
+class _Shape(NamedTuple):
+    """What is filled into a map: fields with their values, shapes for what is in fields, and what depends on other fields."""
+
+    fields: Mapping[str, Any] = {}
+    below: Mapping[str, _Shape] = {}
+    """A list has items of this shape."""
+    more: Callable[[Object], Object] | None = None
+    """Gives further fields for a map in which the others are filled in already."""
+
+    def filled(self, data: Any) -> Any:
+        """The same data with all of it."""
+        if isinstance(data, list):
+            return [self.filled(each) for each in data]
+        if not isinstance(data, dict):
+            return data
+        result = {**self.fields, **({key: each for key, each in data.items() if each is not None} if None in data.values() else data)}
+        if self.more is not None:
+            result.update(self.more(result))
+        for field, shape in self.below.items():
+            if field in result:
+                result[field] = shape.filled(result[field])
+        return result
+
+
+def _choice(field: str, value: str, fields: Mapping[str, Any]) -> Callable[[Object], Object]:
+    """Defaults of a strategy: a type and, for that type alone, the fields of the map that is called like it."""
+    inner = value[0].lower() + value[1:]
+
+    def more(data: Object) -> Object:
+        chosen = {"type": value, **_map(data.get(field))}
+        if chosen["type"] == value:
+            chosen[inner] = {**fields, **_map(chosen.get(inner))}
+        return {field: chosen}
+
+    return more
+
+
+# Pods.
+
+
+def _image_policy(container: Object) -> Object:
+    image = container.get("image")
+    name = image.rpartition("/")[2] if isinstance(image, str) else ""
+    tagged = "@" in name or (":" in name and not name.endswith(":latest"))
+    return {} if "imagePullPolicy" in container else {"imagePullPolicy": "IfNotPresent" if tagged else "Always"}
+
+
+def _empty_dir(volume: Object) -> Object:
+    return {"emptyDir": {}} if volume.keys() <= {"name"} else {}
+
+
+_HTTP = _Shape({"path": "/", "scheme": "HTTP"})
+_HANDLER = _Shape(below={"httpGet": _HTTP})
+_PROBE = _Shape(
+    {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3},
+    {"httpGet": _HTTP, "grpc": _Shape({"service": ""})},
+)
+_FIELD_REF = _Shape(below={"fieldRef": _Shape({"apiVersion": "v1"})})
+_CONTAINER = _Shape(
+    {"terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File", "resources": {}},
+    {
+        "ports": _Shape({"protocol": "TCP"}),
+        **dict.fromkeys(("livenessProbe", "readinessProbe", "startupProbe"), _PROBE),
+        "lifecycle": _Shape(below={"postStart": _HANDLER, "preStop": _HANDLER}),
+        "env": _Shape(below={"valueFrom": _FIELD_REF}),
+    },
+    _image_policy,
+)
+_MODE = {"defaultMode": 0o644}
+_CLAIM = _Shape(below={"spec": _Shape({"volumeMode": "Filesystem"})})
+_DOWNWARD = {"items": _FIELD_REF}
+_VOLUME = _Shape(
+    below={
+        **dict.fromkeys(("secret", "configMap"), _Shape(_MODE)),
+        "downwardAPI": _Shape(_MODE, _DOWNWARD),
+        "projected": _Shape(
+            _MODE,
+            {"sources": _Shape(below={"serviceAccountToken": _Shape({"expirationSeconds": 3600}), "downwardAPI": _Shape(below=_DOWNWARD)})},
+        ),
+        "hostPath": _Shape({"type": ""}),
+        "iscsi": _Shape({"iscsiInterface": "default"}),
+        "rbd": _Shape({"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"}),
+        "azureDisk": _Shape({"cachingMode": "ReadWrite", "kind": "Shared", "fsType": "ext4", "readOnly": False}),
+        "scaleIO": _Shape({"storageMode": "ThinProvisioned", "fsType": "xfs"}),
+        "ephemeral": _Shape(below={"volumeClaimTemplate": _CLAIM}),
+    },
+    more=_empty_dir,
+)
+_POD_FIELDS = {
+    "restartPolicy": "Always",
+    "dnsPolicy": "ClusterFirst",
+    "schedulerName": "default-scheduler",
+    "terminationGracePeriodSeconds": 30,
+    "securityContext": {},
+}
+_CONTAINERS = dict.fromkeys(("containers", "initContainers"), _CONTAINER)
+_POD = _Shape(_POD_FIELDS, {**_CONTAINERS, "volumes": _VOLUME})
+_TEMPLATE = _Shape({"metadata": {}}, {"spec": _POD})
+
+
+def _requests(container: Object) -> Object:
+    """A pod requests at least what it is limited to; in templates that is not filled in."""
+    resources = _map(container.get("resources"))
+    limits = resources.get("limits")
+    if not isinstance(limits, dict) or not limits:
+        return {}
+    return {"resources": {**resources, "requests": {**limits, **_map(resources.get("requests"))}}}
+
+
+def _only_pods(spec: Object) -> Object:
+    """What pods alone have filled in. The service account is that which the admission plugin ServiceAccount sets."""
+    return {
+        **{field: _Shape(more=_requests).filled(spec[field]) for field in _CONTAINERS if field in spec},
+        **{key: value for key, value in (("enableServiceLinks", True), ("serviceAccountName", "default")) if key not in spec},
+    }
+
+
+# Objects, by group and kind.
+
+
+def _job(spec: Object) -> Object:
+    more: Object = {}
+    if "parallelism" not in spec:
+        more = {"parallelism": 1, **({} if "completions" in spec else {"completions": 1})}
+    if "backoffLimit" not in spec:
+        more["backoffLimit"] = 2**31 - 1 if "backoffLimitPerIndex" in spec else 6
+    if "podReplacementPolicy" not in spec:
+        more["podReplacementPolicy"] = "Failed" if "podFailurePolicy" in spec else "TerminatingOrFailed"
+    return more
+
+
+def _whole_job(job: Object) -> Object:
+    """A job selects its pods by its UID, and passes for one with the labels of its template if it has none."""
+    spec, metadata = _map(job.get("spec")), _map(job.get("metadata"))
+    template = _map(spec.get("template"))
+    own = _map(template.get("metadata"))
+    given = _map(own.get("labels"))
+    labelled = metadata if metadata.get("labels") or not given else {**metadata, "labels": given}
+    if spec.get("manualSelector") is True:
+        return {"metadata": labelled}
+    names = {"controller-uid": UID, "job-name": metadata.get("name", "")}
+    labels = {**given, **names, **{f"batch.kubernetes.io/{key}": value for key, value in names.items()}}
+    key = "batch.kubernetes.io/controller-uid"
+    selector = {**_map(spec.get("selector")), "matchLabels": {**_map(_map(spec.get("selector")).get("matchLabels")), key: UID}}
+    template = {**template, "metadata": {**own, "labels": labels}}
+    return {"metadata": labelled, "spec": {**spec, "selector": selector, "template": template}}
+
+
+def _whole_controller(controller: Object) -> Object:
+    spec = _map(controller.get("spec"))
+    labels = _map(_map(spec.get("template")).get("metadata")).get("labels")
+    metadata = _map(controller.get("metadata"))
+    return {
+        "metadata": metadata if metadata.get("labels") or not labels else {**metadata, "labels": labels},
+        "spec": spec if spec.get("selector") or not labels else {**spec, "selector": labels},
+    }
+
+
+def _service(spec: Object) -> Object:
+    outside = spec.get("type") in ("NodePort", "LoadBalancer")
+    more: Object = {} if not outside or "externalTrafficPolicy" in spec else {"externalTrafficPolicy": "Cluster"}
+    if spec.get("type") == "LoadBalancer" and "allocateLoadBalancerNodePorts" not in spec:
+        more["allocateLoadBalancerNodePorts"] = True
+    return more
+
+
+_REPLICAS = _Shape({"replicas": 1}, {"template": _TEMPLATE})
+_SPECS: Mapping[tuple[str, str], _Shape] = {
+    ("", "Pod"): _Shape(_POD_FIELDS, _POD.below, _only_pods),
+    ("apps", "Deployment"): _Shape(
+        {"replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600},
+        {"template": _TEMPLATE},
+        _choice("strategy", "RollingUpdate", {"maxUnavailable": "25%", "maxSurge": "25%"}),
+    ),
+    ("apps", "StatefulSet"): _Shape(
+        {
+            "replicas": 1,
+            "podManagementPolicy": "OrderedReady",
+            "revisionHistoryLimit": 10,
+            "persistentVolumeClaimRetentionPolicy": {},
+        },
+        {
+            "template": _TEMPLATE,
+            "volumeClaimTemplates": _CLAIM,
+            "persistentVolumeClaimRetentionPolicy": _Shape({"whenDeleted": "Retain", "whenScaled": "Retain"}),
+        },
+        _choice("updateStrategy", "RollingUpdate", {"partition": 0}),
+    ),
+    ("apps", "DaemonSet"): _Shape(
+        {"revisionHistoryLimit": 10},
+        {"template": _TEMPLATE},
+        _choice("updateStrategy", "RollingUpdate", {"maxUnavailable": 1, "maxSurge": 0}),
+    ),
+    ("apps", "ReplicaSet"): _REPLICAS,
+    ("", "ReplicationController"): _REPLICAS,
+    ("batch", "Job"): _Shape({"completionMode": "NonIndexed", "suspend": False, "manualSelector": False}, {"template": _TEMPLATE}, _job),
+    ("batch", "CronJob"): _Shape(
+        {"concurrencyPolicy": "Allow", "suspend": False, "successfulJobsHistoryLimit": 3, "failedJobsHistoryLimit": 1},
+        {"jobTemplate": _Shape({"metadata": {}}, {"spec": _Shape(below={"template": _TEMPLATE})})},
+    ),
+    ("", "Service"): _Shape(
+        {"type": "ClusterIP", "sessionAffinity": "None", "internalTrafficPolicy": "Cluster"},
+        {
+            "ports": _Shape(
+                {"protocol": "TCP"}, more=lambda port: {"targetPort": port["port"]} if "targetPort" not in port and "port" in port else {}
+            )
+        },
+        _service,
+    ),
+    ("", "PersistentVolumeClaim"): _Shape({"volumeMode": "Filesystem"}),
+    ("autoscaling", "HorizontalPodAutoscaler"): _Shape({"minReplicas": 1}),
+}
+_STATUS: Mapping[tuple[str, str], Object] = {
+    ("", "Pod"): {"phase": "Pending"},
+    ("apps", "StatefulSet"): {"replicas": 0, "availableReplicas": 0},
+    ("apps", "ReplicaSet"): {"replicas": 0},
+    ("", "ReplicationController"): {"replicas": 0},
+    ("apps", "DaemonSet"): dict.fromkeys(("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady"), 0),
+    ("", "Service"): {"loadBalancer": {}},
+    ("", "PersistentVolumeClaim"): {"phase": "Pending"},
+    **{(group, kind): {} for group, kind in (("apps", "Deployment"), ("batch", "Job"), ("batch", "CronJob"))},
+}
+_NUMBERED = frozenset(_STATUS) - {("", "Service"), ("", "PersistentVolumeClaim")}
+"""The kinds whose objects count their generations."""
+_WHOLE: Mapping[tuple[str, str], _Shape] = {
+    ("batch", "Job"): _Shape(more=_whole_job),
+    ("", "ReplicationController"): _Shape(more=_whole_controller),
+    ("", "PodTemplate"): _Shape(below={"template": _TEMPLATE}),
+    ("", "Secret"): _Shape({"type": "Opaque"}),
+}
+
+
+def are_known(data: Object) -> bool:
+    """Whether all that the API server fills into an object of this kind is filled in here, so that what is absent is absent there."""
+    group, kind = _group_and_kind(data)
+    return (group, kind) in _STATUS and (group, kind) not in _INCOMPLETE
+
+
+_INCOMPLETE = frozenset((("", "Service"), ("", "PersistentVolumeClaim")))
+
+
+def with_defaults(data: Object) -> Object:
+    """An object as admission sees it: the same with what it leaves out. The object itself stays as it is."""
+    named = _group_and_kind(data)
+    filled = {**data}
+    if named in _SPECS:
+        filled["spec"] = _SPECS[named].filled(_map(data.get("spec")))
+    if named in _WHOLE:
+        filled = _WHOLE[named].filled(filled)
+    if named in _STATUS:
+        filled["status"] = _STATUS[named]
+    numbered = {"generation": 1} if named in _NUMBERED else {}
+    filled["metadata"] = {**_map(filled.get("metadata")), "uid": UID, "creationTimestamp": _CREATED, **numbered}
+    return filled
+
+
+def _group_and_kind(data: Object) -> tuple[str, str]:
+    version, kind = data.get("apiVersion"), data.get("kind")
+    group = version.rpartition("/")[0] if type(version) is str else ""
+    return group, kind if type(kind) is str else ""
+
+
+def _map(value: Any) -> Object:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,245 @@
+"""What a namespace does to the pods that are made in it: the node selectors and tolerations that its annotations give them, or ask of them.
+
+Three admission plugins read them, after the pod is made and before it is stored:
+
+- OpenShift's scheduling.openshift.io/OriginPodNodeEnvironment (openshift/kubernetes, openshift-kube-apiserver/admission/scheduler/nodeenv),
+  which takes the cluster's ``defaultNodeSelector`` where the namespace says nothing, and leaves namespaces with the annotation of
+  Kubernetes' own plugin to that one;
+- PodNodeSelector (plugin/pkg/admission/podnodeselector), off by default;
+- PodTolerationRestriction (plugin/pkg/admission/podtolerationrestriction), off by default.
+
+A label that is given is merged into ``spec.nodeSelector``, of every kind of pod; a pod that asks for another value of it is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from afflint.findings.finding import Path, Site
+from afflint.findings.namedtuples import NamedTuple
+from afflint.kube.label_syntax import is_key, is_value
+from afflint.kube.manifests import Manifest
+from afflint.yaml.placeholders import is_placeholder
+
+PROJECT_SELECTOR, NAMESPACE_SELECTOR = "openshift.io/node-selector", "scheduler.alpha.kubernetes.io/node-selector"
+DEFAULT_TOLERATIONS = "scheduler.alpha.kubernetes.io/defaultTolerations"
+ALLOWED_TOLERATIONS = "scheduler.alpha.kubernetes.io/tolerationsWhitelist"
+ANNOTATIONS = {
+    PROJECT_SELECTOR: "",
+    NAMESPACE_SELECTOR: "PodNodeSelector",
+    DEFAULT_TOLERATIONS: "PodTolerationRestriction",
+    ALLOWED_TOLERATIONS: "PodTolerationRestriction",
+}
+"""The annotations of a Namespace that bear on its pods, with the plugin that reads each where that is off by default."""
+SCHEDULER, DEFAULT_SELECTOR = "Scheduler", "defaultNodeSelector"
+"""The kind of OpenShift's configuration of the scheduler, of which a cluster has one, and its field."""
+
+
+class NamespaceRule(NamedTuple):
+    """What is said about pods by an annotation of a Namespace, or by the ``defaultNodeSelector`` of OpenShift's Scheduler.
+
+    ``field`` is the name of the annotation or field, ``owner`` the object in words: ``namespace shop``.
+    """
+
+    site: Site
+    owner: str
+    field: str
+    text: str
+
+    @property
+    def plugin(self) -> str:
+        """The admission plugin that reads it, if that is off by default; empty for what OpenShift always reads."""
+        return ANNOTATIONS.get(self.field, "")
+
+    @property
+    def path(self) -> Path:
+        """Where it stands in its document."""
+        return (*self.site.base, *(("spec",) if self.field == DEFAULT_SELECTOR else ("metadata", "annotations")), self.field)
+
+    @property
+    def where(self) -> str:
+        """``openshift.io/node-selector of namespace shop``."""
+        return f"{self.field} of {self.owner}"
+
+    @property
+    def who(self) -> str:
+        """Who obeys it."""
+        return f"the admission plugin {self.plugin}" if self.plugin else "OpenShift"
+
+    @property
+    def fault(self) -> str:
+        """Why nobody can read it, so that every pod is refused; empty if all is well, or where something is yet to be filled in."""
+        if is_placeholder(self.text):
+            return ""
+        if self.of_labels:
+            return "" if node_labels(self.text) is not None else "which is no list of key=value"
+        return "" if tolerations(self.text) is not None else "which is no JSON list of tolerations"
+
+    @property
+    def of_labels(self) -> bool:
+        """Whether it is a node selector."""
+        return self.field in (PROJECT_SELECTOR, NAMESPACE_SELECTOR, DEFAULT_SELECTOR)
+
+
+class PodAdmission(NamedTuple):
+    """What is said about the pods of one namespace: at most one node selector, tolerations that they get, and those that they may have.
+
+    ``unsure`` says why it is not known whether that is so, if so: ``guessed`` where it may as well be something else, and not where it
+    only takes an admission plugin to be on.
+    """
+
+    selector: NamespaceRule | None = None
+    default_tolerations: NamespaceRule | None = None
+    allowed_tolerations: NamespaceRule | None = None
+    unsure: str = ""
+    guessed: bool = False
+
+    @property
+    def sayings(self) -> tuple[NamespaceRule, ...]:
+        """All of them that there are."""
+        return tuple([each for each in self if isinstance(each, NamespaceRule)])
+
+
+class PodRefusal(NamedTuple):
+    """Why pods are refused: what is said about them, where the pod spec contradicts it (None if nobody could obey), and both in words."""
+
+    said: NamespaceRule
+    path: Path | None
+    words: str
+
+
+def namespace_rules(manifest: Manifest, site: Site) -> Iterator[NamespaceRule]:
+    """What a Namespace, or OpenShift's Scheduler, says about pods."""
+    if manifest.kind.name == "Namespace":
+        metadata = manifest.data.get("metadata")
+        annotations = metadata.get("annotations") if type(metadata) is dict else None
+        if type(annotations) is dict:
+            found = [(field, annotations[field]) for field in ANNOTATIONS if type(annotations.get(field)) is str]
+            yield from (NamespaceRule(site, f"namespace {manifest.ref.name}", field, text) for field, text in found)
+    elif manifest.kind.name == SCHEDULER:
+        spec = manifest.data.get("spec")
+        text = spec.get(DEFAULT_SELECTOR) if type(spec) is dict else None
+        if type(text) is str and text.strip():
+            yield NamespaceRule(site, f"{SCHEDULER} {manifest.ref.name}", DEFAULT_SELECTOR, text)
+
+
+def combined(
+    namespace: str, own: Sequence[NamespaceRule], default: NamespaceRule | None, plugins: Collection[str], *, known: bool
+) -> PodAdmission | None:
+    """What is said about the pods of a namespace, by what it says itself and the default of the cluster; None where that is nothing.
+
+    ``known`` is False for a namespace of which there is no object, and ``plugins`` are those that are known to be on.
+    """
+    by_field = {said.field: said for said in own}
+    selector = by_field.get(NAMESPACE_SELECTOR) or by_field.get(PROJECT_SELECTOR)
+    unsure, guessed = "", False
+    # Those of the platform switch the default off.
+    if selector is None and default is not None and (known or not namespace.startswith(_OF_PLATFORM)):
+        selector = default
+        if not known:
+            guessed = True
+            unsure = f"no manifest states namespace {namespace}, which may have a node selector of its own in place of the {default.where}"
+    found = PodAdmission(selector, by_field.get(DEFAULT_TOLERATIONS), by_field.get(ALLOWED_TOLERATIONS))
+    for said in found.sayings:
+        if is_placeholder(said.text):
+            unsure, guessed = f"{said.where} is yet to be filled in", True
+        elif said.plugin and said.plugin not in plugins and not guessed:
+            unsure = f"{said.where} counts only where the admission plugin {said.plugin} is on"
+    return found._replace(unsure=unsure, guessed=guessed) if found.sayings else None
+
+
+_OF_PLATFORM = ("openshift-", "kube-", "default", "openshift")
+
+
+def node_labels(text: str) -> dict[str, str] | None:
+    """The labels of a ``key=value,key=value``, of which the last of one key counts; None for what is no such list.
+
+    Values may be empty. OpenShift's labelselector.Parse and Kubernetes' labels.ConvertSelectorToLabelsMap agree but for blanks alone,
+    which only OpenShift takes for nothing.
+    """
+    found: dict[str, str] = {}
+    for part in text.split(",") if text.strip() else ():
+        key, equals, value = (each.strip() for each in part.partition("="))
+        if not equals or not is_key(key) or not is_value(value):
+            return None
+        found[key] = value
+    return found
+
+
+def tolerations(text: str) -> list[dict[str, Any]] | None:
+    """The tolerations of a JSON list; None for what is none."""
+    if not text:
+        return []
+    import json
+
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if found is None:
+        return []
+    return found if type(found) is list and all(type(each) is dict for each in found) else None
+
+
+def refusals(admission: PodAdmission, pod: Mapping[str, Any]) -> Iterator[PodRefusal]:
+    """Why the pods of a spec are refused, for each thing that is said of them."""
+    for said in admission.sayings:
+        if said.fault:
+            yield PodRefusal(said, None, f"{said.where} is {said.text}, {said.fault}")
+    yield from _contradicted(admission, pod)
+    yield from _not_allowed(admission, pod)
+
+
+def _contradicted(admission: PodAdmission, pod: Mapping[str, Any]) -> Iterator[PodRefusal]:
+    """Labels in the nodeSelector of the pod itself with another value than the one that is given."""
+    said, own = admission.selector, pod.get("nodeSelector")
+    if said is None or not isinstance(own, dict):
+        return
+    for key, value in given_labels(admission).items():
+        other = own.get(key, value)
+        if other != value and type(other) is str and not is_placeholder(other):
+            yield PodRefusal(said, ("nodeSelector", key), f"{said.where} says {key}={value}, and its nodeSelector {key}={other}")
+
+
+def _not_allowed(admission: PodAdmission, pod: Mapping[str, Any]) -> Iterator[PodRefusal]:
+    """Tolerations of the pod itself that the namespace does not allow: each must be covered by one that it does."""
+    said, own = admission.allowed_tolerations, pod.get("tolerations")
+    allowed = tolerations(said.text) if said is not None and not is_placeholder(said.text) else None
+    if said is None or not allowed or not isinstance(own, list):
+        return
+    for index, each in enumerate(own):
+        known = isinstance(each, dict) and not any(type(value) is str and is_placeholder(value) for value in each.values())
+        if known and not any(_covers(other, each) for other in allowed):
+            name = each.get("key") or "every taint"
+            yield PodRefusal(said, ("tolerations", index), f"{said.where} does not allow its toleration of {name}")
+            return
+
+
+def _covers(allowed: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
+    """isSuperset of pkg/util/tolerations."""
+    if allowed == own:
+        return True
+    key, operator, effect = (allowed.get(field) or "" for field in ("key", "operator", "effect"))
+    if key != (own.get("key") or "") and (key or operator != "Exists"):
+        return False
+    if effect and effect != (own.get("effect") or ""):
+        return False
+    seconds, own_seconds = allowed.get("tolerationSeconds"), own.get("tolerationSeconds")
+    if effect == "NoExecute" and type(seconds) is int and not (type(own_seconds) is int and own_seconds <= seconds):
+        return False
+    if operator == "Exists":
+        return True
+    return (own.get("operator") or "Equal") == "Equal" and (own.get("value") or "") == (allowed.get("value") or "")
+
+
+def given_labels(admission: PodAdmission) -> dict[str, str]:
+    """The labels that pods get into their nodeSelector; none where they cannot be read."""
+    said = admission.selector
+    return {} if said is None or is_placeholder(said.text) else node_labels(said.text) or {}
+
+
+def given_tolerations(admission: PodAdmission) -> list[dict[str, Any]]:
+    """The tolerations that pods get beside their own; none where they cannot be read."""
+    said = admission.default_tolerations
+    return [] if said is None or is_placeholder(said.text) else tolerations(said.text) or []

@@ -1,0 +1,137 @@
+"""Where a field belongs that is known at another level of the same object, and which of them one wrong indentation moved together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from afflint.checks.admission.misplaced_fields import home_in_pod_spec, moved_home
+from afflint.checks.match import Match, Target
+from afflint.findings.finding import Path, field_of
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import join_words, quoted
+from afflint.kube.manifests import Manifest, Workload
+from afflint.kube.types import ListOf, MapOf, Mismatch, Struct, Type
+from afflint.kube.versions import as_of
+from afflint.yaml.document import map_at
+
+
+class FieldHome(NamedTuple):
+    """Where a field belongs, in words; ``path`` is that of the map that is to hold it, where there is one such map."""
+
+    words: str
+    path: Path | None = None
+
+
+class MovedFields(NamedTuple):
+    """Unknown fields of one map that belong at one other place. ``of_placement``: some of them are fields of placement."""
+
+    fields: tuple[Mismatch, ...]
+    home: FieldHome
+    of_placement: bool
+
+
+# Fields of a container, which stands in a list of them, that the pod spec does not have as well.
+_OF_CONTAINERS = frozenset(
+    (
+        "args", "command", "env", "envFrom", "image", "imagePullPolicy", "lifecycle", "livenessProbe", "ports", "readinessProbe",
+        "resizePolicy", "startupProbe", "stdin", "stdinOnce", "terminationMessagePath", "terminationMessagePolicy", "tty",
+        "volumeDevices", "volumeMounts", "workingDir",
+    )
+)  # fmt: skip
+# Every object has these, or every level of it.
+_EVERYWHERE = frozenset(("apiVersion", "kind", "metadata", "spec", "status", "labels", "annotations"))
+
+
+def moved_fields(mismatches: Sequence[Mismatch], manifest: Manifest, target: Target) -> dict[Path, MovedFields]:
+    """What belongs at another level, by the path of each field."""
+    found: dict[tuple[Path, FieldHome], list[Mismatch]] = {}
+    levels = _levels(manifest, target) if isinstance(manifest, Workload) else []
+    for mismatch in mismatches if levels else ():
+        if mismatch.struct is None:
+            continue
+        name = str(mismatch.path[-1])
+        home = _home_of_placement(name, manifest) or _home(name, mismatch, levels, len(manifest.base))
+        if home is not None:
+            found.setdefault((mismatch.path[:-1], home), []).append(mismatch)
+    return {
+        each.path: MovedFields(tuple(together), home, any(_home_of_placement(str(one.path[-1]), manifest) for one in together))
+        for (_, home), together in found.items()
+        for each in together
+    }
+
+
+def belongs_elsewhere(group: MovedFields, manifest: Manifest) -> Match:
+    """The match for fields that one indentation, or one mistake, put at a level where nobody knows them; it stands at the first."""
+    names = [str(each.path[-1]) for each in group.fields]
+    path, struct, home = group.fields[0].path, group.fields[0].struct, group.home
+    holder = struct.name if struct else ""
+    shown = [*names[:_MOST_NAMED], *([f"{len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else [])]
+    if group.of_placement:
+        message = f"{join_words(shown)} stand in the {holder}, where they are unknown; they belong in {home.words}"
+    elif len(names) == 1:
+        message = f"unknown field {quoted(names[0])} in this {holder}; it belongs in {home.words}"
+    else:
+        fields = join_words([*map(quoted, names[:_MOST_NAMED]), *shown[_MOST_NAMED:]])
+        message = f"unknown fields {fields} in this {holder}; they belong in {home.words}"
+    edits = () if home.path is None else tuple(edit for each in group.fields for edit in moved_home(each.path, home.path, manifest))
+    return Match(path, message, _remedy(names, home, manifest), key=True, edits=edits)
+
+
+_MOST_NAMED = 4
+
+
+def _remedy(names: list[str], home: FieldHome, manifest: Manifest) -> str:
+    there = {} if home.path is None else map_at(manifest.data, *home.path)
+    if len(names) == 1:
+        return f"Remove it: {home.words} has a {names[0]} already." if names[0] in there else f"Move {names[0]} to {home.words}."
+    if all(name in there for name in names):
+        return f"Remove them: {home.words} has all of them already."
+    return f"Move them to {home.words}."
+
+
+def _home_of_placement(name: str, manifest: Manifest) -> FieldHome | None:
+    path = home_in_pod_spec(name, manifest)
+    return None if path is None else FieldHome(field_of(path), path)
+
+
+def _home(name: str, mismatch: Mismatch, levels: list[tuple[Path, Struct]], depth: int) -> FieldHome | None:
+    """The nearest level of the object that knows a field which stands at another one."""
+    holder = mismatch.path[depth:-1]
+    if holder[-1:] == ("metadata",):
+        holder = holder[:-1]  # A `spec:` was left out, or its fields were indented too far.
+    here = next((index for index, (path, _) in enumerate(levels) if path == holder), None)
+    if here is None or name in _EVERYWHERE:
+        return None
+    pod, pod_spec = levels[-1]
+    if "hostAliases" in pod_spec.fields and name == "hostnames":
+        return FieldHome(f"an item of {field_of((*pod, 'hostAliases'))}, beside its ip")
+    by_distance = sorted(range(len(levels)), key=lambda index: (abs(index - here), -index))
+    for index in by_distance:
+        path, struct = levels[index]
+        if index != here and name in struct.fields:
+            return FieldHome(field_of(path) if path else "the object itself", path)
+    if "containers" in pod_spec.fields and name in _OF_CONTAINERS:
+        return FieldHome(f"an item of {field_of((*pod, 'containers'))}")
+    return None
+
+
+def _levels(workload: Workload, target: Target) -> list[tuple[Path, Struct]]:
+    """The structs from the object down to the spec of its pods, each with its path in the object."""
+    root = workload.kind.root
+    if root is None:
+        return []
+    type_: Type = root if workload.kind.kubevirt else as_of(root, target.version)
+    path: Path = ()
+    found = []
+    for step in (*workload.pod_path[len(workload.base) :], None):
+        if isinstance(type_, Struct):
+            found.append((path, type_))
+        if step is not None:
+            type_, path = _below(type_, step), (*path, step)
+    return found
+
+
+def _below(type_: Type, step: object) -> Type:
+    if isinstance(type_, Struct):
+        return type_.fields.get(str(step), Type())
+    return type_.item if isinstance(type_, ListOf | MapOf) else Type()

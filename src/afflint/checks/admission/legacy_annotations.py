@@ -1,0 +1,99 @@
+"""The annotation that held tolerations before Kubernetes 1.6, as the API server still reads it: JSON by the rules of Go."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from afflint.checks.admission.keys import invalid_key_message
+from afflint.checks.admission.tolerations import operators, toleration_faults
+from afflint.checks.match import Match, Target
+from afflint.findings.finding import Path
+from afflint.findings.phrases import quoted
+from afflint.kube.constraints import ConstraintItem
+from afflint.kube.label_syntax import is_key
+from afflint.kube.types import INT64
+
+_REMEDY = "Use spec.tolerations; this annotation has had no effect since Kubernetes 1.6, but it is still checked."
+_TEXTS = ("key", "operator", "value", "effect")
+# Go finds a field by its name in any case, and these two characters fold to letters of names.
+_FOLDS = str.maketrans({"\u017f": "s", "\u212a": "k"})
+_FIELDS = {name.lower(): name for name in (*_TEXTS, "tolerationSeconds")}
+
+
+class _Number(str):
+    """A number of a JSON text as it is written: whether it is an integer depends on that."""
+
+
+class _Object(list[tuple[str, Any]]):
+    """The fields of a JSON object in their order."""
+
+
+def tolerations_faults(text: str, path: Path, target: Target) -> Iterator[Match]:
+    """What is wrong with the text of the annotation at ``path``, by GetTolerationsFromPodAnnotations and ValidateTolerations."""
+    read = tolerations_in(text)
+    if isinstance(read, str):
+        yield Match(path, f"the annotation must hold a JSON list of tolerations, and {read}", _REMEDY, field=path[:-1])
+        return
+    known = operators(target)
+    for item in [ConstraintItem((index,), toleration) for index, toleration in enumerate(read)]:
+        for fault in (*toleration_faults(item, known), *_words(item, known)):
+            field = (*path, *item.path, *fault.path[len(item.path) :])
+            yield Match(path, f"in this list of tolerations: {fault.message}", _REMEDY, field=field)
+
+
+def tolerations_in(text: str) -> list[dict[str, Any]] | str:
+    """The tolerations that the text of the annotation holds, or why it holds none."""
+    try:
+        value = json.loads(text, object_pairs_hook=_Object, parse_int=_Number, parse_float=_Number, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return "this is no JSON"
+    if type(value) is not list:
+        return [] if value is None else "this is no list"
+    tolerations: list[dict[str, Any]] = []
+    for index, each in enumerate(value):
+        toleration = _toleration(each)
+        if isinstance(toleration, str):
+            return f"item {index + 1} {toleration}"
+        tolerations.append(toleration)
+    return tolerations
+
+
+def _words(toleration: ConstraintItem, known: tuple[str, ...]) -> Iterator[Match]:
+    operator, key = toleration.data.get("operator"), toleration.data.get("key")
+    if operator and operator not in known:
+        yield Match((*toleration.path, "operator"), f"a toleration has no operator {quoted(operator)}")
+    if key and not is_key(key):
+        yield Match((*toleration.path, "key"), invalid_key_message("label key", key))
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(constant)  # NaN and Infinity, which Python reads and JSON does not have.
+
+
+def _toleration(value: Any) -> dict[str, Any] | str:
+    """A toleration as Go decodes it, or why it cannot: null leaves what it stands for as it is, and of two the last one wins."""
+    if value is None:
+        return {}
+    if not isinstance(value, _Object):
+        return "is no object"
+    fields: dict[str, Any] = {}
+    for key, each in value:
+        name = _FIELDS.get(key.translate(_FOLDS).lower())
+        if name is None or each is None:
+            continue
+        if name in _TEXTS:
+            if type(each) is not str:
+                return f"has no string as {name}"
+            fields[name] = each
+        else:
+            seconds = int(each) if isinstance(each, _Number) and _is_integer(each) else None
+            if seconds is None or not INT64.fits(seconds):
+                return f"has tolerationSeconds of {quoted(str(each))}; that takes an integer of 64 bits, written as digits alone"
+            fields[name] = seconds
+    return fields
+
+
+def _is_integer(number: str) -> bool:
+    return number.removeprefix("-").isdigit() and len(number) <= 20

@@ -1,0 +1,349 @@
+"""Fields that exist, but not where they stand: beside, above or below their place, or without the object that wraps them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from afflint.checks.admission.spelling import (
+    EXPRESSION,
+    LABEL_SELECTOR,
+    NODE_SELECTOR,
+    NODE_TERM,
+    POD_TERM,
+    WEIGHTED_NODE_TERM,
+    WEIGHTED_POD_TERM,
+    meant_in,
+)
+from afflint.checks.match import Match, moving, unwrapping
+from afflint.findings.finding import Path, field_of
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import join_words, quoted
+from afflint.kube.constraints import PREFERRED, REQUIRED
+from afflint.kube.kinds import METADATA, POD_SPEC, VMI_SPEC
+from afflint.kube.manifests import Manifest, Workload
+from afflint.kube.types import Mismatch
+
+if TYPE_CHECKING:
+    from afflint.findings.edits import SymbolicEdit
+
+
+class _MisplacedField(NamedTuple):
+    """What is wrong, what to do, and the edits that do it where nothing else can have been meant."""
+
+    message: str
+    help: str
+    edits: tuple[SymbolicEdit, ...] = ()
+
+
+# Where a placement field belongs, below the pod spec. Fields of terms are told apart by the struct that they ended up in.
+_HOMES: dict[str, tuple[Path, ...]] = {
+    "affinity": ((),),
+    "tolerations": ((),),
+    "nodeSelector": ((),),
+    "topologySpreadConstraints": ((),),
+    "schedulerName": ((),),
+    "nodeName": ((),),
+    "nodeAffinity": (("affinity",),),
+    "podAffinity": (("affinity",),),
+    "podAntiAffinity": (("affinity",),),
+    "nodeSelectorTerms": (("affinity", "nodeAffinity", REQUIRED),),
+    REQUIRED: (("affinity", "nodeAffinity"), ("affinity", "podAffinity"), ("affinity", "podAntiAffinity")),
+    PREFERRED: (("affinity", "nodeAffinity"), ("affinity", "podAffinity"), ("affinity", "podAntiAffinity")),
+}
+
+
+# Terms without their wrapper, or with one too many.
+
+
+def wrapper_fault(mismatch: Mismatch, beside: Sequence[str], holder: Mapping[str, Any]) -> Match | None:
+    """The match for an unknown field of an affinity term that lacks a wrapper, or has one where none belongs.
+
+    ``beside`` are all unknown fields of the same map, which is ``holder``. Those that lack the same wrapper have one match, at the first.
+    """
+    name, path, struct = str(mismatch.path[-1]), mismatch.path, mismatch.struct
+    if struct is not None and struct.name == WEIGHTED_POD_TERM.name and name in POD_TERM.fields:
+        unwrapped = [each for each in beside if each in POD_TERM.fields]
+        message = f"{_stand(unwrapped)} directly in a preferred term; {_belong(unwrapped)} under podAffinityTerm"
+        edits = tuple(edit for each in unwrapped for edit in moving((*path[:-1], each), (*path[:-1], "podAffinityTerm")))
+        return Match((*path[:-1], unwrapped[0]), message, _WRAP, key=True, edits=edits)
+    in_struct = _IN_STRUCT.get(struct.name) if struct else None
+    found = in_struct(name, path, holder) if in_struct else None
+    return _at(path, found) if found else None
+
+
+def _at(path: Path, fault: _MisplacedField) -> Match:
+    return Match(path, fault.message, fault.help, key=True, edits=fault.edits)
+
+
+def _in_pod_term(name: str, path: Path, holder: Mapping[str, Any]) -> _MisplacedField | None:
+    wrapped = path[-2] == "podAffinityTerm"
+    if name == "podAffinityTerm" and not wrapped:
+        message = "a required term has no podAffinityTerm wrapper; only preferred terms do"
+        # With a weight it may as well have been meant as a preference.
+        edits = () if "weight" in holder else unwrapping(path, holder[name])
+        return _MisplacedField(message, "Move its fields up into the list item and remove `podAffinityTerm:`.", edits)
+    if name == "weight" and wrapped:
+        return _MisplacedField(
+            "weight stands inside podAffinityTerm", "Move weight one level up, beside podAffinityTerm.", moving(path, path[:-2])
+        )
+    if name == "weight":
+        return _MisplacedField("a required term has no weight; only preferred terms do", f"Remove weight, or move the term to {PREFERRED}.")
+    return None
+
+
+def _in_weighted_pod_term(name: str, _path: Path, _holder: Mapping[str, Any]) -> _MisplacedField | None:
+    field = meant_in(name, POD_TERM, WEIGHTED_POD_TERM)
+    if field is None:
+        return None
+    message = f"{_shown(name)} stands directly in a preferred term; it belongs under podAffinityTerm{_as(field, name)}"
+    return _MisplacedField(message, _WRAP)
+
+
+_WRAP = "Indent labelSelector and topologyKey under `podAffinityTerm:`, beside weight."
+
+
+def _stand(names: Sequence[str]) -> str:
+    return f"{join_words(names)} {'stands' if len(names) == 1 else 'stand'}"
+
+
+def _belong(names: Sequence[str]) -> str:
+    return "it belongs" if len(names) == 1 else "they belong"
+
+
+def _in_weighted_node_term(name: str, path: Path, _holder: Mapping[str, Any]) -> _MisplacedField | None:
+    field = meant_in(name, NODE_TERM, WEIGHTED_NODE_TERM)
+    if field is None:
+        return None
+    message = f"{_shown(name)} stands beside weight; it belongs under preference{_as(field, name)}"
+    edits = moving(path, (*path[:-1], "preference")) if field == name else ()
+    return _MisplacedField(message, f"Put {field} under `preference:`, beside weight.", edits)
+
+
+def _in_node_selector(name: str, path: Path, holder: Mapping[str, Any]) -> _MisplacedField | None:
+    field = meant_in(name, NODE_TERM, NODE_SELECTOR)
+    if field is None:
+        return None
+    message = f"{_shown(name)} stands directly under {REQUIRED}; a required node affinity is a list of nodeSelectorTerms"
+    edits = moving(path, (*path[:-1], "nodeSelectorTerms", 0)) if field == name and len(holder) == 1 else ()
+    return _MisplacedField(message, f"Put it into a list item of nodeSelectorTerms: `nodeSelectorTerms: [{{{field}: …}}]`.", edits)
+
+
+def _in_node_term(name: str, path: Path, _holder: Mapping[str, Any]) -> _MisplacedField | None:
+    preferred = PREFERRED in path
+    if name == "nodeSelectorTerms":
+        message = "a preference is one term and has no nodeSelectorTerms" if preferred else "nodeSelectorTerms inside a term"
+        return _MisplacedField(message, "Put matchExpressions directly here; write several preferences as several list items.")
+    if name not in ("preference", "weight"):
+        return None
+    if preferred:
+        edits = moving(path, path[:-2]) if name == "weight" else ()
+        return _MisplacedField(f"{name} stands inside preference", f"Move {name} one level up, into the list item.", edits)
+    return _MisplacedField(
+        f"a required node term has no {name}; only preferred terms do", f"Remove {name}, or move the term to {PREFERRED}."
+    )
+
+
+def _shown(name: str) -> str:
+    """Names of fields stand as they are; what is only nearly one may hold anything."""
+    return name if name.isalnum() and name.isascii() else quoted(name)
+
+
+def _as(field: str, name: str) -> str:
+    return "" if field == name else f", as {quoted(field)}"
+
+
+_IN_STRUCT = {
+    POD_TERM.name: _in_pod_term,
+    WEIGHTED_POD_TERM.name: _in_weighted_pod_term,
+    WEIGHTED_NODE_TERM.name: _in_weighted_node_term,
+    NODE_SELECTOR.name: _in_node_selector,
+    NODE_TERM.name: _in_node_term,
+}
+
+
+# Fields at a level where they are unknown.
+
+
+def misplaced_fault(mismatch: Mismatch, manifest: Manifest, beside: Sequence[str]) -> Match | None:
+    """The match for an unknown field of placement, or labels, that is known at another level. ``beside`` as for ``wrapper_fault``."""
+    name, path = str(mismatch.path[-1]), mismatch.path
+    holder = mismatch.struct.name if mismatch.struct else ""
+    if holder == LABEL_SELECTOR.name and name in POD_TERM.fields:
+        swallowed = [each for each in beside if each in POD_TERM.fields]
+        help_ = f"Dedent {join_words(swallowed)} to stand beside labelSelector."
+        edits = tuple(edit for each in swallowed for edit in moving((*path[:-1], each), path[:-2]))
+        return Match((*path[:-1], swallowed[0]), f"{_stand(swallowed)} inside the {holder}", help_, key=True, edits=edits)
+    found = _known_in_pod_spec(path, holder, manifest) or _known_beside_term(path, holder)
+    if found is None and name in ("labels", "label", "annotations"):
+        found = _labels_outside_metadata(path, holder, manifest)
+    return _at(path, found) if found else None
+
+
+def home_in_pod_spec(name: str, manifest: Manifest) -> Path | None:
+    """The path in the object where a field of placement belongs; None for other fields, and where there are several such places."""
+    homes = _homes(name, manifest)
+    return homes[0] if len(homes) == 1 else None
+
+
+def _homes(name: str, manifest: Manifest) -> list[Path]:
+    if name not in _HOMES or not isinstance(manifest, Workload) or (name == "nodeName" and manifest.kind.kubevirt):
+        return []
+    if manifest.operated:
+        return []  # Its fields stand where its own kind has them.
+    return [(*manifest.pod_path[len(manifest.base) :], *home) for home in _HOMES[name]]
+
+
+def moved_home(path: Path, home: Path, manifest: Manifest) -> tuple[SymbolicEdit, ...]:
+    """The edits that move a field into a map of the object, at ``home`` in it, as far as the pod spec or template is there to hold it.
+
+    What is there already is merged with it where both are maps and agree.
+    """
+    if not isinstance(manifest, Workload) or not manifest.pod:
+        return ()
+    return moving(path, (*manifest.base, *home), merge=True)
+
+
+def _known_in_pod_spec(path: Path, holder: str, manifest: Manifest) -> _MisplacedField | None:
+    name = str(path[-1])
+    paths = _homes(name, manifest)
+    if not paths:
+        return None
+    homes = [field_of(each) for each in paths]
+    message = f"{name} stands in the {holder}, where it is unknown; it belongs in {join_words(homes, 'or')}"
+    edits = moved_home(path, paths[0], manifest) if len(paths) == 1 else ()
+    return _MisplacedField(message, f"Move {name} to {homes[0] if len(homes) == 1 else 'one of them'}.", edits)
+
+
+def _known_beside_term(path: Path, holder: str) -> _MisplacedField | None:
+    name = str(path[-1])
+    is_term_field = name in POD_TERM.fields
+    if is_term_field and holder == EXPRESSION.name:
+        edits = moving(path, path[:-4]) if path[-4:-2] == ("labelSelector", "matchExpressions") else ()
+        return _MisplacedField(f"{name} stands inside the {holder}", f"Dedent {name} to stand beside labelSelector.", edits)
+    if name in LABEL_SELECTOR.fields and holder in (POD_TERM.name, WEIGHTED_POD_TERM.name, "topology spread constraint"):
+        edits = moving(path, (*path[:-1], "labelSelector")) if holder != WEIGHTED_POD_TERM.name else ()
+        return _MisplacedField(f"{name} stands directly in the {holder}", f"Put {name} under `labelSelector:`.", edits)
+    if name in EXPRESSION.fields and holder in (LABEL_SELECTOR.name, NODE_TERM.name, POD_TERM.name):
+        return _MisplacedField(
+            f"{name} stands beside the match expressions, not in one", f"Indent {name} into its item of matchExpressions."
+        )
+    if holder in (NODE_TERM.name, WEIGHTED_NODE_TERM.name) and (is_term_field or name in ("matchLabels", "podAffinityTerm")):
+        message = f"{name} stands in a {holder}; it belongs to terms about pods"
+        return _MisplacedField(
+            message, "Write matchExpressions about node labels here, or move the term to podAffinity or podAntiAffinity."
+        )
+    if holder in (POD_TERM.name, WEIGHTED_POD_TERM.name) and name in ("preference", "nodeSelectorTerms", "matchFields"):
+        message = f"{name} stands in a {holder}; it belongs to terms about nodes"
+        return _MisplacedField(message, "Write labelSelector and topologyKey here, or move the term to nodeAffinity.")
+    return None
+
+
+def _labels_outside_metadata(path: Path, holder: str, manifest: Manifest) -> _MisplacedField | None:
+    if not isinstance(manifest, Workload) or holder.endswith("metadata"):
+        return None  # "label" beside "labels" is a slip of the pen, not of the level.
+    name = str(path[-1])
+    plural = "annotations" if name == "annotations" else "labels"
+    home = field_of((*manifest.template_path[len(manifest.base) :], "metadata", plural))
+    message = f"{name} stands in the {holder}, where it is unknown; the pods get theirs from {home}"
+    # What stands beside the metadata of the template can be meant for nothing else.
+    beside = name == plural and path[:-1] == manifest.template_path
+    edits = moving(path, (*manifest.template_path, "metadata"), merge=True, before="spec") if beside else ()
+    return _MisplacedField(message, f"Move it to {home}.", edits)
+
+
+# Fields that are indented into a map of strings, where any key is known.
+
+
+def swallowed_fault(mismatch: Mismatch, manifest: Manifest, together: Sequence[Mismatch]) -> Match | None:
+    """The match for a list or map that stands in ``nodeSelector``, ``matchLabels``, labels or annotations, and is a field of its own.
+
+    ``together`` are those that one indentation put there, as ``swallowed_together`` has them: they have one match, at the first.
+    """
+    path = mismatch.path
+    if not _may_be_swallowed(mismatch):
+        return None
+    name, holder = str(path[-1]), str(path[-2])
+    home = _home_of_swallowed(name, holder, path, manifest)
+    if len(together) > 1:
+        names = [str(each.path[-1]) for each in together]
+        shown = [*names[:_MOST_NAMED], *([f"{len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else [])]
+        where = field_of(home or ())
+        message = f"{_stand(shown)} in the {holder}, where they are taken for keys of their own; they belong in {where}"
+        edits = tuple(edit for each in together for edit in moving(each.path, (*manifest.base, *(home or ())), merge=True, prune=True))
+        return Match(together[0].path, message, f"Move them to {where}.", key=True, edits=edits)
+    if holder == "nodeSelector":
+        found = _in_node_selector_map(path, mismatch.value)
+    elif holder == "matchLabels":
+        found = _in_match_labels(path)
+    else:
+        found = None
+    if found is None and home:
+        where = field_of(home)
+        message = f"{name} stands in the {holder}, where it is taken for a key of its own; it belongs in {where}"
+        found = _MisplacedField(message, f"Move {name} to {where}.", moving(path, (*manifest.base, *home), merge=True, prune=True))
+    return _at(path, found) if found else None
+
+
+_MOST_NAMED = 4
+
+
+def swallowed_together(mismatches: Sequence[Mismatch], manifest: Manifest) -> dict[Path, list[Mismatch]]:
+    """For each field that is indented into a map of strings those of the map that belong at the same place, itself included."""
+    found: dict[tuple[Path, Path], list[Mismatch]] = {}
+    for mismatch in mismatches:
+        if mismatch.struct is None and _may_be_swallowed(mismatch):
+            name, holder = str(mismatch.path[-1]), str(mismatch.path[-2])
+            home = (
+                None
+                if holder == "nodeSelector" and _in_node_selector_map(mismatch.path, mismatch.value)
+                else _home_of_swallowed(name, holder, mismatch.path, manifest)
+            )
+            if home:
+                found.setdefault((mismatch.path[:-1], home), []).append(mismatch)
+    return {each.path: together for together in found.values() for each in together}
+
+
+def _may_be_swallowed(mismatch: Mismatch) -> bool:
+    """Whether it stands in a map of strings, and is no string that misses its quotes: a list, a map, or what a field of that name takes."""
+    path = mismatch.path
+    if mismatch.expected != "a string" or len(path) < 3 or path[-2] not in ("nodeSelector", "matchLabels", "labels", "annotations"):
+        return False
+    if isinstance(mismatch.value, (dict, list)):
+        return True
+    field = POD_SPEC.fields.get(str(path[-1])) if path[-2] == "nodeSelector" else None
+    return field is not None and mismatch.value is not None and field.fits(mismatch.value)
+
+
+def _in_node_selector_map(path: Path, value: object) -> _MisplacedField | None:
+    name = str(path[-1])
+    if name == "matchLabels":
+        message = "matchLabels stands in the nodeSelector, which is itself the map of labels"
+        return _MisplacedField(message, "Put the labels directly under nodeSelector.", unwrapping(path, value))
+    if name in NODE_TERM.fields:
+        message = f"{name} stands in the nodeSelector, which is a plain map of labels"
+        return _MisplacedField(message, f"Put it into a term of nodeAffinity: `nodeSelectorTerms: [{{{name}: …}}]`.")
+    return None
+
+
+def _in_match_labels(path: Path) -> _MisplacedField | None:
+    name = str(path[-1])
+    if name == "matchExpressions":
+        message = "matchExpressions stands in matchLabels, where it is taken for a label"
+        return _MisplacedField(message, "Dedent it to stand beside matchLabels.", moving(path, path[:-2]))
+    if name in POD_TERM.fields:
+        edits = moving(path, path[:-3]) if path[-3] == "labelSelector" else ()
+        return _MisplacedField(
+            f"{name} stands in matchLabels, where it is taken for a label", f"Dedent {name} to stand beside labelSelector.", edits
+        )
+    return None
+
+
+def _home_of_swallowed(name: str, holder: str, path: Path, manifest: Manifest) -> Path | None:
+    """Where in the object a field belongs that is indented into nodeSelector or under the labels and annotations of metadata."""
+    depth = len(manifest.base)
+    if isinstance(manifest, Workload) and name in _HOMES and len(_HOMES[name]) == 1:
+        return (*manifest.pod_path[depth:], *_HOMES[name][0])
+    if holder == "nodeSelector":
+        return path[depth:-2] if name in (VMI_SPEC if manifest.kind.kubevirt else POD_SPEC).fields else None
+    return path[depth:-2] if holder in ("labels", "annotations") and name in METADATA.fields else None

@@ -1,0 +1,129 @@
+"""Values of another type than their field: what they are, what is wanted, and the quotes that mend most of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from afflint.checks.admission.integers import is_whole_number
+from afflint.checks.match import Match, replacing
+from afflint.findings.finding import Path
+from afflint.findings.phrases import plain, quoted, type_name
+from afflint.kube.label_syntax import is_value
+from afflint.kube.manifests import Manifest
+from afflint.kube.types import EXACT_FLOAT, INT32, INT64, Mismatch
+
+# What fits a whole number, where one is too large.
+_RANGES = {
+    INT32.expected: "a whole number of 32 bits",
+    INT64.expected: "a whole number of 64 bits",
+    EXACT_FLOAT.expected: "a whole number below 2^53, which is as far as KubeVirt reads numbers exactly",
+}
+_REMEDIES = {
+    "a string": "Write a string; if this is a field of its own, dedent it.",
+    "an object": "Write an object: `name: value` for each of its fields.",
+    "a map": "Write a map: `key: value` on each line.",
+    "true or false": "Write true or false.",
+}
+_NEEDED = ("metadata", "spec", "template", "jobTemplate", "virtualMachineTemplate")
+_LISTS_OF_TEXTS = ("values", "namespaces", "matchLabelKeys", "mismatchLabelKeys")
+_SELECTORS = ("selector", "labelSelector", "namespaceSelector")
+
+
+def is_annotation(mismatch: Mismatch) -> bool:
+    """True for a number or a boolean as the value of an annotation."""
+    return "annotations" in mismatch.path[:-1] and isinstance(mismatch.value, (bool, int, float))
+
+
+def wrong_type_message(mismatch: Mismatch, manifest: Manifest) -> Match:
+    """The match for a value of the wrong type."""
+    path, value, wanted = mismatch.path, mismatch.value, mismatch.expected
+    if wanted == "a string" and isinstance(value, (bool, int, float)):
+        return _unquoted(path, value, manifest)
+    if value is None:
+        return Match(path, f"{_name(path)} is null, and KubeVirt wants {wanted}", _null_remedy(path, wanted))
+    match = None
+    if wanted in _RANGES:
+        match = _whole_number(path, value, _RANGES[wanted])
+        wanted = "a whole number"
+    return match or Match(path, f"{_name(path)} must be {wanted}, not {type_name(value)}", _remedy(path, value, wanted))
+
+
+def _name(path: Path) -> str:
+    """How messages call a value: by its key, or by the list that it is in."""
+    return quoted(path[-1]) if isinstance(path[-1], str) else f"an item of {quoted(path[-2])}"
+
+
+def _unquoted(path: Path, value: Any, manifest: Manifest) -> Match:
+    raw = manifest.document.raw(path) or plain(value)
+    name = f"the value of {quoted(path[-1])}" if isinstance(path[-1], str) else f"a value in {quoted(path[-2])}"
+    if not manifest.document.is_plain(path):
+        return Match(
+            path, f"{name} must be a string, and its tag makes {quoted(raw)} {type_name(value)}", f'Write `"{raw}"` without the tag.'
+        )
+    reading = "" if raw.lower() in (plain(value), str(value)) else f" ({plain(value)})"
+    message = f"{name} must be a string, and unquoted {quoted(raw)} is {type_name(value)}{reading}"
+    return Match(path, message, f'Quote it: `"{raw}"`.', edits=replacing(path, raw) if _may_be_quoted(path, raw) else ())
+
+
+def _may_be_quoted(path: Path, raw: str) -> bool:
+    """Whether a word with quotes around it is what its field may hold: no label value begins with a sign, no operator is a number."""
+    if path[-1] in _OF_FEW_WORDS:
+        return False
+    return is_value(raw) or path[-2] not in ("labels", "matchLabels", "nodeSelector", "values")
+
+
+_OF_FEW_WORDS = frozenset(
+    (
+        "operator", "effect", "whenUnsatisfiable", "nodeAffinityPolicy", "nodeTaintsPolicy", "evictionStrategy", "preemptionPolicy",
+    )
+)  # fmt: skip
+
+
+def _whole_number(path: Path, value: Any, fitting: str) -> Match | None:
+    """The match for a string or a number where a whole number is wanted; None for what is neither."""
+    if isinstance(value, str):
+        shown = f'"{value}"'
+        message = f"{_name(path)} must be a whole number, and {quoted(shown)} is a string"
+        if not is_whole_number(value):
+            return Match(path, message, _number_remedy(path))
+        return Match(path, message, "Remove the quotes.", edits=replacing(path, int(value)))
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    if value != int(value):
+        return Match(path, f"{_name(path)} must be a whole number, and {quoted(value)} is none", _number_remedy(path))
+    message = f"{_name(path)} must be {fitting}, and {quoted(value)} is too {'small' if value < 0 else 'large'}"
+    return Match(path, message, _number_remedy(path))
+
+
+def _number_remedy(path: Path) -> str:
+    if path[-1] in ("hostPort", "containerPort"):
+        return "Write the number of a port, from 1 to 65535."
+    return "Write a whole number from 1 to 100." if path[-1] == "weight" else "Write a whole number of at most 9 digits."
+
+
+def _remedy(path: Path, value: Any, wanted: str) -> str:
+    if isinstance(value, (dict, list)) and not value:
+        return f"Write {wanted}." if path[-1] in _NEEDED else f"Write {wanted}, or remove {_name(path)}."
+    if wanted == "a list":
+        return _list_remedy(path, value)
+    if isinstance(value, list):
+        return f"Remove the `- ` or the brackets: this is one {wanted.split(maxsplit=1)[1]}, not a list."
+    if wanted == "an object" and path[-1] in _SELECTORS:
+        return "Write an object, such as `{matchLabels: {app: web}}`."
+    return _REMEDIES.get(wanted) or _number_remedy(path)
+
+
+def _list_remedy(path: Path, value: Any) -> str:
+    if isinstance(value, dict):
+        return "Make it a list: `- ` before the first key and the others indented to match, or `[…]` around it."
+    if path[-1] in _LISTS_OF_TEXTS and isinstance(value, str):
+        return f"Write a list: {quoted(f'[{value}]')}."
+    return "Write a list, each item behind a `- `."
+
+
+def _null_remedy(path: Path, wanted: str) -> str:
+    if isinstance(path[-1], int):
+        return f"Write {wanted}, or remove the item."
+    if path[-2] in ("labels", "annotations"):
+        return f'Write "" for an empty value, or remove the {"label" if path[-2] == "labels" else "annotation"}.'
+    return f"Write {wanted}, or remove {_name(path)}."

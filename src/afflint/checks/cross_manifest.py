@@ -1,0 +1,554 @@
+"""Pod affinities held against all other manifests: what waits for itself, what excludes itself, what aims at nobody."""
+
+from collections.abc import Iterator
+from itertools import islice, pairwise
+from typing import TYPE_CHECKING
+
+from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace, Target
+from afflint.controllers.pod_labels import PodLabels, PossibleValues
+from afflint.findings.finding import Path, field_of
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import did_you_mean, join_words, quoted
+from afflint.findings.similarity import is_likely_typo
+from afflint.index.facts import (
+    PREFERRED_AFFINITY,
+    PREFERRED_ANTI_AFFINITY,
+    REQUIRED_AFFINITY,
+    REQUIRED_ANTI_AFFINITY,
+    SPREAD,
+    Pods,
+    PodsKey,
+    SelectorRef,
+)
+from afflint.index.manifest_index import IDENTITY, ManifestIndex, NearMiss, close, own_near_miss
+from afflint.kube.node_labels import HOSTNAME, at_least_as_wide
+from afflint.kube.selectors import Requirement, Selector, implies, matches, says
+from afflint.yaml.placeholders import is_placeholder
+
+if TYPE_CHECKING:
+    from afflint.controllers.migratability import Obstacle
+
+_POD_TERMS = (REQUIRED_AFFINITY, PREFERRED_AFFINITY, REQUIRED_ANTI_AFFINITY, PREFERRED_ANTI_AFFINITY)
+_ANTI = (REQUIRED_ANTI_AFFINITY, PREFERRED_ANTI_AFFINITY)
+_MOST_NAMED = 3
+# Where a selector matches more workloads than this, nothing is concluded from what each of them is like.
+_MOST_TARGETS = 20
+# For each workload of the fleet so many others may be remembered as those it waits for: cycles are short, and lists of targets are shared.
+_WAITING_EACH = 10
+
+
+class _Needs(NamedTuple):
+    """Pods with their required pod affinity terms, all of which one pod must meet."""
+
+    pods: Pods
+    reaches: list[SelectorRef]
+
+    @property
+    def asks(self) -> tuple[object, ...]:
+        """The same for pods that ask for the same."""
+        return tuple((reach.selector, reach.scope) for reach in self.reaches)
+
+    @property
+    def may_go_first(self) -> bool:
+        """The first-pod rule: a pod that matches all its own terms needs nobody. Taken to hold where its labels are not known."""
+        if not self.pods.labels_known:
+            return True
+        together = Selector(tuple([each for reach in self.reaches for each in reach.selector.requirements]))
+        return all(map(_covers_own, self.reaches)) and self.pods.pod_labels.some(together)
+
+
+def _covers_own(reach: SelectorRef) -> bool:
+    return reach.scope is None or reach.namespace is None or reach.namespace in reach.scope
+
+
+def _needs(fleet: ManifestIndex) -> list[_Needs]:
+    """All workloads with required pod affinity."""
+    by_owner: dict[PodsKey, _Needs] = {}
+    for reach in fleet.reaches:
+        pods = fleet.owner(reach) if reach.what == REQUIRED_AFFINITY else None
+        if pods is not None:
+            by_owner.setdefault(pods.key, _Needs(pods, [])).reaches.append(reach)
+    return list(by_owner.values())
+
+
+# Cycles.
+
+
+class _Waiting:
+    """Who waits for whom among pods that cannot go first, with whoever can be placed taken out: only those that never can remain."""
+
+    def __init__(self, fleet: ManifestIndex) -> None:
+        self._fleet = fleet
+        self._room = _WAITING_EACH * (len(fleet.pods) + 100)
+        self.stuck: dict[PodsKey, _Needs] = {need.pods.key: need for need in _needs(fleet) if not need.may_go_first}
+        self._targets: dict[tuple[object, ...], list[Pods]] = {}
+        askers: dict[tuple[object, ...], list[PodsKey]] = {}
+        for key, need in self.stuck.items():
+            askers.setdefault(need.asks, []).append(key)
+            if need.asks not in self._targets:
+                self._targets[need.asks] = self._waiting_targets(need)
+        asked_for: dict[PodsKey, list[tuple[object, ...]]] = {}
+        for asks, targets in self._targets.items():
+            for target in targets:
+                asked_for.setdefault(target.key, []).append(asks)
+        placeable = [asks for asks, targets in self._targets.items() if not targets]
+        while placeable:
+            for key in askers.pop(placeable.pop(), ()):
+                if self.stuck.pop(key, None) is not None:
+                    placeable += asked_for.get(key, ())
+
+    def _waiting_targets(self, need: _Needs) -> list[Pods]:
+        """The pods that would do, if all of them wait as well; none when one of them does not, or there may be others elsewhere."""
+        targets: list[Pods] = []
+        for target in self._fleet.selected_by_all(need.reaches):
+            if target.key not in self.stuck or not self._room:
+                return []
+            self._room -= 1
+            targets.append(target)
+        return targets
+
+    def targets(self, need: _Needs) -> list[Pods]:
+        """The stuck pods for which these wait."""
+        return self._targets[need.asks]
+
+    def circle(self, need: _Needs) -> list[Pods]:
+        """The way from these pods over those they wait for back to themselves; empty when they only wait for such a circle."""
+        way = [need.pods]
+        while len(way) <= _LONGEST_CIRCLE:
+            following = self.targets(self.stuck[way[-1].key])[0]
+            if following.key == need.pods.key:
+                return [*way, following]
+            way.append(following)
+        return []
+
+
+_LONGEST_CIRCLE = 6
+
+
+def affinity_cycle(fleet: ManifestIndex, target: Target) -> Iterator[CrossManifestMatch]:
+    """Required pod affinities that wait for each other, when no pod of the circle may go first."""
+    waiting = _Waiting(fleet)
+    for need in waiting.stuck.values():
+        targets, reach = waiting.targets(need), need.reaches[0]
+        if not target.complete and not any(fleet.related(reach, each) for each in targets[:_MOST_TARGETS]):
+            continue
+        circle = waiting.circle(need)
+        if circle:
+            steps = [f"{one.title} waits for {other.title}" for one, other in pairwise(circle)]
+            message = f"no pod can be placed first, so all stay pending: {join_words(steps)}"
+        else:
+            names = join_words(dict.fromkeys(each.title for each in targets[:_MOST_NAMED]), "or")
+            message = f"this waits for {names}, which can never be placed because of a circle of required podAffinity"
+        related = tuple(_placed(each, f"{each.title} waits too") for each in targets[:_MOST_NAMED])
+        yield _at(reach, Match(reach.path, message, key=True, related=related))
+
+
+# Conflicts.
+
+
+def affinity_conflict(fleet: ManifestIndex) -> Iterator[CrossManifestMatch]:
+    """Required affinity to pods that required anti-affinity, on either side, keeps out of the same domain."""
+    for need in _needs(fleet):
+        for reach in need.reaches:
+            match = _conflict_with_itself(fleet, need, reach) or _conflict_with_targets(fleet, need, reach)
+            if match is not None:
+                yield _at(reach, match)
+                break
+
+
+def _conflict_with_itself(fleet: ManifestIndex, need: _Needs, reach: SelectorRef) -> Match | None:
+    """The pods must be near and must not be near the same pods, whoever these are."""
+    if not reach.topology_key or reach.everywhere or (need.may_go_first and not need.pods.scale.may_replicate):
+        return None
+    for anti in _required_anti(fleet, need.pods):
+        if (
+            at_least_as_wide(anti.topology_key or "", reach.topology_key)
+            and not anti.everywhere
+            and anti.namespaces == reach.namespaces
+            and implies(reach.selector, anti.selector)
+        ):
+            message = (
+                f"the pods must share {quoted(reach.topology_key)} with pods that have {quoted(_asked(reach.selector))},"
+                f" and their own required podAntiAffinity over {quoted(anti.topology_key or '')} forbids just that"
+            )
+            return Match(reach.path, message, key=True, related=(_term(anti),))
+    return None
+
+
+def _conflict_with_targets(fleet: ManifestIndex, need: _Needs, reach: SelectorRef) -> Match | None:
+    targets = list(islice(fleet.selected_by_all(need.reaches), _MOST_TARGETS + 1))
+    if not reach.topology_key or not targets or len(targets) > _MOST_TARGETS:
+        return None
+    clashes = []
+    for target in targets:
+        clash = None
+        if target.key != need.pods.key and fleet.related(reach, target):
+            clash = _keeps_apart(fleet, reach, need.pods, target)
+        if clash is None:
+            return None
+        clashes.append(clash)
+    names = join_words(dict.fromkeys(target.title for target in targets[:_MOST_NAMED]))
+    whose = f"the required podAntiAffinity of {clashes[0].title} over {quoted(clashes[0].topology_key or '')}"
+    message = f"the pods must share {quoted(reach.topology_key)} with {names}, and {whose} keeps them apart there"
+    return Match(reach.path, message, key=True, related=(_term(clashes[0]),))
+
+
+def _keeps_apart(fleet: ManifestIndex, reach: SelectorRef, pods: Pods, target: Pods) -> SelectorRef | None:
+    """The required anti-affinity, of either, that forbids the two to share a domain of the affinity's topology key."""
+    for holder, other in ((pods, target), (target, pods)):
+        for anti in _required_anti(fleet, holder):
+            wide = at_least_as_wide(anti.topology_key or "", reach.topology_key or "")
+            if wide and other.pod_labels.all(anti.selector) and _surely_reaches(anti, other, reach):
+                return anti
+    return None
+
+
+def _required_anti(fleet: ManifestIndex, pods: Pods) -> list[SelectorRef]:
+    return [reach for reach in fleet.reaches_of(pods) if reach.what == REQUIRED_ANTI_AFFINITY and reach.topology_key]
+
+
+def _surely_reaches(anti: SelectorRef, other: Pods, affinity: SelectorRef) -> bool:
+    """Certain reach only: an error must not rest on a namespace that nobody wrote down."""
+    if anti.everywhere:
+        return False
+    if anti.namespaces:
+        return other.namespace in anti.namespaces
+    if anti.namespace is not None and other.namespace is not None:
+        return anti.namespace == other.namespace
+    # An affinity that looks in its own namespace only holds the two in the same one, whichever that is.
+    return not affinity.everywhere and not affinity.namespaces
+
+
+# Targets.
+
+
+def no_single_target(fleet: ManifestIndex) -> Iterator[CrossManifestMatch]:
+    """Several required pod affinity terms, each met by somebody and all of them by nobody: one pod must meet all."""
+    for need in _needs(fleet):
+        if len(need.reaches) < 2 or need.may_go_first or next(fleet.selected_by_all(need.reaches), None) is not None:
+            continue
+        meeting = [_first_related(fleet, reach) for reach in need.reaches]
+        if all(pods is not None and pods.labels_known for pods in meeting):
+            pairs = [(pods, reach) for pods, reach in zip(meeting, need.reaches, strict=True) if pods is not None]
+            names = join_words(f"{pods.title} ({quoted(_asked(reach.selector))})" for pods, reach in pairs[:_MOST_NAMED])
+            message = f"one pod must meet all {len(need.reaches)} required podAffinity terms, and none does: {names} meet one each"
+            related = tuple(_placed(pods, f"{pods.title} meets only one term") for pods, _ in pairs[:_MOST_NAMED])
+            first = need.reaches[0]
+            yield _at(first, Match(first.path[:-2], message, key=True, related=related))
+
+
+def _first_related(fleet: ManifestIndex, reach: SelectorRef) -> Pods | None:
+    if not reach.selector.requirements:
+        return None
+    return next((pods for pods in islice(fleet.selected(reach), _MOST_TARGETS) if fleet.related(reach, pods)), None)
+
+
+def affinity_target_missing(fleet: ManifestIndex, target: Target) -> Iterator[CrossManifestMatch]:
+    """Pod terms that ask for labels that no pod has: known by a near miss, or for required affinity when the context is complete."""
+    for reach in fleet.reaches:
+        owner = fleet.owner(reach) if reach.what in _POD_TERMS else None
+        if owner is None or not reach.selector.requirements or fleet.is_selected(reach):
+            continue
+        if fleet.is_nearly_selected(reach):
+            continue  # label-not-on-template says so, where the label stands.
+        miss = _meant(fleet, reach, owner)
+        if miss is not None:
+            yield _at(reach, _missed(reach, miss, owner))
+        elif target.complete and reach.what == REQUIRED_AFFINITY and not fleet.may_be_operated(reach):
+            message = f"no pod has {quoted(_asked(reach.selector))}, and the context is complete: the pods can go nowhere"
+            yield _at(reach, Match(reach.path, message, key=True))
+
+
+def _meant(fleet: ManifestIndex, reach: SelectorRef, owner: Pods) -> NearMiss | None:
+    """What an affinity, or an anti-affinity to others, was meant to ask for. The own pods are anti-affinity-misses-itself's affair."""
+    miss = own_near_miss(reach, owner) if reach.what not in _ANTI and owner.labels_known else None
+    miss = miss or fleet.near_miss(reach)
+    return None if miss is not None and miss.pods.key == owner.key and reach.what in _ANTI else miss
+
+
+def _missed(reach: SelectorRef, miss: NearMiss, owner: Pods) -> Match:
+    label = quoted(f"{miss.key}: {miss.value}")
+    where = f"on {miss.pods.title}" if miss.in_template else f"on {miss.pods.title}, but in metadata.labels"
+    if miss.pods.key == owner.key:
+        where = "on its own pods"
+    message = f"no pod has {quoted(_asked(Selector((miss.asked,))))}, which this {reach.what} asks for; {label} is {where}"
+    path = (*miss.pods.template_path, "metadata", "labels") if miss.in_template else (*miss.pods.site.base, "metadata", "labels")
+    return Match(reach.path, message, key=True, related=(_label(miss.pods, (*path, miss.key), f"{label} of {miss.pods.title}"),))
+
+
+def namespace_misses_target(fleet: ManifestIndex) -> Iterator[CrossManifestMatch]:
+    """Pod terms whose selector matches pods, but only in one namespace, which the term does not cover."""
+    for reach in fleet.reaches:
+        if reach.what not in _POD_TERMS or reach.scope is None or not reach.selector.requirements or fleet.is_selected(reach):
+            continue
+        elsewhere = list(islice(fleet.selected_anywhere(reach), _MOST_TARGETS))
+        if len({pods.namespace for pods in elsewhere}) > 1:
+            continue  # Several tenants: the own one may be the one that is not in these manifests.
+        pods = next((each for each in elsewhere if close(reach, each)), None)
+        if pods is None or any(is_placeholder(name) for name in (pods.namespace or "", *reach.scope)):
+            continue
+        names = [quoted(name) for name in reach.scope]
+        own = "its own namespace " if not reach.namespaces else "the namespace " if len(names) == 1 else "the namespaces "
+        message = (
+            f"{quoted(_asked(reach.selector))} is on {pods.title} in namespace {quoted(pods.namespace)},"
+            f" and this {reach.what} looks only in {own}{join_words(names)}"
+        )
+        remedy = "Name the namespace in `namespaces` beside topologyKey; without that field a term covers its own namespace only."
+        yield _at(reach, Match(reach.path, message, remedy, key=True, related=(_placed(pods, pods.title),)))
+
+
+# Anti-affinity.
+
+
+def anti_affinity_misses_itself(fleet: ManifestIndex, target: Target) -> Iterator[CrossManifestMatch]:
+    """Anti-affinity whose selector matches neither the own pods nor anybody else's, and nearly the own."""
+    for reach in fleet.reaches:
+        pods = fleet.owner(reach) if reach.what in _ANTI else None
+        if pods is None or not reach.selector.requirements or not pods.template_labels:
+            continue
+        if pods.scale.is_single:
+            continue
+        if pods.pod_labels.some(reach.selector) or PodLabels(pods.merged_labels, pods.added).some(reach.selector):
+            continue
+        miss = own_near_miss(reach, pods) or (_other_value(reach, pods) if target.complete else None)
+        if miss is None or (not pods.labels_known and miss.key != miss.asked.key):
+            continue
+        if next(fleet.selected_anywhere(reach), None) is None:
+            yield _at(reach, _misses_itself(reach, pods, miss))
+
+
+def _other_value(reach: SelectorRef, pods: Pods) -> NearMiss | None:
+    """The own label with the key that is asked for: told from somebody else's only where it is known that nobody has what is asked."""
+    for asked in reach.selector.requirements:
+        own = pods.template_labels.get(asked.key)
+        if asked.operator == "In" and own is not None and own not in asked.values:
+            return NearMiss(asked, pods, asked.key, own, True)
+    return None
+
+
+def _misses_itself(reach: SelectorRef, pods: Pods, miss: NearMiss) -> Match:
+    label = quoted(f"{miss.key}: {miss.value}")
+    message = f"this {reach.what} keeps no pods apart: it asks for {quoted(says(miss.asked))}, and the pods have {label}"
+    home = (*pods.template_path, "metadata", "labels")
+    remedy = f"Make the selector and {field_of(home[len(pods.site.base) :])} agree if the pods are to keep apart from each other."
+    return Match(reach.path, message, remedy, key=True, related=(_label(pods, (*home, miss.key), f"the pods have {label}"),))
+
+
+def operator_label_mismatch(fleet: ManifestIndex, target: Target) -> Iterator[CrossManifestMatch]:
+    """Anti-affinity and spread constraints of an operator's pods whose selector contradicts the labels that the operator sets."""
+    for reach in fleet.reaches:
+        owner = fleet.owner(reach) if reach.what in _ANTI or reach.what == SPREAD else None
+        if owner is None or not owner.operated or owner.added.name is None:
+            continue
+        if reach.what != SPREAD and next(fleet.selected_anywhere(reach), None) is not None:
+            continue  # Keeping away from somebody else on purpose.
+        why = _operators_own(reach, owner, complete=target.complete)
+        if why is not None:
+            effect = "counts none of the pods that carry it" if reach.what == SPREAD else "keeps none of the pods apart that carry it"
+            yield _at(reach, Match(reach.path, f"this {reach.what} {effect}: {why}", key=True))
+
+
+def _operators_own(reach: SelectorRef, owner: Pods, *, complete: bool) -> str | None:
+    """How a selector contradicts the labels that the operator sets on the pods; None where it does not.
+
+    A constraint of spread is about the own pods. An anti-affinity may be about others that nobody shows: only a slip tells, or that the
+    context is complete.
+    """
+    patterns, added = {label.key: label.value for label in owner.added.labels}, owner.pod_labels.added
+    for asked in reach.selector.requirements:
+        if any(map(is_placeholder, (asked.key, *asked.values))):
+            continue
+        values = added.get(asked.key)
+        if values is None and asked.key not in owner.template_labels:
+            meant = next((key for key in patterns if is_likely_typo(asked.key, key)), None)
+            if meant is not None and asked.operator in ("In", "Exists"):
+                return f"the operator sets no label {quoted(asked.key)}{did_you_mean(meant)}"
+        elif values is not None and "{name}" in patterns[asked.key] and _contradicts(asked, values, sure=complete or reach.what == SPREAD):
+            return f"it asks for {quoted(says(asked))}, and the operator gives them {quoted(f'{asked.key}: {values.prefix}')}"
+    return None
+
+
+def _contradicts(asked: Requirement, values: PossibleValues, *, sure: bool) -> bool:
+    """Whether another value is asked for than the pods have; where it is not ``sure`` that they are meant, only by a slip."""
+    if asked.operator != "In" or values.rest or any(map(values.include, asked.values)):
+        return False
+    return sure or any(is_likely_typo(value, values.prefix) for value in asked.values)
+
+
+def accidental_anti_affinity(fleet: ManifestIndex) -> Iterator[CrossManifestMatch]:
+    """Required anti-affinity that matches the own pods and those of an unrelated workload as well."""
+    for reach in fleet.reaches:
+        pods = fleet.owner(reach) if reach.what == REQUIRED_ANTI_AFFINITY else None
+        if pods is None or not reach.selector.requirements or not matches(reach.selector, pods.template_labels):
+            continue
+        if pods.ref.kind == "Pod":
+            continue  # It has no replicas: the other workload is the only one that can be meant.
+        asked = {requirement.key for requirement in reach.selector.requirements}
+        if _PART_OF in asked:
+            continue  # Who names the whole application means all of it.
+        for other in islice(fleet.selected(reach), _MOST_TARGETS):
+            if not matches(reach.selector, other.template_labels):
+                continue  # Who names a label that controllers put on many pods means them all.
+            key = _told_apart_by(pods, other, asked)
+            if key is not None and _surely_reaches(reach, other, reach) and close(reach, other):
+                yield _at(reach, _catches(reach, pods, other, key))
+                break
+
+
+_PART_OF = "app.kubernetes.io/part-of"
+_DAEMONS = "DaemonSet"
+
+
+def _told_apart_by(pods: Pods, other: Pods, asked: set[str]) -> str | None:
+    """The label by which two workloads are two applications; None where the selector asks for it, or both are daemons that take turns."""
+    if other.site == pods.site or pods.ref.kind == other.ref.kind == _DAEMONS:
+        return None
+    for key in (*IDENTITY, "app.kubernetes.io/instance"):
+        mine, theirs = pods.template_labels.get(key), other.template_labels.get(key)
+        if key not in asked and mine and theirs and mine != theirs:
+            return key
+    return None
+
+
+def _catches(reach: SelectorRef, pods: Pods, other: Pods, key: str) -> Match:
+    message = (
+        f"this also keeps the pods away from those of {other.title}, which share {quoted(_asked(reach.selector))}"
+        f" and differ in {quoted(key)}"
+    )
+    remedy = f"Add {quoted(f'{key}: {pods.template_labels[key]}')} to the selector if only the own pods are meant."
+    return Match(reach.path, message, remedy, key=True, related=(_placed(other, other.title),))
+
+
+# Spread and migration.
+
+
+def spread_without_effect(fleet: ManifestIndex) -> Iterator[CrossManifestMatch]:
+    """Required spread constraints whose maxSkew is so large that all replicas may share one domain."""
+    for reach in fleet.reaches:
+        if reach.max_skew is None or reach.max_skew < 2:
+            continue
+        pods = fleet.owner(reach)
+        most = pods.scale.most if pods is not None else None
+        if pods is None or most is None or not 1 < most <= reach.max_skew:
+            continue
+        if not pods.pod_labels.all(reach.selector) or any(other.key != pods.key for other in fleet.selected(reach)):
+            continue  # The pods of others count as well, and then it may hold something back.
+        every = f"all {most} replicas" + (f", the most that {pods.scale.scaler} asks for," if pods.scale.scaler else "")
+        message = f"maxSkew {reach.max_skew} lets {every} share one domain: with no more replicas than that it has no effect"
+        yield _at(reach, Match((*reach.path[:-1], "maxSkew"), message))
+
+
+def migration_impossible(fleet: ManifestIndex) -> Iterator[CrossManifestMatch]:
+    """VMs that must be live-migrated when a node is drained, and cannot leave their host."""
+    for pods in fleet.pods:
+        if pods.migration is None:
+            continue
+        from afflint.controllers.kubevirt_cluster import LIVE_MIGRATE, asking, eviction_strategy
+
+        if eviction_strategy(pods.migration.strategy, fleet.kubevirt_resource) != LIVE_MIGRATE:
+            continue
+        asks = f"{asking(pods.migration.strategy, fleet.kubevirt_resource)}, and"
+        if pods.migration.pin is not None:
+            path, host = pods.migration.pin
+            message = f"{asks} the VM is required to run on {quoted(host)}: draining that node blocks for good"
+            yield CrossManifestMatch(pods.site, pods.ref, Match(path, message))
+        found = obstacle(fleet, pods)
+        if found is not None:
+            remedy = _OTHER_BINDING if found.reason.startswith("Interface") else _IF_POSSIBLE
+            message = f"{asks} {found.words}: draining its node blocks until someone stops the VM"
+            yield CrossManifestMatch(pods.site, pods.ref, Match(found.path, message, remedy))
+        for reach in fleet.reaches_of(pods):
+            if reach.what == REQUIRED_AFFINITY and reach.topology_key == HOSTNAME:
+                target = _only_target(fleet, reach, pods)
+                if target is not None:
+                    message = f"{asks} this ties the VM to the host of {target.title}, which does not move along"
+                    path = (*reach.path[:-1], "topologyKey")
+                    yield CrossManifestMatch(pods.site, pods.ref, Match(path, message, related=(_placed(target, target.title),)))
+
+
+_IF_POSSIBLE = "Use `evictionStrategy: LiveMigrateIfPossible`, and the VM is shut down when its node is drained."
+_OTHER_BINDING = "Give the VM an interface with `masquerade: {}`, or use `evictionStrategy: LiveMigrateIfPossible`."
+
+
+def obstacle(fleet: ManifestIndex, pods: Pods) -> "Obstacle | None":
+    """The first that keeps a VM from migrating at all. What it lacks is not worth a word beside the host that it is tied to."""
+    if pods.migration is None:
+        return None
+    for each in pods.migration.obstacles:
+        if each.by_default:
+            known = not (pods.migration.pin or _has_other_default(fleet))
+        else:
+            modes = fleet.access_modes(pods.namespace).get(each.claim, ())
+            known = each.certain or (bool(modes) and "ReadWriteMany" not in modes)
+        if known:
+            return each
+    return _brought_by_instancetype(fleet, pods, *pods.migration.instancetype) if pods.migration.instancetype else None
+
+
+def _brought_by_instancetype(fleet: ManifestIndex, pods: Pods, kind: str, name: str) -> "Obstacle | None":
+    """What keeps a VM from migrating that its instance type brings: devices, and protection of its memory."""
+    from afflint.controllers.migratability import HOST_DEVICE, SEV, TDX, obstacles
+    from afflint.controllers.pod_source import Reference
+    from afflint.controllers.virtual_machine import expanded
+    from afflint.inventory.virtual_machines import instancetype_of
+
+    instancetype = instancetype_of(fleet, pods.namespace or "default", Reference(kind, name))
+    for each in obstacles({"spec": expanded({}, instancetype, None)}, fleet.kubevirt_resource) if instancetype else ():
+        if each.reason in (HOST_DEVICE, SEV, TDX) and (each.certain or fleet.kubevirt_resource):
+            words = f"{each.words} (from its instancetype {quoted(name)})"
+            return each._replace(path=(*pods.template_path[:-1], "instancetype"), words=words)
+    return None
+
+
+def _has_other_default(fleet: ManifestIndex) -> bool:
+    """Whether the KubeVirt resource of the run gives machines without an interface one that migrates."""
+    from afflint.controllers.kubevirt_cluster import KubeVirtCluster
+
+    return KubeVirtCluster(fleet.kubevirt_resource).default_interface != "bridge"
+
+
+def _only_target(fleet: ManifestIndex, reach: SelectorRef, pods: Pods) -> Pods | None:
+    """The one other pod beside which the VM may run; None where there are several, on other hosts too, or none is known."""
+    found = [target for target in islice(fleet.selected(reach), 2) if target.key != pods.key]
+    if len(found) != 1 or pods.pod_labels.some(reach.selector):
+        return None
+    return found[0] if found[0].scale.most == 1 and fleet.related(reach, found[0]) else None
+
+
+# Namespaces.
+
+
+def namespace_selector_conflict(fleet: ManifestIndex) -> Iterator[CrossManifestMatch]:
+    """Pods that admission refuses for what their namespace says, or that no node takes with what it gives them."""
+    if fleet.says_about_pods:
+        from afflint.checks.namespaces import contradicted_pods
+
+        yield from contradicted_pods(fleet)
+
+
+# Wording and places.
+
+
+def _at(reach: SelectorRef, match: Match) -> CrossManifestMatch:
+    return CrossManifestMatch(reach.site, reach.ref, match)
+
+
+def _asked(selector: Selector) -> str:
+    """A selector in the words of labels, as far as it is one: ``app: fedora``."""
+    parts = [
+        f"{each.key}: {each.values[0]}" if each.operator == "In" and len(each.values) == 1 else says(each)
+        for each in selector.requirements[:3]
+    ]
+    return ", ".join(parts)
+
+
+def _placed(pods: Pods, message: str) -> RelatedPlace:
+    return _label(pods, (*pods.site.base, "metadata", "name"), message)._replace(key=False)
+
+
+def _label(pods: Pods, path: Path, message: str) -> RelatedPlace:
+    return RelatedPlace(pods.site.file, pods.site.document, path, True, message)
+
+
+def _term(reach: SelectorRef) -> RelatedPlace:
+    return RelatedPlace(reach.site.file, reach.site.document, reach.path, True, f"the {reach.what} of {reach.title}")

@@ -1,0 +1,91 @@
+"""What is asked of the pods that operators make for custom resources, and who refuses what is wrong: that depends on how it is known."""
+
+from __future__ import annotations
+
+from afflint.checks.match import Match
+from afflint.findings.similarity import is_likely_typo
+from afflint.kube.custom_resources import CustomWorkload, value_at
+from afflint.kube.manifests import Workload
+from afflint.kube.shapes import AFFINITY_FIELDS
+
+# What holds whatever an operator does.
+_OF_LABELS = frozenset(("invalid-label-key", "invalid-label-value", "deprecated-node-label"))
+_OF_SHAPE = _OF_LABELS | {
+    "unknown-operator", "operator-values-mismatch", "weight-out-of-range", "empty-topology-key", "invalid-match-field",
+    "invalid-toleration", "invalid-spread-constraint", "invalid-namespace-name",
+    "contradictory-selector", "contradictory-requirements", "never-matching-comparison", "unparsable-preference",
+    "unlikely-topology-key",
+}  # fmt: skip
+_OF_KNOWN = _OF_SHAPE | {
+    "wrong-type", "unknown-field", "misplaced-constraint", "missing-term-wrapper", "empty-node-selector-terms",
+    "duplicate-spread-constraint", "label-keys-conflict", "empty-term", "redundant-term", "unknown-node-label",
+    "legacy-control-plane-toleration", "shadowed-toleration", "spread-misses-itself", "untolerated-control-plane",
+    "selector-matches-nothing",
+    "lost-template-label", "invalid-operator-setting", "ignored-operator-setting",
+}  # fmt: skip
+_ADMISSION = frozenset(
+    (
+        "invalid-label-key", "invalid-label-value", "unknown-operator", "operator-values-mismatch", "weight-out-of-range",
+        "empty-topology-key", "invalid-match-field", "invalid-toleration", "invalid-spread-constraint", "invalid-namespace-name",
+        "wrong-type", "unknown-field", "misplaced-constraint", "missing-term-wrapper", "empty-node-selector-terms",
+        "duplicate-spread-constraint", "label-keys-conflict",
+    )
+)  # fmt: skip
+_OF_DECODING = frozenset(("wrong-type", "unknown-field", "misplaced-constraint", "missing-term-wrapper"))
+
+STORED = " (stored, but the operator's pods are refused)"
+DROPPED = " (kubectl refuses it, other clients drop it)"
+UNREAD = " (stored, but the operator cannot read it, or its pods are refused)"
+IGNORED = " (stored, and the operator ignores it)"
+IF_IT_REACHES = " (if this reaches a pod, the pod is refused)"
+
+
+def applicable_rules(workload: Workload) -> frozenset[str]:
+    """The rules that hold for some pods of an operator."""
+    assert isinstance(workload, CustomWorkload)
+    if workload.place is not None and not workload.place.pods:
+        return _OF_LABELS
+    return _OF_SHAPE if workload.known == "shape" else _OF_KNOWN
+
+
+def applies_to_custom(rule: str, match: Match, workload: Workload) -> bool:
+    """Whether a match holds for the pods of an operator: not what generators of resources fill in, nor fields of a kind's own."""
+    assert isinstance(workload, CustomWorkload)
+    if rule in ("invalid-label-key", "invalid-label-value"):
+        return "$" not in match.message  # `$mcp`: no such character may stand there, and what does is a variable of somebody's.
+    if rule == "selector-matches-nothing":
+        # Some operators fill them in; of a kind that was only learnt nobody knows.
+        return workload.custom is not None and workload.custom.known_by == "catalogue" and not workload.custom.fills_selectors
+    if rule == "empty-topology-key" and "nodeAffinity" in match.path:
+        return False  # A term about pods among those about nodes is reported as that.
+    if rule == "wrong-type":
+        return not _is_attribute(value_at(workload, match.path))
+    if rule == "unknown-field":
+        # An affinity of a kind's own may have more fields than the one of pods.
+        parent = next((part for part in workload.parts if part.path == match.path[:-1]), None)
+        return parent is None or parent.shape != "affinity" or any(is_likely_typo(str(match.path[-1]), each) for each in AFFINITY_FIELDS)
+    return True
+
+
+def _is_attribute(value: object) -> bool:
+    """``{name}``, as AsciiDoc writes what it fills in: to YAML a map."""
+    return isinstance(value, dict) and len(value) == 1 and list(value.values()) == [None]
+
+
+def with_custom_wording(rule: str, match: Match, workload: Workload) -> Match:
+    """The match, saying who refuses what: the API server, kubectl, a webhook, or only whoever creates the pods."""
+    assert isinstance(workload, CustomWorkload)
+    if rule not in _ADMISSION or (workload.place is not None and not workload.place.pods):
+        return match
+    if workload.known == "shape":
+        return match._replace(message=match.message + IF_IT_REACHES, severity="warning")
+    if workload.is_opened(match.path):
+        return match._replace(
+            message=match.message + (IGNORED if rule == "misplaced-constraint" else UNREAD if rule in _OF_DECODING else STORED)
+        )
+    if rule in _OF_DECODING:
+        return match._replace(message=match.message + DROPPED) if rule != "wrong-type" else match
+    if not workload.lenient and value_at(workload, match.path) is None:
+        return match  # What the schema requires, the API server misses.
+    looks = workload.webhook(match.path)
+    return match._replace(message=f"{match.message} (the webhook of {looks} refuses it)" if looks else match.message + STORED)

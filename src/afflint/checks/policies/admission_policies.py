@@ -1,0 +1,451 @@
+"""What ValidatingAdmissionPolicies say of an object that is to be created, as far as that can be told without a cluster.
+
+After k8s.io/apiserver/pkg/admission/plugin/policy/validating: constraints, conditions, then each validation for each binding and each of
+its parameters. Nobody is known who creates the object, there is no old one, and nobody can be asked what they may do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from afflint.admission import cel
+from afflint.admission.api_resources import EXEMPT, resource_of
+from afflint.admission.cel import EvaluationError, EvaluationInput, ExpressionError, OfflineError, Program
+from afflint.admission.cel_messages import type_in_words
+from afflint.admission.defaults import are_known, with_defaults
+from afflint.findings.finding import SEVERITIES, Path, Severity
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import quoted
+from afflint.kube.manifests import labels_at, reference
+from afflint.kube.selectors import NAMESPACE_NAME, Selector, holds, matches
+from afflint.policies.admission_manifests import (
+    GROUP,
+    Admission,
+    AdmissionPolicy,
+    Binding,
+    Expression,
+    Fault,
+    MatchConstraints,
+    Params,
+    Resource,
+)
+from afflint.yaml.document import map_at
+from afflint.yaml.placeholders import is_placeholder
+
+Object = dict[str, Any]
+
+
+class PolicyDenial(NamedTuple):
+    """What a policy refuses in an object: where, and what is said."""
+
+    policy: str
+    severity: Severity
+    path: Path
+    message: str
+    place: str
+    """Where the expression stands that does not hold."""
+
+
+class Unknown(NamedTuple):
+    """What of a policy came to no result, and why: where it stands, or "" for the policy as a whole."""
+
+    policy: str
+    place: str
+    reason: str
+
+
+class _CompiledExpression(NamedTuple):
+    expression: Expression
+    program: Program
+    message: Program | None
+
+
+class _CompiledPolicy(NamedTuple):
+    """A policy with its programs."""
+
+    policy: AdmissionPolicy
+    bindings: tuple[Binding, ...]
+    conditions: tuple[_CompiledExpression, ...]
+    variables: Mapping[str, Program | None]
+    validations: tuple[_CompiledExpression, ...]
+
+
+class AdmissionEvaluator:
+    """Judges objects by policies that are known with their bindings. ``unknown`` is what cannot be told of the policies themselves.
+
+    ``faults`` are those for which the API server would refuse a policy or a binding: such are not applied.
+    """
+
+    def __init__(self, admission: Admission, names: Iterable[str], objects: Iterable[Object] = ()) -> None:
+        """``names``: the policies that count. ``objects``: further ones, which may be namespaces or parameters."""
+        self.unknown: list[Unknown] = []
+        self._objects = [*admission.objects, *objects]
+        self._namespaces = {ref.name: each for each in self._objects if (ref := reference(each)).kind == "Namespace" and ref.name}
+        wanted = frozenset(names)
+        first = {policy.name: policy for policy in reversed(admission.policies) if policy.name in wanted}
+        bound = {name: tuple([each for each in admission.bindings if each.policy == name]) for name in first}
+        self.faults: list[Fault] = []
+        compiled = (self._compiled(policy, bound[name]) for name, policy in sorted(first.items()))
+        self._policies = [each for each in compiled if each is not None]
+        self._params: dict[tuple[str, str], list[Object]] = {}
+
+    def is_about(self, kind: str) -> bool:
+        """Whether a policy may be about objects of a kind."""
+        return kind not in EXEMPT and any(_may_be_about(each.policy.constraints, kind) for each in self._policies)
+
+    def judged(self, data: Object) -> Iterator[PolicyDenial | Unknown]:
+        """What policies say of an object, each finding once, with the greatest severity."""
+        asked = resource(data)
+        if asked is None or (asked.group == GROUP and asked.kind in EXEMPT):
+            return
+        seen: set[tuple[Any, ...]] = set()
+        stored: Object | None = None
+        labels = labels_at(data)
+        for each in self._policies:
+            if not each.policy.constraints.covers(asked, labels):
+                continue
+            stored = with_defaults(data) if stored is None else stored
+            for said in sorted(self._of_policy(each, asked, labels, stored), key=_rank):
+                key = (said.policy, said.path, said.message, said.place) if isinstance(said, PolicyDenial) else (*said[:2], (), said.reason)
+                if key not in seen:
+                    seen.add(key)
+                    yield said
+
+    # One policy.
+
+    def _compiled(self, policy: AdmissionPolicy, bindings: tuple[Binding, ...]) -> _CompiledPolicy | None:
+        """The policy with its programs; None for one that the API server refuses."""
+        if not bindings:
+            self.unknown.append(Unknown(policy.name, policy.place, "no binding names it, so it holds nowhere"))
+        known = len(self.faults)
+        self.faults += policy.faults
+        compiler = _Compiler(policy, self.faults, self.unknown)
+        for each in policy.variables:
+            compiler.add_variable(each)
+        conditions = tuple(compiler.compiled(policy.conditions, _TRUTH, with_variables=False))
+        validations = tuple(compiler.compiled(policy.validations, _TRUTH))
+        # Annotations are not evaluated: nothing depends on them.
+        list(compiler.compiled(policy.annotations, _ANNOTATION))
+        if len(self.faults) > known:
+            self.unknown.append(Unknown(policy.name, policy.place, "the API server refuses it, so it is not applied"))
+            return None
+        self.faults += [fault for each in bindings for fault in each.faults]
+        sound = tuple(each for each in bindings if not each.faults)
+        # Without one of its conditions nobody can tell whom the policy is about.
+        applied = validations if len(conditions) == len(policy.conditions) else ()
+        return _CompiledPolicy(policy, sound, conditions, compiler.variables, applied)
+
+    def _of_policy(
+        self, each: _CompiledPolicy, asked: Resource, labels: Mapping[str, str], stored: Object
+    ) -> Iterator[PolicyDenial | Unknown]:
+        policy = each.policy
+        bindings = [binding for binding in each.bindings if binding.constraints.covers(asked, labels)]
+        meant = []
+        for binding in bindings:
+            inside = self._inside((policy.constraints, binding.constraints), asked, labels)
+            if inside is None:
+                name = f"`{asked.namespace}`" if asked.namespace else "the object"
+                lacks = "is not among the manifests" if asked.namespace else "names no namespace"
+                yield Unknown(policy.name, policy.place, f"it depends on labels of the namespace, and {name} {lacks}")
+            elif inside:
+                meant.append(binding)
+        for binding in meant:
+            found = self._params_of(policy, binding.params, asked)
+            if found is None:
+                reason = f"the parameters that `{binding.name}` refers to are not among the manifests"
+                yield Unknown(policy.name, policy.place, reason)
+                continue
+            for params in found:
+                yield from self._validated(each, binding.severity, self._given(each, asked, stored, params))
+
+    def _validated(self, each: _CompiledPolicy, severity: Severity, given: EvaluationInput | Unknown) -> Iterator[PolicyDenial | Unknown]:
+        if isinstance(given, Unknown):
+            yield given
+            return
+        answers = [self._answer(each, severity, condition, given) for condition in each.conditions]
+        if False in answers:
+            return
+        errors = [answer for answer in answers if not isinstance(answer, bool)]
+        if errors:
+            yield errors[0]
+            return
+        for validation in each.validations:
+            answer = self._answer(each, severity, validation, given)
+            if answer is False:
+                message = said(validation.expression, validation.message, given)
+                answer = self._refusal(each, severity, validation, given, message)
+            if not isinstance(answer, bool):
+                yield answer
+
+    def _refusal(
+        self, each: _CompiledPolicy, severity: Severity, compiled: _CompiledExpression, given: EvaluationInput, message: str
+    ) -> PolicyDenial | bool:
+        """What is said of an expression that denies an object; True where what it looks at is filled in later."""
+        path = pointed(compiled.program, each.variables, given.value("object"))
+        if is_open(given.value("object"), path):
+            return True
+        return PolicyDenial(each.policy.name, severity, path, message, compiled.expression.place)
+
+    def _answer(
+        self, each: _CompiledPolicy, severity: Severity, compiled: _CompiledExpression, given: EvaluationInput
+    ) -> bool | PolicyDenial | Unknown:
+        """What an expression comes to; an error in it denies the object, or nobody can tell what it comes to in the cluster."""
+        try:
+            answer = compiled.program.evaluate(given)
+        except EvaluationError as error:
+            if each.policy.fails_closed and _errs_in_cluster(error, compiled.program, given):
+                reason = f"no such key: {error.word}" if str(error).startswith("there is no `") else str(error)
+                message = f"expression '{compiled.expression.text.strip()}' resulted in error: {reason}"
+                return self._refusal(each, severity, compiled, given, message)
+            return Unknown(each.policy.name, compiled.expression.place, given.failure(compiled.program) or str(error))
+        if isinstance(answer, bool):
+            return answer
+        return Unknown(each.policy.name, compiled.expression.place, "it gives neither true nor false")
+
+    # What is around the object.
+
+    def _inside(self, constraints: Iterable[MatchConstraints], asked: Resource, labels: Mapping[str, str]) -> bool | None:
+        """Whether the namespace of an object has the labels that are asked for; None where nobody can tell."""
+        answers: list[bool | None] = []
+        for each in constraints:
+            if each.namespaces is None or not each.namespaces.requirements:
+                continue
+            if asked.kind == "Namespace":
+                answers.append(matches(each.namespaces, {**labels, NAMESPACE_NAME: asked.name or ""}))
+            elif not asked.is_cluster_scoped:
+                answers.append(self._labelled(each.namespaces, asked.namespace))
+        return False if False in answers else None if None in answers else True
+
+    def _labelled(self, selector: Selector, namespace: str | None) -> bool | None:
+        known = self._namespaces.get(namespace or "")
+        if known is not None:
+            return matches(selector, {**labels_at(known), NAMESPACE_NAME: namespace or ""})
+        if namespace is None:
+            return None
+        by_name = [each for each in selector.requirements if each.key == NAMESPACE_NAME]
+        if not all(holds(each, namespace) for each in by_name):
+            return False
+        return True if len(by_name) == len(selector.requirements) else None
+
+    def _params_of(self, policy: AdmissionPolicy, params: Params | None, asked: Resource) -> list[Object | None] | None:
+        """The parameters for an object, [None] for none at all; None where they are not at hand."""
+        if policy.param_kind is None or params is None:
+            return [None]
+        if policy.param_kind not in self._params:
+            self._params[policy.param_kind] = [
+                each for each in self._objects if (each.get("apiVersion"), each.get("kind")) == policy.param_kind
+            ]
+        inside = params.namespace or asked.namespace
+        found: list[Object | None] = []
+        for each in self._params[policy.param_kind]:
+            _, _, own, name = reference(each)
+            named = params.name is None or name == params.name
+            if named and (own is None or own == inside) and (params.labels is None or matches(params.labels, labels_at(each))):
+                found.append(each)
+        return found or None
+
+    def _given(self, each: _CompiledPolicy, asked: Resource, stored: Object, params: Object | None) -> EvaluationInput | Unknown:
+        values: dict[str, Any] = {"object": stored, "oldObject": None, "params": params, "request": request(asked)}
+        if asked.is_cluster_scoped or asked.kind == "Namespace":
+            values["namespaceObject"] = None
+        elif asked.namespace in self._namespaces:
+            namespace = self._namespaces[asked.namespace]
+            own = {**labels_at(namespace), NAMESPACE_NAME: asked.namespace}
+            values["namespaceObject"] = {**namespace, "metadata": {**map_at(namespace, "metadata"), "labels": own}}
+        try:
+            return EvaluationInput(values, each.variables)
+        except EvaluationError as error:
+            return Unknown(each.policy.name, each.policy.place, str(error))
+
+
+def _rank(said_of: PolicyDenial | Unknown) -> int:
+    return SEVERITIES.index(said_of.severity) if isinstance(said_of, PolicyDenial) else len(SEVERITIES)
+
+
+def _may_be_about(constraints: MatchConstraints, kind: str) -> bool:
+    name = resource_of(kind)
+    return any(rule.names_resource(name) for rule in constraints.rules or ())
+
+
+_ADDED = frozenset(
+    ("annotations", "imagePullSecrets", "labels", "limits", "managedFields", "name", "namespace", "nodeSelector", "overhead",
+     "preemptionPolicy", "priority", "requests", "runtimeClassName", "tolerations", "userInfo", "volumeMounts", "volumes")
+)  # fmt: skip
+"""Fields that something else in a cluster may add to pods or requests before policies look at them: admission plugins above all."""
+_ADDED_ANYWHERE = frozenset(("managedFields", "name", "namespace", "serviceName", "userInfo"))
+"""Those that any object may get; `serviceName` is there in some versions even when it is empty."""
+
+
+def _errs_in_cluster(error: EvaluationError, program: Program, given: EvaluationInput) -> bool:
+    """Whether an expression errs for an object in every cluster: all that it looks at is known."""
+    data = given.value("object")
+    open_to_more = data.get("kind") == "Pod" or error.word in _ADDED_ANYWHERE
+    if not error.certain or given.failure(program) or (open_to_more and error.word in _ADDED | _ADDED_ANYWHERE):
+        return False
+    return are_known(data) and "namespaceObject" not in program.text
+
+
+_TRUTH, _MESSAGE, _ANNOTATION = ("bool",), ("string",), ("string", "null_type")
+
+
+class _Compiler:
+    """Compiles the expressions of a policy. What is wrong with one is added to ``faults``, what only a cluster can tell to ``unknown``."""
+
+    def __init__(self, policy: AdmissionPolicy, faults: list[Fault], unknown: list[Unknown]) -> None:
+        self._policy, self._faults, self._unknown = policy, faults, unknown
+        self.variables: dict[str, Program | None] = {}
+        params = () if policy.param_kind is not None else ("params",)
+        self._names = tuple(name for name in cel.VARIABLES if name not in params)
+        self._types: list[tuple[str, str]] = []
+
+    def add_variable(self, variable: Expression) -> None:
+        """Compile a variable, so that those expressions that follow may refer to it."""
+        program = self._program(variable, variable.text, "expression", ())
+        self.variables[variable.name] = program
+        if program is not None:
+            self._types.append((variable.name, program.type))
+
+    def compiled(
+        self, expressions: Iterable[Expression], types: Sequence[str], *, with_variables: bool = True
+    ) -> Iterator[_CompiledExpression]:
+        """Those of the expressions that can be evaluated: each has to be of one of the types."""
+        for each in expressions:
+            key = "valueExpression" if types is _ANNOTATION else "expression"
+            program = self._program(each, each.text, key, types, with_variables=with_variables)
+            message = None
+            if each.message_text is not None:  # Without it the plain message is said.
+                message = self._program(each, each.message_text, "messageExpression", _MESSAGE)
+            if program is not None:
+                yield _CompiledExpression(each, program, message)
+
+    def _program(self, expression: Expression, text: str, key: str, types: Sequence[str], *, with_variables: bool = True) -> Program | None:
+        names = self._names if with_variables else tuple(name for name in self._names if name != "variables")
+        try:
+            program = cel.compiled(text, cel.ExpressionScope(names, tuple(self._types) if with_variables else ()))
+        except ExpressionError as error:
+            self._refuse(expression, key, str(error))
+            return None
+        except OfflineError as error:
+            self._unknown.append(Unknown(self._policy.name, expression.place, str(error)))
+            return None
+        missing = next((name for name in program.needs or () if name not in self.variables), None)
+        if missing is not None:
+            self._refuse(expression, key, f"there is no `variables.{missing}` before it")
+            return None
+        if types and program.type not in types:
+            wanted = " or ".join(map(type_in_words, types))
+            hint = "; compare it, as in `… == true`" if (program.type, types) == ("dyn", _TRUTH) else ""
+            if (program.type, types) == ("dyn", _MESSAGE):
+                hint = "; `string(…)` makes text of it"
+            self._refuse(expression, key, f"`{key}` must give {wanted}, and its type is {quoted(program.type)}{hint}")
+            return None
+        return program
+
+    def _refuse(self, expression: Expression, key: str, message: str) -> None:
+        self._faults.append(self._policy.origin.fault((*expression.path, key), message))
+
+
+# Objects.
+
+
+def resource(data: Object) -> Resource | None:
+    """What an object is to the API server; None for what does not say."""
+    ref = reference(data)
+    if ref.api_version is None or ref.kind is None:
+        return None
+    group, _, number = ref.api_version.rpartition("/")
+    return Resource(group, number, ref.kind, resource_of(ref.kind), ref.name, ref.namespace)
+
+
+def request(asked: Resource) -> Object:
+    """The request that creates an object, without what only the cluster knows: who makes it."""
+    kind = {"group": asked.group, "version": asked.version, "kind": asked.kind}
+    resource = {"group": asked.group, "version": asked.version, "resource": asked.resource}
+    named = {"name": asked.name or "", **({"namespace": asked.namespace} if asked.namespace is not None else {})}
+    more = {"kind": kind, "requestKind": kind, "resource": resource, "requestResource": resource}
+    return {**more, "operation": "CREATE", "dryRun": False, "options": {}, **named}
+
+
+# What is said, and where.
+
+
+def said(expression: Expression, message: Program | None, given: EvaluationInput) -> str:
+    """What is said of an expression that does not hold, as the API server chooses it."""
+    if message is not None:
+        try:
+            text = message.evaluate(given)
+        except EvaluationError:
+            text = None
+        if isinstance(text, str) and text.strip() and "\n" not in text.strip():
+            return text.strip()
+    return expression.message or f"failed expression: {expression.text.strip()}"
+
+
+def pointed(program: Program, variables: Mapping[str, Program | None], data: Any) -> Path:
+    """The place in an object that an expression is about: of those that it names the deepest, of several the last.
+
+    Where it names none itself, those count that its variables name.
+    """
+    return _deepest([program], variables, data) or _deepest(_needed(program, variables), variables, data)
+
+
+def _needed(program: Program, variables: Mapping[str, Program | None]) -> list[Program]:
+    """The variables that an expression refers to, by way of others, too."""
+    found: dict[Program, None] = {}
+    waiting = [program]
+    while waiting:
+        named = [variables.get(name) for name in waiting.pop().needs or ()]
+        new = [each for each in named if each is not None and each not in found]
+        found.update(dict.fromkeys(new))
+        waiting += new
+    return list(found)
+
+
+def _deepest(programs: Iterable[Program], variables: Mapping[str, Program | None], data: Any) -> Path:
+    found: Path = ()
+    for each in programs:
+        for chain in cel.chains_in(each.text):
+            path = _existing(_in_object(chain, variables), data)
+            found = path if len(path) >= len(found) else found
+    return found
+
+
+def _in_object(chain: cel.Chain, variables: Mapping[str, Program | None]) -> Path:
+    """The path of a chain in the object, by way of variables that stand for one of its fields; empty where it leads elsewhere."""
+    for _ in range(len(variables) + 1):
+        if chain.root == "object":
+            return chain.path
+        program = variables.get(str(chain.path[0]))
+        whole = None if program is None else cel.chain_of(program.text)
+        if whole is None:
+            break
+        chain = cel.Chain(whole.root, (*whole.path, *chain.path[1:]))
+    return ()
+
+
+def is_open(data: Any, path: Path) -> bool:
+    """Whether something at a path is filled in later, so that nobody can say yet what an expression makes of it."""
+    for step in path:
+        data = data.get(step) if isinstance(data, dict) else data[step] if isinstance(data, list) and type(step) is int else None
+    waiting = [data]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, str) and is_placeholder(each):
+            return True
+        if isinstance(each, dict):
+            # In these, variables of the container are no gaps.
+            waiting += [below for key, below in each.items() if key not in ("args", "command", "env")]
+        elif isinstance(each, list):
+            waiting += each
+    return False
+
+
+def _existing(chain: Path, data: Any) -> Path:
+    """As much of a chain of keys as is there."""
+    for length, step in enumerate(chain):
+        inside = data.get(step) if isinstance(data, dict) else data[step] if isinstance(data, list) and type(step) is int else None
+        if inside is None:
+            return chain[:length]
+        data = inside
+    return chain

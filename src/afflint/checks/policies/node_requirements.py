@@ -1,0 +1,209 @@
+"""Policies about the labels of the nodes that pods may go to, and what pods ask of nodes as policies see it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from afflint.admission.pod_admission import given_labels
+from afflint.checks.match import Match
+from afflint.checks.policies.subject import PolicySubject
+from afflint.findings.finding import Path
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import quoted
+from afflint.index.facts import NodeRequirement, asked_of_nodes
+from afflint.kube.constraints import REQUIRED, Constraints, items
+from afflint.kube.node_requirements import Counterexample, counterexample, same_label, with_given
+from afflint.kube.selectors import Requirement, Selector, conflict, parse_node_term, says
+from afflint.policies.implied_params import RequiredNodeLabels
+from afflint.policies.params import words_of
+from afflint.yaml.placeholders import is_placeholder
+
+if TYPE_CHECKING:
+    from afflint.findings.edits import SymbolicEdit
+
+
+def required_node_labels(case: PolicySubject, params: RequiredNodeLabels) -> Iterator[Match]:
+    """Pods that may go to nodes without these labels."""
+    plain = plain_demands_of(case)
+    missing = [wanted for wanted in params.labels if not plain.imply(wanted)]
+    if not missing:
+        return
+    demands = demands_of(case)
+    if demands.open:
+        return
+    for wanted in missing:
+        found = counterexample(demands.alternatives, wanted)
+        if found is not None and not _may_be_asked_elsewhere(case, demands, wanted):
+            message = f"{_asks_for(wanted)}; {demands.who_allows(found, wanted.key)} {_a_node(wanted, found)}"
+            remedy = f"Ask for {_constraint(wanted)} in the {'nodeSelector' if len(wanted.values) == 1 else 'required node affinity'}."
+            yield Match(demands.path_of(found, wanted.key), message, remedy, edits=demands.adding(wanted))
+
+
+class LiteralNodeLabels(NamedTuple):
+    """What pods require of their nodes as it is written: values by key in the nodeSelector, and in the In expressions of each term.
+
+    That is enough for most answers: then nothing has to be read and worked out.
+    """
+
+    selector: Mapping[str, Any]
+    terms: Sequence[Mapping[str, Sequence[Any]]]
+
+    def imply(self, wanted: Requirement) -> bool:
+        """Whether they ask for a label in so many words."""
+        key, _, values, _ = wanted
+        if key in self.selector and (not values or self.selector[key] in values):
+            return True
+        for term in self.terms:
+            listed = term.get(key)
+            if not listed or (values and not all(each in values for each in listed)):
+                return False
+        return bool(self.terms)
+
+
+def plain_demands_of(case: PolicySubject) -> LiteralNodeLabels:
+    """What the pods of a case require of their nodes as it is written, picked out once for all policies."""
+    found = case.kept.get("plain demands")
+    if not isinstance(found, LiteralNodeLabels):
+        found = case.kept["plain demands"] = _plain_demands(case.constraints)
+    return found
+
+
+def _plain_demands(constraints: Constraints) -> LiteralNodeLabels:
+    selector = constraints.node_selector.data if constraints.node_selector is not None else {}
+    terms = [
+        {
+            each.data["key"]: each.data["values"]
+            for each in items(term.data, "matchExpressions", ())
+            if each.data.get("operator") == "In" and type(each.data.get("key")) is str and type(each.data.get("values")) is list
+        }
+        for term in constraints.node_terms
+        if term.required
+    ]
+    return LiteralNodeLabels(selector, terms)
+
+
+def _asks_for(wanted: Requirement) -> str:
+    if not wanted.values:
+        return f"the policy asks for nodes with the label {quoted(wanted.key)}"
+    value = quoted(f"{wanted.key}={wanted.values[0]}") if len(wanted.values) == 1 else f"{quoted(wanted.key)} {words_of(wanted.values)}"
+    return f"the policy asks for nodes with {value}"
+
+
+def _a_node(wanted: Requirement, found: Counterexample) -> str:
+    if found.value is None:
+        return f"a node without {'it' if not wanted.values else 'the label'}"
+    if found.any_other:
+        return f"a node with any other value of {quoted(wanted.key)}"
+    return f"a node with {quoted(f'{wanted.key}={found.value}')}"
+
+
+def _constraint(wanted: Requirement) -> str:
+    return quoted(f"{wanted.key}: {wanted.values[0]}") if len(wanted.values) == 1 else quoted(says(wanted))
+
+
+def _may_be_asked_elsewhere(case: PolicySubject, demands: NodeAlternatives, wanted: Requirement) -> bool:
+    """Whether other fields of a custom resource may ask for it on behalf of these pods, or an operator that nobody knows may.
+
+    What the object says is known in the map step alone, and decides there.
+    """
+    if case.fleet is not None or case.operator is not None:
+        return False
+    if not demands.said:
+        return True
+    if case.told_apart:
+        return False
+    others = [[[asked.requirement for asked in asks] for asks in asked_of_nodes(each)] for each in case.beside]
+    return any(each and counterexample(each, wanted) is None for each in others)
+
+
+def demands_of(case: PolicySubject) -> NodeAlternatives:
+    """What the pods of a case ask of their nodes, read once for all policies."""
+    found = case.kept.get("demands")
+    if not isinstance(found, NodeAlternatives):
+        found = case.kept["demands"] = NodeAlternatives(case)
+    return found
+
+
+def _given_to_machines(case: PolicySubject) -> dict[str, str]:
+    """The labels that KubeVirt asks of the nodes of a virtual machine, unless its own nodeSelector has them: see ``launcher_pod``."""
+    if not case.pods.kubevirt:
+        return {}
+    from afflint.controllers.kubevirt_cluster import SCHEDULABLE, KubeVirtCluster
+    from afflint.controllers.launcher_pod import ARCH
+
+    cluster = KubeVirtCluster(case.fleet.kubevirt_resource if case.fleet is not None else {})
+    said = case.pod.get("architecture")
+    architecture = said.lower() if type(said) is str and said else cluster.default_architecture
+    return {SCHEDULABLE: "true", ARCH: architecture, **cluster.node_selectors}
+
+
+class NodeAlternatives:
+    """What the pods of a case ask of their nodes, with what their namespace gives them."""
+
+    def __init__(self, case: PolicySubject) -> None:
+        constraints = case.constraints
+        self._case, self._constraints = case, constraints
+        self._terms = [term for term in constraints.node_terms if term.required]
+        self._readable = [number for number, term in enumerate(self._terms) if isinstance(parse_node_term(term.data), Selector)]
+        asked: Sequence[Sequence[NodeRequirement]] = asked_of_nodes(constraints)
+        own = constraints.node_selector
+        self.said = bool(own is not None and own.data) or constraints.node_required is not None
+        """Whether the manifest asks for anything at all."""
+        # Where the namespace surely says something and nobody knows what, that may be what is wanted.
+        selector = case.admission.selector if case.admission is not None else None
+        self.open = (self.said and not asked) or (selector is not None and is_placeholder(selector.text))
+        """Whether nothing can be said: they cannot be read, or match no node, which other rules say."""
+        self._asked = asked or ((),)
+        # Whoever gives a namespace a node selector has the plugin that reads it.
+        self._given = given_labels(case.admission) if case.admission is not None else {}
+        of_machine = {key: value for key, value in _given_to_machines(case).items() if own is None or key not in own.data}
+        given = {**of_machine, **self._given}
+        self.alternatives = with_given([[each.requirement for each in asks] for asks in self._asked], given)
+
+    def who_allows(self, found: Counterexample, key: str) -> str:
+        """``term 2 of the required node affinity allows``."""
+        admission = self._case.admission
+        if admission is not None and admission.selector is not None and key in self._given:
+            return f"{admission.selector.where} allows"
+        if len(self._asked) > 1:
+            return f"term {self._readable[found.alternative] + 1} of the required node affinity allows"
+        return "its node constraints allow" if self._asked[0] else "nothing keeps its pods from"
+
+    def path_of(self, found: Counterexample, key: str) -> Path:
+        """What lets the pods go there: what is said of the label, else the term, the nodeSelector, or the object as such."""
+        asked = self._asked[found.alternative]
+        about = [each.path for each in asked if each.path is not None and each.requirement.key in same_label(key)]
+        if about:
+            return about[-1]
+        if self._readable:
+            return self._terms[self._readable[found.alternative]].path
+        own = self._constraints.node_selector
+        return own.path if own is not None and own.data else name_path(self._case)
+
+    def adding(self, wanted: Requirement) -> tuple[SymbolicEdit, ...]:
+        """The edits that add what is wanted; none where they would leave no node."""
+        from afflint.findings.edits import Insert
+
+        case = self._case
+        if case.pods.operated or any(conflict([*each, wanted]) for each in self.alternatives):
+            return ()
+        if len(wanted.values) == 1:
+            own = self._constraints.node_selector
+            if own is not None and wanted.key in own.data:
+                return ()
+            return (Insert((*case.pod_path, "nodeSelector"), wanted.key, wanted.values[0]),)
+        expression: dict[str, Any] = {"key": wanted.key, "operator": wanted.operator}
+        if wanted.values:
+            expression["values"] = list(wanted.values)
+        if self._constraints.node_required is None:
+            at = (*case.pod_path, "affinity", "nodeAffinity", REQUIRED, "nodeSelectorTerms")
+            return (Insert(at, 0, {"matchExpressions": [expression]}),)
+        return tuple(
+            [Insert((*term.path, "matchExpressions"), len(term.data.get("matchExpressions") or ()), expression) for term in self._terms]
+        )
+
+
+def name_path(case: PolicySubject) -> Path:
+    """Where the object is named: what is missing stands nowhere."""
+    return (*case.pods.site.base, "metadata", "name")

@@ -1,0 +1,40 @@
+"""What virtual machines must be able to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from afflint.checks.cross_manifest import obstacle
+from afflint.checks.match import Match
+from afflint.checks.policies.subject import PolicySubject
+from afflint.findings.phrases import quoted
+from afflint.policies.manifest_params import RequiredMigratability
+from afflint.policies.params import words_of
+
+
+def required_migratability(case: PolicySubject, params: RequiredMigratability) -> Iterator[Match]:
+    """Virtual machines that cannot move to another node while they run."""
+    migration = case.migration
+    if migration is None:
+        return
+    if case.fleet is None:
+        # What the cluster and its claims say decides on the rest.
+        if migration.pin or migration.obstacles or migration.instancetype or params.eviction_strategies:
+            yield Match((), "it may not be able to migrate")
+        return
+    from afflint.controllers.kubevirt_cluster import eviction_strategy
+
+    said = migration.strategy or ""
+    strategy = eviction_strategy(migration.strategy, case.fleet.kubevirt_resource)
+    if params.eviction_strategies and strategy not in params.eviction_strategies and (said or case.fleet.kubevirt_resource):
+        where = f"has the eviction strategy {quoted(strategy)}" + ("" if said else " of the KubeVirt resource")
+        path = (*case.pod_path, "evictionStrategy") if said else case.pod_path
+        yield Match(
+            path, f"{case.title} {where}; it must have {words_of(params.eviction_strategies)}", "Set `evictionStrategy` to one of these."
+        )
+    if migration.pin is not None:
+        path, host = migration.pin
+        yield Match(path, f"{case.title} cannot migrate: it is required to run on {quoted(host)}")
+    found = obstacle(case.fleet, case.pods._replace(migration=migration))
+    if found is not None:
+        yield Match(found.path, f"{case.title} cannot migrate: {found.words}")

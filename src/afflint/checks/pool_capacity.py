@@ -1,0 +1,154 @@
+"""Replicas that keep apart, against the most nodes and zones that the pools can ever have: bounds that no label of a cloud can lift."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from itertools import islice
+
+from afflint.checks.match import CrossManifestMatch, RelatedPlace, Target
+from afflint.checks.pools import open_to, pools_for
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import pluralize, quoted
+from afflint.inventory.cluster_view import MOST_NAMED, summarize_names
+from afflint.inventory.node_files import NodeFact
+from afflint.inventory.pool_view import PoolRequirements, PoolView
+from afflint.kube.node_labels import CONTROL_PLANE, DEPRECATED, HOSTNAME, MASTER, ZONE
+from afflint.kube.taints import Taint, first_untolerated
+from afflint.pools.matching import PoolLabels
+from afflint.pools.pool import Pool
+from afflint.scheduler.nodes import ITSELF
+from afflint.scheduler.pods import readable
+
+
+class _Room(NamedTuple):
+    """At most so many domains of one kind, which these are in words, and what declares them."""
+
+    most: int
+    said: str
+    related: tuple[RelatedPlace, ...]
+
+
+class _Rooms(NamedTuple):
+    """The nodes and the zones that some pods can ever have; None where nobody knows."""
+
+    nodes: _Room | None
+    zones: _Room | None
+
+    def over(self, key: str) -> _Room | None:
+        """The domains of a topology key, ITSELF included."""
+        key = DEPRECATED.get(key, key)
+        return self.nodes if key in (HOSTNAME, ITSELF) else self.zones if key == ZONE else None
+
+
+def too_few_domains(view: PoolView, target: Target) -> Iterator[CrossManifestMatch]:
+    """More replicas than the pools can ever have nodes, or zones, that may each take one. Of pools that are all there is."""
+    if not target.complete_nodes or any(pool.beside for pool in view.pools):
+        return
+    crowded = list(_crowded(view))
+    if not crowded:
+        return
+    from afflint.checks.placement import few_domains, few_domains_at_most
+    from afflint.placement.proofs import TooFewDomains
+
+    survey = view.survey([demands.maker for demands, _ in crowded if demands.maker is not None])
+    for index, (demands, rooms) in enumerate(crowded):
+        maker = survey.makers[index]
+        bounds = [(room, key, path) for key, path in survey.kept_apart(index).items() if (room := rooms.over(key)) is not None]
+        if not bounds:
+            continue
+        room, key, path = min(bounds, key=lambda bound: (bound[0].most, bound[1] == ITSELF))
+        port = survey.members(index)[0].pod.ports[0] if key == ITSELF else None
+        found = TooFewDomains(maker, maker.replicas, room.most, (key,), (), None, "", (*maker.pod_path, *path), port)
+        most = maker.scale.most
+        if room.most < maker.replicas:
+            yield few_domains(demands.pods, found, f"{maker.replicas} replicas, {room.said}", room.related)
+        elif most is not None and room.most < most:
+            yield few_domains_at_most(demands.pods, found._replace(replicas=most), f"{most} replicas, {room.said}", room.related)
+
+
+def _crowded(view: PoolView) -> Iterator[tuple[PoolRequirements, _Rooms]]:
+    """The workloads that keep apart, or share a port, and of which there may be more replicas than nodes or zones."""
+    opened, rooms_of = open_to(view), _rooms(view)
+    for demands in view.demands:
+        maker, pod = demands.maker, demands.pod
+        if maker is None or pod is None or demands.daemon or not (readable(pod.anti_affinity) or pod.ports):
+            continue
+        most = max(maker.replicas, maker.scale.most or 0)
+        if most < 2 or _goes_elsewhere(demands, view):
+            continue
+        rooms = rooms_of(pools_for(demands, view.index) & opened(demands.tolerations), demands)
+        if any(room is not None and room.most < most for room in rooms):
+            yield demands, rooms
+
+
+def _goes_elsewhere(demands: PoolRequirements, view: PoolView) -> bool:
+    """Whether nodes may take the pods that no pool shows: those of another cluster, or control planes, which are in no pool mostly."""
+    if view.others and pools_for(demands, view.index_of_others):
+        return True
+    to_control_planes = any(first_untolerated((Taint(key, "", "NoSchedule"),), demands.tolerations) is None for key in _CONTROL_PLANES)
+    return to_control_planes and not any(view.index.said(key).pools for key in _CONTROL_PLANES)
+
+
+_CONTROL_PLANES = (CONTROL_PLANE, MASTER)
+
+
+def _rooms(view: PoolView) -> Callable[[int, PoolRequirements], _Rooms]:
+    """A function that tells what room a set of pools has, with the nodes that are listed."""
+
+    @cache
+    def of_pools(mask: int) -> tuple[list[PoolLabels], int | None, tuple[str, ...]]:
+        chosen = list(view.index.chosen(mask))
+        return chosen, _most([labels.pool for labels in chosen]), _zones(chosen)
+
+    def of(mask: int, demands: PoolRequirements) -> _Rooms:
+        chosen, most, zones = of_pools(mask)
+        # What fits no pool, and where all that it fits has its nodes listed: other rules tell.
+        if not chosen or (view.nodes and all(labels.pool.fixed for labels in chosen)):
+            return _Rooms(None, None)
+        listed = [fact for fact in view.nodes if first_untolerated(fact.node.taints, demands.tolerations) is None]
+        return _Rooms(_room_of_nodes(chosen, most, listed), _room_of_zones(chosen, zones, listed))
+
+    return of
+
+
+def _most(pools: Sequence[Pool]) -> int | None:
+    """How many nodes some pools may have; None where nobody knows. One without nodes is there for somebody to scale."""
+    counts = [pool.most for pool in pools if pool.most is not None and pool.most > 0 and not pool.per_zone]
+    return sum(counts) if len(counts) == len(pools) else None
+
+
+def _zones(pools: Sequence[PoolLabels]) -> tuple[str, ...]:
+    """The zones in which some pools may have nodes; none where nobody knows. A cluster may add zones to those of its own pools."""
+    found = [() if labels.pool.per_zone else labels.values(ZONE) for labels in pools]
+    return tuple(sorted({zone for zones in found for zone in zones})) if all(found) else ()
+
+
+def _room_of_nodes(pools: Sequence[PoolLabels], most: int | None, listed: Sequence[NodeFact]) -> _Room | None:
+    if most is None or any(HOSTNAME not in fact.labels for fact in listed):
+        return None
+    bounds = [(labels.pool, "" if labels.pool.fixed else "at most ", labels.pool.most or 0) for labels in pools]
+    parts = [f"{pool.title} has {bound}{count}" for pool, bound, count in bounds]
+    parts += [f"{len(listed)} {'is' if len(listed) == 1 else 'are'} listed"] if listed else []
+    number = most + len(listed)
+    exact = "" if all(labels.pool.fixed for labels in pools) else "at most "
+    related = _declared((pool, f"has {bound}{pluralize(count, 'node')}") for pool, bound, count in bounds)
+    return _Room(number, f"{exact}{pluralize(number, 'node')} in all ({summarize_names(parts)})", related)
+
+
+def _room_of_zones(pools: Sequence[PoolLabels], zones: Sequence[str], listed: Sequence[NodeFact]) -> _Room | None:
+    if not zones or any(ZONE not in fact.labels for fact in listed):
+        return None
+    every = sorted({*zones, *[fact.labels[ZONE] for fact in listed]})
+    related = _declared((labels.pool, f"is in {summarize_names(list(map(quoted, labels.values(ZONE))))}") for labels in pools)
+    return _Room(len(every), f"{pluralize(len(every), 'zone')} in all ({summarize_names(list(map(quoted, every)))})", related)
+
+
+def _declared(pools: Iterable[tuple[Pool, str]]) -> tuple[RelatedPlace, ...]:
+    """Where the first of some pools are declared, each with what it has to do with it."""
+    return tuple(
+        [
+            RelatedPlace(pool.site.file, pool.site.document, pool.path, False, f"{pool.title} {what}")
+            for pool, what in islice(pools, MOST_NAMED)
+        ]
+    )

@@ -1,0 +1,423 @@
+"""Resolves a configuration file: the files it extends, the mistakes in all of them, and the values that hold in the end."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from glob import has_magic
+from itertools import islice
+from typing import Any
+
+from afflint.config import (
+    ALL,
+    AUTO_NODES,
+    NO_NODES,
+    RENDERERS,
+    SHIPPED,
+    ConfigError,
+    ConfigProblem,
+    CustomWorkloadSetting,
+    Origin,
+    Policy,
+    quoted,
+    unknown_name,
+)
+from afflint.config.positions import START, ConfigMistake, Located, ReadError, decode, read_bytes
+from afflint.config.trust import NEEDS_CONFIG
+from afflint.config.validation import shape_faults
+from afflint.findings.finding import Path, Span, field_of
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import did_you_mean, nearest
+from afflint.source.globs import paths_like, pattern, separates_by_backslash
+from afflint.source.repositories import is_really_inside
+
+MOST_PROBLEMS = 100
+"""Of one file; whoever has more has another problem than these."""
+
+LONGEST_CHAIN = 32
+
+_MAPS = ("severity", "per-file-ignores", "policies")
+_PATHS = ("extends", "nodes")
+_NAMES = ("select", "ignore", "extend-select")
+_GLOBS = ("include", "exclude", "context")
+
+
+class _ConfigValues(NamedTuple):
+    """What a file and those below it say, by key, and where."""
+
+    values: Mapping[str, Any]
+    origins: Mapping[str, Origin]
+
+    def under(self, above: _ConfigValues) -> _ConfigValues:
+        """Both together: what stands above wins, maps merge key by key."""
+        merged = {key: {**self.values[key], **above.values[key]} for key in _MAPS if key in self.values and key in above.values}
+        return _ConfigValues({**self.values, **above.values, **merged}, {**self.origins, **above.origins})
+
+
+_NOTHING = _ConfigValues({}, {})
+
+
+def resolve(path: str, rule_names: tuple[str, ...], categories: tuple[str, ...], repository: str | None = None) -> _ConfigValues:
+    """The values and origins of a configuration file by key, those it extends included. Raises ConfigError.
+
+    ``repository``: the only folder to read files from.
+    """
+    loader = _Loader(rule_names, categories, repository)
+    resolved = loader.resolve(path)
+    loader.check_names()
+    if loader.problems:
+        raise ConfigError(tuple(sorted(set(loader.problems), key=loader.order)))
+    return resolved
+
+
+class _File(NamedTuple):
+    name: str
+    located: Located
+
+    def problem(self, fault: ConfigMistake) -> ConfigProblem:
+        return ConfigProblem(self.name, fault.span, fault.message)
+
+
+class _Loader:
+    def __init__(self, rule_names: tuple[str, ...], categories: tuple[str, ...], repository: str | None) -> None:
+        self.rule_names = rule_names
+        self.categories = categories
+        self.repository = repository
+        self.problems: list[ConfigProblem] = []
+        self.met: list[str] = []  # the names of all files, the one asked for first
+        self.files: list[_File] = []
+        self.resolved: dict[str, _ConfigValues] = {}  # by real path: two files may extend the same third
+        self.admission: set[str] = set()  # the names of the cluster's own policies
+
+    def order(self, problem: ConfigProblem) -> tuple[object, ...]:
+        """File by file as they were met, in a file by position."""
+        return (self.met.index(problem.file), *problem)
+
+    def resolve(self, path: str) -> _ConfigValues:
+        """What the file that was asked for says."""
+        try:
+            if not self._is_inside(path):
+                self.met.append(path)
+                raise ReadError(f"this file is a link that leads outside the repository; {NEEDS_CONFIG}")
+            return self._resolve(path, ())
+        except ReadError as refused:
+            self.problems.append(ConfigProblem(path, START, refused.message))
+            return _NOTHING
+
+    def _resolve(self, name: str, chain: tuple[str, ...]) -> _ConfigValues:
+        """Raises ReadError when the file cannot be opened, for that is a mistake of whoever names it; its own mistakes it notes."""
+        self.met.append(name)
+        self._check_inside(name)
+        path = _shipped(name) if name.startswith(SHIPPED) else name
+        raw = read_bytes(path)
+        identity = os.path.realpath(path)
+        if identity not in self.resolved:
+            file = self._read(name, raw)
+            self.resolved[identity] = self._checked(file, (*chain, identity)) if file else _NOTHING
+        return self.resolved[identity]
+
+    def _is_inside(self, name: str) -> bool:
+        return self.repository is None or is_really_inside(name, self.repository)
+
+    def _may_enter(self, folder: str, outside: list[str]) -> bool:
+        """Whether a glob may look into a folder; if not, it is added to ``outside``."""
+        if self._is_inside(folder):
+            return True
+        outside.append(folder)
+        return False
+
+    def _check_inside(self, name: str) -> None:
+        """Raises ReadError for a file outside the repository."""
+        if not name.startswith(SHIPPED) and not self._is_inside(name):
+            raise ReadError(f"is outside the repository; {NEEDS_CONFIG}")
+
+    def _read(self, name: str, raw: bytes) -> _File | None:
+        try:
+            text = decode(raw)
+            located: Located
+            if name.endswith(".toml"):
+                from afflint.config.toml import read_toml
+
+                located = read_toml(text)
+            else:
+                from afflint.config.yaml import read_yaml
+
+                located = read_yaml(text)
+            self.files.append(_File(name, located))
+        except ReadError as refused:
+            self.problems.append(ConfigProblem(name, refused.span, refused.message))
+            return None
+        return self.files[-1]
+
+    def _checked(self, file: _File, chain: tuple[str, ...]) -> _ConfigValues:
+        """What the file says on top of those it extends; its mistakes are noted."""
+        below = self._extended(file, chain)
+        faults = list(islice(_faults(file.located), MOST_PROBLEMS))
+        self.problems += map(file.problem, faults)
+        below = below.under(self._named(file, chain))
+        return below if faults else below.under(_typed(file))
+
+    def _named(self, file: _File, chain: tuple[str, ...]) -> _ConfigValues:
+        """The policies of the files that ``policies`` names."""
+        found = _NOTHING
+        manifests: dict[str, Path] = {}
+        for path, target in _texts(file.located, ("policies",)):
+            for name in self._like(file, path, target) if has_magic(target) else [_beside(file.name, target)]:
+                told = name if has_magic(target) else target
+                try:
+                    self._check_inside(name)
+                    if _holds_manifests(name):
+                        manifests[name] = path
+                    else:
+                        found = found.under(self._policies_of(file, path, (told, name), chain))
+                except ReadError as refused:
+                    self.problems.append(file.problem(ConfigMistake(file.located.span(path), f"{quoted(told)} {refused.message}")))
+        return found.under(self._of_admission(file, manifests)) if manifests else found
+
+    def _policies_of(self, file: _File, path: Path, names: tuple[str, str], chain: tuple[str, ...]) -> _ConfigValues:
+        """The policies of one file, which is called so there and lies here. Raises ReadError."""
+        told, name = names
+        values = self._one_extended(name, chain)
+        others = sorted(values.values.keys() - {"policies"})
+        if others:
+            message = f"{quoted(told)} says more than policies, such as `{others[0]}`: whoever wants all of it says `extends`"
+            self.problems.append(file.problem(ConfigMistake(file.located.span(path), message)))
+        origins = {key: origin for key, origin in values.origins.items() if key.startswith("policies")}
+        return _ConfigValues({key: value for key, value in values.values.items() if key == "policies"}, origins)
+
+    def _like(self, file: _File, path: Path, pattern: str) -> list[str]:
+        """The files that a pattern finds, those with policies and those with manifests; of others nothing is said."""
+        found = []
+        folder = os.path.dirname(file.name) or os.curdir
+        outside: list[str] = []
+        for name in [_beside(file.name, each) for each in paths_like(folder, pattern, lambda each: self._may_enter(each, outside))]:
+            try:
+                self._check_inside(name)
+                if os.path.isfile(name) and (_holds_manifests(name) or _holds_policies(name)):
+                    found.append(name)
+            except ReadError as refused:  # noqa: PERF203 - each one is a mistake of its own
+                self.problems.append(file.problem(ConfigMistake(file.located.span(path), f"{quoted(name)} {refused.message}")))
+        if outside:
+            message = f"{quoted(pattern)} leads outside the repository; {NEEDS_CONFIG}"
+            self.problems.append(file.problem(ConfigMistake(file.located.span(path), message)))
+        elif not found:
+            message = f"{quoted(pattern)} finds no file with policies and no manifest"
+            self.problems.append(file.problem(ConfigMistake(file.located.span(path), message)))
+        return found
+
+    def _of_admission(self, file: _File, manifests: Mapping[str, Path]) -> _ConfigValues:
+        """The cluster's own policies in manifests that ``policies`` names, by the places where it names them."""
+        from afflint.admission.cel import ensure_available
+        from afflint.policies.admission_manifests import policies_in
+
+        policies: dict[str, Policy] = {}
+        origins: dict[str, Origin] = {}
+        for name, path in manifests.items():
+            for policy in policies_in(name):
+                if policy in {*self.rule_names, *self.categories, ALL}:
+                    fault = ConfigMistake(file.located.span(path), f"{quoted(name)} has a policy with the name of a rule: {quoted(policy)}")
+                    self.problems.append(file.problem(fault))
+                policies[policy] = Policy(policy, "validating-admission-policy", {"manifests": [*manifests]})
+                origins[field_of(("policies", policy))] = _origin(file, path)
+        if policies:
+            ensure_available()
+        else:
+            path = next(iter(manifests.values()))
+            fault = ConfigMistake(file.located.span(path), "no manifest that is named here holds a ValidatingAdmissionPolicy")
+            self.problems.append(file.problem(fault))
+        self.admission |= policies.keys()
+        return _ConfigValues({"policies": policies}, origins)
+
+    def _extended(self, file: _File, chain: tuple[str, ...]) -> _ConfigValues:
+        """What the files that this one extends say, the later over the earlier."""
+        below = _NOTHING
+        for path, target in _texts(file.located, ("extends",)):
+            try:
+                below = below.under(self._one_extended(_beside(file.name, target), chain))
+            except ReadError as refused:  # noqa: PERF203 - each one is a mistake of its own
+                self.problems.append(file.problem(ConfigMistake(file.located.span(path), f"{quoted(target)} {refused.message}")))
+        return below
+
+    def _one_extended(self, name: str, chain: tuple[str, ...]) -> _ConfigValues:
+        if len(chain) > LONGEST_CHAIN:
+            raise ReadError(f"is the end of a chain of more than {LONGEST_CHAIN} configurations that extend each other")
+        if "\0" not in name and os.path.realpath(_shipped(name) if name.startswith(SHIPPED) else name) in chain:
+            raise ReadError("leads back to a file that extends this one" if len(chain) > 1 else "is this file itself")
+        return self._resolve(name, chain)
+
+    def check_names(self) -> None:
+        """Note the names of no rule and no category. Last, for a file may name the policies of another."""
+        policies = {str(name) for file in self.files for _, name in _texts(file.located, ("policies",), "name")}
+        known = (*self.rule_names, *sorted((policies | self.admission) - {*self.rule_names}))
+        for file in self.files:
+            faults = [*_policy_faults(file.located, {*self.rule_names, *self.categories, ALL})]
+            faults += islice(_name_faults(file.located, known, self.categories), MOST_PROBLEMS)
+            self.problems += map(file.problem, faults)
+
+
+def _texts(located: Located, path: Path, key: str | None = None) -> Iterator[tuple[Path, str]]:
+    """The text at ``path``, or each text of the list there, or what each map in that list has under ``key``; nothing that is no text."""
+    value: Any = located.data
+    for step in path:
+        value = value.get(step) if isinstance(value, dict) else None
+    if isinstance(value, str):
+        yield path, value
+    for index, item in enumerate(value if isinstance(value, list) else ()):
+        if key is not None and isinstance(item, dict):
+            item = item.get(key)
+        if isinstance(item, str):
+            yield (*path, index, *([key] if key else [])), item
+
+
+def _keys(located: Located, key: str) -> list[str]:
+    value = located.data.get(key)
+    return list(value) if isinstance(value, dict) else []
+
+
+def _faults(located: Located) -> Iterator[ConfigMistake]:
+    """What is wrong with a file by itself, apart from the names of rules."""
+    yield from located.faults
+    yield from shape_faults(located)
+    for key in _GLOBS:
+        for path, glob in _texts(located, (key,)):
+            if glob:
+                yield from _glob_faults(glob, located.span(path))
+    for glob in _keys(located, "per-file-ignores"):
+        at = located.span(("per-file-ignores", glob), key=True)
+        if glob.startswith("!"):
+            yield ConfigMistake(at, f"{quoted(glob)}: a glob of `per-file-ignores` cannot begin with `!`")
+        else:
+            yield from _glob_faults(glob, at)
+
+
+def _glob_faults(glob: str, span: Span) -> Iterator[ConfigMistake]:
+    if separates_by_backslash(glob):
+        yield ConfigMistake(span, f"{quoted(glob)}: what separates folders in a glob is `/`, on Windows too")
+    elif pattern(glob) is None:
+        yield ConfigMistake(span, f"{quoted(glob)} is a glob that matches nothing")
+
+
+def _policy_faults(located: Located, taken: set[str]) -> Iterator[ConfigMistake]:
+    """A policy is selected and ignored by its name, so it needs one of its own; and what the schema cannot say of the rest of it."""
+    listed = located.data.get("policies")
+    if isinstance(listed, list):
+        from afflint.policies.validation import faults_of
+
+        for index, policy in enumerate(listed):
+            if isinstance(policy, dict):
+                for path, message in faults_of(policy):
+                    yield ConfigMistake(located.span(("policies", index, *path)), message)
+    seen: set[str] = set()
+    for path, name in _texts(located, ("policies",), "name"):
+        if name in taken:
+            yield ConfigMistake(located.span(path), f"{quoted(name)} is the name of a rule or category of afflint; a policy needs another")
+        elif name in seen:
+            yield ConfigMistake(located.span(path), f"another policy is named {quoted(name)} already")
+        seen.add(name)
+
+
+def _name_faults(located: Located, known: tuple[str, ...], categories: tuple[str, ...]) -> Iterator[ConfigMistake]:
+    """Names that are of no rule, where only these may stand, or of no rule and no category."""
+    lists: list[Path] = [(key,) for key in _NAMES]
+    lists += [("per-file-ignores", glob) for glob in _keys(located, "per-file-ignores")]
+    for list_path in lists:
+        for path, name in _texts(located, list_path):
+            message = unknown_name(name, known, categories)
+            if message and len(path) > len(list_path):
+                yield ConfigMistake(located.span(path), message)
+    for name in _keys(located, "severity"):
+        at = located.span(("severity", name), key=True)
+        if name in categories or name == ALL:
+            yield ConfigMistake(at, f"`{name}` is not one rule; severities are set rule by rule")
+        elif name not in known:
+            yield ConfigMistake(at, f"unknown rule {quoted(name)}{did_you_mean(nearest(name, known))}")
+
+
+def _holds_manifests(name: str) -> bool:
+    """Whether a file that ``policies`` names holds objects of a cluster. Raises ReadError."""
+    if name.startswith(SHIPPED):
+        return False
+    from afflint.policies.admission_manifests import looks_like_manifest
+
+    return looks_like_manifest(read_bytes(name))
+
+
+def _holds_policies(name: str) -> bool:
+    """Whether a file that a pattern finds holds policies of afflint. Raises ReadError."""
+    import re
+
+    return re.search(rb"^[\"']?policies[\"']?[ \t]*:", read_bytes(name), re.MULTILINE) is not None
+
+
+def _shipped(name: str) -> str:
+    """The path of a set of policies that comes with afflint. Raises ReadError for one that is not there."""
+    from afflint import resources
+
+    folder = os.path.join(resources.directory("rules"), "profiles")
+    word = name.removeprefix(SHIPPED)
+    known = sorted(each.removesuffix(".yaml") for each in os.listdir(folder) if each.endswith(".yaml")) if os.path.isdir(folder) else []
+    if word not in known:
+        close = nearest(word, known)
+        hint = did_you_mean(close and f"{SHIPPED}{close}") or (f": there are {', '.join(f'`{each}`' for each in known)}" if known else "")
+        raise ReadError(f"is no set of policies that comes with afflint{hint}")
+    return os.path.join(folder, f"{word}.yaml")
+
+
+def _beside(file: str, path: str) -> str:
+    """A path that stands in ``file``, or the name of what comes with afflint."""
+    return path if path.startswith(SHIPPED) else os.path.normpath(os.path.join(os.path.dirname(file), path))
+
+
+def _typed(file: _File) -> _ConfigValues:
+    """The values of a file without mistakes, as Config has them, and where they stand."""
+    values: dict[str, Any] = {}
+    origins: dict[str, Origin] = {}
+    said: Mapping[str, Any] = file.located.data
+    for key, value in said.items():
+        values[key] = _value(file.name, key, value)
+        origins[key] = _origin(file, (key,))
+        if key == "policies":
+            own = [(index, item) for index, item in enumerate(value) if isinstance(item, dict)]
+            origins |= {field_of((key, item["name"])): _origin(file, (key, index)) for index, item in own}
+        elif key in _MAPS:
+            origins |= {field_of((key, entry)): _origin(file, (key, entry)) for entry in values[key]}
+    return _ConfigValues(values, origins)
+
+
+def typed(file: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of keys, as a file without mistakes says them, by the fields of Config."""
+    return {key.replace("-", "_"): _value(file, key, value) for key, value in values.items()}
+
+
+def _origin(file: _File, path: Path) -> Origin:
+    span = file.located.span(path, key=True)
+    return Origin(file.name, span.line, span.column)
+
+
+def _value(name: str, key: str, value: Any) -> object:
+    if key == "baseline":
+        return _beside(name, value)
+    if key == "output":
+        return tuple(each if each == "-" else _beside(name, each) for each in ([value] if isinstance(value, str) else value))
+    if key == "format" and isinstance(value, str):
+        return (value,)
+    if key == "nodes" and value in (AUTO_NODES, NO_NODES):
+        return () if value == AUTO_NODES else (NO_NODES,)
+    if key == "nodes":
+        paths = [_beside(name, path) for path in ([value] if isinstance(value, str) else value)]
+        return tuple(os.path.join(os.curdir, path) if path == NO_NODES else path for path in paths)
+    if key in _PATHS:
+        return tuple(_beside(name, path) for path in ([value] if isinstance(value, str) else value))
+    if key == "render" and not isinstance(value, list):
+        return RENDERERS if value else ()
+    if key == "per-file-ignores":
+        return {glob: tuple(names) for glob, names in value.items()}
+    if key == "workloads":
+        return tuple(CustomWorkloadSetting(item["apiVersion"], item["kind"], tuple(item["template"].split("."))) for item in value)
+    if key == "policies":
+        return {item["name"]: _policy(item) for item in value if isinstance(item, dict)}
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _policy(item: Mapping[str, Any]) -> Policy:
+    return Policy(**{"params": {}, "match": {}, "exclude": {}, **item})

@@ -1,0 +1,124 @@
+"""What a configuration file gives to whoever checks it: plain data, and the place and the text of each key and value in it."""
+
+from __future__ import annotations
+
+import errno
+import re
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from afflint.config import quoted
+from afflint.findings.finding import Path, Span
+from afflint.findings.namedtuples import NamedTuple
+from afflint.source.files import read_regular
+
+MOST_BYTES = 1 << 20
+MOST_VALUES = 10_000
+DEEPEST = 32
+"""Bounds on a configuration, far above any real one: the file may come from a stranger's pull request."""
+
+Extent = tuple[int, int]
+"""Where a text stands: offsets of its first character and of the one past its last."""
+
+START = Span(1, 1, 1, 1)
+"""Where there is no better place to point at."""
+
+
+class ReadError(Exception):
+    """The file cannot be read as a configuration at all."""
+
+    def __init__(self, message: str, span: Span = START) -> None:
+        super().__init__(message)
+        self.message = message
+        self.span = span
+
+
+class ConfigMistake(NamedTuple):
+    """A mistake at a place of one file."""
+
+    span: Span
+    message: str
+
+
+class LineIndex:
+    """The lines of a text: what turns offsets into spans and back."""
+
+    def __init__(self, text: str) -> None:
+        self.length = len(text)
+        self.starts = [0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", text))]
+
+    def span(self, extent: Extent) -> Span:
+        """The lines and columns of an extent, counted from 1."""
+        return Span(*self._position(extent[0]), *self._position(extent[1]))
+
+    def offset(self, line: int, column: int) -> int:
+        """The offset of a line and column counted from 1, at most the length of the text."""
+        return min(self.starts[min(line, len(self.starts)) - 1] + column - 1, self.length)
+
+    def number(self, offset: int) -> int:
+        """The line of an offset, counted from 1."""
+        return self._position(offset)[0]
+
+    def _position(self, offset: int) -> tuple[int, int]:
+        line = bisect_right(self.starts, offset)
+        return line, offset - self.starts[line - 1] + 1
+
+
+class Located(Protocol):
+    """A configuration file that has been read, in whatever language it is written."""
+
+    @property
+    def data(self) -> Mapping[str, object]:
+        """What the file says."""
+
+    @property
+    def faults(self) -> Sequence[ConfigMistake]:
+        """What is wrong with the file as a text, apart from what its keys and values mean."""
+
+    def span(self, path: Path, *, key: bool = False) -> Span:
+        """Where the value at ``path`` stands, or the nearest one around it; with ``key`` the key that leads to it."""
+
+    def source(self, path: Path) -> str:
+        """The scalar at ``path`` as the file writes it."""
+
+
+def check_bounds(located: Located) -> None:
+    """Refuse what no configuration holds, aliases counted, before anything measures or prints it. Raises ReadError."""
+    pending: list[tuple[Path, object]] = [((), located.data)]
+    for path, value in pending:
+        if len(path) > DEEPEST or len(pending) > MOST_VALUES:
+            raise ReadError("too large or too deeply nested for a configuration", located.span(path[:1]))
+        if isinstance(value, int) and abs(value) >> 63:
+            raise ReadError("a number of more than 64 bits", located.span(path))
+        if isinstance(value, dict):
+            pending += [((*path, key), item) for key, item in value.items()]
+        elif isinstance(value, list):
+            pending += [((*path, index), item) for index, item in enumerate(value)]
+
+
+def stands_twice(key: str, first: int) -> str:
+    """What to say about a key that already stood on line ``first``."""
+    return f"the key {quoted(key)} stands twice; first on line {first}"
+
+
+def read_bytes(path: str) -> bytes:
+    """The content of a file; ReadError when it cannot be read or is no size for a configuration."""
+    try:
+        return read_regular(path, MOST_BYTES)
+    except OSError as error:
+        if error.errno == errno.EFBIG:
+            raise ReadError(f"is larger than {MOST_BYTES >> 20} MiB, too large for a configuration") from error
+        raise ReadError(f"cannot be read: {error.strerror or error}") from error
+    except ValueError as error:  # a NUL in the name
+        raise ReadError(f"cannot be read: {error}") from error
+
+
+def decode(raw: bytes) -> str:
+    """The text of a file in UTF-8, with or without a byte order mark; ReadError at the first byte that is not."""
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = error.object[: error.start].decode("utf-8-sig")
+        span = LineIndex(before + "?").span((len(before), len(before) + 1))
+        raise ReadError(f"not UTF-8: byte 0x{error.object[error.start]:02x}", span) from error

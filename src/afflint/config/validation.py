@@ -1,0 +1,104 @@
+"""What the schema finds wrong with a configuration, in afflint's own words and at its place."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from jsonschema import Draft202012Validator
+
+from afflint import resources
+from afflint.config import quoted
+from afflint.config.positions import ConfigMistake, Located
+from afflint.findings.finding import SEVERITIES, Path, field_of
+from afflint.findings.phrases import did_you_mean, nearest, visible
+
+if TYPE_CHECKING:
+    from jsonschema.exceptions import ValidationError
+
+
+def schema() -> dict[str, Any]:
+    """schemas/config.schema.json. The titles in it complete the sentence "`key` must be ..."."""
+    with open(os.path.join(resources.directory("schemas"), "config.schema.json"), encoding="utf-8") as file:
+        loaded: dict[str, Any] = json.load(file)
+    return loaded
+
+
+def shape_faults(located: Located) -> Iterator[ConfigMistake]:
+    """Unknown and missing keys, values of the wrong type or form."""
+    for error in Draft202012Validator(schema()).iter_errors(located.data):
+        path: Path = tuple(error.absolute_path)
+        if error.validator == "additionalProperties":
+            yield from _unknown_keys(error, path, located)
+        elif error.validator == "required":
+            yield from _missing_keys(error, path, located)
+        else:
+            yield ConfigMistake(located.span(path), _wrong_value(error, path, located))
+
+
+def name_of(path: Path) -> str:
+    """A path as messages quote it."""
+    return quoted(field_of(path))
+
+
+def _unknown_keys(error: ValidationError, path: Path, located: Located) -> Iterator[ConfigMistake]:
+    known = _schema_of(error)["properties"]
+    inside = f" in {name_of(path)}" if path else ""
+    for key in _instance(error):
+        if key not in known:
+            hint = did_you_mean(nearest(key, known))
+            if not hint and path:
+                hint = f"; it may have {', '.join(f'`{word}`' for word in known)}"
+            yield ConfigMistake(located.span((*path, key), key=True), f"unknown key {quoted(key)}{inside}{hint}")
+
+
+def _missing_keys(error: ValidationError, path: Path, located: Located) -> Iterator[ConfigMistake]:
+    """A key that is only misspelt is an unknown key with a hint, and not missing besides."""
+    schema, instance = _schema_of(error), _instance(error)
+    meant = {nearest(key, schema["properties"]) for key in instance if key not in schema["properties"]}
+    for key in schema["required"]:
+        if key not in instance and key not in meant:
+            yield ConfigMistake(located.span(path), f"{name_of(path)} lacks the key `{key}`")
+
+
+def _schema_of(error: ValidationError) -> Mapping[str, Any]:
+    """The part of the schema that a value does not meet."""
+    assert isinstance(error.schema, Mapping)
+    return error.schema
+
+
+def _instance(error: ValidationError) -> Mapping[str, Any]:
+    """The map that lacks a key or has one too many."""
+    assert isinstance(error.instance, Mapping)
+    return error.instance
+
+
+def _wrong_value(error: ValidationError, path: Path, located: Located) -> str:
+    value = error.instance
+    words = _schema_of(error).get("enum")
+    if error.validator == "enum" and isinstance(value, str) and isinstance(words, list):
+        hint = did_you_mean(nearest(value, words)) or f"; it is one of {', '.join(f'`{word}`' for word in words)}"
+        what = "severity" if words == [*SEVERITIES] else "word" if path[-1:] != ("check",) else "check"
+        return f"unknown {what} {quoted(value)}{hint}"
+    if path == ("kubernetes-version",) and isinstance(value, float):
+        number = located.source(path)
+        return f'`kubernetes-version` must be quoted: write "{visible(number)}", for as a number {visible(number)} is {value:g}'
+    return f"{name_of(path)} must be {_schema_of(error)['title']}, not {_kind(value, located.source(path))}"
+
+
+def _kind(value: object, source: str) -> str:
+    """What a value is, in the words of someone who writes YAML or TOML."""
+    if value is None:
+        return "empty"
+    if isinstance(value, bool):
+        word = "true" if value else "false"
+        return word if source.lower() == word else f"{quoted(source)}, which is {word} in YAML"
+    if isinstance(value, str):
+        return f"the text {quoted(value)}" if value else "empty text"
+    if isinstance(value, dict):
+        return "a map"
+    if isinstance(value, list):
+        return "a list"
+    return f"{'the number' if isinstance(value, (int, float)) else 'the date'} {quoted(source)}"

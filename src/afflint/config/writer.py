@@ -1,0 +1,71 @@
+"""A configuration as text, with what each key is there for: for whoever begins one."""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from afflint.findings.namedtuples import NamedTuple
+from afflint.yaml.emitter import flow
+
+_WIDTH = 110
+_TYPED = re.compile("`[^`]*`")
+_NO_BREAK = "\x00"
+
+
+class ConfigEntry(NamedTuple):
+    """A key with its value as a configuration file has it, and why. ``offered``: it stands there as a comment, for people to take up."""
+
+    key: str
+    value: Any
+    about: str
+    offered: bool = False
+
+
+def as_yaml(heading: str, entries: Iterable[ConfigEntry]) -> str:
+    """The text of a ``.afflint.yaml``."""
+    return _text(heading, ((each, f"{each.key}:{_block(each.value)}") for each in entries))
+
+
+def as_toml(heading: str, entries: Iterable[ConfigEntry]) -> str:
+    """The text of the table ``[tool.afflint]`` of a pyproject.toml."""
+    return "[tool.afflint]\n" + _text(heading, ((each, f"{each.key} = {_toml(each.value)}") for each in entries))
+
+
+def _text(heading: str, written: Iterable[tuple[ConfigEntry, str]]) -> str:
+    parts = [_comment(heading)]
+    parts += [f"{_comment(entry.about)}{_commented(text) if entry.offered else text}\n" for entry, text in written]
+    return "\n".join(parts)
+
+
+def _comment(text: str) -> str:
+    """Lines of comment. What stands in backticks, to be typed, stays on one line."""
+    kept = _TYPED.sub(lambda match: match[0].replace(" ", _NO_BREAK), text)
+    lines = textwrap.wrap(kept, _WIDTH - 2, break_long_words=False, break_on_hyphens=False)
+    return "".join(f"# {line.replace(_NO_BREAK, ' ')}\n" for line in lines)
+
+
+def _commented(text: str) -> str:
+    return "\n".join(f"# {line}" for line in text.splitlines())
+
+
+def _block(value: Any) -> str:
+    """A value behind its key: on one line, or a list of maps with an item to a line."""
+    if isinstance(value, list) and any(isinstance(item, dict) for item in value):
+        return "".join(f"\n  - {flow(item)}" for item in value)
+    return f" {flow(value)}"
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, dict):
+        return f"{{ {', '.join(_pairs(value))} }}"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _pairs(value: dict[str, Any]) -> Iterator[str]:
+    return (f"{key} = {_toml(item)}" for key, item in value.items())

@@ -1,0 +1,107 @@
+"""Launcher pods of the workloads of a run: what virt-controller adds to them, as far as the nodes at hand can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from afflint.controllers.kubevirt_cluster import KubeVirtCluster
+from afflint.controllers.launcher_pod import ARCH, DEVICES, RESERVATION, family_of, labels_from_nodes, launcher_pod
+from afflint.controllers.pod_source import PLACEMENT_FIELDS, PodSource
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import join_words
+from afflint.kube.constraints import REQUIRED
+from afflint.scheduler.cluster import Cluster
+from afflint.scheduler.decoding import InventoryError
+from afflint.yaml.document import map_at, maps_at, text_at
+
+Object = dict[str, Any]
+
+# What the launcher pod has in another form than its machine.
+_TAKEN = ("nodeSelector", "affinity", "containers", "resourceClaims")
+
+
+class Launcher(NamedTuple):
+    """What all launcher pods of a workload have in common.
+
+    ``labels`` are those beside the ones of every launcher pod, ``added`` the labels of nodes that virt-controller asks for, and
+    ``left_out`` those of them of which no node of the inventory tells.
+    """
+
+    spec: Object
+    labels: Mapping[str, str]
+    added: frozenset[str]
+    left_out: tuple[str, ...]
+
+
+def launcher_of(maker: PodSource, cluster: Cluster) -> Launcher:
+    """What the pods of a virtual machine have in common on these nodes. Raises InventoryError where KubeVirt makes no pod."""
+    given, own = maker.virtualization, dict(maker.pod)
+    if _assumes_architecture(maker):
+        own["architecture"] = _assumed_architecture(_architectures(cluster))
+    vmi = {"metadata": {"name": maker.name, "namespace": maker.namespace}, "spec": own}
+    resources = cluster.resources and maker.sized and "domain" in own
+    labels = (node.labels for node in cluster.table.nodes)
+    pod = launcher_pod(vmi, given.kubevirt, given.instancetype, given.preference, nodes=labels, resources=resources)
+    spec = {field: own[field] for field in PLACEMENT_FIELDS if own.get(field) is not None}
+    spec.update({field: pod["spec"][field] for field in _TAKEN if field in pod["spec"]})
+    if resources:
+        spec["containers"] = [_offered(container, cluster) for container in spec["containers"]]
+    added = _node_keys(spec.get("affinity")) - _node_keys(own.get("affinity"))
+    left_out: tuple[str, ...] = ()
+    if type(spec["nodeSelector"]) is dict:
+        stated = map_at(own, "nodeSelector")
+        asked = {key for key, value in spec["nodeSelector"].items() if stated.get(key) != value}
+        # What people wrote down somewhere counts, whatever the nodes carry.
+        written = stated.keys() | KubeVirtCluster(given.kubevirt).node_selectors.keys() | map_at(given.instancetype, "nodeSelector").keys()
+        left_out = tuple(sorted(key for key in asked - written if not labels_from_nodes(key, cluster.table.keys)))
+        spec["nodeSelector"] = {key: value for key, value in spec["nodeSelector"].items() if key not in left_out}
+        added |= asked
+    reserved = {key: value for key, value in pod["metadata"]["labels"].items() if key.startswith(RESERVATION)}
+    return Launcher(spec, reserved, frozenset(added), left_out)
+
+
+def _node_keys(affinity: object) -> set[str]:
+    """The labels of nodes that the required terms of an affinity read."""
+    terms = maps_at(affinity, "nodeAffinity", REQUIRED, "nodeSelectorTerms")
+    return {text_at(expression, "key") for term in terms for expression in maps_at(term, "matchExpressions")}
+
+
+def _offered(container: Object, cluster: Cluster) -> Object:
+    """A container without the devices of virtualisation that no node says it has."""
+    known = frozenset[str]().union(*[node.allocatable or () for node in cluster.table.nodes])
+    kept = {
+        kind: {resource: amount for resource, amount in amounts.items() if not resource.startswith(DEVICES) or resource in known}
+        for kind, amounts in container["resources"].items()
+    }
+    return {**container, "resources": kept}
+
+
+def _architectures(cluster: Cluster) -> list[str]:
+    return sorted(set(cluster.label(ARCH).values()))
+
+
+def _assumes_architecture(maker: PodSource) -> bool:
+    """Whether nothing says which architecture a machine has, so that it gets that of the cluster's first nodes."""
+    given = maker.virtualization
+    stated = maker.pod.get("architecture") or map_at(given.preference).get("preferredArchitecture")
+    return not stated and not map_at(given.kubevirt, "status").get("defaultArchitecture")
+
+
+def _assumed_architecture(architectures: list[str]) -> str:
+    return "amd64" if "amd64" in architectures or not architectures else architectures[0]
+
+
+def launcher_notes(maker: PodSource, cluster: Cluster) -> Iterator[str]:
+    """What was assumed or left out for the launcher pods of a workload."""
+    try:
+        left_out = launcher_of(maker, cluster).left_out
+    except InventoryError:
+        return
+    missing = list(dict.fromkeys(family_of(key) for key in left_out if key != ARCH))
+    if missing:
+        what = "it" if len(missing) == 1 else "them"
+        yield f"no node carries {join_words(missing, 'or')}, so the nodeSelector that virt-controller adds for {what} is left out"
+    architectures = _architectures(cluster)
+    if len(architectures) > 1 and _assumes_architecture(maker):
+        yield f"nodes have the architectures {', '.join(architectures)}; the VM is taken to be {_assumed_architecture(architectures)}"

@@ -1,0 +1,1 @@
+"""Findings, edits and the values and phrases that every other package uses."""

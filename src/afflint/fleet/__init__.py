@@ -1,1 +1,0 @@
-"""What manifests say about each other: the facts of each, and an index over all of them."""

@@ -1,0 +1,1 @@
+"""Facts of all manifests and their cross references."""

@@ -1,0 +1,96 @@
+"""Autoscalers joined with what they scale: how many pods there are at least, at most and at first. Imported only where there are any."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from afflint.controllers.pod_source import PodSource
+from afflint.controllers.replica_counts import ONE_ASSUMED, ReplicaRange
+from afflint.index.cluster_objects import Scaler
+from afflint.index.facts import Pods
+from afflint.index.manifest_index import apart
+
+# Of these an autoscaler sets no number of pods, or the number of groups of them.
+_NOT_COUNTED = frozenset(("Pod", "Job", "CronJob", "DaemonSet", "VirtualMachine", "VirtualMachineInstance", "JobSet", "LeaderWorkerSet"))
+# Deployments were in several groups.
+_SAME_GROUP = ("apps", "extensions", "")
+
+
+def scaled(every: Sequence[Pods], scalers: Iterable[Scaler]) -> list[Pods]:
+    """The same pods, with the range of those that an autoscaler scales."""
+    by_target: dict[tuple[str, str], list[Scaler]] = {}
+    parts: dict[str, list[Scaler]] = {}
+    for scaler in scalers:
+        if scaler.kind:
+            by_target.setdefault((scaler.kind, scaler.name), []).append(scaler)
+        else:
+            parts.setdefault(scaler.title, []).append(scaler)
+    templates = Counter(pods.site for pods in every)
+    return [
+        _with(pods, found, parts)
+        if pods.ref.kind not in _NOT_COUNTED
+        and templates[pods.site] == 1
+        and (found := _nearest(pods, by_target.get((pods.ref.kind or "", pods.ref.name or ""), ())))
+        else pods
+        for pods in every
+    ]
+
+
+def _nearest(pods: Pods, scalers: Iterable[Scaler]) -> list[Scaler]:
+    """The autoscalers that mean these pods: by their namespace, or where nobody names one by standing close; the closest of several."""
+    found: dict[tuple[int, int], list[Scaler]] = {}
+    group = (pods.ref.api_version or "").rpartition("/")[0]
+    for scaler in scalers:
+        if scaler.group != group and not (scaler.group in _SAME_GROUP and group in _SAME_GROUP):
+            continue
+        distance = apart(scaler.site, pods.site)
+        if scaler.namespace is not None and pods.namespace is not None:
+            belongs = scaler.namespace == pods.namespace
+        else:
+            belongs = distance[0] == 0 and distance[1] <= _CLOSE
+        if belongs:
+            found.setdefault(distance, []).append(scaler)
+    return found[min(found)] if found else []
+
+
+# A folder counts as the same as those up to two levels below it.
+_CLOSE = 2
+
+
+def _with(pods: Pods, scalers: Sequence[Scaler], parts: dict[str, list[Scaler]]) -> Pods:
+    """The pods with what their autoscalers say; overlays may each have one for the same object, or change a part of one."""
+    declared, first = pods.scale.current, scalers[0]
+    if declared == 0 and not first.wakes:
+        return pods  # Without pods it is switched off.
+    changes = [part for scaler in scalers for part in parts.get(scaler.title, ()) if _may_change(part, scaler)]
+    low = [scaler.least for scaler in scalers] + [part.least for part in changes if part.least is not None]
+    high = [scaler.most for scaler in scalers] + [part.most for part in changes if part.most is not None]
+    least = None if None in low else min(each for each in low if each is not None)
+    most = None if None in high else max(each for each in high if each is not None)
+    if least is None or most is None or least > most:
+        return pods._replace(
+            scale=ReplicaRange(open_ended=True, scaler=first.title), maker=_planned(pods, ReplicaRange(scaler=first.title))
+        )
+    current = min(max(declared or 1, least, 1), most)
+    scale = ReplicaRange(current, least, most, scaler=first.title)
+    ranges = tuple(
+        [(name, start, most if name == "ordinal" and number is not None else number) for name, start, number in pods.added.ranges]
+    )
+    return pods._replace(scale=scale, added=pods.added._replace(ranges=ranges), maker=_planned(pods, scale))
+
+
+def _may_change(part: Scaler, scaler: Scaler) -> bool:
+    return part.namespace is None or scaler.namespace is None or part.namespace == scaler.namespace
+
+
+def _planned(pods: Pods, scale: ReplicaRange) -> PodSource | None:
+    """What is planned for: so many as there are at first."""
+    maker = pods.maker
+    if maker is None:
+        return None
+    notes = [note for note in maker.notes if ONE_ASSUMED not in note]
+    if scale.current is None:
+        return replace(maker, notes=(*notes, f"{scale.scaler} decides how many replicas there are: {maker.replicas} planned"))
+    return replace(maker, scale=scale, replicas=scale.current, notes=(*notes, f"{scale.scaler} keeps {scale.range} replicas"))

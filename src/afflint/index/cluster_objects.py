@@ -1,0 +1,141 @@
+"""What a cluster has besides workloads, as the manifests of a run tell it: namespaces, services, budgets, and what can be none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from afflint.admission.pod_admission import NamespaceRule, namespace_rules
+from afflint.controllers.budgets import Budget, read_budget
+from afflint.controllers.replica_counts import whole
+from afflint.findings.finding import Path, Site, Span
+from afflint.findings.namedtuples import NamedTuple
+from afflint.kube.manifests import Manifest
+from afflint.scheduler.decoding import InventoryError
+from afflint.scheduler.namespaces import Namespace, Service, read_namespace, read_service
+from afflint.scheduler.pods import read_pod
+
+if TYPE_CHECKING:
+    from afflint.controllers.pod_source import PodSource
+
+
+class Unusable(NamedTuple):
+    """An object that cannot be what it stands for, so that nothing is known of it: where it says so, and what is wrong."""
+
+    document: int
+    span: Span
+    message: str
+
+
+class KubeVirtObject(NamedTuple):
+    """The KubeVirt resource, an instance type, a preference or a claim: what decides on virtual machines besides these."""
+
+    kind: str
+    namespace: str | None
+    name: str
+    data: dict[str, Any]
+
+
+class NamespaceAnnotations(NamedTuple):
+    """What a Namespace says about the pods that are made in it. ``namespace`` is None for what OpenShift's Scheduler says of the others."""
+
+    namespace: str | None
+    sayings: tuple[NamespaceRule, ...]
+
+
+def namespace_annotations(manifest: Manifest, site: Site) -> Iterator[NamespaceAnnotations]:
+    """What a Namespace says about its pods, or OpenShift's Scheduler about those of all namespaces; nothing if that is nothing."""
+    sayings = tuple(namespace_rules(manifest, site))
+    if sayings:
+        yield NamespaceAnnotations(manifest.ref.name if manifest.kind.name == "Namespace" else None, sayings)
+
+
+class Scaler(NamedTuple):
+    """An autoscaler: which object it scales, and between how many pods. None for what it leaves out or is yet to be filled in.
+
+    A part of one that is made whole elsewhere names no target: its ``kind`` is empty. ``wakes``: it starts what has no pods, too.
+    """
+
+    site: Site
+    title: str
+    namespace: str | None
+    group: str
+    kind: str
+    name: str
+    least: int | None
+    most: int | None
+    wakes: bool
+
+
+def scalers(manifest: Manifest, site: Site) -> Iterator[Scaler]:
+    """A HorizontalPodAutoscaler (pkg/controller/podautoscaler) or a ScaledObject of KEDA (apis/keda/v1alpha1)."""
+    spec = manifest.data.get("spec")
+    target = spec.get("scaleTargetRef") if type(spec) is dict else None
+    if type(spec) is not dict:
+        return
+    of_keda = manifest.kind.name == "ScaledObject"
+    fields = ("minReplicaCount", "maxReplicaCount") if of_keda else ("minReplicas", "maxReplicas")
+    defaults = ((0, 100) if of_keda else (1, None)) if type(target) is dict else (None, None)
+    least, most = (whole(spec[field]) if field in spec else default for field, default in zip(fields, defaults, strict=True))
+    if of_keda and "idleReplicaCount" in spec:
+        idle = whole(spec["idleReplicaCount"])
+        least = None if idle is None or least is None else min(idle, least)
+    paused = _annotation(manifest, _PAUSED) if of_keda else None
+    if paused is not None:
+        least = most = int(paused) if paused.isascii() and paused.isdigit() else None
+    group, kind, name = _target(target, of_keda=of_keda)
+    yield Scaler(site, manifest.title(), manifest.ref.namespace, group, kind, name, least, most, of_keda)
+
+
+_PAUSED = "autoscaling.keda.sh/paused-replicas"
+
+
+def _target(target: object, *, of_keda: bool) -> tuple[str, str, str]:
+    """Group, kind and name of what an autoscaler scales; KEDA takes a Deployment where none is said."""
+    if type(target) is not dict or type(target.get("name")) is not str:
+        return "", "", ""
+    version, kind = target.get("apiVersion"), target.get("kind")
+    if of_keda:
+        version, kind = version or "apps/v1", kind or "Deployment"
+    return version.rpartition("/")[0] if type(version) is str else "", kind if type(kind) is str else "", target["name"]
+
+
+def _annotation(manifest: Manifest, key: str) -> str | None:
+    metadata = manifest.data.get("metadata")
+    annotations = metadata.get("annotations") if type(metadata) is dict else None
+    value = annotations.get(key) if type(annotations) is dict else None
+    return value if type(value) is str else None
+
+
+def kubevirt_object(manifest: Manifest) -> KubeVirtObject:
+    """Such an object, as a manifest says it."""
+    kept: dict[str, Any] = {field: manifest.data[field] for field in ("spec", "status") if field in manifest.data}
+    return KubeVirtObject(manifest.kind.name, manifest.ref.namespace, manifest.ref.name or "", kept)
+
+
+_READERS: dict[str, Callable[[object], Namespace | Service | Budget]] = {
+    "Namespace": read_namespace,
+    "Service": read_service,
+    "PodDisruptionBudget": read_budget,
+}
+
+
+def object_of(manifest: Manifest) -> Namespace | Service | Budget | Unusable:
+    """The Namespace, Service or PodDisruptionBudget that a manifest is."""
+    try:
+        return _READERS[manifest.kind.name](manifest.data)
+    except InventoryError as error:
+        return _unusable(manifest, manifest.base, error)
+
+
+def unusable_pods(manifest: Manifest, maker: PodSource) -> Iterator[Unusable]:
+    """That a workload's pods can be no pods, if so: the scheduler could not even decode them."""
+    metadata = {"name": maker.name, "namespace": maker.namespace, "labels": maker.labels}
+    try:
+        read_pod({"metadata": metadata, "spec": dict(maker.pod)})
+    except InventoryError as error:
+        yield _unusable(manifest, maker.pod_path, error)
+
+
+def _unusable(manifest: Manifest, path: Path, error: InventoryError) -> Unusable:
+    return Unusable(manifest.document.index, manifest.document.locate(path), str(error))

@@ -1,0 +1,517 @@
+"""What one manifest tells about itself that others may depend on: pods with their labels, and selectors with their reach.
+
+Facts are extracted in the map step, travel between processes, and are all that cross-manifest checks ever see.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from afflint.controllers.pod_labels import NOTHING, ControllerContext, PodLabels, added_to, pod_labels
+from afflint.controllers.replica_counts import ReplicaRange, pod_count
+from afflint.findings.finding import NO_FILE, FileId, Folder, ObjectRef, Path, Site
+from afflint.findings.namedtuples import NamedTuple
+from afflint.kube.constraints import REQUIRED, Constraints, PodTerm
+from afflint.kube.manifests import LABELLED, Labels, Manifest, Workload
+from afflint.kube.selectors import (
+    EVERYTHING,
+    NAMESPACE_NAME,
+    Malformed,
+    Parsed,
+    Requirement,
+    Selector,
+    from_labels,
+    merge_label_keys,
+    parse_label_selector,
+    parse_node_term,
+    requirement_paths,
+)
+from afflint.kube.single_host import pinned_host
+from afflint.yaml.document import texts_at
+from afflint.yaml.placeholders import is_placeholder
+
+if TYPE_CHECKING:
+    from afflint.controllers.budgets import Budget
+    from afflint.controllers.migratability import Obstacle
+    from afflint.controllers.pod_source import PodSource
+    from afflint.index.cluster_objects import KubeVirtObject, NamespaceAnnotations, Scaler, Unusable
+    from afflint.index.policy_candidates import PolicyCandidate
+    from afflint.pools.pool import Pool, PoolPart
+    from afflint.scheduler.namespaces import Namespace, Service
+
+REQUIRED_ANTI_AFFINITY, PREFERRED_ANTI_AFFINITY = "required podAntiAffinity", "preferred podAntiAffinity"
+REQUIRED_AFFINITY, PREFERRED_AFFINITY = "required podAffinity", "preferred podAffinity"
+SPREAD = "topologySpreadConstraint"
+BUDGET_SELECTOR = "PodDisruptionBudget selector"
+
+
+PodsKey = tuple[Site, Path]
+"""The site of an object and the path of one of its templates."""
+
+
+class Migration(NamedTuple):
+    """Of a VM that asks for live migration when its node is drained: the one host that it is required to run on, if any.
+
+    ``obstacles`` are those for which it cannot migrate, unless the KubeVirt resource or its claims say otherwise. ``strategy`` is None
+    for a VM that leaves it to the cluster whether it asks. ``instancetype`` is the kind and the name of the one that it refers to.
+    """
+
+    pin: tuple[Path, str] | None
+    obstacles: "tuple[Obstacle, ...]" = ()
+    strategy: str | None = None
+    instancetype: tuple[str, str] | None = None
+
+
+class NodeRequirement(NamedTuple):
+    """One requirement on nodes, and where it stands; None for one that something else than the manifest makes."""
+
+    requirement: Requirement
+    path: Path | None
+
+
+class Pods(NamedTuple):
+    """An object that makes pods, by one of its templates. ``namespace`` is None where the manifest does not say.
+
+    ``labels`` are the object's own, ``template_labels`` those that the pods surely get. ``labels_known`` is False when they may get
+    more or others: the manifest is partial, or something fills in values later.
+    """
+
+    site: Site
+    ref: ObjectRef
+    title: str
+    kubevirt: bool
+    namespace: str | None
+    labels: Labels
+    template_labels: Labels
+    template_path: Path
+    has_own_template: bool
+    partial: bool
+    scale: ReplicaRange
+    """How many pods there are: what the manifest asks for, and in a fleet what an autoscaler makes of that."""
+    labels_known: bool = True
+    application: str | None = None
+    """The application that the object says it belongs to."""
+    migration: Migration | None = None
+    added: ControllerContext = NOTHING
+    """What decides which labels controllers put on the pods."""
+    spec: dict[str, Any] | None = None
+    """The placement fields of the pod spec; in runs without nodes those that a namespace may contradict, None where there are none."""
+    operated: bool = False
+    """Whether an operator makes them, so that they have labels of which the manifest does not tell."""
+    maker: "PodSource | None" = None
+    """What the nodes are to be filled with; only in runs that have nodes, and None for what makes no pods by itself."""
+    asks: tuple[tuple[NodeRequirement, ...], ...] = ()
+    """Of what operators make, what each alternative of the node constraints asks for; only in runs that have nodes."""
+
+    @property
+    def pod_labels(self) -> PodLabels:
+        """All labels of the pods: what selectors are held against."""
+        return PodLabels(self.template_labels, self.added)
+
+    @property
+    def merged_labels(self) -> Labels:
+        """The labels the pods would have if those of the object stood on the template as well."""
+        return {**self.labels, **self.template_labels}
+
+    def of_site(self, site: Site) -> "Pods":
+        """The same at another site."""
+        moved = Pods(site, *self[1:])
+        return moved if self.maker is None else moved._replace(maker=self.maker.of_site(site))
+
+    @property
+    def key(self) -> PodsKey:
+        """What tells these pods from all others: an object may have several templates."""
+        return self.site, self.template_path
+
+
+class SelectorRef(NamedTuple):
+    """A selector of pods. ``namespaces``: the names it covers, () for the object's own; ``everywhere``: or any others.
+
+    Which others, ``namespace_selector`` says: all where it is empty.
+    """
+
+    site: Site
+    ref: ObjectRef
+    title: str
+    what: str
+    path: Path
+    namespace: str | None
+    namespaces: tuple[str, ...]
+    everywhere: bool
+    selector: Selector
+    topology_key: str | None
+    template_path: Path | None = None
+    """The template that carries the term; None for the selectors of objects without pods."""
+    application: str | None = None
+    max_skew: int | None = None
+    """Of a required spread constraint."""
+    namespace_selector: Selector | None = None
+
+    @property
+    def is_required(self) -> bool:
+        """Whether something fails where it selects nobody: a preference is merely not met, a policy or a soft spread forbids nothing."""
+        return self.what in _REQUIRED or (self.what == SPREAD and self.max_skew is not None)
+
+    @property
+    def scope(self) -> tuple[str, ...] | None:
+        """The namespaces that it covers; None when nobody can tell from the manifest: any may be meant."""
+        if self.everywhere:
+            return None
+        if self.namespaces:
+            return self.namespaces
+        return None if self.namespace is None else (self.namespace,)
+
+
+class Facts(NamedTuple):
+    """All facts of one file."""
+
+    pods: tuple[Pods, ...] = ()
+    reaches: tuple[SelectorRef, ...] = ()
+    namespaces: tuple["Namespace", ...] = ()
+    kubevirt: tuple["KubeVirtObject", ...] = ()
+    """KubeVirt's own resource, instance types and preferences, and the claims behind disks."""
+    about_pods: tuple["NamespaceAnnotations", ...] = ()
+    scalers: tuple["Scaler", ...] = ()
+    services: tuple["Service", ...] = ()
+    """Only in runs that have nodes, as are all that follow."""
+    budgets: tuple["Budget", ...] = ()
+    unusable: tuple["Unusable", ...] = ()
+    holds_nodes: bool = False
+    """Whether nodes stand in the file, in every run."""
+    pools: "tuple[Pool, ...]" = ()
+    """The pools of nodes that it declares, in every run."""
+    pool_parts: "tuple[PoolPart, ...]" = ()
+    """What completes pools that are declared elsewhere, or here."""
+    suspects: "tuple[PolicyCandidate, ...]" = ()
+    """The pods that policies may have to refuse; only in runs that have policies."""
+
+    def of_file(self, file: FileId, folder: Folder) -> "Facts":
+        """The same, with the file that they were read from in every site."""
+        sites: dict[Site, Site] = {}
+
+        def stamped(site: Site) -> Site:
+            if site not in sites:
+                sites[site] = Site(file, site.document, site.base, folder)
+            return sites[site]
+
+        pods = tuple([pods.of_site(stamped(pods.site)) for pods in self.pods])
+        reaches = tuple([SelectorRef(stamped(reach.site), *reach[1:]) for reach in self.reaches])
+        if not (self.about_pods or self.scalers or self.pools or self.pool_parts or self.suspects):
+            return Facts(pods, reaches, *self[2:])  # As nearly all files.
+        return self._replace(
+            pods=pods,
+            reaches=reaches,
+            about_pods=tuple(
+                [
+                    about._replace(sayings=tuple([said._replace(site=stamped(said.site)) for said in about.sayings]))
+                    for about in self.about_pods
+                ]
+            ),
+            scalers=tuple([scaler._replace(site=stamped(scaler.site)) for scaler in self.scalers]),
+            pools=tuple([pool._replace(site=stamped(pool.site)) for pool in self.pools]),
+            pool_parts=tuple([part._replace(site=stamped(part.site)) for part in self.pool_parts]),
+            suspects=tuple([suspect._replace(site=stamped(suspect.site)) for suspect in self.suspects]),
+        )
+
+    def of_patches(self) -> "Facts":
+        """The same where all that the file holds are patches of objects that stand elsewhere: it makes no pods."""
+        return self._replace(
+            pods=tuple([each._replace(maker=None, partial=True, labels_known=False) for each in self.pods]),
+            budgets=(),
+            unusable=(),
+            suspects=tuple([each._replace(whole=False) for each in self.suspects]),
+        )
+
+
+Fact: TypeAlias = "Pods | SelectorRef | Namespace | Service | Budget | KubeVirtObject | NamespaceAnnotations | Scaler | Unusable"
+
+
+def collected(facts: Sequence[Fact], *, holds_nodes: bool, pools: "Sequence[Pool | PoolPart]" = ()) -> Facts:
+    """The facts of a file, by what they are; ``pools`` are those of nodes, with what completes some."""
+    pods = [each for each in facts if isinstance(each, Pods)]
+    reaches = [each for each in facts if isinstance(each, SelectorRef)]
+    found = Facts(tuple(pods), tuple(reaches), holds_nodes=holds_nodes)
+    if pools:
+        from afflint.pools.pool import Pool, PoolPart
+
+        whole, parts = [each for each in pools if isinstance(each, Pool)], [each for each in pools if isinstance(each, PoolPart)]
+        found = found._replace(pools=tuple(whole), pool_parts=tuple(parts))
+    others = [each for each in facts if not isinstance(each, Pods | SelectorRef)]
+    if not others:
+        return found
+    from afflint.controllers.budgets import Budget
+    from afflint.index.cluster_objects import KubeVirtObject, NamespaceAnnotations, Scaler, Unusable
+    from afflint.scheduler.namespaces import Namespace, Service
+
+    return found._replace(
+        namespaces=tuple(each for each in others if isinstance(each, Namespace)),
+        kubevirt=tuple(each for each in others if isinstance(each, KubeVirtObject)),
+        services=tuple(each for each in others if isinstance(each, Service)),
+        budgets=tuple(each for each in others if isinstance(each, Budget)),
+        unusable=tuple(each for each in others if isinstance(each, Unusable)),
+        about_pods=tuple(each for each in others if isinstance(each, NamespaceAnnotations)),
+        scalers=tuple(each for each in others if isinstance(each, Scaler)),
+    )
+
+
+def facts_of(manifest: Manifest, *, with_spec: bool = False, resources: bool = False) -> Iterator[Fact]:
+    """The facts of one object, ``with_spec`` the placement fields of its pods too. Malformed selectors give none: admission rules do.
+
+    ``resources``: with what the pods request. Their sites name no file yet: see ``Facts.of_file``.
+    """
+    site = Site(NO_FILE, manifest.document.index, manifest.base)
+    if isinstance(manifest, Workload):
+        if not manifest.makes_pods:
+            return
+        if manifest.pod or manifest.template or manifest.operated:
+            pods = _pods(manifest, site)
+            if with_spec and manifest.operated:
+                from afflint.controllers.operators import operated_pods
+
+                yield pods._replace(maker=operated_pods(manifest, site, resources=resources), asks=asked_of_nodes(manifest.constraints))
+            else:
+                yield from _with_spec(pods, manifest, resources=resources) if with_spec else (pods,)
+        yield from _workload_reaches(manifest, site)
+    elif not manifest.kind.templates:
+        if manifest.kind.name in _EVIDENCE:
+            yield from _evidence(manifest, site)
+        # Without a name it is a fragment, made whole elsewhere.
+        if manifest.ref.name is not None and (
+            manifest.kind.name == "Namespace" or (with_spec and manifest.kind.name in ("Service", "PodDisruptionBudget"))
+        ):
+            from afflint.index.cluster_objects import object_of
+
+            yield object_of(manifest)
+        if manifest.ref.name is not None and manifest.kind.name in _ABOUT_PODS:
+            from afflint.index.cluster_objects import namespace_annotations
+
+            yield from namespace_annotations(manifest, site)
+        elif manifest.ref.name is not None and manifest.kind.name in SCALERS:
+            from afflint.index.cluster_objects import scalers
+
+            yield from scalers(manifest, site)
+        elif manifest.ref.name is not None and manifest.kind.name in _OF_KUBEVIRT:
+            from afflint.index.cluster_objects import kubevirt_object
+
+            yield kubevirt_object(manifest)
+
+
+def asked_of_nodes(constraints: Constraints) -> tuple[tuple[NodeRequirement, ...], ...]:
+    """What the nodeSelector asks for, with each of the required terms: the alternatives. None of what cannot be read or matches no node."""
+    own = constraints.node_selector
+    selector = from_labels(own.data if own is not None else None)
+    terms = [(term, parse_node_term(term.data)) for term in constraints.node_terms if term.required]
+    if isinstance(selector, Malformed) or any(isinstance(parsed, Malformed) for _, parsed in terms):
+        return ()
+    base = [NodeRequirement(each, (*own.path, each.key)) for each in selector.requirements] if own is not None else []
+    if constraints.node_required is None:
+        return (tuple(base),) if base else ()
+    alternatives = []
+    for term, parsed in terms:
+        if isinstance(parsed, Selector):
+            paths = [(*term.path, *path) for path in requirement_paths(term.data)]
+            alternatives.append((*base, *[NodeRequirement(each, path) for each, path in zip(parsed.requirements, paths, strict=True)]))
+    return tuple(alternatives)
+
+
+def _with_spec(pods: Pods, workload: Workload, *, resources: bool) -> Iterator[Fact]:
+    from afflint.controllers.pod_source import read_pod_source
+    from afflint.index.cluster_objects import unusable_pods
+
+    spec = {field: workload.pod[field] for field in _PLACEMENT if field in workload.pod}
+    if workload.kind.kubevirt and type(domain := workload.pod.get("domain")) is dict:
+        spec["domain"] = {field: domain[field] for field in ("cpu", "machine") if field in domain}
+    maker = read_pod_source(workload, pods.site, resources=resources)
+    yield pods._replace(spec=spec, maker=maker)
+    if maker is not None:
+        yield from unusable_pods(workload, maker)
+
+
+_PLACEMENT = (
+    "affinity", "nodeSelector", "tolerations", "topologySpreadConstraints", "nodeName", "schedulerName", "evictionStrategy",
+    "architecture",
+)  # fmt: skip
+
+
+def _pods(workload: Workload, site: Site) -> Pods:
+    partial, count = workload.partial, pod_count(workload)
+    template_labels = workload.template_labels
+    labels = {**_selected_labels(workload), **template_labels} if partial or not template_labels else template_labels
+    return Pods(
+        site,
+        workload.ref,
+        workload.title(),
+        workload.kind.kubevirt,
+        workload.ref.namespace,
+        workload.labels,
+        labels,
+        workload.template_path,
+        workload.has_own_template,
+        partial,
+        count.scale,
+        labels_known(workload, partial),
+        _application(workload),
+        _migration(workload),
+        added=added_to(workload, count),
+        # Of pods that an operator makes, the fields stand where its kind has them.
+        spec=_contradicted(workload) if workload.ref.namespace is not None and not workload.operated else None,
+        operated=workload.operated,
+    )
+
+
+def _contradicted(workload: Workload) -> dict[str, Any] | None:
+    """The parts of the pod spec that a namespace may contradict; None where there are none, as mostly."""
+    pod = workload.pod
+    found = {field: pod[field] for field in ("nodeSelector", "tolerations") if pod.get(field)}
+    affinity = pod.get("affinity")
+    node = affinity.get("nodeAffinity") if type(affinity) is dict else None
+    if type(node) is dict and node.get(REQUIRED):
+        found["affinity"] = {"nodeAffinity": {REQUIRED: node[REQUIRED]}}
+    return found or None
+
+
+def labels_known(workload: Workload, partial: bool) -> bool:
+    """Whether the labels of the pods are those in the manifest: not in a patch or base, and not while a value is to be filled in."""
+    labels = workload.template_labels
+    if partial or (not labels and workload.kind.name in LABELLED):
+        return False
+    return not any(is_placeholder(key) or is_placeholder(value) for key, value in labels.items())
+
+
+def _selected_labels(workload: Workload) -> Labels:
+    """The labels that a controller's selector asks of its own pods, so that they must get them, wherever that is written."""
+    selector = workload.spec.get("selector")
+    if workload.kind.name not in LABELLED or type(selector) is not dict:
+        return {}
+    labels = selector if workload.kind.selector == "map" else selector.get("matchLabels")
+    return {key: value for key, value in labels.items() if type(value) is str} if type(labels) is dict else {}
+
+
+def _application(manifest: Manifest) -> str | None:
+    labels = manifest.labels
+    return labels.get("app.kubernetes.io/part-of") or labels.get("app.kubernetes.io/instance")
+
+
+def _migration(workload: Workload) -> Migration | None:
+    return migration_of(workload) if workload.kind.kubevirt and workload.pod.get("evictionStrategy") in (None, "LiveMigrate") else None
+
+
+def migration_of(workload: Workload) -> Migration:
+    """What keeps a VM from migrating, whether or not it asks for that."""
+    said = workload.pod.get("evictionStrategy")
+    strategy = said if type(said) is str else None
+    referred = workload.above(1).get("instancetype") if workload.has_own_template else None
+    instancetype = (str(referred.get("kind") or ""), str(referred.get("name") or "")) if type(referred) is dict else None
+    return Migration(pinned_host(workload.constraints), () if workload.partial else _obstacles(workload), strategy, instancetype)
+
+
+def _obstacles(workload: Workload) -> "tuple[Obstacle, ...]":
+    from afflint.controllers.claims import claims_made
+    from afflint.controllers.migratability import obstacles
+
+    machine = workload.above(1) if workload.has_own_template else {}
+    vmi = {"metadata": workload.template.get("metadata"), "spec": workload.pod}
+    # A preference may choose the network binding.
+    found = [each for each in obstacles(vmi, None, claims_made(workload)) if not (each.by_default and machine.get("preference"))]
+    return tuple([each._replace(path=(*workload.pod_path, *each.path)) for each in found if each.certain or each.claim])
+
+
+def _workload_reaches(workload: Workload, site: Site) -> Iterator[SelectorRef]:
+    constraints = workload.constraints
+    if not constraints.selectors:
+        return
+    for term in constraints.pod_terms:
+        selector = pod_selector(term.data, workload)
+        if isinstance(selector, Selector):
+            names, others = namespaces_of(term)
+            path = (*term.path, "labelSelector")
+            reach = _reach(workload, site, term.name, path, selector, names, others is not None, term.data)
+            yield reach._replace(namespace_selector=others) if others else reach
+    for spread in constraints.spreads:
+        selector = pod_selector(spread.data, workload)
+        if isinstance(selector, Selector):
+            yield _reach(workload, site, SPREAD, (*spread.path, "labelSelector"), selector, (), False, spread.data)
+
+
+def _reach(
+    manifest: Manifest,
+    site: Site,
+    what: str,
+    path: Path,
+    selector: Selector,
+    names: tuple[str, ...],
+    everywhere: bool,
+    data: dict[str, Any],
+) -> SelectorRef:
+    key, skew = data.get("topologyKey"), data.get("maxSkew")
+    return SelectorRef(
+        site,
+        manifest.ref,
+        manifest.title(),
+        what,
+        path,
+        manifest.ref.namespace,
+        names,
+        everywhere,
+        selector,
+        key if type(key) is str else None,
+        manifest.template_path if isinstance(manifest, Workload) else None,
+        _application(manifest),
+        skew if type(skew) is int and data.get("whenUnsatisfiable") == "DoNotSchedule" else None,
+    )
+
+
+def pod_selector(data: dict[str, Any], workload: Workload) -> Parsed:
+    """The label selector of a pod term or spread constraint as the API server stores it for the pods of a workload."""
+    return selector_for(data, pod_labels(workload)) if "matchLabelKeys" in data or "mismatchLabelKeys" in data else selector_for(data)
+
+
+def selector_for(data: dict[str, Any], labels: PodLabels | None = None) -> Parsed:
+    """The same for pods with some labels; without any, what stands there alone."""
+    parsed = parse_label_selector(data.get("labelSelector"))
+    match, mismatch = texts_at(data, "matchLabelKeys"), texts_at(data, "mismatchLabelKeys")
+    return merge_label_keys(parsed, labels.certain, match, mismatch) if labels is not None and (match or mismatch) else parsed
+
+
+def namespaces_of(term: PodTerm) -> tuple[tuple[str, ...], Selector | None]:
+    """The names a term lists, and the selector that may add others: which, only the cluster knows, unless it asks for names."""
+    names = term.data.get("namespaces")
+    listed = tuple(name for name in names if type(name) is str) if type(names) is list else ()
+    if any(type(name) is str and is_placeholder(name) for name in (names, *listed)):
+        return (), EVERYTHING
+    if term.data.get("namespaceSelector") is None:
+        return listed, None
+    parsed = parse_label_selector(term.data["namespaceSelector"])
+    if isinstance(parsed, Malformed) or parsed is None:
+        return listed, EVERYTHING
+    if len(parsed.requirements) == 1 and parsed.requirements[0][:2] == (NAMESPACE_NAME, "In"):
+        return (*listed, *parsed.requirements[0].values), None
+    return listed, parsed
+
+
+_ABOUT_PODS = ("Namespace", "Scheduler")
+SCALERS = ("HorizontalPodAutoscaler", "ScaledObject")
+_OF_KUBEVIRT = frozenset(
+    (
+        "KubeVirt", "VirtualMachineInstancetype", "VirtualMachineClusterInstancetype", "VirtualMachinePreference",
+        "VirtualMachineClusterPreference", "PersistentVolumeClaim", "DataVolume",
+    )
+)  # fmt: skip
+_SERVICE = "Service selector"
+_EVIDENCE = {"Service": _SERVICE, "PodDisruptionBudget": BUDGET_SELECTOR, "NetworkPolicy": "NetworkPolicy podSelector"}
+_REQUIRED = (REQUIRED_ANTI_AFFINITY, REQUIRED_AFFINITY, _SERVICE, BUDGET_SELECTOR)
+
+
+def _evidence(manifest: Manifest, site: Site) -> Iterator[SelectorRef]:
+    """What people mean to select. A Service without selector and a policy for all pods say nothing about labels."""
+    spec = manifest.data.get("spec")
+    if type(spec) is not dict:
+        return
+    if manifest.kind.name == "Service":
+        field, data = "selector", {"matchLabels": spec.get("selector")} if spec.get("selector") else None
+    elif manifest.kind.name == "NetworkPolicy":
+        field, data = "podSelector", spec.get("podSelector")
+    else:
+        field, data = "selector", spec.get("selector")
+    parsed = parse_label_selector(data)
+    if isinstance(parsed, Selector) and parsed.requirements:
+        yield _reach(manifest, site, _EVIDENCE[manifest.kind.name], (*manifest.base, "spec", field), parsed, (), False, {})

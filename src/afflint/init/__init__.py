@@ -1,0 +1,1 @@
+"""What ``afflint init`` finds in a repository, and the configuration that it proposes."""

@@ -1,0 +1,42 @@
+"""Workloads with what admission makes of their pods: the labels and tolerations that their namespace gives them, or the refusal."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from afflint.admission.pod_admission import PodAdmission, given_labels, given_tolerations, refusals
+from afflint.controllers.pod_source import PodSource
+from afflint.findings.phrases import pluralize
+
+
+def after_admission(maker: PodSource, admission: PodAdmission | None) -> PodSource:
+    """A workload with what is said about the pods of its namespace."""
+    own = maker.pod.get("nodeSelector")
+    if admission is None or not (own is None or isinstance(own, dict)):
+        return maker
+    pod, notes = dict(maker.pod), list(maker.notes)
+    for refusal in refusals(admission, maker.pod):
+        if not admission.unsure:
+            return replace(maker, refused=f"{_capital(refusal.said.who)} would refuse its pods: {refusal.words}")
+        notes.append(f"{refusal.said.who} would refuse its pods: {refusal.words}")
+    labels, selector = given_labels(admission), admission.selector
+    added = {key: value for key, value in labels.items() if key not in (own or {})}
+    if added and selector is not None:
+        pod["nodeSelector"] = {**added, **(own or {})}
+        notes.append(f"{selector.where} adds {', '.join(f'{key}={value}' for key, value in labels.items())} to its nodeSelector")
+    tolerations, source = given_tolerations(admission), admission.default_tolerations
+    present = pod.get("tolerations") or []
+    missing = [each for each in tolerations if isinstance(present, list) and each not in present]
+    if missing and source is not None:
+        pod["tolerations"] = [*present, *missing]
+        notes.append(f"{source.where} adds {pluralize(len(missing), 'toleration')} to its own")
+    return replace(maker, pod=pod, notes=tuple(notes)) if len(notes) > len(maker.notes) else maker
+
+
+def affects(maker: PodSource, admission: PodAdmission | None) -> bool:
+    """Whether admission changes the pods of a workload, or refuses them."""
+    return after_admission(maker, admission) is not maker
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

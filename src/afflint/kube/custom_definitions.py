@@ -1,0 +1,213 @@
+"""Where a kind keeps placement constraints, learnt from its CustomResourceDefinition: schemas know them by their fields, as we do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from afflint.findings.finding import Path
+from afflint.kube.catalogue import CatalogueField, ConstraintPlace, CustomKind
+from afflint.kube.constraints import PREFERRED, REQUIRED
+from afflint.kube.kinds import EACH
+from afflint.yaml.document import map_at
+from afflint.yaml.documents import read, split
+
+_OF_AFFINITY = ("nodeAffinity", "podAffinity", "podAntiAffinity")
+_OF_PODS = ("affinity", "nodeSelector", "tolerations", "topologySpreadConstraints")
+_OPEN = "x-kubernetes-preserve-unknown-fields"
+# Under these names a region that a schema leaves open may hold constraints.
+_OPEN_NAMES = re.compile(r"template|podSpec|pod|overrides?|affinity|tolerations", re.IGNORECASE)
+# How many pods there are stands nearest above them under one of these names.
+_REPLICAS = (
+    "replicas", "replicaCount", "size", "count", "instances", "numberOfInstances", "members", "nodes", "nodeCount", "servers",
+    "clusterSize",
+)  # fmt: skip
+_DEEPEST = 40
+
+Schema = dict[str, Any]
+
+
+def defined_in(data: bytes, kinds: Iterable[tuple[str, str]]) -> tuple[CustomKind, ...]:
+    """What the CustomResourceDefinitions in a file say of some kinds, by group and name; nothing where it cannot be read."""
+    wanted = frozenset(kinds)
+    definitions = []
+    for piece, line, problem in split(data):
+        if problem is None and b"CustomResourceDefinition" in piece and any(name.encode() in piece for _, name in wanted):
+            definitions += _definitions(read(piece, 0, line).data)
+    return tuple([kind for name, kind in learnt(definitions).items() if name in wanted])
+
+
+def _definitions(data: Any) -> list[Any]:
+    items = data.get("items") if type(data) is dict else None
+    return [each for each in (items if type(items) is list else [data]) if type(each) is dict]
+
+
+def union(kinds: Iterable[CustomKind]) -> tuple[CustomKind, ...]:
+    """Each kind once, with the places of all that several files say of it: none proves that a field is not there."""
+    found: dict[tuple[str, str], CustomKind] = {}
+    for kind in kinds:
+        known = found.get((kind.group, kind.name))
+        places = tuple(dict.fromkeys((*known.places, *kind.places))) if known is not None else kind.places
+        found[kind.group, kind.name] = kind._replace(places=places, lenient=kind.lenient or (known is not None and known.lenient))
+    return tuple([found[name] for name in sorted(found)])
+
+
+def learnt(definitions: Iterable[Any]) -> dict[tuple[str, str], CustomKind]:
+    """The kinds that CustomResourceDefinitions describe, by group and name, as far as they may hold constraints.
+
+    A kind that is there several times has the places of all copies: none proves that a field is not there.
+    """
+    found: dict[tuple[str, str], dict[tuple[object, ...], ConstraintPlace]] = {}
+    lenient: dict[tuple[str, str], bool] = {}
+    for definition in definitions:
+        for group, name, version, schema in _schemas(definition):
+            places = found.setdefault((group, name), {})
+            for place in _places(schema):
+                known = places.get(_identity(place))
+                versions = () if known is None else known.versions
+                places[_identity(place)] = place._replace(versions=tuple(sorted({*versions, version})))
+            lenient[group, name] = lenient.get((group, name), False) or _requires_nothing(schema)
+    return {
+        (group, name): CustomKind(name, group, tuple(places.values()), lenient=lenient[group, name], known_by="CustomResourceDefinition")
+        for (group, name), places in found.items()
+        if places
+    }
+
+
+def _identity(place: ConstraintPlace) -> tuple[object, ...]:
+    return place._replace(versions=())
+
+
+def _schemas(definition: Any) -> Iterator[tuple[str, str, str, Schema]]:
+    """Group, kind, version and schema of each version that is served."""
+    spec = map_at(definition, "spec")
+    group, name = spec.get("group"), map_at(spec, "names").get("kind")
+    versions = spec.get("versions")
+    if type(group) is not str or type(name) is not str:
+        return
+    for each in versions if type(versions) is list else [{"name": spec.get("version"), "served": True}]:
+        schema = map_at(each, "schema", "openAPIV3Schema") or map_at(spec, "validation", "openAPIV3Schema")
+        version = each.get("name") if type(each) is dict and each.get("served") is not False else None
+        if schema and type(version) is str:
+            yield group, name, version, schema
+
+
+def _places(schema: Schema) -> Iterator[ConstraintPlace]:
+    for name, below in _properties(schema).items():
+        if name not in ("status", "metadata", "apiVersion", "kind"):
+            yield from _walk(below, (name,), (_number_in(_properties(schema), ()),))
+
+
+def _walk(schema: Any, path: Path, replicas: tuple[Path | None, ...]) -> Iterator[ConstraintPlace]:
+    """The places at and below one value. ``replicas`` are the numbers of pods that the maps above it tell, the nearest last."""
+    if type(schema) is not dict or len(path) > _DEEPEST:
+        return
+    if type(schema.get("items")) is dict:
+        yield from _walk(schema["items"], (*path, EACH), replicas)
+        return
+    properties = _properties(schema)
+    if not properties:
+        if type(schema.get("additionalProperties")) is dict:
+            yield from _walk(schema["additionalProperties"], (*path, EACH), replicas)
+        elif schema.get(_OPEN) is True and _OPEN_NAMES.search(str(path[-1])):
+            yield ConstraintPlace(path, "opaque", replicas=_nearest(replicas))
+        return
+    replicas = (*replicas, _number_in(properties, path))
+    template = properties.get("spec")
+    if template is not None and _is_pod_spec(_properties(template)) and "metadata" in properties:
+        metadata = properties["metadata"]
+        pruned = type(metadata) is dict and "labels" not in _properties(metadata) and metadata.get(_OPEN) is not True
+        yield ConstraintPlace(path, "template", _fields(_properties(template)), _nearest(replicas), pruned)
+        return
+    fields = _fields(properties)
+    if fields:
+        yield ConstraintPlace(path, "fields", fields, _nearest(replicas))
+    known = {field.name for field in fields}
+    for name, below in properties.items():
+        if name not in known:
+            yield from _walk(below, (*path, name), replicas)
+
+
+def _is_pod_spec(properties: Schema) -> bool:
+    return "containers" in properties and sum(name in properties for name in _OF_PODS) > 1
+
+
+def _fields(properties: Schema) -> tuple[CatalogueField, ...]:
+    """The properties that have the shape of a placement field."""
+    found = [(name, _shape(name, each)) for name, each in properties.items() if type(each) is dict]
+    return tuple([CatalogueField(name, shape) for name, shape in found if shape is not None])
+
+
+def _shape(name: str, schema: Schema) -> str | None:
+    properties = _properties(schema)
+    if properties:
+        return _shape_of_map(name, properties)
+    items = schema.get("items")
+    if type(items) is dict:
+        of_items = _properties(items)
+        if {"key", "operator", "effect"} <= of_items.keys():
+            return "tolerations"
+        return "topologySpreadConstraints" if {"maxSkew", "topologyKey", "whenUnsatisfiable"} <= of_items.keys() else None
+    if name == "nodeSelector" or name.endswith("NodeSelector"):
+        values = schema.get("additionalProperties")
+        return "nodeSelector" if values is True or (type(values) is dict and values.get("type") == "string") else None
+    return None
+
+
+def _shape_of_map(name: str, properties: Schema) -> str | None:
+    if all(each in properties for each in _OF_AFFINITY):
+        is_holder = any(each in properties for each in ("tolerations", "nodeSelector", "topologySpreadConstraints", "containers"))
+        parts = [_properties(properties[each]) for each in _OF_AFFINITY]
+        return "affinity" if not is_holder and all(not part or {REQUIRED, PREFERRED} & part.keys() for part in parts) else None
+    if properties.keys() <= {REQUIRED, PREFERRED}:
+        return _one_affinity(name, properties)
+    return "nodeSelectorTerms" if "nodeSelectorTerms" in properties else None
+
+
+def _one_affinity(name: str, properties: Schema) -> str | None:
+    required, preferred = map_at(properties, REQUIRED), _of_items(map_at(properties, PREFERRED))
+    if "nodeSelectorTerms" in _properties(required) or "preference" in preferred:
+        return "nodeAffinity"
+    if "topologyKey" in _of_items(required) or "podAffinityTerm" in preferred:
+        return "podAntiAffinity" if "anti" in name.lower() else "podAffinity"
+    return None
+
+
+def _of_items(schema: Schema) -> Schema:
+    return _properties(map_at(schema, "items"))
+
+
+def _number_in(properties: Schema, path: Path) -> Path | None:
+    """The path of what says how many pods there are, where a map has such a property."""
+    for name in _REPLICAS:
+        if map_at(properties, name).get("type") == "integer":
+            return (*path, name)
+    return None
+
+
+def _nearest(replicas: tuple[Path | None, ...]) -> Path | None:
+    return next((path for path in reversed(replicas) if path is not None), None)
+
+
+def _requires_nothing(schema: Schema) -> bool:
+    """Whether the weighted terms in a schema require nothing: some generators make every field optional."""
+    waiting: list[Any] = [schema]
+    met = False
+    while waiting:
+        here = waiting.pop()
+        if type(here) is list:
+            waiting += here
+        elif type(here) is dict:
+            properties = _properties(here)
+            if "weight" in properties and ("preference" in properties or "podAffinityTerm" in properties):
+                if here.get("required"):
+                    return False
+                met = True
+            else:
+                waiting += here.values()
+    return met
+
+
+def _properties(schema: Any) -> Schema:
+    return map_at(schema, "properties")

@@ -1,0 +1,276 @@
+"""Custom resources as workloads: what their operators make pods of, seen through the places that hold placement constraints.
+
+What is known of a kind comes from the catalogue (``kube.catalogue``) or from a CustomResourceDefinition of the run (``kube.custom_definitions``); in
+kinds nobody knows, and where no schema says what stands there, the shape of the values decides (``kube.shapes``).
+"""
+
+import itertools
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal
+
+from afflint.findings.finding import Path
+from afflint.kube.catalogue import CatalogueField, ConstraintPlace, CustomKind, custom_kind_of
+from afflint.kube.constraints import REQUIRED, Constraints, constraints_of_parts
+from afflint.kube.kinds import EACH, Kind, Template, TypeMeta, part_types
+from afflint.kube.manifests import Labels, Learnt, Manifest, Workload, labels_at, templates
+from afflint.kube.shapes import Holder, ShapedValue, holders_in, is_pod_spec
+from afflint.kube.types import Type
+from afflint.yaml.documents import Document
+
+Known = Literal["schema", "opened", "shape"]
+"""How it is known that a value is a constraint.
+
+- ``schema``: the schema of the kind says so, and the API server holds the resource to it;
+- ``opened``: the kind is known, and no schema describes what stands there: only the operator reads it;
+- ``shape``: nothing but the shape of the value says so.
+"""
+
+
+class CustomWorkload(Workload):
+    """Some pods that an operator makes for a custom resource. ``parts`` are their constraints, each where it stands.
+
+    ``pod_path`` is that of the map which holds them; ``pod`` is a pod spec with the same constraints under their usual names.
+    """
+
+    __slots__ = ("custom", "known", "parts", "place")
+
+    def __init__(
+        self,
+        document: Document,
+        data: dict[str, Any],
+        base: Path,
+        kind: Kind,
+        holder: Holder,
+        known: Known,
+        custom: CustomKind | None = None,
+        place: ConstraintPlace | None = None,
+        template: tuple[dict[str, Any], Path] | None = None,
+    ) -> None:
+        replicas = place.replicas if place is not None else None
+        labels = custom.labels_at(place) if custom is not None and place is not None else ()
+        declared = Template(place.path if place is not None else holder.path[len(base) :], replicas, labels)
+        around, path = template or (_NOTHING, holder.path)
+        super().__init__(document, data, base, TypeMeta(kind, True), kind, declared, around, path)
+        self.custom = custom
+        self.place = place
+        self.known: Known = known
+        self.parts = holder.parts
+        self.pod_path = holder.path
+        self.pod = _pod_spec(holder.parts)
+
+    def joined(self, other: "CustomWorkload") -> "CustomWorkload | None":
+        """These pods with what another place says of the very same; None where they are others, or that is not certain."""
+        one, two = self.place, other.place
+        if one is None or two is None or not (one.labelled and two.labelled) or one.replicas is None or one.replicas != two.replicas:
+            return None
+        depth, shapes = len(self.template_path), {part.shape for part in self.parts}
+        if other.template_path[:depth] != self.template_path or EACH in two.path[len(one.path) :]:
+            return None
+        if other.base != self.base or any(part.shape in shapes for part in other.parts) or self.template:
+            return None
+        template = (other.template, other.template_path) if other.template else None
+        place = two._replace(fields=(*one.fields, *two.fields)) if template else one._replace(fields=(*one.fields, *two.fields))
+        holder = Holder(self.pod_path if not template else other.pod_path, (*self.parts, *other.parts))
+        return CustomWorkload(self.document, self.data, self.base, self.kind, holder, "schema", self.custom, place, template)
+
+    @property
+    def constraints(self) -> Constraints:
+        if self._constraints is None:
+            self._constraints = constraints_of_parts(self.parts)
+        return self._constraints
+
+    @property
+    def template_labels(self) -> Labels:
+        """The labels that the resource gives its pods itself, where it has a template for them that keeps any."""
+        if self._template_labels is None:
+            self._template_labels = {} if self.place is not None and self.place.pruned else labels_at(self.template)
+        return self._template_labels
+
+    @property
+    def has_own_template(self) -> bool:
+        return True
+
+    @property
+    def partial(self) -> bool:
+        """Always: the operator makes the pods whole."""
+        return True
+
+    @property
+    def operated(self) -> bool:
+        return True
+
+    @property
+    def way(self) -> str:
+        """What says where the kind places pods."""
+        if self.known == "shape":
+            return "its shape"
+        return f"the {self.custom.known_by}" if self.custom is not None else "afflint"
+
+    @property
+    def makes_pods(self) -> bool:
+        """Shape alone does not say so, and some places choose nodes for something else."""
+        return self.place is not None and self.place.pods and self.custom is not None
+
+    @property
+    def requires(self) -> bool:
+        """Operators may fill in what no schema asks for."""
+        return self.known == "schema"
+
+    @property
+    def lenient(self) -> bool:
+        """Whether the schema requires nothing, so that the API server does not miss what is lacking."""
+        return self.custom is None or self.custom.lenient
+
+    def is_opened(self, path: Path) -> bool:
+        """Whether no schema describes what stands at a path."""
+        if self.known != "schema" or self.place is None:
+            return True
+        name = next((part.path[-1] for part in self.parts if path[: len(part.path)] == part.path), None)
+        return any(field.opened and name in (field.name, None) for field in self.place.fields)
+
+    def refuses_unknown(self, path: Path) -> bool:
+        return not self.is_opened(path)
+
+    def covers(self, path: Path) -> bool:
+        """Its constraints, and the labels of its template."""
+        labels = (*self.template_path, "metadata", "labels")
+        return path[: len(labels)] == labels or any(path[: len(part.path)] == part.path for part in self.parts)
+
+    def typed_values(self) -> Iterator[tuple[Path, Any, Type]]:
+        """None where only the shape speaks: what a chart or a template makes of it may be another type."""
+        if self.known != "shape":
+            types = part_types()
+            for shape, path, value in self.parts:
+                yield path, value, types[shape]
+
+    def webhook(self, path: Path) -> str:
+        """Who looks at the field that a path leads into before the resource is stored; empty for nobody."""
+        name = next((str(part.path[-1]) for part in self.parts if path[: len(part.path)] == part.path), "")
+        return dict(self.custom.webhooks).get(name, "") if self.custom is not None else ""
+
+
+def value_at(workload: Workload, path: Path) -> Any:
+    """What stands at a path of the document of a workload; None where nothing does."""
+    value: Any = workload.document.data
+    for step in path:
+        if type(value) is dict:
+            value = value.get(step)
+        elif type(value) is list and type(step) is int and step < len(value):
+            value = value[step]
+        else:
+            return None
+    return value
+
+
+_NOTHING: dict[str, Any] = {}
+
+
+def _pod_spec(parts: Iterable[ShapedValue]) -> dict[str, Any]:
+    """A pod spec with these constraints."""
+    pod: dict[str, Any] = {}
+    affinity: dict[str, Any] = {}
+    for shape, _, value in parts:
+        if shape == "nodeSelectorTerms":
+            affinity["nodeAffinity"] = {REQUIRED: value}
+        elif shape in ("nodeAffinity", "podAffinity", "podAntiAffinity"):
+            affinity[shape] = value
+        else:
+            pod[shape] = value
+    return {**pod, "affinity": affinity} if affinity and "affinity" not in pod else pod
+
+
+def custom_workloads(
+    document: Document, data: dict[str, Any], base: Path, learnt: Learnt, inside: list[tuple[dict[str, Any], Path]]
+) -> Iterator[CustomWorkload]:
+    """The pods that an operator makes for an object of none of the kinds afflint reads anyway: all that holds constraints in it.
+
+    Whole objects that stand in it (policies and templates hold such) are added to ``inside``, each with its path.
+    """
+    api_version, name = data.get("apiVersion"), data.get("kind")
+    if type(api_version) is not str or type(name) is not str:
+        return
+    group, _, version = api_version.rpartition("/")
+    if not _is_custom(group):
+        if name == "ConfigMap" and not group:
+            from afflint.kube.openshift_monitoring import monitoring_workloads
+
+            yield from monitoring_workloads(document, data, base)
+        return
+    kind = Kind(name, group, (), (), None)
+    custom = custom_kind_of(group, name) or learnt.get((group, name))
+    looked: set[Path] = set()
+    if custom is not None:
+        found = _together(_in_places(document, data, base, kind, custom, version))
+        for workload in found:
+            looked |= {part.path for part in workload.parts}
+            yield workload
+        labelled = next((place for place in custom.places_in(version) if place.labelled), None)
+        if labelled is not None and not any(each.place is not None and each.place.labelled for each in found):
+            # Nothing is said of where they go, and there are such pods all the same.
+            path = tuple(itertools.takewhile(EACH.__ne__, labelled.path))
+            place = labelled._replace(path=path, replicas=labelled.replicas if path == labelled.path else None)
+            yield CustomWorkload(document, data, base, kind, Holder((*base, *path), ()), "schema", custom, place)
+    for holder in holders_in(data, base, frozenset(looked), inside):
+        yield CustomWorkload(document, data, base, kind, holder, "shape", custom)
+
+
+def unknown_kinds(data: Any, manifests: Iterable[Manifest], learnt: Learnt) -> list[tuple[str, str]]:
+    """The kinds, by group and name, of a document and of what it holds that neither the catalogue nor a definition describes."""
+    names = [(each.kind.group, each.kind.name) for each in manifests if isinstance(each, CustomWorkload)]
+    if type(data) is dict and type(data.get("kind")) is str and type(data.get("apiVersion")) is str:
+        names.append((data["apiVersion"].rpartition("/")[0], data["kind"]))
+    return [each for each in names if _is_custom(each[0]) and each not in learnt and custom_kind_of(*each) is None]
+
+
+def _is_custom(group: str) -> bool:
+    """Whether a group is somebody's own, and none of Kubernetes itself."""
+    return "." in group and group not in _OF_KUBERNETES
+
+
+_OF_KUBERNETES = frozenset(
+    f"{name}.k8s.io"
+    for name in (
+        "admissionregistration", "apiextensions", "apiregistration", "authentication", "authorization", "certificates", "coordination",
+        "discovery", "events", "flowcontrol.apiserver", "internal.apiserver", "metrics", "networking", "node", "rbac.authorization",
+        "resource", "scheduling", "storage", "storagemigration",
+    )
+)  # fmt: skip
+
+
+def _together(workloads: Iterable[CustomWorkload]) -> list[CustomWorkload]:
+    """The same with one for each set of pods, where it is certain which places are about the same ones."""
+    found: list[CustomWorkload] = []
+    for workload in workloads:
+        for index, earlier in enumerate(found):
+            joined = earlier.joined(workload)
+            if joined is not None:
+                found[index] = joined
+                break
+        else:
+            found.append(workload)
+    return found
+
+
+def _in_places(
+    document: Document, data: dict[str, Any], base: Path, kind: Kind, custom: CustomKind, version: str
+) -> Iterator[CustomWorkload]:
+    for place in custom.places_in(version):
+        for value, path in templates(data, base, place.path):
+            if place.form == "opaque":
+                for holder in holders_in(value, path):
+                    yield CustomWorkload(document, data, base, kind, holder, "opened", custom, place)
+                continue
+            pod, at, template = value, path, None
+            if place.form == "template":
+                spec = value.get("spec")
+                pod, at, template = spec if type(spec) is dict else _NOTHING, (*path, "spec"), (value, path)
+            parts = tuple(_parts(pod, at, place.fields))
+            if parts or (template is not None and template[0]):
+                yield CustomWorkload(document, data, base, kind, Holder(at, parts, is_pod_spec(pod)), "schema", custom, place, template)
+
+
+def _parts(holder: dict[str, Any], at: Path, fields: Iterable[CatalogueField]) -> Iterator[ShapedValue]:
+    for field in fields:
+        value = holder.get(field.name)
+        if value is not None:
+            yield ShapedValue(field.shape, (*at, field.name), value)

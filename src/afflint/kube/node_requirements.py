@@ -1,0 +1,97 @@
+"""What pods demand of their nodes, and whether that implies a label: decided by meaning, whatever it is written with."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
+
+from afflint.findings.namedtuples import NamedTuple
+from afflint.kube.node_labels import DEPRECATED, MASTER
+from afflint.kube.selectors import AnyOf, Requirement, Selector, conflict, meeting, outside, parse_int64
+from afflint.yaml.placeholders import is_placeholder
+
+
+class Counterexample(NamedTuple):
+    """A node that pods may go to without the label that they ought to ask for, by which of their alternatives.
+
+    ``value`` is that of the label on the node, None where it has none. ``any_other`` when it stands for all values that nobody lists.
+    """
+
+    alternative: int
+    value: str | None
+    any_other: bool = False
+
+
+def counterexample(alternatives: Sequence[Sequence[Requirement]], wanted: Requirement) -> Counterexample | None:
+    """A node that some pods may go to and that does not meet ``wanted``; None where their demands imply it.
+
+    ``alternatives`` are what they ask for: on a node all requirements of one of them must hold (``required_nodes``). Whoever asks for
+    nothing has one without requirements. Demands that no node meets imply everything, and so may those that are yet to be filled in.
+    Labels under their deprecated names are taken for those of today, which have the same values.
+    """
+    asked = _renamed(wanted)
+    return _counterexample(tuple(map(tuple, alternatives)), asked)
+
+
+@lru_cache(maxsize=4096)
+def _counterexample(alternatives: tuple[tuple[Requirement, ...], ...], asked: Requirement) -> Counterexample | None:
+    known = [(number, known) for number, each in enumerate(alternatives) if (known := _known(each, asked.key)) is not None]
+    witness = outside(AnyOf(tuple([each for _, each in known])), Selector((asked,)))
+    if witness is None:
+        return None
+    number, selector = known[witness.selector]
+    value = witness.labels.get((asked.key, asked.field))
+    listed = {text for each in (*selector.requirements, asked) if each.key == asked.key for text in each.values}
+    return Counterexample(number, value, value is not None and value not in listed and parse_int64(value) is None)
+
+
+def with_given(alternatives: Sequence[Sequence[Requirement]], given: Mapping[str, str]) -> list[tuple[Requirement, ...]]:
+    """The same with labels that somebody else adds to the nodeSelector of the pods."""
+    added = [Requirement(key, "In", (value,)) for key, value in given.items()]
+    return [(*added, *each) for each in alternatives]
+
+
+def only_values(alternatives: Sequence[Sequence[Requirement]], keys: Collection[str]) -> frozenset[str] | None:
+    """The values of one label, known by these keys, that the nodes of some pods can have; None where these may be any."""
+    found: set[str] = set()
+    for each in alternatives:
+        if conflict(each):
+            continue
+        mine = [requirement for requirement in each if requirement.key in keys and not requirement.field]
+        asking = [requirement for requirement in mine if requirement.operator == "In"]
+        if not asking or any(_is_open(requirement) for requirement in mine):
+            return None
+        found.update(value for value in meeting([requirement._replace(key="") for requirement in mine]) if value is not None)
+    return frozenset(found)
+
+
+def _known(alternative: Sequence[Requirement], key: str) -> Selector | None:
+    """An alternative as far as it is known; None where what is yet to be filled in may be what is wanted."""
+    known = []
+    for each in map(_renamed, alternative):
+        if not _is_open(each):
+            known.append(each)
+        elif each.key == key or is_placeholder(each.key):
+            return None
+    return Selector(tuple(known))
+
+
+def _is_open(requirement: Requirement) -> bool:
+    return any(map(is_placeholder, _texts(requirement)))
+
+
+def _texts(requirement: Requirement) -> Iterator[str]:
+    yield requirement.key
+    yield from requirement.values
+
+
+def _renamed(requirement: Requirement) -> Requirement:
+    new = DEPRECATED.get(requirement.key)
+    return requirement if new is None or requirement.field or requirement.key == MASTER else requirement._replace(key=new)
+
+
+@lru_cache(maxsize=256)
+def same_label(key: str) -> frozenset[str]:
+    """The keys under which nodes have a label: that of today, and deprecated ones with the same values."""
+    today = DEPRECATED.get(key, key) if key != MASTER else key
+    return frozenset((today, *[old for old, new in DEPRECATED.items() if new == today and old != MASTER]))

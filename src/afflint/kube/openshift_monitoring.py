@@ -1,0 +1,48 @@
+"""OpenShift's own monitoring: where its parts run stands as YAML in a string of a ConfigMap.
+
+Names of the ConfigMaps and of their parts: openshift/cluster-monitoring-operator pkg/manifests/types.go, config.go.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from afflint.findings.finding import Path
+from afflint.kube.catalogue import CatalogueField, ConstraintPlace
+from afflint.kube.custom_resources import CustomWorkload
+from afflint.kube.kinds import Kind
+from afflint.kube.shapes import Holder, ShapedValue
+from afflint.yaml.documents import Document
+from afflint.yaml.embedded import document_in_block
+
+_KEY = "config.yaml"
+_FIELDS = tuple(CatalogueField(name, name, opened=True) for name in ("nodeSelector", "tolerations", "topologySpreadConstraints"))
+_PARTS = {
+    ("openshift-monitoring", "cluster-monitoring-config"): (
+        "alertmanagerMain", "metricsServer", "kubeStateMetrics", "prometheusK8s", "prometheusOperator", "openshiftStateMetrics",
+        "telemeterClient", "thanosQuerier", "monitoringPlugin", "prometheusOperatorAdmissionWebhook",
+    ),
+    ("openshift-user-workload-monitoring", "user-workload-monitoring-config"): (
+        "alertmanager", "prometheus", "prometheusOperator", "thanosRuler",
+    ),
+}  # fmt: skip
+_KIND = Kind("ConfigMap", "", (), (), None)
+
+
+def monitoring_workloads(document: Document, data: dict[str, Any], base: Path) -> Iterator[CustomWorkload]:
+    """The parts of the monitoring in a ConfigMap, each where it stands in the text; nothing in any other ConfigMap.
+
+    Their document is that of the text: spans in it are those of the file, while paths lead through the text only.
+    """
+    metadata, texts = data.get("metadata"), data.get("data")
+    if type(metadata) is not dict or type(texts) is not dict:
+        return
+    parts = _PARTS.get((str(metadata.get("namespace")), str(metadata.get("name"))))
+    inner = document_in_block(document, (*base, "data", _KEY)) if parts else None
+    if inner is None or type(inner.data) is not dict:
+        return
+    for name in parts or ():
+        holder = inner.data.get(name)
+        if type(holder) is dict:
+            found = tuple([ShapedValue(field.shape, (name, field.name), holder[field.name]) for field in _FIELDS if holder.get(field.name)])
+            place = ConstraintPlace((name,), "fields", _FIELDS, pods=True)
+            yield CustomWorkload(inner, data, (), _KIND, Holder((name,), found), "opened", None, place)

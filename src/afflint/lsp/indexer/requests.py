@@ -1,0 +1,120 @@
+"""The requests about a document that take all manifests to answer: what a constraint means, whom it selects, what may be written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from afflint.findings.finding import Span
+from afflint.findings.phrases import visible
+from afflint.index.facts import Pods
+from afflint.index.manifest_index import ManifestIndex
+from afflint.inventory.node_files import NodeFact
+from afflint.lsp.document import DocumentTexts
+from afflint.lsp.explanation import RunContext, explain, selectors_of
+from afflint.lsp.indexer.document import IndexedDocument
+from afflint.lsp.indexer.workspace import WorkspaceState
+from afflint.lsp.symbol import at, pods_at, reaches_of, selects
+from afflint.lsp.text import Place
+
+if TYPE_CHECKING:
+    from afflint.pools.pool import Pool
+
+_END = 1 << 30
+
+
+def answer(method: str, params: Any, document: IndexedDocument, texts: DocumentTexts) -> Any:
+    """The result of a request. That of a hover is only what the constraint means that is pointed at, in Markdown."""
+    return _ANSWERS[method](params, document, texts)
+
+
+def _hover(params: Any, document: IndexedDocument, texts: DocumentTexts) -> str | None:
+    found = at(document, *document.text.outside(document.text.place(params["position"])))
+    if found is None:
+        return None
+    manifest, path = found
+    state = document.overview.state
+    fleet = None if state is None else state.gathered.fleet
+
+    def place(pods: Pods) -> str:
+        title = visible(pods.title)
+        return title if state is None else f"[{title}]({texts.uri(state.path(pods.site.file))})"
+
+    nodes = [] if state is None else state.gathered.nodes
+    said = explain(manifest, path, reaches_of(document, manifest), RunContext(fleet, nodes, place))
+    if said is not None:
+        return f"{visible(manifest.title())} {said[1]}"
+    pods = pods_at(document, manifest, path)
+    if not pods or fleet is None:
+        return None
+    return selectors_of([each for each in fleet.reaches if selects(each, pods[0])], pods[0])
+
+
+def _related(params: Any, document: IndexedDocument, texts: DocumentTexts) -> Any:
+    from afflint.lsp.navigation import related
+
+    return related(document, document.text.place(params["position"]), texts)
+
+
+def _completion(params: Any, document: IndexedDocument, _texts: DocumentTexts) -> Any:
+    from afflint.lsp.completion import completions
+
+    place, state = document.text.place(params["position"]), document.overview.state
+    start, found = completions(document.text, place, *_known(state))
+    replaced = _range(document, (place[0], start), place)
+    items = [
+        {
+            "label": item.label,
+            "kind": kind,
+            "detail": item.detail,
+            "filterText": item.label,
+            "sortText": f"{number:04}",
+            "textEdit": {"range": replaced, "newText": item.text},
+        }
+        for number, (item, kind) in enumerate(found)
+    ]
+    return {"isIncomplete": False, "items": items}
+
+
+def _known(state: WorkspaceState | None) -> tuple[ManifestIndex | None, Sequence[NodeFact], Sequence[Pool]]:
+    """The manifests, the nodes, and the pools of nodes of the cluster that the manifests are for."""
+    if state is None:
+        return None, (), ()
+    pools = state.gathered.pools
+    return state.gathered.fleet, state.gathered.nodes, [each for each in pools.whole if pools.is_here(each)] if pools else ()
+
+
+def _hints(params: Any, document: IndexedDocument, _texts: DocumentTexts) -> Any:
+    first = document.text.outside(document.text.place(params["range"]["start"]))[0]
+    last = document.text.outside(document.text.place(params["range"]["end"]))[0]
+    found = []
+    for span, text in _selectors(document, first, last):
+        line = span.line - 1
+        end = document.text.position((line, len(document.text.line(line).rstrip())))
+        found.append({"position": end, "label": text, "paddingLeft": True})
+    return found
+
+
+def _lenses(_params: Any, document: IndexedDocument, _texts: DocumentTexts) -> Any:
+    found = _selectors(document, 1, _END)
+    return [{"range": document.text.of_span(span), "command": {"title": text, "command": ""}} for span, text in found]
+
+
+def _selectors(document: IndexedDocument, first: int, last: int) -> list[tuple[Span, str]]:
+    from afflint.lsp.navigation import hints
+
+    return list(hints(document, first, last))
+
+
+def _range(document: IndexedDocument, start: Place, end: Place) -> dict[str, Any]:
+    return {"start": document.text.position(start), "end": document.text.position(end)}
+
+
+_ANSWERS: dict[str, Callable[[Any, IndexedDocument, DocumentTexts], Any]] = {
+    "textDocument/hover": _hover,
+    "textDocument/definition": _related,
+    "textDocument/references": _related,
+    "textDocument/completion": _completion,
+    "textDocument/inlayHint": _hints,
+    "textDocument/codeLens": _lenses,
+}

@@ -1,0 +1,187 @@
+"""The cluster's own policies, applied to the objects of a run: ValidatingAdmissionPolicies whose manifests the configuration names.
+
+They may be about any kind, and look at whole objects, so the files are read once more for them; runs without such policies never come
+here. What they cannot be asked offline is told beside the findings, never as one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from afflint.checks.match import Match
+from afflint.checks.policies.admission_policies import AdmissionEvaluator, PolicyDenial, Unknown
+from afflint.findings.errors import UserError
+from afflint.findings.finding import NO_FILE, FileId, Finding, Found, Path, Severity
+from afflint.findings.namedtuples import NamedTuple
+from afflint.kube.kinds import KINDS
+from afflint.kube.manifests import Manifest, Workload, labels_at, manifests_in, objects_in, reference
+from afflint.pipeline.map_step import located
+from afflint.pipeline.policy_evaluation import UnevaluatedPolicy
+from afflint.policies.admission_manifests import BINDING, POLICY, Admission, Fault, read_admission
+from afflint.source.sources import Source, read_bytes
+from afflint.yaml.document import map_at
+from afflint.yaml.documents import read, split, to_utf8
+
+if TYPE_CHECKING:
+    from afflint.checks.registry import BoundRule
+    from afflint.pipeline.map_step import FileResult
+    from afflint.yaml.document import Document
+
+
+class Admitted(NamedTuple):
+    """What comes of the cluster's policies: what they find in files, what is wrong with them, and what they came to no result for."""
+
+    found: list[tuple[FileId, Found]]
+    faults: list[Finding]
+    unjudged: list[UnevaluatedPolicy]
+
+
+_KIND = re.compile(rb"""(?:^|[\s{,"'-])kind["']?\s*:\s*["']?([A-Za-z][A-Za-z0-9]*)""")
+_POD = "Pod"
+
+
+def admitted(
+    rules: Iterable[BoundRule],
+    sources: Mapping[FileId, Source],
+    results: Mapping[FileId, FileResult],
+    checked: Collection[FileId],
+    is_patch: Callable[[str], bool],
+) -> Admitted:
+    """What policies find in the files that are ``checked``, and what they came to no result for.
+
+    ``sources`` are all files of the run with what the map step told of each; parameters and namespaces may stand in any of them.
+    ``is_patch``: whether a kustomization uses the file at a path as a patch.
+    """
+    policies = [rule.policy for rule in rules if rule.subject == "admission" and rule.policy is not None]
+    names = [policy.name for policy in policies]
+    admission = _admission(dict.fromkeys(path for policy in policies for path in policy.params.manifests))
+    readable = {file: source for file, source in sources.items() if not (results[file].templated or results[file].unread)}
+    kinds = {"Namespace", *(policy.param_kind[1] for policy in admission.policies if policy.param_kind)}
+    objects = [data for source in readable.values() for _, data, _ in _objects(source, kinds.__contains__)]
+    court = AdmissionEvaluator(admission, names, objects)
+    severities = {rule.name: rule.severity or "error" for rule in rules}
+    paths = {os.path.realpath(source.path): file for file, source in sources.items()}
+    faults = [_of_fault(each, severities[each.policy], paths) for each in court.faults]
+    unjudged = [UnevaluatedPolicy(each.policy, each.reason, each.place) for each in court.unknown]
+    for problem in admission.problems:
+        place, _, reason = problem.partition(": ")
+        unjudged.append(UnevaluatedPolicy("", reason, place))
+    found: list[tuple[FileId, Found]] = []
+    for file in sorted(checked):
+        if file in readable and not is_patch(readable[file].path):
+            for each in _judged(court, readable[file]):
+                if isinstance(each, Found):
+                    found.append((file, each))
+                else:
+                    unjudged.append(each._replace(file=readable[file].name))
+    return Admitted(found, faults, unjudged)
+
+
+def _of_fault(fault: Fault, severity: Severity, paths: Mapping[str, FileId]) -> Finding:
+    """A finding in the manifest of a policy, which need not be a file of the run."""
+    message = f"the API server refuses this {_TITLES.get(fault.object.kind or '', 'object')}: {fault.message}"
+    source = paths.get(os.path.realpath(fault.file), NO_FILE)
+    place = (fault.document, fault.span, fault.object, fault.field)
+    return Finding(fault.policy, "policy", severity, message, _HELP, fault.file.replace(os.sep, "/"), *place, source=source)
+
+
+_TITLES = {POLICY: "policy", BINDING: "binding"}
+_HELP = "Change it so that the API server accepts it. Until then it is not applied here either."
+
+
+def _admission(paths: Iterable[str]) -> Admission:
+    try:
+        return read_admission(paths)
+    except OSError as error:
+        raise UserError(f"a file of policies cannot be read: {error.filename}: {error.strerror}") from None
+
+
+def _objects(source: Source, wanted: Callable[[str], bool]) -> Iterator[tuple[Document, dict[str, Any], Path]]:
+    """The objects of a file that are of a wanted kind, or hold such. What has placeholders in it says nothing yet."""
+    try:
+        data = to_utf8(read_bytes(source))
+    except (OSError, UnicodeDecodeError):
+        return
+    index = 0
+    for piece, line, problem in split(data):
+        kinds = {found[1].decode() for found in _KIND.finditer(piece)}
+        if problem is not None or (kinds and not any(wanted(kind) for kind in kinds)):
+            index += problem is None
+            continue
+        document = read(piece, index, line)
+        index += not document.empty
+        if document.problem is None and not document.filled:
+            for each, base in objects_in(document):
+                if wanted(str(each.get("kind"))):
+                    yield document, each, base
+
+
+def _judged(court: AdmissionEvaluator, source: Source) -> Iterator[Found | UnevaluatedPolicy]:
+    """What policies say of the objects of a file, and of the pods that controllers make of them."""
+
+    def wanted(kind: str) -> bool:
+        return court.is_about(kind) or (about_pods and kind in making)
+
+    about_pods = court.is_about(_POD)
+    making = frozenset(kind.name for kind in KINDS if kind.templates and not kind.kubevirt) if about_pods else frozenset()
+    manifests: dict[Path, list[Manifest]] = {}
+    last: Document | None = None
+    for document, data, base in _objects(source, wanted):
+        if document is not last:
+            last, manifests = document, {}
+            for each in manifests_in(document):
+                manifests.setdefault(each.base, []).append(each)
+        workloads = [each for each in manifests.get(base, ()) if isinstance(each, Workload)]
+        if any(each.partial and not each.operated for each in workloads) or not _is_named(data) or document.has_directives:
+            continue
+        for said in court.judged(data):
+            yield _told(said, (*base, *_path(said)), base, document, data, "")
+        if about_pods and data.get("kind") != _POD:
+            for each in workloads:
+                if each.has_own_template and not (each.kind.kubevirt or each.operated):
+                    for said in court.judged(pod_of(each)):
+                        yield _told(said, _of_template(said, each), base, document, data, f"the pods of {each.title()}: ")
+
+
+def _is_named(data: Mapping[str, Any]) -> bool:
+    return not {"name", "generateName"}.isdisjoint(map_at(data, "metadata"))
+
+
+def _path(said: PolicyDenial | Unknown) -> Path:
+    return (said.path if isinstance(said, PolicyDenial) else ()) or ("metadata", "name")
+
+
+def _of_template(said: PolicyDenial | Unknown, workload: Workload) -> Path:
+    """Where something of a pod stands in the object that it is made of; what it has from there by itself, at the object's name."""
+    path = _path(said)
+    if path[0] == "spec" or path[:2] in (("metadata", "labels"), ("metadata", "annotations")):
+        return (*workload.template_path, *path)
+    return (*workload.base, "metadata", "name")
+
+
+def _told(
+    said: PolicyDenial | Unknown, path: Path, base: Path, document: Document, data: dict[str, Any], whose: str
+) -> Found | UnevaluatedPolicy:
+    ref = reference(data)
+    if isinstance(said, Unknown):
+        return UnevaluatedPolicy(said.policy, said.reason, said.place, f"{ref.kind} {ref.name}", object=ref)
+    help_ = f"The expression stands at {said.place}: change the object so that it holds."
+    match = Match(path, f"{whose}{said.message}", help_, severity=said.severity)
+    return located(said.policy, match, base, ref, document, fixing=False)
+
+
+def pod_of(workload: Workload) -> dict[str, Any]:
+    """A pod as a controller makes it of a template, before anything is added to it."""
+    own, ref = map_at(workload.template, "metadata"), workload.ref
+    metadata: dict[str, Any] = {"annotations": own["annotations"]} if isinstance(own.get("annotations"), dict) else {}
+    labels = labels_at(workload.template)
+    if labels:
+        metadata["labels"] = labels
+    if ref.namespace is not None:
+        metadata["namespace"] = ref.namespace
+    metadata["generateName"] = f"{ref.name or ''}-"
+    metadata["ownerReferences"] = [{"apiVersion": ref.api_version, "kind": ref.kind, "name": ref.name, "controller": True}]
+    return {"apiVersion": "v1", "kind": _POD, "metadata": metadata, "spec": workload.pod}

@@ -1,0 +1,199 @@
+"""Asks all workloads of a run about all policies, not only those that break one: what ``afflint report`` is made of."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from afflint import __version__
+from afflint.checks.registry import BoundRule
+from afflint.findings.finding import FileId, Finding, Found, ObjectRef
+from afflint.findings.namedtuples import NamedTuple
+from afflint.pipeline.baseline import since
+from afflint.pipeline.files import Files
+from afflint.pipeline.rendered import without_values
+from afflint.pipeline.run import Options, gathered
+from afflint.report.compliance import Breach, Compliance, ComplianceVerdict, EvaluatedWorkload, PolicyCompliance, State, other
+from afflint.yaml.emitter import flow
+
+if TYPE_CHECKING:
+    from afflint.config import Policy
+    from afflint.index.facts import Pods
+    from afflint.pipeline.policy_evaluation import UnevaluatedPolicy
+    from afflint.pipeline.run import Gathered
+    from afflint.pipeline.session import Session
+    from afflint.source.sources import Source
+
+_OWNERS = ("owner", "team", "squad")
+"""How the keys of labels end that name who is responsible."""
+_PART_OF = "app.kubernetes.io/part-of"
+
+Key = tuple[FileId, int, ObjectRef]
+"""An object of a run: its file, its document and what it is called."""
+
+
+def compliance(session: Session, sources: Sequence[Source], options: Options, owner: str | None = None) -> Compliance:
+    """Where the workloads in some files stand with the policies of the configuration. ``owner``: the label that names owners."""
+    config, options = session.config, session.options(options)
+    settings = session.settings()
+    rules = tuple(rule for rule in settings.rules if rule.policy is not None)
+    told = gathered(Files(sources, session.context(), session.node_files()), settings._replace(rules=rules), options)
+    pods_here = _checked(told)
+    key = owner if owner is not None else _owner_key(pods_here)
+    workloads = {_key(pods): _workload(pods, told, key) for pods in pods_here}
+    breaches = _breaches(told, options)
+    about: dict[str, list[Key]] = {rule.name: [] for rule in rules}
+    for name, pods in told.silencer.subjects(told.fleet) if told.fleet is not None else ():
+        if _key(pods) in workloads:
+            about[name].append(_key(pods))
+    unjudged: dict[str, list[UnevaluatedPolicy]] = {}
+    declared = {policy.name: policy for policy in config.policies}
+    for each in told.unjudged:
+        unjudged.setdefault(each.policy, []).append(each)
+    found = tuple(
+        _standing(rule, declared[rule.name], about[rule.name], workloads, breaches.get(rule.name, {}), unjudged.get(rule.name, ()), told)
+        for rule in rules
+    )
+    asked = {key for keys in about.values() for key in keys}
+    return Compliance(found, len(workloads), len(workloads.keys() - asked), key, config.baseline, __version__)
+
+
+def _standing(
+    rule: BoundRule,
+    policy: Policy,
+    about: Iterable[Key],
+    workloads: Mapping[Key, EvaluatedWorkload],
+    broken: Mapping[Key, list[_Broken]],
+    unjudged: Sequence[UnevaluatedPolicy],
+    told: Gathered,
+) -> PolicyCompliance:
+    names = [source.name for source in told.files.sources]
+    open_ones = {
+        (each.file if isinstance(each.file, str) else names[each.file], each.object): each.reason for each in unjudged if each.title
+    }
+    nothing = next((each.reason for each in unjudged if not each.title), "")
+    verdicts = []
+    for key in dict.fromkeys([*about, *broken]):
+        workload = workloads.get(key) or other(key[2], names[key[0]])
+        reason = open_ones.get((names[key[0]], key[2]), nothing)
+        verdicts.append(_verdict(workload, broken.get(key, ()), reason))
+    if rule.subject == "admission":
+        # The cluster's own policies may be about objects that are no workloads.
+        known = {(names[key[0]], key[2]) for key in broken}
+        verdicts += [
+            ComplianceVerdict(other(ref, file), "undecided", reason=why)
+            for (file, ref), why in open_ones.items()
+            if (file, ref) not in known
+        ]
+    verdicts.sort(key=lambda each: (each.workload.namespace, each.workload.title, each.workload.file))
+    said = {name: value for name, value in policy._asdict().items() if name in ("check", "params", "match", "exclude", "message") and value}
+    unasked = "without nodes nobody can tell: name them with `--nodes`" if rule.subject == "outcome" and not told.nodes else ""
+    unasked = unasked or ("" if broken else nothing)
+    return PolicyCompliance(
+        rule.name,
+        rule.severity or rule.rule.severity,
+        rule.rule.summary(),
+        policy.message,
+        "\n".join(f"{name}: {flow(value)}" for name, value in said.items()),
+        policy.mandatory,
+        () if unasked else tuple(verdicts),
+        unasked,
+        # The cluster's own policies may be about objects of any kind.
+        only_unmet=rule.subject not in ("policy", "outcome"),
+    )
+
+
+def _verdict(workload: EvaluatedWorkload, broken: Iterable[_Broken], undecided: str) -> ComplianceVerdict:
+    """What a workload makes of a policy; ``undecided`` says why that is not known, what breaks it aside."""
+    found = list(broken)
+    if not found:
+        return ComplianceVerdict(workload, "undecided", reason=undecided) if undecided else ComplianceVerdict(workload, "met")
+    open_ones = [each for each in found if not each.silenced]
+    state: State = "unmet" if open_ones else "excepted"
+    return ComplianceVerdict(workload, state, tuple(each.breach for each in open_ones or found))
+
+
+# Workloads and their owners.
+
+
+def _key(pods: Pods) -> Key:
+    return pods.site.file, pods.site.document, pods.ref
+
+
+def _checked(told: Gathered) -> list[Pods]:
+    """What makes pods in the files of the run; patches and what is only context do not."""
+    every = told.fleet.pods if told.fleet is not None else ()
+    return [pods for pods in every if pods.site.file in told.results and (pods.operated or not pods.partial)]
+
+
+def _owner_key(workloads: Iterable[Pods]) -> str:
+    """The label by which most workloads name who is responsible for them; "" where none does."""
+    keys = Counter(
+        key for pods in workloads for key in {**pods.labels, **pods.template_labels} if key == _PART_OF or key.rpartition("/")[2] in _OWNERS
+    )
+    return min(keys, key=lambda key: (key == _PART_OF, -keys[key], key), default="")
+
+
+def _workload(pods: Pods, told: Gathered, owner_key: str) -> EvaluatedWorkload:
+    namespace, fleet = pods.namespace or "", told.fleet
+    labels = {**pods.labels, **pods.template_labels}
+    if owner_key not in labels and fleet is not None and namespace in fleet.namespaces and namespace not in fleet.ambiguous:
+        labels = fleet.namespaces[namespace].labels
+    return EvaluatedWorkload(pods.ref, pods.title, namespace, labels.get(owner_key, ""), told.files.sources[pods.site.file].name)
+
+
+# What breaks policies.
+
+
+class _Broken(NamedTuple):
+    """A breach, and whether something silences it."""
+
+    breach: Breach
+    silenced: bool
+
+
+def _breaches(told: Gathered, options: Options) -> dict[str, dict[Key, list[_Broken]]]:
+    """What was found, by policy and object."""
+    every: list[Finding] = []
+    kept: list[Finding] = []
+    for file, result in told.results.items():
+        found: list[Found] = [*result.found, *told.across.get(file, ())]
+        if found:
+            every += told.silencer.everything(file, found)
+            kept += told.silencer.remaining(file, told.files.sources[file], result, told.across.get(file, ()))[0]
+    shown = _shown(kept, told, options)
+    at_last = [shown.get(_identity(finding)) for finding in every]
+    known = since([last or finding for finding, last in zip(every, at_last, strict=True)], options.baseline) if options.baseline else None
+    broken: dict[str, dict[Key, list[_Broken]]] = {}
+    for number, (finding, last) in enumerate(zip(every, at_last, strict=True)):
+        place = last or finding
+        breach = Breach(finding.message, place.file, place.span.line, known[number] if known else None)
+        key = finding.source, finding.document, finding.object
+        broken.setdefault(finding.rule, {}).setdefault(key, []).append(_Broken(breach, last is None))
+    return broken
+
+
+def _identity(finding: Finding) -> tuple[object, ...]:
+    return finding.rule, finding.source, finding.document, finding.span, finding.field, finding.message
+
+
+def _shown(kept: Sequence[Finding], told: Gathered, options: Options) -> dict[tuple[object, ...], Finding]:
+    """What nothing silences, by what it was found as: what was rendered is shown where it is written, and may be silenced there."""
+    if options.renders is None:
+        return {_identity(finding): finding for finding in kept}
+    placed, _, _ = options.renders.placed(kept, told.files.sources, options)
+    by_root: dict[tuple[str, str, str], Finding] = {}
+    written: dict[tuple[object, ...], Finding] = {}
+    for finding in placed:
+        written[_identity(finding)] = finding
+        for root in finding.rendered:
+            by_root[finding.rule, root, without_values(finding.message)] = finding
+    found = {}
+    for finding in kept:
+        name = told.files.sources[finding.source].name
+        root = name[1:-1].partition(" ")[2] if name.startswith("<") else ""
+        last = by_root.get((finding.rule, root, without_values(finding.message))) if root else written.get(_identity(finding))
+        if last is not None:
+            found[_identity(finding)] = last
+    return found

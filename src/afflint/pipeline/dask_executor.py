@@ -1,0 +1,289 @@
+"""The map step on a Dask cluster: chunks of files go to its workers, and what they tell comes back as plain data.
+
+Only the map step travels. What the cache holds is found here, what is read of the configuration stays here, and what a worker cannot
+make is made here. A worker that dies loses nothing: Dask gives its chunks to another.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from afflint import __version__
+from afflint.findings.codec import PlainError
+from afflint.findings.errors import UserError
+from afflint.findings.namedtuples import NamedTuple
+from afflint.pipeline.map_step import FileResult, MapSettings
+from afflint.pipeline.mapping import Progress, bytes_of, map_here
+from afflint.pipeline.remote_worker import WorkerFile, WorkerResult, content_checksum, map_on_worker
+from afflint.pipeline.results import RESULTS, ResultEntry, checksum
+from afflint.pipeline.workers import WorkerDiedError
+from afflint.source.sources import Source
+
+if TYPE_CHECKING:
+    from afflint.pipeline.cache import Cache
+
+_CHUNK = 64
+_CHUNK_BYTES = 1 << 20
+_AHEAD = 4
+"""Chunks on their way for each thread of the cluster."""
+_PATIENCE_TO_CONNECT = 5.0
+_PATIENCE_WITHOUT_WORKERS = 30.0
+_BETWEEN_LOOKS = 1.0
+
+
+class ClusterError(UserError):
+    """A cluster that cannot be used; the message is for the user."""
+
+
+class SchedulerAddress(NamedTuple):
+    """Where the scheduler is, and whether the workers see the files under the paths that they have here."""
+
+    host: str
+    port: int
+    shared: bool
+
+    def __str__(self) -> str:
+        return f"{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
+
+
+def address(text: str) -> SchedulerAddress:
+    """The address in ``dask://HOST:PORT`` or ``dask://HOST:PORT?paths=shared``. Raises ClusterError."""
+    try:
+        parts = urlsplit(text)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+    if not host or not port or parts.scheme != "dask" or parts.path not in ("", "/") or parts.query not in ("", "paths=shared"):
+        raise ClusterError(f"--executor takes dask://HOST:PORT or dask://HOST:PORT?paths=shared, not {text!r}")
+    return SchedulerAddress(host, port, bool(parts.query))
+
+
+class _PendingFile(NamedTuple):
+    """A file that a worker was asked about: its number among the sources, and what its result will be kept under."""
+
+    number: int
+    source: Source
+    key: bytes | None
+    content: bytes
+
+
+class DaskMapper:
+    """A mapper for a run, which connects when there is something to do. ``cache`` is the folder of results, or DEFAULT_CACHE."""
+
+    def __init__(self, where: SchedulerAddress, cache: str | None = None, progress: Progress | None = None) -> None:
+        self._where = where
+        self._cache = cache
+        self._progress = progress
+        self._client: Any = None
+        self._executor: Any = None
+
+    def __call__(self, sources: Collection[Source], settings: MapSettings) -> Iterator[FileResult]:
+        """The results of the map step in the order of the sources. Raises ClusterError, WorkerDiedError."""
+        return iter(_MapJob(self, list(sources), settings, self._opened(settings)).results()) if sources else iter(())
+
+    def _opened(self, settings: MapSettings) -> Cache | None:
+        if self._cache is None:
+            return None
+        from afflint.pipeline.cache import Cache
+
+        return Cache(self._cache or None, settings)
+
+    @property
+    def where(self) -> SchedulerAddress:
+        """The scheduler."""
+        return self._where
+
+    def told(self, done: int) -> None:
+        """Say how many files are done."""
+        if self._progress is not None:
+            self._progress(done)
+
+    def submit(self, settings: bytes, items: list[WorkerFile]) -> Future[list[WorkerResult] | str]:
+        """Ask a worker about some files."""
+        if self._executor is None:
+            self._connect()
+        future: Future[list[WorkerResult] | str] = self._executor.submit(map_on_worker, __version__, settings, items)
+        return future
+
+    def _connect(self) -> None:
+        import logging
+        import warnings
+
+        # Whatever Dask has to say of a cluster, we say it in one line. Nothing else here writes a log.
+        logging.disable(logging.CRITICAL)
+        try:
+            from distributed import Client
+        except ImportError:
+            raise ClusterError("--executor dask:// needs `distributed`: pip install 'afflint[dask]'") from None
+        warnings.simplefilter("ignore")
+        self._client = _within(
+            _PATIENCE_TO_CONNECT + 2, lambda: Client(f"tcp://{self._where}", timeout=_PATIENCE_TO_CONNECT, set_as_default=False)
+        )
+        if self._client is None:
+            raise ClusterError(f"no Dask scheduler answers at {self._where}")
+        try:
+            self._client.wait_for_workers(1, timeout=_PATIENCE_TO_CONNECT)
+        except TimeoutError:
+            raise ClusterError(f"the Dask cluster at {self._where} has no workers") from None
+        self._executor = self._client.get_executor(pure=False)
+
+    @property
+    def threads(self) -> int:
+        """How many chunks the cluster can work on at a time; 0 while it has no workers or cannot be reached."""
+        if self._client is None or self._client.status != "running":
+            return 0
+        try:
+            return sum(self._client.nthreads().values())
+        except (OSError, TimeoutError):
+            return 0
+
+    def close(self) -> None:
+        """Take back what is not done, and let go of the cluster."""
+        if self._client is not None:
+            with suppress(Exception):  # It may be gone; and then there is nothing to let go of.
+                self._client.close(timeout=2)
+            self._client = None
+
+
+def _within(seconds: float, make: Callable[[], Any]) -> Any:
+    """What is made within so many seconds, or None. Dask's own limit does not hold where something else than Dask answers."""
+    made: list[Any] = []
+
+    def making() -> None:
+        with suppress(OSError, ValueError, TimeoutError):
+            made.append(make())
+
+    thread = threading.Thread(target=making, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    return made[0] if made else None
+
+
+class _MapJob:
+    """One map step: what is asked of the workers, and what is known already."""
+
+    def __init__(self, cluster: DaskMapper, sources: list[Source], settings: MapSettings, cache: Cache | None) -> None:
+        self._cluster = cluster
+        self._sources = sources
+        self._settings = settings
+        self._pickled = pickle.dumps(settings)
+        self._cache = cache
+        self._here = map_here(settings)
+        self._results: list[FileResult | None] = [None] * len(sources)
+        self._entries: list[ResultEntry] = []
+        self._pending: dict[Future[list[WorkerResult] | str], list[_PendingFile]] = {}
+        self._most = 1
+        self._done = 0
+
+    def results(self) -> list[FileResult]:
+        asked: list[_PendingFile] = []
+        items: list[WorkerFile] = []
+        size = 0
+        for number, source in enumerate(self._sources):
+            item = self._item(number, source)
+            if item is None:
+                continue
+            asked.append(item[0])
+            items.append(item[1])
+            size += len(item[1].data or b"")
+            if len(items) >= _CHUNK or size >= _CHUNK_BYTES:
+                self._send(asked, items)
+                asked, items, size = [], [], 0
+        if items:
+            self._send(asked, items)
+        while self._pending:
+            self._attend()
+        if self._cache is not None:
+            self._cache.keep(self._entries)
+        return [result for result in self._results if result is not None]
+
+    def _item(self, number: int, source: Source) -> tuple[_PendingFile, WorkerFile] | None:
+        """What to ask about a file; None when there is nothing to ask."""
+        by_path = self._cluster.where.shared and source.data is None and source.fault is None
+        if by_path and self._cache is None:
+            return _PendingFile(number, source, None, b""), WorkerFile(source.known_as, os.path.abspath(source.path), None)
+        data = bytes_of(source)
+        if isinstance(data, Exception):
+            self._keep(number, self._here(source))
+            return None
+        key = None
+        if self._cache is not None:
+            key = self._cache.key(source.known_as, checksum(data))
+            kept = self._cache.find(key)
+            if kept is not None:
+                self._entries += [] if kept.noted else [ResultEntry(key, None)]
+                self._keep(number, kept.result)
+                return None
+        path = os.path.abspath(source.path) if by_path else ""
+        return _PendingFile(number, source, key, content_checksum(data)), WorkerFile(source.known_as, path, None if by_path else data)
+
+    def _keep(self, number: int, result: FileResult) -> None:
+        self._results[number] = result
+        self._done += 1
+        if self._done % _CHUNK == 0:
+            self._cluster.told(self._done)
+
+    def _send(self, asked: list[_PendingFile], items: list[WorkerFile]) -> None:
+        self._pending[self._cluster.submit(self._pickled, items)] = asked
+        if len(self._pending) >= self._most:
+            self._most = max(self._most, _AHEAD * self._cluster.threads)
+        while len(self._pending) >= self._most:
+            self._attend()
+
+    def _attend(self) -> None:
+        """Wait until a worker has done something. Raises ClusterError when there has been no worker for long."""
+        last = time.monotonic()
+        while True:
+            done, _ = wait(self._pending, _BETWEEN_LOOKS, FIRST_COMPLETED)
+            if done:
+                break
+            if self._cluster.threads:
+                last = time.monotonic()
+            elif time.monotonic() - last > _PATIENCE_WITHOUT_WORKERS:
+                raise ClusterError(f"the Dask cluster at {self._cluster.where} has lost all its workers, or cannot be reached any more")
+        for future in done:
+            asked = self._pending.pop(future)
+            for each, answer in zip(asked, self._answers(future), strict=True):
+                self._take(each, answer)
+
+    def _answers(self, future: Future[list[WorkerResult] | str]) -> list[WorkerResult]:
+        try:
+            answers = future.result()
+        except CancelledError:
+            raise ClusterError(f"the Dask scheduler at {self._cluster.where} has gone, or has dropped the work") from None
+        except Exception as error:
+            raise _meant(error) from error
+        if isinstance(answers, str):
+            raise ClusterError(f"a Dask worker has afflint {answers[:40]}, and this is {__version__}: install one version on all of them")
+        return answers
+
+    def _take(self, asked: _PendingFile, answer: WorkerResult) -> None:
+        result = None
+        if answer.text is not None:
+            with suppress(PlainError):
+                result = RESULTS.decode(answer.text)
+        if result is None:
+            result = self._here(asked.source)
+            if answer.fault and not result.unread:
+                reason = f"a Dask worker cannot read {asked.source.name!r} ({answer.fault})"
+                raise ClusterError(f"{reason}: with ?paths=shared the workers must see the files under the paths that they have here")
+        elif asked.key is not None and not result.unread and answer.content == asked.content:
+            self._entries.append(ResultEntry(asked.key, answer.text))
+        self._keep(asked.number, result)
+
+
+def _meant(error: Exception) -> Exception:
+    """What an error of Dask means, if it is not one of our own."""
+    if type(error).__name__ == "KilledWorker":
+        return WorkerDiedError("Dask workers died again and again over the same files; perhaps memory runs out there")
+    if isinstance(error, ImportError | AttributeError) or "No module named 'afflint" in str(error):
+        return ClusterError(f"a Dask worker has no afflint {__version__}: install the same version on all of them and on the scheduler")
+    return error

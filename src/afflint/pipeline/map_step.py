@@ -1,0 +1,511 @@
+"""The map step: the bytes of one file and the rules in, what the file alone tells out. Pure: nothing is opened, printed or ended here.
+
+What comes out holds neither the name of the file nor severities nor help: the same bytes give the same result, whatever the file is
+called and however the rules are configured. ``reduction`` puts these in.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from afflint.checks.match import Match, Target
+from afflint.checks.registry import CATEGORIES, BoundRule, Dispatch, bind_rules, rules
+from afflint.findings.finding import NO_OBJECT, Edit, Found, ObjectRef, Path, Severity, Span, field_of, named_field
+from afflint.findings.namedtuples import NamedTuple
+from afflint.index.facts import Fact, Facts, Pods, collected, facts_of
+from afflint.kube import NEWEST
+from afflint.kube.kinds import HOLDER_NAMES, NAMES, WITHOUT_PODS, Kind
+from afflint.kube.manifests import Manifest, Workload, manifests_in
+from afflint.pools.kinds import MARKS, may_declare
+from afflint.yaml import documents, prefilter
+from afflint.yaml.document import Duplicate
+from afflint.yaml.documents import Document
+
+if TYPE_CHECKING:
+    from afflint.index.policy_candidates import PolicyCandidate
+    from afflint.kube.catalogue import CustomKind
+    from afflint.pipeline.policy_evaluation import PolicyEvaluator
+    from afflint.pipeline.suppressions import Suppression
+    from afflint.pools.pool import Pool, PoolPart
+
+# Where a file does not name us, it suppresses nothing.
+_MARKER = b"afflint"
+_NEWEST = Target(NEWEST)
+# How a custom resource begins the values of a chart that stand in it as text, and a ConfigMap a file of values.
+_TEXT_OF_VALUES = (b"alues: |", b"aluesContent: |", b"aluesTemplate: |", b".yaml: |", b".yml: |")
+# For the fix of each, the whole map is looked at.
+_FEW_REPEATED = 20
+_NO_FACTS = Facts()
+
+
+class MapSettings(NamedTuple):
+    """What a run needs to know besides the bytes. Picklable, and the same for every file."""
+
+    rules: tuple[BoundRule, ...]
+    target: Target = _NEWEST
+    custom: tuple[Kind, ...] = ()
+    with_nodes: bool = False
+    """Whether the run has nodes, or pools of them, so that facts must hold what decides where pods may run."""
+    auto_nodes: bool = True
+    """Whether nodes and pools among the manifests are taken for those of the workloads, where no files of nodes are named."""
+    resources: bool = False
+    """Whether what pods request decides as well."""
+    host_key: str = "node.cluster.x-k8s.io/esxi-host"
+    learnt: "tuple[CustomKind, ...]" = ()
+    """Kinds that CustomResourceDefinitions of the run describe."""
+    defining: tuple[tuple[str, str], ...] = ()
+    """Where there are some, nothing is checked: what files define of these kinds, by group and name, is all that they are to tell."""
+    policies: tuple[str, ...] = ()
+    """The names of all policies of the configuration, those that do not run included."""
+    root: str = ""
+    """The folder that the globs of policies are relative to; "" for the working directory. The map step does not ask."""
+
+
+def default_settings(names: Sequence[str] | None = None, *, target: Target | None = None) -> MapSettings:
+    """Settings with every rule that is on by default, or with exactly the named ones."""
+    chosen = names if names is not None else [rule.name for rule in rules().values() if rule.default]
+    return MapSettings(bind_rules(chosen), target or _NEWEST)
+
+
+class FileResult(NamedTuple):
+    """What the map step got out of one file.
+
+    ``templated`` when it was skipped as a template, ``unread`` when it had no bytes to read, ``filled`` when placeholders of a template
+    were read as text.
+    """
+
+    found: tuple[Found, ...] = ()
+    facts: Facts = _NO_FACTS
+    suppressions: tuple["Suppression", ...] = ()
+    documents: int = 0
+    templated: bool = False
+    unread: bool = False
+    filled: bool = False
+    passed: tuple[str, ...] = ()
+    """The kinds of the documents that were passed over, as often as they occur."""
+    broken: tuple[int, ...] = ()
+    """The numbers of the documents that could not be read to their end; all of them for a template."""
+    unknown: tuple[tuple[str, str], ...] = ()
+    """The kinds, by group and name, of what may place pods and is known by nothing but the shape of its values."""
+    custom: tuple[tuple[str, str], ...] = ()
+    """The kinds of custom resources that were checked, each with what says where they place pods, as often as they occur."""
+    defined: "tuple[CustomKind, ...]" = ()
+    """What the file defines of the kinds that were asked for."""
+
+
+class _DocumentResult(NamedTuple):
+    """What one document of a file told. ``other``: its kind, where it was parsed for nothing; ``counts``: whether it may be an object."""
+
+    document: int
+    found: tuple[Found, ...]
+    facts: tuple[Fact, ...] = ()
+    suppressions: tuple["Suppression", ...] = ()
+    counts: bool = True
+    is_broken: bool = False
+    filled: bool = False
+    other: str | None = None
+    holds_nodes: bool = False
+    unknown: tuple[tuple[str, str], ...] = ()
+    custom: tuple[tuple[str, str], ...] = ()
+    pools: "tuple[Pool | PoolPart, ...]" = ()
+    suspects: "tuple[PolicyCandidate, ...]" = ()
+
+
+class Checker:
+    """Checks files under one set of settings. Made once per process."""
+
+    def __init__(self, settings: MapSettings) -> None:
+        self._settings = settings
+        self._fixing = {each.name: each.rule.fix for each in settings.rules}
+        self._dispatch = Dispatch(settings.rules, settings.target)
+        self._custom = {(kind.group, kind.name): kind for kind in settings.custom}
+        self._learnt = {(kind.group, kind.name): kind for kind in settings.learnt}
+        self._judge = _judge(settings.rules)
+        self.triage = prefilter.Triage((*NAMES, *(kind.name for kind in settings.custom)), HOLDER_NAMES, _may_matter, MARKS)
+
+    def check(self, name: str, data: bytes, kept: "DocumentCache | None" = None) -> FileResult:
+        """Lint the bytes of one file; ``name`` serves only to recognise templates and the values of charts.
+
+        ``kept`` is what is known of its documents.
+        """
+        try:
+            data = documents.to_utf8(data)
+        except UnicodeDecodeError as error:
+            return self.unreadable(f"broken UTF-16: {error.reason}", "Save the file as UTF-8.")
+        if self._settings.defining:
+            from afflint.kube.custom_definitions import defined_in
+
+            return FileResult(defined=defined_in(data, self._settings.defining))
+        passed: list[str] = []
+        if kept is None:
+            told = [self._told(document) for document in self.triage.documents(data, passed=passed)]
+        else:
+            kept.begin(self)
+            told = [kept.told(document) for document in self.triage.documents(data, passed=passed, reading=kept.read)]
+        found = [found for each in told for found in each.found]
+        silenced = [suppression for each in told for suppression in each.suppressions]
+        count = sum(each.counts for each in told)
+        broken = tuple([each.document for each in told if each.is_broken])
+        passed += [each.other for each in told if each.other is not None]
+        if not count and not passed and prefilter.is_values_file(name):
+            count = self._values(name, data, found, silenced)
+        if self._settings.with_nodes and not count and _MARKER in data:
+            self._suppressions_beside_nodes(data, found, silenced)
+        if broken:
+            # What stands behind a fault may have lost its beginning to it.
+            found = [each for each in found if each.rule != "missing-api-version"]
+        # What was parsed and is not broken is YAML; what was not worth parsing may still be a template, and is counted as one.
+        if (broken or not count) and prefilter.looks_templated(name, data) and (broken or not prefilter.parses(data)):
+            return FileResult(templated=True, broken=tuple(range(max(count, 1))))
+        if any(each.edits for each in found) and prefilter.looks_templated(name, data):
+            # What it renders to may be another text altogether.
+            found = [each._replace(edits=(), meant=()) for each in found]
+        holds_nodes = prefilter.is_node_list(data) or any(each.holds_nodes for each in told)
+        pools = [pool for each in told for pool in each.pools]
+        facts = collected([fact for each in told for fact in each.facts], holds_nodes=holds_nodes, pools=pools)
+        if self._judge is not None:
+            facts = facts._replace(suspects=tuple([suspect for each in told for suspect in each.suspects]))
+            if silenced and not any(each.unknown for each in told):
+                from afflint.pipeline.suppressions import with_idle
+
+                silenced = list(with_idle(silenced, {each.name for each in self._settings.rules if each.subject == "policy"}, facts))
+        filled = any(each.filled for each in told)
+        return FileResult(
+            tuple(found),
+            facts,
+            tuple(silenced),
+            count,
+            filled=filled,
+            passed=tuple(passed),
+            broken=broken,
+            unknown=tuple(dict.fromkeys(kind for each in told for kind in each.unknown)),
+            custom=tuple([way for each in told for way in each.custom]),
+        )
+
+    def _told(self, document: Document) -> "_DocumentResult":
+        """What one document of a file tells."""
+        if document.problem is not None:
+            return _DocumentResult(document.index, tuple(self._unreadable(document.index, document.problem)), is_broken=True)
+        found: list[Found] = []
+        facts: list[Fact] = []
+        silenced: list[Suppression] = []
+        manifests = self.manifests(document)
+        declared = _pools_in(document)
+        other = None if manifests or declared else _other_kind(document)
+        counts = bool(manifests or declared) or (other is None and _says_kind(document))
+        if document.rest is not None:
+            found += self._text_behind(document, manifests)
+        found += self._check_document(document, manifests)
+        if any(each in document.raw_bytes for each in _TEXT_OF_VALUES):
+            found += self._embedded_values(document)
+        suspects: list[PolicyCandidate] = []
+        for manifest in manifests:
+            told = list(facts_of(manifest, with_spec=self._settings.with_nodes, resources=self._settings.resources))
+            facts += told
+            if self._judge is not None and told and isinstance(told[0], Pods) and isinstance(manifest, Workload):
+                suspect = self._judge.suspect(manifest, told[0])
+                suspects += [] if suspect is None else [suspect]
+        if _MARKER in document.raw_bytes:
+            self._suppressions(document, manifests, found, silenced)
+        return _DocumentResult(
+            document.index,
+            tuple(found),
+            tuple(facts),
+            tuple(silenced),
+            counts=counts,
+            is_broken=document.rest is not None,
+            filled=document.filled,
+            other=other,
+            holds_nodes=any(manifest.kind.name == "Node" for manifest in manifests),
+            unknown=() if declared else tuple(self._unknown(document, manifests)),
+            custom=tuple(self._ways(manifests)),
+            pools=tuple(declared),
+            suspects=tuple(suspects),
+        )
+
+    def _unknown(self, document: Document, manifests: Sequence[Manifest]) -> Sequence[tuple[str, str]]:
+        """What kind a document is of, or what is in it, if nothing tells where such a kind places pods."""
+        if not (any(each.operated for each in manifests) if manifests else _names_custom_kind(document.data)):
+            return ()
+        from afflint.kube.custom_resources import unknown_kinds
+
+        return unknown_kinds(document.data, manifests, self._learnt)
+
+    def _ways(self, manifests: Sequence[Manifest]) -> Iterator[tuple[str, str]]:
+        """Each custom resource once, by its kind and by what says where it places pods."""
+        told: dict[Path, tuple[str, str]] = {}
+        for each in manifests:
+            if each.operated:
+                if each.base not in told or each.way != "its shape":
+                    told[each.base] = each.kind.name, each.way
+            elif self._custom and (each.kind.group, each.kind.name) in self._custom:
+                told[each.base] = each.kind.name, "the configuration"
+        return iter(told.values())
+
+    def manifests(self, document: Document) -> list[Manifest]:
+        """The manifests in a document; one with several templates is there once for each."""
+        return list(manifests_in(document, self._custom, self._learnt))
+
+    def unreadable(self, message: str, remedy: str = "") -> FileResult:
+        """The result for a file whose bytes cannot be had or decoded, with what to do where that is not to mend its YAML."""
+        return FileResult(tuple(self._own("unreadable-manifest", 0, Span(1, 1, 1, 1), message, remedy)), unread=True, broken=(0,))
+
+    def _check_document(self, document: Document, manifests: Sequence[Manifest]) -> Iterator[Found]:
+        if document.duplicates:
+            separators = list(self._missing_separators(document))
+            if separators:
+                yield from separators  # What the last of several objects is taken to say, it would not say alone.
+                return
+            if manifests:
+                yield from self._duplicates(document, manifests)
+        for manifest in manifests:
+            for rule, match in self._dispatch.matches(manifest):
+                if document.has_directives and _is_directed(document, match):
+                    continue
+                yield located(rule, match, manifest.base, manifest.ref, manifest.document, fixing=self._fixing[rule] != "none")
+
+    def _values(self, name: str, data: bytes, found: list[Found], silenced: list["Suppression"]) -> int:
+        """What is found in a file of values of a chart, added to ``found``; and how many documents hold constraints."""
+        from afflint.kube.helm_values import constraints_in_values
+        from afflint.kube.shapes import mentions_placement
+
+        count = 0
+        if not mentions_placement(data) or prefilter.in_template_folder(name):
+            return count
+        for document in self.triage.documents(data, named=True):
+            manifests = list(constraints_in_values(document, {}))
+            if manifests:
+                count += 1
+                found += self._check_document(document, manifests)
+                if _MARKER in document.raw_bytes:
+                    self._suppressions(document, manifests, found, silenced)
+        return count
+
+    def _embedded_values(self, document: Document) -> Iterator[Found]:
+        """What is found in values of charts that stand in a document as text."""
+        from afflint.kube.helm_values import constraints_in_values, embedded_values
+
+        for path, inner in embedded_values(document):
+            for workload in constraints_in_values(inner, document.data):
+                for rule, match in self._dispatch.matches(workload):
+                    each = located(rule, match, (), workload.ref, inner, fixing=False)
+                    field = (*path, *(match.path if match.field is None else match.field))
+                    yield each._replace(field=field_of(field), item=each.item and f"{field_of(path)}.{each.item}")
+
+    def _suppressions(self, document: Document, manifests: Sequence[Manifest], found: list[Found], silenced: list["Suppression"]) -> None:
+        from afflint.pipeline.suppressions import Suppression, suppressions_in
+
+        for each in suppressions_in(document, manifests, (*rules(), *self._settings.policies), CATEGORIES):
+            if isinstance(each, Suppression):
+                silenced.append(each)
+            else:
+                found += self._own("invalid-suppression", each.document, each.span, each.message, each.remedy)
+
+    def _suppressions_beside_nodes(self, data: bytes, found: list[Found], silenced: list["Suppression"]) -> None:
+        """Those in a file with a list of nodes written by hand, of which triage knows nothing: it names no kind."""
+        from afflint.inventory.node_files import is_short_list
+
+        read = [document for document in self.triage.documents(data, named=True) if document.problem is None]
+        if any(is_short_list(document.data) for document in read):
+            for document in read:
+                self._suppressions(document, (), found, silenced)
+
+    def _unreadable(self, document: int, problem: documents.Problem) -> Iterator[Found]:
+        return self._own("unreadable-manifest", document, problem.span, problem.message)
+
+    def _text_behind(self, document: Document, manifests: Sequence[Manifest]) -> Iterator[Found]:
+        from afflint.yaml.diagnostics import text_behind
+
+        whole = manifests[0] if manifests and not manifests[0].base else None
+        kind = document.data.get("kind") if type(document.data) is dict else None
+        fault = text_behind(document, whole.title() if whole else f"the {kind}" if type(kind) is str else "")
+        if fault is not None:
+            ref = whole.ref if whole else NO_OBJECT
+            yield from self._own("text-after-document", document.index, fault.span, fault.message, fault.help, ref=ref)
+
+    def _missing_separators(self, document: Document) -> Iterator[Found]:
+        from afflint.yaml.diagnostics import missing_separators
+
+        for fault in missing_separators(document):
+            yield from self._own("missing-separator", document.index, fault.span, fault.message, fault.help, edits=fault.edits)
+
+    def _duplicates(self, document: Document, manifests: Sequence[Manifest]) -> Iterator[Found]:
+        objects = {each.base: each.ref for each in reversed(manifests)}
+        for duplicate in document.duplicates:
+            path = duplicate.path
+            if not any(each.covers(path) for each in manifests):
+                continue
+            base = next((path[:length] for length in range(len(path), 0, -1) if path[:length] in objects), ())
+            message, remedy = _about_duplicate(duplicate)
+            edits: tuple[Edit, ...] = ()
+            if len(document.duplicates) <= _FEW_REPEATED and self._fixing.get("duplicate-key", "none") != "none" and not document.filled:
+                from afflint.yaml.editing import without_repetition
+
+                edits = without_repetition(document, path)
+            yield from self._own(
+                "duplicate-key",
+                document.index,
+                duplicate.span,
+                message,
+                remedy,
+                ref=objects.get(base, manifests[0].ref),
+                field=path[len(base) :],
+                item=named_field(document.data, path, len(base)),
+                edits=edits,
+                severity="info" if duplicate.overrides else None,
+            )
+
+    def _own(
+        self,
+        rule: str,
+        document: int,
+        span: Span,
+        message: str,
+        remedy: str = "",
+        *,
+        ref: ObjectRef = NO_OBJECT,
+        field: Path = (),
+        item: str = "",
+        edits: tuple[Edit, ...] = (),
+        severity: Severity | None = None,
+    ) -> Iterator[Found]:
+        """What the engine finds itself, by the rules that have no check."""
+        if rule in self._fixing:
+            edits = edits if self._fixing[rule] != "none" else ()
+            yield Found(rule, message, remedy, document, span, ref, field_of(field), severity, edits=edits, item=item)
+
+
+def _about_duplicate(duplicate: Duplicate) -> tuple[str, str]:
+    """The message and the help for a key that comes twice; no help where that of the rule's page holds."""
+    key, line = duplicate.path[-1], duplicate.first.line
+    if not duplicate.overrides:
+        return f"the key `{key}` stands here again (first on line {line}); the last one silently wins", ""
+    strictly = "an API server that is sent this YAML and validates it strictly refuses that"
+    message = f"`{key}` overrides the value that the merge key `<<` brings from line {line}; {strictly}"
+    return message, "Move the value out of the anchor if this is sent as YAML; kubectl, kustomize and Helm accept it."
+
+
+def _judge(rules: Sequence[BoundRule]) -> "PolicyEvaluator | None":
+    """What judges workloads by the policies among some rules; None where there are none."""
+    if all(each.subject != "policy" for each in rules):
+        return None
+    from afflint.pipeline.policy_evaluation import PolicyEvaluator
+
+    return PolicyEvaluator(rules)
+
+
+def _may_matter(name: bytes, piece: bytes) -> bool:
+    """Whether a document of a kind that afflint does not read by name may be a custom resource that places pods."""
+    if name in WITHOUT_PODS:
+        return name in _OF_TEXTS and (b"-monitoring-config" in piece or _holds_values_file(piece))
+    from afflint.kube.catalogue import is_labelled
+    from afflint.kube.shapes import mentions_placement
+
+    return mentions_placement(piece) or is_labelled(name)
+
+
+_OF_TEXTS = (b"ConfigMap", b"Secret")
+
+
+def _holds_values_file(piece: bytes) -> bool:
+    """Whether a file of values of a chart, with constraints, may stand as text in a ConfigMap or a Secret: see ``kube.helm_values``."""
+    if b"values" not in piece or not (b".yaml: |" in piece or b".yml: |" in piece):
+        return False
+    from afflint.kube.shapes import mentions_placement
+
+    return mentions_placement(piece)
+
+
+class DocumentCache:
+    """What the documents of one text told: after a change only those are read again that have changed, or that lie elsewhere now."""
+
+    def __init__(self) -> None:
+        self._checker: Checker | None = None
+        self._before: dict[tuple[bytes, int, int], _CachedDocument] = {}
+        self._now: dict[tuple[bytes, int, int], _CachedDocument] = {}
+
+    def begin(self, checker: Checker) -> None:
+        """Say that the text is checked once more. What another checker was told is forgotten."""
+        self._before = self._now if self._checker is checker else {}
+        self._now = {}
+        self._checker = checker
+
+    def read(self, piece: bytes, index: int, line: int) -> Document:
+        """In place of ``documents.read``."""
+        key = piece, index, line
+        known = self._before.get(key)
+        self._now[key] = known if known is not None else _CachedDocument(documents.read(piece, index, line))
+        return self._now[key].document
+
+    def told(self, document: Document) -> _DocumentResult:
+        """What a document tells."""
+        assert self._checker is not None
+        known = self._now.get((document.raw_bytes, document.index, document.line))
+        if known is None or known.document is not document:
+            return self._checker._told(document)
+        if known.told is None:
+            known.told = self._checker._told(document)
+        return known.told
+
+
+class _CachedDocument:
+    """A document, and what it told."""
+
+    __slots__ = ("document", "told")
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.told: _DocumentResult | None = None
+
+
+def _is_directed(document: Document, match: Match) -> bool:
+    from afflint.yaml.patch_directives import is_directed
+
+    return is_directed(document.data, match.path)
+
+
+def _pools_in(document: Document) -> "list[Pool | PoolPart]":
+    """The pools of nodes that a document declares, and what completes some. Few do: what reads them is imported then."""
+    if type(document.data) is not dict or not may_declare(document.data.get("kind", ""), document.raw_bytes):
+        return []
+    from afflint.pools.reader import pools_in
+
+    return list(pools_in(document))
+
+
+def _says_kind(document: Document) -> bool:
+    """Whether a document may be an object, of whatever kind; reports, say, quote some and are none."""
+    return document.rest is not None or (type(document.data) is dict and "kind" in document.data)
+
+
+def _names_custom_kind(data: object) -> bool:
+    """Whether a document says that it is of a kind in a group that may be somebody's own."""
+    version = data.get("apiVersion") if isinstance(data, dict) and type(data.get("kind")) is str else None
+    return type(version) is str and "." in version
+
+
+def _other_kind(document: Document) -> str | None:
+    """The kind of a document that was parsed for nothing; None if it might have been of ours."""
+    if type(document.data) is not dict or document.rest is not None:
+        return None
+    kind = document.data.get("kind")
+    if kind is None and document.data.keys().isdisjoint(("apiVersion", "nodes")):
+        return "no kind"  # Settings of a tool, or a report, whose text mentions kinds.
+    return kind if type(kind) is str and kind not in NAMES else None
+
+
+def located(rule: str, match: Match, base: Path, ref: ObjectRef, document: Document, *, fixing: bool) -> Found:
+    """A match in the object at ``base`` of a document, with its span; its edits as text if the rule offers fixes."""
+    span = document.locate(match.path, key=match.key)
+    field = match.path if match.field is None else match.field
+    edits: tuple[Edit, ...] = ()
+    # What stands for a placeholder may not even be YAML.
+    if fixing and match.edits and not document.filled:
+        from afflint.yaml.editing import resolve
+
+        edits = resolve(document, match.edits) or ()
+    below = field[len(base) :]
+    item = named_field(document.data, field, len(base)) if any(type(step) is int for step in below) else ""
+    meant = match.edits if edits else ()
+    return Found(
+        rule, match.message, match.help, document.index, span, ref, field_of(below), match.severity, edits=edits, item=item, meant=meant
+    )

@@ -1,0 +1,205 @@
+"""The map step over many files: what each of them tells alone, in this process or in several, from the cache where it is known."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import partial
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, TypeVar
+
+from afflint.findings.namedtuples import NamedTuple
+from afflint.pipeline.map_step import Checker, DocumentCache, FileResult, MapSettings
+from afflint.source.sources import Source, read_bytes
+
+if TYPE_CHECKING:
+    from afflint.pipeline.cache import Cache
+    from afflint.pipeline.results import Keys, ResultEntry
+
+Told = TypeVar("Told")
+
+Progress = Callable[[int], None]
+"""Is told now and then how many files are done."""
+
+Contents = dict[Source, bytes]
+"""Checksums of the bytes of files, as far as they have been read in a run."""
+
+DEFAULT_CACHE = ""
+"""The folder in which this platform keeps caches."""
+
+_CHUNK = 64
+# Starting processes costs about as much as checking this many files, or finding ten times as many in the cache.
+_WORTH_PROCESSES = 300
+_WORTH_PROCESSES_KNOWN = 3000
+# Opening the cache costs about as much as checking this many files.
+_WORTH_CACHE = 64
+_SAMPLE = 32
+
+
+def map_files(
+    sources: Collection[Source],
+    settings: MapSettings,
+    jobs: int = 1,
+    progress: Progress | None = None,
+    cache: str | None = None,
+    contents: Contents | None = None,
+) -> Iterator[FileResult]:
+    """The results of the map step in the order of the sources, whatever the number of processes.
+
+    ``cache`` is the folder where results are kept from one run to the next, or DEFAULT_CACHE. Files that it knows by their ``contents``
+    are not read; the contents of those that are read are put there.
+    """
+    if cache is not None and is_worth_cache(sources):
+        yield from _through_cache(list(sources), settings, jobs, progress, cache, {} if contents is None else contents)
+    elif jobs > 1 and len(sources) >= _WORTH_PROCESSES:
+        yield from _in_processes(partial(map_here, settings), list(sources), jobs, progress)
+    else:
+        yield from _here(map_here(settings), sources, progress)
+
+
+def is_worth_cache(sources: Collection[Source]) -> bool:
+    """Whether results of so many files are kept."""
+    return len(sources) >= _WORTH_CACHE and find_spec("_sqlite3") is not None
+
+
+def _here(told: Callable[[Source], Told], sources: Iterable[Source], progress: Progress | None) -> Iterator[Told]:
+    for done, source in enumerate(sources):
+        yield told(source)
+        if progress is not None and done % _CHUNK == 0:
+            progress(done)
+
+
+def _in_processes(
+    make: Callable[[], Callable[[Source], Told]],
+    sources: Sequence[Source],
+    jobs: int,
+    progress: Progress | None,
+    own: Callable[[Source], Told] | None = None,
+) -> list[Told]:
+    """The same in several processes, this one among them. Each makes its own function, this one unless it has its ``own``."""
+    from afflint.pipeline.workers import map_in_processes
+
+    return map_in_processes(make, sources, jobs, progress, own)
+
+
+def map_here(settings: MapSettings) -> Callable[[Source], FileResult]:
+    """What gives the result of a file in this process."""
+    return partial(result_of, Checker(settings))
+
+
+def result_of(checker: Checker, source: Source, kept: DocumentCache | None = None) -> FileResult:
+    """What the map step gives for a file, whatever becomes of it. ``kept`` is what is known of its documents."""
+    data = bytes_of(source)
+    return _unreadable(checker, data) if isinstance(data, Exception) else _checked(checker, source, data, kept)
+
+
+def bytes_of(source: Source) -> bytes | OSError | MemoryError:
+    """The bytes of a file, or why they cannot be had."""
+    try:
+        return read_bytes(source)
+    except (OSError, MemoryError) as error:
+        return error
+
+
+def _checked(checker: Checker, source: Source, data: bytes, kept: DocumentCache | None = None) -> FileResult:
+    try:
+        return checker.check(source.known_as, data, kept)
+    except MemoryError as error:
+        return _unreadable(checker, error)
+
+
+def _unreadable(checker: Checker, error: OSError | MemoryError) -> FileResult:
+    if isinstance(error, OSError):
+        remedy = "See that the file is there and may be read: it may be a link that leads nowhere."
+        return checker.unreadable(f"cannot be read: {error.strerror or error}", remedy)
+    remedy = "Check fewer files at a time, or with fewer processes (`--jobs`)."
+    return checker.unreadable("reading it takes more memory than there is", remedy)
+
+
+# By keys, for whoever puts the results together elsewhere.
+
+
+def map_by_key(
+    sources: Sequence[Source], settings: MapSettings, keys: "Keys", jobs: int = 1, progress: Progress | None = None
+) -> Iterator["ResultEntry | None"]:
+    """The results as plain data with their keys, in the order of the sources; None where there are no bytes or JSON cannot hold it."""
+    if jobs > 1 and len(sources) >= _WORTH_PROCESSES:
+        yield from _in_processes(partial(_telling_by_key, settings, keys), sources, jobs, progress)
+    else:
+        yield from _here(_telling_by_key(settings, keys), sources, progress)
+
+
+def _telling_by_key(settings: MapSettings, keys: "Keys") -> "Callable[[Source], ResultEntry | None]":
+    from afflint.pipeline.results import checksum, entry
+
+    checker = Checker(settings)
+
+    def told(source: Source) -> "ResultEntry | None":
+        data = bytes_of(source)
+        if isinstance(data, Exception):
+            return None
+        try:
+            return entry(keys.key(source.known_as, checksum(data)), checker.check(source.known_as, data))
+        except MemoryError:
+            return None
+
+    return told
+
+
+# With a cache.
+
+
+class _MappedFile(NamedTuple):
+    """What a file told, and what of it is to be kept; the checksum of its bytes, if they could be had."""
+
+    result: FileResult
+    content: bytes | None = None
+    entry: "ResultEntry | None" = None
+    found: bool = False
+
+
+def _through_cache(
+    sources: Sequence[Source], settings: MapSettings, jobs: int, progress: Progress | None, folder: str, contents: Contents
+) -> Iterator[FileResult]:
+    from afflint.pipeline.cache import Cache
+
+    cache = Cache(folder or None, settings)
+    # Whether the rest is worth processes depends on how much of it is known: the first files tell.
+    told = _knowing(Checker(settings), cache, contents)
+    known = list(_here(told, sources[:_SAMPLE], progress))
+    worth = _WORTH_PROCESSES_KNOWN if sum(each.found for each in known) > len(known) // 2 else _WORTH_PROCESSES
+    rest = sources[_SAMPLE:]
+    make = partial(_also_knowing, settings, folder, contents)
+    known += _in_processes(make, rest, jobs, progress, told) if jobs > 1 and len(rest) >= worth else _here(told, rest, progress)
+    cache.keep([each.entry for each in known if each.entry is not None])
+    contents.update((source, each.content) for source, each in zip(sources, known, strict=True) if each.content is not None)
+    return (each.result for each in known)
+
+
+def _also_knowing(settings: MapSettings, folder: str, contents: Contents) -> Callable[[Source], _MappedFile]:
+    from afflint.pipeline.cache import Cache
+
+    return _knowing(Checker(settings), Cache(folder or None, settings), contents)
+
+
+def _knowing(checker: Checker, cache: "Cache", contents: Contents) -> Callable[[Source], _MappedFile]:
+    from afflint.pipeline.results import ResultEntry, checksum, entry
+
+    def known(source: Source, content: bytes) -> _MappedFile | None:
+        key = cache.key(source.known_as, content)
+        kept = cache.find(key)
+        return None if kept is None else _MappedFile(kept.result, content, None if kept.noted else ResultEntry(key, None), found=True)
+
+    def told(source: Source) -> _MappedFile:
+        noted = contents.get(source)
+        found = known(source, noted) if noted is not None else None
+        if found is not None:
+            return found
+        data = bytes_of(source)
+        if isinstance(data, Exception):
+            return _MappedFile(_unreadable(checker, data))
+        content = checksum(data)
+        found = known(source, content) if content != noted else None
+        if found is not None:
+            return found
+        result = _checked(checker, source, data)
+        return _MappedFile(result) if result.unread else _MappedFile(result, content, entry(cache.key(source.known_as, content), result))
+
+    return told

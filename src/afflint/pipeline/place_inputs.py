@@ -1,0 +1,232 @@
+"""From files to what `afflint place` needs: the same reading as for `afflint check`, and the pods that run already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from afflint.checks.registry import bind_rules
+from afflint.findings.finding import NO_OBJECT, FileId, ObjectRef
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import pluralize
+from afflint.index.facts import Facts, Pods
+from afflint.index.manifest_index import ManifestIndex
+from afflint.inventory.node_files import NodeFileError, nodes_of
+from afflint.inventory.pod_files import running_pods
+from afflint.inventory.pool_files import Pools
+from afflint.inventory.simulation_input import SimulationInput, build_simulation_input
+from afflint.kube.kinds import KINDS
+from afflint.pipeline.files import Files
+from afflint.pipeline.map_step import Checker, FileResult, MapSettings
+from afflint.pipeline.mapping import map_files
+from afflint.pipeline.reduce_step import Reduction
+from afflint.pipeline.run import Options, SuppressionFilter, is_empty, located_facts, pools_of
+from afflint.placement.node_classes import NodeClass
+from afflint.pools.pool import Pool
+from afflint.source.sources import Source, each_once
+
+UNREADABLE = ("unreadable-manifest", "text-after-document")
+_ALL = Options()
+NO_NODES = (
+    "no nodes: name a dump of the nodes with --nodes FILE (`kubectl get nodes -o yaml`), or what declares pools of nodes, or put it beside "
+    "the manifests"
+)
+
+
+class PlaceInputs(NamedTuple):
+    """The stage, the documents that could not be read (``file:line:column: message``), and the names of the files by their numbers.
+
+    ``notes`` says what was passed over, and why; ``empty`` names the files that hold no document of any kind.
+    """
+
+    stage: SimulationInput
+    problems: tuple[str, ...]
+    names: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    empty: tuple[str, ...] = ()
+    classes: tuple[NodeClass, ...] = ()
+    """The pools of nodes that there are besides nodes."""
+
+
+_NO_COUNTS: Mapping[str, int] = {}
+
+
+def read_place_inputs(
+    sources: Sequence[Source],
+    node_files: Sequence[Source],
+    pod_files: Sequence[Source],
+    settings: MapSettings,
+    context: Iterable[Source] = (),
+    options: Options = _ALL,
+    *,
+    resources: bool = False,
+    only_running: bool = False,
+    replan: bool = False,
+    counts: Mapping[str, int] = _NO_COUNTS,
+) -> PlaceInputs:
+    """Read the workloads (and nodes) in ``sources``, the nodes in ``node_files`` and the running pods in ``pod_files``.
+
+    With ``replan`` running pods of the workloads are placed anew.
+    With ``only_running`` virtual machines that wait to be started have no pods. What ``context`` tells of KubeVirt, namespaces and
+    autoscalers counts, too.
+
+    Nodes and pools of nodes among the sources count where no file of nodes is named; ``counts`` are the nodes of pools by their names.
+    With ``resources`` what pods request and what nodes have counts.
+    Workloads that the API server would refuse have no pods: those in which a rule of the category ``admission`` among the ``settings``
+    finds an error that nothing silences; ``options`` says what the configuration ignores.
+
+    Raises NodeFileError when there are neither nodes nor pools, something that can be none, or pods that can be none, and UnknownPoolError.
+    """
+    running_files = each_once(pod_files)
+    files = Files([source for identity, source in each_once(sources).items() if identity not in running_files], context, node_files)
+    nodes = nodes_of(files.of(files.nodes), resources=resources)
+    admission = tuple([rule for rule in settings.rules if rule.category == "admission" and rule.name not in UNREADABLE])
+    settings = settings._replace(rules=(*bind_rules(UNREADABLE), *admission), with_nodes=True, resources=resources)
+    read = files.of(files.given)
+    results = dict(zip(read, map_files(read.values(), settings), strict=True))
+    if not node_files and settings.auto_nodes:
+        holding = {file: read[file] for file, result in results.items() if result.facts.holds_nodes}
+        nodes = nodes_of(holding, resources=resources)
+    classes = _classes(files, results, settings, counts, with_least=not nodes)
+    if not (nodes or classes):
+        raise NodeFileError(NO_NODES)
+    running, machines = running_pods(pod_files, resources=resources)
+    beside = zip(files.context, map_files(files.of(files.context).values(), settings._replace(rules=(), with_nodes=False)), strict=True)
+    facts = [_beside(each.facts.of_file(file, files.folder(file))) for file, each in beside]
+    kustomizations = files.kustomizations()
+    facts += [located_facts(files, file, result, kustomizations) for file, result in results.items()]
+    fleet = ManifestIndex(facts, plugins=settings.target.admission_plugins)
+    workloads = [fleet.with_scale(pods) for told in facts for pods in told.pods]
+    reduction = Reduction(settings, Checker(settings).triage, files.names, lambda _: b"")
+    refusals = _refusals(files, results, workloads, SuppressionFilter(reduction, options, kustomizations))
+    workloads = [_as_accepted(pods, refusals) for pods in workloads]
+    target = settings.target
+    name_of = files.names.__getitem__
+    stage = build_simulation_input(
+        nodes,
+        fleet,
+        workloads,
+        running,
+        name_of=name_of,
+        resources=resources,
+        version=target.version,
+        feature_gates=target.feature_gates,
+        only_running=only_running,
+        replan=replan,
+        machines=machines,
+    )
+    problems = [problem for file, result in results.items() for problem in _problems(files.names[file], result, refusals.get(file, {}))]
+    empty = tuple([files.names[file] for file, result in results.items() if is_empty(result)])
+    return PlaceInputs(stage, tuple(problems), files.names, (*_passed_over(workloads, name_of), *_refused(problems)), empty, classes)
+
+
+def _classes(
+    files: Files, results: Mapping[FileId, FileResult], settings: MapSettings, counts: Mapping[str, int], *, with_least: bool
+) -> tuple[NodeClass, ...]:
+    """The pools of the cluster as classes of nodes; ``with_least``: with so many nodes as they have at least.
+
+    Where there is a dump of the nodes, those are in it.
+    """
+    of_nodes = [file for file in files.nodes if file not in results]
+    named = map_files(files.of(of_nodes).values(), settings._replace(rules=(), with_nodes=False))
+    pools = pools_of(files, {**results, **dict(zip(of_nodes, named, strict=True))}, settings)
+    if pools is None and not counts:
+        return ()
+    from afflint.inventory.pool_nodes import classes_of
+
+    classes = classes_of(_each_once(files, pools) if pools is not None else (), counts)
+    return tuple(classes if with_least else [each if each.name in counts else replace(each, least=0) for each in classes])
+
+
+def _beside(facts: Facts) -> Facts:
+    """What the context tells of the workloads: what decides on machines, on the pods of a namespace, and how many there are."""
+    return Facts(kubevirt=facts.kubevirt, namespaces=facts.namespaces, about_pods=facts.about_pods, scalers=facts.scalers)
+
+
+def _each_once(files: Files, pools: Pools) -> list[Pool]:
+    """The pools of the cluster, each once: overlays repeat what they change, and what kustomizations use as a patch makes no nodes."""
+    kustomizations = files.kustomizations()
+    found: dict[tuple[str, str, str], Pool] = {}
+    for pool in pools.whole:
+        use = kustomizations.use_of(files.sources[pool.site.file].path)
+        if pools.is_here(pool) and not (use is not None and use.patches):
+            found.setdefault((pool.cluster, pool.word, pool.name), pool)
+    return list(found.values())
+
+
+def _passed_over(workloads: Iterable[Pods], name_of: Callable[[FileId], str]) -> Iterator[str]:
+    """The manifests with a pod that are no whole ones, in one line."""
+    passed: dict[str, None] = {}
+    for pods in workloads:
+        if pods.maker is None and pods.ref.kind not in _SETTINGS:
+            whole = "a domain" if pods.kubevirt else "containers with images"
+            reason = f"it is a patch, or lacks a name or {whole}" if pods.partial else "it makes no pods"
+            passed[f"{pods.title} in {name_of(pods.site.file)} ({reason})"] = None
+    if passed:
+        yield f"passed over: {_first(list(passed))}"
+
+
+def _refused(problems: Sequence[str]) -> Iterator[str]:
+    """The manifests that cannot be used, in one line."""
+    if problems:
+        number = pluralize(len(problems), "manifest")
+        yield f"{number} cannot be read or would be refused, and `afflint check` says more: {_first(problems)}"
+
+
+def _first(words: Sequence[str]) -> str:
+    more = f"; and {len(words) - _MOST_NAMED} more" if len(words) > _MOST_NAMED else ""
+    return "; ".join(words[:_MOST_NAMED]) + more
+
+
+_MOST_NAMED = 3
+_SETTINGS = {kind.name for kind in KINDS if kind.holds_placement}
+"""The kinds that say where the pods of others may run, and create none of a manifest's own."""
+
+
+class _RefusedObject(NamedTuple):
+    """What an object is refused for first."""
+
+    line: int
+    column: int
+    message: str
+
+
+_Refusals = Mapping[tuple[int, ObjectRef], _RefusedObject]
+"""By the number of the document and the object."""
+
+
+def _refusals(
+    files: Files, results: Mapping[FileId, FileResult], workloads: Iterable[Pods], silencer: SuppressionFilter
+) -> dict[FileId, _Refusals]:
+    """By file the objects with pods that the API server would refuse, and documents that hold several objects for one."""
+    suspects = {file: result for file, result in results.items() if any(found.rule not in UNREADABLE for found in result.found)}
+    made = {(pods.site.file, pods.site.document, pods.ref) for pods in workloads if pods.maker is not None} if suspects else set()
+    refusals: dict[FileId, _Refusals] = {}
+    for file, result in suspects.items():
+        known: dict[tuple[int, ObjectRef], _RefusedObject] = {}
+        findings, _ = silencer.remaining(file, files.sources[file], result)
+        for each in sorted(findings, key=lambda finding: finding.span):
+            counts = each.object == NO_OBJECT or (file, each.document, each.object) in made
+            if each.rule not in UNREADABLE and each.severity == "error" and counts:
+                known.setdefault((each.document, each.object), _RefusedObject(each.span.line, each.span.column, each.message))
+        refusals[file] = known
+    return refusals
+
+
+def _as_accepted(pods: Pods, refusals: Mapping[FileId, _Refusals]) -> Pods:
+    """The same, with what the API server would refuse its object for."""
+    refusal = refusals.get(pods.site.file, {}).get((pods.site.document, pods.ref))
+    if refusal is None or pods.maker is None:
+        return pods
+    return pods._replace(maker=replace(pods.maker, refused=f"the API server would refuse it: {refusal.message} (line {refusal.line})"))
+
+
+def _problems(name: str, result: FileResult, refusals: _Refusals) -> Iterator[str]:
+    if result.templated:
+        yield f"{name}:1:1: this is a template, and left out: name what is rendered from it"
+    found = [(each.span.line, each.span.column, each.message) for each in result.found if each.rule in UNREADABLE]
+    # Rules say better what is wrong than whoever failed to read it.
+    told = {document for document, _ in refusals}
+    found += [(each.span.line, each.span.column, each.message) for each in result.facts.unusable if each.document not in told]
+    for line, column, message in sorted([*found, *refusals.values()]):
+        yield f"{name}:{line}:{column}: {message}"

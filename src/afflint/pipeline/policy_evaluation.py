@@ -1,0 +1,348 @@
+"""Policies at work: which workloads each is about, what its check finds in them, and how that is said.
+
+In the map step each workload is judged alone, and only one that may be refused goes on (``PolicyEvaluator``); in the reduce step it is judged again
+with what all manifests tell (``judged``). So what goes from one to the other, and what a cache keeps, is small where policies are obeyed.
+Imported only by runs with policies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from afflint.checks.match import CrossManifestMatch, Match
+from afflint.checks.policies.subject import PolicySubject, UnevaluatedError
+from afflint.findings.finding import NO_FILE, NO_OBJECT, FileId, ObjectRef, Site
+from afflint.findings.namedtuples import NamedTuple
+from afflint.index.facts import Pods
+from afflint.index.policy_candidates import PolicyCandidate
+from afflint.kube.manifests import Workload
+from afflint.kube.selectors import NAMESPACE_NAME, Requirement, Selector, holds
+from afflint.policies.binding import BoundPolicy
+from afflint.policies.matching import EVERYTHING, Matching
+from afflint.policies.messages import filled, holds_own_words
+from afflint.policies.params import class_at
+from afflint.source.globs import name_matcher
+
+if TYPE_CHECKING:
+    from afflint.checks.registry import BoundRule
+    from afflint.index.manifest_index import ManifestIndex
+    from afflint.inventory.cluster_view import ClusterView
+    from afflint.inventory.topology import KnownTopology
+    from afflint.policies.registry import PolicyCheck
+
+# By an autoscaler there may be more of any other than the object says.
+_COUNTED = frozenset(("Pod", "Job", "CronJob", "DaemonSet", "VirtualMachine", "VirtualMachineInstance"))
+
+Condition = Callable[[PolicySubject], "bool | None"]
+"""Whether a workload meets a condition; None where nobody can tell, or not yet."""
+
+
+class UnevaluatedPolicy(NamedTuple):
+    """A policy that came to no result, and why: for an object, or in itself. ``place`` is where what cannot be told stands, if it is known.
+
+    ``file`` is the file of the object, by its number until names are put in.
+    """
+
+    policy: str
+    reason: str
+    place: str = ""
+    title: str = ""
+    file: FileId | str = NO_FILE
+    object: ObjectRef = NO_OBJECT
+
+
+class PolicyScope:
+    """What a policy is about: workloads of its ``kinds``, by kind and group, that it ``covers``.
+
+    ``files`` says whether a file is matched by globs; that is known in the reduce step only.
+    """
+
+    def __init__(self, match: Matching, exclude: Matching, files: Callable[[tuple[str, ...], FileId], bool] | None = None) -> None:
+        self._match = list(_conditions(match, files))
+        self._exclude = [*_conditions(exclude, files), *_of_kinds(exclude)]
+        self._excludes = exclude != EVERYTHING
+        self.is_all = not self._match and not self._excludes
+        """Whether it covers all workloads of its kinds."""
+        self.kinds = _kinds(match.kinds)
+
+    def covers(self, case: PolicySubject) -> bool | None:
+        """Whether the policy is about a workload of such a kind; None where that is not known."""
+        wanted = _all(self._match, case) if self._match else True
+        if wanted is False or not self._excludes:
+            return wanted
+        excluded = _all(self._exclude, case)
+        if excluded:
+            return False
+        # Alone it may be excluded by what is not known yet, and is judged then; in the end what nobody can tell excludes nothing.
+        return wanted
+
+
+def _all(conditions: Iterable[Condition], case: PolicySubject) -> bool | None:
+    met: bool | None = True
+    for condition in conditions:
+        found = condition(case)
+        if found is False:
+            return False
+        met = found and met
+    return met
+
+
+def _conditions(matching: Matching, files: Callable[[tuple[str, ...], FileId], bool] | None) -> Iterator[Condition]:
+    """The conditions that are said but for kinds, those that are cheap first."""
+    if matching.namespaces:
+        yield _of_namespace(_named(matching.namespaces))
+    if matching.names:
+        yield _of_name(_named(matching.names))
+    if matching.min_replicas is not None:
+        yield _of_number(matching.min_replicas)
+    if matching.labels is not None:
+        yield _of_labels(matching.labels)
+    if matching.namespace_labels is not None:
+        yield _of_namespace_labels(matching.namespace_labels)
+    if matching.files:
+        yield _of_file(matching.files, files)
+
+
+def _of_kinds(matching: Matching) -> Iterator[Condition]:
+    if matching.kinds:
+        named = _kinds(matching.kinds)
+        yield lambda case: named(case.kind, case.group)
+
+
+def _named(globs: tuple[str, ...]) -> Callable[[str], object]:
+    found = name_matcher(globs)
+    assert found is not None
+    return found
+
+
+def _kinds(globs: tuple[str, ...]) -> Callable[[str, str], bool]:
+    """Whether a kind of a group is named."""
+    if not globs:
+        return lambda _kind, _group: True
+    named = _named(globs)
+    return lambda kind, group: bool(named(kind) or (group and named(f"{kind}.{group}")))
+
+
+def _of_namespace(named: Callable[[str], object]) -> Condition:
+    return lambda case: case.pods.namespace is not None and bool(named(case.pods.namespace))
+
+
+def _of_name(named: Callable[[str], object]) -> Condition:
+    return lambda case: case.pods.ref.name is not None and bool(named(case.pods.ref.name))
+
+
+def _of_number(least: int) -> Condition:
+    def enough(case: PolicySubject) -> bool | None:
+        scale = case.pods.scale
+        most = 1 if scale.most is None else scale.most
+        if most >= least:
+            return True
+        return None if case.fleet is None and case.kind not in _COUNTED else False
+
+    return enough
+
+
+def _of_labels(selector: Selector) -> Condition:
+    return lambda case: case.is_labelled(selector)
+
+
+def _of_namespace_labels(selector: Selector) -> Condition:
+    by_name = [each for each in selector.requirements if each.key == NAMESPACE_NAME]
+    others = len(by_name) < len(selector.requirements)
+
+    def labelled(case: PolicySubject) -> bool | None:
+        name = case.pods.namespace
+        if case.fleet is not None:
+            return case.fleet.matches_namespace(selector, name)
+        if name is None:
+            return None
+        return (None if others else True) if _all_hold(by_name, name) else False
+
+    return labelled
+
+
+def _all_hold(requirements: Iterable[Requirement], value: str) -> bool:
+    return all(holds(each, value) for each in requirements)
+
+
+def _of_file(globs: tuple[str, ...], files: Callable[[tuple[str, ...], FileId], bool] | None) -> Condition:
+    if files is None:
+        return lambda _case: None
+    return lambda case: files(globs, case.pods.site.file)
+
+
+class _EvaluatedPolicy(NamedTuple):
+    """A policy with what it takes to ask it."""
+
+    name: str
+    bound: BoundPolicy
+    scope: PolicyScope
+    check: Callable[..., Iterator[Any]]
+
+    def is_about(self, case: PolicySubject) -> bool:
+        """Whether its check can be about a workload of a fleet, and the configuration says that it is."""
+        scope = self.scope
+        return _can_judge(self.bound.check, case.pods) and scope.kinds(case.kind, case.group) and bool(scope.covers(case))
+
+
+def _can_judge(check: PolicyCheck, pods: Pods) -> bool:
+    """Whether a check can be about such pods at all. What makes one for each node is known in runs with nodes only, as outcomes are."""
+    if check.judges == "machines":
+        return pods.kubevirt
+    return check.judges == "pods" or pods.maker is None or not pods.maker.daemon
+
+
+def _policies(
+    rules: Iterable[BoundRule], subject: str, files: Callable[[tuple[str, ...], FileId], bool] | None = None
+) -> list[_EvaluatedPolicy]:
+    found = [(rule.name, rule.policy) for rule in rules if rule.subject == subject]
+    return [
+        _EvaluatedPolicy(name, bound, PolicyScope(bound.match, bound.exclude, files), class_at(bound.check.function))
+        for name, bound in found
+        if bound
+    ]
+
+
+class PolicyEvaluator:
+    """Judges workloads alone, in the map step. Made once for each process."""
+
+    def __init__(self, rules: Iterable[BoundRule]) -> None:
+        self._policies = _policies(rules, "policy")
+        self._of_kind: dict[tuple[str, str], list[tuple[_EvaluatedPolicy, Callable[[PolicySubject], bool | None] | None, bool, Any]]] = {}
+        """By kind and group the policies about such, with what is asked of each again and again."""
+
+    def suspect(self, workload: Workload, pods: Pods) -> PolicyCandidate | None:
+        """A workload with which some policy may not be content; None for one that all are content with, whatever else there is."""
+        case = PolicySubject(pods, workload)
+        key = case.kind, case.group
+        asked = self._of_kind.get(key)
+        if asked is None:
+            about = [each for each in self._policies if each.scope.kinds(*key) and _can_judge(each.bound.check, pods)]
+            asked = self._of_kind[key] = [
+                (each, None if each.scope.is_all else each.scope.covers, each.bound.check.lacks, each.bound.params) for each in about
+            ]
+        policies = []
+        for policy, covers, lacks, params in asked:
+            if (covers is None or covers(case) is not False) and (not lacks or case.whole):
+                for _ in policy.check(case, params):
+                    policies.append(policy)
+                    break
+        if not policies:
+            return None
+        return case.suspected_by(tuple([each.name for each in policies]), with_object=any(each.bound.check.object for each in policies))
+
+
+def _found(policy: _EvaluatedPolicy, case: PolicySubject) -> Iterator[Match]:
+    if policy.bound.check.lacks and not case.whole:
+        return iter(())
+    found: Iterator[Match] = policy.check(case, policy.bound.params)
+    return found
+
+
+def evaluated_workloads(
+    rules: Iterable[BoundRule],
+    fleet: ManifestIndex,
+    files: Callable[[tuple[str, ...], FileId], bool],
+    ground: KnownTopology | None,
+    unjudged: list[UnevaluatedPolicy],
+) -> Iterator[tuple[str, CrossManifestMatch]]:
+    """What policies find in the suspects, each with the name of the policy. ``files``: whether a file is matched by some globs.
+
+    What a policy comes to no result for is added to ``unjudged``.
+    """
+    whole: set[tuple[str, Site]] = set()
+    policies = {each.name: each for each in _policies(rules, "policy", files)}
+    for suspect in fleet.suspects:
+        pods = fleet.pods_at((suspect.site, suspect.template_path))
+        if pods is None:
+            continue
+        case = PolicySubject(pods, None, suspect, fleet, ground)
+        for name in suspect.policies:
+            policy = policies.get(name)
+            if policy is None or not policy.scope.covers(case):
+                continue
+            if policy.bound.check.object:
+                # What is judged as a whole is judged once, however many templates it has.
+                if (name, pods.site) in whole:
+                    continue
+                whole.add((name, pods.site))
+            try:
+                for match in _found(policy, case):
+                    yield name, case.at(with_custom_message(match, name, policy.bound, case))
+            except UnevaluatedError as error:
+                unjudged.append(UnevaluatedPolicy(name, str(error), "", case.title, pods.site.file, pods.ref))
+
+
+def outcomes(
+    rules: Iterable[BoundRule], view: ClusterView, files: Callable[[tuple[str, ...], FileId], bool], unjudged: list[UnevaluatedPolicy]
+) -> Iterator[tuple[str, CrossManifestMatch]]:
+    """What policies about outcomes find, given the nodes. What the nodes cannot tell is added to ``unjudged``."""
+    policies = _policies(rules, "outcome", files)
+    if not policies:
+        return
+    cases = [PolicySubject(pods, None, None, view.fleet) for pods in view.fleet.pods]
+    for policy in policies:
+        about = [case for case in cases if policy.is_about(case) and (case.whole or not policy.bound.check.lacks)]
+        of_site = {case.pods.site: case for case in about}
+        try:
+            for each in policy.check(about, policy.bound.params, view):
+                case = of_site[each.site]
+                yield policy.name, each._replace(match=with_custom_message(each.match, policy.name, policy.bound, case))
+        except UnevaluatedError as error:
+            unjudged.append(UnevaluatedPolicy(policy.name, str(error)))
+
+
+def subjects(
+    rules: Iterable[BoundRule], fleet: ManifestIndex, files: Callable[[tuple[str, ...], FileId], bool]
+) -> Iterator[tuple[str, Pods]]:
+    """What each policy is asked about, by its name: who is content and who is not. Patches and fragments are no workloads."""
+    rules = list(rules)
+    policies = [*_policies(rules, "policy", files), *_policies(rules, "outcome", files)]
+    for pods in fleet.pods:
+        if pods.partial and not pods.operated:
+            continue
+        case = PolicySubject(pods, None, None, fleet)
+        for policy in policies:
+            if policy.is_about(case):
+                yield policy.name, pods
+
+
+def with_custom_message(match: Match, name: str, policy: BoundPolicy, case: PolicySubject) -> Match:
+    """The match in the user's own words, if there are any; what the check says goes in front of the help then, unless they hold it."""
+    if policy.message is None:
+        return match
+    fields = fields_of(case, name, match.message)
+    message = filled(policy.message, fields)
+    if holds_own_words(policy.message):
+        return match._replace(message=message)
+    return match._replace(message=message, help=f"{match.message[:1].upper()}{match.message[1:]}. {match.help or policy.check.remedy}")
+
+
+def fields_of(case: PolicySubject, policy: str, message: str) -> Mapping[str, str]:
+    """What the fields of a message stand for."""
+    ref = case.pods.ref
+    return {
+        "object": case.title,
+        "kind": case.kind,
+        "name": ref.name or "",
+        "namespace": ref.namespace or "default",
+        "policy": policy,
+        "message": message,
+    }
+
+
+def policy_findings(unjudged: Iterable[UnevaluatedPolicy], names: Sequence[str]) -> Iterator[str]:
+    """What policies came to no result for, a line for each policy and reason; ``names`` are those of the files."""
+    grouped: dict[tuple[str, str, str], list[UnevaluatedPolicy]] = {}
+    for each in unjudged:
+        grouped.setdefault((each.place, each.policy, each.reason), []).append(each)
+    for (place, policy, reason), found in sorted(grouped.items()):
+        line = f"policy `{policy}`: {reason}" if policy else reason
+        objects = [each for each in found if each.title]
+        if objects:
+            first = objects[0]
+            file = names[first.file] if isinstance(first.file, int) else first.file
+            more = f" and {len(objects) - 1} more" if len(objects) > 1 else ""
+            line += f"; so it comes to no result for {first.title} in {file}{more}"
+        yield f"{place}: {line}" if place else line

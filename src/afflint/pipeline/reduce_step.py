@@ -1,0 +1,314 @@
+"""The reduce step: what all files told, taken together. Findings across manifests with their places, then names, severities, help.
+
+Pure but for ``read``, by which it asks for the bytes of the few files that findings across manifests point into.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from afflint.checks.match import CrossManifestMatch
+from afflint.config import ALL, matcher
+from afflint.findings.finding import NO_OBJECT, FileId, Finding, Fix, Found, FoundPlace, Related
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import join_words, quoted
+from afflint.index.facts import Facts, Pods
+from afflint.index.manifest_index import ManifestIndex
+from afflint.pipeline.map_step import MapSettings, located
+from afflint.source.sources import relative
+from afflint.yaml import documents, prefilter
+from afflint.yaml.documents import Document
+
+if TYPE_CHECKING:
+    from afflint.checks.registry import Subject
+    from afflint.inventory.cluster_view import ClusterView
+    from afflint.inventory.node_files import NodeFact
+    from afflint.inventory.pool_files import Pools
+    from afflint.inventory.topology import KnownTopology
+    from afflint.pipeline.policy_evaluation import UnevaluatedPolicy
+    from afflint.pipeline.suppressions import Suppression
+    from afflint.placement.node_classes import NodeClass
+
+Reader = Callable[[FileId], bytes]
+"""Gives the bytes of a file of the run again. Raises OSError."""
+
+
+class ClusterFleet(NamedTuple):
+    """The manifests of one of several clusters: ``own`` are the files that are of no other. ``whole``: those of all clusters are in it."""
+
+    fleet: ManifestIndex
+    own: frozenset[FileId]
+    whole: bool = True
+
+
+class Reduction:
+    """Turns what was found into findings under one set of settings.
+
+    ``names`` are those of the files by their numbers; ``cutter`` finds in a file the documents that the map step found in it.
+    """
+
+    def __init__(self, settings: MapSettings, cutter: prefilter.Triage, names: Sequence[str] | Mapping[FileId, str], read: Reader) -> None:
+        self._settings = settings
+        self._rules = {each.name: each for each in settings.rules}
+        self._cutter = cutter
+        self._names = names
+        self._read = read
+        self._globs: dict[tuple[str, ...], Callable[[str], bool]] = {}
+        self.unjudged: list[UnevaluatedPolicy] = []
+        """What policies came to no result for."""
+
+    # Across manifests.
+
+    def fleet(self, facts: Iterable[Facts], nodes: Sequence[NodeFact] = (), pools: Pools | None = None) -> ManifestIndex | None:
+        """All facts indexed; None where no rule across manifests, no policy, nor a rule about nodes or pools, would ask for them."""
+        subjects = {each.subject for each in self._settings.rules}
+        if subjects.isdisjoint(("fleet", "policy", "outcome", *(("nodes",) if nodes else ()), *(("pools",) if pools else ()))):
+            return None
+        return ManifestIndex(facts, complete=self._settings.target.complete, plugins=self._settings.target.admission_plugins)
+
+    def part_of(self, fleet: ManifestIndex, facts: Iterable[Facts]) -> ManifestIndex:
+        """Some of the manifests of a fleet, as those of a cluster that has no others."""
+        return ManifestIndex(facts, complete=self._settings.target.complete, plugins=self._settings.target.admission_plugins, whole=fleet)
+
+    def across(
+        self,
+        fleet: ManifestIndex,
+        wanted: Callable[[FileId], bool],
+        nodes: Sequence[NodeFact] = (),
+        pools: Pools | None = None,
+        clusters: Sequence[ClusterFleet] = (),
+    ) -> Iterator[tuple[FileId, Found]]:
+        """What rules across manifests, and about nodes and pools, find in files that are ``wanted``; the others are only context.
+
+        ``clusters`` are those that the manifests are for, where these are several: then each is held against the nodes alone.
+        """
+        told = self._matches(fleet, nodes, pools, clusters)
+        matches = [(rule, match) for rule, match in told if wanted(match.site.file)]
+        for (_, match), found in zip(matches, self._located(matches), strict=True):
+            yield match.site.file, found
+
+    def _matches(
+        self, fleet: ManifestIndex, nodes: Sequence[NodeFact], pools: Pools | None, clusters: Sequence[ClusterFleet]
+    ) -> Iterator[tuple[str, CrossManifestMatch]]:
+        yield from self._told("fleet", fleet)
+        name_of, target = self._names.__getitem__, self._settings.target
+        version, gates = target.version, target.feature_gates
+        views: dict[int, ClusterView] = {}
+        if nodes:
+            from afflint.inventory.cluster_view import ClusterView
+
+            classes = _growing(pools) if pools else ()
+            for each in [cluster.fleet for cluster in clusters] or [fleet]:
+                views[id(each)] = ClusterView(nodes, each, self._settings.host_key, name_of, version, classes, gates)
+        if fleet.suspects:
+            from afflint.pipeline.policy_evaluation import evaluated_workloads
+
+            ground = _ground(tuple(views.values()), pools)
+            yield from evaluated_workloads(self._settings.rules, fleet, self._is_in, ground, self.unjudged)
+        if nodes:
+
+            def about_nodes(fleet: ManifestIndex) -> Iterator[tuple[str, CrossManifestMatch]]:
+                view = views[id(fleet)]
+                yield from self._told("nodes", view)
+                if any(each.subject == "outcome" for each in self._settings.rules):
+                    from afflint.pipeline.policy_evaluation import outcomes
+
+                    yield from outcomes(self._settings.rules, view, self._is_in, self.unjudged)
+
+            yield from _in_each_cluster(clusters, about_nodes) if clusters else about_nodes(fleet)
+        if pools:
+            from afflint.inventory.pool_view import PoolView
+
+            yield from self._told("pools", PoolView(pools, fleet, name_of, version, nodes, gates))
+
+    def subjects(self, fleet: ManifestIndex) -> Iterator[tuple[str, Pods]]:
+        """What each policy is asked about, by its name."""
+        from afflint.pipeline.policy_evaluation import subjects
+
+        return subjects(self._settings.rules, fleet, self._is_in)
+
+    def _is_in(self, globs: tuple[str, ...], file: FileId) -> bool:
+        """Whether a file is matched by globs of the configuration. What was rendered lies in the folder of its root."""
+        name = self._names[file]
+        if name.startswith("<") and name.endswith(">"):
+            name = os.path.join(name[1:-1].partition(" ")[2], "rendered.yaml")
+        if globs not in self._globs:
+            self._globs[globs] = matcher(globs)
+        return self._globs[globs](relative(os.path.abspath(name), self._settings.root or os.getcwd()).replace(os.sep, "/"))
+
+    def _told(self, subject: Subject, about: object) -> Iterator[tuple[str, CrossManifestMatch]]:
+        """What the rules of one subject find."""
+        for rule in self._settings.rules:
+            if rule.subject == subject:
+                check, asking = rule.check()
+                for match in check(about, self._settings.target) if asking else check(about):
+                    yield rule.name, match
+
+    def _located(self, matches: Sequence[tuple[str, CrossManifestMatch]]) -> list[Found]:
+        """The matches with their places: the few files that they point into are opened again, and each document of them once."""
+        found: list[Found | None] = [None] * len(matches)
+        related: list[list[FoundPlace | None]] = [[None] * len(match.match.related) for _, match in matches]
+        for file, asked in _asked_of(matches).items():
+            for document in self._documents(file, asked.keys()):
+                for number, place in asked[document.index]:
+                    rule, match = matches[number]
+                    if place is None:
+                        fixing = self._rules[rule].fix != "none"
+                        found[number] = located(rule, match.match, match.site.base, match.ref, document, fixing=fixing)
+                    else:
+                        other = match.match.related[place]
+                        span = document.locate(other.path, key=other.key)
+                        related[number][place] = FoundPlace(other.file, span, other.message)
+        return [
+            each._replace(related=tuple([place for place in places if place is not None])) if places else each
+            for each, places in zip(found, related, strict=True)
+            if each is not None
+        ]
+
+    def _documents(self, file: FileId, indexes: Iterable[int]) -> Iterator[Document]:
+        """The documents of a file with these numbers, one at a time; an empty one for each that is not there any more."""
+        missing = set(indexes)
+        try:
+            data = documents.to_utf8(self._read(file))
+        except (OSError, UnicodeDecodeError):
+            data = b""
+        for document in self._cutter.documents(data, named=True):
+            if document.index in missing:
+                missing.discard(document.index)
+                yield document
+        for index in sorted(missing):
+            yield Document(b"", index, 0)
+
+    # One file.
+
+    def findings(self, file: FileId, found: Iterable[Found]) -> list[Finding]:
+        """What was found in a file, as findings: with names, categories, severities and help."""
+        return [self._finding(file, each) for each in found]
+
+    def _finding(self, file: FileId, found: Found) -> Finding:
+        rule = self._rules[found.rule]
+        return Finding(
+            rule.name,
+            rule.category,
+            rule.level(found.severity),
+            found.message,
+            found.help or rule.remedy,
+            self._names[file],
+            found.document,
+            found.span,
+            found.object,
+            found.field,
+            tuple([Related(self._names[place.file], place.span, place.message, place.file) for place in found.related]),
+            Fix(rule.fix == "safe", found.edits, found.meant) if found.edits else None,
+            file,
+            found.item,
+        )
+
+    def silence(
+        self,
+        file: FileId,
+        suppressions: Sequence[Suppression],
+        findings: Sequence[Finding],
+        *,
+        idle: bool = True,
+        mandatory: frozenset[str] = frozenset(),
+    ) -> tuple[list[Finding], int]:
+        """What remains of a file's findings after its suppressions, with ``idle`` those that silence nothing added; and how many were
+        silenced. Findings of the rules that are ``mandatory`` remain.
+        """
+        if not suppressions:
+            return list(findings), 0
+        from afflint.pipeline.suppressions import apply
+
+        kept, count, unused = apply(findings, suppressions, mandatory)
+        if idle and "unused-suppression" in self._rules:
+            firm = [each for each in findings if each.rule in mandatory]
+            kept += self.findings(
+                file, (each for suppression, names in unused for each in self._unused(suppression, names, mandatory, firm))
+            )
+        return kept, count
+
+    def _unused(
+        self, suppression: Suppression, names: tuple[str, ...], mandatory: frozenset[str], firm: Sequence[Finding]
+    ) -> Iterator[Found]:
+        """What is said of a suppression of which these names silence nothing. ``firm`` are the findings that nothing silences."""
+        meant = [name for name in names if name in mandatory]
+        if not {*names}.isdisjoint(_NAMED_BY_NO_NAME):
+            meant += dict.fromkeys(each.rule for each in firm if suppression.covers((each.span.line, each.span.column)))
+        for name in meant:
+            message = f"{quoted(name)} is mandatory: nothing in a manifest silences it"
+            remedy = "Take this away, and mend what the policy finds, or ask whoever is responsible for it."
+            yield Found("unused-suppression", message, remedy, suppression.document, suppression.span, NO_OBJECT, "")
+        names = tuple([name for name in names if name not in mandatory])
+        if not names or (meant and "" in names) or any(each and not self._can_tell(each, suppression) for each in names):
+            return
+        from afflint.pipeline.suppressions import removal
+
+        listed = join_words([f"`{each}`" for each in names if each] or ["finding"], "or")
+        message = f"this suppression silences nothing: there is no {listed} here"
+        edits = removal(suppression) if len(names) == max(len(suppression.rules), 1) else ()
+        yield Found("unused-suppression", message, "", suppression.document, suppression.span, NO_OBJECT, "", edits=edits)
+
+    def _can_tell(self, name: str, suppression: Suppression) -> bool:
+        """Whether this run could have found what a suppression names: not rules that are off, or that need other files."""
+        subjects = {each.subject for each in self._settings.rules if each.name == name}
+        if subjects == {"policy"}:
+            return name in suppression.idle
+        return bool(subjects) and subjects.isdisjoint(("fleet", "nodes", "pools", "policy", "outcome", "admission"))
+
+
+_NAMED_BY_NO_NAME = frozenset(("", ALL, "policy"))
+"""How a suppression may mean a policy without its name: all rules, or those of the category."""
+
+
+def _in_each_cluster(
+    clusters: Sequence[ClusterFleet], asked: Callable[[ManifestIndex], Iterable[tuple[str, CrossManifestMatch]]]
+) -> Iterator[tuple[str, CrossManifestMatch]]:
+    """What is found in each cluster. Of a manifest that is of all clusters only what holds in each of those."""
+    everywhere: dict[tuple[object, ...], list[tuple[str, CrossManifestMatch]]] | None = None
+    for cluster in clusters:
+        shared: dict[tuple[object, ...], list[tuple[str, CrossManifestMatch]]] = {}
+        for rule, match in asked(cluster.fleet):
+            if match.site.file in cluster.own:
+                yield rule, match
+            else:
+                shared.setdefault((rule, match.site, match.match.path), []).append((rule, match))
+        if cluster.whole:
+            everywhere = shared if everywhere is None else {key: each for key, each in everywhere.items() if key in shared}
+    for found in (everywhere or {}).values():
+        yield from found
+
+
+def _ground(views: Sequence[ClusterView], pools: Pools | None) -> KnownTopology | None:
+    """What nodes and pools show; None where there are none."""
+    if not views and not pools:
+        return None
+    from afflint.inventory.topology import KnownTopology
+
+    return KnownTopology(views, [pool for pool in pools.whole if pools.is_here(pool)] if pools else ())
+
+
+def _growing(pools: Pools) -> Sequence[NodeClass]:
+    """The pools of the cluster that may make nodes besides those that are there."""
+    from afflint.inventory.pool_nodes import growing
+
+    return growing([pool for pool in pools.whole if pools.is_here(pool)])
+
+
+class _SpanRequest(NamedTuple):
+    """A place that is asked for: of the match with this number, or of its related place with that number."""
+
+    match: int
+    related: int | None
+
+
+def _asked_of(matches: Sequence[tuple[str, CrossManifestMatch]]) -> dict[FileId, dict[int, list[_SpanRequest]]]:
+    """The places that matches need, by file and document."""
+    asked: dict[FileId, dict[int, list[_SpanRequest]]] = {}
+    for number, (_, match) in enumerate(matches):
+        asked.setdefault(match.site.file, {}).setdefault(match.site.document, []).append(_SpanRequest(number, None))
+        for position, place in enumerate(match.match.related):
+            asked.setdefault(place.file, {}).setdefault(place.document, []).append(_SpanRequest(number, position))
+    return asked

@@ -1,0 +1,309 @@
+"""A run over what kustomize and Helm make of a repository: its findings are moved to where they are written, and each is told once."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from afflint.findings.finding import NO_OBJECT, Finding, ObjectRef, Path, Related, Span, field_of, sort_key
+from afflint.findings.namedtuples import NamedTuple
+from afflint.rendering.builds import Build, RenderOptions, SourceMap, render_roots
+from afflint.rendering.clusters import Root, clusters_of
+from afflint.rendering.kustomize_origins import RenderedIdentity, identity_of
+from afflint.rendering.programs import RenderError
+from afflint.rendering.source_documents import SourcePlace, SourceTexts, documents_of
+from afflint.report import RenderSummary as Count
+from afflint.source.files import read_regular
+from afflint.source.sources import Source, read_bytes, relative
+from afflint.yaml.cursor import cursor_at
+from afflint.yaml.documents import to_utf8
+from afflint.yaml.embedded import document_in_block
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from afflint.index.facts import Pods
+    from afflint.pipeline.run import Options
+    from afflint.pipeline.suppressions import Suppression
+    from afflint.yaml.document import Document
+
+_LARGEST = 16 << 20
+# What a program printed has no comments of its own that could be idle; what was meant for the source is judged there.
+_OF_COMMENTS = frozenset(("unused-suppression",))
+_OF_TEXTS = ("ConfigMap", "Secret")
+# What differs between overlays does not make another mistake of it.
+_VARIABLE = re.compile(r"`[^`]*`|\"[^\"]*\"|'[^']*'|\d+")
+
+
+class OriginalFindings(NamedTuple):
+    """The findings of a run, each where it is written; how many suppressions silenced there; the files by their numbers."""
+
+    findings: list[Finding]
+    suppressed: int
+    sources: tuple[Source, ...]
+
+
+class RenderedRun:
+    """What was rendered for a run. ``sources`` are the files of the run: what was rendered, and the files that no root covers."""
+
+    def __init__(self, given: Sequence[Source], wanted: RenderOptions, excluded: Callable[[str], bool]) -> None:
+        builds, failures, self._unread, values, self._crew = render_roots([each.path for each in given if each.data is None], wanted)
+        # The path of a file that is not there, in the folder of the root: what was rendered counts as lying there.
+        self._builds = {os.path.join(build.folder, f"<{build.tool} {number}>"): build for number, build in enumerate(builds)}
+        self._failures = failures
+        self._excluded = excluded
+        self._given = {path: each._replace(values=each.values or path in values) for each in given if (path := _real(each.path))}
+        covered = frozenset(file for build in builds for file in build.covered)
+        self.sources = [each for path, each in self._given.items() if path not in covered]
+        self.sources += [Source(f"<{build.tool} {build.name}>", path, build.output) for path, build in self._builds.items()]
+        self.covered = [self._given[path] for path in sorted(covered & self._given.keys())]
+        """The files of the run that are told of only as they are rendered."""
+
+    def count(self) -> Count:
+        """How many roots were rendered, and which were not."""
+        tools = tuple(build.tool for build in self._builds.values())
+        failed = tuple((each.tool, each.name, each.reason) for each in self._failures)
+        partly = tuple((build.name, name) for build in self._builds.values() for name in build.without)
+        unread = tuple((each.by, each.reason) for each in self._unread)
+        return Count(tools.count("kustomize"), tools.count("helm"), failed, partly, unread)
+
+    def clusters(self, told: Mapping[str, Sequence[Pods]], is_patch: Callable[[str], bool]) -> list[frozenset[str]]:
+        """Which of what was rendered is for which cluster, by the paths of the sources; what is in none is for all of them.
+
+        ``told`` are the pods of each source. Roots exclude each other that make one and the same object, or make pods of one file.
+        """
+        used = Counter(file for build in self._builds.values() for file in build.covered)
+        kinds = {file: _kinds_in(file) for file, count in used.items() if count > 1 and not is_patch(file)}
+        roots = {}
+        for path, build in self._builds.items():
+            pods = told.get(path, ())
+            made = {each.ref.kind for each in pods}
+            objects = {(each.ref.kind, each.namespace or "default", each.ref.name) for each in pods if not each.partial}
+            files = {file for file in build.covered if not made.isdisjoint(kinds.get(file, ()))}
+            roots[path] = Root(build.name, frozenset((*objects, *files)))
+        return clusters_of(roots)
+
+    def placed(self, findings: Iterable[Finding], sources: tuple[Source, ...], options: Options) -> OriginalFindings:
+        """The findings of a run, those in what was rendered moved to their sources: one mistake seen through several roots is one."""
+        numbers = _Numbers(sources, self._given, self.covered)
+        findings = [each for each in findings if each.rule not in _OF_COMMENTS or sources[each.source].path not in self._builds]
+        moving = self._moving(findings, sources)
+        kept: list[Finding] = []
+        at_source: dict[int, list[Finding]] = {}
+        for finding in findings:
+            each = _moved(finding, moving, sources, numbers)
+            if each is None:
+                continue
+            if not each.rendered:
+                kept.append(each)
+            elif not self._excluded(os.path.abspath(numbers.sources[each.source].path)):
+                at_source.setdefault(each.source, []).append(each)
+        suppressed = 0
+        for source, found in at_source.items():
+            remaining, silenced = _unsilenced(found, numbers.sources[source], options)
+            kept += remaining
+            suppressed += silenced
+        return OriginalFindings(_each_once(_without_guesses(kept)), suppressed, tuple(numbers.sources))
+
+    def _moving(self, findings: Iterable[Finding], sources: Sequence[Source]) -> dict[str, _Moving]:
+        """The builds that findings stand in or point into, by their paths, each with its way back."""
+        pointed = dict.fromkeys(number for each in findings for number in (each.source, *(place.source for place in each.related)))
+        paths = sorted(path for number in pointed if (path := sources[number].path) in self._builds)
+        return dict(zip(paths, self._crew.each(lambda path: _Moving(self._builds[path]), paths), strict=True))
+
+
+class _Numbers:
+    """The files of a run by their numbers, those behind them that findings are moved into."""
+
+    def __init__(self, sources: Sequence[Source], given: Mapping[str, Source], covered: Iterable[Source]) -> None:
+        self.sources = list(sources)
+        self._given = given
+        self._numbers = {_real(source.path): number for number, source in enumerate(sources) if source.data is None}
+        for source in covered:
+            self._add(_real(source.path), source)
+
+    def of(self, file: str) -> int:
+        """The number of a file by its path, links resolved."""
+        if file not in self._numbers:
+            name = relative(file)
+            self._add(file, self._given.get(file) or Source(name, name))
+        return self._numbers[file]
+
+    def _add(self, file: str, source: Source) -> None:
+        self._numbers[file] = len(self.sources)
+        self.sources.append(source)
+
+
+class _Moving:
+    """A build with findings: its documents, and the way back to its source, if the program gives it once more."""
+
+    def __init__(self, build: Build) -> None:
+        self.build = build
+        self._documents = documents_of(build.output)
+        self._texts = SourceTexts()
+        self._way: SourceMap | None = None
+        with suppress(RenderError, OSError):
+            self._way = build.way()
+
+    def places(self, document: int, span: Span, field: str | None = None) -> tuple[tuple[SourcePlace, ...], RenderedIdentity | None]:
+        """Where what stands at a place of the output is written, the best first; and what its object is called there."""
+        parsed = (
+            self._documents.get(document)
+            if document >= 0
+            else next((each for each in self._documents.values() if _holds(each, span)), None)
+        )
+        if parsed is None or self._way is None or type(parsed.data) is not dict:
+            return (SourcePlace(self.build.root_file, 0, Span(1, 1, 1, 1), "root"),), None
+        cursor = cursor_at(parsed, span.line, span.column)
+        path, key = cursor.path, cursor.on_key
+        if field is not None and key:
+            # An item of a list is shown at its first key, and the order of keys is the program's own.
+            items = (path[:end] for end in range(1, len(path)) if type(path[end - 1]) is int)
+            path, key = next(((each, False) for each in items if field_of(each) == field), (path, key))
+        identity = identity_of(parsed.data)
+        first, *others = self._way.place(parsed.index, identity, path, key=key)
+        return (self._in_text(parsed, path, span, first), *others), self._way.written(identity)
+
+    def _in_text(self, parsed: Document, path: Path, span: Span, place: SourcePlace) -> SourcePlace:
+        """The place of what stands in a text of the output, if it is text in the source, too, where ``place`` is the whole of it."""
+        inner = document_in_block(parsed, path) if place.exact else None
+        if inner is None or type(inner.data) is not dict:
+            return place
+        text = next((each for each in self._texts.of(place.file) if each.index == place.document), None)
+        if text is None:
+            return place
+        at = cursor_at(inner, span.line, span.column)
+        whole = cursor_at(text.document, place.span.line, place.span.column).path
+        same = next((each for each in text.inside(whole) if each.data == inner.data), None)
+        return place if same is None else same.place(at.path, place.way, key=at.on_key, exact=True)
+
+
+def _kinds_in(file: str) -> frozenset[str]:
+    """The kinds of the objects in a file, be it a template."""
+    try:
+        data = read_regular(file, _LARGEST)
+    except OSError:
+        return frozenset()
+    return frozenset(re.findall(r"(?m)^ *\"?kind\"?: *[\"']?(\w+)", data.decode("utf-8", "replace")))
+
+
+def _holds(document: Document, span: Span) -> bool:
+    return document.line < span.line <= document.line + len(document.line_starts())
+
+
+def _moved(finding: Finding, ways: Mapping[str, _Moving], sources: Sequence[Source], numbers: _Numbers) -> Finding | None:
+    """A finding where it is written, with what else has to do with it. Without a fix: its edits are of the output.
+
+    None for one in a text that kustomize has put into a ConfigMap or a Secret: the file that it came from is judged where it stands.
+    """
+    related = [_related(each, ways, sources, numbers) for each in finding.related]
+    moving = ways.get(sources[finding.source].path)
+    if moving is None:
+        return finding._replace(related=tuple(related))
+    (place, *others), written = moving.places(finding.document, finding.span, finding.field)
+    source = numbers.of(place.file)
+    ref = finding.object
+    if written is None and ref.kind in _OF_TEXTS and moving.build.tool == "kustomize":
+        return None
+    if written is not None and ref != NO_OBJECT:
+        ref = ObjectRef(ref.api_version, ref.kind, written.namespace or None, written.name or None)
+    for other in others:
+        number = numbers.of(other.file)
+        message = "the template puts it here" if place.way == "value" else "which is included here"
+        related.append(Related(numbers.sources[number].name, other.span, message, number))
+    return finding._replace(
+        file=numbers.sources[source].name,
+        document=place.document,
+        span=place.span,
+        object=ref,
+        related=tuple(related),
+        fix=None,
+        source=source,
+        rendered=(moving.build.name,),
+    )
+
+
+def _related(related: Related, ways: Mapping[str, _Moving], sources: Sequence[Source], numbers: _Numbers) -> Related:
+    moving = ways.get(sources[related.source].path)
+    if moving is None:
+        return related
+    (place, *_), _ = moving.places(-1, related.span)
+    number = numbers.of(place.file)
+    return Related(numbers.sources[number].name, place.span, related.message, number)
+
+
+def _unsilenced(findings: list[Finding], source: Source, options: Options) -> tuple[list[Finding], int]:
+    """The findings of a source that neither the configuration nor a comment in it silences, and how many comments do."""
+    from afflint.config import covers
+
+    if options.ignored_in is not None:
+        names = options.ignored_in(source.name)
+        findings = [each for each in findings if not covers(names, each.rule, each.category)]
+    suppressions = _suppressions(source) if options.inline and findings else []
+    if not suppressions:
+        return findings, 0
+    from afflint.pipeline.suppressions import apply
+
+    kept, silenced, _ = apply(findings, suppressions, options.mandatory)
+    return kept, silenced
+
+
+def _suppressions(source: Source) -> list[Suppression]:
+    """The comments that silence findings in a file, whatever it is: values of a chart are no manifest. Annotations are rendered, too."""
+    from afflint.checks.registry import CATEGORIES, rules
+    from afflint.pipeline.suppressions import Suppression, suppressions_in
+
+    try:
+        data = to_utf8(read_bytes(source))
+    except (OSError, UnicodeDecodeError):
+        return []
+    if b"afflint" not in data:
+        return []
+    documents = [each for each in documents_of(data).values() if each.problem is None]
+    found = (each for document in documents for each in suppressions_in(document, (), rules(), CATEGORIES))
+    return [each for each in found if isinstance(each, Suppression)]
+
+
+def _without_guesses(findings: list[Finding]) -> list[Finding]:
+    """The findings, without those in values of charts that the rendered chart shows at the same place: it knows what becomes of them."""
+    shown = {(each.rule, each.source, each.span.line, each.span.column) for each in findings if each.rendered}
+    return [each for each in findings if each.rendered or (each.rule, each.source, each.span.line, each.span.column) not in shown]
+
+
+def _each_once(findings: list[Finding]) -> list[Finding]:
+    """The findings, those that several roots show at one place as one that lists the roots.
+
+    What a root says twice of one place are two mistakes; what another says of it in other words, for it has other neighbours, is none more.
+    """
+    found: dict[tuple[object, ...], list[Finding]] = {}
+    for finding in sorted(findings, key=lambda each: (bool(each.rendered), sort_key(each), each.rendered)):
+        alike = found.setdefault((finding.rule, finding.source, finding.span), [])
+        number = _same(finding, alike) if finding.rendered else None
+        if number is None:
+            alike.append(finding)
+        else:
+            roots = sorted({*alike[number].rendered, *finding.rendered})
+            alike[number] = alike[number]._replace(rendered=tuple(roots))
+    return [finding for alike in found.values() for finding in alike]
+
+
+def _same(finding: Finding, others: Sequence[Finding]) -> int | None:
+    """Which of some findings at one place is the same mistake."""
+    what = without_values(finding.message)
+    by_words = (number for number, other in enumerate(others) if without_values(other.message) == what)
+    by_root = (number for number, other in enumerate(others) if not {*finding.rendered} & {*other.rendered})
+    return next(by_words, next(by_root, None))
+
+
+def without_values(message: str) -> str:
+    """A message without what differs between roots that show one mistake."""
+    return _VARIABLE.sub("", message)
+
+
+def _real(path: str) -> str:
+    """Where a file lies, links on the way resolved, and itself followed."""
+    return os.path.realpath(path)

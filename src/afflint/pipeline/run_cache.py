@@ -1,0 +1,136 @@
+"""What the last run over the same files told in all, kept beside what each of them tells: where nothing has changed since, that is it.
+
+A run is recognised by what it was given: settings, and files with their places, names and roles. What it told holds for the bytes that
+these files had. Apart from that it depends only on what kustomizations, wherever they lie, make of some of them: that is asked again.
+As with the results of files, whatever is wrong with what was kept is as if nothing had been.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from hashlib import blake2b
+
+from afflint.findings.codec import Codec, PlainError
+from afflint.findings.finding import FileId, Found
+from afflint.findings.namedtuples import NamedTuple
+from afflint.index.facts import Facts
+from afflint.pipeline.cache import Cache
+from afflint.pipeline.files import Files
+from afflint.pipeline.map_step import FileResult, MapSettings
+from afflint.pipeline.mapping import Contents
+from afflint.pipeline.results import ELSEWHERE, KEY_SIZE, ResultEntry, checksum
+from afflint.source.sources import read_bytes
+
+
+class Kustomized(NamedTuple):
+    """What kustomizations, wherever they lie, make of a file: whether all that it holds are patches, and the labels that they add.
+
+    ``labels`` is None where these did not matter.
+    """
+
+    file: FileId
+    is_patch: bool
+    labels: tuple[str, ...] | None
+
+
+class CachedRun(NamedTuple):
+    """What a run told: what remains of the results of its files once their facts have been taken together."""
+
+    results: tuple[FileResult, ...]
+    """Those that differ. Of their facts there is only whether nodes stand in them."""
+    of_files: tuple[tuple[FileId, int], ...]
+    """Each file with the number of its result."""
+    across: tuple[tuple[FileId, tuple[Found, ...]], ...] = ()
+    unused_nodes: str | None = None
+    kustomized: tuple[Kustomized, ...] = ()
+    """Of the files of which it mattered."""
+    undecided: tuple[str, ...] = ()
+    """The policies that would have needed nodes."""
+
+
+_TOLD = Codec(CachedRun, ELSEWHERE)
+
+
+def without_facts(results: Mapping[FileId, FileResult]) -> CachedRun:
+    """What files told alone. Most of them have nothing found in them, and told the same."""
+    differing: list[FileResult] = []
+    numbers: dict[object, int] = {}
+    of_files = []
+    for file, result in results.items():
+        alike = (result.facts.holds_nodes, *result[3:]) if not result.found and not result.suppressions else file
+        number = numbers.setdefault(alike, len(differing))
+        if number == len(differing):
+            differing.append(result._replace(facts=Facts(holds_nodes=result.facts.holds_nodes)))
+        of_files.append((file, number))
+    return CachedRun(tuple(differing), tuple(of_files))
+
+
+class PastRun:
+    """The last run that was given the same, if it is known; and this one in its place."""
+
+    def __init__(self, folder: str | None, files: Files, settings: MapSettings) -> None:
+        """``folder`` is that of the cache, None for the platform's."""
+        self._files = files
+        self.contents: Contents = {}
+        """Those of this run, as far as they have been read."""
+        self._cache = Cache(folder, settings)
+        keys = self._cache.keys
+        given = [(each.name, each.values, files.identity(number)) for number, each in enumerate(files.sources)]
+        roles = (files.checked, files.context, sorted(files.nodes))
+        said = repr((keys.settings, settings.auto_nodes, settings.root, os.getcwd(), given, roles))
+        self._name = blake2b(said.encode("utf-8", "surrogatepass"), digest_size=KEY_SIZE).digest()
+
+    def told(self, is_as_it_was: Callable[[Kustomized], bool]) -> CachedRun | None:
+        """What it told, if all is as it was, which ``is_as_it_was`` tells of what kustomizations make of files."""
+        kept = self._cache.text(self._name)
+        self._cache.close()
+        if kept is None or kept.text[:KEY_SIZE] != self._digest():
+            return None
+        try:
+            told = _TOLD.decode(kept.text[KEY_SIZE:])
+        except PlainError:
+            return None
+        if not all(map(is_as_it_was, told.kustomized)):
+            return None
+        if not kept.noted:
+            self._cache.keep([ResultEntry(self._name, None), *self._entries()])
+        return told
+
+    def keep(self, told: CachedRun) -> None:
+        """Keep what this run told, unless a file that it was read from again is another by now."""
+        pointed_at = {file for file, _ in told.across}
+        pointed_at |= {place.file for _, found in told.across for each in found for place in each.related}
+        if any(self._content(file) != self.contents.get(self._files.sources[file]) for file in pointed_at):
+            return
+        digest = self._digest()
+        if digest is None:
+            return
+        try:
+            text = _TOLD.encode(told)
+        except PlainError:
+            return
+        self._cache.keep([ResultEntry(self._name, digest + text)])
+
+    def _digest(self) -> bytes | None:
+        """All bytes of the run; None where some cannot be had."""
+        digest = blake2b(digest_size=KEY_SIZE)
+        for file, source in enumerate(self._files.sources):
+            content = self.contents.get(source) or self._content(file)
+            if content is None:
+                return None
+            self.contents[source] = content
+            digest.update(content)
+        return digest.digest()
+
+    def _content(self, file: FileId) -> bytes | None:
+        try:
+            return checksum(read_bytes(self._files.sources[file]))
+        except (OSError, MemoryError):
+            return None
+
+    def _entries(self) -> Iterator[ResultEntry]:
+        """The results of the files that are checked: they are in use, too."""
+        for file in self._files.checked:
+            source = self._files.sources[file]
+            yield ResultEntry(self._cache.key(source.known_as, self.contents[source]), None)

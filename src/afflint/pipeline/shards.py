@@ -1,0 +1,241 @@
+"""A run in shares: each of several machines checks some of the files and writes down what they told; one puts it together.
+
+A file of results has a line of JSON for its header and one for each result: the name of the file, the key by which a result is found
+again, and the result as plain data, with a checksum in front. Keys depend on bytes, settings and the version of afflint, so that
+whatever has changed since is no longer found, and is then looked into where the shares are merged: the report is never wrong.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from afflint import __version__
+from afflint.findings.codec import Codec, PlainError
+from afflint.findings.errors import UserError
+from afflint.findings.namedtuples import NamedTuple
+from afflint.pipeline.files import Files
+from afflint.pipeline.map_step import FileResult, MapSettings
+from afflint.pipeline.mapping import Progress, bytes_of, map_by_key, map_files
+from afflint.pipeline.results import ELSEWHERE, KEY_SIZE, Keys, checksum
+from afflint.pipeline.run import with_nodes
+from afflint.source.sources import Source
+
+if TYPE_CHECKING:
+    from afflint.pipeline.session import Session
+
+_FORMAT = 1
+_CHECKSUM = 16
+_LONGEST_HEADER = 1 << 24
+MOST_SHARDS = 10_000
+
+
+class ShardError(UserError):
+    """Files of results that cannot be merged; the message is for the user."""
+
+
+class Share(NamedTuple):
+    """Which share of how many, counted from 1."""
+
+    number: int
+    of: int
+
+    def part(self, sources: Collection[Source]) -> list[Source]:
+        """The sources of this share: they are dealt like cards, so that neighbours, which are alike, go to different shares."""
+        return [source for number, source in enumerate(sources) if number % self.of == self.number - 1]
+
+
+class Arguments(NamedTuple):
+    """The arguments of `afflint check` that decide what is read and found. Without ``config_file`` there is no configuration."""
+
+    paths: tuple[str, ...]
+    nodes: tuple[str, ...] = ()
+    select: tuple[str, ...] = ()
+    extend_select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    config_file: str | None = None
+    kubernetes_version: str | None = None
+    force_exclude: bool = False
+
+
+class _Header(NamedTuple):
+    """``settings`` is the checksum of those of the configuration, ``made_with`` has those that the results were made with."""
+
+    share: Share
+    results: int
+    settings: str
+    made_with: tuple[str, ...]
+    arguments: Arguments
+
+
+class _ShardLine(NamedTuple):
+    key: str
+    file: str
+    result: FileResult
+
+
+_HEADER = Codec(_Header)
+_LINE = Codec(_ShardLine, ELSEWHERE)
+
+
+# One share.
+
+
+def lines_of_share(
+    session: Session, sources: Sequence[Source], share: Share, arguments: Arguments, jobs: int, progress: Progress | None = None
+) -> Iterator[str]:
+    """The file of results for a share of a run over ``sources``, line by line. Raises NodeFileError."""
+    files = Files(sources, session.context(), session.node_files())
+    base = session.settings()
+    settings = with_nodes(files, base)[0]
+    only_facts = settings._replace(rules=())
+    checked = frozenset(files.checked)
+    only_nodes = [file for file in files.nodes if file not in checked]
+    lines: list[str] = []
+    for numbers, under in ((files.checked, settings), (files.context, only_facts), (only_nodes, only_facts)):
+        part = share.part(files.of(numbers).values())
+        keys = Keys(under, __version__)
+        for source, told in zip(part, map_by_key(part, under, keys, jobs, progress), strict=True):
+            if told is not None:
+                lines.append(f'"{told.key.hex()}",{json.dumps(source.name)},{(told.text or b"").decode("ascii")}]')
+    made_with = tuple(Keys(under, __version__).settings for under in (settings, only_facts))
+    header = _HEADER.encode(_Header(share, len(lines), Keys(base, __version__).settings, made_with, arguments)).decode("ascii")
+    yield f'{{"afflint":{json.dumps(__version__)},"format":{_FORMAT},"checksum":"{_checksum(header)}","run":{header}}}\n'
+    for line in lines:
+        yield f'["{_checksum(line)}",{line}\n'
+
+
+# All shares.
+
+
+class Merged:
+    """What the shares of a run told, as a mapper for the whole of it: what they do not know is looked into here."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        """Reads all results. Raises ShardError for files that are damaged, or that are not the shares of one run."""
+        self._results: dict[bytes, FileResult] = {}
+        self._jobs: int = 1
+        self._progress: Progress | None = None
+        headers = [(path, self._read(path)) for path in paths]
+        _see_that_they_belong_together(headers)
+        header = headers[0][1]
+        self.arguments = header.arguments
+        self._settings, self._made_with = header.settings, frozenset(header.made_with)
+        self.changed: list[str] = []
+        """The files that are not as they were for the shares."""
+        self.new_nodes = False
+        """Whether nodes lie among the files, which no share could know of, so that all files were looked into again."""
+
+    def see_that_it_fits(self, settings: MapSettings) -> None:
+        """Raises ShardError if the shares were made under another configuration than these settings are of."""
+        if Keys(settings, __version__).settings != self._settings:
+            raise ShardError("the configuration is not the one that the shards were made with; merge in the same checkout as they were")
+
+    def with_help_of(self, jobs: int, progress: Progress | None) -> None:
+        """Say how many processes may look into what the shares do not know."""
+        self._jobs, self._progress = jobs, progress
+
+    def __call__(self, sources: Collection[Source], settings: MapSettings) -> Iterator[FileResult]:
+        """The results of the map step: those of the shares, and of what they do not know that which is found out here."""
+        keys = Keys(settings, __version__)
+        known: list[FileResult | None] = []
+        unknown: list[Source] = []
+        for source in sources:
+            data = bytes_of(source)
+            result = None if isinstance(data, Exception) else self._results.get(keys.key(source.known_as, checksum(data)))
+            known.append(result)
+            if result is None:
+                unknown.append(source)
+        if keys.settings in self._made_with:
+            self.changed += [source.name for source in unknown]
+        else:
+            self.new_nodes = self.new_nodes or bool(unknown)
+        rest = iter(map_files(unknown, settings, self._jobs, self._progress))
+        return (next(rest) if result is None else result for result in known)
+
+    def _read(self, path: str) -> _Header:
+        try:
+            with open(path, "rb") as file:
+                header = _header(path, file.readline(_LONGEST_HEADER))
+                count = 0
+                for count, line in enumerate(file, 1):
+                    read = _told(line)
+                    if read is None:
+                        raise ShardError(f"{path}:{count + 1}: damaged; run the shard again")
+                    self._results[bytes.fromhex(read.key)] = read.result
+        except OSError as error:
+            raise ShardError(f"{path!r} cannot be read: {error.strerror or error}") from None
+        if count != header.results:
+            raise ShardError(f"{path}:{count + 2}: {header.results} results were written, and {count} are there; run the shard again")
+        return header
+
+
+@contextmanager
+def refusing_what_does_not_fit() -> Iterator[None]:
+    """Turns what fails on results of shards into a ShardError: a checksum is no signature, so they may say what afflint never wrote."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        reason = f"{type(error).__name__}: {error}"[:200]
+        raise ShardError(f"the shards hold results that do not fit the files or the rules ({reason}); run them again") from error
+
+
+def _header(path: str, line: bytes) -> _Header:
+    """The header of a file of results. Raises ShardError for any other file, and for one of another version."""
+    try:
+        data = json.loads(line)
+        by, form, checksum, run = (data[name] for name in ("afflint", "format", "checksum", "run"))
+    except (ValueError, TypeError, LookupError, RecursionError):
+        raise ShardError(f"{path!r} holds no results of `afflint check --shard`") from None
+    if by != __version__ or form != _FORMAT:
+        raise ShardError(f"{path!r} was written by afflint {str(by)[:40]}, and this is {__version__}: use one version for all shards")
+    try:
+        text = json.dumps(run, separators=(",", ":"))
+        header = _HEADER.decode(text.encode("ascii"))
+    except (PlainError, RecursionError):
+        header = None
+    if header is None or checksum != _checksum(text) or not 0 < header.share.number <= header.share.of:
+        raise ShardError(f"{path}:1: damaged; run the shard again")
+    return header
+
+
+def _told(line: bytes) -> _ShardLine | None:
+    """What a line tells; None if it is not as it was written."""
+    start, text = line[:_START], line[_START:].removesuffix(b"\n").decode("ascii", "replace")
+    if start != f'["{_checksum(text)}",'.encode():
+        return None
+    try:
+        told = _LINE.decode(f"[{text}".encode())
+        return told if len(bytes.fromhex(told.key)) == KEY_SIZE else None
+    except (PlainError, ValueError):
+        return None
+
+
+def _see_that_they_belong_together(headers: Sequence[tuple[str, _Header]]) -> None:
+    first_path, first = headers[0]
+    there: dict[int, str] = {}
+    for path, header in headers:
+        for what, same in (
+            ("the number of shards", header.share.of == first.share.of),
+            ("the arguments", header.arguments == first.arguments),
+            ("the configuration or the nodes", (header.settings, header.made_with) == (first.settings, first.made_with)),
+        ):
+            if not same:
+                raise ShardError(f"{first_path!r} and {path!r} are not of one run: {what} differ{'' if what.endswith('s') else 's'}")
+        if header.share.number in there:
+            raise ShardError(f"{there[header.share.number]!r} and {path!r} are both shard {header.share.number} of {header.share.of}")
+        there[header.share.number] = path
+    missing = [str(number) for number in range(1, first.share.of + 1) if number not in there]
+    if missing:
+        which = f"shard {missing[0]}" if len(missing) == 1 else f"shards {', '.join(missing[:10])}{' …' if len(missing) > 10 else ''}"
+        raise ShardError(f"{which} of {first.share.of} {'is' if len(missing) == 1 else 'are'} missing")
+
+
+def _checksum(text: str) -> str:
+    return blake2b(text.encode("ascii", "replace"), digest_size=_CHECKSUM).hexdigest()
+
+
+_START = len('["",') + 2 * _CHECKSUM

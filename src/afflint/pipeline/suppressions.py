@@ -1,0 +1,286 @@
+"""Comments and annotations that silence findings: ``# afflint: ignore[rule] -- why`` in its four forms, and ``afflint.dev/ignore``."""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from afflint.findings.finding import Edit, Finding, Path, Span
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import nearest, quoted
+from afflint.kube.manifests import Manifest
+from afflint.yaml.documents import Document
+
+if TYPE_CHECKING:
+    from afflint.index.facts import Facts
+
+ANNOTATION = "afflint.dev/ignore"
+_COMMENT = re.compile(r"(?:^|(?<=[ \t]))#[ \t]*afflint:[ \t]*")
+_DIRECTIVE = re.compile(r"(ignore-file|ignore-document|ignore)\b[ \t]*(?:\[([^\]]*)\])?[ \t]*(?:--[ \t]*(.*))?$")
+_LINE_BREAK = re.compile(r"\r\n|\n|\r")
+_FORMS = ("ignore", "ignore-document", "ignore-file")
+_LAST_LINE = 10**9
+_ANYWHERE = -1
+# Looking for the rule that was meant takes its time; after so many mistakes in one file it helps nobody any more.
+_MOST_HINTS = 100
+
+Position = tuple[int, int]
+"""A line and a column, both from 1."""
+
+
+class Suppression(NamedTuple):
+    """What silences the findings of ``rules`` (all when empty) that begin at ``start`` or behind it, and before ``end``.
+
+    ``span`` is the comment's or annotation's own place, ``removal`` the stretch to delete when nothing is silenced (None: by hand).
+    ``idle`` are the policies among its rules that find nothing where it stands, whatever the other manifests say.
+    """
+
+    rules: tuple[str, ...]
+    start: Position
+    end: Position
+    document: int
+    span: Span
+    removal: Span | None
+    idle: tuple[str, ...] = ()
+
+    def covers(self, place: Position) -> bool:
+        """Whether a finding at a place is silenced by it if it is one of its rules."""
+        return self.start <= place < self.end
+
+
+class Misunderstood(NamedTuple):
+    """A comment that begins like a suppression and is none."""
+
+    document: int
+    span: Span
+    message: str
+    remedy: str
+
+
+def suppressions_in(
+    document: Document, manifests: Sequence[Manifest], known: Iterable[str], categories: Iterable[str]
+) -> Iterator[Suppression | Misunderstood]:
+    """The suppressions of one document that can be read; ``known`` are the names of the rules there are."""
+    reader = _SuppressionReader(document, (*known, *categories, "all"))
+    yield from reader.comments()
+    for manifest in manifests:
+        yield from reader.annotation(manifest)
+
+
+def with_idle(suppressions: Iterable[Suppression], policies: Collection[str], facts: "Facts") -> Iterator[Suppression]:
+    """The suppressions of a file, each with what it names of the ``policies`` of the run that are content with all pods there.
+
+    Suspects are what other manifests may acquit, never more than these (``judging.Judge``). Where pods are in a patch, or there are none,
+    what is found may be in another file.
+    """
+    whole: dict[int, bool] = {}  # by document, and for all of them
+    suspected: set[tuple[int, str]] = set()
+    for pods in facts.pods:
+        for place in (pods.site.document, _ANYWHERE):
+            whole[place] = whole.get(place, True) and not pods.partial
+    for suspect in facts.suspects:
+        suspected.update((place, name) for place in (suspect.site.document, _ANYWHERE) for name in suspect.policies)
+    for each in suppressions:
+        place = _ANYWHERE if each.end[0] >= _LAST_LINE else each.document
+        if whole.get(place):
+            yield each._replace(idle=tuple([name for name in each.rules if name in policies and (place, name) not in suspected]))
+        else:
+            yield each
+
+
+class _SuppressionReader:
+    """Finds the suppressions of one document."""
+
+    def __init__(self, document: Document, words: tuple[str, ...]) -> None:
+        self._document = document
+        self._words = words
+        self._hints: dict[str, str | None] = {}
+        self._lines = _LINE_BREAK.split(document.text())
+        self._scalars: list[Span] | None = None
+        self._nodes: list[tuple[int, int, int]] | None = None
+
+    def comments(self) -> Iterator[Suppression | Misunderstood]:
+        for offset, text in enumerate(self._lines):
+            if "afflint:" not in text:
+                continue
+            line = self._document.line + offset + 1
+            for match in _COMMENT.finditer(text):
+                if not self._in_scalar(line, match.start() + 1):
+                    yield from self._directive(line, text, match)
+                    break  # A comment goes on to the end of its line.
+
+    def _in_scalar(self, line: int, column: int) -> bool:
+        """Whether a place lies in a quoted or block scalar, whose ``#`` is text."""
+        if self._scalars is None:
+            self._scalars = sorted(self._document.scalar_spans())
+        number = bisect_right(self._scalars, (line, column, _LAST_LINE, 0)) - 1
+        if number < 0:
+            return False
+        scalar = self._scalars[number]
+        return (line, column) < (scalar.end_line, scalar.end_column)
+
+    def _directive(self, line: int, text: str, comment: re.Match[str]) -> Iterator[Suppression | Misunderstood]:
+        document = self._document.index
+        span = Span(line, comment.start() + 1, line, len(text.rstrip()) + 1)
+        said = text[comment.end() :].strip()
+        match = _DIRECTIVE.fullmatch(said)
+        if match is None:
+            yield _no_instruction(document, span, said)
+            return
+        form, listed = match[1], match[2]
+        rules = tuple(name.strip() for name in listed.split(",") if name.strip()) if listed is not None else ()
+        if listed is not None and not rules:
+            message = "an empty list of rules silences nothing"
+            yield Misunderstood(document, span, message, "Name the rules, or leave the brackets out.")
+            return
+        yield from self._unknown(rules, span)
+        before = text[: comment.start()]
+        own_line = not before.strip() or before.lstrip().startswith("#")
+        first, last = self._scope(form, own_line, line)
+        # Comments cover whole lines.
+        yield Suppression(rules, (first, 1), (last + 1, 1), document, span, self._removal(line, text, before))
+
+    def _removal(self, line: int, text: str, before: str) -> Span:
+        if before.strip():
+            return Span(line, len(before.rstrip()) + 1, line, len(text) + 1)
+        if line - self._document.line == len(self._lines):  # Nothing follows, not even a line break.
+            return Span(line, 1, line, len(text) + 1)
+        # A line of its own goes with its line break; the first column of the next line is where that ends.
+        return Span(line, 1, line + 1, 1)
+
+    def _unknown(self, rules: tuple[str, ...], span: Span) -> Iterator[Misunderstood]:
+        for name in rules:
+            if name in self._words:
+                continue
+            if name not in self._hints:
+                self._hints[name] = nearest(name, self._words) if len(self._hints) < _MOST_HINTS else None
+            close = self._hints[name]
+            hint = f"; did you mean {quoted(close)}?" if close else ""
+            remedy = f"Write {quoted(close)}." if close else "`afflint rule` lists the rules."
+            yield Misunderstood(self._document.index, span, f"there is no rule {quoted(name)}{hint}", remedy)
+
+    def _scope(self, form: str, own_line: bool, line: int) -> tuple[int, int]:
+        """The first and the last line that a comment covers."""
+        if form == "ignore-file":
+            return 1, _LAST_LINE
+        if form == "ignore-document":
+            return self._document_lines()
+        return self._next_node(line) if own_line else (line, line)
+
+    def _document_lines(self) -> tuple[int, int]:
+        return self._document.line + 1, self._document.line + len(self._lines)
+
+    def _next_node(self, line: int) -> tuple[int, int]:
+        """The lines of the first node below a comment: a key with its value, or a list item."""
+        if self._nodes is None:
+            # Of those that begin on one line the outermost: the leftmost, and of these the longest.
+            self._nodes = sorted(self._document.node_lines(), key=lambda node: (node[0], node[1], -node[2]))
+        number = bisect_left(self._nodes, (line + 1, 0, 0))
+        return (self._nodes[number][0], self._nodes[number][2]) if number < len(self._nodes) else (line, line)
+
+    def annotation(self, manifest: Manifest) -> Iterator[Suppression | Misunderstood]:
+        """``rule: why`` or ``rule, rule: why``, one to a line: for generated manifests, whose comments are lost."""
+        metadata: Any = manifest.data.get("metadata")
+        annotations = metadata.get("annotations") if type(metadata) is dict else None
+        text = annotations.get(ANNOTATION) if type(annotations) is dict else None
+        if type(text) is not str:
+            return
+        document = self._document
+        path: Path = (*manifest.base, "metadata", "annotations", ANNOTATION)
+        span = document.locate(path)
+        start, end = self._object(manifest.base)
+        for entry in filter(str.strip, text.split("\n")):
+            rules = tuple(name.strip() for name in entry.partition(":")[0].split(",") if name.strip())
+            yield from self._unknown(rules, span)
+            if rules:
+                yield Suppression(rules, start, end, document.index, span, None)
+
+    def _object(self, base: Path) -> tuple[Position, Position]:
+        """Where an object begins and ends: several items of a List may stand on one line."""
+        if base:
+            extent = self._document.extent(base)
+            return (extent.line, extent.column), (extent.end_line, extent.end_column)
+        first, last = self._document_lines()
+        return (first, 1), (last + 1, 1)
+
+
+def _no_instruction(document: int, span: Span, said: str) -> Misunderstood:
+    word = re.split(r"[\[ ]", said, maxsplit=1)[0]
+    close = nearest(word, _FORMS) or "ignore"
+    message = f"{quoted(said)} is no instruction to afflint; did you mean {quoted(close + '[rule] -- why')}?"
+    return Misunderstood(document, span, message, "Write `# afflint: ignore[rule] -- why`.")
+
+
+# What is silenced, and by what.
+
+
+def apply(
+    findings: Sequence[Finding], suppressions: Sequence[Suppression], mandatory: Collection[str] = ()
+) -> tuple[list[Finding], int, list[tuple[Suppression, tuple[str, ...]]]]:
+    """The findings of one file that remain, how many were silenced, and the suppressions (with their rules) that silenced nothing.
+
+    A suppression without rules that silenced nothing comes with the one name "". Nothing silences the rules that are ``mandatory``.
+    """
+    places: dict[str, list[Position]] = {}
+    for finding in findings:
+        for word in () if finding.rule in mandatory else _words(finding):
+            places.setdefault(word, []).append(_place(finding))
+    for each in places.values():
+        each.sort()
+    covered = _SuppressedRanges(suppressions)
+    kept = [
+        finding for finding in findings if finding.rule in mandatory or not any(covered(word, _place(finding)) for word in _words(finding))
+    ]
+    unused = [(each, idle) for each in suppressions if (idle := _idle(each, places))]
+    return kept, len(findings) - len(kept), unused
+
+
+def _place(finding: Finding) -> Position:
+    return finding.span.line, finding.span.column
+
+
+def _words(finding: Finding) -> tuple[str, ...]:
+    """The names by which a finding can be silenced; "" is that of suppressions without rules."""
+    return finding.rule, finding.category, "all", ""
+
+
+def _idle(suppression: Suppression, places: dict[str, list[Position]]) -> tuple[str, ...]:
+    return tuple(name for name in suppression.rules or ("",) if not _between(places.get(name, []), suppression.start, suppression.end))
+
+
+def _between(places: list[Position], start: Position, end: Position) -> bool:
+    """Whether one of the sorted ``places`` lies between two."""
+    number = bisect_left(places, start)
+    return number < len(places) and places[number] < end
+
+
+class _SuppressedRanges:
+    """What suppressions cover, by the name of what they silence there: stretches that do not touch, in order."""
+
+    def __init__(self, suppressions: Sequence[Suppression]) -> None:
+        stretches: dict[str, list[tuple[Position, Position]]] = {}
+        for each in suppressions:
+            for name in each.rules or ("",):
+                stretches.setdefault(name, []).append((each.start, each.end))
+        self._starts: dict[str, list[Position]] = {}
+        self._ends: dict[str, list[Position]] = {}
+        for name, found in stretches.items():
+            starts, ends = self._starts.setdefault(name, []), self._ends.setdefault(name, [])
+            for start, end in sorted(found):
+                if ends and start <= ends[-1]:
+                    ends[-1] = max(ends[-1], end)
+                else:
+                    starts.append(start)
+                    ends.append(end)
+
+    def __call__(self, name: str, place: Position) -> bool:
+        starts = self._starts.get(name)
+        if starts is None:
+            return False
+        number = bisect_right(starts, place) - 1
+        return number >= 0 and place < self._ends[name][number]
+
+
+def removal(suppression: Suppression) -> tuple[Edit, ...]:
+    """The edit that deletes a comment that silences nothing; none for what is to be deleted by hand."""
+    return (Edit(suppression.removal, ""),) if suppression.removal else ()

@@ -1,0 +1,177 @@
+"""Nodes that are made for pods that wait: pools grow as an autoscaler would have them grow, as far as they may and no further.
+
+An autoscaler acts on pods that found no node, and makes one in a pool whose nodes could take such a pod (FAQ of cluster-autoscaler).
+Which of several pools it takes is its own affair: here it is the first that can, in the order of the files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+
+from afflint.controllers.pod_source import PodSource
+from afflint.findings.namedtuples import NamedTuple
+from afflint.placement.node_classes import NodeClass
+from afflint.placement.schedule import Inventory, PlacedWorkload, Schedule, build_schedule
+from afflint.scheduler.nodes import Node
+from afflint.scheduler.pods import NodeRules, Pod, readable
+
+_MOST_ROUNDS = 200
+_MOST_FUTILE = 2
+"""So often nodes are made in a pool without one more of the pods that they are for finding a place."""
+
+
+class _PendingPods(NamedTuple):
+    """The number of a pool, and what the pods that wait for its nodes demand of these."""
+
+    number: int
+    rules: NodeRules
+
+
+class ScaledInventory(NamedTuple):
+    """The inventory with the nodes of pools, and of which pool, by its number, each such node is."""
+
+    inventory: Inventory
+    made: Mapping[str, int]
+
+
+def scale_pools(inventory: Inventory, makers: Sequence[PodSource], classes: Sequence[NodeClass]) -> ScaledInventory:
+    """The nodes that pools have at least, and those that are made for the pods that find no place on what is there."""
+    return _PoolScaling(inventory, makers, classes).grow()
+
+
+class _PoolScaling:
+    def __init__(self, inventory: Inventory, makers: Sequence[PodSource], classes: Sequence[NodeClass]) -> None:
+        self.inventory = inventory
+        self.makers = makers
+        self.classes = classes
+        cluster = inventory.cluster()
+        self.taken = {node.name for node in cluster.table.nodes}
+        self.keys = {key for maker in makers for key in _keys_asked(maker)}
+        self.nodes: dict[str, tuple[Node, int]] = {}
+        self.counts = [0] * len(classes)
+        """The numbers that were given to nodes of each pool, and below how many it has."""
+        self.made_in = [0] * len(classes)
+        self.steps: dict[_PendingPods, int] = {}
+        self.futile: dict[_PendingPods, int] = {}
+        self.before: dict[_PendingPods, int] = {}
+
+    def grow(self) -> ScaledInventory:
+        for number, each in enumerate(self.classes):
+            for _ in range(each.least):
+                self._make(number, None)
+        kept = frozenset(self.nodes)
+        arrangement = build_schedule(self._now(), self.makers)
+        for _ in range(_MOST_ROUNDS):
+            if not self._answer(arrangement):
+                break
+            arrangement = build_schedule(self._now(), self.makers)
+        return self._without_empty(arrangement, kept)
+
+    def _now(self, names: Sequence[str] | None = None) -> Inventory:
+        chosen = [node for name, (node, _) in self.nodes.items() if names is None or name in names]
+        return self.inventory._replace(nodes=[*self.inventory.nodes, *chosen])
+
+    def _make(self, number: int, pod: Pod | None) -> None:
+        each = self.classes[number]
+        while True:
+            name = f"{each.name}-{self.counts[number] + 1}"
+            self.counts[number] += 1
+            if name not in self.taken:
+                break
+        self.taken.add(name)
+        self.made_in[number] += 1
+        self.nodes[name] = each.node(name, self.counts[number] - 1, pod.rules if pod is not None else None, self.keys), number
+
+    def _answer(self, arrangement: Schedule) -> bool:
+        """Make nodes for the pods that wait; whether there is anything more to be tried.
+
+        Workloads that demand the same of nodes share what is made: so many at once as the one that needs most of them may need.
+        """
+        groups: dict[_PendingPods, list[PlacedWorkload]] = {}
+        for placed in arrangement.workloads:
+            asked = self._pool_for(placed)
+            if asked is not None:
+                groups.setdefault(asked, []).append(placed)
+        for asked, several in groups.items():
+            waiting = sum(len(placed.pending) for placed in several)
+            if waiting >= self.before.get(asked, waiting + 1):
+                self.futile[asked] = self.futile.get(asked, 0) + 1
+            self.before[asked] = waiting
+            if self.futile.get(asked, 0) < _MOST_FUTILE:
+                self._make_for(asked.number, asked, several)
+        return bool(groups)
+
+    def _make_for(self, number: int, asked: _PendingPods, several: Sequence[PlacedWorkload]) -> None:
+        pods = [placed.template for placed in several if placed.template is not None]
+        most = max([len(placed.pending) if _repels_itself(pod) else _ALONE for placed, pod in zip(several, pods, strict=True)])
+        # An autoscaler knows the zones of a pool before there is a node in each; the scheduler spreads over those that it sees.
+        first = max([self.classes[number].variety(spread.key) for pod in pods for spread in pod.hard_spread], default=1)
+        step = self.steps[asked] = min(2 * self.steps.get(asked, 0) or first, most)
+        for _ in range(min(step, sum(len(placed.pending) for placed in several), self._room(number))):
+            self._make(number, pods[0])
+
+    def _room(self, number: int) -> int:
+        most = self.classes[number].count
+        return _UNBOUNDED if most is None else most - self.made_in[number]
+
+    def _pool_for(self, placed: PlacedWorkload) -> _PendingPods | None:
+        """The pool in which nodes are made for the pods of a workload that wait, if there is one, with what they demand of nodes."""
+        if not placed.pending or placed.template is None or placed.error or placed.maker.daemon or placed.maker.node_name:
+            return None
+        for number, each in enumerate(self.classes):
+            asked = _PendingPods(number, placed.template.rules)
+            if self.futile.get(asked, 0) < _MOST_FUTILE and self._room(number) > 0 and each.may_take(placed.template.rules):
+                return asked
+        return None
+
+    def _without_empty(self, arrangement: Schedule, kept: frozenset[str]) -> ScaledInventory:
+        """Without nodes on which nothing stands but what runs everywhere, unless pods then find no place.
+
+        Where pods have none anyway, each pool keeps a node, so that it is seen why.
+        """
+        used = {node for placed in arrangement.workloads if not placed.maker.daemon for node in placed.nodes.values()}
+        waiting = _waiting(arrangement)
+        shown = set(self._one_of_each(used | kept)) if waiting else set()
+        names = [name for name in self.nodes if name in kept or name in used or name in shown]
+        if len(names) < len(self.nodes) and _waiting(build_schedule(self._now(names), self.makers)) > waiting:
+            names = list(self.nodes)
+        return ScaledInventory(self._now(names), {name: self.nodes[name][1] for name in names})
+
+    def _one_of_each(self, there: AbstractSet[str]) -> Iterator[str]:
+        """A node of each pool that has none otherwise: on it can be seen why pods without a place do not go there."""
+        having = {self.nodes[name][1] for name in there if name in self.nodes}
+        for number in range(len(self.classes)):
+            if number in having:
+                continue
+            made = next((name for name, (_, each) in self.nodes.items() if each == number), None)
+            if made is None and self._room(number) > 0:
+                self._make(number, None)
+                made = next(reversed(self.nodes))
+            if made is not None:
+                yield made
+
+
+_UNBOUNDED = 1 << 30
+_ALONE = 16
+"""So many nodes at once are made at most for pods that may share a node."""
+
+
+def _waiting(arrangement: Schedule) -> int:
+    return sum(len(placed.pending) for placed in arrangement.workloads if not placed.maker.daemon)
+
+
+def _repels_itself(pod: Pod) -> bool:
+    """Whether pods like this one may need a node each."""
+    return bool(readable(pod.anti_affinity) or pod.hard_spread or pod.ports)
+
+
+def _keys_asked(maker: PodSource) -> Iterator[str]:
+    """The labels over which pods are spread, kept apart or brought together; and deprecated ones by which they choose nodes."""
+    from afflint.kube.constraints import constraints_of
+    from afflint.kube.label_places import node_choices, topology_keys
+    from afflint.kube.node_labels import DEPRECATED
+
+    constraints = constraints_of(dict(maker.pod), ())
+    yield from (place.key for place in topology_keys(constraints))
+    yield from (place.key for place in node_choices(constraints) if place.key in DEPRECATED)

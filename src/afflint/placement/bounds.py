@@ -1,0 +1,456 @@
+"""Which nodes the pods of each workload can ever reach, whatever the order of scheduling, and how many fit there at most."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from afflint.controllers import replicas
+from afflint.controllers.pod_source import PodSource
+from afflint.findings.finding import Path
+from afflint.findings.namedtuples import NamedTuple
+from afflint.kube.selectors import EVERYTHING, Parsed, Selector, matches
+from afflint.placement.node_classes import NodeClass
+from afflint.placement.rejections import RunningPod, running_pod_index
+from afflint.placement.unbounded import unbounded_workloads
+from afflint.scheduler.cluster import Cluster
+from afflint.scheduler.host_ports import HostPort, clash
+from afflint.scheduler.matching import LabelIndex
+from afflint.scheduler.node_fit import NodeFit
+from afflint.scheduler.nodes import ITSELF
+from afflint.scheduler.pods import Pod, SpreadConstraint, Term, readable
+from afflint.scheduler.topology_spread import unparsable
+
+UNLIMITED = 2**62
+Nodes = frozenset[int]
+"""Numbers of nodes, in the order of their names."""
+
+
+class Variant(NamedTuple):
+    """Pods of one workload that no constraint of anybody tells apart: one of them, and how many there are."""
+
+    workload: int
+    pod: Pod
+    number: int
+
+
+class CapacityLimit(NamedTuple):
+    """At most ``most`` pods fit: by anti-affinity over ``keys`` or by the spread constraint over one key.
+
+    The key ITSELF stands for a port of the host that all of them ask for. ``domains`` are the values of the first key that the pods
+    can reach; ``path`` leads to the constraint in the pod spec.
+    """
+
+    most: int
+    keys: tuple[str, ...]
+    domains: tuple[str, ...]
+    path: Path
+    spread: SpreadConstraint | None
+
+
+@dataclass(slots=True, eq=False)
+class _Gathering:
+    """Required affinity terms, the variants that have them, and what is known of where their company can be."""
+
+    terms: tuple[Term, ...]
+    alone: bool
+    """Whether no running pod is such company anywhere: then pods that mean themselves may come first."""
+    members: list[int]
+    values: dict[str, set[str | None]]
+    """By topology key the values where company can be."""
+
+
+class ScheduleBounds:
+    """The workloads on the nodes of a cluster, with nothing placed yet but what runs there.
+
+    Pods that are being deleted are left out: what they bar is barred for a while only. ``classes`` are nodes that may be made,
+    ``compiled`` the pods of the workloads where they are known already.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        makers: Sequence[PodSource],
+        classes: Sequence[NodeClass] = (),
+        compiled: Sequence[replicas.CompiledPods] | None = None,
+    ) -> None:
+        self.makers = tuple(makers)
+        self.standing = running_pod_index(cluster)
+        self.cluster = _without_terminating(cluster, self.standing)
+        self.table = cluster.table
+        self.directory = cluster.directory
+        self.compiled = [replicas.compile_pods(maker, cluster) for maker in makers] if compiled is None else compiled
+        keys = self._mentioned_labels()
+        self.variants = [variant for index in range(len(makers)) for variant in self._variants(index, keys)]
+        self.variants_of: list[list[int]] = [[] for _ in makers]
+        for number, variant in enumerate(self.variants):
+            self.variants_of[variant.workload].append(number)
+        self._index = LabelIndex(variant.pod.labels for variant in self.variants)
+        self._by_port: dict[tuple[str, int], list[int]] = {}
+        for number, variant in enumerate(self.variants):
+            for port in dict.fromkeys((port.protocol, port.port) for port in variant.pod.ports):
+                self._by_port.setdefault(port, []).append(number)
+        self._fits: dict[object, NodeFit] = {}
+        self._shared: dict[Nodes, Nodes] = {}
+        self._unbarred: dict[object, Nodes] = {}
+        self._parts: dict[tuple[str, Nodes], Mapping[str | None, Nodes]] = {}
+        self._capacities: dict[tuple[Nodes, tuple[str, ...]], int] = {}
+        self._counted: dict[object, dict[str | None, int]] = {}
+        self.reach = self._reach()
+        """By variant the nodes that its pods can reach in some order of scheduling, at most."""
+        self.elastic = unbounded_workloads([(variant.workload, variant.pod) for variant in self.variants], self.selects, classes)
+        """The workloads of which nothing is impossible for want of nodes."""
+        self.bounded = all(each.count is not None for each in classes)
+        """Whether all nodes that there can be are there."""
+
+    # --- who is who ----------------------------------------------------------------------------------------------------
+
+    def _mentioned_labels(self) -> frozenset[str]:
+        """The label keys that any selector asks about."""
+        pods = [each.pod for each in self.standing] + [compiled.template for compiled in self.compiled if compiled.template is not None]
+        selectors = [term.selector for pod in pods for term in (*readable(pod.affinity), *readable(pod.anti_affinity))]
+        parsed = [constraint.selector for pod in pods for constraint in pod.hard_spread]
+        return frozenset(
+            requirement.key for selector in (*selectors, *parsed) if isinstance(selector, Selector) for requirement in selector.requirements
+        )
+
+    def _variants(self, index: int, keys: frozenset[str]) -> Iterable[Variant]:
+        maker, compiled = self.makers[index], self.compiled[index]
+        if maker.daemon:
+            return [Variant(index, compiled.template, len(compiled.pods))] if compiled.template is not None and compiled.pods else []
+        found: dict[object, list[Pod]] = {}
+        for pod in compiled.pods:
+            seen = frozenset((key, value) for key, value in pod.labels.items() if key in keys)
+            found.setdefault((seen, pod.affinity, pod.anti_affinity, pod.hard_spread), []).append(pod)
+        # Replicas beyond those that are made are like the last that is.
+        missing = maker.replicas - len(compiled.pods)
+        variants = [Variant(index, pods[0], len(pods)) for pods in found.values()]
+        if variants and missing > 0:
+            variants[-1] = variants[-1]._replace(number=variants[-1].number + missing)
+        return variants
+
+    def fit(self, pod: Pod) -> NodeFit:
+        """How the nodes meet the pod's demands on nodes."""
+        if pod.rules not in self._fits:
+            self._fits[pod.rules] = NodeFit(pod.rules, self.table)
+        return self._fits[pod.rules]
+
+    def selects(self, term: Term, other: Pod) -> bool:
+        """Whether a term of an incoming pod selects another pod."""
+        names = self.directory.scope(term)
+        return (names is None or other.namespace in names) and matches(term.selector, other.labels)
+
+    def members_of(self, term: Term) -> list[int]:
+        """The variants that a term of an incoming pod selects, by number."""
+        return [number for number in self._index.candidates(term.selector) if self.selects(term, self.variants[number].pod)]
+
+    def matched_by(self, selector: Parsed) -> list[int]:
+        """The variants that a selector matches in whatever namespace, by number."""
+        candidates = self._index.candidates(selector if isinstance(selector, Selector) else None)
+        return [number for number in candidates if matches(selector, self.variants[number].pod.labels)]
+
+    def asking_for(self, port: HostPort) -> list[int]:
+        """The variants that cannot share a node with a pod that takes a port of the host, by number."""
+        candidates = self._by_port.get((port.protocol, port.port), ())
+        return [number for number in candidates if clash((port,), self.variants[number].pod.ports)]
+
+    def barred_keys(self, coming: Pod, running: Pod) -> frozenset[str]:
+        """The topology keys over which a pod cannot join the domain of one that runs, through the anti-affinity of either or a port."""
+        own = [term.key for term in readable(coming.anti_affinity) if self.selects(term, running)]
+        theirs = [
+            term.key
+            for term in readable(running.anti_affinity)
+            if matches(term.selector, coming.labels) and self.directory.covers(term, coming.namespace)
+        ]
+        ports = [ITSELF] if clash(coming.ports, running.ports) else []
+        return frozenset(own + theirs + ports)
+
+    def exclusive_keys(self, one: Pod, other: Pod) -> frozenset[str]:
+        """The topology keys over which two pods cannot share a domain, whichever comes first."""
+        return self.barred_keys(one, other) & self.barred_keys(other, one)
+
+    # --- where they can be ---------------------------------------------------------------------------------------------
+
+    def static(self, pod: Pod) -> Nodes:
+        """The nodes that nothing rules out for good: neither the node itself, nor a pod that runs already."""
+        if pod.malformed_terms or unparsable(pod.hard_spread):
+            return frozenset()
+        keys = frozenset([constraint.key for constraint in pod.hard_spread] + [term.key for term in readable(pod.affinity)])
+        nodes = self._unbarred.get((pod.rules, keys))
+        if nodes is None:
+            columns = [self.table.column(key) for key in keys]
+            fitting = [node for node in self.fit(pod).candidates if all(column[node] is not None for column in columns)]
+            nodes = self._unbarred[pod.rules, keys] = self._one(frozenset(fitting))
+        for key, taken in self.cluster.barred(pod).items():
+            column = self.table.column(key)
+            nodes = self._one(frozenset(node for node in nodes if column[node] not in taken))
+        return nodes
+
+    def _one(self, nodes: Nodes) -> Nodes:
+        """The same nodes: pods that can go to the same ones share a set, and what is computed from it."""
+        return self._shared.setdefault(nodes, nodes)
+
+    def _reach(self) -> list[Nodes]:
+        static = [self._start(variant) for variant in self.variants]
+        # Pods reach nodes one after the other, each drawn by those before it: so the sets grow from nothing.
+        reach: list[Nodes] = []
+        gatherings: dict[tuple[Term, ...], _Gathering] = {}
+        attended: dict[int, list[_Gathering]] = {}
+        for number, variant in enumerate(self.variants):
+            terms = readable(variant.pod.affinity)
+            reach.append(frozenset() if terms else static[number])
+            if terms:
+                gathering = gatherings.get(terms)
+                if gathering is None:
+                    gathering = gatherings[terms] = self._gathering(terms)
+                    for companion in self._companions_of(terms):
+                        attended.setdefault(companion, []).append(gathering)
+                gathering.members.append(number)
+        for number, meetings in attended.items():
+            for gathering in meetings:
+                self._draw(gathering, reach[number])
+        waiting = list(gatherings.values())
+        while waiting:
+            gathering = waiting.pop()
+            for number in gathering.members:
+                grown = self._drawn(number, static[number], gathering)
+                if len(grown) > len(reach[number]):
+                    reach[number] = grown
+                    waiting += [other for other in attended.get(number, ()) if self._draw(other, grown)]
+        return reach
+
+    def _companions_of(self, terms: tuple[Term, ...]) -> list[int]:
+        """Whom required pod affinity means among the workloads' pods."""
+        return [number for number in self.members_of(terms[0]) if all(self.selects(term, self.variants[number].pod) for term in terms[1:])]
+
+    def _gathering(self, terms: tuple[Term, ...]) -> _Gathering:
+        running = self.cluster.companions(terms)
+        columns = {term.key: self.table.column(term.key) for term in terms}
+        gathering = _Gathering(terms, not any(column[node] is not None for column in columns.values() for node in running), [], {})
+        self._draw(gathering, running)
+        return gathering
+
+    def _draw(self, gathering: _Gathering, nodes: Nodes) -> bool:
+        """Let company be on these nodes; whether that draws pods to values where there was none."""
+        new = False
+        for term in gathering.terms:
+            known = gathering.values.setdefault(term.key, set())
+            before = len(known)
+            known.update(self._values(term.key, nodes))
+            new = new or len(known) > before
+        return new
+
+    def _start(self, variant: Variant) -> Nodes:
+        maker = self.makers[variant.workload]
+        if maker.node_name and not maker.daemon:
+            # Such pods bypass the scheduler.
+            return frozenset((self.table.numbers[maker.node_name],)) if maker.node_name in self.table.numbers else frozenset()
+        return self.static(variant.pod)
+
+    def _drawn(self, number: int, static: Nodes, gathering: _Gathering) -> Nodes:
+        """The nodes where the required affinity can be met, as far as is known yet."""
+        pod = self.variants[number].pod
+        if gathering.alone and all(self.selects(term, pod) for term in gathering.terms):
+            return static
+        columns = [(self.table.column(key), values) for key, values in gathering.values.items()]
+        return self._one(frozenset(node for node in static if all(column[node] in values for column, values in columns)))
+
+    def _split(self, key: str, nodes: Nodes) -> Mapping[str | None, Nodes]:
+        """The nodes by their value of a label, None for those that lack it."""
+        found = self._parts.get((key, nodes))
+        if found is None:
+            column = self.table.column(key)
+            members: dict[str | None, list[int]] = {}
+            for node in nodes:
+                members.setdefault(column[node], []).append(node)
+            found = self._parts[key, nodes] = {value: self._one(frozenset(numbers)) for value, numbers in members.items()}
+        return found
+
+    def domains(self, key: str, workload: int) -> list[Nodes]:
+        """The nodes that any pod of a workload can reach, by their value of a label; those that lack it count as one more."""
+        return list(self._split(key, self.nodes_of(workload)).values())
+
+    def _values(self, key: str, nodes: Nodes) -> Collection[str]:
+        return [value for value in self._split(key, nodes) if value is not None]
+
+    # --- how many fit --------------------------------------------------------------------------------------------------
+
+    def members(self, workload: int) -> list[Variant]:
+        """The variants of a workload."""
+        return [self.variants[number] for number in self.variants_of[workload]]
+
+    def nodes_of(self, workload: int) -> Nodes:
+        """The nodes that any pod of a workload can reach."""
+        return self._one(frozenset().union(*{self.reach[number] for number in self.variants_of[workload]}))
+
+    def limit(self, workload: int, nodes: Nodes, members: Sequence[Variant] | None = None) -> CapacityLimit | None:
+        """The tightest bound on how many of the pods fit on these nodes; None when nothing bounds them.
+
+        No order of scheduling places more. ``members`` are other pods than those of the workload, constrained as they are.
+        """
+        pods = self.members(workload) if members is None else list(members)
+        if not pods or self.makers[workload].node_name or self.makers[workload].daemon:
+            return None
+        keys = self._shared_exclusion(pods)
+        limits = []
+        if keys:
+            most = self.capacity(nodes, keys)
+            if most < UNLIMITED:
+                telling = self._telling(keys, nodes, most)
+                limits.append(CapacityLimit(most, telling, self.values(telling[0], nodes), self._apart(pods, telling[0]), None))
+        for constraint in pods[0].pod.hard_spread:
+            if all(constraint in member.pod.hard_spread and matches(constraint.selector, member.pod.labels) for member in pods):
+                most = self._spread_limit(workload, constraint, pods[0].pod, nodes, keys)
+                if most < UNLIMITED:
+                    limits.append(CapacityLimit(most, (constraint.key,), self.values(constraint.key, nodes), constraint.path, constraint))
+        return min(limits, key=lambda limit: limit.most, default=None)
+
+    def kept_apart(self, workload: int) -> Mapping[str, Path]:
+        """The keys over which no two pods of a workload can share a domain, ITSELF among them, each with what says so in the pod spec."""
+        members = self.members(workload)
+        return {key: self._apart(members, key) for key in self._shared_exclusion(members)}
+
+    def _apart(self, members: Sequence[Variant], key: str) -> Path:
+        """Where the anti-affinity stands by which some of these pods keep away from others of them over a key, or the port of the host."""
+        if key == ITSELF:
+            return members[0].pod.ports[0].path
+        terms = (term for member in members for term in readable(member.pod.anti_affinity) if term.key == key)
+        return next((term.path for term in terms if any(self.selects(term, other.pod) for other in members)), ())
+
+    def _telling(self, keys: tuple[str, ...], nodes: Nodes, most: int) -> tuple[str, ...]:
+        """The keys that the bound comes from: without the port of the host, or that alone, where it comes to the same."""
+        if ITSELF not in keys or len(keys) == 1:
+            return keys
+        rest = tuple([key for key in keys if key != ITSELF])
+        return next((some for some in (rest, (ITSELF,)) if self.capacity(nodes, some) == most), keys)
+
+    def values(self, key: str, nodes: Nodes) -> tuple[str, ...]:
+        """The values of a label on these nodes."""
+        return tuple(sorted(self._values(key, nodes)))
+
+    def _shared_exclusion(self, members: Sequence[Variant]) -> tuple[str, ...]:
+        """The keys over which no two of these pods can share a domain."""
+        shared: frozenset[str] | None = None
+        for position, one in enumerate(members):
+            for other in members[position:]:
+                if other is one and one.number < 2:
+                    continue
+                keys = self.exclusive_keys(one.pod, other.pod)
+                shared = keys if shared is None else shared & keys
+                if not shared:
+                    return ()
+        return tuple(sorted(shared or ()))
+
+    def capacity(self, nodes: Nodes, keys: tuple[str, ...]) -> int:
+        """How many pods that keep apart over each of these keys fit on the nodes. Exact for one key and two, a bound for more."""
+        most = self._capacities.get((nodes, keys))
+        if most is None:
+            most = self._capacities[nodes, keys] = self._capacity(nodes, keys)
+        return most
+
+    def _capacity(self, nodes: Nodes, keys: tuple[str, ...]) -> int:
+        columns = {key: self.table.column(key) for key in keys}
+        if any(all(column[node] is None for column in columns.values()) for node in nodes):
+            return UNLIMITED
+        # A node that lacks a key is a domain of its own in that respect: a number where others have a value.
+        valued = {key: {node: node if column[node] is None else column[node] for node in nodes} for key, column in columns.items()}
+        most = UNLIMITED
+        for key in keys:
+            if all(columns[key][node] is not None for node in nodes):
+                most = min(most, len(set(valued[key].values())))
+        for position, one in enumerate(keys):
+            for other in keys[position + 1 :]:
+                if any(columns[one][node] is None and columns[other][node] is None for node in nodes):
+                    continue
+                most = min(most, _matching({(valued[one][node], valued[other][node]) for node in nodes}))
+        return most
+
+    def _spread_limit(self, workload: int, constraint: SpreadConstraint, pod: Pod, nodes: Nodes, keys: tuple[str, ...]) -> int:
+        """How many pods a hard spread constraint lets in: no domain may exceed the emptiest, filled as far as it can be, by maxSkew."""
+        spread_keys = tuple([each.key for each in pod.hard_spread])
+        members, domains = self.fit(pod).domains(constraint, spread_keys)
+        column = self.table.column(constraint.key)
+        counts = dict(domains)
+        for node, count in self.cluster.matched(constraint, pod.namespace).items():
+            if members[node]:
+                counts[column[node]] += count
+        reached = self._split(constraint.key, nodes)
+        if not reached.keys() <= counts.keys():
+            return UNLIMITED
+        rooms = {value: (self.capacity(reached[value], keys) if keys else UNLIMITED) if value in reached else 0 for value in counts}
+        least = 0
+        if len(counts) >= constraint.min_domains:
+            others = self._others_counted(workload, constraint, pod)
+            least = min((counts[value] + rooms[value] + others.get(value, 0) for value in counts), default=0)
+        top = least + constraint.max_skew
+        # With maxSkew 1 and a pod that counts itself a domain takes pods up to the top, no further.
+        total = sum(min(rooms[value], max(0, top - counts[value])) for value in counts)
+        return min(total, UNLIMITED)
+
+    def _others_counted(self, workload: int, constraint: SpreadConstraint, pod: Pod) -> dict[str | None, int]:
+        """By domain how many pods of other workloads the constraint may come to count there."""
+        asked = (constraint.key, constraint.selector, pod.namespace)
+        everybody = self._counted.get(asked)
+        if everybody is None:
+            everybody = self._counted[asked] = self._possible(constraint, pod, self.matched_by(constraint.selector))
+        mine = self._possible(constraint, pod, self.variants_of[workload])
+        return {value: count - mine.get(value, 0) for value, count in everybody.items()}
+
+    def _possible(self, constraint: SpreadConstraint, pod: Pod, numbers: Iterable[int]) -> dict[str | None, int]:
+        """By domain how many pods of these variants the constraint may come to count there."""
+        found: dict[str | None, int] = {}
+        for number in numbers if constraint.selector != EVERYTHING else ():
+            other = self.variants[number]
+            if other.pod.namespace == pod.namespace and matches(constraint.selector, other.pod.labels):
+                for value in self._split(constraint.key, self.reach[number]):
+                    found[value] = found.get(value, 0) + other.number
+        return found
+
+
+def _without_terminating(cluster: Cluster, standing: Iterable[RunningPod]) -> Cluster:
+    staying = {(each.pod.namespace, each.pod.name) for each in standing}
+    leaving = [identity for identity in cluster.pods if identity not in staying]
+    if not leaving:
+        return cluster
+    other = cluster.copy()
+    for namespace, name in leaving:
+        other.unbind({"metadata": {"namespace": namespace, "name": name}})
+    return other
+
+
+def _matching(edges: set[tuple[object, object]]) -> int:
+    """The size of a maximum matching of a bipartite graph: augmenting paths from each vertex of the smaller side."""
+    lefts, rights = {left for left, _ in edges}, {right for _, right in edges}
+    if len(rights) < len(lefts):
+        edges = {(right, left) for left, right in edges}
+    neighbours: dict[object, list[object]] = {}
+    for left, right in sorted(edges, key=repr):
+        neighbours.setdefault(left, []).append(right)
+    partner: dict[object, object] = {}
+    return sum(_augment(left, neighbours, partner) for left in neighbours)
+
+
+def _augment(start: object, neighbours: dict[object, list[object]], partner: dict[object, object]) -> bool:
+    came_from: dict[object, object] = {}
+    queue = [start]
+    for left in queue:
+        for right in neighbours[left]:
+            if right in came_from:
+                continue
+            came_from[right] = left
+            if right not in partner:
+                _flip(right, start, came_from, partner)
+                return True
+            queue.append(partner[right])
+    return False
+
+
+def _flip(right: object, start: object, came_from: dict[object, object], partner: dict[object, object]) -> None:
+    owner_of = {left: matched for matched, left in partner.items()}
+    while True:
+        left = came_from[right]
+        before = owner_of.get(left)
+        partner[right] = left
+        if left == start:
+            return
+        right = before

@@ -1,0 +1,125 @@
+"""How many pods PodDisruptionBudgets let go in an arrangement: the arithmetic of the disruption controller (pkg/controller/disruption)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from afflint.controllers.budgets import Budget
+from afflint.controllers.pod_replacement import pod_replacement_of_owner
+from afflint.findings.namedtuples import NamedTuple
+from afflint.kube.taints import NOT_READY, UNREACHABLE
+from afflint.placement.schedule import Schedule
+from afflint.scheduler.cluster import Cluster
+from afflint.scheduler.nodes import Node
+from afflint.scheduler.pods import Pod, Subject
+
+
+class BudgetStatus(NamedTuple):
+    """What a budget covers: so many pods should be there, and so many are well before anything happens.
+
+    ``unscaled`` is a kind of controller among them that cannot tell how many pods it wants, where the budget has to know: then none may go.
+    """
+
+    budget: Budget
+    expected: int
+    healthy: int
+    unscaled: str
+
+    @property
+    def desired(self) -> int:
+        """How many have to be well."""
+        return self.budget.desired(self.expected)
+
+    def allowed(self, healthy: int | None = None) -> int:
+        """How many may be evicted while so many are well; as many as at first, unless it is said."""
+        return 0 if self.unscaled else self.budget.disruptions_allowed(self.expected, self.healthy if healthy is None else healthy)
+
+    def arithmetic(self, healthy: int) -> str:
+        """Why none may go while so many are well: ``PodDisruptionBudget web (minAvailable 2) needs 2 pods, and 2 run``."""
+        said = f"PodDisruptionBudget {self.budget.name} ({self.budget.amount})"
+        if self.unscaled:
+            return f"{said} lets no pod go: a {self.unscaled} does not tell it how many pods there should be"
+        if self.expected <= 0:
+            return f"{said} lets no pod go: its pods have no controller that tells it how many there should be"
+        if not self.budget.tells:
+            return f"{said} lets no pod go"
+        return f"{said} needs {self.desired} of {self.expected} pods, and {healthy} {'runs' if healthy == 1 else 'run'}"
+
+
+class Disruptions:
+    """The budgets of an arrangement, each with what it covers there, and by pod the budgets that cover it."""
+
+    def __init__(self, arrangement: Schedule, budgets: Iterable[Budget]) -> None:
+        self._by_namespace: dict[str, list[int]] = {}
+        self._budgets = list(budgets)
+        for number, budget in enumerate(self._budgets):
+            self._by_namespace.setdefault(budget.namespace, []).append(number)
+        self._of: dict[Subject, tuple[int, ...]] = {}
+        self.covered: Sequence[BudgetStatus] = self._counted(arrangement) if self._budgets else ()
+
+    def of(self, pod: Pod) -> tuple[int, ...]:
+        """The numbers of the budgets that cover a pod."""
+        known = self._of.get(pod.subject)
+        if known is None:
+            numbers = self._by_namespace.get(pod.namespace, ())
+            known = self._of[pod.subject] = tuple([each for each in numbers if self._budgets[each].covers(pod.namespace, pod.labels)])
+        return known
+
+    def _counted(self, arrangement: Schedule) -> list[BudgetStatus]:
+        counting = [_Counting() for _ in self._budgets]
+        ours = set()
+        for placed in arrangement.workloads:
+            maker = placed.maker
+            # A DaemonSet has no scale, and neither have those who are asked by the budget for a VM.
+            scaled = maker.upkeep.scaled and not maker.daemon
+            for pod in placed.pods:
+                ours.add((pod.namespace, pod.name))
+                for number in self.of(pod):
+                    counting[number].pods += 1
+                    if not maker.bare or maker.kubevirt:
+                        counting[number].owners[maker.key] = (maker.replicas, "" if scaled else _controller(pod, maker.kind))
+        for pod, node_is_well in _running(arrangement.cluster):
+            for number in self.of(pod):
+                counting[number].healthy += node_is_well
+                if (pod.namespace, pod.name) not in ours:
+                    counting[number].add_stranger(pod)
+        return [each.result(budget) for each, budget in zip(counting, self._budgets, strict=True)]
+
+
+class _Counting:
+    """What one budget covers, while it is counted."""
+
+    def __init__(self) -> None:
+        self.pods = 0
+        self.healthy = 0
+        self.owners: dict[object, tuple[int, str]] = {}
+
+    def add_stranger(self, pod: Pod) -> None:
+        """A running pod of no manifest: its controller is taken to want as many as there are."""
+        self.pods += 1
+        if pod.controller is not None:
+            upkeep = pod_replacement_of_owner(pod.controller[1])
+            number, _ = self.owners.get(pod.controller, (0, ""))
+            self.owners[pod.controller] = number + 1, "" if upkeep.scaled else pod.controller[1]
+
+    def result(self, budget: Budget) -> BudgetStatus:
+        if budget.counts_pods:
+            return BudgetStatus(budget, self.pods, self.healthy, "")
+        unscaled = next((kind for _, kind in self.owners.values() if kind), "")
+        return BudgetStatus(budget, sum(number for number, _ in self.owners.values()), self.healthy, unscaled)
+
+
+def _controller(pod: Pod, kind: str) -> str:
+    return pod.controller[1] if pod.controller is not None else kind
+
+
+def is_silent(node: Node) -> bool:
+    """Whether nothing is heard of a node, or nothing good."""
+    return any(taint.key in (UNREACHABLE.key, NOT_READY) for taint in node.taints)
+
+
+def _running(cluster: Cluster) -> list[tuple[Pod, bool]]:
+    """The pods that are not being deleted, each with whether its node is heard of."""
+    where = cluster.pods
+    silent = {node.name for node in cluster.table.nodes if is_silent(node)}
+    return [(pod, where[pod.namespace, pod.name] not in silent) for pod in cluster.evicted(cluster.nodes)]

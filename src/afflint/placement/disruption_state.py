@@ -1,0 +1,241 @@
+"""An arrangement to which something happens, and what is common to whatever may happen: who comes back, where, and what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+
+from afflint.controllers.pod_replacement import BY_NODE, NEVER, PodReplacement, pod_replacement_of_owner
+from afflint.findings.namedtuples import NamedTuple
+from afflint.placement.plan import Fate, Outcome, ReplicaMove
+from afflint.placement.rejections import Rejections, RunningPodIndex, running_pod_index
+from afflint.placement.schedule import Attempt, Identity, PlacedWorkload, Schedule, schedule
+from afflint.scheduler.cluster import Cluster
+from afflint.scheduler.pods import Pod
+from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
+
+NOT_MADE_ANEW = "nothing makes the pod anew: it has no controller"
+STAYS_OFF = "it stays off until somebody starts it: its run strategy does not"
+
+_NONE: Mapping[Identity, str] = {}
+
+
+class ReplicaEnd(NamedTuple):
+    """A replica that has no successor, and why."""
+
+    fate: Fate
+    why: str
+
+
+class DisruptionState:
+    """What is looked up about the pods of one arrangement once, for everything that may happen to it."""
+
+    def __init__(self, arrangement: Schedule) -> None:
+        self.arrangement = arrangement
+        self.owners = arrangement.owners
+        self.ranks = {identity: number for number, identity in enumerate(self.owners)}
+        self.where = arrangement.cluster.pods
+        self.by_key = {placed.maker.key: placed for placed in arrangement.workloads}
+        self.daemons = {
+            key: frozenset(placed.nodes.values()) for key, placed in self.by_key.items() if placed.maker.daemon and placed.nodes
+        }
+        self.titles = {identity: placed.maker.key for identity, placed in self.owners.items()}
+        self.waiting = [
+            pod
+            for placed in arrangement.workloads
+            if not (placed.maker.daemon or placed.maker.node_name)
+            for pod in placed.pods
+            if identity_of(pod) in placed.pending
+        ]
+        self.held = [
+            (placed, pod) for placed in arrangement.workloads if placed.held for pod in placed.pods if identity_of(pod) in placed.held
+        ]
+        before = arrangement.before
+        self._unowned = [
+            (identity, self.where[identity])
+            for identity, pod in ((identity_of(pod), pod) for pod in before.evicted(before.nodes))
+            if identity not in self.owners and not self.upkeep(pod).by_node
+        ]
+        # Of pods that differ by name alone the others have no place where the first has none.
+        self.first_waiting = list({_but_for_the_name(pod): pod for pod in reversed(self.waiting)}.values())[::-1]
+
+    def upkeep(self, pod: Pod) -> PodReplacement:
+        """What the controller of a pod that runs does when it goes."""
+        placed = self.owners.get(identity_of(pod))
+        if placed is None:
+            return pod_replacement_of_owner(None if pod.controller is None else pod.controller[1])
+        return NEVER if placed.maker.bare else BY_NODE if placed.maker.daemon else placed.maker.upkeep
+
+    def never_again(self, pod: Pod) -> ReplicaEnd:
+        """What is to be said of a pod that nothing makes anew."""
+        placed = self.owners.get(identity_of(pod))
+        return ReplicaEnd("off", STAYS_OFF) if placed is not None and not placed.maker.bare else ReplicaEnd("gone", NOT_MADE_ANEW)
+
+    def pinned(self, pod: Pod) -> str:
+        """The node that the pod's own spec names."""
+        placed = self.owners.get(identity_of(pod))
+        return placed.maker.node_name if placed is not None else ""
+
+    def released(self, nodes: Container[str]) -> dict[Identity, Pod]:
+        """The pods that can be made once those are gone that are being deleted on some nodes, and those that wait for these."""
+        found: dict[Identity, Pod] = {}
+        free = {placed.maker.key for placed, pod in self.held if placed.held[identity_of(pod)].node in nodes}
+        for placed, pod in self.held:
+            node = placed.held[identity_of(pod)].node
+            if node in nodes or (not node and placed.maker.key in free):
+                found[identity_of(pod)] = pod
+        return found
+
+    def unjudged(self, nodes: Container[str]) -> list[Identity]:
+        """The running pods on some nodes that belong to no workload, but for those that stay and go with their nodes."""
+        return [identity for identity, node in self._unowned if node in nodes]
+
+    # --- coming up again -----------------------------------------------------------------------------------------------
+
+    def again(
+        self, cluster: Cluster, anew: Mapping[Identity, Pod], frozen: dict[Identity, str], settled: Container[Identity] = ()
+    ) -> Attempt:
+        """Schedule the pods that are made anew, then those that had no place before and are not ``settled``; the cluster stays as it is.
+
+        Pods of a set that keeps an order are not made while one before them has no place: they are added to ``frozen``, each with the
+        name of that one.
+        """
+        while True:
+            made = [pod for identity, pod in anew.items() if identity not in frozen]
+            attempt = self._scheduled(cluster, made, settled)
+            stuck = self._behind(anew, attempt.nodes, frozen)
+            if not stuck:
+                return attempt
+            frozen.update(stuck)
+
+    def _scheduled(self, cluster: Cluster, made: Sequence[Pod], settled: Container[Identity]) -> Attempt:
+        if not made:
+            return Attempt({}, {}, {})
+        attempt = schedule(cluster, [*made, *[pod for pod in self.first_waiting if identity_of(pod) not in settled]])
+        if any(identity_of(pod) in attempt.nodes for pod in self.first_waiting):
+            attempt = schedule(cluster, [*made, *[pod for pod in self.waiting if identity_of(pod) not in settled]])
+        return attempt
+
+    def _behind(self, anew: Mapping[Identity, Pod], nodes: Mapping[Identity, str], frozen: Mapping[Identity, str]) -> dict[Identity, str]:
+        """The pods of ordered sets that cannot be made yet, though the attempt made them, each with the one that holds them up."""
+        stuck: dict[Identity, str] = {}
+        ordered = {placed.maker.key: placed for identity in anew if (placed := self.owners.get(identity)) and placed.maker.upkeep.ordered}
+        for placed in ordered.values():
+            first = next((each for pod in placed.pods if not self._runs(each := identity_of(pod), placed, anew, nodes)), None)
+            if first is not None:
+                behind = {identity_of(pod) for pod in placed.pods if self.ranks[identity_of(pod)] > self.ranks[first]}
+                stuck.update(dict.fromkeys(behind & anew.keys() - frozen.keys(), first[1]))
+        return stuck
+
+    @staticmethod
+    def _runs(identity: Identity, placed: PlacedWorkload, anew: Container[Identity], nodes: Container[Identity]) -> bool:
+        return identity in nodes if identity in anew else identity in placed.nodes or identity in nodes
+
+    # --- telling it ----------------------------------------------------------------------------------------------------
+
+    def moves(
+        self,
+        cluster: Cluster,
+        anew: Mapping[Identity, Pod],
+        ended: Mapping[Identity, ReplicaEnd],
+        attempt: Attempt,
+        frozen: Mapping[Identity, str],
+        failed: Container[str] = (),
+        migrated: Mapping[Identity, str] = _NONE,
+    ) -> list[ReplicaMove]:
+        """What becomes of each replica that went, in the order of the plan.
+
+        ``cluster`` holds all pods after the attempt. ``failed`` nodes are left out where it is said what keeps a pod away.
+        """
+        standing = running_pod_index(cluster) if attempt.pending else None
+        moves = []
+        for identity in sorted(self.ranks.keys() & (anew.keys() | ended.keys() | migrated.keys()), key=self.ranks.__getitem__):
+            placed = self.owners[identity]
+            key, pod, source = placed.maker.key, identity[1], placed.nodes.get(identity, "")
+            if identity in placed.held:
+                # It did not run before: that it comes is told where another one has gone for it.
+                source = placed.held[identity].node
+                moves += [ReplicaMove(key, pod, source, attempt.nodes[identity])] if source and identity in attempt.nodes else []
+            elif identity in ended:
+                moves.append(ReplicaMove(key, pod, source, None, ended[identity].why, ended[identity].fate))
+            elif identity in migrated:
+                moves.append(ReplicaMove(key, pod, source, migrated[identity], "", "migrated"))
+            elif identity in frozen:
+                why = f"frozen: it is not made before {frozen[identity]} is ready"
+                moves.append(ReplicaMove(key, pod, source, None, why, "waits"))
+            elif identity in attempt.nodes:
+                moves.append(ReplicaMove(key, pod, source, attempt.nodes[identity]))
+            else:
+                why = self.why(cluster, anew[identity], key, attempt.pending.get(identity, {}), standing, failed)
+                moves.append(ReplicaMove(key, pod, source, None, why, "waits"))
+        return moves
+
+    def why(
+        self,
+        cluster: Cluster,
+        pod: Pod,
+        key: str,
+        reasons: Mapping[str, str],
+        standing: RunningPodIndex | None = None,
+        failed: Container[str] = (),
+    ) -> str:
+        """What keeps a pod from the nodes, those out of the question anyway left out."""
+        told = {node: plugin for node, plugin in reasons.items() if node not in failed}
+        rejections = Rejections(cluster, pod, self.titles, key, standing)
+        text = rejections.summary(told)
+        if len(told) < len(reasons) and POD_TOPOLOGY_SPREAD in told.values() and any(not each.honor_taints for each in pod.hard_spread):
+            names = [node for node in reasons if node not in told]
+            text += f"; {names[0]} still counts as a domain" if len(names) == 1 else f"; the {len(names)} nodes still count as domains"
+        return text
+
+    def outcomes(
+        self,
+        moves: Iterable[ReplicaMove],
+        came: Container[Identity],
+        down: frozenset[str] = frozenset(),
+        gaps: Container[str] | None = None,
+    ) -> dict[str, Outcome]:
+        """For each workload that loses a pod, what is left of it compared with before.
+
+        ``came`` are the pods that have a place that they did not have; ``down`` the nodes that take pods of DaemonSets with them. ``gaps``
+        are the workloads of which none ran for a time: without them, those that lost all their pods at once.
+        """
+        hit = _by_workload(moves)
+        found = {key: _outcome(self.by_key[key], each, came, gaps) for key, each in hit.items()}
+        found.update({key: "dead" for key, nodes in self.daemons.items() if nodes <= down and key not in hit})
+        return found
+
+    def left(self, moves: Iterable[ReplicaMove], came: Container[Identity]) -> dict[str, int]:
+        """For each workload that loses a pod, how many of its replicas run in the end."""
+        return {key: _left(self.by_key[key], each, came) for key, each in _by_workload(moves).items()}
+
+
+def _by_workload(moves: Iterable[ReplicaMove]) -> dict[str, list[ReplicaMove]]:
+    found: dict[str, list[ReplicaMove]] = {}
+    for move in moves:
+        found.setdefault(move.workload, []).append(move)
+    return found
+
+
+def _left(placed: PlacedWorkload, moves: Iterable[ReplicaMove], came: Container[Identity]) -> int:
+    """How many replicas of a workload run in the end."""
+    names = {name for _, name in placed.nodes}
+    gained = sum(identity not in placed.nodes and identity in came for identity in map(identity_of, placed.pods))
+    return len(placed.nodes) + gained - sum(move.target is None for move in moves if move.pod in names)
+
+
+def _outcome(placed: PlacedWorkload, moves: Sequence[ReplicaMove], came: Container[Identity], gaps: Container[str] | None) -> Outcome:
+    before, after = len(placed.nodes), _left(placed, moves, came)
+    if after < before:
+        return "degraded" if after else "dead"
+    names = {name for _, name in placed.nodes}
+    displaced = sum(move.pod in names for move in moves)
+    return "interrupted" if (0 < before == displaced if gaps is None else placed.maker.key in gaps) else "survives"
+
+
+def identity_of(pod: Pod) -> Identity:
+    """Namespace and name."""
+    return pod.namespace, pod.name
+
+
+def _but_for_the_name(pod: Pod) -> tuple[object, ...]:
+    return (pod.rules, pod.subject, pod.affinity, pod.anti_affinity, pod.hard_spread, pod.ports, pod.requests)

@@ -1,0 +1,171 @@
+"""What the failure of nodes does: their objects stay, with the taints of a node that nothing is heard of, and so do their pods' objects.
+
+Semantics: pkg/controller/nodelifecycle (zones, taints), pkg/controller/tainteviction (tolerations). The kubelet that would end the pods is
+gone, so that they stay for as long as the node does, being deleted: pod affinity counts them, topology spread does not. ReplicaSets and
+the like replace them at once; StatefulSets and virtual machines wait until they are gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from afflint.controllers.kubevirt_cluster import SCHEDULABLE
+from afflint.findings.namedtuples import NamedTuple
+from afflint.kube.node_labels import CONTROL_PLANE, DEPRECATED, MASTER, REGION, ZONE
+from afflint.kube.taints import SHUT, UNREACHABLE
+from afflint.placement.disruption_budgets import is_silent
+from afflint.placement.disruption_state import DisruptionState, ReplicaEnd, identity_of
+from afflint.placement.failures import Disruption
+from afflint.placement.plan import DisruptionEffect
+from afflint.placement.removal import Removals
+from afflint.placement.schedule import Attempt, Identity
+from afflint.scheduler.cluster import Cluster
+from afflint.scheduler.nodes import Node
+from afflint.scheduler.pods import Pod
+
+HELD = "its pod stays with the node, and no other is made until the node is back or removed"
+OUTSTAYS = "it is not evicted: it tolerates for ever that its node cannot be reached"
+NO_QUORUM = "the control plane loses its majority: until it works again, nothing is replaced"
+_EXCLUDED = "node.kubernetes.io/exclude-disruption"
+# So many seconds nothing is heard of a node before its pods' tolerations count.
+_SILENCE = 50
+_LARGE_ZONE = 50
+_MOST_OF_ZONE = 0.55
+_ENOUGH = 3
+
+
+class Displaced(NamedTuple):
+    """The pods on failed nodes: those that are deleted, of these the ones that are created again, and those that are not."""
+
+    deleted: list[Pod]
+    anew: dict[Identity, Pod]
+    ended: dict[Identity, ReplicaEnd]
+
+
+class NodeLosses:
+    """The failures that may happen to one arrangement."""
+
+    def __init__(self, situation: DisruptionState) -> None:
+        self.situation = situation
+        self._removals = Removals(situation)
+        nodes = situation.arrangement.cluster.table.nodes
+        self._planes = {node.name for node in nodes if CONTROL_PLANE in node.labels or MASTER in node.labels}
+        self._zones = Zones(nodes)
+
+    def lose(self, failure: Disruption) -> DisruptionEffect:
+        """What becomes of the pods of the failed nodes until these are back or removed; ``removed`` is what follows then."""
+        lost = self.out_of_reach(failure)
+        return lost._replace(removed=self._removals.remove(failure)) if lost.moves or lost.outcomes else lost
+
+    def out_of_reach(self, failure: Disruption) -> DisruptionEffect:
+        """The same without what follows."""
+        situation, cluster = self.situation, self.situation.arrangement.cluster
+        notes = self._notes(failure)
+        displaced = cluster.evicted(failure.nodes)
+        if not displaced:
+            return DisruptionEffect(failure.what, failure.nodes, (), {}, notes=notes)
+        deleted, anew, ended = self.sorted(failure, displaced)
+        failed = cluster.changed([unreachable(cluster.table.nodes[cluster.table.numbers[node]]) for node in failure.nodes])
+        for pod in deleted:
+            failed.unbind(pod)
+            failed.bind(terminating(pod), situation.where[identity_of(pod)])
+        frozen: dict[Identity, str] = {}
+        attempt = situation.again(failed, anew, frozen)
+        _bind_new(failed, [*anew.values(), *situation.waiting], attempt)
+        down = frozenset(failure.nodes)
+        moves = situation.moves(failed, anew, ended, attempt, frozen, down)
+        due = {(situation.titles.get(identity), identity[1]): _SILENCE + (pod.patience or 0) for identity, pod in anew.items()}
+        moves = [move._replace(after=due.get((move.workload, move.pod), 0)) for move in moves]
+        outcomes = situation.outcomes(moves, attempt.nodes, down)
+        left = situation.left(moves, attempt.nodes)
+        return DisruptionEffect(failure.what, failure.nodes, tuple(moves), outcomes, notes=notes, left=left)
+
+    def sorted(self, failure: Disruption, displaced: Sequence[Pod]) -> Displaced:
+        """What becomes of each pod on the failed nodes; those of DaemonSets are left out, since they stay with their nodes."""
+        situation, where = self.situation, self.situation.where
+        suspended = self._zones.suspended(failure.nodes)
+        deleted: list[Pod] = []
+        anew: dict[Identity, Pod] = {}
+        ended: dict[Identity, ReplicaEnd] = {}
+        for pod in displaced:
+            identity, upkeep = identity_of(pod), situation.upkeep(pod)
+            zone = suspended.get(where[identity])
+            if upkeep.by_node:
+                continue
+            if zone is not None:
+                ended[identity] = ReplicaEnd("stays", zone)
+                continue
+            if pod.patience is None:
+                ended[identity] = ReplicaEnd("stays", OUTSTAYS)
+                continue
+            deleted.append(pod)
+            if upkeep.replaced == "never":
+                ended[identity] = situation.never_again(pod)
+            elif upkeep.replaced == "gone":
+                ended[identity] = ReplicaEnd("held", HELD)
+            elif situation.pinned(pod):
+                ended[identity] = ReplicaEnd("waits", f"its spec names node {situation.pinned(pod)}")
+            else:
+                anew[identity] = pod
+        return Displaced(deleted, anew, ended)
+
+    def _notes(self, failure: Disruption) -> tuple[str, ...]:
+        lost = len(self._planes.intersection(failure.nodes))
+        return (NO_QUORUM,) if lost and 2 * lost >= len(self._planes) else ()
+
+
+def unreachable(node: Node) -> Node:
+    """The node as its controllers leave it when nothing is heard of it. virt-controller lets no virtual machines go there."""
+    labels = {**node.labels, SCHEDULABLE: "false"} if SCHEDULABLE in node.labels else node.labels
+    return node._replace(taints=(*node.taints, SHUT, UNREACHABLE), labels=labels)
+
+
+def terminating(pod: Pod) -> Pod:
+    """The pod while it is being deleted, under a name that leaves its own to its successor."""
+    return pod._replace(name=f"{pod.name} (deleted)", subject=pod.subject._replace(terminating=True))
+
+
+def _bind_new(cluster: Cluster, pods: Iterable[Pod], attempt: Attempt) -> None:
+    for pod in pods:
+        if identity_of(pod) in attempt.nodes:
+            cluster.bind(pod, attempt.nodes[identity_of(pod)])
+
+
+class Zones:
+    """The zones by which the node lifecycle controller tells a failure of nodes from one of the network: `ComputeZoneState`.
+
+    A zone is region and zone of the labels; nodes without them are one of their own. Nodes that nothing is heard of already count.
+    """
+
+    def __init__(self, nodes: Iterable[Node]) -> None:
+        self._zone_of = {node.name: _zone(node) for node in nodes if _EXCLUDED not in node.labels}
+        self._members: dict[tuple[str, str], list[str]] = {}
+        for name, zone in self._zone_of.items():
+            self._members.setdefault(zone, []).append(name)
+        self._silent = {node.name for node in nodes if is_silent(node)}
+
+    def suspended(self, failing: Iterable[str]) -> dict[str, str]:
+        """Of the nodes that fail together, those of which no pod is ever evicted, each with the reason."""
+        failing = set(failing)
+        down = failing | self._silent
+        if self._members and all(down.issuperset(members) for members in self._members.values()):
+            return dict.fromkeys(failing, "evictions are suspended while all nodes are out of reach")
+        found = {}
+        for zone in {self._zone_of[node] for node in failing if node in self._zone_of}:
+            members = self._members[zone]
+            lost = sum(node in down for node in members)
+            partly = _ENOUGH <= lost < len(members) and lost / len(members) >= _MOST_OF_ZONE
+            if partly and len(members) <= _LARGE_ZONE:
+                which = f" of zone {zone[1]}" if zone[1] else " without a zone" if len(self._members) > 1 else ""
+                why = f"evictions are suspended: {lost} of {len(members)} nodes{which} are out of reach"
+                found.update(dict.fromkeys(failing.intersection(members), why))
+        return found
+
+
+_OLD = {new: old for old, new in DEPRECATED.items()}
+
+
+def _zone(node: Node) -> tuple[str, str]:
+    """Region and zone, by the deprecated labels where there are some: GetZoneKey in k8s.io/component-helpers."""
+    region, zone = (node.labels.get(_OLD[key]) or node.labels.get(key, "") for key in (REGION, ZONE))
+    return region, zone

@@ -1,0 +1,277 @@
+"""Workloads that constrain each other: an exact search over orders and assignments, bounded, that admits when it has not decided."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Literal
+
+from afflint.controllers.pod_source import PodSource
+from afflint.controllers.replicas import MOST_REPLICAS, pod_name
+from afflint.findings.namedtuples import NamedTuple
+from afflint.kube.selectors import Parsed
+from afflint.placement.bounds import ScheduleBounds
+from afflint.placement.schedule import Schedule
+from afflint.scheduler.cluster import Cluster
+from afflint.scheduler.pods import Pod, Term, readable
+
+Answer = Literal["placed", "impossible", "not decided"]
+
+MOST_STEPS = 5_000
+"""How many times the search asks where a pod can go before it gives up."""
+
+Placement = tuple[tuple[str, str], ...]
+"""Pods and their nodes, in the order in which they are scheduled."""
+
+
+class Decision(NamedTuple):
+    """Whether all replicas of some workloads can be placed together. ``placement`` is one that places all, when ``answer`` is placed.
+
+    Otherwise it is the largest that was found, of ``replicas`` pods. ``steps`` tells how long the search went on.
+    """
+
+    answer: Answer
+    replicas: int
+    placement: Placement
+    steps: int
+
+
+class ContendingWorkloads(NamedTuple):
+    """Workloads that leave replicas pending in one placement though none of them is impossible alone.
+
+    ``impossible``: no order places all. ``placed``: the order decides, and ``decision`` holds one that places all.
+    """
+
+    makers: tuple[PodSource, ...]
+    pending: tuple[str, ...]
+    decision: Decision
+
+
+def contending_workloads(survey: ScheduleBounds, arrangement: Schedule, steps: int = MOST_STEPS) -> Iterator[ContendingWorkloads]:
+    """The groups of workloads with pending replicas that are not explained by one workload alone, each decided by a search."""
+    for group in coupled(survey):
+        alone = [index for index in group if not _fits_alone(survey, index)]
+        pending = [name for index in group if not survey.makers[index].daemon for (_, name) in arrangement.workloads[index].pending]
+        # An order is only needed where there is no node for the asking.
+        if pending and not alone and survey.elastic.isdisjoint(group):
+            decision = decide(survey, group, steps)
+            yield ContendingWorkloads(tuple([survey.makers[index] for index in group]), tuple(pending), decision)
+
+
+def _fits_alone(survey: ScheduleBounds, index: int) -> bool:
+    nodes = survey.nodes_of(index)
+    limit = survey.limit(index, nodes)
+    return bool(nodes) and (limit is None or limit.most >= survey.makers[index].replicas)
+
+
+def coupled(survey: ScheduleBounds) -> list[list[int]]:
+    """The workloads in groups: those of different groups cannot keep each other from any node or draw each other to one."""
+    leader = list(range(len(survey.makers)))
+
+    def find(index: int) -> int:
+        while leader[index] != index:
+            leader[index] = leader[leader[index]]
+            index = leader[index]
+        return index
+
+    # Variants that have a constraint in common concern the same others: these are looked up once.
+    selected: dict[object, list[int]] = {}
+    for variant in survey.variants:
+        for asked, search in _selections(survey, variant.pod):
+            others = selected.get(asked)
+            if others is None:
+                others = selected[asked] = search()
+                joined = others
+            else:
+                joined = others[:1]
+            for number in joined:
+                leader[find(survey.variants[number].workload)] = find(variant.workload)
+    groups: dict[int, list[int]] = {}
+    for index in range(len(survey.makers)):
+        groups.setdefault(find(index), []).append(index)
+    return sorted(groups.values())
+
+
+def _selections(survey: ScheduleBounds, pod: Pod) -> Iterator[tuple[object, Callable[[], list[int]]]]:
+    """What the constraints of a pod look at: by constraint how to find the variants."""
+    for term in {*readable(pod.affinity), *readable(pod.anti_affinity)}:
+        yield term, partial(survey.members_of, term)
+    for term in readable(pod.anti_affinity):
+        yield ("against", term), partial(_kept_away, survey, term)
+    for constraint in pod.hard_spread:
+        yield (pod.namespace, constraint.selector), partial(_counted, survey, pod.namespace, constraint.selector)
+    for port in pod.ports:
+        yield port, partial(survey.asking_for, port)
+
+
+def _kept_away(survey: ScheduleBounds, term: Term) -> list[int]:
+    """The variants that an anti-affinity term of a running pod keeps away."""
+    return [number for number in survey.matched_by(term.selector) if survey.directory.covers(term, survey.variants[number].pod.namespace)]
+
+
+def _counted(survey: ScheduleBounds, namespace: str, selector: Parsed) -> list[int]:
+    """The variants that a spread constraint counts."""
+    return [number for number in survey.matched_by(selector) if survey.variants[number].pod.namespace == namespace]
+
+
+def decide(survey: ScheduleBounds, workloads: Sequence[int], steps: int = MOST_STEPS) -> Decision:
+    """Whether all replicas of these workloads can be placed together, in any order, on any node that takes them at its turn.
+
+    Exact when it says placed or impossible. The others are not there; pods of DaemonSets and those that name their node are.
+    """
+    return _Search(survey, workloads, steps).run()
+
+
+class _Search:
+    """Depth first over what is placed, without a second visit to anything that comes to the same."""
+
+    def __init__(self, survey: ScheduleBounds, workloads: Sequence[int], steps: int) -> None:
+        self.survey = survey
+        self.cluster: Cluster = survey.cluster.copy()
+        self.steps = steps
+        self.used = 0
+        self.cut_short = False
+        self.best: Placement = ()
+        self.seen: set[frozenset[tuple[int, int, int]]] = set()
+        self.kinds: list[list[Pod]] = []
+        self.names: list[list[str]] = []
+        self.taken_for_granted = False
+        for index in workloads:
+            self._add(index)
+        self.wanted = sum(map(len, self.kinds))
+        # Without required affinity and hard spread a pod never gains a node by what is placed, so that any one may go first.
+        pods = [pods[0] for pods in self.kinds]
+        self.any_order = not any(pod.affinity or pod.hard_spread for pod in pods)
+        self.classes = self._node_classes(pods)
+        self.occupied = [0] * len(survey.table.nodes)
+        for each in survey.standing:
+            self.occupied[survey.table.numbers[each.node]] += 1
+
+    def _add(self, index: int) -> None:
+        maker, compiled = self.survey.makers[index], self.survey.compiled[index]
+        if maker.daemon or maker.node_name:
+            # In another order they might come later, so that nothing is proved by what they bar.
+            self.taken_for_granted = True
+            for number, pod in enumerate(compiled.pods):
+                node = compiled.nodes[number] if maker.daemon else maker.node_name
+                if node in self.survey.table.numbers:
+                    self.cluster.bind(pod._replace(name=f"{index}/{number}"), node)
+            return
+        for number in self.survey.variants_of[index]:
+            variant = self.survey.variants[number]
+            count = min(variant.number, MOST_REPLICAS)
+            # Under names that no other pod can have.
+            self.kinds.append([variant.pod._replace(name=f"{index}/{number}/{each}") for each in range(count)])
+            self.names.append([variant.pod.name if count == 1 else pod_name(maker, each) for each in range(count)])
+
+    def _node_classes(self, pods: Sequence[Pod]) -> list[object]:
+        """For each node what sets it apart. Two of the same class that hold no pods are alike: swapping them changes nothing."""
+        survey, table = self.survey, self.survey.table
+        keys = sorted(
+            {term.key for pod in pods for term in (*readable(pod.affinity), *readable(pod.anti_affinity))}
+            | {constraint.key for pod in pods for constraint in pod.hard_spread}
+            | {term.key for each in survey.standing for term in readable(each.pod.anti_affinity)}
+        )
+        columns = []
+        for key in keys:
+            column = table.column(key)
+            times: dict[str | None, int] = {}
+            for value in column:
+                times[value] = times.get(value, 0) + 1
+            # Values that one node alone has, such as host names, only say that it is on its own.
+            columns.append([value if value is None or times[value] > 1 else True for value in column])
+        fits = [survey.fit(pod) for pod in pods]
+        return [
+            (
+                tuple([column[node] for column in columns]),
+                tuple([(fit.rejections[node], fit.in_affinity[node], fit.tolerated[node]) for fit in fits]),
+                frozenset((row.allocatable or {}).items()),
+            )
+            for node, row in enumerate(table.nodes)
+        ]
+
+    # --- going through -------------------------------------------------------------------------------------------------
+
+    def run(self) -> Decision:
+        counts = [0] * len(self.kinds)
+        where: dict[tuple[int, int], int] = {}
+        order: list[tuple[int, int]] = []
+        stack = [self._moves(counts)]
+        while stack and len(order) < self.wanted and not self.cut_short:
+            move = next(stack[-1], None)
+            if move is None:
+                stack.pop()
+                if order:
+                    self._back(order, counts, where)
+                continue
+            kind, node = move
+            where[move] = where.get(move, 0) + 1
+            state = frozenset((*pair, number) for pair, number in where.items())
+            if state in self.seen:
+                self._forget(where, move)
+                continue
+            self.seen.add(state)
+            self.cluster.bind(self.kinds[kind][counts[kind]], self.survey.table.names[node])
+            counts[kind] += 1
+            self.occupied[node] += 1
+            order.append(move)
+            if len(order) > len(self.best):
+                self.best = self._placement(order)
+            stack.append(self._moves(counts))
+        if len(order) == self.wanted:
+            return Decision("placed", self.wanted, self.best, self.used)
+        proved = not self.cut_short and not self.taken_for_granted
+        return Decision("impossible" if proved else "not decided", self.wanted, self.best, self.used)
+
+    def _back(self, order: list[tuple[int, int]], counts: list[int], where: dict[tuple[int, int], int]) -> None:
+        kind, node = order.pop()
+        counts[kind] -= 1
+        self.occupied[node] -= 1
+        self.cluster.unbind(self.kinds[kind][counts[kind]])
+        self._forget(where, (kind, node))
+
+    @staticmethod
+    def _forget(where: dict[tuple[int, int], int], move: tuple[int, int]) -> None:
+        where[move] -= 1
+        if not where[move]:
+            del where[move]
+
+    def _moves(self, counts: list[int]) -> Iterator[tuple[int, int]]:
+        """What can be placed next and where, the pods with the fewest nodes first."""
+        options = []
+        for kind, pods in enumerate(self.kinds):
+            if counts[kind] == len(pods):
+                continue
+            if self.used >= self.steps:
+                self.cut_short = True
+                return
+            self.used += 1
+            nodes = self._distinct(self.cluster.feasible_nodes(pods[counts[kind]]))
+            if self.any_order and not nodes:
+                return
+            options.append((len(nodes), kind, nodes))
+        options.sort()
+        for _, kind, nodes in options[:1] if self.any_order else options:
+            for node in nodes:
+                yield kind, node
+
+    def _distinct(self, names: list[str]) -> list[int]:
+        """The nodes, of those alike only the first."""
+        seen: set[object] = set()
+        found = []
+        for name in names:
+            node = self.survey.table.numbers[name]
+            if not self.occupied[node]:
+                if self.classes[node] in seen:
+                    continue
+                seen.add(self.classes[node])
+            found.append(node)
+        return found
+
+    def _placement(self, order: list[tuple[int, int]]) -> Placement:
+        taken = [0] * len(self.kinds)
+        found = []
+        for kind, node in order:
+            found.append((self.names[kind][taken[kind]], self.survey.table.names[node]))
+            taken[kind] += 1
+        return tuple(found)

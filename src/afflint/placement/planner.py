@@ -1,0 +1,343 @@
+"""From nodes and workloads to a plan: where each replica can go and why not elsewhere, a legal placement, and what failures do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+
+from afflint.controllers import replicas
+from afflint.controllers.budgets import Budget
+from afflint.controllers.evictions import Eviction, eviction_of, migration_note, unsaid
+from afflint.controllers.pod_source import PodSource
+from afflint.findings.finding import FileId
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import join_words, pluralize
+from afflint.kube.node_labels import ZONE, domain_noun
+from afflint.kube.selectors import AnyOf, Malformed, says
+from afflint.kube.taints import Taint
+from afflint.placement.disruption_state import DisruptionState
+from afflint.placement.draining import Drains
+from afflint.placement.failures import SHORT_KEYS, Disruption, UnknownLossError, failures, label_key, no_such_label
+from afflint.placement.node_classes import SOMEWHERE, NodeClass
+from afflint.placement.node_loss import NodeLosses
+from afflint.placement.plan import (
+    VOLUMES_LEFT_OUT,
+    AnonymousVerdict,
+    DisruptionEffect,
+    NodeRow,
+    Plan,
+    PoolRow,
+    Preferred,
+    Replica,
+    Verdicts,
+    WorkloadPlan,
+    unjudged_words,
+)
+from afflint.placement.rejections import Phrase, Rejections, running_pod_index, unknown_node
+from afflint.placement.removal import Removals
+from afflint.placement.schedule import Identity, Inventory, PlacedWorkload, Schedule, build_schedule
+from afflint.scheduler.cluster import NumberedVerdict, Rating
+from afflint.scheduler.node_fit import NODE_AFFINITY
+from afflint.scheduler.nodes import Node
+from afflint.scheduler.pods import NodeRules, Pod
+from afflint.scheduler.requests import REPORTED
+
+RESOURCES_LEFT_OUT = "CPU, memory and other resources are left out: the plan knows constraints only"
+KUBEVIRT_OVERHEAD_LEFT_OUT = "the memory and the devices that KubeVirt adds to what a VM asks for are left out"
+_MOST_NAMES = 3
+
+
+class DisruptionRequest(NamedTuple):
+    """What happens to nodes, as ``failures`` reads it: those that fail, are drained, are removed."""
+
+    lose: Sequence[str] = ()
+    drain: Sequence[str] = ()
+    remove: Sequence[str] = ()
+
+
+NOTHING = DisruptionRequest()
+_NONE: Mapping[Identity, Eviction] = {}
+
+
+def make_plan(
+    inventory: Inventory,
+    makers: Sequence[PodSource],
+    group_by: str = ZONE,
+    asked: DisruptionRequest = NOTHING,
+    name_of: Callable[[FileId], str] = str,
+    budgets: Sequence[Budget] = (),
+    evictions: Mapping[Identity, Eviction] = _NONE,
+    classes: Sequence[NodeClass] = (),
+) -> Plan:
+    """Place all workloads and tell what each node is to each of them. ``name_of`` tells the names of files.
+
+    ``classes`` are pools of nodes, of which as many are made as pods need.
+
+    ``asked`` is what happens to nodes then, ``budgets`` what a drain has to obey, ``evictions`` what that of some running
+    pods comes to. Raises InventoryError for an inventory that is not one,
+    UnknownLossError for nodes that there are none, and for a key to group by that no node carries.
+    """
+    made: Mapping[str, int] = {}
+    if classes:
+        from afflint.placement.autoscaling import scale_pools
+
+        inventory, made = scale_pools(inventory, makers, classes)
+    arrangement = build_schedule(inventory, makers)
+    key = label_key(arrangement.before, group_by)
+    # Nodes may all lack a well-known one; any other key is mistaken then.
+    if key not in SHORT_KEYS.values() and arrangement.before.nodes and not arrangement.before.label(key):
+        raise UnknownLossError(no_such_label(arrangement.before, key))
+    rows = tuple([_row(node, key, classes[made[node.name]].title if node.name in made else "") for node in arrangement.before.table.nodes])
+    happening = list(_happening(arrangement, asked, budgets, evictions))
+    workloads = tuple(_Workloads(arrangement, name_of, drained=bool(asked.drain)).plans())
+    losses = tuple([happens(failure) for happens, failure, _ in happening])
+    unjudged: set[Identity] = set()
+    if happening:
+        situation, tied = happening[0][2], frozenset(each.key for each in workloads if each.volumes)
+        losses = tuple([_qualified(loss, situation, tied) for loss in losses])
+        unjudged.update(identity for loss in losses if loss.unjudged for identity in situation.unjudged(loss.nodes))
+    shut_down = unsaid(makers) if asked.drain else ""
+    passed = [unjudged_words(len(unjudged))] if unjudged else []
+    notes = (*_inventory_notes(inventory, makers), *passed, *([shut_down] if shut_down else []), *_resource_notes(arrangement))
+    pools = tuple([_pool_row(each, list(made.values()).count(number), name_of) for number, each in enumerate(classes)])
+    return Plan(key, rows, workloads, losses, (*notes, *_pool_notes(rows, key, happening=bool(happening))), pools)
+
+
+def _happening(
+    arrangement: Schedule, asked: DisruptionRequest, budgets: Sequence[Budget], evictions: Mapping[Identity, Eviction]
+) -> Iterator[tuple[Callable[[Disruption], DisruptionEffect], Disruption, DisruptionState]]:
+    """What is asked for, in that order, each with what tells its consequences, and the situation in which it happens."""
+    if not any(asked):
+        return
+    situation = DisruptionState(arrangement)
+    models = (NodeLosses(situation).lose, Drains(situation, budgets, evictions).drain, Removals(situation).remove)
+    for happens, named in zip(models, asked, strict=True):
+        for each in named:
+            yield from ((happens, failure, situation) for failure in failures(arrangement.before, each))
+
+
+def _qualified(loss: DisruptionEffect, situation: DisruptionState, tied: Container[str]) -> DisruptionEffect:
+    """The loss with what its verdict does not cover: pods of no manifest, and the volumes of workloads that move."""
+    blocked = {(each.pod, each.node) for each in loss.blocked if not each.workload}
+    unjudged = [each for each in situation.unjudged(loss.nodes) if (each[1], situation.where[each]) not in blocked]
+    moved = dict.fromkeys(move.workload for move in loss.moves if move.target is not None and move.workload in tied)
+    removed = loss.removed and _qualified(loss.removed, situation, tied)
+    return loss._replace(unjudged=len(unjudged), volumes=tuple(moved), removed=removed)
+
+
+def _inventory_notes(inventory: Inventory, makers: Sequence[PodSource]) -> list[str]:
+    running = inventory.running(makers)
+    replaced, kept = len(running.replaced), sum(map(len, running.kept.values()))
+    notes = []
+    if kept:
+        stay = "stays where it is: --replan places it" if kept == 1 else "stay where they are: --replan places them"
+        notes.append(f"{kept} running pod{'s' * (kept > 1)} of these workloads {stay} anew")
+    if running.ending:
+        one = running.ending == 1
+        are = "pod of these workloads is" if one else "pods of these workloads are"
+        notes.append(f"{running.ending} {are} being deleted, and take{'s' * one} up room until {'it is' if one else 'they are'} gone")
+    if running.over:
+        notes.append(f"{running.over} more of their pods run{'s' * (running.over == 1)} than the manifests ask for")
+    if replaced:
+        notes.append(f"{replaced} running pod{'s' * (replaced > 1)} of these workloads left out: they are placed anew from the manifests")
+    return notes
+
+
+def _resource_notes(arrangement: Schedule) -> list[str]:
+    """What the plan knows of resources, and what not."""
+    if not arrangement.before.resources:
+        return [RESOURCES_LEFT_OUT]
+    notes = []
+    nodes = arrangement.before.table.nodes
+    silent = [node.name for node in nodes if node.allocatable is None]
+    if silent:
+        notes.append(f"{_nodes(silent)} no status.allocatable: whether there is room is not checked there")
+    templates = [placed.template for placed in arrangement.workloads if placed.template is not None]
+    asked = {resource for template in templates for resource, _ in template.requests}
+    for resource in REPORTED:
+        if resource not in asked:
+            continue
+        missing = [node.name for node in nodes if node.allocatable is not None and resource not in node.allocatable]
+        if missing:
+            notes.append(f"{_nodes(missing)} no {resource} in status.allocatable: it is taken to be enough")
+    if any(placed.maker.kubevirt for placed in arrangement.workloads):
+        notes.append(KUBEVIRT_OVERHEAD_LEFT_OUT)
+    return notes
+
+
+def _nodes(names: Sequence[str]) -> str:
+    """``3 nodes (a, b, c) have``."""
+    shown = ", ".join(names[:_MOST_NAMES]) + (", …" if len(names) > _MOST_NAMES else "")
+    return f"{pluralize(len(names), 'node')} ({shown}) {'have' if len(names) > 1 else 'has'}"
+
+
+def _row(node: Node, key: str, pool: str) -> NodeRow:
+    return NodeRow(node.name, node.labels.get(key), node.unschedulable, _shown(node.taints), node.labels, pool)
+
+
+def _shown(taints: Sequence[Taint]) -> tuple[str, ...]:
+    return tuple([f"{taint.key}{'=' if taint.value else ''}{taint.value}:{taint.effect}" for taint in taints])
+
+
+def _pool_row(pool: NodeClass, nodes: int, name_of: Callable[[FileId], str]) -> PoolRow:
+    assert pool.known is not None
+    declared = pool.known.pool
+    labels = tuple([says(label.requirement) for label in declared.labels if label.path])
+    return PoolRow(
+        pool.name, pool.title, declared.cluster, pool.least, pool.count, nodes, _shown(pool.taints), labels, name_of(declared.site.file)
+    )
+
+
+def _pool_notes(rows: Sequence[NodeRow], key: str, *, happening: bool) -> Iterator[str]:
+    """What is assumed of nodes that are made."""
+    made = [row for row in rows if row.pool]
+    if any(row.domain == SOMEWHERE for row in made):
+        pools = list(dict.fromkeys(row.pool for row in made if row.domain == SOMEWHERE))
+        yield f"in which {domain_noun(key)} the nodes of {join_words(pools)} are, nothing tells: they are taken to be in one, `{SOMEWHERE}`"
+    if made and happening:
+        yield "no node is made in place of those that fail or go: pools are as large as the pods needed them before"
+
+
+def _fitting(rating: Rating | None, possible: int) -> AnonymousVerdict:
+    """What is said of a node that fits. There is no rating where the scheduler fails in scoring."""
+    if rating is None:
+        return AnonymousVerdict(True, None, "", None)
+    return AnonymousVerdict(True, None, "", rating.total, (rating.met, possible) if possible else None, rating.parts)
+
+
+class _Workloads:
+    """The plans of the workloads of one arrangement, which share what is looked up about its pods."""
+
+    def __init__(self, arrangement: Schedule, name_of: Callable[[FileId], str], *, drained: bool) -> None:
+        self._arrangement = arrangement
+        self._name_of = name_of
+        self._drained = drained
+        self._titles = {identity: placed.maker.key for identity, placed in arrangement.owners.items()}
+        # A copy, from which the pods of one workload at a time are taken away.
+        self._cluster = arrangement.cluster.copy()
+        self._standing = running_pod_index(arrangement.cluster)
+        self._fitting: dict[tuple[Rating | None, int], AnonymousVerdict] = {}
+        self._known: dict[tuple[str, str], AnonymousVerdict] = {}
+        self._told: dict[NodeRules, dict[int, AnonymousVerdict]] = {}
+
+    def plans(self) -> list[WorkloadPlan]:
+        return [self._plan(placed) for placed in self._arrangement.workloads]
+
+    def _plan(self, placed: PlacedWorkload) -> WorkloadPlan:
+        maker = placed.maker
+        notes = replicas.notes(maker, self._arrangement.before)
+        assumed = migration_note(eviction_of(maker)) if self._drained else ""
+        verdicts, error = self._verdicts(placed)
+        return WorkloadPlan(
+            key=maker.key,
+            kind=maker.kind,
+            namespace=maker.namespace,
+            name=maker.full_name,
+            file=self._name_of(maker.site.file),
+            line=maker.line,
+            verdicts=verdicts,
+            replicas=self._replicas(placed),
+            error=placed.error or error,
+            notes=(*notes, *([VOLUMES_LEFT_OUT] if maker.tied else []), *self._outlived(placed), *([assumed] if assumed else [])),
+            preferences=self._preferences(placed.template),
+            volumes=maker.tied,
+        )
+
+    def _outlived(self, placed: PlacedWorkload) -> Iterator[str]:
+        """That pods run where required node affinity or the node selector would not let them come today, which no one undoes."""
+        template = placed.template
+        if template is None or placed.maker.daemon or placed.maker.node_name or not placed.nodes:
+            return
+        as_such, numbers = self._cluster.rejected_as_such(template), self._cluster.table.numbers
+        # Nothing is placed on such a node: what is there was there before.
+        there = [(pod, node) for (_, pod), node in placed.nodes.items() if as_such[numbers[node]] == NODE_AFFINITY]
+        if there:
+            rejections = Rejections(self._cluster, template, self._titles, placed.maker.key, self._standing, placed.nodes)
+            said = [f"{pod} on {node} ({rejections.phrase(node, NODE_AFFINITY).one})" for pod, node in there[:_MOST_NAMES]]
+            more = f" and {len(there) - _MOST_NAMES} more" if len(there) > _MOST_NAMES else ""
+            stay, them = ("stays", "it") if len(there) == 1 else ("stay", "them")
+            yield f"{', '.join(said)}{more} {stay}, though the manifest would not let {them} come there now: only new pods are held to it"
+
+    def _preferences(self, template: Pod | None) -> tuple[Preferred, ...]:
+        """How many nodes meet each of the preferred node affinity terms."""
+        if template is None or not template.preferences or isinstance(template.preferences, Malformed):
+            return ()
+        usable = [reason is None for reason in self._cluster.rejected_as_such(template)]
+        usable = usable if any(usable) else [True] * len(usable)
+        told = []
+        for preference in template.preferences:
+            met = self._cluster.table.matching(AnyOf((preference.term,)))
+            both = sum(is_met and may_go for is_met, may_go in zip(met, usable, strict=True))
+            asks = " and ".join(map(says, preference.term.requirements))
+            told.append(Preferred(asks, preference.weight, sum(met), both))
+        return tuple(told)
+
+    def _verdicts(self, placed: PlacedWorkload) -> tuple[Verdicts, str | None]:
+        """What each node is to the workload when all others are in their places and none of its own pods is."""
+        template = placed.template
+        if template is None:
+            return Verdicts(), None
+        mine = [pod for pod in placed.pods if (pod.namespace, pod.name) in placed.nodes]
+        for pod in mine:
+            self._cluster.unbind(pod)
+        judged = self._cluster.judge(template)
+        judgements = self._judgements(placed, template, judged)
+        for pod in mine:
+            self._cluster.bind(pod, placed.nodes[pod.namespace, pod.name])
+        return Verdicts(self._cluster.table.names if judgements else (), judgements), judged.error
+
+    def _judgements(self, placed: PlacedWorkload, template: Pod, judged: NumberedVerdict) -> list[AnonymousVerdict]:
+        """What is said of each node, while the workload's own pods are away."""
+        rejections = Rejections(self._cluster, template, self._titles, placed.maker.key, self._standing, placed.nodes)
+        # What rejects a node whatever runs there is told once for all workloads that demand the same of nodes.
+        as_such, told = self._cluster.rejected_as_such(template), self._told.setdefault(template.rules, {})
+        found, names = [], self._cluster.table.names
+        for node, (plugin, rating) in enumerate(zip(judged.rejections, judged.ratings, strict=True)):
+            if plugin is None:
+                judgement = self._fitting.get((rating, judged.possible))
+                if judgement is None:
+                    judgement = self._fitting[rating, judged.possible] = _fitting(rating, judged.possible)
+            elif plugin == as_such[node]:
+                judgement = told.get(node)
+                if judgement is None:
+                    judgement = told[node] = self._rejected(plugin, rejections.phrase(names[node], plugin))
+            else:
+                judgement = self._rejected(plugin, rejections.phrase(names[node], plugin))
+            found.append(judgement)
+        return found
+
+    def _rejected(self, plugin: str, phrase: Phrase) -> AnonymousVerdict:
+        judgement = self._known.get((plugin, phrase.one))
+        if judgement is None:
+            judgement = self._known[plugin, phrase.one] = AnonymousVerdict(False, plugin, phrase.one, None)
+        return judgement
+
+    def _replicas(self, placed: PlacedWorkload) -> tuple[Replica, ...]:
+        if placed.template is None and not placed.maker.daemon:
+            # Nobody can make these pods, but they were asked for.
+            count = min(placed.maker.replicas, replicas.MOST_REPLICAS)
+            return tuple([Replica(replicas.pod_name(placed.maker, index), None) for index in range(count)])
+        found = []
+        # Replicas without a place mostly have none for the same reasons.
+        said: dict[tuple[object, int], str] = {}
+        for pod in placed.pods:
+            identity = (pod.namespace, pod.name)
+            node = placed.nodes.get(identity)
+            why = ""
+            if node is None:
+                reasons = placed.pending.get(identity, {})
+                asked = (pod.subject, id(reasons))
+                if identity in placed.held:
+                    why = placed.held[identity].why
+                else:
+                    if asked not in said:
+                        said[asked] = self._why(placed, identity, reasons)
+                    why = said[asked]
+            found.append(Replica(pod.name, node, why))
+        return tuple(found)
+
+    def _why(self, placed: PlacedWorkload, identity: Identity, reasons: Mapping[str, str]) -> str:
+        if placed.maker.node_name:
+            return unknown_node(placed.maker.node_name)
+        pod = next(pod for pod in placed.pods if (pod.namespace, pod.name) == identity)
+        rejections = Rejections(self._arrangement.cluster, pod, self._titles, placed.maker.key, self._standing)
+        return rejections.summary(reasons)

@@ -1,0 +1,373 @@
+"""One legal placement of all workloads: every pod that their controllers make, put on a node by the scheduler's rules."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from afflint.controllers import replicas
+from afflint.controllers.pod_source import PodSource
+from afflint.controllers.replicas import CompiledPods
+from afflint.controllers.running_pods import running_pods_of
+from afflint.findings.namedtuples import NamedTuple
+from afflint.placement.node_classes import NodeClass
+from afflint.scheduler.cluster import Cluster
+from afflint.scheduler.node_fit import SCHEDULER
+from afflint.scheduler.nodes import Node
+from afflint.scheduler.pods import Pod, read_pod
+
+Identity = tuple[str, str]
+"""Namespace and name of a pod."""
+
+
+class Inventory(NamedTuple):
+    """The objects that a cluster consists of, as parsed. ``pods`` are those that run already, ``classes`` nodes without objects.
+
+    With ``resources`` pods go only where there is room for what they request. ``version`` and ``feature_gates`` are those of the cluster.
+    With ``replan`` running pods of the workloads are placed anew; else they stay where they are.
+    """
+
+    nodes: Sequence[object]
+    pods: Sequence[object] = ()
+    namespaces: Sequence[object] = ()
+    services: Sequence[object] = ()
+    replica_sets: Sequence[object] = ()
+    stateful_sets: Sequence[object] = ()
+    replication_controllers: Sequence[object] = ()
+    resources: bool = False
+    classes: Sequence[NodeClass] = ()
+    version: tuple[int, int] = SCHEDULER
+    feature_gates: Collection[str] = ()
+    replan: bool = False
+
+    def cluster(self, makers: Sequence[PodSource] = (), ours: Running | None = None) -> Cluster:
+        """The cluster before any workload is placed; it knows the controllers of their pods. Running pods of theirs are left out."""
+        owners: dict[str, list[object]] = {"ReplicaSet": [], "StatefulSet": [], "ReplicationController": []}
+        for maker in makers:
+            owner = replicas.owner(maker)
+            if owner is not None:
+                owners[owner["kind"]].append(owner)
+        ours = self.running(makers) if ours is None else ours
+        mine = {*ours.replaced, *[index for kept in ours.kept.values() for index in kept]}
+        return Cluster(
+            [*self.nodes, *[node for each in self.classes for node in each.nodes()]],
+            [pod for index, pod in enumerate(self.pods) if index not in mine],
+            self.namespaces,
+            self.services,
+            [*self.replica_sets, *owners["ReplicaSet"]],
+            [*self.stateful_sets, *owners["StatefulSet"]],
+            [*self.replication_controllers, *owners["ReplicationController"]],
+            resources=self.resources,
+            version=self.version,
+            feature_gates=self.feature_gates,
+        )
+
+    def running(self, makers: Sequence[PodSource]) -> Running:
+        """Which of the running pods belong to these workloads, and what becomes of them in a plan."""
+        if not self.pods:
+            return Running({}, (), 0, {}, 0)
+        # What the API server refuses changes nothing of what runs.
+        makers = [maker for maker in makers if not maker.refused]
+        made = running_pods_of(makers, self.pods)
+        if self.replan:
+            return Running({}, tuple([index for each in made.values() for index in each]), 0, {}, 0)
+        nodes = {name for node in self.nodes if (name := _name_of(node))}
+        kept: dict[str, list[int]] = {}
+        replaced: list[int] = []
+        held: dict[str, list[int]] = {}
+        over = ending = 0
+        for maker in makers:
+            if maker.daemon:
+                replaced += made.get(maker.key, ())
+                continue
+            pods = [(index, pod) for index in made.get(maker.key, ()) if (pod := read_pod(self.pods[index])).rules.node_name in nodes]
+            stay = [index for index, pod in pods if not (pod.finished or pod.subject.terminating)]
+            ends = [(index, pod) for index, pod in pods if pod.subject.terminating]
+            ending += len([index for index, pod in ends if not pod.finished])
+            kept[maker.key] = stay[: maker.replicas]
+            over += len(stay) - len(kept[maker.key])
+            if maker.upkeep.replaced == "gone":
+                # The name of a pod is free again when its object is gone, even if all that ran in it has ended.
+                held[maker.key] = [index for index, pod in ends if maker.upkeep.ordinals or not pod.finished]
+        return Running(kept, tuple(replaced), over, held, ending)
+
+
+class Running(NamedTuple):
+    """By workload the running pods that stay, those that are placed anew, by index, and how many more run than are asked for.
+
+    ``held`` are by workload those of which no other is made while they are being deleted, ``ending`` is how many are deleted in all.
+    """
+
+    kept: Mapping[str, Sequence[int]]
+    replaced: Sequence[int]
+    over: int
+    held: Mapping[str, Sequence[int]]
+    ending: int
+
+
+class Held(NamedTuple):
+    """Why a pod is not made for now. ``node``: where the one is deleted whose place it is to take; empty if it waits for another one."""
+
+    why: str
+    node: str = ""
+
+
+def _name_of(node: object) -> str:
+    if isinstance(node, Node):
+        return node.name
+    metadata = node.get("metadata") if isinstance(node, dict) else None
+    return str(metadata.get("name") or "") if isinstance(metadata, dict) else ""
+
+
+_NOTHING: Mapping[Identity, Held] = {}
+
+
+class PlacedWorkload(NamedTuple):
+    """One workload with its pods, the node of each that has one, and the plugins that rejected the nodes for each that has none.
+
+    ``error`` says why its pods cannot be read or why the scheduler fails on them. ``held`` are the pods that are not made for now.
+    """
+
+    maker: PodSource
+    pods: tuple[Pod, ...]
+    template: Pod | None
+    nodes: Mapping[Identity, str]
+    pending: Mapping[Identity, Mapping[str, str]]
+    error: str | None
+    held: Mapping[Identity, Held] = _NOTHING
+
+
+class Schedule(NamedTuple):
+    """``before`` is the cluster without the workloads, ``cluster`` the one with all pods that found a place."""
+
+    before: Cluster
+    cluster: Cluster
+    workloads: tuple[PlacedWorkload, ...]
+
+    @property
+    def owners(self) -> dict[Identity, PlacedWorkload]:
+        """To which workload a pod belongs."""
+        return {(pod.namespace, pod.name): placed for placed in self.workloads for pod in placed.pods}
+
+
+class Attempt(NamedTuple):
+    """What came of scheduling some pods: their nodes, the plugins that rejected the nodes for the others, and the scheduler's errors."""
+
+    nodes: dict[Identity, str]
+    pending: dict[Identity, Mapping[str, str]]
+    errors: dict[Identity, str]
+
+
+def schedule(cluster: Cluster, pods: Sequence[Pod]) -> Attempt:
+    """Put pods on nodes in their order, with retries until nothing moves. The cluster stays as it is."""
+    if not pods:
+        return Attempt({}, {}, {})
+    # Under names that no pod can have: a run would name those of one name differently from the others.
+    named = {f"replica {number}": (pod.namespace, pod.name) for number, pod in enumerate(pods)}
+    run = cluster.schedule([pod._replace(name=name) for name, pod in zip(named, pods, strict=True)], even=True)
+    return Attempt(
+        {named[name]: node for name, node in run.settled.placements.items()},
+        {named[name]: reasons for name, reasons in run.settled.unschedulable.items()},
+        {named[name]: error for name, error in run.errors.items()},
+    )
+
+
+class Start(NamedTuple):
+    """Some workloads, the pods of each, and the cluster before any of them is placed."""
+
+    before: Cluster
+    makers: Sequence[PodSource]
+    compiled: Sequence[CompiledPods]
+    staying: Sequence[Mapping[int, str]] = ()
+    """For each workload the pods that run already, by their place among its pods, each with its node; empty if there are none at all."""
+    held: Sequence[Mapping[int, Held]] = ()
+    """For each workload the pods that are not made for now, likewise."""
+
+
+def start(inventory: Inventory, makers: Sequence[PodSource]) -> Start:
+    """The workloads ready to be placed, or to be surveyed."""
+    running = inventory.running(makers)
+    before = inventory.cluster(makers, running)
+    compiled = [replicas.compile_pods(maker, before) for maker in makers]
+    kept, held = running.kept, running.held
+    if not any(kept.values()) and not any(held.values()):
+        return Start(before, makers, compiled)
+    staying = [
+        _staying(maker, each, [before.read(inventory.pods[index]) for index in kept.get(maker.key, ())])
+        for maker, each in zip(makers, compiled, strict=True)
+    ]
+    not_made = [
+        _held(maker, each, nodes, [before.read(inventory.pods[index]) for index in held.get(maker.key, ())])
+        for maker, (each, nodes) in zip(makers, staying, strict=True)
+    ]
+    return Start(before, makers, [each for each, _ in staying], [nodes for _, nodes in staying], not_made)
+
+
+def _staying(maker: PodSource, compiled: CompiledPods, running: Sequence[Pod]) -> tuple[CompiledPods, dict[int, str]]:
+    """The pods of a workload with those that run in place of those that would be made; a number in the name is kept."""
+    pods, nodes = list(compiled.pods), dict[int, str]()
+    numbers = {pod.name: number for number, pod in enumerate(pods)}
+    free = iter([number for number in range(len(pods)) if pods[number].name not in {pod.name for pod in running}])
+    for pod in running[: len(pods)]:
+        number = numbers[pod.name] if pod.name in numbers else next(free)
+        nodes[number] = pod.rules.node_name
+        # Of a machine without a pod of its own only the node is known for sure.
+        known = pod if not maker.kubevirt else pods[number]._replace(name=pod.name)
+        pods[number] = known._replace(rules=known.rules._replace(node_name=""))
+    return compiled._replace(pods=tuple(pods)), nodes
+
+
+def _held(maker: PodSource, compiled: CompiledPods, staying: Mapping[int, str], ending: Sequence[Pod]) -> dict[int, Held]:
+    """The pods of a workload that are not made while those are being deleted: in their place, and where order is kept those behind."""
+    numbers = {pod.name: number for number, pod in enumerate(compiled.pods)}
+    free = iter([number for number in range(len(compiled.pods)) if number not in staying])
+    found: dict[int, Held] = {}
+    for pod in ending:
+        number = numbers.get(pod.name) if maker.upkeep.ordinals else next(free, None)
+        if number is not None:
+            found[number] = Held(
+                f"{pod.name} is still being deleted on {pod.rules.node_name}: until it is gone no other is made", pod.rules.node_name
+            )
+    if found and maker.upkeep.ordered:
+        first = compiled.pods[min(found)].name
+        for number in range(min(found), len(compiled.pods)):
+            if number not in staying:
+                found.setdefault(number, Held(f"frozen: it is not made before {first} is ready"))
+    return found
+
+
+def build_schedule(inventory: Inventory, makers: Sequence[PodSource]) -> Schedule:
+    """``arranged`` from the start."""
+    return build_schedules(start(inventory, makers))
+
+
+def build_schedules(beginning: Start) -> Schedule:
+    """Place the pods of all workloads: those that name their node first, then those of DaemonSets, then replicas in the order given.
+
+    Pods without a place are tried again until nothing moves, as the scheduler's queue does.
+    """
+    work = _ScheduleBuilder(beginning)
+    work.pin()
+    work.settle()
+    return work.result()
+
+
+class _ScheduleBuilder:
+    """The placement as it grows."""
+
+    def __init__(self, beginning: Start) -> None:
+        self.before, self.makers, compiled, self.staying, held = beginning
+        self.cluster = self.before.copy()
+        self.held = {
+            (pod.namespace, pod.name): why
+            for each, whys in zip(compiled, held, strict=False)
+            for number, why in whys.items()
+            for pod in (each.pods[number],)
+        }
+        self.compiled = _distinct(compiled, self.makers, self.before.pods.keys() - self.held.keys())
+        self.nodes: dict[Identity, str] = {}
+        self.pending: dict[Identity, Mapping[str, str]] = {}
+        self.errors: dict[Identity, str] = {}
+
+    def pin(self) -> None:
+        """Bind the pods that run already, and those whose spec names a node: nobody asks the scheduler about them."""
+        known = set(self.before.nodes)
+        for nodes, compiled in zip(self.staying, self.compiled, strict=False):
+            for number, node in nodes.items():
+                self._bind(compiled.pods[number], node)
+        for maker, compiled in zip(self.makers, self.compiled, strict=True):
+            if maker.node_name and not maker.daemon:
+                for pod in compiled.pods:
+                    if (pod.namespace, pod.name) in self.nodes or (pod.namespace, pod.name) in self.held:
+                        continue
+                    if maker.node_name in known:
+                        self._bind(pod, maker.node_name)
+                    else:
+                        self.pending[pod.namespace, pod.name] = {}
+
+    def settle(self) -> None:
+        """Place everything else, in rounds until nothing moves."""
+        daemons = [compiled for maker, compiled in zip(self.makers, self.compiled, strict=True) if maker.daemon]
+        others = [
+            pod
+            for maker, compiled in zip(self.makers, self.compiled, strict=True)
+            if not (maker.daemon or maker.node_name)
+            for pod in compiled.pods
+            if (pod.namespace, pod.name) not in self.held
+        ]
+        progress = True
+        while progress:
+            placed = len(self.nodes)
+            for compiled in daemons:
+                self._place_daemons(compiled)
+            waiting = [pod for pod in others if (pod.namespace, pod.name) not in self.nodes]
+            self._schedule(waiting)
+            # Only pods of a DaemonSet can still be moved by what the scheduler placed: the others were retried by its own rounds.
+            progress = len(self.nodes) > placed and any((pod.namespace, pod.name) in self.pending for each in daemons for pod in each.pods)
+
+    def _place_daemons(self, compiled: CompiledPods) -> None:
+        template = compiled.template
+        if template is None:
+            return
+        waiting = [
+            (pod, node) for pod, node in zip(compiled.pods, compiled.nodes, strict=True) if (pod.namespace, pod.name) not in self.nodes
+        ]
+        # Pods of a DaemonSet go to different nodes and mostly know nothing of each other: one verdict then serves for all.
+        aware = bool(template.hard_spread or template.affinity or template.anti_affinity or template.malformed_terms)
+        verdict = None
+        for pod, node in waiting:
+            if verdict is None or aware:
+                verdict = self.cluster.evaluate(_only(pod, node) if aware else template)
+            if verdict.feasible.get(node):
+                self._bind(pod, node)
+                self.pending.pop((pod.namespace, pod.name), None)
+            else:
+                self.pending[pod.namespace, pod.name] = {node: verdict.reason[node]} if node in verdict.reason else {}
+
+    def _schedule(self, waiting: list[Pod]) -> None:
+        attempt = schedule(self.cluster, waiting)
+        for pod in waiting:
+            identity = (pod.namespace, pod.name)
+            if identity in attempt.nodes:
+                self._bind(pod, attempt.nodes[identity])
+                self.pending.pop(identity, None)
+        self.pending.update(attempt.pending)
+        self.errors = attempt.errors
+
+    def _bind(self, pod: Pod, node: str) -> None:
+        self.cluster.bind(pod, node)
+        self.nodes[pod.namespace, pod.name] = node
+
+    def result(self) -> Schedule:
+        workloads = []
+        for maker, compiled in zip(self.makers, self.compiled, strict=True):
+            identities = [(pod.namespace, pod.name) for pod in compiled.pods]
+            nodes = {identity: self.nodes[identity] for identity in identities if identity in self.nodes}
+            pending = {identity: self.pending[identity] for identity in identities if identity in self.pending}
+            error = compiled.error or next((self.errors[identity] for identity in identities if identity in self.errors), None)
+            held = {identity: self.held[identity] for identity in identities if identity in self.held} if self.held else _NOTHING
+            workloads.append(PlacedWorkload(maker, compiled.pods, compiled.template, nodes, pending, error, held))
+        return Schedule(self.before, self.cluster, tuple(workloads))
+
+
+def _only(pod: Pod, node: str) -> Pod:
+    """The pod of a DaemonSet, tied to its node as its controller ties it."""
+    from afflint.kube.selectors import NODE_NAME, Requirement, Selector
+
+    term = Selector((Requirement(NODE_NAME, "In", (node,), True),))
+    return pod._replace(rules=pod.rules._replace(terms=(term,), named=frozenset((node,))))
+
+
+def _distinct(compiled: Sequence[CompiledPods], makers: Sequence[PodSource], taken: set[Identity]) -> list[CompiledPods]:
+    """The same pods, those renamed that would share a name: a cluster puts something random into most names."""
+    result = []
+    for maker, each in zip(makers, compiled, strict=True):
+        pods = []
+        for pod in each.pods:
+            name, count = pod.name, 1
+            while (pod.namespace, name) in taken:
+                count += 1
+                name = f"{pod.name}-{replicas.revision_hash(maker)}" if count == 2 else f"{pod.name}-{replicas.revision_hash(maker)}{count}"
+            taken.add((pod.namespace, name))
+            pods.append(pod if name == pod.name else pod._replace(name=name))
+        result.append(each._replace(pods=tuple(pods)))
+    return result

@@ -1,0 +1,246 @@
+"""What the formats of node pools have in common: maps of labels, taints in five spellings, counts, and the keys that kubelets refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from afflint.findings.finding import Path
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import join_words, quoted
+from afflint.kube.node_labels import CONTROL_PLANE, HOSTNAME, MASTER, REGION, ZONE
+from afflint.kube.selectors import Requirement
+from afflint.kube.taints import EFFECTS, Taint
+from afflint.pools.pool import Label, PoolMistake, PoolTaint, UnreachableLabel
+from afflint.yaml.document import map_at, texts_at, value_at_path
+from afflint.yaml.placeholders import is_placeholder
+
+UNREACHABLE, TAINT = "unreachable-node-label", "invalid-pool-taint"
+"""The rules that a declaration can break by itself."""
+
+OS, ARCH, INSTANCE_TYPE = "kubernetes.io/os", "kubernetes.io/arch", "node.kubernetes.io/instance-type"
+
+
+# --- data ----------------------------------------------------------------------------------------------------------------
+
+
+def text(data: Any, *path: str) -> str:
+    """The text at a path; "" where there is none, or one that is yet to be filled in."""
+    found = value_at_path(data, *path)
+    return found if type(found) is str and not is_placeholder(found) else ""
+
+
+def texts(data: Any, *path: str) -> tuple[str, ...]:
+    """The texts of the list at a path; none where one is yet to be filled in, for the rest are not all."""
+    found = texts_at(data, *path)
+    return () if any(map(is_placeholder, found)) else tuple(found)
+
+
+def number(data: Any, *path: str) -> int | None:
+    """The number at a path, also one in quotes; None where there is none."""
+    found = value_at_path(data, *path)
+    if type(found) is str and found.isascii() and found.isdigit() and len(found) < 10:
+        return int(found)
+    return found if type(found) is int else None
+
+
+def is_unsaid(data: Any, *path: str) -> bool:
+    """Whether something stands in the place of a number that is none: one that is yet to be filled in."""
+    return value_at_path(data, *path) is not None and number(data, *path) is None
+
+
+# --- labels --------------------------------------------------------------------------------------------------------------
+
+
+def is_known(value: Any) -> bool:
+    """Whether a value is one that a label will have as it stands."""
+    return type(value) is str and not is_placeholder(value)
+
+
+def label(key: str, value: Any, path: Path = ()) -> Label:
+    """A label with a value; one with any if that is yet to be filled in, or is no text."""
+    return Label(Requirement(key, "In", (value,)) if is_known(value) else Requirement(key, "Exists"), path)
+
+
+def one_of(key: str, values: Iterable[str], path: Path = ()) -> Label:
+    """A label with one of some values; with any where none is known."""
+    known = tuple(dict.fromkeys(values))
+    return Label(Requirement(key, "In", known) if known and all(map(is_known, known)) else Requirement(key, "Exists"), path)
+
+
+def labels_of(data: Any, path: Path) -> list[Label]:
+    """A map of labels. Keys that are yet to be filled in are left out: see ``is_open``."""
+    entries = data.items() if type(data) is dict else ()
+    return [label(key, "" if value is None else value, (*path, key)) for key, value in entries if is_known(key)]
+
+
+def lost_labels(data: Any, path: Path, own: Any, why: str, remedy: str) -> tuple[UnreachableLabel, ...]:
+    """What a map says that people take for one of labels of nodes, but for the keys among the pool's ``own`` labels: see ``UnreachableLabel``."""
+    entries = [(key, value) for key, value in map_at(data).items() if type(key) is str and is_known(value) and key not in map_at(own)]
+    return tuple([UnreachableLabel(key, value, (*path, key), why, remedy) for key, value in entries])
+
+
+def is_open(*maps: Any) -> bool:
+    """Whether something in place of a map of labels, or one of its keys, is yet to be filled in, so that any label is possible."""
+    return any(type(each) is not dict or any(type(key) is not str or is_placeholder(key) for key in each) for each in maps if each)
+
+
+def zone(names: Iterable[str], path: Path = ()) -> list[Label]:
+    """The zone label of nodes in one of some zones; none where no zone is known."""
+    known = [name for name in names if name]
+    return [one_of(ZONE, known, path)] if known else []
+
+
+def region(name: str, path: Path = ()) -> list[Label]:
+    """The region label of nodes in a region, if it is known."""
+    return [label(REGION, name, path)] if name else []
+
+
+def pairs(data: str) -> dict[str, str]:
+    """``a=b,c=d``, as kubelets take labels."""
+    entries = [entry.partition("=") for entry in data.split(",") if entry.strip()]
+    return {key.strip(): value.strip() for key, _, value in entries}
+
+
+# Who else labels nodes: kubelets, cloud providers, operators, device plugins, drivers. Nobody can say that such a label is absent.
+_ADDED = (
+    "kubernetes.io/", "beta.kubernetes.io/", "topology.kubernetes.io/", "failure-domain.beta.kubernetes.io/", "feature.node.kubernetes.io/",
+    "node.openshift.io/", "machine.openshift.io/", "cluster.ocs.openshift.io/", "hypershift.openshift.io/", "k8s.ovn.org/",
+    "karpenter.k8s.aws/", "karpenter.azure.com/", "eks.amazonaws.com/", "topology.k8s.aws/", "vpc.amazonaws.com/",
+    "cloud.google.com/", "networking.gke.io/", "iam.gke.io/", "addon.gke.io/", "topology.gke.io/", "kubernetes.azure.com/",
+    "nvidia.com/", "amd.com/", "gpu.intel.com/", "intel.feature.node.kubernetes.io/", "habana.ai/", "aws.amazon.com/",
+    "k8s.amazonaws.com/", "network.nvidia.com/", "mellanox.com/", "run.ai/", "kata-containers.io/", "katacontainers.io/",
+    "topology.rook.io/", "topology.topolvm.io/", "node.longhorn.io/", "cilium.io/", "node.cilium.io/", "projectcalico.org/", "csi.",
+    "node.cluster.x-k8s.io/", "node-restriction.kubernetes.io/", "harvesterhci.io/", "network.harvesterhci.io/", "k3s.io/",
+    "rke.cattle.io/",
+    "plan.upgrade.cattle.io/", "extensions.talos.dev/", "networking.gardener.cloud/", "worker.gardener.cloud/", "run.tanzu.vmware.com/",
+    "metadata.name",
+)  # fmt: skip
+_ADDED_EXACTLY = frozenset((INSTANCE_TYPE, "node.kubernetes.io/windows-build", "node.kubernetes.io/role", "agentpool", "storageprofile"))
+_ROLES = "node-role.kubernetes.io/"
+_ROLES_BESIDE = frozenset((CONTROL_PLANE, MASTER, f"{_ROLES}worker", f"{_ROLES}etcd", f"{_ROLES}controlplane"))
+
+
+def may_be_added(key: str, declared: Iterable[str]) -> bool:
+    """Whether something else than the pools may put this label on nodes, or have nodes with it; ``declared`` are the keys of pools.
+
+    A role is given to nodes by hand as well, unless some pool gives it. Control planes are in no pool mostly.
+    """
+    if key.startswith(_ROLES):
+        return key in _ROLES_BESIDE or key not in declared
+    prefix = key.rpartition("/")[0]
+    return key.startswith(_ADDED) or key in _ADDED_EXACTLY or prefix.endswith(("kubevirt.io", ".node.kubernetes.io", ".csi"))
+
+
+# --- what kubelets refuse ------------------------------------------------------------------------------------------------
+
+_KUBELET_KEYS = frozenset(
+    (
+        HOSTNAME, OS, ARCH, ZONE, REGION, INSTANCE_TYPE, "beta.kubernetes.io/os", "beta.kubernetes.io/arch",
+        "beta.kubernetes.io/instance-type", "failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region",
+    )
+)  # fmt: skip
+_KUBELET_PREFIXES = ("kubelet.kubernetes.io", "node.kubernetes.io")
+
+
+def kubelet_refuses(key: str) -> bool:
+    """Whether a kubelet does not start with this key among its ``--node-labels`` (k8s.io/kubelet pkg/apis, IsKubeletLabel).
+
+    The API server refuses the same when a node sets it on itself (NodeRestriction).
+    """
+    prefix, slash, _ = key.partition("/")
+    reserved = any(prefix == each or prefix.endswith("." + each) for each in ("kubernetes.io", "k8s.io"))
+    if not slash or not reserved or key in _KUBELET_KEYS:
+        return False
+    return not any(prefix == each or prefix.endswith("." + each) for each in _KUBELET_PREFIXES)
+
+
+def stops_kubelet(labels: Iterable[Label], remedy: str = "") -> Iterator[PoolMistake]:
+    """The labels with which kubelets do not start."""
+    for each in labels:
+        if each.path and kubelet_refuses(each.key):
+            message = f"a kubelet does not start with {quoted(each.key)} among its --node-labels: that domain is not its own"
+            help_ = remedy or "Use a domain of your own, or `node.kubernetes.io/`; or label the nodes once they are there."
+            yield PoolMistake(UNREACHABLE, each.path, message, help_, key=type(each.path[-1]) is str and each.path[-1] == each.key)
+
+
+# --- taints --------------------------------------------------------------------------------------------------------------
+
+PLAIN: Mapping[str, str] = {effect: effect for effect in EFFECTS}
+UPPER: Mapping[str, str] = {"NO_SCHEDULE": "NoSchedule", "PREFER_NO_SCHEDULE": "PreferNoSchedule", "NO_EXECUTE": "NoExecute"}
+KEBAB: Mapping[str, str] = {"no-schedule": "NoSchedule", "prefer-no-schedule": "PreferNoSchedule", "no-execute": "NoExecute"}
+"""The effects as a format spells them, with those of Kubernetes."""
+
+
+class Taints(NamedTuple):
+    """The taints of a pool, and what is wrong with how they are written."""
+
+    taints: tuple[PoolTaint, ...] = ()
+    faults: tuple[PoolMistake, ...] = ()
+
+
+def taints_of(data: Any, path: Path, spelling: Mapping[str, str] = PLAIN) -> Taints:
+    """A list of maps with key, value and effect."""
+    taints, faults = [], []
+    for index, entry in enumerate(data if type(data) is list else ()):
+        if type(entry) is not dict or not text(entry, "key"):
+            continue
+        effect, where = entry.get("effect"), (*path, index)
+        if type(effect) is str and effect in spelling:
+            value = entry.get("value")
+            taints += [PoolTaint(Taint(entry["key"], value or "", spelling[effect]), where)] if value is None or is_known(value) else []
+        elif effect is None or (type(effect) is str and not is_placeholder(effect)):
+            faults.append(_misspelt(effect or "", (*where, "effect") if effect else where, spelling))
+    return Taints(tuple(taints), tuple(faults))
+
+
+def taints_in_texts(data: Any, path: Path) -> Taints:
+    """A list of texts ``key=value:Effect`` or ``key:Effect``."""
+    taints, faults = [], []
+    for index, entry in enumerate(data if type(data) is list else ()):
+        if not is_known(entry):
+            continue
+        pair, colon, effect = entry.rpartition(":")
+        key, _, value = pair.partition("=")
+        if effect in EFFECTS and colon:
+            taints.append(PoolTaint(Taint(key, value, effect), (*path, index)))
+        else:
+            faults.append(_misspelt(effect if colon else "", (*path, index), PLAIN, entry))
+    return Taints(tuple(taints), tuple(faults))
+
+
+def taints_in_map(data: Any, path: Path) -> Taints:
+    """A map from keys to ``value:Effect`` or ``Effect``: what has no colon is the effect as a whole."""
+    taints, faults = [], []
+    for key, entry in data.items() if type(data) is dict else ():
+        if not (is_known(key) and is_known(entry)):
+            continue
+        value, _, effect = entry.rpartition(":")
+        if effect in EFFECTS:
+            taints.append(PoolTaint(Taint(key, value, effect), (*path, key)))
+        else:
+            faults.append(_misspelt(effect, (*path, key), PLAIN, entry))
+    return Taints(tuple(taints), tuple(faults))
+
+
+def taints_in_line(data: str, path: Path) -> Taints:
+    """``a=b:Effect,c:Effect``, as a flag takes them."""
+    found = taints_in_texts([each.strip() for each in data.split(",") if each.strip()], path)
+    # All of it stands in one scalar.
+    return Taints(tuple([each._replace(path=path) for each in found.taints]), tuple([each._replace(path=path) for each in found.faults]))
+
+
+def _misspelt(effect: str, path: Path, spelling: Mapping[str, str], whole: str = "") -> PoolMistake:
+    known = join_words(map(quoted, spelling), "or")
+    meant = next((each for each, plain in spelling.items() if _folded(each) == _folded(effect) or plain == effect), "")
+    if not effect:
+        what = f"the taint {quoted(whole)} has no effect: it ends with `:`, then" if whole else "a taint without an effect: it has"
+        return PoolMistake(TAINT, path, f"{what} {known}", f"Add one of {known}.")
+    in_whole = f" in {quoted(whole)}" if whole not in ("", effect) else ""
+    hint = f"; did you mean {quoted(meant)}?" if meant else ""
+    help_ = f"Write `{meant}`." if meant else f"Write {known}."
+    return PoolMistake(TAINT, path, f"{quoted(effect)}{in_whole} is no taint effect here; there are {known}{hint}", help_)
+
+
+def _folded(effect: str) -> str:
+    return effect.lower().replace("-", "").replace("_", "").replace(" ", "")

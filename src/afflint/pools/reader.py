@@ -1,0 +1,104 @@
+"""From a document to the pools that it declares, whatever the format: the one place that knows which module reads which."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from typing import Any
+
+from afflint.findings.finding import NO_FILE, ObjectRef, Path, Site
+from afflint.findings.namedtuples import NamedTuple
+from afflint.kube.manifests import objects_in, reference
+from afflint.pools.kinds import FAMILIES, MARKS
+from afflint.pools.pool import Pool, PoolPart, Whose
+from afflint.yaml.documents import Document
+
+
+class Declared(NamedTuple):
+    """An object that declares pools, or what completes some: its data, where it stands, and who it is."""
+
+    data: dict[str, Any]
+    base: Path
+    site: Site
+    ref: ObjectRef
+    patched: bool = False
+    """Whether something puts values in later: what it lacks, it may get."""
+
+    @property
+    def name(self) -> str:
+        return self.ref.name or ""
+
+    @property
+    def namespace(self) -> str:
+        return self.ref.namespace or ""
+
+    def pool(self, name: str, word: str, path: Path, whose: Whose, cluster: str = "") -> Pool:
+        """A pool that it declares at a path, of which nothing else is said yet."""
+        return Pool(name or "(no name)", word, self.site, self.ref, path, whose, cluster)
+
+
+Reader = Callable[[Declared], Iterator[Pool | PoolPart]]
+
+
+def pools_in(document: Document) -> Iterator[Pool | PoolPart]:
+    """The pools that a document declares, and what completes others; their sites name no file yet."""
+    if type(document.data) is not dict:
+        return
+    if "kind" not in document.data:
+        yield from _without_kind(document)
+        return
+    for data, base in objects_in(document):
+        kind = data.get("kind")
+        if type(kind) is str and kind.encode() in MARKS:
+            for inner, path, patched in _bases(data) if kind == "Composition" else [(data, (), False)]:
+                yield from _read(document, inner, (*base, *path), patched=patched)
+
+
+def _read(document: Document, data: dict[str, Any], base: Path, *, patched: bool) -> Iterator[Pool | PoolPart]:
+    version, kind = data.get("apiVersion"), data.get("kind")
+    if type(version) is not str or type(kind) is not str:
+        return
+    group = version.rpartition("/")[0]
+    if version == "v1alpha1" and kind == "KubeNodeConfig":
+        group, module = "", "talos"
+    else:
+        module = FAMILIES.get(group, "")
+    if not module:
+        return
+    reader: Reader | None = import_module(f"afflint.pools.{module}").READERS.get((group, kind))
+    for each in reader(_declared(document, data, base, patched=patched)) if reader is not None else ():
+        yield each._replace(most=None) if patched else each
+
+
+def _declared(document: Document, data: dict[str, Any], base: Path, *, patched: bool = False) -> Declared:
+    return Declared(data, base, Site(NO_FILE, document.index, base), reference(data), patched)
+
+
+def _bases(composition: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Path, bool]]:
+    """The resources of a Composition, of which a claim makes copies with values of its own."""
+    spec = composition.get("spec")
+    spec = spec if type(spec) is dict else {}
+    steps = spec.get("pipeline")
+    places: list[tuple[Any, Path]] = [(spec.get("resources"), ("spec", "resources"))]
+    for index, step in enumerate(steps if type(steps) is list else ()):
+        given = step.get("input") if type(step) is dict else None
+        if type(given) is dict:
+            places.append((given.get("resources"), ("spec", "pipeline", index, "input", "resources")))
+    for resources, path in places:
+        for index, each in enumerate(resources if type(resources) is list else ()):
+            base = each.get("base") if type(each) is dict else None
+            if type(base) is dict:
+                yield base, (*path, index, "base"), True
+
+
+def _without_kind(document: Document) -> Iterator[Pool | PoolPart]:
+    """Settings of RKE2, k3s and Talos."""
+    data = document.data
+    if type(data.get("machine")) is dict:
+        module = "talos"
+    elif "node-label" in data or "node-taint" in data:
+        module = "rancher"
+    else:
+        return
+    reader: Reader = import_module(f"afflint.pools.{module}").READERS["", ""]
+    yield from reader(_declared(document, data, ()))

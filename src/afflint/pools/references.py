@@ -1,0 +1,62 @@
+"""Pools with what other manifests add to them: templates, classes, autoscalers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from afflint.pools.pool import Key, Label, Pool, PoolPart, PoolTaint
+
+_DEEPEST = 4
+
+
+def resolve_references(pools: Iterable[Pool], parts: Iterable[PoolPart]) -> list[Pool]:
+    """The pools, each completed by the parts that it names. Labels and taints are unknown where one is missing, or there several times.
+
+    A pool that stands there twice, as in a base and in an overlay, remains twice: either may be what the cluster gets.
+    """
+    by_key: dict[Key, list[PoolPart]] = {}
+    for part in parts:
+        by_key.setdefault(part.key, []).append(part)
+    return [_completed(pool, by_key) for pool in pools]
+
+
+def _completed(pool: Pool, by_key: Mapping[Key, list[PoolPart]]) -> Pool:
+    for key in pool.optional:
+        found = by_key.get(key, [])
+        for part in found[:1]:
+            pool = _scaled(_with(pool, part), found)
+    waiting = [(key, 0) for key in pool.parts]
+    for key, depth in waiting:
+        found = [part for part in by_key.get(key, ()) if _same_place(part, pool)] or by_key.get(key, [])
+        alike = {(part.labels, part.taints) for part in found}
+        if len(alike) != 1:
+            pool = pool._replace(closed=False)
+            continue
+        pool = _scaled(_with(pool, found[0]), found)
+        if depth < _DEEPEST:
+            waiting += [(each, depth + 1) for each in found[0].parts]
+    return pool
+
+
+def _same_place(part: PoolPart, pool: Pool) -> bool:
+    return (part.site.file, part.site.folder) == (pool.site.file, pool.site.folder)
+
+
+def _with(pool: Pool, part: PoolPart) -> Pool:
+    """The pool with what a part adds; what the pool says of a label itself comes first."""
+    own = pool.keys
+    labels: tuple[Label, ...] = (*pool.labels, *[each._replace(path=()) for each in part.labels if each.key not in own])
+    taints: tuple[PoolTaint, ...] = (*pool.taints, *[each._replace(path=()) for each in part.taints])
+    return pool._replace(labels=labels, taints=taints, closed=pool.closed and part.known)
+
+
+def _scaled(pool: Pool, parts: Iterable[PoolPart]) -> Pool:
+    """The pool with the numbers of what scales it: of several, any may be what the cluster gets."""
+    scaling = [part for part in parts if part.scales]
+    if not scaling:
+        return pool
+    least, most = [part.least for part in scaling], [part.most for part in scaling]
+    return pool._replace(
+        least=None if None in least else min(each for each in least if each is not None),
+        most=None if None in most else max(each for each in most if each is not None),
+    )

@@ -1,1 +1,0 @@
-"""Bytes in, plain data with positions out."""

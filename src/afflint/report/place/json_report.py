@@ -1,0 +1,114 @@
+"""The plan for other programs: the contract is schemas/place.schema.json."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+
+from afflint.placement.plan import AnonymousVerdict, DisruptionEffect, NodeRow, Plan, Verdicts, WorkloadPlan
+from afflint.report.place.digest import tally, worst
+
+
+def render(plan: Plan) -> Iterator[str]:
+    """Chunks that joined are one JSON object, ASCII only, strings exact. Nodes, verdicts, replicas and moves take a line each."""
+    yield f'{{\n  "version": 1,\n  "groupBy": {_flat(plan.group_by)},\n  "nodes": '
+    yield from _array((_flat(_node(node)) for node in plan.nodes), 2)
+    if plan.pools:
+        yield ',\n  "pools": '
+        yield from _array((_flat(pool._asdict()) for pool in plan.pools), 2)
+    yield ',\n  "workloads": '
+    lines = _VerdictLines()
+    yield from _array(("".join(_workload(workload, lines)) for workload in plan.workloads), 2)
+    yield ',\n  "losses": '
+    yield from _array(("".join(_loss(loss)) for loss in plan.losses), 2)
+    yield f',\n  "notes": {_flat(plan.notes)},\n  "summary": {_flat(_summary(plan))}\n}}\n'
+
+
+def _node(node: NodeRow) -> dict[str, object]:
+    labels = dict(sorted(node.labels.items()))
+    made = {"pool": node.pool} if node.pool else {}
+    return {"name": node.name, "domain": node.domain, "cordoned": node.cordoned, "taints": node.taints, "labels": labels, **made}
+
+
+def _workload(workload: WorkloadPlan, lines: _VerdictLines) -> Iterator[str]:
+    yield "{"
+    for key in ("key", "kind", "namespace", "name", "file", "line", "error", "notes"):
+        yield f'\n      "{key}": {_flat(getattr(workload, key))},'
+    yield f'\n      "volumes": {_flat(workload.volumes)},'
+    yield f'\n      "preferences": {_flat([each._asdict() for each in workload.preferences])},'
+    yield '\n      "verdicts": '
+    yield lines.array(workload.verdicts)
+    yield ',\n      "replicas": '
+    yield from _array((_flat(replica._asdict()) for replica in workload.replicas), 6)
+    yield "\n    }"
+
+
+class _VerdictLines:
+    """Verdicts as lines of JSON. Workloads times nodes of them: nodes and judgements recur, and are encoded once."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, str] = {}
+        self._judgements: dict[AnonymousVerdict, str] = {}
+
+    def array(self, verdicts: Verdicts) -> str:
+        """The verdicts as an array that stands at six spaces, each on a line of its own."""
+        if not verdicts:
+            return "[]"
+        nodes, judgements = self._nodes, self._judgements
+        for node in verdicts.nodes:
+            if node not in nodes:
+                nodes[node] = f'{{"node": {_flat(node)}, '
+        for judgement in set(verdicts.judgements).difference(judgements):
+            judgements[judgement] = _flat(_judgement(judgement))[1:]
+        lines = [nodes[node] + judgements[judgement] for node, judgement in zip(verdicts.nodes, verdicts.judgements, strict=True)]
+        return "[\n        " + ",\n        ".join(lines) + "\n      ]"
+
+
+def _judgement(judgement: AnonymousVerdict) -> dict[str, object]:
+    weights = None if judgement.weights is None else dict(zip(("met", "possible"), judgement.weights, strict=True))
+    return {**judgement._asdict(), "weights": weights, "parts": dict(judgement.parts)}
+
+
+def _loss(loss: DisruptionEffect) -> Iterator[str]:
+    yield f'{{\n      "action": {_flat(loss.action)},\n      "what": {_flat(loss.what)},\n      "worst": {_flat(worst(loss))}'
+    yield f',\n      "result": {_flat(loss.result)},\n      "nodes": {_flat(loss.nodes)},\n      "moves": '
+    yield from _array((_flat(move._asdict()) for move in loss.moves), 6)
+    yield f',\n      "outcomes": {_flat(dict(loss.outcomes))},\n      "unjudged": {loss.unjudged},\n      "volumes": {_flat(loss.volumes)}'
+    yield ',\n      "blocked": '
+    yield from _array((_flat(each._asdict()) for each in loss.blocked), 6)
+    yield f',\n      "notes": {_flat(loss.notes)},\n      "removed": {_flat(_removed(loss.removed))}\n    }}'
+
+
+def _removed(loss: DisruptionEffect | None) -> dict[str, object] | None:
+    """What follows when the failed nodes are removed."""
+    if loss is None:
+        return None
+    return {"worst": worst(loss), "outcomes": dict(loss.outcomes), "moves": [move._asdict() for move in loss.moves]}
+
+
+def _summary(plan: Plan) -> dict[str, object]:
+    replicas = [replica for workload in plan.workloads for replica in workload.replicas]
+    return {
+        "nodes": len(plan.nodes),
+        "domains": len({node.domain for node in plan.nodes if node.domain is not None}),
+        "workloads": len(plan.workloads),
+        "replicas": len(replicas),
+        "placed": sum(replica.node is not None for replica in replicas),
+        "losses": tally(worst(loss) for loss in plan.losses),
+        "volumes": sum(bool(loss.volumes) for loss in plan.losses),
+        "drains": {result: sum(loss.result == result for loss in plan.losses) for result in ("ends", "blocked", "refused")},
+    }
+
+
+def _array(items: Iterable[str], indent: int) -> Iterator[str]:
+    """``items`` as an array that stands at ``indent`` spaces, each on a line of its own."""
+    margin = "\n" + " " * indent
+    opening = "["
+    for item in items:
+        yield f"{opening}{margin}  {item}"
+        opening = ","
+    yield "[]" if opening == "[" else margin + "]"
+
+
+def _flat(value: object) -> str:
+    return json.dumps(value)

@@ -1,0 +1,280 @@
+"""The plan as one self-contained HTML page: nothing from the network, readable in a browser, on paper and by ear.
+
+It is complete without scripts. The one small script that it has adds a search, filters, and an address for what is chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from afflint.findings.phrases import pluralize
+from afflint.kube.node_labels import HOSTNAME, domain_noun
+from afflint.placement.plan import VOLUMES_LEFT_OUT, NodeRow, NodeVerdict, Plan, WorkloadPlan
+from afflint.report.html_page import PageMetadata, page, shown
+from afflint.report.place.digest import (
+    NOUNS,
+    OUTCOMES,
+    NodeGroup,
+    by_action,
+    domain_words,
+    feasible_count,
+    groups,
+    is_in_trouble,
+    marks,
+    may_have,
+    parts_words,
+    pending,
+    placed_words,
+    preferences_words,
+    some,
+    standing,
+    tally,
+    weights_words,
+    why_words,
+    worst,
+)
+from afflint.report.place.picture import outcomes_by_workload, picture, rules
+from afflint.report.place.scene import Scene, badge, is_machine_made
+
+_OPEN = 8
+"""Up to as many workloads are shown with all their verdicts; of more, those that are not placed in full."""
+_NODES_SHOWN = 16
+"""Up to as many nodes have a row of their own in each table."""
+_NAMES_KEPT = 20_000
+"""How many names of folded nodes the page lists at most: the numbers stay, and the JSON report has every name."""
+_LABELS_SHOWN = 40
+"""How many labels of a node are listed: KubeVirt alone gives it a hundred."""
+_COLUMNS = ("Node", "Fits", "Score", "Replicas", "Why not")
+
+
+def render(plan: Plan, made: PageMetadata | None = None) -> str:
+    """The page. The same plan gives the same bytes, and they can be encoded as UTF-8 whatever the manifests hold."""
+    scene = Scene(plan)
+    named = _NamedGroups(scene.node_names)
+    parts = {
+        "title": _title(plan),
+        "find": _find(scene),
+        "lead": _lead(plan),
+        "notes": _notes(plan.notes),
+        "key": shown(plan.group_by),
+        "still": '<p class="still">The tables show the cluster before what is chosen above.</p>\n' if plan.losses else "",
+        "picture": "".join([*_pools(plan), *picture(scene)]),
+        "workloads": "".join(_workloads(scene, named)),
+        "nodes": "".join(_nodes(plan)) + "".join(named.listing()),
+    }
+    return page("place_page", f"Placement: {_title(plan)}", made, parts, rules(scene))
+
+
+def _title(plan: Plan) -> str:
+    domains = len({node.domain for node in plan.nodes if node.domain is not None})
+    where = f" in {pluralize(domains, shown(domain_noun(plan.group_by)))}" if domains and plan.group_by != HOSTNAME else ""
+    return f"{pluralize(len(plan.workloads), 'workload')} on {pluralize(len(plan.nodes), 'node')}{where}"
+
+
+def _find(scene: Scene) -> str:
+    """The search and the filters of a page that has much to search; the script that makes them work also brings them to light."""
+    plan = scene.plan
+    if len(plan.nodes) <= _NODES_SHOWN and len(plan.workloads) <= _OPEN:
+        return ""
+    namespaces = sorted({workload.namespace for workload in plan.workloads})
+    states = ["not placed in full", *(outcome for outcome in OUTCOMES if plan.losses)]
+    return (
+        '<div class="find" id="find" hidden>\n'
+        '<label>Find <input type="search" id="words" placeholder="a node, a workload, a failure"></label>\n'
+        f'<label>Namespace <select id="space"><option value="">all</option>{_options(namespaces)}</select></label>\n'
+        f'<label>State <select id="state"><option value="">any</option>{_options(states)}</select></label>\n'
+        '<output id="found"></output>\n</div>'
+    )
+
+
+def _options(words: Iterable[str]) -> str:
+    return "".join(f"<option>{shown(word)}</option>" for word in words)
+
+
+def _lead(plan: Plan) -> str:
+    replicas = [replica for workload in plan.workloads for replica in workload.replicas]
+    placed = sum(replica.node is not None for replica in replicas)
+    text = f"{placed} of {pluralize(len(replicas), 'replica')} placed."
+    if placed < len(replicas):
+        text = f'<span class="short">{text}</span>'
+    if plan.losses:
+        blocked = sum(bool(loss.blocked) for loss in plan.losses)
+        counts = tally(worst(loss) for loss in plan.losses if not loss.blocked)
+        words = {
+            "dead": "a workload dead",
+            "degraded": "a workload degraded",
+            "interrupted": "a workload without a replica for a time",
+            "survives": "nothing without a place",
+            "unjudged": "pods of no manifest that were not judged",
+        }
+        parts = [f"{blocked} {'do' if blocked > 1 else 'does'} not end"] * bool(blocked)
+        parts += [f"{number} {'leave' if number > 1 else 'leaves'} {words[outcome]}" for outcome, number in counts.items() if number]
+        text += f" Of {' and '.join(pluralize(len(each), NOUNS[action]) for action, each in by_action(plan.losses).items())}, {', '.join(parts)}."
+    return text
+
+
+def _notes(notes: Iterable[str], classes: str = "notes") -> str:
+    items = "".join(f"<li>{shown(note)}</li>" for note in notes)
+    return f'<ul class="{classes}">{items}</ul>' if items else ""
+
+
+class _NamedGroups:
+    """Groups of nodes that tables give as a number only; listed by name once, at the end of the page."""
+
+    def __init__(self, short: Mapping[str, str]) -> None:
+        self._short = short
+        self._numbers: dict[tuple[str, ...], int] = {}
+        self._names = 0
+
+    def link(self, nodes: Sequence[NodeRow]) -> str:
+        """``25 nodes``, which leads to their names."""
+        names = tuple(node.name for node in nodes)
+        text = pluralize(len(names), "node")
+        if names not in self._numbers:
+            if self._names + len(names) > _NAMES_KEPT:
+                return text
+            self._numbers[names] = len(self._numbers) + 1
+            self._names += len(names)
+        return f'<a href="#g{self._numbers[names]}">{text}</a>'
+
+    def listing(self) -> Iterator[str]:
+        if not self._numbers:
+            return
+        yield f'<details class="fold">\n<summary>{pluralize(len(self._numbers), "group")} of nodes that the tables count</summary>\n<ul>\n'
+        for names, number in self._numbers.items():
+            listed = shown(", ".join(self._short[name] for name in names))
+            yield f'<li class="names" id="g{number}"><p><b>{len(names)} nodes</b> <code>{listed}</code></p></li>\n'
+        yield "</ul>\n</details>\n"
+
+
+def _workloads(scene: Scene, named: _NamedGroups) -> Iterator[str]:
+    """All workloads; of many, those that are placed in full and that no failure harms come folded, after the others."""
+    harm = outcomes_by_workload(scene.losses)
+    workloads = scene.plan.workloads
+    if len(workloads) <= _OPEN:
+        for workload in workloads:
+            yield from _workload(scene, workload, harm.get(workload.key, {}), named, opened=True)
+        return
+    well = [workload for workload in workloads if not is_in_trouble(workload) and workload.key not in harm]
+    spared = {workload.key for workload in well}
+    for workload in workloads:
+        if workload.key not in spared:
+            yield from _workload(scene, workload, harm.get(workload.key, {}), named, opened=False)
+    if well:
+        yield f'<details class="fold">\n<summary>{pluralize(len(well), "workload")} placed in full'
+        yield ", and no failure takes a replica for good</summary>\n" if scene.losses else "</summary>\n"
+        for workload in well:
+            yield from _workload(scene, workload, {}, named, opened=False)
+        yield "</details>\n"
+
+
+def _workload(
+    scene: Scene, workload: WorkloadPlan, harm: Mapping[str, Sequence[str]], named: _NamedGroups, *, opened: bool
+) -> Iterator[str]:
+    number = scene.badges[workload.key].number
+    yield f'<details class="workload"{" open" * opened} data-space="{shown(workload.namespace)}">\n'
+    yield f"<summary>{badge(scene, workload.key)}<h3>{scene.name(workload.key)}</h3>"
+    yield f'<span class="soft">{shown(workload.kind)}</span>'
+    yield f'<span class="{"short" if is_in_trouble(workload) else "full"}">{placed_words(workload)}</span>'
+    yield f"<span>{feasible_count(workload)} of {pluralize(len(scene.plan.nodes), 'node')} fit</span>"
+    yield f'<span>{_harm(workload, harm, len(scene.losses))}</span></summary>\n<div class="body" id="w{number}">\n'
+    yield from _told(workload, harm, len(scene.plan.nodes))
+    if workload.verdicts:
+        yield from _verdicts(scene, workload, named)
+    yield "</div>\n</details>\n"
+
+
+def _harm(workload: WorkloadPlan, harm: Mapping[str, Sequence[str]], losses: int) -> str:
+    """How many failures it does not survive, at a glance; nothing about one that has nothing to lose."""
+    if not losses or not standing(workload):
+        return ""
+    parts = [f'<span class="state {outcome}">{outcome}</span> after {len(harm[outcome])}' for outcome in OUTCOMES if outcome in harm]
+    survives = '<span class="state survives">survives</span>' + f" ({VOLUMES_LEFT_OUT})" * workload.volumes
+    return f"{', '.join(parts)} of {losses}" if parts else survives
+
+
+def _told(workload: WorkloadPlan, harm: Mapping[str, Sequence[str]], nodes: int) -> Iterator[str]:
+    """The sentences before the table."""
+    if workload.file:
+        yield f'<p class="soft"><code>{shown(workload.file)}:{workload.line}</code></p>\n'
+    if workload.error is not None:
+        yield f'<p class="short">Its pods cannot be scheduled: {shown(workload.error)}</p>\n'
+    for why, replicas in pending(workload).items():
+        pods = shown(some([replica.pod for replica in replicas], 5))
+        yield f"<p>{pods} {'has' if len(replicas) == 1 else 'have'} no place{f': {shown(why)}' if why else ''}</p>\n"
+    for outcome in OUTCOMES:
+        if outcome in harm:
+            yield f"<p>{outcome.capitalize()} after {shown(some(harm[outcome], 8))}.</p>\n"
+    yield _notes((*workload.notes, *preferences_words(workload, nodes)))
+
+
+def _verdicts(scene: Scene, workload: WorkloadPlan, named: _NamedGroups) -> Iterator[str]:
+    """A row per node, or per group of nodes that the workload sees alike."""
+    verdicts = {verdict.node: verdict for verdict in workload.verdicts}
+    pods = standing(workload)
+    heads = "".join(f'<th scope="col">{head}</th>' for head in _COLUMNS)
+    yield f'<div class="scroll"><table class="verdicts">\n<thead><tr>{heads}</tr></thead>\n'
+    for rack in scene.racks:
+        title = shown(domain_words(scene.plan.group_by, rack.domain))
+        yield f'<tbody>\n<tr><th colspan="5" scope="rowgroup">{title}</th></tr>\n'
+        for group in groups(rack, verdicts, pods, fold=len(scene.plan.nodes) > _NODES_SHOWN):
+            yield _row(scene, group, named)
+        yield "</tbody>\n"
+    yield "</table></div>\n"
+
+
+def _row(scene: Scene, group: NodeGroup, named: _NamedGroups) -> str:
+    verdict = group.verdict
+    name = ", ".join(scene.node(node.name) for node in group.nodes) if len(group.nodes) <= 2 else named.link(group.nodes)
+    fits, score, why = "?", "", ""
+    if verdict is not None:
+        fits = "yes" if verdict.feasible else "no"
+        score = _score(verdict)
+        why = "" if verdict.feasible else why_words(verdict.why or verdict.reason or "", len(group.nodes))
+    pods = shown(some(group.pods, 5))
+    cells = "".join(f"<td>{text}</td>" for text in (name, fits, score, pods, shown(why)))
+    return f"<tr>{cells}</tr>\n" if verdict is not None and verdict.feasible else f'<tr class="no">{cells}</tr>\n'
+
+
+def _score(verdict: NodeVerdict) -> str:
+    """The weights met of those possible, and the scheduler's sum, with what it is made of to be pointed at."""
+    if verdict.score is None:
+        return ""
+    met = f"<small>{weights_words(verdict)}</small> " * (verdict.weights is not None)
+    return f'{met}<span title="{shown(parts_words(verdict))}">{verdict.score}</span>' if len(verdict.parts) > 1 else f"{met}{verdict.score}"
+
+
+def _pools(plan: Plan) -> Iterator[str]:
+    """The pools in which nodes are made, those without a bound with a broken edge."""
+    if not plan.pools:
+        return
+    yield '<h3>Pools</h3>\n<ul class="nodes">\n'
+    for pool in plan.pools:
+        unbounded = " closed" * (pool.most is None)
+        guards = "".join(f'<p class="marks guard">tainted {shown(taint)}</p>' for taint in pool.taints)
+        labels = f'<p class="marks">{shown(some(list(pool.labels), _LABELS_SHOWN))}</p>' if pool.labels else ""
+        words = f"{pluralize(pool.nodes, 'node')} here, may have {may_have(pool)}"
+        yield f'<li class="node{unbounded}"><span class="name">{shown(pool.title)}</span> <small>{words}</small>{guards}{labels}</li>\n'
+    yield "</ul>\n"
+
+
+def _nodes(plan: Plan) -> Iterator[str]:
+    """The nodes that have the same labels and marks, with those."""
+    common = set.intersection(*(set(node.labels.items()) for node in plan.nodes)) if plan.nodes else set()
+    alike: dict[tuple[str, ...], list[NodeRow]] = {}
+    for node in plan.nodes:
+        labels = [pair for pair in node.labels.items() if pair not in common and pair != ("kubernetes.io/hostname", node.name)]
+        labels.sort(key=lambda pair: (is_machine_made(pair[0]), pair))
+        alike.setdefault((*marks(node), *(f"{key}={value}" for key, value in labels)), []).append(node)
+    yield f'<details class="fold"{" open" * (len(plan.nodes) <= _NODES_SHOWN)}>\n<summary>Labels and taints</summary>\n'
+    if common:
+        yield f"<p>All nodes: <code>{_few(f'{key}={value}' for key, value in sorted(common))}</code></p>\n"
+    yield '<div class="scroll"><table>\n<thead><tr><th scope="col">Nodes</th><th scope="col">Marks and labels</th></tr></thead>\n<tbody>\n'
+    for words, nodes in alike.items():
+        names = shown(some([node.name for node in nodes], 8))
+        yield f"<tr><td><code>{names}</code></td><td><code>{_few(words)}</code></td></tr>\n"
+    yield "</tbody>\n</table></div>\n</details>\n"
+
+
+def _few(words: Iterable[str]) -> str:
+    return shown(some(list(words), _LABELS_SHOWN))

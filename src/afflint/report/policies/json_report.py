@@ -1,0 +1,65 @@
+"""Where workloads stand with policies, as JSON for whoever counts over time: the contract is schemas/policies.schema.json."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from afflint.report.compliance import Compliance, ComplianceVerdict, PolicyCompliance, WorkloadGroup, grouped
+
+VERSION = 1
+
+
+def render(standing: Compliance) -> Iterator[str]:
+    """The report as one JSON object, the same bytes for the same standing."""
+    data = {
+        "version": VERSION,
+        "policies": [_policy(each) for each in standing.policies],
+        "namespaces": [_group(each) for each in grouped(standing, "namespace")],
+        "owners": [_group(each) for each in grouped(standing, "owner")] if standing.owner_key else [],
+        "owner_key": standing.owner_key or None,
+        "summary": {"workloads": standing.workloads, "outside": standing.outside},
+    }
+    yield json.dumps(data, indent=2) + "\n"
+
+
+def _policy(policy: PolicyCompliance) -> dict[str, Any]:
+    return {
+        "name": policy.name,
+        "severity": policy.severity,
+        "demand": policy.demand,
+        "message": policy.message,
+        "mandatory": policy.mandatory,
+        "unasked": policy.unasked or None,
+        "met": None if policy.only_unmet else policy.number("met"),
+        "unmet": policy.number("unmet"),
+        "excepted": policy.number("excepted"),
+        "undecided": policy.number("undecided"),
+        "workloads": [_verdict(each) for each in policy.verdicts],
+    }
+
+
+def _verdict(verdict: ComplianceVerdict) -> dict[str, Any]:
+    ref = verdict.workload.object
+    return {
+        "object": {"apiVersion": ref.api_version, "kind": ref.kind, "namespace": ref.namespace, "name": ref.name},
+        "file": verdict.workload.file,
+        "owner": verdict.workload.owner or None,
+        "state": verdict.state,
+        "known": verdict.since is not None,
+        "since": verdict.since or None,
+        "reason": verdict.reason or None,
+        "breaches": [{"message": each.message, "file": each.file, "line": each.line} for each in verdict.breaches],
+    }
+
+
+def _group(group: WorkloadGroup) -> dict[str, Any]:
+    return {
+        "name": group.name or None,
+        "workloads": group.workloads,
+        "content": group.content,
+        "unmet": group.unmet,
+        "since": group.since or None,
+        "policies": list(group.policies),
+    }

@@ -1,0 +1,101 @@
+"""Rules for reading: a page in the terminal, the table of all of them, and both as JSON."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from afflint.checks.registry import Rule
+
+_BOLD, _DIM, _CYAN, _PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[36m", "\x1b[0m"
+
+
+_LABELS = {"bad": "wrong:", "good": "right:", "said": "reported as:"}
+"""What stands before a fence, by what it says of itself."""
+
+
+def page(rule: Rule, *, color: bool, width: int | None = None) -> str:
+    """The page of a rule for a terminal: headings stand out, examples are indented, markup is gone; prose is at most ``width`` wide."""
+    bold, dim, cyan, plain = (_BOLD, _DIM, _CYAN, _PLAIN) if color else ("", "", "", "")
+    default = "" if rule.default else ", off by default"
+    fix = "" if rule.fix == "none" else f", {rule.fix} fix"
+    since = f", since afflint {rule.since}" if rule.since else ""
+    lines = [f"{bold}{rule.name}{plain}  {dim}{rule.category}, {rule.severity}{default}{fix}{since}{plain}"]
+    fenced = False
+    text = rule.page() if width is None else _narrowed(rule.page(), width)
+    for line in text.splitlines()[1:]:
+        if line.startswith("```"):
+            fenced = not fenced
+            if fenced:
+                kind = line[3:].split()
+                lines.append(f"  {dim}{_LABELS.get(kind[-1] if kind[:1] != ['yaml'] else kind[1], '')}{plain}".rstrip())
+        elif fenced:
+            lines.append(f"    {line}" if line else "")
+        elif line.startswith("## "):
+            lines.append(f"{bold}{line[3:]}{plain}")
+        elif link := re.fullmatch(r"- \[([^]]+)\]\(([^)]+)\)", line):
+            lines.append(f"- {link[1]}: {link[2]}")
+        else:
+            lines.append(re.sub(r"`([^`]+)`", rf"{cyan}\1{plain}", line) if color else line)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _narrowed(text: str, width: int) -> str:
+    """A page with its paragraphs and items of lists broken anew, never within a code span; headings, links and examples as they are."""
+    return re.sub(_PROSE, lambda prose: _broken(prose[0], width), text)
+
+
+_PROSE = re.compile(r"^```(?:.*\n)*?```$|^(?:- (?!\[)|[^\s#`-]|`[^`]).*(?:\n(?!- )(?:  )?[^\s#].*)*", re.MULTILINE)
+
+
+def _broken(prose: str, width: int) -> str:
+    if prose.startswith("```"):
+        return prose
+    import textwrap
+
+    held = re.sub(r"`[^`]+`", lambda span: span[0].replace(" ", "\0"), " ".join(prose.split()))
+    indent = "  " if prose.startswith("- ") else ""
+    lines = textwrap.wrap(held, max(width, 40), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines).replace("\0", " ")
+
+
+def table(rules: Sequence[Rule]) -> str:
+    """One line for each rule, grouped by category."""
+    if not rules:
+        return "No policies: they come from the configuration.\n"
+    width = max(len(rule.name) for rule in rules)
+    return "".join(_rows(rules, width))
+
+
+def _rows(rules: Sequence[Rule], width: int) -> Iterator[str]:
+    from afflint.checks.registry import CATEGORIES
+
+    for category in CATEGORIES:
+        of_category = [rule for rule in rules if rule.category == category]
+        if not of_category:
+            continue
+        yield f"{category}\n"
+        for rule in of_category:
+            marks = ("" if rule.default else " (off by default)") + ("" if rule.fix == "none" else f" [{rule.fix} fix]")
+            yield f"  {rule.name:<{width}}  {rule.severity:<7}  {rule.summary().replace('`', '')}{marks}\n"
+
+
+def as_json(rules: Sequence[Rule], *, single: bool) -> str:
+    """The same as data: name, category, severity, default, fix, since, summary, help and the page in Markdown."""
+    import json
+
+    entries = [
+        {
+            "name": rule.name,
+            "category": rule.category,
+            "severity": rule.severity,
+            "default": rule.default,
+            "fix": rule.fix,
+            "since": rule.since,
+            "summary": rule.summary(),
+            "help": rule.remedy(),
+            "page": rule.page(),
+        }
+        for rule in rules
+    ]
+    return json.dumps(entries[0] if single else entries, indent=2) + "\n"

@@ -1,1 +1,0 @@
-"""A run: configuration and sources in, results out, for whoever asks."""

@@ -1,0 +1,1 @@
+"""Files: which ones a run reads, their bytes, kustomizations, and atomic writes."""

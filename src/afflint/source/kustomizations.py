@@ -1,0 +1,279 @@
+"""What the kustomizations of a repository make of a manifest: completed by one, or a patch for others that are named elsewhere.
+
+Nothing may be said then about what the manifest lacks; and where a patch has a target, its apiVersion, kind and name are placeholders.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from afflint.findings.namedtuples import NamedTuple
+from afflint.source.files import read_regular
+from afflint.source.repositories import is_root
+from afflint.yaml.document import list_at, maps_at, text_at, value_at_path
+from afflint.yaml.documents import read
+
+LARGEST = 1 << 20
+NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+_MOST_FOLDERS = 20_000
+"""So many folders of a repository are searched for kustomizations, the higher ones first."""
+_MOST_BYTES = 1 << 24
+"""So much text of kustomizations is kept."""
+
+
+class Use(NamedTuple):
+    """What kustomizations do with a file.
+
+    ``patches``: it is a patch everywhere, and no object of its own. ``kinds`` are those of the targets that it patches, where such are
+    named. ``labels``: the keys of the labels that the kustomizations which list it put on all pods.
+    """
+
+    targeted: bool = False
+    kinds: frozenset[str] = frozenset()
+    patches: bool = False
+    labels: frozenset[str] = frozenset()
+
+    def both(self, other: Use | None) -> Use:
+        """What two kustomizations do with one file."""
+        if other is None:
+            return self
+        patches = self.patches and other.patches
+        return Use(self.targeted or other.targeted, self.kinds | other.kinds, patches, self.labels | other.labels)
+
+
+class Kustomizations:
+    """The kustomizations of the repositories that a run looks at. Made for one run, in which each is read once, and only if asked for.
+
+    ``skipped`` are the names of folders in which none is looked for. ``files`` are those of the run: where there is no repository, the
+    folder that holds them all is taken for one.
+    """
+
+    def __init__(self, skipped: frozenset[str] = frozenset(), files: Iterable[str] = ()) -> None:
+        self._skipped = skipped
+        self._files = files
+        self._shared: str | None = None
+        self._tops: dict[str, str] = {}
+        self._repositories: dict[str, _KustomizationTree] = {}
+        self._uses: dict[str, Use | None] = {}
+
+    def use_of(self, path: str) -> Use | None:
+        """What the kustomizations of its repository do with a file; None where none of them lists it."""
+        if path not in self._uses:
+            found: Use | None = None
+            for here in _places(path):
+                use = self._around(here).use_of(here)
+                found = use.both(found) if use is not None else found
+            self._uses[path] = found
+        return self._uses[path]
+
+    def is_patch(self, path: str) -> bool:
+        """Whether kustomizations use a file as a patch everywhere, so that it holds no object of its own."""
+        use = self.use_of(path)
+        return use is not None and use.patches
+
+    def labels_added(self, path: str) -> frozenset[str]:
+        """The keys of the labels that kustomizations put on the pods of a file, those that list its folder, and theirs, included."""
+        keys: frozenset[str] = frozenset()
+        waiting = _places(path)
+        seen = {*waiting}
+        while waiting:
+            here = waiting.pop()
+            for folder, labels in self._around(here).listing(here):
+                keys |= labels
+                if folder not in seen:
+                    seen.add(folder)
+                    waiting.append(folder)
+        return keys
+
+    def _around(self, path: str) -> _KustomizationTree:
+        top = self._top(os.path.dirname(path))
+        if top not in self._repositories:
+            self._repositories[top] = _KustomizationTree(_kustomizations(top, self._skipped))
+        return self._repositories[top]
+
+    def _top(self, folder: str) -> str:
+        """The top of the repository that a folder lies in.
+
+        Without one the highest folder on the way up that has a kustomization or holds all files of the run.
+        """
+        if folder not in self._tops:
+            top, here = folder, folder
+            while True:
+                if is_root(here):
+                    top = here
+                    break
+                if any(os.path.isfile(os.path.join(here, name)) for name in NAMES) or here == self.holding_all():
+                    top = here
+                above = os.path.dirname(here)
+                if above == here:
+                    break
+                here = above
+            self._tops[folder] = top
+        return self._tops[folder]
+
+    def holding_all(self) -> str:
+        """The deepest folder that holds all files of the run, "" where there is none."""
+        if self._shared is None:
+            folders = {os.path.dirname(os.path.abspath(each)) for each in self._files}
+            try:
+                self._shared = os.path.realpath(os.path.commonpath(folders)) if folders else ""
+            except ValueError:  # On several drives.
+                self._shared = ""
+        return self._shared
+
+
+class UnparsedKustomization(NamedTuple):
+    """A kustomization that has not been parsed yet: its folder, its bytes, and what its file is called."""
+
+    folder: str
+    data: bytes
+    name: str = NAMES[0]
+
+
+class _KustomizationTree:
+    """The kustomizations of a repository. They are parsed when a file is asked for that they mention."""
+
+    def __init__(self, texts: list[UnparsedKustomization]) -> None:
+        self._by_word: dict[bytes, list[UnparsedKustomization]] = {}
+        self._waiting = {text.folder: text for text in texts}
+        self._uses: dict[str, Use] = {}
+        self._listing: dict[str, list[tuple[str, frozenset[str]]]] = {}
+        for text in texts:
+            for word in set(re.findall(_WORD, text.data)):
+                self._by_word.setdefault(word, []).append(text)
+
+    def use_of(self, path: str) -> Use | None:
+        """What they do with a file."""
+        mention = os.fsencode(os.path.basename(path))
+        if re.fullmatch(_WORD, mention):
+            self._parse(self._by_word.pop(mention, []))
+        else:
+            self._parse([text for text in self._waiting.values() if mention in text.data])
+        return self._uses.get(path)
+
+    def listing(self, path: str) -> list[tuple[str, frozenset[str]]]:
+        """The folders of those that list a file or a folder as one of their objects, and the labels that they add."""
+        self._parse(list(self._waiting.values()))
+        return self._listing.get(path, [])
+
+    def _parse(self, texts: list[UnparsedKustomization]) -> None:
+        for text in texts:
+            if self._waiting.pop(text.folder, None) is None:
+                continue
+            for path, use in files_used(text).items():
+                self._uses[path] = use.both(self._uses.get(path))
+                if not use.patches:
+                    self._listing.setdefault(path, []).append((text.folder, use.labels))
+
+
+_WORD = rb"[\w.+-]+"
+
+
+def _places(path: str) -> list[str]:
+    """Where a file lies, links on the way resolved; and what it is a link to."""
+    folder, name = os.path.split(os.path.abspath(path))
+    here = os.path.join(os.path.realpath(folder), name)
+    return [here, os.path.realpath(here)] if os.path.islink(here) else [here]
+
+
+def _kustomizations(top: str, skipped: frozenset[str]) -> list[UnparsedKustomization]:
+    """The kustomizations in a folder and below it, without following links."""
+    found: list[UnparsedKustomization] = []
+    level, count, room = [top], 0, _MOST_BYTES
+    while level and count < _MOST_FOLDERS and room > 0:
+        below: list[str] = []
+        for folder in level[: _MOST_FOLDERS - count]:
+            names: set[str] = set()
+            try:
+                with os.scandir(folder) as entries:
+                    for entry in entries:
+                        if entry.name in NAMES:
+                            names.add(entry.name)
+                        elif entry.name not in skipped and entry.is_dir(follow_symlinks=False):
+                            below.append(entry.path)
+            except OSError:
+                continue
+            read_here = _read_first(folder, names)
+            room -= sum(len(each.data) for each in read_here)
+            found += read_here
+        count += len(level)
+        level = below
+    return found
+
+
+def kustomization_in(folder: str) -> UnparsedKustomization | None:
+    """The kustomization of a folder; None where there is none that can be read."""
+    return next(iter(_read_first(folder, {*NAMES})), None)
+
+
+def _read_first(folder: str, names: set[str]) -> list[UnparsedKustomization]:
+    for name in NAMES:
+        if name in names:
+            try:
+                return [UnparsedKustomization(folder, read_regular(os.path.join(folder, name), LARGEST), name)]
+            except OSError:
+                continue
+    return []
+
+
+def files_used(text: UnparsedKustomization) -> dict[str, Use]:
+    """The files and folders that a kustomization lists, by their paths."""
+    document = read(first_document(text.data), 0, 0)
+    data = document.data
+    if document.problem is not None:
+        return _files_mentioned(text)
+    if type(data) is not dict:
+        return {}
+    labels = _labels_added(data)
+    uses = [
+        (each, Use(labels=labels))
+        for field in ("resources", "bases", "components", "crds", "transformers", "generators", "validators")
+        for each in list_at(data, field)
+    ]
+    uses += [(each, Use(patches=True)) for each in list_at(data, "patchesStrategicMerge")]
+    for patch in (*list_at(data, "patches"), *list_at(data, "patchesJson6902")):
+        target, kind = value_at_path(patch, "target"), text_at(patch, "target", "kind")
+        # A pattern may mean any kind.
+        kinds = frozenset((kind,)) if kind.isalpha() else frozenset()
+        uses.append((patch.get("path") if type(patch) is dict else patch, Use(type(target) is dict, kinds, patches=True)))
+    uses += [(each.get("path"), Use()) for each in maps_at(data, "replacements")]
+    return _by_path(text.folder, uses)
+
+
+def first_document(data: bytes) -> bytes:
+    """The text of the first document, without the line of dashes that may begin it."""
+    lines = data.splitlines(keepends=True)
+    for number, line in enumerate(lines):
+        if line.startswith(b"---"):
+            return b"".join(lines[number + 1 :])
+        if line.strip() and not line.lstrip().startswith(b"#"):
+            break
+    return data
+
+
+def _files_mentioned(text: UnparsedKustomization) -> dict[str, Use]:
+    """What a kustomization may list that cannot be read, a template say: every word of it, as a patch of anything."""
+    words = re.findall(r"[^\s'\",\[\]{}]+", text.data.decode("utf-8", "replace"))
+    return _by_path(text.folder, ((word, Use(targeted=True)) for word in words if "." in word))
+
+
+def _by_path(folder: str, uses: Iterable[tuple[Any, Use]]) -> dict[str, Use]:
+    found: dict[str, Use] = {}
+    for name, use in uses:
+        if type(name) is str and name and "\0" not in name:
+            listed = os.path.normpath(os.path.join(folder, name))
+            for path in {listed, os.path.realpath(listed)}:
+                found[path] = use.both(found.get(path))
+    return found
+
+
+def _labels_added(data: dict[str, Any]) -> frozenset[str]:
+    """The keys of the labels that a kustomization puts on the pods of all its resources."""
+    maps = [data.get("commonLabels")]
+    for each in list_at(data, "labels"):
+        if type(each) is dict and (each.get("includeSelectors") is True or each.get("includeTemplates") is True):
+            maps.append(each.get("pairs"))
+    return frozenset(key for each in maps if type(each) is dict for key in each)

@@ -1,0 +1,1 @@
+"""YAML bytes in, plain data with positions out; edits of the data back to text."""

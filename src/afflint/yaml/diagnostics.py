@@ -1,0 +1,106 @@
+"""What is wrong with the text of a document that can be read all the same: the words for it, and what would mend it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from afflint.findings.finding import Edit, Span
+from afflint.findings.namedtuples import NamedTuple
+from afflint.yaml.document import Document, Duplicate
+
+
+class YamlDiagnostic(NamedTuple):
+    """Something wrong with a document: what, what to do, where, and the edits that mend it."""
+
+    message: str
+    help: str
+    span: Span
+    edits: tuple[Edit, ...] = ()
+
+
+def text_behind(document: Document, title: str) -> YamlDiagnostic | None:
+    """What stands behind the end of a document, if anything does. ``title`` names the object that ends there; "" if it is none.
+
+    The API server decodes one YAML document between two separators (yaml.Unmarshal of go-yaml v2) and looks at nothing behind it.
+    """
+    if document.rest is None:
+        return None
+    text = document.text()
+    lost = f"the API server takes {title} without it" if title else "what stands above is no object, and the API server looks no further"
+    if re.search(r"(?m)^\.\.\.(?=\s)(?:\s+|#.*)*\Z", text[: document.rest]):
+        message = "text behind the line `...`, which ends the document"
+        remedy = "Delete the line `...`, or begin another document with a line `---`."
+    elif _column(text, document.rest) < _column(text, _first(text)):
+        key = re.compile(r"[\w./-]+(?=[\"']?[ \t]*:)").match(text, document.rest)
+        subject = f"`{key[0]}` stands" if key else "this line stands"
+        message = f"{subject} further left than the first line of the document, which ends it here"
+        remedy = "Indent all keys of the object alike, or begin another document with a line `---`."
+    else:
+        message = "text behind the end of the document"
+        dashes = re.match(r"-{1,2}(?=\s)", text[_first(text) :])
+        remedy = f"Write the separator as `---`: `{dashes[0]}` is text." if dashes else "Separate documents by a line `---`."
+    return YamlDiagnostic(f"{message}: {lost}", remedy, document.character(document.rest))
+
+
+def missing_separators(document: Document) -> list[YamlDiagnostic]:
+    """Where another object begins in the same map: at the first of its keys that were there before, apiVersion and kind among them."""
+    return [
+        YamlDiagnostic(
+            f"another object begins here, and no line `---` before it: of `{keys[0].path[-1]}` and the other keys that both have, "
+            "only the last is read",
+            "Insert a line `---` above it.",
+            keys[0].span,
+            (_separator(document, keys[0].span),),
+        )
+        for keys in _repeated(document)
+        if {"apiVersion", "kind"} <= {key.path[0] for key in keys} and _begins_line(document, keys[0].span)
+    ]
+
+
+def _repeated(document: Document) -> Iterator[list[Duplicate]]:
+    """The repeated keys of the document's map in their order; a key that comes a third time begins another list of them."""
+    keys: list[Duplicate] = []
+    for duplicate in sorted(document.duplicates, key=lambda each: each.span):
+        if len(duplicate.path) > 1 or duplicate.overrides:
+            continue
+        if duplicate.path in {each.path for each in keys}:
+            yield keys
+            keys = []
+        keys.append(duplicate)
+    if keys:
+        yield keys
+
+
+def _begins_line(document: Document, span: Span) -> bool:
+    return not document.text()[_first(document.text()) :].startswith("{") and not _line(document, span.line)[: span.column - 1].strip()
+
+
+def _separator(document: Document, span: Span) -> Edit:
+    """The edit that inserts a separator before the line of a key, and before the comments above it from the first that begins there.
+
+    Comments that are indented further, as the end of the object above is, belong to that.
+    """
+    line = above = span.line
+    while above - document.line > 1 and _line(document, above - 1).lstrip().startswith("#"):
+        above -= 1
+        if _line(document, above).startswith(" " * (span.column - 1) + "#"):
+            line = above
+    newline = "\r\n" if "\r\n" in document.text() else "\n"
+    return Edit(Span(line, 1, line, 1), f"---{newline}")
+
+
+def _line(document: Document, line: int) -> str:
+    starts, text = document.line_starts(), document.text()
+    number = line - document.line
+    return text[starts[number - 1] : starts[number] if number < len(starts) else None]
+
+
+def _first(text: str) -> int:
+    """Where the text begins behind blank lines and comments."""
+    begin = re.match(r"(?:\s*#.*)*\s*", text)
+    return begin.end() if begin else 0
+
+
+def _column(text: str, index: int) -> int:
+    return index - max(text.rfind("\n", 0, index), text.rfind("\r", 0, index)) - 1

@@ -1,0 +1,573 @@
+"""Symbolic edits become edits of the text: those that leave everything else as it was written, or none at all.
+
+What an edit is to do is made in the text as the author would have made it, in the style of what stands around; then the text is read
+again, and must say exactly what ``edits.applied`` makes of the data, with all its comments. Where it does not, there is no edit.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+from afflint.findings.edits import (
+    MISSING,
+    EditError,
+    Insert,
+    Move,
+    Remove,
+    Rename,
+    Replace,
+    Single,
+    SymbolicEdit,
+    changed,
+    find,
+    position_in,
+    pruned,
+    same,
+    steps_of,
+    value_at,
+    whole,
+)
+from afflint.findings.finding import Edit, Path, Span
+from afflint.findings.namedtuples import NamedTuple
+from afflint.yaml.composer import nodes_below
+from afflint.yaml.documents import Document, read
+from afflint.yaml.emitter import UnwritableError, Verbatim, block, entry, flow, key, scalar
+from afflint.yaml.layout import LayoutEntry, TextLayout, UnclearError, colon_at, quote_at
+from afflint.yaml.list_reader import ListDocument, item_from, item_of
+from afflint.yaml.nodes import MappingNode, ScalarNode
+from afflint.yaml.scalars import resolve_plain
+
+# An anchor or a tag stands directly before its node; names longer than this are nobody's.
+_NEAR = 200
+_ANCHOR_OR_TAG = re.compile(r"(?:^|[\s\[{,?:-])[&!][^\s,\[\]{}]*\s+$")
+
+
+def resolve(document: Document, edits: Sequence[SymbolicEdit]) -> tuple[Edit, ...] | None:
+    """The edits of the file's text that do to the document's data what these say, and nothing else; None where that cannot be done."""
+    if len(edits) == 1 and _is_of_one_word(document, edits[0]):
+        return _of_one_word(document, edits[0])
+    if document.duplicates or document.problem is not None:
+        return None
+    try:
+        return _EditSequence(document, edits).done()
+    except (UnclearError, EditError, UnwritableError):
+        return None
+
+
+class _TextChange(NamedTuple):
+    """Put ``text`` in the place of what stands between two indexes of a text."""
+
+    start: int
+    end: int
+    text: str
+
+
+class _EditSequence:
+    """Edits made one after the other, each on the text that those before it left."""
+
+    def __init__(self, document: Document, edits: Sequence[SymbolicEdit]) -> None:
+        number = _item_number(edits)
+        item = item_of(document, number) if number is not None else None
+        if item is None and isinstance(document, ListDocument):
+            raise UnclearError
+        self._is_item = item is not None
+        self._document = item or document
+        self._edits = [_in_item(edit) for edit in edits] if item else edits
+        self._page = TextLayout(self._document)
+        self._patch = _Patch(self._page.text)
+
+    def done(self) -> tuple[Edit, ...]:
+        """The edits of the original text. Raises UnclearError or EditError."""
+        for edit in self._edits:
+            self._make(edit)
+        position = self._document.position
+        return tuple(Edit(Span(*position(start), *position(end)), text) for start, end, text in self._patch.changes())
+
+    def _make(self, edit: SymbolicEdit) -> None:
+        before = self._page.comments()
+        for step in steps_of(self._page.document.data, edit):
+            self._change(step, edit)
+        after = self._page.comments()
+        # Comments go only with what they belong to.
+        if after != before and not (isinstance(edit, Remove) and after <= before):
+            raise UnclearError
+
+    def _change(self, step: Single, edit: SymbolicEdit) -> None:
+        intended = changed(self._page.document.data, step)
+        written = _verbatim(self._page, edit, step) if isinstance(edit, Move) and isinstance(step, Insert) else step
+        text = self._patch.change(_changes(self._page, written, is_item=self._is_item))
+        document = self._read(text)
+        if document is None or document.problem is not None or document.duplicates or not same(document.data, intended):
+            raise UnclearError
+        self._page = TextLayout(document)
+
+    def _read(self, text: str) -> Document | None:
+        if any("\ud800" <= char <= "\udfff" for char in text):
+            return None
+        if self._is_item:
+            return item_from(text, 0, 0, 0)
+        document = read(text.encode(), 0, 0)
+        return document if type(document) is Document else None
+
+
+def _item_number(edits: Sequence[SymbolicEdit]) -> int | None:
+    """The item of a List that all edits are in; None where there is no such one."""
+    starts = {_start(edit) for edit in edits}
+    start = starts.pop() if len(starts) == 1 else ()
+    return start[1] if len(start) == 2 and start[0] == "items" and type(start[1]) is int else None
+
+
+def _start(edit: SymbolicEdit) -> Path:
+    """The first two steps to what an edit changes inside of; () where it changes what stands there itself."""
+    paths = {edit.path[:2]} if isinstance(edit, Insert) or len(edit.path) > 2 else set()
+    if isinstance(edit, Move):
+        paths.add(edit.to[:2])
+    return paths.pop() if len(paths) == 1 else ()
+
+
+def _in_item(edit: SymbolicEdit) -> SymbolicEdit:
+    """The same edit in a document that is a list of the item only."""
+    edit = edit._replace(path=(0, *edit.path[2:]))
+    return edit._replace(to=(0, *edit.to[2:])) if isinstance(edit, Move) else edit
+
+
+class _Patch:
+    """A text that is being changed, as pieces of the original, by their places, and of new text."""
+
+    def __init__(self, text: str) -> None:
+        self._original = text
+        self._pieces: list[tuple[int, int] | str] = [(0, len(text))]
+
+    def change(self, changes: Sequence[_TextChange]) -> str:
+        """Make changes of the text as it is now, and give the text that they make of it."""
+        pieces: list[tuple[int, int] | str] = []
+        position = 0
+        for start, end, text in sorted(changes):
+            if start < position:
+                raise UnclearError
+            pieces += [*self._between(position, start), text]
+            position = end
+        pieces += self._between(position, None)
+        self._pieces = pieces
+        return "".join(each if isinstance(each, str) else self._original[each[0] : each[1]] for each in self._pieces)
+
+    def _between(self, start: int, end: int | None) -> Iterator[tuple[int, int] | str]:
+        at = 0
+        for piece in self._pieces:
+            length = len(piece) if isinstance(piece, str) else piece[1] - piece[0]
+            first, last = max(start - at, 0), length if end is None else min(end - at, length)
+            at += length
+            if first < last:
+                yield piece[first:last] if isinstance(piece, str) else (piece[0] + first, piece[0] + last)
+
+    def changes(self) -> Iterator[_TextChange]:
+        """The changes that make the text of the original one."""
+        position, text = 0, ""
+        for piece in [*self._pieces, (len(self._original), len(self._original))]:
+            if isinstance(piece, str):
+                text += piece
+                continue
+            if text or piece[0] > position:
+                yield _TextChange(position, piece[0], text)
+            position, text = piece[1], ""
+
+
+def _changes(page: TextLayout, step: Single, *, is_item: bool) -> list[_TextChange]:
+    """The changes of a page that one edit of one place takes."""
+    data = page.document.data
+    if isinstance(step, Replace):
+        return _put(page, step.path, step.value)
+    if isinstance(step, Rename):
+        return [_renamed(page, step)]
+    if isinstance(step, Insert):
+        path, at, value = whole(data, step)
+        return _inserted(page, path, step._replace(path=path, at=at, value=value))
+    path = pruned(data, step)
+    if len(path) < 1 + is_item:
+        raise UnclearError
+    return _removed(page, path)
+
+
+# A value in the place of another.
+
+
+def _put(page: TextLayout, path: Path, value: Any) -> list[_TextChange]:
+    """Put a value in the place of one that is missing, empty or one word; or of a list or map without comments."""
+    node = page.node(path)
+    start, end = node.start_mark.index, node.end_mark.index
+    if type(node) is ScalarNode and start < end and page.text[start:end] not in (node.value, f"'{node.value}'", f'"{node.value}"'):
+        raise UnclearError
+    above = page.node(path[:-1]) if path else None
+    if above is None or above.flow_style:
+        before = page.text[page.line_start(start) : start]
+        if start == end and not before.rstrip(" ").endswith(":"):
+            raise UnclearError
+        return [_TextChange(start, end, " " * before.endswith(":") + _flow(page, path, value))]
+    return _put_in_block(page, _entry_at(page, path), value)
+
+
+def _put_in_block(page: TextLayout, place: LayoutEntry, value: Any) -> list[_TextChange]:
+    comment = page.comment_behind(place.end)
+    is_one_line = page.line_end(place.after) >= place.end
+    if comment and not is_one_line:
+        raise UnclearError
+    if not isinstance(value, (dict, list)) or not value:
+        start = place.value.start_mark.index if is_one_line and place.after < place.end else place.after
+        return [_TextChange(start, place.end, " " * (start == place.after) + entry("", value, page.style())[0][1:])]
+    lead = "-" if place.key is None else ":"
+    first, *rest = entry(lead, value, page.style())
+    eol, indent = page.line_break(place.after), " " * page.column(place.start)
+    below = "".join(eol + indent + line if line else eol for line in rest)
+    if comment:
+        return [_TextChange(place.after, place.end, first[1:]), _TextChange(page.line_end(place.end), page.line_end(place.end), below)]
+    return [_TextChange(place.after, place.end, first[1:] + below)]
+
+
+def _flow(page: TextLayout, path: Path, value: Any) -> str:
+    quote, colon = quote_at(page.document, path), colon_at(page.document, path)
+    return flow(value, quote, colon=colon, comma="," if colon == ":" else ", ")
+
+
+def _renamed(page: TextLayout, edit: Rename) -> _TextChange:
+    name, quote = str(edit.path[-1]), ""
+    found = _entry_at(page, edit.path)
+    start, end = found.key.start_mark.index, found.key.end_mark.index
+    written = page.text[start:end]
+    if written not in (name, f"'{name}'", f'"{name}"'):
+        raise UnclearError
+    if written != name:
+        quote = written[0]
+    text = key(edit.key, quote, flow=bool(page.node(edit.path[:-1]).flow_style))
+    if text is None:
+        raise UnclearError
+    return _TextChange(start, end, text)
+
+
+def _entry_at(page: TextLayout, path: Path) -> LayoutEntry:
+    return _entries(page, path[:-1])[_position(page, path)]
+
+
+def _entries(page: TextLayout, path: Path) -> list[LayoutEntry]:
+    """The entries of the map or list at ``path``, which are as many as those of its data: none is merged into it."""
+    entries = page.entries(page.node(path))
+    if len(entries) != len(value_at(page.document.data, path)):
+        raise UnclearError
+    return entries
+
+
+def _position(page: TextLayout, path: Path) -> int:
+    if type(path[-1]) is int:
+        return path[-1]
+    return list(value_at(page.document.data, path[:-1])).index(path[-1])
+
+
+# A new entry.
+
+
+def _inserted(page: TextLayout, path: Path, edit: Insert) -> list[_TextChange]:
+    holder = value_at(page.document.data, path)
+    added = [edit.value] if type(edit.at) is int else {str(edit.at): edit.value}
+    if not holder:
+        return _put(page, path, added)
+    node = page.node(path)
+    position = edit.at if type(edit.at) is int else position_in(holder, edit)
+    if node.flow_style:
+        return [_into_flow(page, path, _entries(page, path), position, added)]
+    return [_into_block(page, path, _entries(page, path), position, block(added, page.style()))]
+
+
+def _into_block(page: TextLayout, path: Path, entries: list[LayoutEntry], position: int, lines: list[str]) -> _TextChange:
+    indent = " " * page.column(entries[0].start)
+    indented = [indent + line if line else "" for line in lines]
+    if position:
+        before = entries[position - 1]
+        page.comment_behind(before.end)
+        at, eol = page.next_line(before.end), page.line_break(before.end)
+        if page.line_end(before.end) == len(page.text):
+            return _TextChange(at, at, "".join(eol + line for line in indented))
+        return _TextChange(at, at, "".join(line + eol for line in indented))
+    first, eol = entries[0], page.line_break(entries[0].start)
+    if page.is_first(first.start):
+        # What stands above the first line of an object is about all of it.
+        at = page.with_comments_above(first, 0) if path else page.line_start(first.start)
+        return _TextChange(at, at, "".join(line + eol for line in indented))
+    # Behind a dash: the first that was there goes down.
+    return _TextChange(first.start, first.start, eol.join(indented)[len(indent) :] + eol + indent)
+
+
+def _into_flow(page: TextLayout, path: Path, entries: list[LayoutEntry], position: int, added: Any) -> _TextChange:
+    beside = entries[min(position, len(entries) - 1)]
+    line = page.line_start(beside.start)
+    indent = page.text[line : beside.start]
+    on_lines = line > 0 and not indent.strip(" ")
+    text = _flow(page, path, added)[1:-1]
+    comma = "," if colon_at(page.document, path) == ":" else ", "
+    if on_lines:
+        comma = f",{page.line_break(max(line - 2, 0))}{indent}"
+        if quote_at(page.document, path):
+            text = _on_lines(page, path, added, beside, comma[1:])
+    if position == 0:
+        return _TextChange(entries[0].start, entries[0].start, text + comma)
+    at = entries[position - 1].end
+    following = page.text[at:].lstrip()[:1] if position == len(entries) else ""
+    if following in (",", "#") or (on_lines and "#" in page.text[at : page.line_end(at)]):
+        raise UnclearError
+    return _TextChange(at, at, comma + text)
+
+
+def _on_lines(page: TextLayout, path: Path, added: Any, beside: LayoutEntry, line_break: str) -> str:
+    """An entry or item in JSON, with a line for each that is below it."""
+    closing = page.node(path).end_mark.index - 1
+    step = page.column(beside.start) - page.column(closing) if page.is_first(closing) else 0
+    ((name, value),) = added.items() if isinstance(added, dict) else [("", added[0])]
+    if isinstance(value, Verbatim):
+        value = value.data
+    if not value or not isinstance(value, (dict, list)) or step < 1:
+        return _flow(page, path, added)[1:-1]
+    lead = f"{json.dumps(name, ensure_ascii=False)}{colon_at(page.document, path)}" if isinstance(added, dict) else ""
+    return lead + json.dumps(value, ensure_ascii=False, indent=step).replace("\n", line_break)
+
+
+# One of two entries with one key.
+
+
+def without_repetition(document: Document, path: Path) -> tuple[Edit, ...]:
+    """The edits that take away the second of two entries with the key at ``path``, where both say the same; () where they do not."""
+    if isinstance(document, ListDocument):
+        return ()
+    try:
+        page = TextLayout(document)
+        above = page.node(path[:-1])
+        entries = page.entries(above)
+        found = [number for number, entry in enumerate(entries) if entry.key is not None and entry.key.value == path[-1]]
+        if len(found) != 2 or not _is_alike(*(entries[number].value for number in found)):
+            return ()
+        changes = _taken(page, path, above, entries, found[1])
+    except UnclearError:
+        return ()
+    if any("#" in page.text[start:end] for start, end, _ in changes):
+        return ()  # A comment may say something.
+    return tuple(Edit(Span(*document.position(start), *document.position(end)), text) for start, end, text in changes)
+
+
+def _is_alike(one: Any, other: Any) -> bool:
+    """Whether two nodes say the same, in the same words."""
+    if type(one) is not type(other) or one.ctag != other.ctag:
+        return False
+    if type(one) is ScalarNode:
+        return bool(one.value == other.value)
+    if len(one.value) != len(other.value):
+        return False
+    pairs = zip(one.value, other.value, strict=True)
+    if type(one) is MappingNode:
+        return all(_is_alike(key, other_key) and _is_alike(value, below) for (key, value), (other_key, below) in pairs)
+    return all(_is_alike(item, below) for item, below in pairs)
+
+
+# Nothing in the place of an entry.
+
+
+def _removed(page: TextLayout, path: Path) -> list[_TextChange]:
+    return _taken(page, path, page.node(path[:-1]), _entries(page, path[:-1]), _position(page, path))
+
+
+def _taken(page: TextLayout, path: Path, above: Any, entries: list[LayoutEntry], position: int) -> list[_TextChange]:
+    gone = entries[position]
+    if len(entries) == 1:
+        return _emptied(page, path, above, gone)
+    following = entries[position + 1] if position + 1 < len(entries) else None
+    if above.flow_style:
+        start, end = (gone.start, following.start) if following else (entries[position - 1].end, gone.end)
+        if "#" in (page.text[gone.end : end] if following else page.text[start : gone.start]):
+            raise UnclearError
+        return [_TextChange(start, end, "")]
+    page.comment_behind(gone.end)
+    if page.is_first(gone.start):
+        return [_lines_of(page, path, gone, entries[position - 1].end if position else 0)]
+    if following is None or "#" in page.text[page.line_end(gone.end) : following.start]:
+        raise UnclearError
+    return [_TextChange(gone.start, following.start, "")]
+
+
+def _lines_of(page: TextLayout, path: Path, gone: LayoutEntry, previous: int) -> _TextChange:
+    """The lines of an entry, with the comments above that belong to it; those above the first line of an object are about all of it."""
+    start = page.line_start(gone.start) if len(path) == 1 and not previous else page.with_comments_above(gone, previous)
+    end = page.next_line(gone.end)
+    if page.line_end(gone.end) == len(page.text) and start:
+        start, end = page.line_end(page.line_start(start - 1)), len(page.text)
+    return _TextChange(start, end, "")
+
+
+def _emptied(page: TextLayout, path: Path, above: Any, gone: LayoutEntry) -> list[_TextChange]:
+    """A map or a list stays, with nothing in it."""
+    nothing = "[]" if gone.key is None else "{}"
+    if above.flow_style:
+        return [_TextChange(above.start_mark.index, above.end_mark.index, nothing)]
+    if len(path) < 2:
+        raise UnclearError
+    page.comment_behind(gone.end)
+    holder = _entry_at(page, path[:-1])
+    if not page.is_first(gone.start) or page.line_start(gone.start) <= holder.after:
+        return [_TextChange(gone.start, gone.end, nothing)]
+    return [_TextChange(holder.after, holder.after, f" {nothing}"), _lines_of(page, path, gone, holder.after)]
+
+
+# An entry as it was written, elsewhere.
+
+
+def _verbatim(page: TextLayout, move: Move, step: Insert) -> Insert:
+    """The same insertion with the text of what is moved, comments and all, where that is in block style and can be indented anew."""
+    source = move.path if not move.merge or step.path == move.to else (*move.path, step.at)
+    found, above = _entry_at(page, source), page.node(source[:-1])
+    if above.flow_style:
+        _keep_words(found.value)
+        return step
+    if _is_in_flow(page, move.to):
+        _keep_words(found.value)
+    column = page.column(found.start)
+    start, previous = found.start, _end_before(page, source)
+    first = page.with_comments_above(found, previous) if page.is_first(found.start) and previous else page.line_start(start)
+    comments = [line[column:] for line in _BREAKS.split(page.text[first : page.line_start(start)])[:-1]]
+    name, *lines = _BREAKS.split(page.text[start : page.line_end(found.end)])
+    if any(line.strip() and line[:column].strip(" ") for line in lines):
+        return step
+    if step.at != source[-1]:
+        renamed = key(str(step.at))
+        if renamed is None:
+            raise UnclearError
+        name = f"{renamed}{name[found.key.end_mark.index - start :]}"
+    return step._replace(value=Verbatim((*comments, name, *(line[column:] for line in lines)), step.value))
+
+
+def _is_in_flow(page: TextLayout, path: Path) -> bool:
+    """Whether what is put into the map at ``path``, or into one that is made there, stands between braces."""
+    while path and page.document.node_at(path) is None:
+        path = path[:-1]
+    node = page.document.node_at(path)
+    return type(node) is not ScalarNode and bool(node.flow_style)
+
+
+def _keep_words(node: Any) -> None:
+    """Raises UnclearError where a word below a node would be written in another way than it is: `y` would become `true`."""
+    for each in nodes_below(node):
+        if type(each) is ScalarNode and each.style not in ("'", '"', "|", ">"):
+            value = resolve_plain(each.value)
+            if not isinstance(value, str) and scalar(value) != each.value:
+                raise UnclearError
+
+
+def _end_before(page: TextLayout, path: Path) -> int:
+    """Where the text before an entry ends that is none of its own: that of the entry before it, or of the key of its map."""
+    position = _position(page, path)
+    if position:
+        return _entries(page, path[:-1])[position - 1].end
+    return _entry_at(page, path[:-1]).after if len(path) > 1 else 0
+
+
+_BREAKS = re.compile(r"\r\n|\n|\r")
+
+
+# One word for another: the edit that most fixes are. What else the document says does not matter to it.
+
+
+def _is_of_one_word(document: Document, edit: SymbolicEdit) -> bool:
+    if isinstance(edit, Replace) and not isinstance(edit.value, (dict, list)):
+        return not isinstance(find(document.data, edit.path), (dict, list, type(None)))
+    return isinstance(edit, Rename)
+
+
+def _of_one_word(document: Document, edit: SymbolicEdit) -> tuple[Edit, ...] | None:
+    """The edit that puts a word in the place of a scalar or a key that is one, in the quotes that it has; None for all others."""
+    if not isinstance(edit, (Replace, Rename)) or not edit.path or find(document.data, edit.path) is MISSING:
+        return None
+    is_key = isinstance(edit, Rename)
+    if not _stands_alone(document, edit.path, key=is_key):
+        return None
+    span = document.locate(edit.path, key=is_key)
+    written = _around(document, span)[1]
+    quote, is_flow = written[:1] if written[:1] in ("'", '"') else "", _is_flow(document, edit.path[:-1])
+    if isinstance(edit, Rename):
+        # Renamed, the last of a repeated key would leave the first one.
+        is_free = edit.key not in find(document.data, edit.path[:-1]) and edit.path not in _repeated(document)
+        text = key(edit.key, quote, flow=is_flow) if is_free else None
+    else:
+        if not quote and type(find(document.data, edit.path)) is not str:
+            quote = quote_at(document, edit.path[:-1])  # A number, in JSON perhaps.
+        text = scalar(edit.value, quote, flow=is_flow)
+    return None if text is None else (Edit(span, text),)
+
+
+@lru_cache(maxsize=1)
+def _repeated(document: Document) -> frozenset[Path]:
+    return frozenset(each.path for each in document.duplicates)
+
+
+def _is_flow(document: Document, path: Path) -> bool:
+    node = document.node_at(path)
+    return type(node) is not ScalarNode and bool(node.flow_style)
+
+
+def _stands_alone(document: Document, path: Path, *, key: bool = False) -> bool:
+    """True when the scalar (or with ``key`` the key) at ``path`` is one word, without anchor, alias and tag, and in one place only."""
+    value = str(path[-1]) if key else document.raw(path)
+    before, written = _around(document, document.locate(path, key=key))
+    if key:
+        before = before.rpartition("\n")[2]  # What stands above a key is the anchor or tag of its map.
+    # Anything else is escaped, folded or a block.
+    is_word = written in (value, f"'{value}'", f'"{value}"')
+    return is_word and not _ANCHOR_OR_TAG.search(before) and not _is_shared(document, path)
+
+
+def _around(document: Document, span: Span) -> tuple[str, str]:
+    """What stands closely before a span, from the last line that is not blank, and in it, quotes included."""
+    lines, row = _lines(document), span.line - document.line - 1
+    if row >= len(lines):
+        return "", ""
+    start = span.column - 1
+    before, written = lines[row][max(start - _NEAR, 0) : start], lines[row][start : span.end_column - 1]
+    while not before.strip() and row > 0:
+        row -= 1
+        before = f"{lines[row][-_NEAR:]}\n"
+    return before, written
+
+
+@lru_cache(maxsize=1)
+def _lines(document: Document) -> list[str]:
+    return re.split(r"\r\n|\n|\r", document.text())
+
+
+def _is_shared(document: Document, path: Path) -> bool:
+    """True when the node at ``path`` stands below an alias, or below what an alias repeats elsewhere."""
+    shared = _shared_collections(document)
+    if not shared:
+        return shared is None
+    return any(id(find(document.data, path[:length])) in shared for length in range(len(path) + 1))
+
+
+@lru_cache(maxsize=1)
+def _shared_collections(document: Document) -> frozenset[int] | None:
+    """The maps and lists that stand in several places of a document, where an alias and its anchor are one object in its data.
+
+    None where merge keys copy values out of their maps, so that nobody can tell.
+    """
+    if b"&" not in document.raw_bytes:
+        return frozenset()
+    if document.has_merge_keys:
+        return None
+    seen: set[int] = set()
+    again: set[int] = set()
+    stack = [document.data]
+    while stack:
+        value = stack.pop()
+        if not isinstance(value, (dict, list)):
+            continue
+        if id(value) in seen:
+            again.add(id(value))
+            continue
+        seen.add(id(value))
+        stack += value.values() if isinstance(value, dict) else value
+    return frozenset(again)

@@ -1,0 +1,34 @@
+"""YAML that stands as text in another document, in a literal block: read as a document of its own, whose places are those of the file."""
+
+from __future__ import annotations
+
+from afflint.findings.finding import Path
+from afflint.yaml.document import Document
+from afflint.yaml.documents import read
+from afflint.yaml.nodes import ScalarNode
+
+
+def text_of_block(document: Document, path: Path) -> tuple[bytes, int] | None:
+    """The lines of the literal block at a path as they stand, indented, and the 0-based line of the first; None for other text."""
+    node = document.node_at(path)
+    if type(node) is not ScalarNode or node.style != "|":
+        return None
+    # The text begins on the line below the indicator.
+    line = document.position(node.start_mark.index)[0]
+    starts = document.line_starts()
+    if line - document.line >= len(starts):
+        return b"", line
+    return document.text()[starts[line - document.line] : document.end_of(node)].encode("utf-8", "replace"), line
+
+
+def document_in_block(document: Document, path: Path) -> Document | None:
+    """The YAML of a literal block; None for text that is written otherwise, or is none.
+
+    Nothing in it is mended: what is edited would have to be read in its block again.
+    """
+    found = text_of_block(document, path)
+    if found is None:
+        return None
+    inner = read(found[0], document.index, found[1])
+    inner.filled = True
+    return inner if inner.problem is None else None

@@ -1,0 +1,124 @@
+"""Data as YAML text that the API server and every other reader take for just that data."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any
+
+from afflint.findings.namedtuples import NamedTuple
+from afflint.yaml.scalars import resolve_plain
+
+# What may begin an unquoted scalar, and what it may hold, is much more than this; but this nobody reads in another way.
+_PLAIN = re.compile(r"[^\s\-?:,\[\]{}#&*!|>'\"%@`~=<.+0-9][^\s,\[\]{}#]*(?: [^\s,\[\]{}#]+)*")
+# Of what begins like a number only versions and the like stay unquoted, no dates and no times.
+_NUMBER_LIKE = re.compile(r"[0-9.+-][0-9A-Za-z./_-]*[A-Za-z][0-9A-Za-z./_-]*")
+_TIMES = re.compile(r"[0-9T:.Z+-]*")
+# Longer keys than this are none for YAML.
+_LONGEST_KEY = 500
+
+
+def scalar(value: Any, quote: str = "", *, flow: bool = False) -> str | None:
+    """A scalar as it is written, a string in these quotes or in others if it needs them; None for what YAML cannot say."""
+    if isinstance(value, str):
+        return _string(value, quote, flow)
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, float):
+        return repr(value) if math.isfinite(value) else None
+    return str(value)
+
+
+def key(text: str, quote: str = "", *, flow: bool = False) -> str | None:
+    """The key of a map as it is written; None for one that cannot stand on one line."""
+    written = _string(text, quote, flow)
+    return written if written is not None and len(written) <= _LONGEST_KEY else None
+
+
+class UnwritableError(ValueError):
+    """A value that has no text in YAML."""
+
+
+class Style(NamedTuple):
+    """How a document is indented: the step from a map to one in it, and where the dashes stand below the key of their list."""
+
+    step: int = 2
+    dash: int = 2
+
+
+class Verbatim(NamedTuple):
+    """An entry of a map as somebody wrote it, in lines that begin at the column of its key; and the same as data."""
+
+    lines: tuple[str, ...]
+    data: Any
+
+
+def block(value: dict[str, Any] | list[Any], style: Style) -> list[str]:
+    """The lines of a map or a list that is not empty, in block style from the first column on. Raises UnwritableError."""
+    found: list[str] = []
+    if isinstance(value, list):
+        for item in value:
+            found += entry("-", item, style)
+        return found
+    for name, below in value.items():
+        found += below.lines if isinstance(below, Verbatim) else entry(f"{_written(key(name))}:", below, style)
+    return found
+
+
+def entry(lead: str, value: Any, style: Style) -> list[str]:
+    """The lines of a value behind its key and colon, or behind its dash."""
+    if not isinstance(value, (dict, list)) or not value:
+        return [f"{lead} {flow(value) if isinstance(value, (dict, list)) else _written(scalar(value))}"]
+    below = block(value, style)
+    if lead == "-":
+        comments = next(number for number, line in enumerate(below) if not line.startswith("#"))
+        return [*below[:comments], f"- {below[comments]}", *(f"  {line}" if line else "" for line in below[comments + 1 :])]
+    pad = " " * (style.dash if isinstance(value, list) else style.step)
+    return [lead, *(pad + line if line else "" for line in below)]
+
+
+def flow(value: Any, quote: str = "", *, colon: str = ": ", comma: str = ", ") -> str:
+    """A value on one line, in braces and brackets, and strings in these quotes. Raises UnwritableError."""
+    if isinstance(value, Verbatim):
+        value = value.data
+    if isinstance(value, list):
+        return f"[{comma.join(flow(item, quote, colon=colon, comma=comma) for item in value)}]"
+    if isinstance(value, dict):
+        pairs = (
+            f"{_written(key(name, quote, flow=True))}{colon}{flow(below, quote, colon=colon, comma=comma)}" for name, below in value.items()
+        )
+        return f"{{{comma.join(pairs)}}}"
+    return _written(scalar(value, quote, flow=True))
+
+
+def _written(text: str | None) -> str:
+    if text is None:
+        raise UnwritableError
+    return text
+
+
+def _string(text: str, quote: str, flow: bool) -> str | None:
+    if not quote and _is_plain(text, flow):
+        return text
+    if quote == "'" and text.isprintable():
+        return "'" + text.replace("'", "''") + "'"
+    written = json.dumps(text, ensure_ascii=False)
+    if not text.isprintable():
+        if any("\ud800" <= char <= "\udfff" for char in text):
+            return None
+        # JSON has no longer escapes, and YAML takes all characters beyond these as they are.
+        written = "".join(char if char.isprintable() or char > "\uffff" else f"\\u{ord(char):04x}" for char in written)
+    return written
+
+
+def _is_plain(text: str, flow: bool) -> bool:
+    """Whether a string can do without quotes: it is read as nothing else, here or by other readers of YAML."""
+    if not text.isprintable() or text.endswith(":") or ": " in text or (flow and ":" in text):
+        return False
+    if not (_PLAIN.fullmatch(text) or (_NUMBER_LIKE.fullmatch(text) and not _TIMES.fullmatch(text) and not text.startswith(("-", ".")))):
+        return False
+    try:
+        return resolve_plain(text) == text
+    except ValueError:
+        return False

@@ -1,0 +1,210 @@
+"""Which documents of a file are worth parsing: most bytes in real repositories are neither workloads nor what selects them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+
+from afflint.findings.finding import Span
+from afflint.yaml.documents import Document, Problem, read, split
+
+# A value may carry an anchor and a tag. What only an alias or a block scalar tells is not read here, but by the parser.
+_COMMENTS = rb"(?:#[^\n]*\n[ \t\r\n]*)*"
+_BLANKS = rb"[ \t\r\n]*" + _COMMENTS
+_PROPERTIES = rb"(?:[&!][^ \t\r\n]*[ \t\r\n]+" + _COMMENTS + rb")*"
+_TOP_LEVEL_KIND = re.compile(_PROPERTIES + rb"(?:[\"']?([A-Za-z]+)(?![A-Za-z\\])|[*|>]|\"[A-Za-z]*\\)")
+# The other patterns are compiled where they are used, as few runs use them.
+# An alias as a key at the start of a line.
+_ALIAS_KEY = rb"(?m)^\*[^ \t\r\n,\[\]{}]+[ \t]+:"
+# "kind", or its value, written with escapes: only the parser can tell what that says.
+_ESCAPED_LETTER = rb"\\(?:x|u00|U000000)[0-9A-Fa-f]{2}"
+_ESCAPED_KIND = (
+    rb"\"(?=[^\"]{0,60}\\)(?:[kind]|" + _ESCAPED_LETTER + rb"|\\\r?\n[ \t]*){4,20}\"[ \t\r\n]*:"
+    rb"|kind[\"']?[ \t\r\n]*:[ \t\r\n]*" + _PROPERTIES + rb"\"[A-Za-z]*" + _ESCAPED_LETTER
+)
+Reading = Callable[[bytes, int, int], Document]
+"""Parses the bytes of a document: its number among those of the file, and its line, follow."""
+
+_INSTRUCTION = b"afflint:"
+_VALUES_FILE = r"(?:^|[/\\])(?:values[^/\\]*|[^/\\]*[-_.]values)\.ya?ml$"
+_TEMPLATE_FOLDER = r"(?:^|[/\\])templates[/\\]"
+
+
+_NO_MARKS: Mapping[bytes, tuple[bytes, ...]] = {}
+
+
+class Triage:
+    """Cuts a file into documents and parses those that may be of a kind that afflint reads."""
+
+    def __init__(
+        self,
+        kinds: Iterable[str],
+        holders: Iterable[str] = (),
+        may_matter: Callable[[bytes, bytes], bool] | None = None,
+        marks: Mapping[bytes, tuple[bytes, ...]] = _NO_MARKS,
+    ) -> None:
+        """``kinds`` are those that matter, ``holders`` those that may hold objects of them, as Lists do anyway.
+
+        ``may_matter`` is asked about a document of any other kind: by the name of the kind and the text. ``marks`` are further kinds,
+        whose documents matter if one of these texts stands in them, and if they can be read; under the empty kind stand the texts of
+        those that say none.
+        """
+        self._may_matter = may_matter
+        self._names = frozenset(name.encode() for name in kinds)
+        self._holders = frozenset((b"List", *(name.encode() for name in holders)))
+        self._marks = marks
+
+    @cached_property
+    def _mention(self) -> re.Pattern[bytes]:
+        known = b"|".join(map(re.escape, sorted(self._names)))
+        # What an alias, a block scalar or an escape stands for only the parser can tell.
+        return re.compile(
+            rb"kind[\"']?" + _BLANKS + rb":" + _BLANKS + _PROPERTIES + rb"(?:[\"']?(?:" + known + rb")(?:List)?\b|[*|>]|\"[A-Za-z]*\\)"
+        )
+
+    def documents(
+        self, data: bytes, *, named: bool = False, passed: list[str] | None = None, reading: Reading = read
+    ) -> Iterator[Document]:
+        """The documents that matter, parsed and numbered. Once one of a file matters, so do those that do not say what they are.
+
+        The kinds of those that do not are added to ``passed``. ``reading`` takes the place of ``documents.read``.
+
+        Those with an instruction to afflint in a comment matter then, too, even one that is empty otherwise. Of a file that was
+        ``named`` for what it holds, as one with a list of nodes that says no kind, all are read if none shows that it matters.
+        """
+        pieces = list(split(data))
+        kinds = [list(_top_level_kinds(piece)) for piece, _, _ in pieces]
+        wanted = [self._wanted(piece, names) for (piece, _, _), names in zip(pieces, kinds, strict=True)]
+        marked = [
+            matters is not True and self._is_marked(piece, names)
+            for (piece, _, _), names, matters in zip(pieces, kinds, wanted, strict=True)
+        ]
+        if passed is not None:
+            passed += [
+                name.decode()
+                for names, matters, is_marked in zip(kinds, wanted, marked, strict=True)
+                if matters is False and not is_marked
+                for name in names[-1:]
+                if name
+            ]
+        if not any(wanted):
+            if named:
+                wanted = [True] * len(pieces)
+            elif not any(marked):
+                return
+        only_marked = not any(wanted)
+        index = 0
+        for (piece, line, problem), matters, is_marked in zip(pieces, wanted, marked, strict=True):
+            if problem is not None and not only_marked:
+                yield _refused(index, line, problem)
+            reads = (matters is not False and not only_marked) or _INSTRUCTION in piece
+            if matters is False and not (reads or is_marked):
+                index += 1
+                continue
+            document = reading(piece, index, line)
+            index += not document.empty
+            # Of what belongs to somebody else, too, it is not ours to say that it cannot be read.
+            if (reads or (is_marked and document.problem is None)) and (_INSTRUCTION in piece or not document.empty):
+                yield document
+
+    def _wanted(self, piece: bytes, kinds: Sequence[bytes | None]) -> bool | None:
+        """True or False by the kinds of a document; None when it does not name one in the usual place."""
+        if kinds:
+            for name in kinds:
+                if name is None or name in self._names:
+                    return True
+                if name.endswith(b"List") and name[:-4] in self._names:
+                    return True
+                if name in self._holders:
+                    return self._mentions(piece) or self._others(name, piece)
+                if self._others(name, piece):
+                    return True
+            return False
+        return True if self._mentions(piece) or _lacks_kind(piece) else None
+
+    def _others(self, name: bytes, piece: bytes) -> bool:
+        return self._may_matter is not None and self._may_matter(name, piece)
+
+    def _is_marked(self, piece: bytes, kinds: Sequence[bytes | None]) -> bool:
+        """Whether a document is of one of the further kinds, or holds something of them."""
+        if not self._marks:
+            return False
+        if not kinds and b"apiVersion" in piece and piece.lstrip()[:1] == b"{":
+            return self._has_mark(piece)
+        for name in kinds or (b"",):
+            if name in self._holders:
+                return self._has_mark(piece)
+            marks = self._marks.get(name.removesuffix(b"List"), ()) if name is not None else ()
+            if any(mark in piece for mark in marks):
+                return True
+        return False
+
+    def _has_mark(self, piece: bytes) -> bool:
+        return any(mark in piece for marks in self._marks.values() for mark in marks)
+
+    def _mentions(self, piece: bytes) -> bool:
+        """Whether an object of a kind that matters may stand anywhere in the text."""
+        return (
+            self._mention.search(piece) is not None
+            or (b"\\" in piece and re.search(_ESCAPED_KIND, piece) is not None)
+            or (b"\n*" in piece and re.search(_ALIAS_KEY, piece) is not None)
+        )
+
+
+def _lacks_kind(piece: bytes) -> bool:
+    """Whether a document without a kind at its top looks like a workload that was to have one."""
+    if (b"containers" not in piece and b"domain" not in piece) or re.search(rb"\b(?:containers|domain)[\"']?[ \t]*:", piece) is None:
+        return False
+    in_json = piece.lstrip()[:1] == b"{"
+    heads = (b'"apiVersion"', b'"metadata"') if in_json else (b"\napiVersion:", b"\nmetadata:")
+    return any(head in piece or piece.startswith(head[1:]) for head in heads)
+
+
+def is_node_list(data: bytes) -> bool:
+    """Whether a file looks like a list of nodes written by hand, which names no kind."""
+    return (data.startswith(b"nodes:") or b"\nnodes:" in data) and not (data.startswith(b"kind:") or b"\nkind:" in data)
+
+
+def _top_level_kinds(piece: bytes) -> Iterator[bytes | None]:
+    """What stands after each ``kind:`` at the start of a line; None for what only the parser can tell."""
+    position = 0 if piece.startswith(b"kind:") else piece.find(b"\nkind:") + 1
+    while position or piece.startswith(b"kind:", position):
+        end = piece.find(b"\n", position)
+        match = _TOP_LEVEL_KIND.match(piece[position + 5 : end if end >= 0 else None].strip())
+        if match:
+            yield match[1]
+        position = piece.find(b"\nkind:", position + 5) + 1
+        if not position:
+            return
+
+
+def _refused(index: int, line: int, problem: str) -> Document:
+    """What stands for the line of a separator that is none. The text below it is a document of its own."""
+    document = Document(b"", index, line)
+    document.problem = Problem(problem, Span(line, 1, line, 4))
+    return document
+
+
+def looks_templated(name: str, data: bytes) -> bool:
+    """True for a file that is a Go (or Jinja) template if it does not parse; one that does parse only quotes templates."""
+    if b"{{" not in data and b"{%" not in data:
+        return False
+    from afflint.yaml.placeholders import holds_control
+
+    return holds_control(data) or in_template_folder(name)
+
+
+def in_template_folder(name: str) -> bool:
+    """Whether a file lies where Helm keeps the templates of a chart. Nothing else of its name matters to what is found in it."""
+    return "templates" in name and re.search(_TEMPLATE_FOLDER, name) is not None
+
+
+def is_values_file(name: str) -> bool:
+    """Whether a file holds the values of a Helm chart, by its name: ``values.yaml``, ``values-prod.yaml``, ``ci/ha-values.yaml``."""
+    return "values" in name and re.search(_VALUES_FILE, name) is not None
+
+
+def parses(data: bytes) -> bool:
+    """Whether every document of a file is YAML that the API server can read."""
+    return all(problem is None and read(piece, 0, line).problem is None for piece, line, problem in split(data))
