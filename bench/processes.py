@@ -34,7 +34,7 @@ class Command(NamedTuple):
 
     arguments: tuple[str, ...]
     accepted: tuple[int, ...] = (0,)
-    patience: float = 3600
+    toleration_seconds: float = 3600
 
 
 class BenchError(Exception):
@@ -46,7 +46,7 @@ def run(command: Command) -> Usage:
     with tempfile.TemporaryFile() as output:
         started = time.perf_counter()
         process = subprocess.Popen(command.arguments, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=_environment())
-        impatience = threading.Timer(command.patience, process.kill)
+        impatience = threading.Timer(command.toleration_seconds, process.kill)
         impatience.start()
         _, status, usage = os.wait4(process.pid, 0)
         wall = time.perf_counter() - started

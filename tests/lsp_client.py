@@ -127,9 +127,9 @@ class Client:
         while self._next(0.7):
             pass
 
-    def _next(self, patience: float) -> bool:
+    def _next(self, toleration_seconds: float) -> bool:
         try:
-            self._take(self._inbox.get(timeout=patience))
+            self._take(self._inbox.get(timeout=toleration_seconds))
         except Empty:
             return False
         return True

@@ -49,7 +49,7 @@ class Repository:
     def pre_commit(self, *words: str, expect: int = 0) -> str:
         return run((sys.executable, "-m", "pre_commit", *words), self.folder, environment=self.environment, expect=expect)
 
-    def stage(self, **files: str) -> None:
+    def simulation_input(self, **files: str) -> None:
         """Writes manifests, named without their suffix, and stages them."""
         for name, text in files.items():
             (self.folder / f"{name}.yaml").write_text(text, encoding="utf-8")
@@ -96,27 +96,27 @@ def test_our_own_hook_passes_over_what_is_wrong_on_purpose() -> None:
 
 def test_the_changed_files_are_checked(repository: Callable[[str], Repository]) -> None:
     project = repository("{id: afflint}")
-    project.stage(web=GOOD, values=VALUES)
+    project.simulation_input(web=GOOD, values=VALUES)
     assert "afflint (changed files)" in project.pre_commit("run", "--all-files")
 
-    project.stage(web=BAD)
+    project.simulation_input(web=BAD)
     assert MISTAKE in project.pre_commit("run", "afflint", expect=1)
 
 
 def test_a_commit_is_refused_until_it_is_mended(repository: Callable[[str], Repository]) -> None:
     project = repository("{id: afflint}")
     project.pre_commit("install")
-    project.stage(web=BAD)
+    project.simulation_input(web=BAD)
     assert MISTAKE in project.git("commit", "--message", "web", expect=1)
 
-    project.stage(web=GOOD)
+    project.simulation_input(web=GOOD)
     project.git("commit", "--message", "web")
     assert project.git("log", "--format=%s") == "web\n"
 
 
 def test_changed_files_that_are_not_yaml_start_nothing(repository: Callable[[str], Repository]) -> None:
     project = repository("{id: afflint}, {id: afflint-all}")
-    project.stage(web=BAD)
+    project.simulation_input(web=BAD)
     project.git("commit", "--quiet", "--message", "before the hooks")
     (project.folder / "README.md").write_text("# Web\n", encoding="utf-8")
     project.git("add", "--all")
@@ -126,22 +126,22 @@ def test_changed_files_that_are_not_yaml_start_nothing(repository: Callable[[str
 
 def test_the_whole_repository_is_checked_when_any_manifest_changes(repository: Callable[[str], Repository]) -> None:
     project = repository("{id: afflint}, {id: afflint-all}")
-    project.stage(web=BAD)
+    project.simulation_input(web=BAD)
     project.git("commit", "--quiet", "--message", "before the hooks")
-    project.stage(other=GOOD)
+    project.simulation_input(other=GOOD)
 
     report = project.pre_commit("run", expect=1)
     assert [line.rsplit(".", 1)[1] for line in report.splitlines() if line.startswith("afflint (")] == ["Passed", "Failed"]
     assert MISTAKE in report
 
-    project.stage(web=GOOD)
+    project.simulation_input(web=GOOD)
     assert project.pre_commit("run", "--all-files").count("Passed") == 2
 
 
 def test_a_rule_across_manifests_sees_all_files_that_a_commit_changes(repository: Callable[[str], Repository]) -> None:
     project = repository("{id: afflint}")
     shop = ROOT / "examples" / "shop"
-    project.stage(**{path.stem: path.read_text(encoding="utf-8") for path in (shop / "orders.yaml", shop / "orders-db.yaml")})
+    project.simulation_input(**{path.stem: path.read_text(encoding="utf-8") for path in (shop / "orders.yaml", shop / "orders-db.yaml")})
 
     assert "orders-db.yaml:7:5: error the label `app: orders-db` stands only on the VirtualMachine itself" in project.pre_commit(
         "run", expect=1
@@ -150,7 +150,7 @@ def test_a_rule_across_manifests_sees_all_files_that_a_commit_changes(repository
 
 def test_args_of_a_configuration_replace_the_format(repository: Callable[[str], Repository]) -> None:
     project = repository("{id: afflint, args: [--format, github, --ignore, labels]}")
-    project.stage(web=BAD)
+    project.simulation_input(web=BAD)
 
     assert "::error file=web.yaml,line=9,col=15," in project.pre_commit("run", expect=1)
 
@@ -158,7 +158,7 @@ def test_args_of_a_configuration_replace_the_format(repository: Callable[[str], 
 def test_the_mending_hook_mends_and_ends_the_commit(repository: Callable[[str], Repository]) -> None:
     project = repository("{id: afflint-fix}")
     project.pre_commit("install")
-    project.stage(web=BAD, values=VALUES)
+    project.simulation_input(web=BAD, values=VALUES)
     report = project.git("commit", "--message", "web", expect=1)
     assert "files were modified by this hook" in report
     assert (project.folder / "web.yaml").read_text(encoding="utf-8") == BAD.replace("disktype: 1", 'disktype: "1"')
@@ -171,5 +171,5 @@ def test_the_mending_hook_mends_and_ends_the_commit(repository: Callable[[str], 
 
 def test_what_the_mending_hook_cannot_mend_it_reports(repository: Callable[[str], Repository]) -> None:
     project = repository("{id: afflint-fix, args: [--format, concise, --ignore, labels]}")
-    project.stage(web=GOOD.replace("disktype: ssd", "-a-: ssd"))
+    project.simulation_input(web=GOOD.replace("disktype: ssd", "-a-: ssd"))
     assert "web.yaml:9:5: error" in project.pre_commit("run", "afflint-fix", expect=1)

@@ -34,7 +34,7 @@ def makers_in(text: str) -> list[PodSource]:
 _OWNERS = {"Pod": None, "VirtualMachine": "VirtualMachineInstance", "CronJob": "Job"}
 
 
-def maker(name: str, kind: str = "Deployment", replicas: int = 1, *, labels: dict[str, str] | None = None, **more: Any) -> PodSource:
+def pod_source(name: str, kind: str = "Deployment", replicas: int = 1, *, labels: dict[str, str] | None = None, **more: Any) -> PodSource:
     """A workload whose pods carry ``app: NAME``; what is no field of a PodMaker goes into the pod spec."""
     groups = {"Pod": "", "ReplicationController": "", "Job": "batch", "CronJob": "batch"}
     group = "kubevirt.io" if kind.startswith("Virtual") else groups.get(kind, "apps")

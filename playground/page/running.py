@@ -71,10 +71,14 @@ class Playground:
         action, _, what = happens.partition(":")
         asked = DisruptionRequest(**{action: (f"each:{what}",)}) if action else DisruptionRequest()
         try:
-            stage, problems, names, notes, _, classes = _session().stage(_sources((manifest, nodes)))
+            simulation_input, problems, names, notes, _, classes = _session().simulation_input(_sources((manifest, nodes)))
             plan = make_plan(
-                stage.inventory, stage.makers, asked=asked, name_of=names.__getitem__, budgets=stage.budgets,
-                evictions=stage.evictions, classes=classes,
+                simulation_input.inventory,
+                simulation_input.pod_sources,
+                asked=asked,
+                name_of=names.__getitem__,
+                budgets=simulation_input.budgets,
+                evictions=simulation_input.evictions, classes=classes,
             )  # fmt: skip
         except UserError as error:
             return {"problem": _NO_NODES if str(error) == NO_NODES else str(error)}

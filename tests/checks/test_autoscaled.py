@@ -98,6 +98,6 @@ def test_a_plan_places_what_there_is_at_first(replicas: int | None, placed: int)
     from afflint.source.sources import Source
 
     sources = [Source("a.yaml", "a.yaml", (workload(replicas=replicas) + hpa(2, 5)).encode())]
-    stage = read_place_inputs(sources, [Source("n", "n", f"nodes:{NODES}".encode())], [], default_settings()).stage
-    [maker] = stage.makers
-    assert (maker.replicas, maker.notes) == (placed, ("HorizontalPodAutoscaler web keeps 2 to 5 replicas",))
+    simulation_input = read_place_inputs(sources, [Source("n", "n", f"nodes:{NODES}".encode())], [], default_settings()).simulation_input
+    [pod_source] = simulation_input.pod_sources
+    assert (pod_source.replicas, pod_source.notes) == (placed, ("HorizontalPodAutoscaler web keeps 2 to 5 replicas",))

@@ -85,6 +85,6 @@ metadata: {name: till, namespace: shop}
 spec: {minAvailable: half}
 """
     nodes = Source("nodes.yaml", "nodes.yaml", b"nodes: [{name: w1}]")
-    stage, problems, *_ = read_place_inputs([Source("a.yaml", "a.yaml", text.encode())], [nodes], [], default_settings())
-    assert stage.budgets == (budget(selector=WEB, minAvailable=2),)
+    simulation_input, problems, *_ = read_place_inputs([Source("a.yaml", "a.yaml", text.encode())], [nodes], [], default_settings())
+    assert simulation_input.budgets == (budget(selector=WEB, minAvailable=2),)
     assert problems == ("a.yaml:6:1: PodDisruptionBudget 'till': spec.minAvailable is neither a number of pods nor a percentage",)

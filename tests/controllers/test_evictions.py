@@ -38,8 +38,8 @@ def migrating(devices: str = "", more: str = "", vm: str = "") -> str:
 
 def read(text: str) -> PodSource:
     given = [Source("a.yaml", "a.yaml", text.encode())], [Source("n", "n", b"nodes: [{name: n1}]")], []
-    stage = read_place_inputs(*given, default_settings()).stage
-    return next(maker for maker in stage.makers if maker.kubevirt)
+    simulation_input = read_place_inputs(*given, default_settings()).simulation_input
+    return next(pod_source for pod_source in simulation_input.pod_sources if pod_source.kubevirt)
 
 
 def what(text: str) -> str:

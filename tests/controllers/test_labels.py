@@ -67,11 +67,11 @@ def test_any_label_of_any_pod_that_is_made_finds_its_workload(kind: Any) -> None
     spec = SPECS.get(kind.name, f"replicas: 3, template: {TEMPLATE}")
     api = f"{kind.group}/{kind.versions[0] if kind.versions else 'v1'}".lstrip("/")
     workloads = read(kind.name, api, spec)
-    fleet, cluster = fleet_of(workloads), Cluster([node("n1")])
+    manifest_index, cluster = fleet_of(workloads), Cluster([node("n1")])
     for workload in workloads:
-        maker = read_pod_source(workload, Site(0, 0, ()))
-        assert maker is not None
-        pods = make_pods(maker, cluster)
+        pod_source = read_pod_source(workload, Site(0, 0, ()))
+        assert pod_source is not None
+        pods = make_pods(pod_source, cluster)
         assert pods
         for pod in pods:
             labels = pod["metadata"]["labels"]
@@ -79,7 +79,7 @@ def test_any_label_of_any_pod_that_is_made_finds_its_workload(kind: Any) -> None
             # All at once, and each alone, for any may be what somebody selects by.
             for chosen in [labels, *({key: value} for key, value in labels.items())]:
                 selector = Selector(tuple([Requirement(key, "In", (value,)) for key, value in chosen.items()]))
-                assert workload.template_path in [each.template_path for each in fleet.selected(reach(selector))], chosen
+                assert workload.template_path in [each.template_path for each in manifest_index.selected(reach(selector))], chosen
 
 
 @given(st.integers(0, 9), st.integers(0, 4), st.integers(0, 12), st.integers(0, 12), st.sampled_from(("In", "NotIn")))

@@ -17,9 +17,9 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-def makers(text: str) -> list[PodSource]:
+def pod_sources(text: str) -> list[PodSource]:
     found = [each for each in manifests_in(read(textwrap.dedent(text).encode(), 0, 1)) if isinstance(each, Workload)]
-    return [maker for each in found if (maker := operated_pods(each, NOWHERE)) is not None]
+    return [pod_source for each in found if (pod_source := operated_pods(each, NOWHERE)) is not None]
 
 
 def resource(kind: str, spec: str) -> str:
@@ -27,8 +27,8 @@ def resource(kind: str, spec: str) -> str:
     return f"apiVersion: {api_version}\nkind: {name}\nmetadata: {{name: orders, namespace: db}}\nspec: {spec}\n"
 
 
-def anti_affinity(maker: PodSource) -> dict[str, Any]:
-    found: dict[str, Any] = maker.pod["affinity"]["podAntiAffinity"]
+def anti_affinity(pod_source: PodSource) -> dict[str, Any]:
+    found: dict[str, Any] = pod_source.pod["affinity"]["podAntiAffinity"]
     return found
 
 
@@ -36,30 +36,30 @@ CLUSTER = "postgresql.cnpg.io/v1/Cluster"
 
 
 def test_cloudnative_pg_keeps_its_instances_apart() -> None:
-    (maker,) = makers(resource(CLUSTER, "{instances: 3}"))
-    assert (maker.key, maker.replicas) == ("Cluster db/orders", 3)
-    (term,) = anti_affinity(maker)[PREFERRED]
+    (pod_source,) = pod_sources(resource(CLUSTER, "{instances: 3}"))
+    assert (pod_source.key, pod_source.replicas) == ("Cluster db/orders", 3)
+    (term,) = anti_affinity(pod_source)[PREFERRED]
     assert term["weight"] == 100
     assert term["podAffinityTerm"] == {
         "topologyKey": "kubernetes.io/hostname",
         "labelSelector": {"matchLabels": {"cnpg.io/cluster": "orders", "cnpg.io/podRole": "instance"}},
     }
-    assert maker.notes == ("the operator adds a preferred anti-affinity over kubernetes.io/hostname",)
+    assert pod_source.notes == ("the operator adds a preferred anti-affinity over kubernetes.io/hostname",)
 
 
 def test_what_the_resource_says_of_it_counts() -> None:
-    (maker,) = makers(resource(CLUSTER, "{instances: 3, affinity: {podAntiAffinityType: required, topologyKey: zone}}"))
-    (term,) = anti_affinity(maker)[REQUIRED]
+    (pod_source,) = pod_sources(resource(CLUSTER, "{instances: 3, affinity: {podAntiAffinityType: required, topologyKey: zone}}"))
+    (term,) = anti_affinity(pod_source)[REQUIRED]
     assert term["topologyKey"] == "zone"
-    (maker,) = makers(resource(CLUSTER, "{instances: 3, affinity: {enablePodAntiAffinity: false, nodeSelector: {a: b}}}"))
-    assert maker.pod == {"nodeSelector": {"a": "b"}}
-    assert maker.notes == ()
+    (pod_source,) = pod_sources(resource(CLUSTER, "{instances: 3, affinity: {enablePodAntiAffinity: false, nodeSelector: {a: b}}}"))
+    assert pod_source.pod == {"nodeSelector": {"a": "b"}}
+    assert pod_source.notes == ()
 
 
 def test_what_the_user_adds_is_kept() -> None:
     own = f"{{podAntiAffinityType: required, additionalPodAntiAffinity: {{{REQUIRED}: [{{topologyKey: rack, labelSelector: {{}}}}]}}}}"
-    (maker,) = makers(resource(CLUSTER, f"{{instances: 3, affinity: {own}}}"))
-    assert [each["topologyKey"] for each in anti_affinity(maker)[REQUIRED]] == ["rack", "kubernetes.io/hostname"]
+    (pod_source,) = pod_sources(resource(CLUSTER, f"{{instances: 3, affinity: {own}}}"))
+    assert [each["topologyKey"] for each in anti_affinity(pod_source)[REQUIRED]] == ["rack", "kubernetes.io/hostname"]
 
 
 @pytest.mark.parametrize(
@@ -74,20 +74,20 @@ def test_what_the_user_adds_is_kept() -> None:
     ],
 )
 def test_other_operators(kind: str, spec: str, labels: dict[str, str]) -> None:
-    (maker,) = makers(resource(kind, spec))
-    (term,) = anti_affinity(maker)[PREFERRED]
+    (pod_source,) = pod_sources(resource(kind, spec))
+    (term,) = anti_affinity(pod_source)[PREFERRED]
     assert labels.items() <= term["podAffinityTerm"]["labelSelector"]["matchLabels"].items()
-    assert labels.items() <= {label.key: label.value.replace("{name}", "orders") for label in maker.added}.items()
+    assert labels.items() <= {label.key: label.value.replace("{name}", "orders") for label in pod_source.added}.items()
 
 
 def test_percona_by_its_own_word() -> None:
     kind = "pxc.percona.com/v1/PerconaXtraDBCluster"
-    (maker,) = makers(resource(kind, "{pxc: {size: 3, nodeSelector: {a: b}, affinity: {antiAffinityTopologyKey: zone}}}"))
-    (term,) = anti_affinity(maker)[REQUIRED]
+    (pod_source,) = pod_sources(resource(kind, "{pxc: {size: 3, nodeSelector: {a: b}, affinity: {antiAffinityTopologyKey: zone}}}"))
+    (term,) = anti_affinity(pod_source)[REQUIRED]
     assert term["topologyKey"] == "zone"
     assert term["labelSelector"]["matchLabels"]["app.kubernetes.io/component"] == "pxc"
-    (maker,) = makers(resource(kind, "{pxc: {size: 3, nodeSelector: {a: b}, affinity: {antiAffinityTopologyKey: none}}}"))
-    assert "affinity" not in maker.pod
+    (pod_source,) = pod_sources(resource(kind, "{pxc: {size: 3, nodeSelector: {a: b}, affinity: {antiAffinityTopologyKey: none}}}"))
+    assert "affinity" not in pod_source.pod
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_percona_by_its_own_word() -> None:
     ],
 )
 def test_what_is_not_certain_makes_no_pods(kind: str, spec: str) -> None:
-    assert makers(resource(kind, spec)) == []
+    assert pod_sources(resource(kind, spec)) == []
 
 
 def test_rules_about_places_know_them() -> None:

@@ -17,7 +17,7 @@ from afflint.placement import InventoryError
 from afflint.placement.schedule import build_schedule
 from afflint.scheduler.cluster import Cluster
 from cluster_objects import HOST, Object, node, pod
-from workload_objects import inventory, maker, makers_in
+from workload_objects import inventory, makers_in, pod_source
 
 
 def workload(
@@ -221,7 +221,7 @@ def test_every_pod_may_stay_on_a_node_that_is_not_ready_for_a_while() -> None:
         ("node.kubernetes.io/not-ready", "NoExecute"),
         ("node.kubernetes.io/unreachable", "NoExecute"),
     ]
-    everything = maker("web", tolerations=[{"operator": "Exists"}])
+    everything = pod_source("web", tolerations=[{"operator": "Exists"}])
     assert make_pods(everything, EMPTY)[0]["spec"]["tolerations"] == [{"operator": "Exists"}]
 
 
@@ -246,9 +246,9 @@ def owned(kind: str, name: str) -> Object:
     ],
 )
 def test_running_pods_of_a_workload_are_known_by_their_owner(kind: str, running: Object, mine: bool) -> None:
-    web = maker("web", kind)
+    web = pod_source("web", kind)
     assert running_pods_of([web], [running]) == ({web.key: [0]} if mine else {})
-    assert running_pods_of([maker("web", kind, namespace="elsewhere")], [running]) == {}
+    assert running_pods_of([pod_source("web", kind, namespace="elsewhere")], [running]) == {}
 
 
 def test_an_owner_that_is_named_comes_before_one_whose_name_fits() -> None:
@@ -256,12 +256,12 @@ def test_an_owner_that_is_named_comes_before_one_whose_name_fits() -> None:
     labels = {"app": "web", "pod-template-hash": "abc12"}
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-api-abc12", "controller": True}
     of_api = {"kind": "Pod", "metadata": {"name": "p", "namespace": "default", "labels": labels, "ownerReferences": [owner]}}
-    web, api = maker("web"), maker("web-api")
+    web, api = pod_source("web"), pod_source("web-api")
     assert running_pods_of([web, api], [of_api]) == {api.key: [0]}
     odd = {**of_api, "metadata": {**of_api["metadata"], "ownerReferences": [{**owner, "name": "web-abc12"}]}}
     assert running_pods_of([web, api], [odd]) == {web.key: [0]}
     # A pod of its own is none that has an owner and the same name.
-    alone = maker("p", "Pod")
+    alone = pod_source("p", "Pod")
     assert running_pods_of([alone, api], [of_api]) == {api.key: [0]}
 
 
@@ -278,6 +278,6 @@ def test_fragments_and_pod_templates_make_no_pods() -> None:
 
 def test_what_no_scheduler_could_read_is_an_error_of_that_workload_alone() -> None:
     broken: Any = {"nodeSelector": [1]}
-    arrangement = build_schedule(inventory([node("n1")]), [maker("broken", **broken), maker("web")])
+    arrangement = build_schedule(inventory([node("n1")]), [pod_source("broken", **broken), pod_source("web")])
     assert arrangement.workloads[0].error == "Pod 'default/broken-0': spec.nodeSelector is no map of labels"
     assert list(arrangement.workloads[1].nodes.values()) == ["n1"]

@@ -85,15 +85,17 @@ fleets = st.lists(some_pods, max_size=8)
 
 @given(fleets, some_reaches)
 def test_selecting_finds_what_a_search_finds(pods: list[Pods], reach: SelectorRef) -> None:
-    fleet = ManifestIndex([Facts(tuple(pods))])
+    manifest_index = ManifestIndex([Facts(tuple(pods))])
     here = [each for each in pods if covers(reach, each.namespace)]
     selected = [each for each in here if matches(reach.selector, each.template_labels)]
-    assert counted(fleet.selected(reach)) == counted(selected)
-    assert fleet.is_selected(reach) == bool(selected)
-    assert counted(fleet.selected_anywhere(reach)) == counted(each for each in pods if matches(reach.selector, each.template_labels))
+    assert counted(manifest_index.selected(reach)) == counted(selected)
+    assert manifest_index.is_selected(reach) == bool(selected)
+    assert counted(manifest_index.selected_anywhere(reach)) == counted(
+        each for each in pods if matches(reach.selector, each.template_labels)
+    )
     lacking = [each for each in here if each.labels.keys() - each.template_labels.keys()]
     nearly = [each for each in lacking if matches(reach.selector, each.merged_labels)]
-    assert counted(fleet.nearly_selected(reach)) == counted(nearly)
+    assert counted(manifest_index.nearly_selected(reach)) == counted(nearly)
 
 
 @given(fleets, some_reaches, some_reaches)
@@ -266,10 +268,10 @@ def work(facts: list[Facts]) -> int:
     previous = sys.getprofile()
     sys.setprofile(count)
     try:
-        fleet = ManifestIndex(facts)
+        manifest_index = ManifestIndex(facts)
         for rule in bind_rules(REGISTRY["fleet"]):
             check, asking = rule.check()
-            for _ in check(fleet, Target(NEWEST, complete=True)) if asking else check(fleet):
+            for _ in check(manifest_index, Target(NEWEST, complete=True)) if asking else check(manifest_index):
                 pass
     finally:
         sys.setprofile(previous)

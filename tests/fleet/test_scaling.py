@@ -14,13 +14,13 @@ from afflint.pipeline.run import gathered
 from afflint.source.sources import Source
 
 
-def fleet(**files: str) -> ManifestIndex:
+def manifest_index(**files: str) -> ManifestIndex:
     """The manifests of some files; an underscore in a name stands for a folder."""
     sources = [
         Source(name, name, textwrap.dedent(text).encode())
         for name, text in ((f"{name.replace('_', '/')}.yaml", text) for name, text in files.items())
     ]
-    found = gathered(Files(sources, (), ()), default_settings()).fleet
+    found = gathered(Files(sources, (), ()), default_settings()).manifest_index
     assert found is not None
     return found
 
@@ -53,7 +53,7 @@ def keda(fields: str = "", annotations: str = "") -> str:
 
 
 def scale(**files: str) -> ReplicaRange:
-    [pods] = [pods for pods in fleet(**files).pods if pods.ref.name == "web"]
+    [pods] = [pods for pods in manifest_index(**files).pods if pods.ref.name == "web"]
     return pods.scale
 
 

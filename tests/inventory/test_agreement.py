@@ -101,10 +101,12 @@ def ask(rows: list[Object], named: Object, objects: list[Object]) -> Answers:
     findings = lint(entries, text, complete=True)
     files = [Source("a.yaml", "a.yaml", text.encode())], [Source("nodes.yaml", "nodes.yaml", f"nodes:\n{entries}\n".encode())]
     # Rules of admission left out, for what the API server would refuse has no pods.
-    stage, problems, *_ = read_place_inputs(*files, [], default_settings(("unreadable-manifest",)))
+    simulation_input, problems, *_ = read_place_inputs(*files, [], default_settings(("unreadable-manifest",)))
     assert problems == ()
-    placed = {placed.maker.name: placed for placed in build_schedule(stage.inventory, stage.makers).workloads}
-    return Answers(findings, placed, not stage.unsettled)
+    placed = {
+        placed.pod_source.name: placed for placed in build_schedule(simulation_input.inventory, simulation_input.pod_sources).workloads
+    }
+    return Answers(findings, placed, not simulation_input.undecidable)
 
 
 often = settings(max_examples=100, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])

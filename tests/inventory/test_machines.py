@@ -51,9 +51,9 @@ def place(*manifests: str, nodes: str = NODES, context: str = "", only_running: 
         return Source(name, name, text.encode())
 
     given = [source("a.yaml", "---\n".join(manifests))], [source("n", f"nodes:{nodes}")], [], default_settings(), [source("c", context)]
-    stage, problems, names, *_ = read_place_inputs(*given, only_running=only_running)
+    simulation_input, problems, names, *_ = read_place_inputs(*given, only_running=only_running)
     assert problems == ()
-    return make_plan(stage.inventory, stage.makers, name_of=names.__getitem__)
+    return make_plan(simulation_input.inventory, simulation_input.pod_sources, name_of=names.__getitem__)
 
 
 def verdicts(*manifests: str, context: str = "") -> dict[str, str]:

@@ -52,7 +52,7 @@ def test_labels_of_a_namespace_that_is_not_there_prove_nothing() -> None:
     placing = read_place_inputs(
         [Source("a.yaml", "a.yaml", text.encode())], [Source("n", "n", f"nodes:{NODES}".encode())], [], default_settings()
     )
-    assert [maker.notes for maker in placing.stage.makers] == [
+    assert [pod_source.notes for pod_source in placing.simulation_input.pod_sources] == [
         (),
         ("a namespaceSelector asks for labels of namespace `store`, of which there is no object: it is taken to have none but its name",),
     ]
@@ -86,8 +86,8 @@ def test_nodes_are_read_once_however_many_files_there_are() -> None:
     """Each file was compared with all nodes before it."""
     files = [Source(f"{number}.yaml", f"{number}.yaml", f"nodes: [{{name: w{number}}}]".encode()) for number in range(50)]
     web = Source("web.yaml", "web.yaml", workload().encode())
-    stage, problems, *_ = read_place_inputs([web, *files], [], [], default_settings())
-    assert ([fact.name for fact in stage.nodes], problems) == ([f"w{number}" for number in range(50)], ())
+    simulation_input, problems, *_ = read_place_inputs([web, *files], [], [], default_settings())
+    assert ([fact.name for fact in simulation_input.nodes], problems) == ([f"w{number}" for number in range(50)], ())
 
 
 def test_objects_whose_names_the_cluster_makes_are_several() -> None:
@@ -96,7 +96,7 @@ def test_objects_whose_names_the_cluster_makes_are_several() -> None:
     job += "    spec: {restartPolicy: Never, containers: [{name: c, image: 'i:1'}]}\n"
     sources = [Source("a.yaml", "a.yaml", f"{job}---\n{job}".encode())]
     placing = read_place_inputs(sources, [Source("n", "n", b"nodes: [{name: w1}]")], [], default_settings())
-    assert [maker.key for maker in placing.stage.makers] == ["Job shop/load-x", "Job shop/load-x2"]
+    assert [pod_source.key for pod_source in placing.simulation_input.pod_sources] == ["Job shop/load-x", "Job shop/load-x2"]
 
 
 def test_a_kind_of_another_group_is_another_object() -> None:
@@ -104,15 +104,18 @@ def test_a_kind_of_another_group_is_another_object() -> None:
     other = database.replace("apps/v1", "apps.kruise.io/v1beta1")
     sources = [Source("a.yaml", "a.yaml", f"{database}---\n{other}".encode())]
     placing = read_place_inputs(sources, [Source("n", "n", b"nodes: [{name: w1}]")], [], default_settings())
-    assert [maker.key for maker in placing.stage.makers] == ["StatefulSet shop/db", "StatefulSet.apps.kruise.io shop/db"]
+    assert [pod_source.key for pod_source in placing.simulation_input.pod_sources] == [
+        "StatefulSet shop/db",
+        "StatefulSet.apps.kruise.io shop/db",
+    ]
 
 
 def test_an_object_that_is_there_many_times_names_a_few_places() -> None:
     sources = [Source("a.yaml", "a.yaml", "---\n".join(7 * [workload()]).encode())]
     placing = read_place_inputs(sources, [Source("n", "n", b"nodes: [{name: w1}]")], [], default_settings())
-    [maker] = placing.stage.makers
+    [pod_source] = placing.simulation_input.pod_sources
     lines = len(workload().splitlines()) + 1
-    assert maker.notes == (
+    assert pod_source.notes == (
         *[f"it is there again in a.yaml:{3 + number * lines}, which is left out here" for number in (1, 2, 3)],
         "and 3 times more",
     )

@@ -320,7 +320,7 @@ class TestCompletion:
     def test_what_may_stand_there(self, overview: Workspace, typed: str, expected: list[str]) -> None:
         text, place = at_bar(f"apiVersion: v1\nkind: Pod\nmetadata: {{name: fox}}\nspec:\n{nested(typed)}".replace("~", "/"))
         assert overview.state is not None
-        _, found = completions(text, place, overview.state.gathered.fleet, overview.state.gathered.nodes)
+        _, found = completions(text, place, overview.state.gathered.manifest_index, overview.state.gathered.nodes)
         assert [each.label.replace("/", "~") for each, _ in found] == expected
 
     def test_pools_of_nodes_say_what_their_nodes_will_have(self, tmp_path: Path) -> None:

@@ -17,28 +17,28 @@ from afflint.placement.node_classes import NodeClass
 from afflint.placement.order_search import contending_workloads
 from afflint.placement.schedule import build_schedule
 from cluster_objects import HOST, ZONE, Object, app, spread, term, together, zoned
-from workload_objects import apart_by, inventory, maker
+from workload_objects import apart_by, inventory, pod_source
 
 GPU = Taint("gpu", "", "NoSchedule")
 
 
-def judged(nodes: list[Object], makers: list[PodSource], *classes: NodeClass) -> list[tuple[str, str]]:
+def judged(nodes: list[Object], pod_sources: list[PodSource], *classes: NodeClass) -> list[tuple[str, str]]:
     """What is claimed: the proof and the workload."""
-    stage = inventory(nodes, classes=classes)
-    arrangement = build_schedule(stage, makers)
-    survey = ScheduleBounds(arrangement.before, makers, classes)
+    simulation_input = inventory(nodes, classes=classes)
+    arrangement = build_schedule(simulation_input, pod_sources)
+    survey = ScheduleBounds(arrangement.before, pod_sources, classes)
     lost = [
         failure for each in ("each:node", "each:zone") if arrangement.before.label(ZONE) for failure in failures(arrangement.before, each)
     ]
     found = [
-        *(("unschedulable", each.maker.name) for each in proofs.unschedulable(survey)),
-        *(("too few domains", each.maker.name) for each in proofs.too_few_domains(survey)),
-        *(("competing", maker.name) for each in contending_workloads(survey, arrangement) for maker in each.makers),
-        *(("not failure tolerant", each.maker.name) for each in proofs.not_failure_tolerant(survey, arrangement, lost)),
-        *(("rollout", each.maker.name) for each in proofs.rollout_deadlock(survey, arrangement)),
-        *(("migration", each.maker.name) for each in proofs.migration_blocked(survey, arrangement)),
-        *(("min domains", each.maker.name) for each in proofs.min_domains_unreachable(survey)),
-        *(("taints", each.maker.name) for each in proofs.spread_blocked_by_taints(survey)),
+        *(("unschedulable", each.pod_source.name) for each in proofs.unschedulable(survey)),
+        *(("too few domains", each.pod_source.name) for each in proofs.too_few_domains(survey)),
+        *(("competing", pod_source.name) for each in contending_workloads(survey, arrangement) for pod_source in each.pod_sources),
+        *(("not failure tolerant", each.pod_source.name) for each in proofs.not_failure_tolerant(survey, arrangement, lost)),
+        *(("rollout", each.pod_source.name) for each in proofs.rollout_deadlock(survey, arrangement)),
+        *(("migration", each.pod_source.name) for each in proofs.migration_blocked(survey, arrangement)),
+        *(("min domains", each.pod_source.name) for each in proofs.min_domains_unreachable(survey)),
+        *(("taints", each.pod_source.name) for each in proofs.spread_blocked_by_taints(survey)),
     ]
     return sorted(set(found))
 
@@ -50,12 +50,12 @@ def pool(count: int | None = None, *taints: Taint, varied: tuple[str, ...] = (HO
 @pytest.mark.parametrize(
     ("claim", "workload"),
     [
-        ("unschedulable", maker("web", nodeSelector={"pool": "extra"})),
-        ("too few domains", maker("web", replicas=3, affinity=apart_by(HOST, "web"))),
-        ("not failure tolerant", maker("web", replicas=2, affinity=apart_by(HOST, "web"))),
-        ("rollout", maker("web", replicas=2, affinity=apart_by(HOST, "web"), strategy={"rollingUpdate": {"maxUnavailable": 0}})),
-        ("migration", maker("web", "VirtualMachineInstanceReplicaSet", replicas=2, affinity=apart_by(HOST, "web"))),
-        ("min domains", maker("web", topologySpreadConstraints=[spread(ZONE, app("web"), minDomains=3)])),
+        ("unschedulable", pod_source("web", nodeSelector={"pool": "extra"})),
+        ("too few domains", pod_source("web", replicas=3, affinity=apart_by(HOST, "web"))),
+        ("not failure tolerant", pod_source("web", replicas=2, affinity=apart_by(HOST, "web"))),
+        ("rollout", pod_source("web", replicas=2, affinity=apart_by(HOST, "web"), strategy={"rollingUpdate": {"maxUnavailable": 0}})),
+        ("migration", pod_source("web", "VirtualMachineInstanceReplicaSet", replicas=2, affinity=apart_by(HOST, "web"))),
+        ("min domains", pod_source("web", topologySpreadConstraints=[spread(ZONE, app("web"), minDomains=3)])),
     ],
 )
 def test_what_is_impossible_without_a_class_is_not_with_one_that_has_no_bound(claim: str, workload: PodSource) -> None:
@@ -67,14 +67,14 @@ def test_what_is_impossible_without_a_class_is_not_with_one_that_has_no_bound(cl
 
 def test_workloads_that_leave_each_other_no_room_find_it_on_nodes_that_are_made() -> None:
     nodes = zoned(n1="a", n2="a")
-    makers = [maker("web", replicas=2, affinity=apart_by(HOST, "web")), maker("batch", affinity=apart_by(HOST, "web"))]
-    assert ("competing", "batch") in judged(nodes, makers)
-    assert judged(nodes, makers, pool(None, GPU)) == judged(nodes, makers)
-    assert judged(nodes, makers, pool()) == []
+    pod_sources = [pod_source("web", replicas=2, affinity=apart_by(HOST, "web")), pod_source("batch", affinity=apart_by(HOST, "web"))]
+    assert ("competing", "batch") in judged(nodes, pod_sources)
+    assert judged(nodes, pod_sources, pool(None, GPU)) == judged(nodes, pod_sources)
+    assert judged(nodes, pod_sources, pool()) == []
 
 
 def test_a_bounded_class_is_so_many_nodes() -> None:
-    web = maker("web", replicas=4, affinity=apart_by(HOST, "web"))
+    web = pod_source("web", replicas=4, affinity=apart_by(HOST, "web"))
     assert judged(zoned(n1="a"), [web], pool(2)) == judged(zoned(n1="a", n2="a", n3="a"), [web])
     assert ("too few domains", "web") not in judged(zoned(n1="a"), [web], pool(3))
 
@@ -92,15 +92,15 @@ def test_a_bounded_class_is_so_many_nodes() -> None:
 )
 def test_a_class_takes_what_its_labels_let_in(pods: dict[str, Any], *, takes: bool) -> None:
     """Host names of nodes that are yet to be made may be any."""
-    survey = ScheduleBounds(inventory(zoned(n1="a")).cluster(), [maker("web", **pods)])
+    survey = ScheduleBounds(inventory(zoned(n1="a")).cluster(), [pod_source("web", **pods)])
     rules = survey.compiled[0].template
     assert rules is not None
     assert pool(**{ZONE: "a"}).may_take(rules.rules) is takes
 
 
 def test_whoever_must_be_beside_a_pod_that_nodes_are_made_for_may_find_it_anywhere() -> None:
-    cache = maker("cache", nodeSelector={"pool": "extra"})
-    web = maker("web", nodeSelector={"disk": "ssd"}, affinity=together(term(ZONE, app("cache"))))
+    cache = pod_source("cache", nodeSelector={"pool": "extra"})
+    web = pod_source("web", nodeSelector={"disk": "ssd"}, affinity=together(term(ZONE, app("cache"))))
     nodes = zoned(n1="a")
     nodes[0]["metadata"]["labels"]["disk"] = "ssd"
     assert judged(nodes, [cache, web]) == [("unschedulable", "cache"), ("unschedulable", "web")]
@@ -108,7 +108,7 @@ def test_whoever_must_be_beside_a_pod_that_nodes_are_made_for_may_find_it_anywhe
 
 
 def test_a_class_whose_taint_nobody_tolerates_leaves_all_proofs_as_they_are() -> None:
-    web = maker("web", replicas=3, affinity=apart_by(HOST, "web"))
+    web = pod_source("web", replicas=3, affinity=apart_by(HOST, "web"))
     claims = judged(zoned(n1="a"), [web])
     assert ("too few domains", "web") in claims
     assert judged(zoned(n1="a"), [web], pool(None, GPU)) == claims
@@ -144,12 +144,13 @@ def test_what_is_impossible_beside_a_class_without_a_bound_is_so_however_many_no
     zones: list[str], one: dict[str, Any], two: dict[str, Any], few: int, many: int, tainted: bool, labels: dict[str, str]
 ) -> None:
     nodes = zoned(**{f"n{number}": zone for number, zone in enumerate(zones)})
-    makers = [maker("x", replicas=few, **one), maker("y", replicas=many, **two)]
+    pod_sources = [pod_source("x", replicas=few, **one), pod_source("y", replicas=many, **two)]
     taints = (GPU,) if tainted else ()
-    claims = judged(nodes, makers, pool(None, *taints, **labels))
+    claims = judged(nodes, pod_sources, pool(None, *taints, **labels))
     for count in range(4):
         placed = {
-            each.maker.name: each for each in build_schedule(inventory(nodes, classes=[pool(count, *taints, **labels)]), makers).workloads
+            each.pod_source.name: each
+            for each in build_schedule(inventory(nodes, classes=[pool(count, *taints, **labels)]), pod_sources).workloads
         }
         for claim, name in claims:
             if claim == "unschedulable":

@@ -9,7 +9,7 @@ from afflint.controllers.pod_source import PodSource
 from afflint.placement.plan import DisruptionEffect, Plan
 from afflint.placement.planner import DisruptionRequest, make_plan
 from cluster_objects import HOST, Object, node, pod, zoned
-from workload_objects import apart_by, inventory, maker
+from workload_objects import apart_by, inventory, pod_source
 
 THREE = zoned(n1="", n2="", n3="")
 SILENT = [node("n1", {HOST: "n1"}, taints=["node.kubernetes.io/unreachable:NoExecute"]), *THREE[1:]]
@@ -27,15 +27,15 @@ def running(name: str, on: str, owner: str, *, ending: bool = False, labels: dic
 
 
 def ordered(**more: Any) -> PodSource:
-    return maker("db", "StatefulSet", replicas=3, **more)
+    return pod_source("db", "StatefulSet", replicas=3, **more)
 
 
 def db(number: int, *, ending: bool = False) -> Object:
     return running(f"db-{number}", f"n{number + 1}", "StatefulSet/db", ending=ending)
 
 
-def plan(nodes: list[Object], makers: list[PodSource], pods: list[Object], **asked: list[str]) -> Plan:
-    return make_plan(inventory(nodes, pods=pods), makers, asked=DisruptionRequest(**asked))
+def plan(nodes: list[Object], pod_sources: list[PodSource], pods: list[Object], **asked: list[str]) -> Plan:
+    return make_plan(inventory(nodes, pods=pods), pod_sources, asked=DisruptionRequest(**asked))
 
 
 def places(made: Plan) -> list[tuple[str, str | None, str]]:
@@ -58,14 +58,14 @@ def test_and_those_behind_it_are_not_made() -> None:
 
 
 def test_unless_the_set_keeps_no_order() -> None:
-    parallel = ordered(upkeep=PodReplacement("gone", ordinals=True))
+    parallel = ordered(pod_replacement=PodReplacement("gone", ordinals=True))
     made = plan(SILENT, [parallel], [db(0, ending=True), db(1)])
     assert places(made)[0] == ("db-0", None, HELD)
     assert places(made)[2][1] in ("n2", "n3")
 
 
 def test_a_number_beyond_the_replicas_that_are_asked_for_holds_nothing() -> None:
-    made = plan(THREE, [maker("db", "StatefulSet", replicas=1)], [db(0), db(1, ending=True)])
+    made = plan(THREE, [pod_source("db", "StatefulSet", replicas=1)], [db(0), db(1, ending=True)])
     assert places(made) == [("db-0", "n1", "")]
 
 
@@ -75,7 +75,7 @@ def test_what_is_evicted_behind_a_stuck_pod_is_not_made_again() -> None:
     (loss,) = plan(SILENT, [ordered()], pods, drain=["n3"]).losses
     assert (loss.result, moves(loss), loss.moves[0].why) == ("ends", ["db-2: waits"], BEHIND)
     assert loss.outcomes == {"StatefulSet default/db": "degraded"}
-    (loss,) = plan(SILENT, [ordered(upkeep=PodReplacement("gone", ordinals=True))], pods, drain=["n3"]).losses
+    (loss,) = plan(SILENT, [ordered(pod_replacement=PodReplacement("gone", ordinals=True))], pods, drain=["n3"]).losses
     assert moves(loss) == ["db-2: anew on n2"]
 
 
@@ -95,12 +95,12 @@ def test_a_drain_waits_until_what_is_being_deleted_is_gone() -> None:
 
 def test_a_machine_is_not_started_while_its_pod_is_there() -> None:
     ending = running("virt-launcher-db-x7k2p", "n1", "VirtualMachineInstance/db", ending=True)
-    made = plan(THREE, [maker("db", "VirtualMachine")], [ending])
+    made = plan(THREE, [pod_source("db", "VirtualMachine")], [ending])
     why = "virt-launcher-db-x7k2p is still being deleted on n1: until it is gone no other is made"
     assert places(made) == [("virt-launcher-db", None, why)]
     # The source of a migration, which ends while the machine runs on.
     moved = running("virt-launcher-db-t9z4w", "n2", "VirtualMachineInstance/db")
-    assert places(plan(THREE, [maker("db", "VirtualMachine")], [ending, moved])) == [("virt-launcher-db-t9z4w", "n2", "")]
+    assert places(plan(THREE, [pod_source("db", "VirtualMachine")], [ending, moved])) == [("virt-launcher-db-t9z4w", "n2", "")]
 
 
 def web(name: str, on: str, *, ending: bool = False, **spec: Any) -> Object:
@@ -108,7 +108,7 @@ def web(name: str, on: str, *, ending: bool = False, **spec: Any) -> Object:
 
 
 def test_a_pod_of_a_replica_set_is_no_replica_any_more_and_still_keeps_others_away() -> None:
-    apart = maker("web", replicas=3, affinity=apart_by(HOST, "web"))
+    apart = pod_source("web", replicas=3, affinity=apart_by(HOST, "web"))
     made = plan(THREE, [apart], [web("a", "n1", ending=True), web("b", "n2")])
     assert [(pod, node) for pod, node, _ in places(made)] == [("b", "n2"), ("web-1", "n3"), ("web-2", None)]
     assert "1 is barred by a pod that is being deleted" in places(made)[2][2]
@@ -117,14 +117,14 @@ def test_a_pod_of_a_replica_set_is_no_replica_any_more_and_still_keeps_others_aw
 def test_a_spread_does_not_count_what_is_being_deleted() -> None:
     from cluster_objects import spread
 
-    spreading = maker("web", replicas=3, topologySpreadConstraints=[spread(HOST, {"matchLabels": {"app": "web"}})])
+    spreading = pod_source("web", replicas=3, topologySpreadConstraints=[spread(HOST, {"matchLabels": {"app": "web"}})])
     made = plan(THREE, [spreading], [web("a", "n1", ending=True), web("b", "n2")])
     assert sorted(str(node) for _, node, _ in places(made)) == ["n1", "n2", "n3"]
 
 
 def test_a_port_of_the_host_is_taken_until_its_pod_is_gone() -> None:
     ports = {"containers": [{"name": "c", "ports": [{"containerPort": 80, "hostPort": 80}]}]}
-    made = plan(THREE, [maker("web", replicas=3, **ports)], [web("a", "n1", ending=True, **ports)])
+    made = plan(THREE, [pod_source("web", replicas=3, **ports)], [web("a", "n1", ending=True, **ports)])
     assert sorted(str(node) for _, node, _ in places(made)) == ["None", "n2", "n3"]
 
 

@@ -11,11 +11,11 @@ from afflint.placement.plan import DisruptionEffect
 from afflint.placement.planner import DisruptionRequest, make_plan
 from afflint.scheduler.cluster import Cluster
 from cluster_objects import HOST, ZONE, Object, node, pod, zoned
-from workload_objects import apart_by, inventory, maker, three_tiers, three_zones
+from workload_objects import apart_by, inventory, pod_source, three_tiers, three_zones
 
 
-def losses(nodes: list[Object], makers: list[PodSource], *asked: str, pods: list[Object] | None = None) -> list[DisruptionEffect]:
-    return list(make_plan(inventory(nodes, pods=pods or []), makers, asked=DisruptionRequest(remove=asked)).losses)
+def losses(nodes: list[Object], pod_sources: list[PodSource], *asked: str, pods: list[Object] | None = None) -> list[DisruptionEffect]:
+    return list(make_plan(inventory(nodes, pods=pods or []), pod_sources, asked=DisruptionRequest(remove=asked)).losses)
 
 
 def moves(loss: DisruptionEffect) -> list[tuple[str, str, str | None]]:
@@ -89,30 +89,30 @@ def test_what_is_not_there_cannot_be_lost(asked: str, message: str) -> None:
 
 
 def test_pods_of_a_daemon_set_vanish_with_their_node() -> None:
-    (loss,) = losses(zoned(n1="", n2=""), [maker("agent", "DaemonSet")], "n1")
+    (loss,) = losses(zoned(n1="", n2=""), [pod_source("agent", "DaemonSet")], "n1")
     assert (loss.moves, loss.outcomes) == ((), {})
 
 
 def test_a_daemon_set_is_dead_when_its_last_node_is() -> None:
     nodes = [node("n1", {"pool": "gpu"}), node("n2")]
-    (loss,) = losses(nodes, [maker("agent", "DaemonSet", nodeSelector={"pool": "gpu"})], "n1")
+    (loss,) = losses(nodes, [pod_source("agent", "DaemonSet", nodeSelector={"pool": "gpu"})], "n1")
     assert outcomes(loss) == {"agent": "dead"}
 
 
 def test_a_pod_without_a_controller_is_not_made_anew() -> None:
-    (loss,) = losses(zoned(n1="", n2=""), [maker("solo", "Pod")], "n1")
+    (loss,) = losses(zoned(n1="", n2=""), [pod_source("solo", "Pod")], "n1")
     assert (moves(loss), loss.moves[0].why, outcomes(loss)) == ([("solo", "n1", None)], NOT_MADE_ANEW, {"solo": "dead"})
 
 
 def test_replicas_that_name_their_node_die_with_it() -> None:
-    (loss,) = losses(zoned(n1="", n2=""), [maker("pinned", replicas=2, nodeName="n1")], "n1")
+    (loss,) = losses(zoned(n1="", n2=""), [pod_source("pinned", replicas=2, nodeName="n1")], "n1")
     assert [move.why for move in loss.moves] == ["its spec names node n1"] * 2
     assert outcomes(loss) == {"pinned": "dead"}
 
 
 def test_a_replica_that_was_pending_may_take_the_place_that_becomes_free() -> None:
     # Three replicas for two zones. When zone a goes, the lost replica has no place: b is taken, and nobody moves.
-    web = maker("web", replicas=3, affinity=apart_by(ZONE, "web"))
+    web = pod_source("web", replicas=3, affinity=apart_by(ZONE, "web"))
     (loss,) = losses(zoned(a1="a", b1="b"), [web], "zone=a")
     assert moves(loss) == [("web", "a1", None)]
     assert outcomes(loss) == {"web": "degraded"}
@@ -123,11 +123,11 @@ def test_running_pods_of_others_come_up_again_too_and_take_room() -> None:
     guard = pod("guard", {"app": "guard"}, on="a1", affinity=apart_by(HOST, "web"))
     guard["metadata"]["ownerReferences"] = [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "guard-1", "controller": True}]
     nodes = zoned(a1="a", a2="a", b1="b")
-    (loss,) = losses(nodes, [maker("web", nodeSelector={})], "zone=a", pods=[guard])
+    (loss,) = losses(nodes, [pod_source("web", nodeSelector={})], "zone=a", pods=[guard])
     assert moves(loss) == [("web", "a2", None)]
     assert loss.moves[0].why == "1 node already has pod guard, which keeps it away"
     del guard["metadata"]["ownerReferences"]
-    (loss,) = losses(nodes, [maker("web")], "zone=a", pods=[guard])
+    (loss,) = losses(nodes, [pod_source("web")], "zone=a", pods=[guard])
     assert moves(loss) == [("web", "a2", "b1")]
 
 
@@ -139,10 +139,10 @@ def test_daemons_static_pods_and_pods_without_a_controller_go_with_their_node(ow
     guard = pod("guard", {"app": "guard"}, on="a1", affinity=apart_by(HOST, "web"))
     guard["metadata"]["ownerReferences"] = [{"apiVersion": "v1", "kind": owner, "name": "guard-1", "controller": True}] if owner else []
     nodes = [*zoned(a1="a", a2="a", b1="b"), node("b2", {HOST: "b2", ZONE: "b"}, taints=["spare:PreferNoSchedule"])]
-    (loss,) = losses(nodes, [maker("web")], "zone=a", pods=[guard])
+    (loss,) = losses(nodes, [pod_source("web")], "zone=a", pods=[guard])
     assert moves(loss) == [("web", "a2", target)]
 
 
 def test_nodes_without_pods_are_no_loss() -> None:
-    (loss,) = losses([*zoned(n1="a"), node("n2", cordoned=True)], [maker("web")], "n2")
+    (loss,) = losses([*zoned(n1="a"), node("n2", cordoned=True)], [pod_source("web")], "n2")
     assert loss == DisruptionEffect("node n2", ("n2",), (), {}, "remove")

@@ -28,11 +28,11 @@ from cluster_objects import (
     together,
     zoned,
 )
-from workload_objects import apart_by, inventory, maker, makers_in, three_tiers, three_zones
+from workload_objects import apart_by, inventory, makers_in, pod_source, three_tiers, three_zones
 
 
-def plan(nodes: list[Object], *makers: PodSource, **more: list[Object]) -> Plan:
-    return make_plan(inventory(nodes, **more), makers)
+def plan(nodes: list[Object], *pod_sources: PodSource, **more: list[Object]) -> Plan:
+    return make_plan(inventory(nodes, **more), pod_sources)
 
 
 def only(found: Plan) -> WorkloadPlan:
@@ -82,23 +82,23 @@ def test_nodes_are_rows_with_their_zone() -> None:
 
 
 def test_a_preference_for_a_zone_draws_a_vm_there_but_forces_nothing() -> None:
-    east = maker("vm", "VirtualMachine", affinity=node_preferences((75, "zone In east")))
+    east = pod_source("vm", "VirtualMachine", affinity=node_preferences((75, "zone In east")))
     nodes = [node("n1"), node("n2", {"zone": "east"})]
     assert where(only(plan(nodes, east))) == ["n2"]
     assert where(only(plan(nodes[:1], east))) == ["n1"]
 
 
 def test_a_vm_that_must_be_beside_another_follows_it() -> None:
-    target = maker("fedora", "VirtualMachine", nodeSelector={HOST: "n2"})
-    follower = maker("friend", "VirtualMachine", affinity=together(term(HOST, app("fedora"))))
+    target = pod_source("fedora", "VirtualMachine", nodeSelector={HOST: "n2"})
+    follower = pod_source("friend", "VirtualMachine", affinity=together(term(HOST, app("fedora"))))
     # The follower comes first in the manifests: it is pending until its companion runs.
     found = plan(zoned(n1="", n2="", n3=""), follower, target)
     assert [where(workload) for workload in found.workloads] == [["n2"], ["n2"]]
 
 
 def test_a_vm_that_must_not_be_beside_another_goes_elsewhere() -> None:
-    target = maker("fedora", "VirtualMachine", nodeSelector={HOST: "n1"})
-    other = maker("rival", "VirtualMachine", affinity=apart(term(HOST, app("fedora"))))
+    target = pod_source("fedora", "VirtualMachine", nodeSelector={HOST: "n1"})
+    other = pod_source("rival", "VirtualMachine", affinity=apart(term(HOST, app("fedora"))))
     found = plan(zoned(n1="", n2=""), target, other)
     assert [where(workload) for workload in found.workloads] == [["n1"], ["n2"]]
     assert why(found.workloads[1])["n1"] == "already has a pod of fedora"
@@ -113,12 +113,12 @@ def test_the_best_sum_of_weighted_preferences_wins_and_a_node_without_any_is_sti
         node("medium-south", {"size": "medium", "region": "south"}),
         node("small-south", {"size": "small", "region": "south"}),
     ]
-    found = only(plan(nodes, maker("web", affinity=wanted)))
+    found = only(plan(nodes, pod_source("web", affinity=wanted)))
     assert where(found) == ["medium-north"]
     assert all(verdict.feasible for verdict in found.verdicts)
     ranking = sorted(found.verdicts, key=lambda verdict: -(verdict.score or 0))
     assert [verdict.node for verdict in ranking] == ["medium-north", "large-north", "medium-south", "small-south"]
-    assert where(only(plan(nodes[3:], maker("web", affinity=wanted)))) == ["small-south"]
+    assert where(only(plan(nodes[3:], pod_source("web", affinity=wanted)))) == ["small-south"]
     assert {verdict.node: verdict.weights for verdict in found.verdicts} == {
         "large-north": (13, 18),
         "medium-north": (15, 18),
@@ -135,7 +135,7 @@ def test_a_preference_for_company_is_met_where_it_is_and_one_against_it_where_it
     liked = {"weight": 40, "podAffinityTerm": term(ZONE, app("cache"))}
     shunned = {"weight": 2, "podAffinityTerm": term(ZONE, app("batch"))}
     affinity = {"podAffinity": {PREFERRED: [liked]}, "podAntiAffinity": {PREFERRED: [shunned]}}
-    found = only(plan(nodes, maker("web", affinity=affinity), pods=running))
+    found = only(plan(nodes, pod_source("web", affinity=affinity), pods=running))
     assert {verdict.node: verdict.weights for verdict in found.verdicts} == {"n1": (42, 42), "n2": (42, 42), "n3": (0, 42), "n4": (2, 42)}
 
 
@@ -156,28 +156,28 @@ def test_a_preference_for_company_is_met_where_it_is_and_one_against_it_where_it
     ],
 )
 def test_why_a_node_does_not_match(labels: dict[str, str], requirement: str, words: str) -> None:
-    assert why(only(plan([node("n1", labels)], maker("web", affinity=node_terms(requirement))))) == {"n1": words}
+    assert why(only(plan([node("n1", labels)], pod_source("web", affinity=node_terms(requirement))))) == {"n1": words}
 
 
 def test_several_terms_and_cordons() -> None:
-    found = only(plan([node("n1"), node("n2", cordoned=True)], maker("web", affinity=node_terms("a In b", "c In d"))))
+    found = only(plan([node("n1"), node("n2", cordoned=True)], pod_source("web", affinity=node_terms("a In b", "c In d"))))
     assert why(found) == {"n1": "matches none of its 2 node affinity terms", "n2": "cordoned"}
     assert found.replicas[0].why == "1 node is cordoned, 1 matches none of its 2 node affinity terms"
 
 
 def test_what_other_pods_do_to_a_replica() -> None:
     nodes = zoned(a1="a", a2="a", b1="b")
-    found = only(plan(nodes, maker("web", replicas=3, affinity=apart_by(ZONE, "web"))))
+    found = only(plan(nodes, pod_source("web", replicas=3, affinity=apart_by(ZONE, "web"))))
     assert where(found) == ["a1", "b1", None]
     assert found.replicas[2].why == "3 nodes share their zone with a replica of web"
     guard = pod("guard", {}, on="b1", affinity=apart(term(ZONE, app("web"))))
-    found = only(plan(nodes, maker("web"), pods=[guard]))
+    found = only(plan(nodes, pod_source("web"), pods=[guard]))
     assert why(found)["b1"] == "zone b already has pod guard, which keeps it away"
 
 
 def test_a_spread_that_is_full() -> None:
     nodes = [*zoned(a1="a"), node("b1", {HOST: "b1", ZONE: "b"}, cordoned=True)]
-    found = only(plan(nodes, maker("web", replicas=2, topologySpreadConstraints=[spread(ZONE, app("web"))])))
+    found = only(plan(nodes, pod_source("web", replicas=2, topologySpreadConstraints=[spread(ZONE, app("web"))])))
     assert where(found) == ["a1", None]
     assert found.replicas[1].why == "1 node is cordoned, 1 would exceed maxSkew 1 per zone"
 
@@ -186,8 +186,8 @@ def test_a_spread_that_is_full() -> None:
 
 
 def test_daemon_sets_run_everywhere_they_may_and_others_see_them() -> None:
-    agent = maker("agent", "DaemonSet", nodeSelector={"pool": "web"})
-    beside = maker("beside", affinity=together(term(HOST, app("agent"))))
+    agent = pod_source("agent", "DaemonSet", nodeSelector={"pool": "web"})
+    beside = pod_source("beside", affinity=together(term(HOST, app("agent"))))
     nodes = [node("n1", {HOST: "n1"}), node("n2", {HOST: "n2", "pool": "web"})]
     found = plan(nodes, beside, agent)
     assert [where(workload) for workload in found.workloads] == [["n2"], ["n2"]]
@@ -195,14 +195,14 @@ def test_daemon_sets_run_everywhere_they_may_and_others_see_them() -> None:
 
 
 def test_a_daemon_set_that_keeps_apart_from_itself_leaves_nodes_empty() -> None:
-    agent = maker("agent", "DaemonSet", affinity=apart_by(ZONE, "agent"))
+    agent = pod_source("agent", "DaemonSet", affinity=apart_by(ZONE, "agent"))
     assert where(only(plan(zoned(a1="a", a2="a", b1="b"), agent))) == ["a1", None, "b1"]
 
 
 def test_pods_that_name_their_node_are_there_whatever_the_scheduler_thinks() -> None:
-    pinned = maker("pinned", "Pod", nodeName="n1")
-    lost = maker("lost", "Pod", nodeName="nowhere")
-    shy = maker("shy", affinity=apart(term(HOST, app("pinned"))))
+    pinned = pod_source("pinned", "Pod", nodeName="n1")
+    lost = pod_source("lost", "Pod", nodeName="nowhere")
+    shy = pod_source("shy", affinity=apart(term(HOST, app("pinned"))))
     nodes = [node("n1", {HOST: "n1"}, taints=["a:NoSchedule"]), node("n2", {HOST: "n2"})]
     found = plan(nodes, shy, pinned, lost)
     assert [where(workload) for workload in found.workloads] == [["n2"], ["n1"], [None]]
@@ -210,7 +210,7 @@ def test_pods_that_name_their_node_are_there_whatever_the_scheduler_thinks() -> 
 
 
 def test_two_workloads_of_one_name_do_not_get_in_each_others_way() -> None:
-    found = plan([node("n1")], maker("web"), maker("web", "StatefulSet"))
+    found = plan([node("n1")], pod_source("web"), pod_source("web", "StatefulSet"))
     names = [replica.pod for workload in found.workloads for replica in workload.replicas]
     assert names[0] == "web-0"
     assert len(set(names)) == 2
@@ -223,7 +223,7 @@ def running_web(name: str, node_name: str, **more: Any) -> Object:
 
 
 def test_what_runs_stays_where_it_is_and_only_what_is_missing_is_placed() -> None:
-    web = maker("web", "StatefulSet", replicas=3, affinity=apart_by(HOST, "web"))
+    web = pod_source("web", "StatefulSet", replicas=3, affinity=apart_by(HOST, "web"))
     nodes = zoned(n1="", n2="", n3="")
     found = plan(nodes, web, pods=[running_web("web-1", "n3")])
     assert [(replica.pod, replica.node) for replica in only(found).replicas] == [("web-0", "n1"), ("web-1", "n3"), ("web-2", "n2")]
@@ -235,14 +235,14 @@ def test_what_runs_stays_where_it_is_and_only_what_is_missing_is_placed() -> Non
 
 
 def test_running_pods_may_be_placed_anew() -> None:
-    web = maker("web", "StatefulSet", replicas=2, affinity=apart_by(HOST, "web"))
+    web = pod_source("web", "StatefulSet", replicas=2, affinity=apart_by(HOST, "web"))
     found = plan(zoned(n1="", n2=""), web, pods=[running_web("web-0", "n2")], replan=True)
     assert where(only(found)) == ["n1", "n2"]
     assert found.notes[0] == "1 running pod of these workloads left out: they are placed anew from the manifests"
 
 
 def test_pods_beyond_what_is_asked_for_run_on_and_those_that_end_do_not_count() -> None:
-    web = maker("web", "StatefulSet", affinity=apart_by(HOST, "web"))
+    web = pod_source("web", "StatefulSet", affinity=apart_by(HOST, "web"))
     done = {**running_web("web-9", "n1"), "status": {"phase": "Succeeded"}}
     found = plan(zoned(n1="", n2=""), web, pods=[running_web("web-0", "n2"), running_web("web-1", "n1"), done])
     assert where(only(found)) == ["n2"]
@@ -253,14 +253,14 @@ def test_a_scheduler_that_fails_on_a_pod_is_an_error() -> None:
     odd = {
         "nodeAffinity": {PREFERRED: [{"weight": 1, "preference": {"matchExpressions": [{"key": "a", "operator": "Gt", "values": ["-5"]}]}}]}
     }
-    found = only(plan(zoned(n1="", n2=""), maker("web", affinity=odd)))
+    found = only(plan(zoned(n1="", n2=""), pod_source("web", affinity=odd)))
     assert found.error == "PreScore NodeAffinity"
     assert where(found) == [None]
 
 
 def test_an_inventory_that_is_none_is_refused() -> None:
     with pytest.raises(InventoryError, match="is there twice"):
-        plan([node("n1"), node("n1")], maker("web"))
+        plan([node("n1"), node("n1")], pod_source("web"))
 
 
 def test_order_of_manifests_is_the_order_of_scheduling() -> None:
@@ -277,23 +277,23 @@ def test_order_of_manifests_is_the_order_of_scheduling() -> None:
 
 def test_five_hundred_nodes_and_sixty_workloads_take_no_time_to_speak_of() -> None:
     nodes = [node(f"n{number:03}", {HOST: f"n{number:03}", ZONE: f"z{number % 5}"}) for number in range(500)]
-    makers = [maker(f"app{number}", replicas=3, affinity=apart_by(ZONE, f"app{number}")) for number in range(60)]
+    pod_sources = [pod_source(f"app{number}", replicas=3, affinity=apart_by(ZONE, f"app{number}")) for number in range(60)]
     start = time.process_time()
-    found = make_plan(inventory(nodes), makers, asked=DisruptionRequest(lose=["each:zone"]))
+    found = make_plan(inventory(nodes), pod_sources, asked=DisruptionRequest(lose=["each:zone"]))
     assert all(None not in where(workload) for workload in found.workloads)
     assert time.process_time() - start < 5
 
 
 def test_what_would_be_refused_leaves_those_that_run_where_they_are() -> None:
-    refused = replace(maker("web", "StatefulSet"), refused="the API server would refuse it")
-    shy = maker("shy", affinity=apart_by(HOST, "web"))
+    refused = replace(pod_source("web", "StatefulSet"), refused="the API server would refuse it")
+    shy = pod_source("shy", affinity=apart_by(HOST, "web"))
     found = plan(zoned(n1="", n2=""), refused, shy, pods=[running_web("web-0", "n1")])
     assert [where(workload) for workload in found.workloads] == [[None], ["n2"]]
     assert found.workloads[0].error == "the API server would refuse it"
 
 
 def test_pods_that_run_where_their_manifest_would_not_let_them_come_are_named() -> None:
-    web = maker("web", "StatefulSet", replicas=2, nodeSelector={"disk": "ssd"})
+    web = pod_source("web", "StatefulSet", replicas=2, nodeSelector={"disk": "ssd"})
     nodes = [node("n1", {"disk": "ssd"}), node("n2")]
     found = only(plan(nodes, web, pods=[running_web("web-0", "n2")]))
     assert where(found) == ["n2", "n1"]
@@ -303,5 +303,5 @@ def test_pods_that_run_where_their_manifest_would_not_let_them_come_are_named() 
 
 def test_pods_that_run_on_a_cordoned_or_tainted_node_need_no_word() -> None:
     nodes = [node("n1", {HOST: "n1"}, taints=["a:NoSchedule"]), node("n2", {HOST: "n2"})]
-    found = only(plan(nodes, maker("web", "StatefulSet"), pods=[running_web("web-0", "n1")]))
+    found = only(plan(nodes, pod_source("web", "StatefulSet"), pods=[running_web("web-0", "n1")]))
     assert (where(found), found.notes) == (["n1"], ())

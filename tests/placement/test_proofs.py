@@ -19,14 +19,14 @@ from afflint.placement.order_search import contending_workloads, coupled, decide
 from afflint.placement.schedule import Schedule, build_schedule
 from afflint.scheduler.cluster import Cluster
 from cluster_objects import HOST, ZONE, Object, apart, app, node, node_terms, pod, rather, spread, term, together, zoned
-from workload_objects import apart_by, inventory, maker, three_tiers, three_zones
+from workload_objects import apart_by, inventory, pod_source, three_tiers, three_zones
 
 SOFT = "ScheduleAnyway"
 
 
-def survey_of(nodes: list[Object], *makers: PodSource, pods: list[Object] | None = None) -> tuple[ScheduleBounds, Schedule]:
-    arrangement = build_schedule(inventory(nodes, pods=pods or []), makers)
-    return ScheduleBounds(arrangement.before, makers), arrangement
+def survey_of(nodes: list[Object], *pod_sources: PodSource, pods: list[Object] | None = None) -> tuple[ScheduleBounds, Schedule]:
+    arrangement = build_schedule(inventory(nodes, pods=pods or []), pod_sources)
+    return ScheduleBounds(arrangement.before, pod_sources), arrangement
 
 
 # --- unschedulable -----------------------------------------------------------------------------------------------------
@@ -39,7 +39,7 @@ def test_a_replica_that_no_node_takes_says_how_many_nodes_each_constraint_exclud
         node("b1", {"disk": "ssd"}, taints=["dedicated=db:NoSchedule"]),
         node("b2", {"disk": "ssd"}, cordoned=True),
     ]
-    survey, _ = survey_of(nodes, maker("web", replicas=3, nodeSelector={"disk": "ssd"}))
+    survey, _ = survey_of(nodes, pod_source("web", replicas=3, nodeSelector={"disk": "ssd"}))
     (found,) = proofs.unschedulable(survey)
     assert found.excluded == "2 nodes lack disk=ssd, 1 is cordoned, 1 is tainted dedicated=db:NoSchedule"
     assert found.nodes == 4
@@ -50,14 +50,14 @@ def test_a_replica_that_no_node_takes_says_how_many_nodes_each_constraint_exclud
 def test_affinity_over_a_key_that_no_node_has_never_schedules() -> None:
     survey, _ = survey_of(three_zones(), *three_tiers("topology.kubernetes.io/hostname"))
     (found,) = proofs.unschedulable(survey)
-    assert found.maker.name == "appliance"
+    assert found.pod_source.name == "appliance"
     assert "6 nodes lack the topology key topology.kubernetes.io/hostname" in found.excluded
     assert found.path[3:5] == ("affinity", "podAffinity")
     assert not found.assumes_complete
 
 
 def test_affinity_to_pods_that_nobody_makes_is_impossible_as_far_as_the_manifests_go() -> None:
-    survey, _ = survey_of(zoned(n1="a"), maker("web", affinity=together(term(ZONE, app("cache")))))
+    survey, _ = survey_of(zoned(n1="a"), pod_source("web", affinity=together(term(ZONE, app("cache")))))
     (found,) = proofs.unschedulable(survey)
     assert found.assumes_complete
     assert found.excluded == "1 node shares its zone with no pod with app=cache"
@@ -65,20 +65,20 @@ def test_affinity_to_pods_that_nobody_makes_is_impossible_as_far_as_the_manifest
 
 def test_affinity_to_pods_that_can_only_be_elsewhere_is_impossible() -> None:
     nodes = [node("n1", {ZONE: "a", "pool": "web"}), node("n2", {ZONE: "b", "pool": "cache"})]
-    cache = maker("cache", nodeSelector={"pool": "cache"})
-    web = maker("web", nodeSelector={"pool": "web"}, affinity=together(term(ZONE, app("cache"))))
+    cache = pod_source("cache", nodeSelector={"pool": "cache"})
+    web = pod_source("web", nodeSelector={"pool": "web"}, affinity=together(term(ZONE, app("cache"))))
     survey, _ = survey_of(nodes, cache, web)
-    assert [found.maker.name for found in proofs.unschedulable(survey)] == ["web"]
+    assert [found.pod_source.name for found in proofs.unschedulable(survey)] == ["web"]
     survey, _ = survey_of([nodes[0], node("n2", {ZONE: "a", "pool": "cache"})], web, cache)
     assert list(proofs.unschedulable(survey)) == []
 
 
 def test_two_workloads_that_wait_for_each_other_are_both_impossible_but_one_that_means_itself_is_not() -> None:
-    hen = maker("hen", affinity=together(term(ZONE, app("egg"))))
-    egg = maker("egg", affinity=together(term(ZONE, app("hen"))))
-    herd = maker("herd", affinity=together(term(ZONE, app("herd"))))
+    hen = pod_source("hen", affinity=together(term(ZONE, app("egg"))))
+    egg = pod_source("egg", affinity=together(term(ZONE, app("hen"))))
+    herd = pod_source("herd", affinity=together(term(ZONE, app("herd"))))
     survey, _ = survey_of(zoned(n1="a"), hen, egg, herd)
-    assert [found.maker.name for found in proofs.unschedulable(survey)] == ["hen", "egg"]
+    assert [found.pod_source.name for found in proofs.unschedulable(survey)] == ["hen", "egg"]
 
 
 # --- too few domains ---------------------------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ def test_more_replicas_than_zones_under_anti_affinity() -> None:
         *zoned(a1="a", b1="b"),
         node("c1", {HOST: "c1", ZONE: "c", "gpu": ""}, cordoned=True),
     ]
-    survey, _ = survey_of(nodes, maker("web", replicas=3, affinity=apart_by(ZONE, "web")))
+    survey, _ = survey_of(nodes, pod_source("web", replicas=3, affinity=apart_by(ZONE, "web")))
     (found,) = proofs.too_few_domains(survey)
     assert (found.replicas, found.most, found.keys, found.domains) == (3, 2, (ZONE,), ("a", "b"))
     assert proofs.counted(found) == "3 replicas, 2 zones: 1 node is cordoned"
@@ -106,12 +106,12 @@ def test_more_replicas_than_zones_under_anti_affinity() -> None:
     ],
 )
 def test_domains_are_counted_in_words(key: str, said: str) -> None:
-    survey, _ = survey_of([node("n1", {key: "r1"}), node("n2", {key: "r1"})], maker("web", replicas=2, affinity=apart_by(key, "web")))
+    survey, _ = survey_of([node("n1", {key: "r1"}), node("n2", {key: "r1"})], pod_source("web", replicas=2, affinity=apart_by(key, "web")))
     assert [proofs.counted(found) for found in proofs.too_few_domains(survey)] == [said]
 
 
 def test_the_term_is_named_by_which_the_replicas_keep_apart_from_each_other() -> None:
-    web = maker("web", replicas=3, affinity=apart(term(ZONE, app("db")), term(ZONE, app("web"))))
+    web = pod_source("web", replicas=3, affinity=apart(term(ZONE, app("db")), term(ZONE, app("web"))))
     survey, _ = survey_of(zoned(a1="a", b1="b"), web)
     (found,) = proofs.too_few_domains(survey)
     assert found.path[-3:] == ("podAntiAffinity", REQUIRED, 1)
@@ -119,7 +119,9 @@ def test_the_term_is_named_by_which_the_replicas_keep_apart_from_each_other() ->
 
 def test_a_hard_spread_constraint_is_named_by_its_place_among_all_of_them() -> None:
     soft = spread(HOST, app("web"), when=SOFT)
-    survey, _ = survey_of(zoned(a1="a", b1="b"), maker("web", topologySpreadConstraints=[soft, spread(ZONE, app("web"), minDomains=3)]))
+    survey, _ = survey_of(
+        zoned(a1="a", b1="b"), pod_source("web", topologySpreadConstraints=[soft, spread(ZONE, app("web"), minDomains=3)])
+    )
     (found,) = proofs.min_domains_unreachable(survey)
     assert found.path[-2:] == ("topologySpreadConstraints", 1)
 
@@ -127,7 +129,7 @@ def test_a_hard_spread_constraint_is_named_by_its_place_among_all_of_them() -> N
 def test_the_port_that_is_named_is_the_one_that_is_pointed_at() -> None:
     sidecar = {"name": "log", "restartPolicy": "Always", "ports": [{"hostPort": 24224}]}
     starter = {"name": "init", "ports": [{"hostPort": 9}]}
-    web = maker("web", replicas=3, initContainers=[starter, sidecar], containers=[{"name": "c", "ports": [{"hostPort": 80}]}])
+    web = pod_source("web", replicas=3, initContainers=[starter, sidecar], containers=[{"name": "c", "ports": [{"hostPort": 80}]}])
     survey, _ = survey_of(zoned(a1="a", b1="b"), web)
     (found,) = proofs.too_few_domains(survey)
     assert found.port == ("0.0.0.0", "TCP", 24224)
@@ -136,14 +138,14 @@ def test_the_port_that_is_named_is_the_one_that_is_pointed_at() -> None:
 
 def test_preferred_affinity_is_not_blamed_beside_required_anti_affinity() -> None:
     affinity = {**rather("podAffinity", (1, term(ZONE, app("cache")))), **apart(term(ZONE, app("db")))}
-    web = maker("web", affinity=affinity)
+    web = pod_source("web", affinity=affinity)
     survey, _ = survey_of(zoned(a1="a"), web, pods=[pod("db", {"app": "db"}, on="a1")])
     (found,) = proofs.unschedulable(survey)
     assert found.path[-3:] == ("affinity", "podAntiAffinity", REQUIRED)
 
 
 def test_nodes_without_the_key_take_any_number() -> None:
-    survey, _ = survey_of(zoned(a1="a", b1=""), maker("web", replicas=5, affinity=apart_by(ZONE, "web")))
+    survey, _ = survey_of(zoned(a1="a", b1=""), pod_source("web", replicas=5, affinity=apart_by(ZONE, "web")))
     assert list(proofs.too_few_domains(survey)) == []
 
 
@@ -152,7 +154,7 @@ def test_two_keys_are_matched_with_each_other() -> None:
     places = {"n1": ("1", "a"), "n2": ("2", "a"), "n3": ("3", "b"), "n4": ("3", "c")}
     nodes = [node(name, {"rack": rack, ZONE: zone}) for name, (rack, zone) in places.items()]
     both = apart(term("rack", app("web")), term(ZONE, app("web")))
-    survey, _ = survey_of(nodes, maker("web", replicas=3, affinity=both))
+    survey, _ = survey_of(nodes, pod_source("web", replicas=3, affinity=both))
     (found,) = proofs.too_few_domains(survey)
     assert found.most == 2
 
@@ -160,7 +162,7 @@ def test_two_keys_are_matched_with_each_other() -> None:
 def test_a_small_zone_holds_the_others_down_under_a_hard_spread() -> None:
     # Zone a has one node and replicas keep apart by host: with maxSkew 1 the other zones take two each at most.
     nodes = zoned(a1="a", b1="b", b2="b", b3="b", c1="c", c2="c", c3="c")
-    web = maker("web", replicas=6, affinity=apart_by(HOST, "web"), topologySpreadConstraints=[spread(ZONE, app("web"))])
+    web = pod_source("web", replicas=6, affinity=apart_by(HOST, "web"), topologySpreadConstraints=[spread(ZONE, app("web"))])
     survey, _ = survey_of(nodes, web)
     (found,) = proofs.too_few_domains(survey)
     assert (found.most, found.keys) == (5, (ZONE,))
@@ -171,7 +173,7 @@ def test_a_small_zone_holds_the_others_down_under_a_hard_spread() -> None:
 def test_one_pod_per_physical_host() -> None:
     host = "node.cluster.x-k8s.io/esxi-host"
     nodes = [node(f"vm-{number}", {HOST: f"vm-{number}", host: f"esxi-{number % 2}"}) for number in range(4)]
-    web = maker("web", replicas=2, topologySpreadConstraints=[spread(host, app("web"))])
+    web = pod_source("web", replicas=2, topologySpreadConstraints=[spread(host, app("web"))])
     _, arrangement = survey_of(nodes, web)
     labels = Cluster(nodes).label(host)
     assert sorted(labels[where] for where in arrangement.workloads[0].nodes.values()) == ["esxi-0", "esxi-1"]
@@ -179,11 +181,11 @@ def test_one_pod_per_physical_host() -> None:
 
 def test_a_dump_of_running_pods_takes_its_places() -> None:
     running = pod("old", {"app": "web"}, on="a1")
-    survey, _ = survey_of(zoned(a1="a", b1="b"), maker("web", replicas=2, affinity=apart_by(ZONE, "web")), pods=[running])
+    survey, _ = survey_of(zoned(a1="a", b1="b"), pod_source("web", replicas=2, affinity=apart_by(ZONE, "web")), pods=[running])
     (found,) = proofs.too_few_domains(survey)
     assert (found.most, found.domains) == (1, ("b",))
     leaving = {**running, "metadata": {**running["metadata"], "deletionTimestamp": "2024-01-01T00:00:00Z"}}
-    survey, _ = survey_of(zoned(a1="a", b1="b"), maker("web", replicas=2, affinity=apart_by(ZONE, "web")), pods=[leaving])
+    survey, _ = survey_of(zoned(a1="a", b1="b"), pod_source("web", replicas=2, affinity=apart_by(ZONE, "web")), pods=[leaving])
     assert list(proofs.too_few_domains(survey)) == []
 
 
@@ -192,8 +194,8 @@ def test_pods_of_another_workload_may_fill_the_domain_that_holds_the_others_down
     nodes = [*zoned(a1="a"), node("b1", {HOST: "b1", ZONE: "b"}, taints=["gpu:NoSchedule"])]
     labels = {"tier": "web"}
     shared = [spread(ZONE, {"matchLabels": labels})]
-    plain = maker("plain", replicas=2, labels=labels, topologySpreadConstraints=shared)
-    tolerant = maker("tolerant", labels=labels, nodeSelector={ZONE: "b"}, tolerations=[{"operator": "Exists"}])
+    plain = pod_source("plain", replicas=2, labels=labels, topologySpreadConstraints=shared)
+    tolerant = pod_source("tolerant", labels=labels, nodeSelector={ZONE: "b"}, tolerations=[{"operator": "Exists"}])
     survey, arrangement = survey_of(nodes, tolerant, plain)
     assert list(proofs.too_few_domains(survey)) == []
     assert list(arrangement.workloads[1].nodes.values()) == ["a1", "a1"]
@@ -207,7 +209,7 @@ def test_pods_of_another_workload_may_fill_the_domain_that_holds_the_others_down
 def test_losing_a_fast_node_leaves_a_database_without_a_place_whatever_the_placement() -> None:
     survey, arrangement = survey_of(three_zones(), *three_tiers())
     found, *others = proofs.not_failure_tolerant(survey, arrangement, failures(arrangement.before, "each:node"))
-    assert found.maker.name == "ledger"
+    assert found.pod_source.name == "ledger"
     assert all(failed.passing for each in others for failed in each.failures), "the others wait for a pod that is being deleted"
     assert [each[:3] for each in found.failures] == [(f"node worker-{number}", 2, True) for number in (2, 4, 6)]
 
@@ -232,7 +234,7 @@ def test_limits_of_a_rolling_update(replicas: int, surge: Any, unavailable: Any,
 
 
 def test_a_surge_pod_finds_no_zone_when_every_zone_has_a_replica() -> None:
-    web = maker("web", replicas=3, affinity=apart_by(ZONE, "web"))
+    web = pod_source("web", replicas=3, affinity=apart_by(ZONE, "web"))
     nodes = zoned(a1="a", b1="b", c1="c")
     (found,) = proofs.rollout_deadlock(*survey_of(nodes, web))
     assert (found.max_surge, found.max_unavailable, found.proved) == (1, 0, True)
@@ -246,21 +248,21 @@ def test_a_surge_pod_finds_no_zone_when_every_zone_has_a_replica() -> None:
 
 def test_pods_of_another_revision_are_no_obstacle_when_the_hash_is_a_match_label_key() -> None:
     per_revision = apart(term(ZONE, app("web"), matchLabelKeys=["pod-template-hash"]))
-    assert list(proofs.rollout_deadlock(*survey_of(zoned(a1="a", b1="b"), maker("web", replicas=2, affinity=per_revision)))) == []
+    assert list(proofs.rollout_deadlock(*survey_of(zoned(a1="a", b1="b"), pod_source("web", replicas=2, affinity=per_revision)))) == []
 
 
 # --- migration ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_vm_pinned_to_one_host_cannot_migrate() -> None:
-    pinned = maker("vm", "VirtualMachine", nodeSelector={HOST: "n1"}, evictionStrategy="LiveMigrate")
+    pinned = pod_source("vm", "VirtualMachine", nodeSelector={HOST: "n1"}, evictionStrategy="LiveMigrate")
     (found,) = proofs.migration_blocked(*survey_of(zoned(n1="a", n2="a"), pinned))
-    assert (found.placed, found.blocked, found.proved, found.maker.eviction_strategy) == (1, 1, True, "LiveMigrate")
+    assert (found.placed, found.blocked, found.proved, found.pod_source.eviction_strategy) == (1, 1, True, "LiveMigrate")
     assert found.excluded == "1 node already has a replica of vm, 1 lacks kubernetes.io/hostname=n1"
 
 
 def test_as_many_vms_as_hosts_that_keep_apart_cannot_migrate_one_fewer_can() -> None:
-    vms = maker("vm", "VirtualMachineInstanceReplicaSet", 2, affinity=apart_by(HOST, "vm"))
+    vms = pod_source("vm", "VirtualMachineInstanceReplicaSet", 2, affinity=apart_by(HOST, "vm"))
     (found,) = proofs.migration_blocked(*survey_of(zoned(n1="a", n2="a"), vms))
     assert (found.blocked, found.proved) == (2, True)
     assert list(proofs.migration_blocked(*survey_of(zoned(n1="a", n2="a", n3="a"), vms))) == []
@@ -271,14 +273,14 @@ def test_as_many_vms_as_hosts_that_keep_apart_cannot_migrate_one_fewer_can() -> 
 
 def test_all_replicas_may_land_in_one_zone_unless_a_hard_constraint_forbids_it() -> None:
     nodes = zoned(a1="a", a2="a", b1="b")
-    soft = maker("soft", replicas=2, topologySpreadConstraints=[spread(ZONE, app("soft"), when=SOFT)])
-    hard = maker("hard", replicas=2, topologySpreadConstraints=[spread(ZONE, app("hard"))])
+    soft = pod_source("soft", replicas=2, topologySpreadConstraints=[spread(ZONE, app("soft"), when=SOFT)])
+    hard = pod_source("hard", replicas=2, topologySpreadConstraints=[spread(ZONE, app("hard"))])
     (found,) = proofs.single_domain_possible(*survey_of(nodes, soft, hard))
-    assert (found.maker.name, found.domain, found.placement) == ("soft", "a", (("soft-0", "a1"), ("soft-1", "a1")))
+    assert (found.pod_source.name, found.domain, found.placement) == ("soft", "a", (("soft-0", "a1"), ("soft-1", "a1")))
 
 
 def test_min_domains_beyond_what_there_is() -> None:
-    web = maker("web", replicas=4, topologySpreadConstraints=[spread(ZONE, app("web"), minDomains=3)])
+    web = pod_source("web", replicas=4, topologySpreadConstraints=[spread(ZONE, app("web"), minDomains=3)])
     survey, _ = survey_of(zoned(a1="a", b1="b"), web)
     (found,) = proofs.min_domains_unreachable(survey)
     assert (found.min_domains, found.domains, found.max_skew) == (3, ("a", "b"), 1)
@@ -288,7 +290,7 @@ def test_min_domains_beyond_what_there_is() -> None:
 
 def test_a_tainted_zone_counts_as_empty_and_holds_the_others_down() -> None:
     nodes = [*zoned(a1="a", b1="b"), node("c1", {HOST: "c1", ZONE: "c"}, taints=["gpu:NoSchedule"])]
-    web = maker("web", replicas=3, topologySpreadConstraints=[spread(ZONE, app("web"))])
+    web = pod_source("web", replicas=3, topologySpreadConstraints=[spread(ZONE, app("web"))])
     survey, _ = survey_of(nodes, web)
     (found,) = proofs.spread_blocked_by_taints(survey)
     assert (found.blocked, found.most, found.helps) == (("c",), 2, True)
@@ -303,12 +305,12 @@ def test_a_tainted_zone_counts_as_empty_and_holds_the_others_down() -> None:
 
 def shy(name: str, other: str, replicas: int) -> PodSource:
     """Keeps apart from its own and from another app, by host."""
-    return maker(name, replicas=replicas, affinity=apart(term(HOST, app(name)), term(HOST, app(other))))
+    return pod_source(name, replicas=replicas, affinity=apart(term(HOST, app(name)), term(HOST, app(other))))
 
 
 def test_two_workloads_that_exclude_each_other_share_the_nodes() -> None:
     nodes = zoned(n1="a", n2="a", n3="a")
-    survey, arrangement = survey_of(nodes, shy("one", "two", 2), shy("two", "one", 2), maker("three"))
+    survey, arrangement = survey_of(nodes, shy("one", "two", 2), shy("two", "one", 2), pod_source("three"))
     assert coupled(survey) == [[0, 1], [2]]
     (found,) = contending_workloads(survey, arrangement)
     assert (found.decision.answer, len(found.decision.placement), found.pending) == ("impossible", 3, ("two-1",))
@@ -317,8 +319,8 @@ def test_two_workloads_that_exclude_each_other_share_the_nodes() -> None:
 
 def test_the_order_decides_and_a_good_one_is_named() -> None:
     # The follower may only use n1, the leader prefers it: first come, first served.
-    leader = maker("leader", affinity=apart(term(HOST, app("follower"))))
-    follower = maker("follower", nodeSelector={HOST: "n1"})
+    leader = pod_source("leader", affinity=apart(term(HOST, app("follower"))))
+    follower = pod_source("follower", nodeSelector={HOST: "n1"})
     survey, arrangement = survey_of(zoned(n1="a", n2="a"), leader, follower)
     assert arrangement.workloads[1].nodes == {}
     (found,) = contending_workloads(survey, arrangement)
@@ -328,7 +330,7 @@ def test_the_order_decides_and_a_good_one_is_named() -> None:
 
 def test_nodes_that_are_alike_are_told_apart_once_they_hold_different_pods() -> None:
     def away(name: str, *others: str) -> PodSource:
-        return maker(name, affinity=apart(*[term(HOST, app(other)) for other in others]))
+        return pod_source(name, affinity=apart(*[term(HOST, app(other)) for other in others]))
 
     # One and two part; four may only join one, so three must join two.
     survey, _ = survey_of(zoned(n1="a", n2="a"), away("one", "two"), away("two", "one"), away("three", "four"), away("four", "two"))
@@ -379,7 +381,7 @@ def tiny_workload(draw: st.DrawFn, name: str, replicas: int) -> PodSource:
         if draw(st.booleans()):
             more["nodeTaintsPolicy"] = "Honor"
         spec["topologySpreadConstraints"] = [spread(draw(st.sampled_from(KEYS)), app(draw(targets)), draw(st.integers(1, 2)), **more)]
-    return maker(name, replicas=replicas, affinity=affinity, **spec)
+    return pod_source(name, replicas=replicas, affinity=affinity, **spec)
 
 
 @st.composite
@@ -387,18 +389,18 @@ def tiny_clusters(draw: st.DrawFn) -> tuple[list[Object], list[Object], list[Pod
     nodes = draw(tiny_nodes())
     pods = [pod("old", {"app": draw(st.sampled_from("xy"))}, on="n0")] if draw(st.integers(0, 3)) == 0 else []
     first = draw(st.integers(1, 3))
-    makers = [draw(tiny_workload("x", first))]
+    pod_sources = [draw(tiny_workload("x", first))]
     if draw(st.booleans()):
-        makers.append(draw(tiny_workload("y", draw(st.integers(1, 4 - first)))))
-    return nodes, pods, makers
+        pod_sources.append(draw(tiny_workload("y", draw(st.integers(1, 4 - first)))))
+    return nodes, pods, pod_sources
 
 
 class EveryOrder:
     """How many pods of each workload, and of all together, any order and any choice of nodes places: all of them are tried."""
 
-    def __init__(self, cluster: Cluster, makers: list[PodSource]) -> None:
-        self.pods = [list(compile_pods(each, cluster).pods) for each in makers]
-        self.most = [0] * len(makers)
+    def __init__(self, cluster: Cluster, pod_sources: list[PodSource]) -> None:
+        self.pods = [list(compile_pods(each, cluster).pods) for each in pod_sources]
+        self.most = [0] * len(pod_sources)
         self.together = 0
         self.seen: set[object] = set()
         self.visit(cluster, ())
@@ -423,15 +425,15 @@ class EveryOrder:
 @settings(max_examples=250)
 @given(tiny_clusters())
 def test_what_is_proved_no_order_does_and_the_search_is_exact(drawn: tuple[list[Object], list[Object], list[PodSource]]) -> None:
-    nodes, pods, makers = drawn
-    survey, arrangement = survey_of(nodes, *makers, pods=pods)
-    truth = EveryOrder(arrangement.before, makers)
+    nodes, pods, pod_sources = drawn
+    survey, arrangement = survey_of(nodes, *pod_sources, pods=pods)
+    truth = EveryOrder(arrangement.before, pod_sources)
     for found in proofs.unschedulable(survey):
-        assert truth.most[makers.index(found.maker)] == 0
+        assert truth.most[pod_sources.index(found.pod_source)] == 0
     for few in proofs.too_few_domains(survey):
-        assert truth.most[makers.index(few.maker)] <= few.most < few.replicas
-    decision = decide(survey, range(len(makers)), steps=100_000)
-    wanted = sum(each.replicas for each in makers)
+        assert truth.most[pod_sources.index(few.pod_source)] <= few.most < few.replicas
+    decision = decide(survey, range(len(pod_sources)), steps=100_000)
+    wanted = sum(each.replicas for each in pod_sources)
     assert decision.answer == ("placed" if truth.together == wanted else "impossible")
     if decision.answer == "placed":
         assert len(decision.placement) == wanted
@@ -440,7 +442,7 @@ def test_what_is_proved_no_order_does_and_the_search_is_exact(drawn: tuple[list[
 @settings(max_examples=150)
 @given(tiny_nodes(), st.lists(st.sampled_from(KEYS), min_size=1, max_size=2, unique=True), st.integers(1, 4))
 def test_anti_affinity_over_one_or_two_keys_is_counted_exactly(nodes: list[Object], keys: list[str], replicas: int) -> None:
-    web = maker("x", replicas=replicas, affinity=apart(*[term(key, app("x")) for key in keys]))
+    web = pod_source("x", replicas=replicas, affinity=apart(*[term(key, app("x")) for key in keys]))
     survey, arrangement = survey_of(nodes, web)
     truth = EveryOrder(arrangement.before, [web])
     limit = survey.limit(0, survey.nodes_of(0))
@@ -454,7 +456,7 @@ def test_one_hard_spread_with_replicas_apart_by_host_is_counted_exactly(
 ) -> None:
     affinity = apart(term(HOST, app("x"))) if by_host else {}
     constraint = spread(key, app("x"), skew, minDomains=min_domains)
-    web = maker("x", replicas=replicas, affinity=affinity, topologySpreadConstraints=[constraint])
+    web = pod_source("x", replicas=replicas, affinity=affinity, topologySpreadConstraints=[constraint])
     survey, arrangement = survey_of(nodes, web)
     truth = EveryOrder(arrangement.before, [web])
     limit = survey.limit(0, survey.nodes_of(0))

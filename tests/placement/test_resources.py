@@ -26,7 +26,7 @@ from afflint.placement.schedule import build_schedule
 from afflint.scheduler.cluster import Verdict
 from afflint.yaml import documents
 from cluster_objects import HOST, ZONE, Object, apart, app, node, pod, spread, term, together
-from workload_objects import inventory, maker
+from workload_objects import inventory, pod_source
 
 FIT = "NodeResourcesFit"
 GI = 1024**3
@@ -59,8 +59,8 @@ def verdict(nodes: list[Object], wanted: Object, *running: Object) -> Verdict:
     return Cluster(nodes, running, resources=True).evaluate(wanted)
 
 
-def plan(nodes: list[Object], *makers: PodSource, **more: Any) -> Plan:
-    return make_plan(inventory(nodes, resources=True, **more), makers)
+def plan(nodes: list[Object], *pod_sources: PodSource, **more: Any) -> Plan:
+    return make_plan(inventory(nodes, resources=True, **more), pod_sources)
 
 
 # --- what a pod asks for -----------------------------------------------------------------------------------------------
@@ -334,29 +334,29 @@ def test_the_filter_is_adding_up_and_comparing(have: list[Object], run: list[tup
     ],
 )
 def test_a_rejection_says_what_is_asked_and_what_is_left(wanted: Object, has: Object, words: str) -> None:
-    found = plan([having("n1", **has)], maker("web", containers=[container(**wanted)]))
+    found = plan([having("n1", **has)], pod_source("web", containers=[container(**wanted)]))
     (row,) = found.workloads[0].verdicts
     assert (row.reason, row.why) == (FIT, words)
 
 
 def test_more_taken_than_there_is_leaves_nothing() -> None:
-    found = plan([having("n1", cpu=1)], maker("web", containers=[container(cpu=1)]), pods=[asking("old", on="n1", cpu=3)])
+    found = plan([having("n1", cpu=1)], pod_source("web", containers=[container(cpu=1)]), pods=[asking("old", on="n1", cpu=3)])
     assert found.workloads[0].verdicts[0].why == "too little CPU: 1 asked, 0 left"
 
 
 def test_nodes_without_room_are_counted_by_what_they_lack() -> None:
     nodes = [having("n1", memory="1Gi"), having("n2", memory="2Gi"), having("n3", cpu=1), having("n4", pods=0)]
-    wanted = maker("web", containers=[container(memory="3Gi", cpu=2)])
+    wanted = pod_source("web", containers=[container(memory="3Gi", cpu=2)])
     (replica,) = plan(nodes, wanted).workloads[0].replicas
     assert replica.why == "2 nodes have too little memory, 1 has too little CPU, 1 takes no more pods"
 
 
 def test_what_is_left_for_a_workload_does_not_count_its_own_pods() -> None:
-    web = maker("web", replicas=3, containers=[container(cpu=1)])
+    web = pod_source("web", replicas=3, containers=[container(cpu=1)])
     found = plan([having("n1", cpu=2)], web, pods=[asking("old", on="n1", cpu="500m")]).workloads[0]
     assert [replica.node for replica in found.replicas] == ["n1", None, None]
     assert found.verdicts[0].feasible
-    big = maker("big", containers=[container(cpu=2)])
+    big = pod_source("big", containers=[container(cpu=2)])
     found = plan([having("n1", cpu=2)], big, pods=[asking("old", on="n1", cpu="500m")]).workloads[0]
     assert found.verdicts[0].why == "too little CPU: 2 asked, 1500m left"
 
@@ -366,22 +366,22 @@ def test_what_is_left_for_a_workload_does_not_count_its_own_pods() -> None:
 
 def test_every_replica_takes_room_and_daemons_come_first() -> None:
     nodes = [having("n1", cpu=2), having("n2", cpu=2)]
-    web = maker("web", replicas=4, containers=[container(cpu=1)])
-    agent = maker("agent", "DaemonSet", containers=[container(cpu="500m")])
+    web = pod_source("web", replicas=4, containers=[container(cpu=1)])
+    agent = pod_source("agent", "DaemonSet", containers=[container(cpu="500m")])
     found = plan(nodes, web, agent)
     assert [replica.node for replica in found.workloads[0].replicas] == ["n1", "n2", None, None]
     assert [replica.node for replica in found.workloads[1].replicas] == ["n1", "n2"]
 
 
 def test_a_daemon_without_room_on_its_node_is_pending_there() -> None:
-    agent = maker("agent", "DaemonSet", containers=[container(cpu=1)])
+    agent = pod_source("agent", "DaemonSet", containers=[container(cpu=1)])
     found = plan([having("n1", cpu=2), having("n2", cpu="500m")], agent).workloads[0]
     assert [(replica.node, replica.why) for replica in found.replicas] == [("n1", ""), (None, "1 node has too little CPU")]
 
 
 def test_a_failure_leaves_those_without_a_place_that_no_node_has_room_for() -> None:
     nodes = [having("n1", cpu=2), having("n2", cpu=2)]
-    big, small = maker("big", replicas=2, containers=[container(cpu="1500m")]), maker("small", containers=[container(cpu="500m")])
+    big, small = pod_source("big", replicas=2, containers=[container(cpu="1500m")]), pod_source("small", containers=[container(cpu="500m")])
     arrangement = build_schedule(inventory(nodes, resources=True), [big, small])
     (failure,) = failures(arrangement.before, "n1")
     loss = Removals(DisruptionState(arrangement)).remove(failure)
@@ -395,10 +395,10 @@ def test_a_pending_pod_is_not_taken_for_a_larger_one_like_it() -> None:
     nodes = [having("n1", cpu=3), having("n2", cpu=4)]
     first = {"matchExpressions": [{"key": HOST, "operator": "In", "values": ["n1"]}]}
     on_n1 = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "preference": first}]}}
-    anchor = maker("anchor", "ReplicaSet", containers=[container(cpu=2)], affinity=on_n1)
+    anchor = pod_source("anchor", "ReplicaSet", containers=[container(cpu=2)], affinity=on_n1)
     beside = together(term(HOST, app("anchor")))
-    big = maker("big", "ReplicaSet", labels={"app": "x"}, affinity=beside, containers=[container(cpu=4)])
-    small = maker("small", "ReplicaSet", 2, labels={"app": "x"}, affinity=beside, containers=[container(cpu=1)])
+    big = pod_source("big", "ReplicaSet", labels={"app": "x"}, affinity=beside, containers=[container(cpu=4)])
+    small = pod_source("small", "ReplicaSet", 2, labels={"app": "x"}, affinity=beside, containers=[container(cpu=1)])
     arrangement = build_schedule(inventory(nodes, resources=True), [anchor, big, small])
     assert [len(placed.pending) for placed in arrangement.workloads] == [0, 1, 1]
     # Beside the anchor on its new node there is room for both of the small ones, though for none of the big ones.
@@ -408,13 +408,13 @@ def test_a_pending_pod_is_not_taken_for_a_larger_one_like_it() -> None:
 
 
 def test_nodes_that_differ_in_room_alone_are_not_alike_to_the_search() -> None:
-    makers = [maker("small", containers=[container(cpu=1)]), maker("big", containers=[container(cpu=2)])]
-    cluster = inventory([having("n1", cpu=2), having("n2", cpu=1)], resources=True).cluster(makers)
-    assert decide(ScheduleBounds(cluster, makers), [0, 1]).answer == "placed"
+    pod_sources = [pod_source("small", containers=[container(cpu=1)]), pod_source("big", containers=[container(cpu=2)])]
+    cluster = inventory([having("n1", cpu=2), having("n2", cpu=1)], resources=True).cluster(pod_sources)
+    assert decide(ScheduleBounds(cluster, pod_sources), [0, 1]).answer == "placed"
 
 
 def test_running_pods_of_the_dump_count_but_for_those_placed_anew() -> None:
-    web = maker("web", "StatefulSet", containers=[container(cpu=1)])
+    web = pod_source("web", "StatefulSet", containers=[container(cpu=1)])
     mine = asking("web-0", on="n1", cpu=1)
     mine["metadata"]["ownerReferences"] = [{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web", "controller": True}]
     assert plan([having("n1", cpu=1)], web, pods=[mine]).workloads[0].replicas[0].node == "n1"
@@ -422,7 +422,9 @@ def test_running_pods_of_the_dump_count_but_for_those_placed_anew() -> None:
 
 
 def test_requests_that_are_none_are_an_error_of_their_workload_alone() -> None:
-    found = plan([having("n1", cpu=1)], maker("bad", containers=[container(cpu="1 core")]), maker("good", containers=[container(cpu=1)]))
+    found = plan(
+        [having("n1", cpu=1)], pod_source("bad", containers=[container(cpu="1 core")]), pod_source("good", containers=[container(cpu=1)])
+    )
     assert found.workloads[0].error == (
         "Pod 'default/bad-0': spec.containers[0].resources.requests['cpu'] is '1 core', which is no quantity"
     )
@@ -434,7 +436,7 @@ def test_requests_that_are_none_are_an_error_of_their_workload_alone() -> None:
 
 def launcher(**domain: Any) -> dict[str, int]:
     """What the virt-launcher pod of a machine with this domain asks for."""
-    compiled = compile_pods(maker("vm", "VirtualMachineInstance", domain=domain), Cluster([], resources=True))
+    compiled = compile_pods(pod_source("vm", "VirtualMachineInstance", domain=domain), Cluster([], resources=True))
     assert compiled.error is None, compiled.error
     found = dict(compiled.pods[0].requests)
     assert found.pop("pods") == 1
@@ -482,7 +484,7 @@ class TestMachines:
         }
 
     def test_a_domain_that_is_none_is_an_error_of_the_machine(self) -> None:
-        found = plan([having("n1", cpu=1)], maker("vm", "VirtualMachineInstance", domain={"memory": {"guest": "much"}}))
+        found = plan([having("n1", cpu=1)], pod_source("vm", "VirtualMachineInstance", domain={"memory": {"guest": "much"}}))
         assert found.workloads[0].error == "spec.domain.memory.guest is no quantity"
 
 
@@ -545,14 +547,14 @@ def test_the_domain_of_a_manifest_counts() -> None:
 
 
 def test_without_resources_the_plan_says_so() -> None:
-    found = make_plan(inventory([having("n1", cpu=1)]), [maker("web", containers=[container(cpu=9)])])
+    found = make_plan(inventory([having("n1", cpu=1)]), [pod_source("web", containers=[container(cpu=9)])])
     assert found.notes == (RESOURCES_LEFT_OUT,)
     assert found.workloads[0].replicas[0].node == "n1"
 
 
 def test_the_plan_says_which_nodes_are_not_checked_for_what() -> None:
     nodes = [having("n1", cpu=1, memory="1Gi", pods=9), having("n2", cpu=1), *[node(f"n{number}") for number in range(3, 8)]]
-    assert plan(nodes, maker("web", containers=[container(memory="1Gi")])).notes == (
+    assert plan(nodes, pod_source("web", containers=[container(memory="1Gi")])).notes == (
         "5 nodes (n3, n4, n5, …) have no status.allocatable: whether there is room is not checked there",
         "1 node (n2) has no pods in status.allocatable: it is taken to be enough",
         "1 node (n2) has no memory in status.allocatable: it is taken to be enough",
@@ -561,7 +563,7 @@ def test_the_plan_says_which_nodes_are_not_checked_for_what() -> None:
 
 def test_the_plan_says_that_virtual_machines_need_more() -> None:
     full = having("n1", cpu=1, memory="1Gi", pods=9)
-    assert plan([full], maker("vm", "VirtualMachine", domain={})).notes == (KUBEVIRT_OVERHEAD_LEFT_OUT,)
+    assert plan([full], pod_source("vm", "VirtualMachine", domain={})).notes == (KUBEVIRT_OVERHEAD_LEFT_OUT,)
 
 
 def test_the_overhead_of_a_runtime_class_is_left_out() -> None:

@@ -15,7 +15,7 @@ from afflint.controllers.pod_source import PodSource, Virtualization
 from afflint.placement.plan import DisruptionEffect
 from afflint.placement.planner import DisruptionRequest, make_plan
 from cluster_objects import HOST, ZONE, Object, node, spread, term, together, zoned
-from workload_objects import apart_by, inventory, maker
+from workload_objects import apart_by, inventory, pod_source
 
 SIX = zoned(a1="a", a2="a", b1="b", b2="b", c1="c", c2="c")
 THREE = zoned(n1="", n2="", n3="")
@@ -34,9 +34,9 @@ def budget(name: str = "web", **amount: Any) -> Object:
 
 
 def happens(
-    action: str, nodes: list[Object], makers: PodSource | list[PodSource], what: str, *budgets: Object, **more: Any
+    action: str, nodes: list[Object], pod_sources: PodSource | list[PodSource], what: str, *budgets: Object, **more: Any
 ) -> DisruptionEffect:
-    listed = makers if isinstance(makers, list) else [makers]
+    listed = pod_sources if isinstance(pod_sources, list) else [pod_sources]
     plan = make_plan(
         inventory(nodes, **more), listed, asked=DisruptionRequest(**{action: [what]}), budgets=[read_budget(each) for each in budgets]
     )
@@ -55,11 +55,11 @@ def outcome(loss: DisruptionEffect | None) -> str:
 
 
 def apart_web(key: str, **more: Any) -> PodSource:
-    return maker("web", replicas=3, affinity=apart_by(key, "web"), **more)
+    return pod_source("web", replicas=3, affinity=apart_by(key, "web"), **more)
 
 
 def spread_web(key: str, kind: str = "Deployment", **constraint: Any) -> PodSource:
-    return maker("web", kind, replicas=3, topologySpreadConstraints=[spread(key, {"matchLabels": {"app": "web"}}, **constraint)])
+    return pod_source("web", kind, replicas=3, topologySpreadConstraints=[spread(key, {"matchLabels": {"app": "web"}}, **constraint)])
 
 
 # 1: a Deployment of three, apart by zone
@@ -142,7 +142,7 @@ SEVEN = [node(name, {HOST: name, ZONE: name[0], "lost": "yes" if name in ("a1", 
 
 
 def test_where_most_of_a_zone_fails_nothing_is_evicted() -> None:
-    web = maker("web", replicas=5, affinity=apart_by(HOST, "web"), nodeSelector={ZONE: "a"})
+    web = pod_source("web", replicas=5, affinity=apart_by(HOST, "web"), nodeSelector={ZONE: "a"})
     loss = happens("lose", SEVEN, web, "lost=yes")
     assert (moves(loss), outcome(loss)) == (["web-0: stays", "web-1: stays", "web-2: stays"], "degraded")
     assert loss.moves[0].why == "evictions are suspended: 3 of 5 nodes of zone a are out of reach"
@@ -151,7 +151,7 @@ def test_where_most_of_a_zone_fails_nothing_is_evicted() -> None:
 def test_where_all_of_a_zone_fails_everything_is() -> None:
     near_a = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "preference": {
         "matchExpressions": [{"key": ZONE, "operator": "In", "values": ["a"]}]}}]}}  # fmt: skip
-    loss = happens("lose", SEVEN, maker("web", replicas=5, affinity=near_a), "zone=a")
+    loss = happens("lose", SEVEN, pod_source("web", replicas=5, affinity=near_a), "zone=a")
     assert {move.fate for move in loss.moves} == {"anew"}
     assert {move.target for move in loss.moves} <= {"b1", "b2"}
     assert (len(loss.moves), outcome(loss)) == (5, "interrupted")
@@ -160,7 +160,7 @@ def test_where_all_of_a_zone_fails_everything_is() -> None:
 @pytest.mark.parametrize(("number", "lost", "fate"), [(4, 3, "stays"), (3, 2, "anew"), (6, 3, "anew"), (3, 3, "stays")])
 def test_nodes_without_zones_are_one_zone(number: int, lost: int, fate: str) -> None:
     nodes = [node(f"n{each}", {HOST: f"n{each}", "lost": "yes" if each < lost else "no"}) for each in range(number)]
-    loss = happens("lose", nodes, maker("web", replicas=lost, affinity={"podAffinity": {}}, nodeSelector={}), "lost=yes")
+    loss = happens("lose", nodes, pod_source("web", replicas=lost, affinity={"podAffinity": {}}, nodeSelector={}), "lost=yes")
     assert {move.fate for move in loss.moves} == {fate}
 
 
@@ -168,7 +168,7 @@ def test_nodes_without_zones_are_one_zone(number: int, lost: int, fate: str) -> 
 
 
 def ordered(**more: Any) -> PodSource:
-    return maker("db", "StatefulSet", replicas=3, affinity=apart_by(HOST, "db"), **more)
+    return pod_source("db", "StatefulSet", replicas=3, affinity=apart_by(HOST, "db"), **more)
 
 
 def test_the_pod_of_a_stateful_set_is_not_replaced_while_its_object_is_there() -> None:
@@ -184,7 +184,7 @@ def test_a_removed_node_lets_a_stateful_set_go_on_in_its_order() -> None:
     loss = happens("remove", few, ordered(), "zone=a")
     assert moves(loss) == ["db-0: waits", "db-2: waits"]
     assert loss.moves[1].why == "frozen: it is not made before db-0 is ready"
-    parallel = happens("remove", few, ordered(upkeep=PodReplacement("gone")), "zone=a")
+    parallel = happens("remove", few, ordered(pod_replacement=PodReplacement("gone")), "zone=a")
     assert parallel.moves[1].why == "1 node already has a replica of db"
 
 
@@ -193,14 +193,14 @@ def test_a_removed_node_lets_a_stateful_set_go_on_in_its_order() -> None:
 
 @pytest.mark.parametrize("amount", [1, "1%"])
 def test_a_drain_that_the_budget_blocks_interrupts_nothing(amount: Any) -> None:
-    loss = happens("drain", THREE, maker("web"), "n1", budget(minAvailable=amount))
+    loss = happens("drain", THREE, pod_source("web"), "n1", budget(minAvailable=amount))
     assert (loss.result, loss.moves, loss.outcomes) == ("blocked", (), {})
     assert [(each.pod, each.node) for each in loss.blocked] == [("web-0", "n1")]
     assert loss.blocked[0].why == f"PodDisruptionBudget web (minAvailable {amount}) needs 1 of 1 pods, and 1 runs"
 
 
 def test_a_percentage_of_what_may_be_missing_is_rounded_up() -> None:
-    loss = happens("drain", THREE, maker("web"), "n1", budget(maxUnavailable="1%"))
+    loss = happens("drain", THREE, pod_source("web"), "n1", budget(maxUnavailable="1%"))
     assert (loss.result, moves(loss), outcome(loss)) == ("ends", ["web-0: anew on n2"], "interrupted")
 
 
@@ -209,7 +209,7 @@ def test_a_percentage_of_what_may_be_missing_is_rounded_up() -> None:
 
 def test_a_drain_waits_for_ever_for_the_place_of_a_replica() -> None:
     nodes = [node("n1", {HOST: "n1", "pool": "x"}), *THREE[1:]]
-    loss = happens("drain", nodes, maker("web", replicas=2, nodeSelector={"pool": "x"}), "n1", budget(minAvailable=1))
+    loss = happens("drain", nodes, pod_source("web", replicas=2, nodeSelector={"pool": "x"}), "n1", budget(minAvailable=1))
     assert (loss.result, moves(loss), outcome(loss)) == ("blocked", ["web-0: waits"], "degraded")
     assert [(each.pod, each.why) for each in loss.blocked] == [
         ("web-1", "PodDisruptionBudget web (minAvailable 1) needs 1 of 2 pods, and 1 runs, until what was evicted has a place")
@@ -220,18 +220,18 @@ def test_a_drain_waits_for_ever_for_the_place_of_a_replica() -> None:
 
 
 def test_a_machine_that_runs_keeps_its_successor_out_of_its_zone() -> None:
-    loss = happens("drain", SIX, maker("web", VM_SET, replicas=3, affinity=apart_by(ZONE, "web"), **LIVE), "a1")
+    loss = happens("drain", SIX, pod_source("web", VM_SET, replicas=3, affinity=apart_by(ZONE, "web"), **LIVE), "a1")
     assert (loss.result, loss.moves, loss.outcomes) == ("blocked", (), {})
     assert loss.blocked[0].why == "there is no node to migrate it to: 5 nodes share their zone with a replica of web"
-    off_and_on = happens("drain", SIX, maker("web", VM_SET, replicas=3, affinity=apart_by(ZONE, "web")), "a1")
+    off_and_on = happens("drain", SIX, pod_source("web", VM_SET, replicas=3, affinity=apart_by(ZONE, "web")), "a1")
     assert (off_and_on.result, moves(off_and_on)) == ("ends", ["virt-launcher-web-0: anew on a2"])
 
 
 def test_the_cluster_may_ask_for_live_migration_of_all_machines() -> None:
     migrating = Virtualization({"spec": {"configuration": {"evictionStrategy": "LiveMigrate"}}})
-    loss = happens("drain", THREE, maker("web", VM_SET, virtualization=migrating, **ABLE), "n1")
+    loss = happens("drain", THREE, pod_source("web", VM_SET, virtualization=migrating, **ABLE), "n1")
     assert moves(loss) == ["virt-launcher-web-0: migrated on n2"]
-    its_own = happens("drain", THREE, maker("web", VM_SET, virtualization=migrating, evictionStrategy="None", **ABLE), "n1")
+    its_own = happens("drain", THREE, pod_source("web", VM_SET, virtualization=migrating, evictionStrategy="None", **ABLE), "n1")
     assert moves(its_own) == ["virt-launcher-web-0: anew on n2"]
 
 
@@ -239,7 +239,7 @@ BRIDGE = {**ABLE, "domain": {"devices": {"interfaces": [{"name": "default", "bri
 
 
 def test_a_machine_that_must_migrate_and_cannot_blocks_the_drain_for_ever() -> None:
-    loss = happens("drain", THREE, maker("web", VM_SET, evictionStrategy="LiveMigrate", **BRIDGE), "n1")
+    loss = happens("drain", THREE, pod_source("web", VM_SET, evictionStrategy="LiveMigrate", **BRIDGE), "n1")
     assert (loss.result, loss.moves) == ("blocked", ())
     why = "evictionStrategy LiveMigrate asks for live migration, and a bridge on the pod network does not migrate"
     assert loss.blocked[0].why == why
@@ -247,35 +247,35 @@ def test_a_machine_that_must_migrate_and_cannot_blocks_the_drain_for_ever() -> N
 
 def test_the_cluster_may_ask_for_what_a_machine_cannot_do() -> None:
     migrating = Virtualization({"spec": {"configuration": {"evictionStrategy": "LiveMigrate"}}})
-    loss = happens("drain", THREE, maker("web", VM_SET, virtualization=migrating, **BRIDGE), "n1")
+    loss = happens("drain", THREE, pod_source("web", VM_SET, virtualization=migrating, **BRIDGE), "n1")
     assert loss.blocked[0].why.startswith("evictionStrategy LiveMigrate of the KubeVirt resource asks for live migration, and a bridge")
 
 
 def test_a_machine_that_migrates_if_possible_is_shut_down_where_it_is_not() -> None:
     unable = {"evictionStrategy": "LiveMigrateIfPossible", **BRIDGE}
-    loss = happens("drain", THREE, maker("web", "VirtualMachine", **unable), "n1")
+    loss = happens("drain", THREE, pod_source("web", "VirtualMachine", **unable), "n1")
     assert (loss.result, moves(loss), set(loss.outcomes.values())) == ("ends", ["virt-launcher-web: anew on n2"], {"interrupted"})
     # Then its run strategy decides, and a budget may hold it.
-    off = happens("drain", THREE, maker("web", "VirtualMachine", upkeep=NEVER, **unable), "n1")
+    off = happens("drain", THREE, pod_source("web", "VirtualMachine", pod_replacement=NEVER, **unable), "n1")
     assert moves(off) == ["virt-launcher-web: off"]
-    held = happens("drain", THREE, maker("web", "VirtualMachine", **unable), "n1", budget(minAvailable=1))
+    held = happens("drain", THREE, pod_source("web", "VirtualMachine", **unable), "n1", budget(minAvailable=1))
     assert held.result == "blocked"
-    able = happens("drain", THREE, maker("web", "VirtualMachine", evictionStrategy="LiveMigrateIfPossible", **ABLE), "n1")
+    able = happens("drain", THREE, pod_source("web", "VirtualMachine", evictionStrategy="LiveMigrateIfPossible", **ABLE), "n1")
     assert moves(able) == ["virt-launcher-web: migrated on n2"]
 
 
 def test_who_leaves_its_eviction_to_others_is_not_migrated() -> None:
-    loss = happens("drain", THREE, maker("web", VM_SET, evictionStrategy="External", **ABLE), "n1")
+    loss = happens("drain", THREE, pod_source("web", VM_SET, evictionStrategy="External", **ABLE), "n1")
     assert (loss.result, loss.moves) == ("blocked", ())
     assert loss.blocked[0].why == "evictionStrategy External leaves it to another controller, and the drain waits until that has moved it"
 
 
 def test_a_spread_is_judged_with_the_machine_that_still_runs() -> None:
     constraint = [spread(HOST, {"matchLabels": {"app": "web"}})]
-    loss = happens("drain", THREE, maker("web", VM_SET, replicas=3, topologySpreadConstraints=constraint, **LIVE), "n1")
+    loss = happens("drain", THREE, pod_source("web", VM_SET, replicas=3, topologySpreadConstraints=constraint, **LIVE), "n1")
     assert (loss.result, moves(loss)) == ("ends", ["virt-launcher-web-0: migrated on n2"])
     assert set(loss.outcomes.values()) == {"survives"}
-    off = happens("drain", THREE, maker("web", VM_SET, replicas=3, topologySpreadConstraints=constraint), "n1")
+    off = happens("drain", THREE, pod_source("web", VM_SET, replicas=3, topologySpreadConstraints=constraint), "n1")
     assert (off.result, moves(off), set(off.outcomes.values())) == ("ends", ["virt-launcher-web-0: waits"], {"degraded"})
 
 
@@ -284,10 +284,10 @@ def test_a_spread_is_judged_with_the_machine_that_still_runs() -> None:
 
 def test_a_machine_is_started_again_by_its_run_strategy_once_its_pod_is_gone() -> None:
     machines = [
-        maker("always", "VirtualMachine", nodeSelector={}),
-        maker("manual", "VirtualMachine", upkeep=NEVER),
-        maker("rerun", "VirtualMachine", upkeep=PodReplacement("gone", after_shutdown=False)),
-        maker("set", VM_SET),
+        pod_source("always", "VirtualMachine", nodeSelector={}),
+        pod_source("manual", "VirtualMachine", pod_replacement=NEVER),
+        pod_source("rerun", "VirtualMachine", pod_replacement=PodReplacement("gone", after_shutdown=False)),
+        pod_source("set", VM_SET),
     ]
     on_n1 = [
         THREE[0],
@@ -315,11 +315,13 @@ def test_a_machine_is_started_again_by_its_run_strategy_once_its_pod_is_gone() -
 def test_what_becomes_of_bare_pods_jobs_and_daemon_sets() -> None:
     first = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": {
         "matchExpressions": [{"key": HOST, "operator": "In", "values": ["n1"]}]}}]}  # fmt: skip
-    solo, agent = maker("solo", "Pod", affinity={"nodeAffinity": first}), maker("agent", "DaemonSet")
-    job = maker("import", "Job", affinity={"nodeAffinity": first})
+    solo, agent = pod_source("solo", "Pod", affinity={"nodeAffinity": first}), pod_source("agent", "DaemonSet")
+    job = pod_source("import", "Job", affinity={"nodeAffinity": first})
     loss = happens("lose", THREE, [solo, job, agent], "n1")
     assert moves(loss) == ["solo: gone", "import-0: anew on n2"]
-    late = happens("lose", THREE, maker("import", "Job", affinity={"nodeAffinity": first}, upkeep=PodReplacement("gone")), "n1")
+    late = happens(
+        "lose", THREE, pod_source("import", "Job", affinity={"nodeAffinity": first}, pod_replacement=PodReplacement("gone")), "n1"
+    )
     assert (moves(late), moves(late.removed)) == (["import-0: held"], ["import-0: anew on n2"])
     refused = happens("drain", THREE, [solo, job, agent], "n1")
     assert (refused.result, moves(refused)) == ("refused", [])
@@ -327,12 +329,12 @@ def test_what_becomes_of_bare_pods_jobs_and_daemon_sets() -> None:
 
 
 def test_a_budget_cannot_ask_a_job_how_many_pods_it_wants() -> None:
-    loss = happens("drain", THREE, maker("web", "Job"), "n1", budget(maxUnavailable=1))
+    loss = happens("drain", THREE, pod_source("web", "Job"), "n1", budget(maxUnavailable=1))
     assert loss.result == "blocked"
     assert loss.blocked[0].why == (
         "PodDisruptionBudget web (maxUnavailable 1) lets no pod go: a Job does not tell it how many pods there should be"
     )
-    assert happens("drain", THREE, maker("web", "Job", replicas=2), "n1", budget(minAvailable=1)).result == "ends"
+    assert happens("drain", THREE, pod_source("web", "Job", replicas=2), "n1", budget(minAvailable=1)).result == "ends"
 
 
 # 15: a rolling update is what rollout-deadlock is about: tests/checks/test_placement.py
@@ -344,10 +346,10 @@ def test_a_budget_cannot_ask_a_job_how_many_pods_it_wants() -> None:
 def test_a_pod_that_is_being_deleted_is_company_still() -> None:
     # Both stand on a1, since the other nodes put them off; where the first failed they come up one after the other.
     nodes = [*SIX[:1], *[node(each["metadata"]["name"], each["metadata"]["labels"], taints=["x:PreferNoSchedule"]) for each in SIX[1:]]]
-    appliance = maker("appliance", affinity=together(term(ZONE, {"matchLabels": {"app": "cache"}})))
-    loss = happens("lose", nodes, [appliance, maker("cache")], "a1")
+    appliance = pod_source("appliance", affinity=together(term(ZONE, {"matchLabels": {"app": "cache"}})))
+    loss = happens("lose", nodes, [appliance, pod_source("cache")], "a1")
     assert moves(loss) == ["appliance-0: anew on a2", "cache-0: anew on a2"]
-    removed = happens("remove", nodes, [appliance, maker("cache", nodeSelector={ZONE: "a"})], "zone=a")
+    removed = happens("remove", nodes, [appliance, pod_source("cache", nodeSelector={ZONE: "a"})], "zone=a")
     assert moves(removed) == ["appliance-0: waits", "cache-0: waits"]
 
 
@@ -356,9 +358,9 @@ def test_a_pod_that_is_being_deleted_is_company_still() -> None:
 
 def test_a_failure_is_blamed_for_what_it_changes_alone() -> None:
     """Five replicas for four nodes: one waits already. The failed one has no place either; the plan before is what counts."""
-    web = maker("web", replicas=4, affinity=apart_by(HOST, "web"), nodeSelector={"pool": "x"})
+    web = pod_source("web", replicas=4, affinity=apart_by(HOST, "web"), nodeSelector={"pool": "x"})
     nodes = [node(f"n{each}", {HOST: f"n{each}", "pool": "x" if each < 4 else "y"}) for each in range(1, 6)]
-    lame = happens("remove", nodes, [web, maker("till", affinity=apart_by(HOST, "web"))], "n4")
+    lame = happens("remove", nodes, [web, pod_source("till", affinity=apart_by(HOST, "web"))], "n4")
     assert lame.outcomes == {"Deployment default/till": "interrupted"}
     hit = happens("remove", nodes, web, "n1")
     assert outcome(hit) == "degraded"
@@ -367,19 +369,19 @@ def test_a_failure_is_blamed_for_what_it_changes_alone() -> None:
 def test_all_replicas_at_once_is_an_interruption() -> None:
     near = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "preference": {
         "matchExpressions": [{"key": HOST, "operator": "In", "values": ["n1"]}]}}]}}  # fmt: skip
-    loss = happens("lose", THREE, maker("web", replicas=2, affinity=near), "n1")
+    loss = happens("lose", THREE, pod_source("web", replicas=2, affinity=near), "n1")
     assert (len(loss.moves), outcome(loss)) == (2, "interrupted")
 
 
 def test_what_tolerates_an_unreachable_node_for_ever_stays_there() -> None:
     stays = {"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute"}
-    assert moves(happens("lose", THREE, maker("web", tolerations=[stays]), "n1")) == ["web-0: stays"]
+    assert moves(happens("lose", THREE, pod_source("web", tolerations=[stays]), "n1")) == ["web-0: stays"]
     for_a_minute = {**stays, "tolerationSeconds": 60}
-    assert moves(happens("lose", THREE, maker("web", tolerations=[for_a_minute]), "n1")) == ["web-0: anew on n2"]
+    assert moves(happens("lose", THREE, pod_source("web", tolerations=[for_a_minute]), "n1")) == ["web-0: anew on n2"]
 
 
 def test_two_budgets_over_one_pod_make_its_eviction_fail() -> None:
-    loss = happens("drain", THREE, maker("web"), "n1", budget("one", maxUnavailable=1), budget("two", maxUnavailable=1))
+    loss = happens("drain", THREE, pod_source("web"), "n1", budget("one", maxUnavailable=1), budget("two", maxUnavailable=1))
     assert (loss.result, loss.blocked[0].refused) == ("refused", True)
 
 
@@ -391,6 +393,6 @@ def test_a_drain_of_several_nodes_stops_at_the_first_that_is_blocked() -> None:
 
 def test_most_of_the_control_plane() -> None:
     nodes = [*THREE, node("cp", {"node-role.kubernetes.io/control-plane": ""}, taints=["node-role.kubernetes.io/control-plane:NoSchedule"])]
-    assert happens("lose", nodes, maker("web"), "cp").notes == (
+    assert happens("lose", nodes, pod_source("web"), "cp").notes == (
         "the control plane loses its majority: until it works again, nothing is replaced",
     )

@@ -18,7 +18,7 @@ from afflint.placement.removal import Removals
 from afflint.placement.schedule import Schedule, build_schedule
 from afflint.placement.shortfalls import Shortfalls
 from cluster_objects import HOST, ZONE, Object, apart, app, node, pod, rather, spread, term, together, zoned
-from workload_objects import apart_by, inventory, maker
+from workload_objects import apart_by, inventory, pod_source
 
 KINDS = ["Deployment", "StatefulSet", "Job", "DaemonSet", "Pod", "VirtualMachineInstanceReplicaSet", "VirtualMachine"]
 FOR_EVER = {"tolerations": [{"operator": "Exists"}]}
@@ -53,7 +53,7 @@ def workloads(draw: st.DrawFn) -> PodSource:
             container["ports"] = [{"hostPort": 80}]
         more["containers"] = [container]
     single = kind in ("Pod", "DaemonSet", "VirtualMachine")
-    return maker(f"{name}{draw(st.integers(0, 99))}", kind, 1 if single else draw(st.integers(1, 4)), labels={"app": name}, **more)
+    return pod_source(f"{name}{draw(st.integers(0, 99))}", kind, 1 if single else draw(st.integers(1, 4)), labels={"app": name}, **more)
 
 
 @st.composite
@@ -66,9 +66,9 @@ def arrangements(draw: st.DrawFn) -> Schedule:
         each = node(name, labels, taints=draw(st.sampled_from([[], [], [], ["gpu=1:NoSchedule"]])))
         each["status"] = {"allocatable": {"cpu": "2", "pods": "6"}}
         nodes.append(each)
-    makers = draw(st.lists(workloads(), min_size=1, max_size=6, unique_by=lambda each: each.name))
+    pod_sources = draw(st.lists(workloads(), min_size=1, max_size=6, unique_by=lambda each: each.name))
     running = [pod(f"other-{index}", {"app": "c"}, on=f"n{index % count}", containers=[]) for index in range(draw(st.integers(0, 2)))]
-    return build_schedule(inventory(nodes, pods=running, resources=draw(st.booleans())), makers)
+    return build_schedule(inventory(nodes, pods=running, resources=draw(st.booleans())), pod_sources)
 
 
 def simulated(arrangement: Schedule, failure: Disruption, action: str) -> dict[str, int]:
@@ -126,7 +126,7 @@ THIRTY = [each for index in range(30) for each in zoned(**{f"n{index:02}": "abc"
     {"topologySpreadConstraints": [spread(HOST, app("web"), 2)]},
 ])  # fmt: skip
 def test_common_workloads_on_many_nodes_are_not_simulated(monkeypatch: pytest.MonkeyPatch, more: dict[str, Any]) -> None:
-    arrangement = build_schedule(inventory(THIRTY), [maker("web", replicas=3, **more), maker("db", "StatefulSet", replicas=3)])
+    arrangement = build_schedule(inventory(THIRTY), [pod_source("web", replicas=3, **more), pod_source("db", "StatefulSet", replicas=3)])
     single = failures(arrangement.before, "each:node")
     expected = [(simulated(arrangement, each, "remove"), simulated(arrangement, each, "lose")) for each in single]
     monkeypatch.delattr(Removals, "remove")

@@ -36,7 +36,7 @@ def run(folder: Path, policies: str, manifests: str, *, more: str = "", inline: 
         return text.replace(f"{folder.as_posix()}/", "").replace(f"{folder}/", "")
 
     found = [f"{each.span.line}:{each.span.column} {each.severity} {each.rule}: {each.message}" for each in outcome.findings]
-    return Ran(found, [short(line) for line in outcome.unjudged])
+    return Ran(found, [short(line) for line in outcome.unevaluated])
 
 
 def policy(validations: str, *, name: str = "demo", resources: str = "deployments", group: str = "apps", more: str = "") -> str:

@@ -34,7 +34,7 @@ def run(folder: Path, params: str, manifests: str = DEPLOYMENT, *, more: str = "
     session = configured(folder, f"select: [policy]\npolicies:\n- name: own\n  check: expression\n{more}  params:\n{params}")
     outcome = session.check(session.sources([str(folder / "web.yaml")]))
     found = [f"{each.span.line}:{each.span.column} {each.message}" for each in outcome.findings]
-    return found, [line.replace(f"{folder}/", "") for line in outcome.unjudged]
+    return found, [line.replace(f"{folder}/", "") for line in outcome.unevaluated]
 
 
 DISK = """\

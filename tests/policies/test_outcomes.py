@@ -81,7 +81,7 @@ class TestSurvives:
         files = [("a.yaml", workload()), ("nodes.yaml", NODES)]
         asked = session_of(tmp_path, policy("survives", "{loss: topology.kubernetes.io/zones}"))
         outcome = asked.check([Source(name, name, text.encode()) for name, text in files], Options())
-        (line,) = outcome.unjudged
+        (line,) = outcome.unevaluated
         assert line == (
             "policy `ours`: it decides nothing: no node carries the label topology.kubernetes.io/zones; did you mean "
             "'topology.kubernetes.io/zone'?"
@@ -151,7 +151,9 @@ class TestMigratable:
 def planned(sources: list[Source], loss: str) -> Plan:
     """What `afflint place --lose each:LOSS` shows."""
     placing = read_place_inputs(sources[:1], sources[1:], (), default_settings())
-    return make_plan(placing.stage.inventory, placing.stage.makers, asked=DisruptionRequest(lose=(f"each:{loss}",)))
+    return make_plan(
+        placing.simulation_input.inventory, placing.simulation_input.pod_sources, asked=DisruptionRequest(lose=(f"each:{loss}",))
+    )
 
 
 def runs(plan: Plan, key: str) -> list[tuple[int, int]]:

@@ -264,8 +264,8 @@ class TestWhatIsKept:
         from afflint.pipeline.map_step import Checker
 
         checker = Checker(session_of(tmp_path, PINNED % "").settings())
-        assert checker.check("a.yaml", POD.replace("kubernetes.io/hostname", "disk").encode()).facts.suspects == ()
-        assert [each.policies for each in checker.check("a.yaml", POD.encode()).facts.suspects] == [("no-hosts",)]
+        assert checker.check("a.yaml", POD.replace("kubernetes.io/hostname", "disk").encode()).facts.policy_candidates == ()
+        assert [each.policies for each in checker.check("a.yaml", POD.encode()).facts.policy_candidates] == [("no-hosts",)]
 
 
 class TestFiles:

@@ -254,8 +254,8 @@ def test_a_patch_is_not_placed(repo: Path) -> None:
 
     def placed() -> list[str]:
         sources = list(discover([str(repo / "base")]))
-        stage = read_place_inputs(sources, list(discover([nodes])), [], default_settings())
-        return [*stage.notes]
+        simulation_input = read_place_inputs(sources, list(discover([nodes])), [], default_settings())
+        return [*simulation_input.notes]
 
     assert placed() == []
     write(repo / "overlay" / "kustomization.yaml", "patches: [{path: ../base/p.yaml, target: {kind: Job}}]")

@@ -191,9 +191,9 @@ def test_everything_can_be_read_in_the_light_in_the_dark_and_on_paper() -> None:
     schemes = [dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", block)) for block in re.findall(r":root \{(.*?)\}", style, re.DOTALL)]
     assert len(schemes) == 3
     for colours in schemes:
-        for ground in ("paper", "box", "lost"):
+        for known_topology in ("paper", "box", "lost"):
             for ink in ("ink", "soft", "dead", "degraded", "survives"):
-                assert contrast(colours[ink], colours[ground]) >= 4.5, (ink, ground, colours)
+                assert contrast(colours[ink], colours[known_topology]) >= 4.5, (ink, known_topology, colours)
         assert contrast(colours["on-state"], colours["dead"]) >= 4.5
     hues = re.findall(r"--hue: (#[0-9a-f]{6}); --on-hue: (#[0-9a-f]{6})", style)
     assert len(hues) == 7
@@ -250,7 +250,7 @@ def test_a_daemon_that_ends_with_its_node_is_no_harm() -> None:
     assert not found.with_class("tray")
 
 
-def fleet(replicas: int = 4, nodes: int = 60) -> Plan:
+def manifest_index(replicas: int = 4, nodes: int = 60) -> Plan:
     """Nodes with long names in two zones, the first two tainted; one workload on the first ones that are not."""
     rows = [
         node(f"node-{number:02}.zone-{'ab'[number % 2]}.example.internal", "ab"[number % 2], *["gpu:NoSchedule"] * (number < 2))
@@ -267,7 +267,7 @@ def fleet(replicas: int = 4, nodes: int = 60) -> Plan:
 
 
 def test_names_of_nodes_are_shown_without_what_they_share_and_whole_when_pointed_at() -> None:
-    text = place_page.render(fleet())
+    text = place_page.render(manifest_index())
     assert '<span class="name" title="node-02.zone-a.example.internal">node-02</span>' in text
     assert '<span class="what" title="node node-02.zone-a.example.internal">node node-02</span>' in text
     assert "without what they share: <code>node-00</code> is <code>node-00.zone-a.example.internal</code>" in text
@@ -275,7 +275,7 @@ def test_names_of_nodes_are_shown_without_what_they_share_and_whole_when_pointed
 
 
 def test_nodes_that_never_have_a_replica_fold_where_they_have_the_same_marks() -> None:
-    text = place_page.render(fleet(nodes=62))
+    text = place_page.render(manifest_index(nodes=62))
     boxes = re.findall(r'<li class="node( many)?', text)
     assert boxes.count("") == 4 + 2, "the four with a replica, and one with a taint in each zone"
     assert boxes.count(" many") == 2
@@ -285,20 +285,20 @@ def test_nodes_that_never_have_a_replica_fold_where_they_have_the_same_marks() -
 
 
 def test_a_box_of_folded_nodes_comes_out_with_the_failure_of_any_of_them() -> None:
-    plan = fleet()
+    plan = manifest_index()
     lost = DisruptionEffect("node x", (plan.nodes[20].name,), (), {})
     text = place_page.render(plan._replace(losses=(lost,)))
     assert re.findall(r'<li class="node many([^"]*)"', text) == [" t1", ""]
 
 
 def test_failures_stand_by_kind_with_their_numbers() -> None:
-    text = Page(place_page.render(fleet())).text
+    text = Page(place_page.render(manifest_index())).text
     assert "1 zone : 1 dead zone=a dead 1 workload, 4 replicas" in text
     assert "60 nodes : 60 survived 60 failures that every workload survives" in text
 
 
 def test_one_workload_can_be_seen_alone_without_a_script() -> None:
-    text = place_page.render(fleet())
+    text = place_page.render(manifest_index())
     assert '<label><input type="radio" name="one" id="s1" value="shop/web"> ' in text
     style = text[: text.index("</style>")]
     assert '.ones:has(#s1:checked) ~ * [href="#w1"],.ones:has(#s2:checked) ~ * [href="#w2"] { --fade: 1; }' in style
@@ -306,7 +306,7 @@ def test_one_workload_can_be_seen_alone_without_a_script() -> None:
 
 
 def test_where_nodes_are_hidden_that_a_failure_does_not_touch_those_of_the_chosen_workload_are_not() -> None:
-    plan = fleet()
+    plan = manifest_index()
     text = place_page.render(plan)
     assert ".ones:has(#s1:checked) ~ .racks .h1,.ones:has(#s2:checked) ~ .racks .h2 { display: block; }" in text
     homes = [
@@ -324,7 +324,7 @@ def test_tables_say_that_they_do_not_follow_what_is_chosen() -> None:
 
 
 def test_workloads_that_suffer_for_the_same_reason_stand_together() -> None:
-    plan = fleet()
+    plan = manifest_index()
     move = ReplicaMove("Deployment shop/mail", "mail-0", plan.nodes[2].name, None, "no zone is left")
     loss = plan.losses[-1]
     both = loss._replace(moves=(*loss.moves, move), outcomes={**loss.outcomes, "Deployment shop/mail": "dead"})

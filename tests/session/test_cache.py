@@ -107,11 +107,11 @@ def test_a_file_is_looked_into_again_only_when_it_has_changed(tree: Path, kept: 
 def reduced(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A word for each time that the facts of all files were taken together."""
     times: list[str] = []
-    fleet = Reduction.fleet
+    manifest_index = Reduction.manifest_index
 
     def noted(self: Reduction, *arguments: Any) -> Any:
         times.append("taken together")
-        return fleet(self, *arguments)
+        return manifest_index(self, *arguments)
 
     monkeypatch.setattr(Reduction, "fleet", noted)
     return times
@@ -169,11 +169,11 @@ def test_a_patch_of_a_kustomization_elsewhere_is_no_workload_though_no_file_has_
 def test_a_file_that_changes_during_the_run_is_not_taken_for_what_it_was(tree: Path, kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tree / "0.yaml"
     before = path.read_text()
-    fleet = Reduction.fleet
+    manifest_index = Reduction.manifest_index
 
     def meanwhile(self: Reduction, *arguments: Any) -> Any:
         path.write_text(f"# a line more\n{before}")
-        return fleet(self, *arguments)
+        return manifest_index(self, *arguments)
 
     with monkeypatch.context() as patched:
         patched.setattr(Reduction, "fleet", meanwhile)

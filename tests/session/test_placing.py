@@ -18,9 +18,9 @@ def stage_of(
     manifests: Sequence[Source], nodes: Sequence[Source], pods: Sequence[Source] = (), *, resources: bool = False
 ) -> SimulationInput:
     """The stage that some files give, none of which has a problem."""
-    stage, problems, *_ = read_place_inputs(manifests, nodes, pods, default_settings(), resources=resources)
+    simulation_input, problems, *_ = read_place_inputs(manifests, nodes, pods, default_settings(), resources=resources)
     assert problems == ()
-    return stage
+    return simulation_input
 
 
 NODES = b"""
@@ -75,26 +75,26 @@ def test_what_the_context_says_of_namespaces_and_numbers_counts() -> None:
     )
     context = [Source("ns.yaml", "ns.yaml", NAMESPACE), Source("hpa.yaml", "hpa.yaml", SCALER)]
     nodes = [Source("nodes.yaml", "nodes.yaml", SHORT_NODES)]
-    [alone] = read_place_inputs([web], nodes, [], default_settings()).stage.makers
+    [alone] = read_place_inputs([web], nodes, [], default_settings()).simulation_input.pod_sources
     assert (alone.replicas, alone.pod.get("nodeSelector")) == (1, None)
-    [maker] = read_place_inputs([web], nodes, [], default_settings(), context).stage.makers
-    assert (maker.replicas, maker.pod.get("nodeSelector")) == (2, {"disk": "ssd"})
+    [pod_source] = read_place_inputs([web], nodes, [], default_settings(), context).simulation_input.pod_sources
+    assert (pod_source.replicas, pod_source.pod.get("nodeSelector")) == (2, {"disk": "ssd"})
 
 
 @pytest.mark.parametrize("nodes", [NODES, SHORT_NODES])
 def test_files_are_read_with_resources_if_asked(nodes: bytes) -> None:
     files = [Source("web.yaml", "web.yaml", WEB)], [Source("nodes.yaml", "nodes.yaml", nodes)]
     with_resources = stage_of(*files, resources=True)
-    rows = make_plan(with_resources.inventory, with_resources.makers).workloads[0].verdicts
+    rows = make_plan(with_resources.inventory, with_resources.pod_sources).workloads[0].verdicts
     assert [(row.node, row.why) for row in rows] == [("n1", ""), ("n2", "too little CPU: 4 asked, 2 left")]
     without = stage_of(*files)
-    assert all(row.feasible for row in make_plan(without.inventory, without.makers).workloads[0].verdicts)
+    assert all(row.feasible for row in make_plan(without.inventory, without.pod_sources).workloads[0].verdicts)
 
 
 def test_running_pods_from_a_file_take_room() -> None:
     files = [Source("web.yaml", "web.yaml", WEB)], [Source("nodes.yaml", "nodes.yaml", NODES)]
     staged = stage_of(*files, [Source("pods.yaml", "pods.yaml", RUNNING)], resources=True)
-    assert make_plan(staged.inventory, staged.makers).workloads[0].verdicts[0].why == "too little CPU: 4 asked, 3910m left"
+    assert make_plan(staged.inventory, staged.pod_sources).workloads[0].verdicts[0].why == "too little CPU: 4 asked, 3910m left"
 
 
 def test_a_running_pod_whose_requests_are_none_is_named_with_its_place() -> None:

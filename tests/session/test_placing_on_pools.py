@@ -80,9 +80,15 @@ def plan_of(pools: str, *workloads: str, named: bool = True, asked: DisruptionRe
     manifests = [Source(f"w{number}.yaml", f"w{number}.yaml", text.encode()) for number, text in enumerate(workloads)]
     source = [Source("pools.yaml", "pools.yaml", pools.encode())]
     given = (manifests, source) if named else ([*manifests, *source], [])
-    stage, problems, names, _, _, classes = read_place_inputs(*given, [], default_settings(), counts=counts)
+    simulation_input, problems, names, _, _, classes = read_place_inputs(*given, [], default_settings(), counts=counts)
     assert problems == ()
-    return make_plan(stage.inventory, stage.makers, asked=asked or DisruptionRequest(), name_of=names.__getitem__, classes=classes)
+    return make_plan(
+        simulation_input.inventory,
+        simulation_input.pod_sources,
+        asked=asked or DisruptionRequest(),
+        name_of=names.__getitem__,
+        classes=classes,
+    )
 
 
 def nodes(plan: Plan, workload: int = 0) -> list[str | None]:
@@ -233,7 +239,7 @@ def test_a_pool_that_stands_there_twice_is_one(tmp_path: Path, monkeypatch: pyte
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     session = Session(config.default())
-    classes = session.stage(session.sources(["."])).classes
+    classes = session.simulation_input(session.sources(["."])).classes
     assert [each.title for each in classes] == ["NodePool gpu"]
 
 

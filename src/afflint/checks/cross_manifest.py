@@ -61,11 +61,11 @@ def _covers_own(reach: SelectorRef) -> bool:
     return reach.scope is None or reach.namespace is None or reach.namespace in reach.scope
 
 
-def _needs(fleet: ManifestIndex) -> list[_Needs]:
+def _needs(manifest_index: ManifestIndex) -> list[_Needs]:
     """All workloads with required pod affinity."""
     by_owner: dict[PodsKey, _Needs] = {}
-    for reach in fleet.reaches:
-        pods = fleet.owner(reach) if reach.what == REQUIRED_AFFINITY else None
+    for reach in manifest_index.reaches:
+        pods = manifest_index.owner(reach) if reach.what == REQUIRED_AFFINITY else None
         if pods is not None:
             by_owner.setdefault(pods.key, _Needs(pods, [])).reaches.append(reach)
     return list(by_owner.values())
@@ -77,10 +77,10 @@ def _needs(fleet: ManifestIndex) -> list[_Needs]:
 class _Waiting:
     """Who waits for whom among pods that cannot go first, with whoever can be placed taken out: only those that never can remain."""
 
-    def __init__(self, fleet: ManifestIndex) -> None:
-        self._fleet = fleet
-        self._room = _WAITING_EACH * (len(fleet.pods) + 100)
-        self.stuck: dict[PodsKey, _Needs] = {need.pods.key: need for need in _needs(fleet) if not need.may_go_first}
+    def __init__(self, manifest_index: ManifestIndex) -> None:
+        self._fleet = manifest_index
+        self._room = _WAITING_EACH * (len(manifest_index.pods) + 100)
+        self.stuck: dict[PodsKey, _Needs] = {need.pods.key: need for need in _needs(manifest_index) if not need.may_go_first}
         self._targets: dict[tuple[object, ...], list[Pods]] = {}
         askers: dict[tuple[object, ...], list[PodsKey]] = {}
         for key, need in self.stuck.items():
@@ -125,12 +125,12 @@ class _Waiting:
 _LONGEST_CIRCLE = 6
 
 
-def affinity_cycle(fleet: ManifestIndex, target: Target) -> Iterator[CrossManifestMatch]:
+def affinity_cycle(manifest_index: ManifestIndex, target: Target) -> Iterator[CrossManifestMatch]:
     """Required pod affinities that wait for each other, when no pod of the circle may go first."""
-    waiting = _Waiting(fleet)
+    waiting = _Waiting(manifest_index)
     for need in waiting.stuck.values():
         targets, reach = waiting.targets(need), need.reaches[0]
-        if not target.complete and not any(fleet.related(reach, each) for each in targets[:_MOST_TARGETS]):
+        if not target.complete and not any(manifest_index.related(reach, each) for each in targets[:_MOST_TARGETS]):
             continue
         circle = waiting.circle(need)
         if circle:
@@ -146,21 +146,21 @@ def affinity_cycle(fleet: ManifestIndex, target: Target) -> Iterator[CrossManife
 # Conflicts.
 
 
-def affinity_conflict(fleet: ManifestIndex) -> Iterator[CrossManifestMatch]:
+def affinity_conflict(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]:
     """Required affinity to pods that required anti-affinity, on either side, keeps out of the same domain."""
-    for need in _needs(fleet):
+    for need in _needs(manifest_index):
         for reach in need.reaches:
-            match = _conflict_with_itself(fleet, need, reach) or _conflict_with_targets(fleet, need, reach)
+            match = _conflict_with_itself(manifest_index, need, reach) or _conflict_with_targets(manifest_index, need, reach)
             if match is not None:
                 yield _at(reach, match)
                 break
 
 
-def _conflict_with_itself(fleet: ManifestIndex, need: _Needs, reach: SelectorRef) -> Match | None:
+def _conflict_with_itself(manifest_index: ManifestIndex, need: _Needs, reach: SelectorRef) -> Match | None:
     """The pods must be near and must not be near the same pods, whoever these are."""
     if not reach.topology_key or reach.everywhere or (need.may_go_first and not need.pods.scale.may_replicate):
         return None
-    for anti in _required_anti(fleet, need.pods):
+    for anti in _required_anti(manifest_index, need.pods):
         if (
             at_least_as_wide(anti.topology_key or "", reach.topology_key)
             and not anti.everywhere
@@ -175,15 +175,15 @@ def _conflict_with_itself(fleet: ManifestIndex, need: _Needs, reach: SelectorRef
     return None
 
 
-def _conflict_with_targets(fleet: ManifestIndex, need: _Needs, reach: SelectorRef) -> Match | None:
-    targets = list(islice(fleet.selected_by_all(need.reaches), _MOST_TARGETS + 1))
+def _conflict_with_targets(manifest_index: ManifestIndex, need: _Needs, reach: SelectorRef) -> Match | None:
+    targets = list(islice(manifest_index.selected_by_all(need.reaches), _MOST_TARGETS + 1))
     if not reach.topology_key or not targets or len(targets) > _MOST_TARGETS:
         return None
     clashes = []
     for target in targets:
         clash = None
-        if target.key != need.pods.key and fleet.related(reach, target):
-            clash = _keeps_apart(fleet, reach, need.pods, target)
+        if target.key != need.pods.key and manifest_index.related(reach, target):
+            clash = _keeps_apart(manifest_index, reach, need.pods, target)
         if clash is None:
             return None
         clashes.append(clash)
@@ -193,18 +193,18 @@ def _conflict_with_targets(fleet: ManifestIndex, need: _Needs, reach: SelectorRe
     return Match(reach.path, message, key=True, related=(_term(clashes[0]),))
 
 
-def _keeps_apart(fleet: ManifestIndex, reach: SelectorRef, pods: Pods, target: Pods) -> SelectorRef | None:
+def _keeps_apart(manifest_index: ManifestIndex, reach: SelectorRef, pods: Pods, target: Pods) -> SelectorRef | None:
     """The required anti-affinity, of either, that forbids the two to share a domain of the affinity's topology key."""
     for holder, other in ((pods, target), (target, pods)):
-        for anti in _required_anti(fleet, holder):
+        for anti in _required_anti(manifest_index, holder):
             wide = at_least_as_wide(anti.topology_key or "", reach.topology_key or "")
             if wide and other.pod_labels.all(anti.selector) and _surely_reaches(anti, other, reach):
                 return anti
     return None
 
 
-def _required_anti(fleet: ManifestIndex, pods: Pods) -> list[SelectorRef]:
-    return [reach for reach in fleet.reaches_of(pods) if reach.what == REQUIRED_ANTI_AFFINITY and reach.topology_key]
+def _required_anti(manifest_index: ManifestIndex, pods: Pods) -> list[SelectorRef]:
+    return [reach for reach in manifest_index.reaches_of(pods) if reach.what == REQUIRED_ANTI_AFFINITY and reach.topology_key]
 
 
 def _surely_reaches(anti: SelectorRef, other: Pods, affinity: SelectorRef) -> bool:
@@ -222,12 +222,12 @@ def _surely_reaches(anti: SelectorRef, other: Pods, affinity: SelectorRef) -> bo
 # Targets.
 
 
-def no_single_target(fleet: ManifestIndex) -> Iterator[CrossManifestMatch]:
+def no_single_target(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]:
     """Several required pod affinity terms, each met by somebody and all of them by nobody: one pod must meet all."""
-    for need in _needs(fleet):
-        if len(need.reaches) < 2 or need.may_go_first or next(fleet.selected_by_all(need.reaches), None) is not None:
+    for need in _needs(manifest_index):
+        if len(need.reaches) < 2 or need.may_go_first or next(manifest_index.selected_by_all(need.reaches), None) is not None:
             continue
-        meeting = [_first_related(fleet, reach) for reach in need.reaches]
+        meeting = [_first_related(manifest_index, reach) for reach in need.reaches]
         if all(pods is not None and pods.labels_known for pods in meeting):
             pairs = [(pods, reach) for pods, reach in zip(meeting, need.reaches, strict=True) if pods is not None]
             names = join_words(f"{pods.title} ({quoted(_asked(reach.selector))})" for pods, reach in pairs[:_MOST_NAMED])
@@ -237,32 +237,32 @@ def no_single_target(fleet: ManifestIndex) -> Iterator[CrossManifestMatch]:
             yield _at(first, Match(first.path[:-2], message, key=True, related=related))
 
 
-def _first_related(fleet: ManifestIndex, reach: SelectorRef) -> Pods | None:
+def _first_related(manifest_index: ManifestIndex, reach: SelectorRef) -> Pods | None:
     if not reach.selector.requirements:
         return None
-    return next((pods for pods in islice(fleet.selected(reach), _MOST_TARGETS) if fleet.related(reach, pods)), None)
+    return next((pods for pods in islice(manifest_index.selected(reach), _MOST_TARGETS) if manifest_index.related(reach, pods)), None)
 
 
-def affinity_target_missing(fleet: ManifestIndex, target: Target) -> Iterator[CrossManifestMatch]:
+def affinity_target_missing(manifest_index: ManifestIndex, target: Target) -> Iterator[CrossManifestMatch]:
     """Pod terms that ask for labels that no pod has: known by a near miss, or for required affinity when the context is complete."""
-    for reach in fleet.reaches:
-        owner = fleet.owner(reach) if reach.what in _POD_TERMS else None
-        if owner is None or not reach.selector.requirements or fleet.is_selected(reach):
+    for reach in manifest_index.reaches:
+        owner = manifest_index.owner(reach) if reach.what in _POD_TERMS else None
+        if owner is None or not reach.selector.requirements or manifest_index.is_selected(reach):
             continue
-        if fleet.is_nearly_selected(reach):
+        if manifest_index.is_nearly_selected(reach):
             continue  # label-not-on-template says so, where the label stands.
-        miss = _meant(fleet, reach, owner)
+        miss = _meant(manifest_index, reach, owner)
         if miss is not None:
             yield _at(reach, _missed(reach, miss, owner))
-        elif target.complete and reach.what == REQUIRED_AFFINITY and not fleet.may_be_operated(reach):
+        elif target.complete and reach.what == REQUIRED_AFFINITY and not manifest_index.may_be_operated(reach):
             message = f"no pod has {quoted(_asked(reach.selector))}, and the context is complete: the pods can go nowhere"
             yield _at(reach, Match(reach.path, message, key=True))
 
 
-def _meant(fleet: ManifestIndex, reach: SelectorRef, owner: Pods) -> NearMiss | None:
+def _meant(manifest_index: ManifestIndex, reach: SelectorRef, owner: Pods) -> NearMiss | None:
     """What an affinity, or an anti-affinity to others, was meant to ask for. The own pods are anti-affinity-misses-itself's affair."""
     miss = own_near_miss(reach, owner) if reach.what not in _ANTI and owner.labels_known else None
-    miss = miss or fleet.near_miss(reach)
+    miss = miss or manifest_index.near_miss(reach)
     return None if miss is not None and miss.pods.key == owner.key and reach.what in _ANTI else miss
 
 
@@ -276,12 +276,12 @@ def _missed(reach: SelectorRef, miss: NearMiss, owner: Pods) -> Match:
     return Match(reach.path, message, key=True, related=(_label(miss.pods, (*path, miss.key), f"{label} of {miss.pods.title}"),))
 
 
-def namespace_misses_target(fleet: ManifestIndex) -> Iterator[CrossManifestMatch]:
+def namespace_misses_target(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]:
     """Pod terms whose selector matches pods, but only in one namespace, which the term does not cover."""
-    for reach in fleet.reaches:
-        if reach.what not in _POD_TERMS or reach.scope is None or not reach.selector.requirements or fleet.is_selected(reach):
+    for reach in manifest_index.reaches:
+        if reach.what not in _POD_TERMS or reach.scope is None or not reach.selector.requirements or manifest_index.is_selected(reach):
             continue
-        elsewhere = list(islice(fleet.selected_anywhere(reach), _MOST_TARGETS))
+        elsewhere = list(islice(manifest_index.selected_anywhere(reach), _MOST_TARGETS))
         if len({pods.namespace for pods in elsewhere}) > 1:
             continue  # Several tenants: the own one may be the one that is not in these manifests.
         pods = next((each for each in elsewhere if close(reach, each)), None)
@@ -300,10 +300,10 @@ def namespace_misses_target(fleet: ManifestIndex) -> Iterator[CrossManifestMatch
 # Anti-affinity.
 
 
-def anti_affinity_misses_itself(fleet: ManifestIndex, target: Target) -> Iterator[CrossManifestMatch]:
+def anti_affinity_misses_itself(manifest_index: ManifestIndex, target: Target) -> Iterator[CrossManifestMatch]:
     """Anti-affinity whose selector matches neither the own pods nor anybody else's, and nearly the own."""
-    for reach in fleet.reaches:
-        pods = fleet.owner(reach) if reach.what in _ANTI else None
+    for reach in manifest_index.reaches:
+        pods = manifest_index.owner(reach) if reach.what in _ANTI else None
         if pods is None or not reach.selector.requirements or not pods.template_labels:
             continue
         if pods.scale.is_single:
@@ -313,7 +313,7 @@ def anti_affinity_misses_itself(fleet: ManifestIndex, target: Target) -> Iterato
         miss = own_near_miss(reach, pods) or (_other_value(reach, pods) if target.complete else None)
         if miss is None or (not pods.labels_known and miss.key != miss.asked.key):
             continue
-        if next(fleet.selected_anywhere(reach), None) is None:
+        if next(manifest_index.selected_anywhere(reach), None) is None:
             yield _at(reach, _misses_itself(reach, pods, miss))
 
 
@@ -334,13 +334,13 @@ def _misses_itself(reach: SelectorRef, pods: Pods, miss: NearMiss) -> Match:
     return Match(reach.path, message, remedy, key=True, related=(_label(pods, (*home, miss.key), f"the pods have {label}"),))
 
 
-def operator_label_mismatch(fleet: ManifestIndex, target: Target) -> Iterator[CrossManifestMatch]:
+def operator_label_mismatch(manifest_index: ManifestIndex, target: Target) -> Iterator[CrossManifestMatch]:
     """Anti-affinity and spread constraints of an operator's pods whose selector contradicts the labels that the operator sets."""
-    for reach in fleet.reaches:
-        owner = fleet.owner(reach) if reach.what in _ANTI or reach.what == SPREAD else None
+    for reach in manifest_index.reaches:
+        owner = manifest_index.owner(reach) if reach.what in _ANTI or reach.what == SPREAD else None
         if owner is None or not owner.operated or owner.added.name is None:
             continue
-        if reach.what != SPREAD and next(fleet.selected_anywhere(reach), None) is not None:
+        if reach.what != SPREAD and next(manifest_index.selected_anywhere(reach), None) is not None:
             continue  # Keeping away from somebody else on purpose.
         why = _operators_own(reach, owner, complete=target.complete)
         if why is not None:
@@ -375,10 +375,10 @@ def _contradicts(asked: Requirement, values: PossibleValues, *, sure: bool) -> b
     return sure or any(is_likely_typo(value, values.prefix) for value in asked.values)
 
 
-def accidental_anti_affinity(fleet: ManifestIndex) -> Iterator[CrossManifestMatch]:
+def accidental_anti_affinity(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]:
     """Required anti-affinity that matches the own pods and those of an unrelated workload as well."""
-    for reach in fleet.reaches:
-        pods = fleet.owner(reach) if reach.what == REQUIRED_ANTI_AFFINITY else None
+    for reach in manifest_index.reaches:
+        pods = manifest_index.owner(reach) if reach.what == REQUIRED_ANTI_AFFINITY else None
         if pods is None or not reach.selector.requirements or not matches(reach.selector, pods.template_labels):
             continue
         if pods.ref.kind == "Pod":
@@ -386,7 +386,7 @@ def accidental_anti_affinity(fleet: ManifestIndex) -> Iterator[CrossManifestMatc
         asked = {requirement.key for requirement in reach.selector.requirements}
         if _PART_OF in asked:
             continue  # Who names the whole application means all of it.
-        for other in islice(fleet.selected(reach), _MOST_TARGETS):
+        for other in islice(manifest_index.selected(reach), _MOST_TARGETS):
             if not matches(reach.selector, other.template_labels):
                 continue  # Who names a label that controllers put on many pods means them all.
             key = _told_apart_by(pods, other, asked)
@@ -422,44 +422,44 @@ def _catches(reach: SelectorRef, pods: Pods, other: Pods, key: str) -> Match:
 # Spread and migration.
 
 
-def spread_without_effect(fleet: ManifestIndex) -> Iterator[CrossManifestMatch]:
+def spread_without_effect(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]:
     """Required spread constraints whose maxSkew is so large that all replicas may share one domain."""
-    for reach in fleet.reaches:
+    for reach in manifest_index.reaches:
         if reach.max_skew is None or reach.max_skew < 2:
             continue
-        pods = fleet.owner(reach)
+        pods = manifest_index.owner(reach)
         most = pods.scale.most if pods is not None else None
         if pods is None or most is None or not 1 < most <= reach.max_skew:
             continue
-        if not pods.pod_labels.all(reach.selector) or any(other.key != pods.key for other in fleet.selected(reach)):
+        if not pods.pod_labels.all(reach.selector) or any(other.key != pods.key for other in manifest_index.selected(reach)):
             continue  # The pods of others count as well, and then it may hold something back.
         every = f"all {most} replicas" + (f", the most that {pods.scale.scaler} asks for," if pods.scale.scaler else "")
         message = f"maxSkew {reach.max_skew} lets {every} share one domain: with no more replicas than that it has no effect"
         yield _at(reach, Match((*reach.path[:-1], "maxSkew"), message))
 
 
-def migration_impossible(fleet: ManifestIndex) -> Iterator[CrossManifestMatch]:
+def migration_impossible(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]:
     """VMs that must be live-migrated when a node is drained, and cannot leave their host."""
-    for pods in fleet.pods:
+    for pods in manifest_index.pods:
         if pods.migration is None:
             continue
         from afflint.controllers.kubevirt_cluster import LIVE_MIGRATE, asking, eviction_strategy
 
-        if eviction_strategy(pods.migration.strategy, fleet.kubevirt_resource) != LIVE_MIGRATE:
+        if eviction_strategy(pods.migration.strategy, manifest_index.kubevirt_resource) != LIVE_MIGRATE:
             continue
-        asks = f"{asking(pods.migration.strategy, fleet.kubevirt_resource)}, and"
+        asks = f"{asking(pods.migration.strategy, manifest_index.kubevirt_resource)}, and"
         if pods.migration.pin is not None:
             path, host = pods.migration.pin
             message = f"{asks} the VM is required to run on {quoted(host)}: draining that node blocks for good"
             yield CrossManifestMatch(pods.site, pods.ref, Match(path, message))
-        found = obstacle(fleet, pods)
+        found = obstacle(manifest_index, pods)
         if found is not None:
             remedy = _OTHER_BINDING if found.reason.startswith("Interface") else _IF_POSSIBLE
             message = f"{asks} {found.words}: draining its node blocks until someone stops the VM"
             yield CrossManifestMatch(pods.site, pods.ref, Match(found.path, message, remedy))
-        for reach in fleet.reaches_of(pods):
+        for reach in manifest_index.reaches_of(pods):
             if reach.what == REQUIRED_AFFINITY and reach.topology_key == HOSTNAME:
-                target = _only_target(fleet, reach, pods)
+                target = _only_target(manifest_index, reach, pods)
                 if target is not None:
                     message = f"{asks} this ties the VM to the host of {target.title}, which does not move along"
                     path = (*reach.path[:-1], "topologyKey")
@@ -470,60 +470,60 @@ _IF_POSSIBLE = "Use `evictionStrategy: LiveMigrateIfPossible`, and the VM is shu
 _OTHER_BINDING = "Give the VM an interface with `masquerade: {}`, or use `evictionStrategy: LiveMigrateIfPossible`."
 
 
-def obstacle(fleet: ManifestIndex, pods: Pods) -> "Obstacle | None":
+def obstacle(manifest_index: ManifestIndex, pods: Pods) -> "Obstacle | None":
     """The first that keeps a VM from migrating at all. What it lacks is not worth a word beside the host that it is tied to."""
     if pods.migration is None:
         return None
     for each in pods.migration.obstacles:
         if each.by_default:
-            known = not (pods.migration.pin or _has_other_default(fleet))
+            known = not (pods.migration.pin or _has_other_default(manifest_index))
         else:
-            modes = fleet.access_modes(pods.namespace).get(each.claim, ())
+            modes = manifest_index.access_modes(pods.namespace).get(each.claim, ())
             known = each.certain or (bool(modes) and "ReadWriteMany" not in modes)
         if known:
             return each
-    return _brought_by_instancetype(fleet, pods, *pods.migration.instancetype) if pods.migration.instancetype else None
+    return _brought_by_instancetype(manifest_index, pods, *pods.migration.instancetype) if pods.migration.instancetype else None
 
 
-def _brought_by_instancetype(fleet: ManifestIndex, pods: Pods, kind: str, name: str) -> "Obstacle | None":
+def _brought_by_instancetype(manifest_index: ManifestIndex, pods: Pods, kind: str, name: str) -> "Obstacle | None":
     """What keeps a VM from migrating that its instance type brings: devices, and protection of its memory."""
     from afflint.controllers.migratability import HOST_DEVICE, SEV, TDX, obstacles
     from afflint.controllers.pod_source import Reference
     from afflint.controllers.virtual_machine import expanded
     from afflint.inventory.virtual_machines import instancetype_of
 
-    instancetype = instancetype_of(fleet, pods.namespace or "default", Reference(kind, name))
-    for each in obstacles({"spec": expanded({}, instancetype, None)}, fleet.kubevirt_resource) if instancetype else ():
-        if each.reason in (HOST_DEVICE, SEV, TDX) and (each.certain or fleet.kubevirt_resource):
+    instancetype = instancetype_of(manifest_index, pods.namespace or "default", Reference(kind, name))
+    for each in obstacles({"spec": expanded({}, instancetype, None)}, manifest_index.kubevirt_resource) if instancetype else ():
+        if each.reason in (HOST_DEVICE, SEV, TDX) and (each.certain or manifest_index.kubevirt_resource):
             words = f"{each.words} (from its instancetype {quoted(name)})"
             return each._replace(path=(*pods.template_path[:-1], "instancetype"), words=words)
     return None
 
 
-def _has_other_default(fleet: ManifestIndex) -> bool:
+def _has_other_default(manifest_index: ManifestIndex) -> bool:
     """Whether the KubeVirt resource of the run gives machines without an interface one that migrates."""
     from afflint.controllers.kubevirt_cluster import KubeVirtCluster
 
-    return KubeVirtCluster(fleet.kubevirt_resource).default_interface != "bridge"
+    return KubeVirtCluster(manifest_index.kubevirt_resource).default_interface != "bridge"
 
 
-def _only_target(fleet: ManifestIndex, reach: SelectorRef, pods: Pods) -> Pods | None:
+def _only_target(manifest_index: ManifestIndex, reach: SelectorRef, pods: Pods) -> Pods | None:
     """The one other pod beside which the VM may run; None where there are several, on other hosts too, or none is known."""
-    found = [target for target in islice(fleet.selected(reach), 2) if target.key != pods.key]
+    found = [target for target in islice(manifest_index.selected(reach), 2) if target.key != pods.key]
     if len(found) != 1 or pods.pod_labels.some(reach.selector):
         return None
-    return found[0] if found[0].scale.most == 1 and fleet.related(reach, found[0]) else None
+    return found[0] if found[0].scale.most == 1 and manifest_index.related(reach, found[0]) else None
 
 
 # Namespaces.
 
 
-def namespace_selector_conflict(fleet: ManifestIndex) -> Iterator[CrossManifestMatch]:
+def namespace_selector_conflict(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]:
     """Pods that admission refuses for what their namespace says, or that no node takes with what it gives them."""
-    if fleet.says_about_pods:
+    if manifest_index.says_about_pods:
         from afflint.checks.namespaces import contradicted_pods
 
-        yield from contradicted_pods(fleet)
+        yield from contradicted_pods(manifest_index)
 
 
 # Wording and places.

@@ -93,31 +93,31 @@ def contradictory_selector(manifest: Workload) -> Iterator[Match]:
             yield Match(path, f"no {what} can have {words}, so this selector matches nothing")
 
 
-def label_not_on_template(fleet: ManifestIndex) -> Iterator[CrossManifestMatch]:
+def label_not_on_template(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]:
     """Labels in metadata.labels that a selector asks for and the pod template lacks.
 
     Three triggers: the workload's own constraints ask for the label; a selector elsewhere that matches nothing would match;
     or, as information only, a VM's template has no labels at all.
     """
     asked: dict[tuple[Site, str], _RequestedLabel] = {}
-    for group in _alike(fleet):
+    for group in _alike(manifest_index):
         first = group.reaches[0]
-        for pods in fleet.nearly_selected(first):
+        for pods in manifest_index.nearly_selected(first):
             if not pods.labels_known or pods.pod_labels.some(first.selector):
                 continue
             own = group.carried_by(pods)
             # Its copy for another cluster is nobody else: that one being right does not mend this one.
-            selected = [each for each in islice(fleet.selected(first), _LOOKED_AT) if not _is_copy(each, pods)]
+            selected = [each for each in islice(manifest_index.selected(first), _LOOKED_AT) if not _is_copy(each, pods)]
             if own is not None and any(may_mean(own, each) for each in selected):
                 own = None  # The selector reaches somebody, who may be meant.
-            others = [] if selected else group.others(fleet, pods)
+            others = [] if selected else group.others(manifest_index, pods)
             if own is not None or others:
                 for key in _needed(first.selector, pods):
                     place = pods.site, key
                     found = asked.setdefault(place, _RequestedLabel(pods, own, others))
                     if not found.is_required and any(reach.is_required for reach in others):
                         asked[place] = found._replace(others=[*others, *found.others])
-    templates = Counter(pods.site for pods in fleet.pods)
+    templates = Counter(pods.site for pods in manifest_index.pods)
     copied: Counter[Site] = Counter()
     for (site, key), each in asked.items():
         copied[site] += 1
@@ -129,7 +129,7 @@ def label_not_on_template(fleet: ManifestIndex) -> Iterator[CrossManifestMatch]:
             match = match._replace(edits=inserting(home, key, each.pods.labels[key], before="spec"))
         yield CrossManifestMatch(site, each.pods.ref, match)
     reported = {site for site, _ in asked}
-    for pods in fleet.pods:
+    for pods in manifest_index.pods:
         if pods.site not in reported and _unlabelled_vm(pods):
             yield CrossManifestMatch(pods.site, pods.ref, _informed(pods))
 
@@ -165,13 +165,13 @@ class _SelectorGroup:
         """The one of these selectors that the pods carry themselves."""
         return self._by_owner.get(pods.key)
 
-    def others(self, fleet: ManifestIndex, pods: Pods) -> list[SelectorRef]:
+    def others(self, manifest_index: ManifestIndex, pods: Pods) -> list[SelectorRef]:
         """Those that stand elsewhere and close enough to mean these pods: first those that require what they ask for, then the closest."""
         folders = _here_and_above(pods.site)
         near = [reach for folder in folders for reach in islice(self._by_folder.get(folder, ()), _LOOKED_AT)]
         candidates = dict.fromkeys([*near, *islice(self.reaches, _LOOKED_AT)])
         elsewhere = (each for each in candidates if (each.site, each.template_path) != pods.key and not _is_copy(each, pods))
-        return sorted((reach for reach in elsewhere if fleet.related(reach, pods)), key=lambda reach: not reach.is_required)
+        return sorted((reach for reach in elsewhere if manifest_index.related(reach, pods)), key=lambda reach: not reach.is_required)
 
 
 def _is_copy(one: Pods | SelectorRef, other: Pods) -> bool:
@@ -187,9 +187,9 @@ def _here_and_above(site: Site) -> list[tuple[str, ...]]:
     return list(dict.fromkeys((folder, folder[:-1], folder[:-2])))
 
 
-def _alike(fleet: ManifestIndex) -> Iterator[_SelectorGroup]:
+def _alike(manifest_index: ManifestIndex) -> Iterator[_SelectorGroup]:
     groups: dict[tuple[object, ...], _SelectorGroup] = {}
-    for reach in fleet.reaches:
+    for reach in manifest_index.reaches:
         if reach.selector.requirements:
             groups.setdefault((reach.selector, reach.scope), _SelectorGroup()).add(reach)
     return iter(groups.values())

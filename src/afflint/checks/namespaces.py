@@ -16,13 +16,13 @@ from afflint.kube.selectors import Malformed, Selector, both, conflict, from_lab
 from afflint.yaml.placeholders import is_placeholder
 
 
-def contradicted_pods(fleet: ManifestIndex) -> Iterator[CrossManifestMatch]:
+def contradicted_pods(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]:
     """Pods that are refused for what their namespace says, and those that no node takes with the labels that they are given."""
-    for pods in fleet.pods:
+    for pods in manifest_index.pods:
         # Without a namespace of its own the object may land in any.
         if pods.spec is None or pods.namespace is None or is_placeholder(pods.namespace):
             continue
-        admission = fleet.admission(pods.namespace)
+        admission = manifest_index.admission(pods.namespace)
         if admission is not None and not admission.guessed:
             match = _refused(pods, pods.spec, admission) or _excluded(pods, pods.spec, admission)
             if match is not None:

@@ -23,8 +23,8 @@ from afflint.yaml.placeholders import is_placeholder
 def inconsistent_node_labels(view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Topology keys in use that some of the nodes, where the pods may run, do not carry; and well-known ones that most nodes carry."""
     missing: dict[str, dict[str, list[_User]]] = defaultdict(lambda: defaultdict(list))
-    for reach in view.fleet.reaches:
-        pods, key = view.fleet.owner(reach), reach.topology_key
+    for reach in view.manifest_index.reaches:
+        pods, key = view.manifest_index.owner(reach), reach.topology_key
         if pods is None or not key:
             continue
         lacking = view.lacking(pods, key)
@@ -197,8 +197,8 @@ def shared_host(view: ClusterView) -> Iterator[CrossManifestMatch]:
         return
     yield from _control_planes(view, hosts)
     are_shared = any(len(nodes) > 1 for nodes in hosts.values())
-    for reach in view.fleet.reaches:
-        pods = view.fleet.owner(reach)
+    for reach in view.manifest_index.reaches:
+        pods = view.manifest_index.owner(reach)
         if pods is None or not pods.scale.may_replicate or not keeps_apart(reach, pods):
             continue
         match = None
@@ -233,7 +233,7 @@ _APART = "Keep them on different hosts where they run: by an anti-affinity rule 
 
 def _on_shared_hosts(view: ClusterView, reach: SelectorRef, pods: Pods, hosts: dict[str, list[NodeFact]]) -> Match | None:
     """Replicas that are kept on different nodes alone, of which some share a host."""
-    apart = {each.topology_key for each in view.fleet.reaches_of(pods) if keeps_apart(each, pods)}
+    apart = {each.topology_key for each in view.manifest_index.reaches_of(pods) if keeps_apart(each, pods)}
     if not apart.isdisjoint((view.host_key, ZONE, REGION)):
         return None  # What is spread over zones loses more with a zone than with a host.
     usable = {node.name for node in view.usable(pods)}
@@ -250,7 +250,7 @@ def _on_shared_hosts(view: ClusterView, reach: SelectorRef, pods: Pods, hosts: d
 
 def _more_than_hosts(view: ClusterView, reach: SelectorRef, pods: Pods) -> Match | None:
     """Replicas spread over hosts, of which there are fewer: some share a host, and nothing keeps these on different nodes."""
-    apart = {each.topology_key for each in view.fleet.reaches_of(pods) if keeps_apart(each, pods)}
+    apart = {each.topology_key for each in view.manifest_index.reaches_of(pods) if keeps_apart(each, pods)}
     replicas = pods.scale.least
     if replicas is None or HOSTNAME in apart or reach.what == REQUIRED_ANTI_AFFINITY:
         return None  # With a required anti-affinity those have no place, which too-few-domains says.
@@ -281,7 +281,7 @@ def _at_labels(node: NodeFact, match: Match) -> CrossManifestMatch:
 def unknown_to_inventory(view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Node labels in constraints that no node of the inventory carries."""
     known = view.label_keys
-    for pods in view.fleet.pods:
+    for pods in view.manifest_index.pods:
         if pods.spec is None:
             continue
         for place, required, effect in _uses(pods):

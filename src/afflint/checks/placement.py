@@ -28,26 +28,26 @@ def unschedulable(view: ClusterView, target: Target) -> Iterator[CrossManifestMa
     for found in proofs.unschedulable(view.survey):
         # With the right company it could; that nobody is such company is known only of a complete context.
         unsure = found.assumes_complete and not target.complete
-        message = f"{_fits_nowhere(found.maker.replicas, found.nodes)}: {found.excluded}"
+        message = f"{_fits_nowhere(found.pod_source.replicas, found.nodes)}: {found.excluded}"
         if unsure:
             message += ", and no pod of these manifests would change that"
         yield _match(
-            view.pods_of(found.maker),
-            found.maker,
+            view.pods_of(found.pod_source),
+            found.pod_source,
             found.path,
             message,
             severity="warning" if unsure else None,
-            related=_given(view, found.maker),
+            related=_given(view, found.pod_source),
         )
 
 
-def _given(view: ClusterView, maker: PodSource) -> tuple[RelatedPlace, ...]:
+def _given(view: ClusterView, pod_source: PodSource) -> tuple[RelatedPlace, ...]:
     """Where the namespace of a workload gives its pods labels that its own nodeSelector does not have."""
-    admission = view.fleet.admission(maker.namespace)
+    admission = view.manifest_index.admission(pod_source.namespace)
     said = admission.selector if admission is not None else None
     if admission is None or said is None:
         return ()
-    own = (view.pods_of(maker).spec or {}).get("nodeSelector") or {}
+    own = (view.pods_of(pod_source).spec or {}).get("nodeSelector") or {}
     added = [f"{key}={value}" for key, value in given_labels(admission).items() if key not in own]
     where = f"{said.where} adds {quoted(','.join(added))} to the nodeSelector"
     return (RelatedPlace(said.site.file, said.site.document, said.path, False, where),) if added else ()
@@ -62,27 +62,27 @@ def _fits_nowhere(replicas: int, nodes: int) -> str:
 def too_few_domains(view: ClusterView) -> Iterator[CrossManifestMatch]:
     """More replicas than domains that can hold them."""
     for found in proofs.too_few_domains(view.survey):
-        yield few_domains(view.pods_of(found.maker), found, proofs.counted(found))
+        yield few_domains(view.pods_of(found.pod_source), found, proofs.counted(found))
     for found in proofs.too_few_domains_at_most(view.survey):
-        yield few_domains_at_most(view.pods_of(found.maker), found, proofs.counted(found))
+        yield few_domains_at_most(view.pods_of(found.pod_source), found, proofs.counted(found))
 
 
 def few_domains(pods: Pods, found: TooFewDomains, counted: str, related: tuple[RelatedPlace, ...] = ()) -> CrossManifestMatch:
     """That not all replicas have room; ``counted`` says how many there are, and how many domains."""
-    finite = found.maker.kind in _FINITE
+    finite = found.pod_source.kind in _FINITE
     left = found.replicas - found.most
     # Pods of a Job wait for each other and run all the same.
     then = " at a time" if finite else f", and {left} {'stays' if left == 1 else 'stay'} pending"
     message = f"{counted}; {_bound(found)} for {found.most}{then}"
-    return _match(pods, found.maker, found.path, message, severity="info" if finite else None, related=related)
+    return _match(pods, found.pod_source, found.path, message, severity="info" if finite else None, related=related)
 
 
 def few_domains_at_most(pods: Pods, found: TooFewDomains, counted: str, related: tuple[RelatedPlace, ...] = ()) -> CrossManifestMatch:
     """That there is no room for as many replicas as an autoscaler may ask for."""
-    scaler = found.maker.scale.scaler
+    scaler = found.pod_source.scale.scaler
     message = f"{scaler} asks for up to {counted}; {_bound(found)} for {found.most}"
     remedy = f"Provide as many domains as {scaler} may ask for, or let it ask for no more than there is room for."
-    return _match(pods, found.maker, found.path, message, remedy=remedy, severity="info", related=related)
+    return _match(pods, found.pod_source, found.path, message, remedy=remedy, severity="info", related=related)
 
 
 def _bound(found: TooFewDomains) -> str:
@@ -101,29 +101,29 @@ def _over(keys: Iterable[str]) -> str:
 def competing_workloads(view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Workloads that leave each other no room: never, or in some order of scheduling."""
     for found in order_search.contending_workloads(view.survey, view.arrangement):
-        names = summarize_names([maker.key for maker in found.makers])
+        names = summarize_names([pod_source.key for pod_source in found.pod_sources])
         pending = f"{summarize_names(list(found.pending))} {'stays' if len(found.pending) == 1 else 'stay'} pending"
         severity: Severity
         if found.decision.answer == "placed":
             where = summarize_names([f"{pod} on {node}" for pod, node in found.decision.placement])
             message = f"{pending} when pods are placed in the order of the manifests; all have room in another order, such as {where}"
             severity = "warning"
-        elif found.decision.answer == "impossible" and not any(maker.kind in _FINITE for maker in found.makers):
+        elif found.decision.answer == "impossible" and not any(pod_source.kind in _FINITE for pod_source in found.pod_sources):
             severity, message = "error", f"{names} leave each other too little room: no order of scheduling places all their replicas"
         else:
             message = f"{pending} in the order of the manifests; whether any order has room for all of {names} is not decided"
             severity = "info"
-        stuck = _stuck(view, found.makers)
-        related = [view.pods_of(maker) for maker in found.makers if maker is not stuck][:MOST_NAMED]
+        stuck = _stuck(view, found.pod_sources)
+        related = [view.pods_of(pod_source) for pod_source in found.pod_sources if pod_source is not stuck][:MOST_NAMED]
         yield _match(
             view.pods_of(stuck), stuck, (), message, severity=severity, related=tuple([_name_of(pods, "takes part") for pods in related])
         )
 
 
-def _stuck(view: ClusterView, makers: Sequence[PodSource]) -> PodSource:
+def _stuck(view: ClusterView, pod_sources: Sequence[PodSource]) -> PodSource:
     """The first of some workloads that has a replica pending."""
-    pending = {placed.maker.key for placed in view.arrangement.workloads if placed.pending and not placed.maker.daemon}
-    return next((maker for maker in makers if maker.key in pending), makers[0])
+    pending = {placed.pod_source.key for placed in view.arrangement.workloads if placed.pending and not placed.pod_source.daemon}
+    return next((pod_source for pod_source in pod_sources if pod_source.key in pending), pod_sources[0])
 
 
 def _name_of(pods: Pods, does: str) -> RelatedPlace:
@@ -132,64 +132,68 @@ def _name_of(pods: Pods, does: str) -> RelatedPlace:
 
 def not_failure_tolerant(view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Failures that cost more than one replica of several."""
-    pending = {placed.maker.key for placed in view.arrangement.workloads if placed.pending}
+    pending = {placed.pod_source.key for placed in view.arrangement.workloads if placed.pending}
     for found in proofs.not_failure_tolerant(view.survey, view.arrangement, view.failures):
-        maker = found.maker
+        pod_source = found.pod_source
         # Nothing makes a bare pod anew; a Job is done before long; and what has no place today is reported as such.
-        if maker.bare or maker.kind in _FINITE or maker.key in pending:
+        if pod_source.bare or pod_source.kind in _FINITE or pod_source.key in pending:
             continue
         # What asks for one zone, or one node, goes down with it on purpose.
-        chosen = view.asks_for(maker)
+        chosen = view.asks_for(pod_source)
         failures = [each for each in found.failures if chosen.isdisjoint((view.parts[each.what].key, HOSTNAME))]
-        grave = [each for each in failures if _is_grave(view, maker, each)]
+        grave = [each for each in failures if _is_grave(view, pod_source, each)]
         if grave:
-            yield _fewer(view, maker, grave, found.replicas)
+            yield _fewer(view, pod_source, grave, found.replicas)
 
 
-def _fewer(view: ClusterView, maker: PodSource, failures: Sequence[FailedReplica], replicas: int) -> CrossManifestMatch:
+def _fewer(view: ClusterView, pod_source: PodSource, failures: Sequence[FailedReplica], replicas: int) -> CrossManifestMatch:
     certain = [each for each in failures if each.proved]
     told = certain or failures
     how = "whatever the placement" if certain else AS_ORDERED
     until = " until what failed is back or removed" if all(each.passing for each in told) else ""
     message = f"after losing {_losses(view, told)}, {_running(told, replicas)}{until}, {how}"
-    budget = _budget_over(view, maker, told)
+    budget = _budget_over(view, pod_source, told)
     if budget is not None:
         message += f"; PodDisruptionBudget {quoted(budget.budget.name)} needs {budget.desired}"
     part = view.parts[told[0].what]
     why = told[0].explain()
     remedy = f"What keeps a replica of {part.word} {_plain(part.name)} away from the others: {why}. Provide a node that takes it."
-    return _match(view.pods_of(maker), maker, (), message, remedy=remedy if why else "")
+    return _match(view.pods_of(pod_source), pod_source, (), message, remedy=remedy if why else "")
 
 
-def _is_grave(view: ClusterView, maker: PodSource, failed: FailedReplica) -> bool:
+def _is_grave(view: ClusterView, pod_source: PodSource, failed: FailedReplica) -> bool:
     """Whether more is lost than the one replica of several whose domain is gone, for which there are the others."""
-    if failed.running == 0 or _budget_over(view, maker, (failed,)) is not None:
+    if failed.running == 0 or _budget_over(view, pod_source, (failed,)) is not None:
         return True
     # Who counts votes needs more than half of them; others share the load.
-    half = 2 * failed.running - maker.replicas
-    if half < 0 or (half == 0 and maker.kind == "StatefulSet"):
+    half = 2 * failed.running - pod_source.replicas
+    if half < 0 or (half == 0 and pod_source.kind == "StatefulSet"):
         return True
     part = view.parts[failed.what]
-    return part.key == HOSTNAME and not failed.passing and _has_company(view, maker, part)
+    return part.key == HOSTNAME and not failed.passing and _has_company(view, pod_source, part)
 
 
-def _budget_over(view: ClusterView, maker: PodSource, failures: Iterable[FailedReplica]) -> BudgetStatus | None:
+def _budget_over(view: ClusterView, pod_source: PodSource, failures: Iterable[FailedReplica]) -> BudgetStatus | None:
     """A PodDisruptionBudget that covers the workload, and by which too few of its pods run after one of these failures."""
-    numbers = view.budgets_over(maker)
+    numbers = view.budgets_over(pod_source)
     fewest = min(each.running for each in failures)
     for covered in [view.disruptions.covered[number] for number in numbers]:
         before = covered.healthy
-        if not covered.unscaled and before >= covered.desired > before - (maker.replicas - fewest):
+        if not covered.unscaled and before >= covered.desired > before - (pod_source.replicas - fewest):
             return covered
     return None
 
 
-def _has_company(view: ClusterView, maker: PodSource, part: FailureDomain) -> bool:
+def _has_company(view: ClusterView, pod_source: PodSource, part: FailureDomain) -> bool:
     """Whether what fails is a node in a domain, of those over which the pods keep apart, that has other nodes open to pods."""
     nodes = {fact.node.name: fact.node for fact in view.nodes}
     if part.key != HOSTNAME:
         return False
-    keys = {reach.topology_key for reach in view.fleet.reaches_of(view.pods_of(maker)) if _is_required(reach) and reach.topology_key}
+    keys = {
+        reach.topology_key
+        for reach in view.manifest_index.reaches_of(view.pods_of(pod_source))
+        if _is_required(reach) and reach.topology_key
+    }
     if not keys:
         return True
     failed = nodes[part.name]
@@ -199,13 +203,19 @@ def _has_company(view: ClusterView, maker: PodSource, part: FailureDomain) -> bo
 
 def drain_blocked(view: ClusterView) -> Iterator[CrossManifestMatch]:
     """PodDisruptionBudgets that let no pod go even when all of them are well."""
-    sites = {(reach.ref.name, reach.namespace or "default"): reach for reach in view.fleet.reaches if reach.what == BUDGET_SELECTOR}
+    sites = {
+        (reach.ref.name, reach.namespace or "default"): reach for reach in view.manifest_index.reaches if reach.what == BUDGET_SELECTOR
+    }
     for number, covered in enumerate(view.disruptions.covered):
         budget = covered.budget
-        owners = [maker for maker in view.makers if number in view.budgets_over(maker) and not maker.daemon and maker.kind not in _FINITE]
-        owners = [maker for maker in owners if eviction_of(maker).what == "allowed"]
+        owners = [
+            pod_source
+            for pod_source in view.pod_sources
+            if number in view.budgets_over(pod_source) and not pod_source.daemon and pod_source.kind not in _FINITE
+        ]
+        owners = [pod_source for pod_source in owners if eviction_of(pod_source).what == "allowed"]
         # An autoscaler may ask for more where the manifest says nothing.
-        told = all(view.pods_of(maker).scale.least is not None for maker in owners) or bool(covered.unscaled)
+        told = all(view.pods_of(pod_source).scale.least is not None for pod_source in owners) or bool(covered.unscaled)
         reach = sites.get((budget.name, budget.namespace))
         if owners and told and reach is not None and not covered.allowed(covered.expected):
             scaler = _more_would_do(covered, owners)
@@ -214,7 +224,7 @@ def drain_blocked(view: ClusterView) -> Iterator[CrossManifestMatch]:
             asked = bool(scaler) or str(budget.max_unavailable) in ("0", "0%") or budget.min_available == "100%"
             field = "maxUnavailable" if budget.max_unavailable is not None else "minAvailable"
             path = (*reach.site.base, "spec", field) if budget.tells else (*reach.site.base, "metadata", "name")
-            related = tuple([_name_of(view.pods_of(maker), "is covered by it") for maker in owners[:MOST_NAMED]])
+            related = tuple([_name_of(view.pods_of(pod_source), "is covered by it") for pod_source in owners[:MOST_NAMED]])
             remedy = f"Let {scaler} keep one replica more, or the budget do without one pod: `maxUnavailable: 1`." if scaler else ""
             match = Match(path, message, remedy, related=related, severity="info" if asked else None)
             yield CrossManifestMatch(reach.site, reach.ref, match)
@@ -225,8 +235,8 @@ _NEVER = "a drain of their nodes never ends"
 
 def _more_would_do(covered: BudgetStatus, owners: Iterable[PodSource]) -> str:
     """The autoscaler that lets a pod go once it asks for more replicas than it keeps at least; empty if there is none."""
-    elastic = [maker for maker in owners if (maker.scale.most or 0) > maker.replicas]
-    more = covered.expected + sum((maker.scale.most or 0) - maker.replicas for maker in elastic)
+    elastic = [pod_source for pod_source in owners if (pod_source.scale.most or 0) > pod_source.replicas]
+    more = covered.expected + sum((pod_source.scale.most or 0) - pod_source.replicas for pod_source in elastic)
     return elastic[0].scale.scaler if elastic and covered._replace(expected=more).allowed(more) else ""
 
 
@@ -258,13 +268,13 @@ def rollout_deadlock(view: ClusterView) -> Iterator[CrossManifestMatch]:
         before = f"one of the {found.replicas} replicas" if found.replicas > 1 else "the only replica"
         message = f"a rolling update has to add a pod before it may remove {before} (maxUnavailable is 0), and no node takes it"
         message += f"{'' if found.proved else f' {AS_ORDERED}'}: {found.excluded}"
-        yield _match(view.pods_of(found.maker), found.maker, found.path, message)
+        yield _match(view.pods_of(found.pod_source), found.pod_source, found.path, message)
 
 
 def migration_blocked(view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Virtual machines that have no other node to migrate to."""
     for found in proofs.migration_blocked(view.survey, view.arrangement):
-        if eviction_of(found.maker).what not in ("migrates", "held"):
+        if eviction_of(found.pod_source).what not in ("migrates", "held"):
             continue
         some = f"{found.blocked} of the {found.placed} VMs have no node"
         which = (
@@ -275,22 +285,22 @@ def migration_blocked(view: ClusterView) -> Iterator[CrossManifestMatch]:
             else f"none of the {found.placed} VMs has a node"
         )
         message = f"{which} to migrate to{'' if found.proved else f' {AS_ORDERED}'}: {found.excluded}"
-        yield _match(view.pods_of(found.maker), found.maker, found.path, message)
+        yield _match(view.pods_of(found.pod_source), found.pod_source, found.path, message)
 
 
 def single_domain_possible(view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Workloads that are required to keep apart over something smaller than a zone, and may all land in one zone."""
     for found in proofs.single_domain_possible(view.survey, view.arrangement):
-        if found.maker.kind in _FINITE:
+        if found.pod_source.kind in _FINITE:
             continue
-        pods = view.pods_of(found.maker)
-        apart = [reach for reach in view.fleet.reaches_of(pods) if keeps_apart(reach, pods)]
+        pods = view.pods_of(found.pod_source)
+        apart = [reach for reach in view.manifest_index.reaches_of(pods) if keeps_apart(reach, pods)]
         keys = dict.fromkeys(reach.topology_key for reach in apart if _is_required(reach))
         # Who asks for nothing does not mind, and who names the zone in a preference has weighed it.
         if keys and "" not in keys and not any(reach.topology_key in (ZONE, REGION) for reach in apart):
             apart_over = summarize_names(list(map(quoted, keys)))
             message = f"all {found.replicas} replicas may land in zone {quoted(found.domain)}: they are kept apart over {apart_over} only"
-            yield _match(view.pods_of(found.maker), found.maker, (), message)
+            yield _match(view.pods_of(found.pod_source), found.pod_source, (), message)
 
 
 def _is_required(reach: SelectorRef) -> bool:
@@ -303,7 +313,7 @@ def min_domains_unreachable(view: ClusterView) -> Iterator[CrossManifestMatch]:
         known = f"only {len(found.domains)}: {summarize_names(list(map(quoted, found.domains)))}" if found.domains else "none"
         each = f"; until there are more, each takes at most {found.max_skew} pod{'' if found.max_skew == 1 else 's'}"
         message = f"minDomains is {found.min_domains}, and of {quoted(found.key)} the nodes have {known}{each if found.domains else ''}"
-        yield _match(view.pods_of(found.maker), found.maker, found.path, message)
+        yield _match(view.pods_of(found.pod_source), found.pod_source, found.path, message)
 
 
 def spread_blocked_by_taints(view: ClusterView) -> Iterator[CrossManifestMatch]:
@@ -315,7 +325,7 @@ def spread_blocked_by_taints(view: ClusterView) -> Iterator[CrossManifestMatch]:
         room = "" if found.most is None else f", so that at most {found.most} pod{' finds' if found.most == 1 else 's find'} room elsewhere"
         message = f"{counts}, and {means} keep the pods out of {'it' if one else 'them'}{room}"
         remedy = "Add `nodeTaintsPolicy: Honor` to the constraint, and such domains no longer count." if found.helps else ""
-        match = _match(view.pods_of(found.maker), found.maker, found.path, message, remedy=remedy)
+        match = _match(view.pods_of(found.pod_source), found.pod_source, found.path, message, remedy=remedy)
         if found.helps:
             match = match._replace(match=match.match._replace(edits=inserting(found.path, "nodeTaintsPolicy", "Honor")))
         yield match
@@ -323,7 +333,7 @@ def spread_blocked_by_taints(view: ClusterView) -> Iterator[CrossManifestMatch]:
 
 def _match(
     pods: Pods,
-    maker: PodSource,
+    pod_source: PodSource,
     path: Path,
     message: str,
     *,
@@ -332,5 +342,5 @@ def _match(
     related: tuple[RelatedPlace, ...] = (),
 ) -> CrossManifestMatch:
     # No constraint of its own is at fault: then it is the workload as such.
-    at = path if path not in ((), maker.pod_path) else (*pods.site.base, "metadata", "name")
+    at = path if path not in ((), pod_source.pod_path) else (*pods.site.base, "metadata", "name")
     return CrossManifestMatch(pods.site, pods.ref, Match(at, message, remedy, related=related, severity=severity))

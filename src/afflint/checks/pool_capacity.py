@@ -51,18 +51,18 @@ def too_few_domains(view: PoolView, target: Target) -> Iterator[CrossManifestMat
     from afflint.checks.placement import few_domains, few_domains_at_most
     from afflint.placement.proofs import TooFewDomains
 
-    survey = view.survey([demands.maker for demands, _ in crowded if demands.maker is not None])
+    survey = view.survey([demands.pod_source for demands, _ in crowded if demands.pod_source is not None])
     for index, (demands, rooms) in enumerate(crowded):
-        maker = survey.makers[index]
+        pod_source = survey.pod_sources[index]
         bounds = [(room, key, path) for key, path in survey.kept_apart(index).items() if (room := rooms.over(key)) is not None]
         if not bounds:
             continue
         room, key, path = min(bounds, key=lambda bound: (bound[0].most, bound[1] == ITSELF))
         port = survey.members(index)[0].pod.ports[0] if key == ITSELF else None
-        found = TooFewDomains(maker, maker.replicas, room.most, (key,), (), None, "", (*maker.pod_path, *path), port)
-        most = maker.scale.most
-        if room.most < maker.replicas:
-            yield few_domains(demands.pods, found, f"{maker.replicas} replicas, {room.said}", room.related)
+        found = TooFewDomains(pod_source, pod_source.replicas, room.most, (key,), (), None, "", (*pod_source.pod_path, *path), port)
+        most = pod_source.scale.most
+        if room.most < pod_source.replicas:
+            yield few_domains(demands.pods, found, f"{pod_source.replicas} replicas, {room.said}", room.related)
         elif most is not None and room.most < most:
             yield few_domains_at_most(demands.pods, found._replace(replicas=most), f"{most} replicas, {room.said}", room.related)
 
@@ -71,10 +71,10 @@ def _crowded(view: PoolView) -> Iterator[tuple[PoolRequirements, _Rooms]]:
     """The workloads that keep apart, or share a port, and of which there may be more replicas than nodes or zones."""
     opened, rooms_of = open_to(view), _rooms(view)
     for demands in view.demands:
-        maker, pod = demands.maker, demands.pod
-        if maker is None or pod is None or demands.daemon or not (readable(pod.anti_affinity) or pod.ports):
+        pod_source, pod = demands.pod_source, demands.pod
+        if pod_source is None or pod is None or demands.daemon or not (readable(pod.anti_affinity) or pod.ports):
             continue
-        most = max(maker.replicas, maker.scale.most or 0)
+        most = max(pod_source.replicas, pod_source.scale.most or 0)
         if most < 2 or _goes_elsewhere(demands, view):
             continue
         rooms = rooms_of(pools_for(demands, view.index) & opened(demands.tolerations), demands)

@@ -53,7 +53,7 @@ class _UnmetReason(NamedTuple):
 def unmet_preference(view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Preferred node affinity that no node of the inventory meets, or none that the pods may use."""
     nodes = _Nodes(view)
-    for pods in view.fleet.pods:
+    for pods in view.manifest_index.pods:
         if pods.spec is not None and not pods.spec.get("nodeName"):
             preferences, demanded = _terms(pods)
             for preference in preferences:

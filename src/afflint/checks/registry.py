@@ -33,7 +33,7 @@ Subject = Literal[
 - ``constrained``: workloads with affinity, nodeSelector, tolerations or spread constraints;
 - ``mismatched``: objects with a field that does not fit its type;
 - ``operated``: what operators make pods of for a custom resource, as far as its kind is known;
-- ``fleet``: all objects of the run together;
+- ``manifest_index``: all objects of the run together;
 - ``nodes``: all objects of the run together with its nodes;
 - ``pools``: all objects of the run together with the pools of nodes that manifests declare;
 - ``run``: what is read and afflint's own comments; the engine finds these itself;

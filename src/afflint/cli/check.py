@@ -148,7 +148,7 @@ def reported(
         decides = "decides" if len(outcome.undecided) == 1 else "decide"
         say(f"afflint: no nodes are known, so {names} {decides} nothing: name the nodes with --nodes")
     if not given["quiet"]:
-        for line in outcome.unjudged:
+        for line in outcome.unevaluated:
             say(f"afflint: {shown(line)}")
     if outcome.gone:
         entries = (

@@ -31,16 +31,27 @@ def place(paths: tuple[str, ...], **given: Any) -> int:
     options.one_of("--color", given["color"], options.COLORS)
     session = Session(options.configuration(given))
     sources, reading = session.sources(paths or (".",)), {name: given[name] for name in ("resources", "only_running", "replan")}
-    stage, problems, names, notes, empty, classes = session.stage(sources, given["pods"], counts=_counts(given["count"]), **reading)
+    simulation_input, problems, names, notes, empty, classes = session.simulation_input(
+        sources, given["pods"], counts=_counts(given["count"]), **reading
+    )
     asked = DisruptionRequest(given["lose"], given["drain"], given["remove"])
-    plan = make_plan(stage.inventory, stage.makers, given["group_by"], asked, names.__getitem__, stage.budgets, stage.evictions, classes)
+    plan = make_plan(
+        simulation_input.inventory,
+        simulation_input.pod_sources,
+        given["group_by"],
+        asked,
+        names.__getitem__,
+        simulation_input.budgets,
+        simulation_input.evictions,
+        classes,
+    )
     plan = plan._replace(notes=(*_nothing_in(among(empty, paths)), *notes, *plan.notes))
     if problems:
         more = f" (and {len(problems) - 1} more: `afflint check` tells them all)" if len(problems) > 1 else ""
         say(f"afflint: {shown(problems[0])}{more}")
     write_or_show(given["output"], _chunks(plan, given, to_file=given["output"] is not None))
     unplaced = any(replica.node is None for workload in plan.workloads for replica in workload.replicas)
-    hurt = any(loss.blocked or loss.unjudged or not {"dead", "degraded"}.isdisjoint(loss.outcomes.values()) for loss in plan.losses)
+    hurt = any(loss.blocked or loss.unevaluated or not {"dead", "degraded"}.isdisjoint(loss.outcomes.values()) for loss in plan.losses)
     return FOUND if (unplaced or hurt or problems) and not given["exit_zero"] else 0
 
 

@@ -35,18 +35,18 @@ ALLOWED = Eviction("allowed")
 _EXTERNALLY = Eviction("external", "evictionStrategy External leaves it to another controller, and the drain waits until that has moved it")
 
 
-def eviction_of(maker: PodSource) -> Eviction:
+def eviction_of(pod_source: PodSource) -> Eviction:
     """What the eviction of a pod of a workload comes to, as far as manifests tell whether machines can migrate."""
-    if not maker.kubevirt:
+    if not pod_source.kubevirt:
         return ALLOWED
-    kubevirt, own = maker.virtualization.kubevirt, maker.eviction_strategy
+    kubevirt, own = pod_source.virtualization.kubevirt, pod_source.eviction_strategy
     strategy = eviction_strategy(own, kubevirt)
     if strategy == EXTERNAL:
         return _EXTERNALLY
     if strategy not in (LIVE_MIGRATE, IF_POSSIBLE):
         return ALLOWED
-    found = _obstacles(maker)
-    known = _first_known(found, maker)
+    found = _obstacles(pod_source)
+    known = _first_known(found, pod_source)
     if known is None:
         return Eviction("migrates", claims=tuple(each.claim for each in found if each.reason == DISKS and each.claim))
     return ALLOWED if strategy == IF_POSSIBLE else Eviction("held", f"{asking(own, kubevirt)}, and {known.words}")
@@ -69,9 +69,11 @@ def eviction_of_machine(vmi: Mapping[str, Any], kubevirt: Mapping[str, Any]) -> 
     return Eviction("held", f"{asking(own, kubevirt)}, and it cannot migrate{f': {reason}' if reason else ''}")
 
 
-def unsaid(makers: Iterable[PodSource]) -> str:
+def unsaid(pod_sources: Iterable[PodSource]) -> str:
     """That nothing tells what the eviction of some workloads' machines comes to, and what is assumed; empty if all is told."""
-    silent = sum(maker.kubevirt and not maker.eviction_strategy and not maker.virtualization.kubevirt for maker in makers)
+    silent = sum(
+        pod_source.kubevirt and not pod_source.eviction_strategy and not pod_source.virtualization.kubevirt for pod_source in pod_sources
+    )
     if not silent:
         return ""
     who, them = ("1 workload of VMs names", "it") if silent == 1 else (f"{silent} workloads of VMs name", "them")
@@ -86,27 +88,27 @@ def migration_note(eviction: Eviction) -> str:
     return f"it is taken to migrate: no manifest tells whether {join_words(eviction.claims)} {has} the access mode ReadWriteMany"
 
 
-def hindrance_of(maker: PodSource) -> Obstacle | None:
+def hindrance_of(pod_source: PodSource) -> Obstacle | None:
     """What keeps the machines of a workload from migrating, whether or not they ask for that; None if the manifests tell of nothing."""
-    return _first_known(_obstacles(maker), maker) if maker.kubevirt else None
+    return _first_known(_obstacles(pod_source), pod_source) if pod_source.kubevirt else None
 
 
-def _first_known(found: Iterable[Obstacle], maker: PodSource) -> Obstacle | None:
-    return next((each for each in found if _is_known(each, maker)), None)
+def _first_known(found: Iterable[Obstacle], pod_source: PodSource) -> Obstacle | None:
+    return next((each for each in found if _is_known(each, pod_source)), None)
 
 
-def _obstacles(maker: PodSource) -> list[Obstacle]:
-    given = maker.virtualization
+def _obstacles(pod_source: PodSource) -> list[Obstacle]:
+    given = pod_source.virtualization
     try:
-        spec = expanded(maker.pod, given.instancetype, given.preference)
+        spec = expanded(pod_source.pod, given.instancetype, given.preference)
     except InventoryError:
         return []  # KubeVirt makes no pod, which is said where the pods are made.
-    vmi = {"metadata": {"annotations": dict(maker.annotations)}, "spec": spec}
-    return list(obstacles(vmi, given.kubevirt, {**given.claims, **maker.claims}))
+    vmi = {"metadata": {"annotations": dict(pod_source.annotations)}, "spec": spec}
+    return list(obstacles(vmi, given.kubevirt, {**given.claims, **pod_source.claims}))
 
 
-def _is_known(obstacle: Obstacle, maker: PodSource) -> bool:
+def _is_known(obstacle: Obstacle, pod_source: PodSource) -> bool:
     """Whether an obstacle is there for all that the manifests tell; a preference may choose the network binding."""
     if obstacle.by_default:
-        return maker.preference is None
-    return obstacle.certain or (bool(maker.virtualization.kubevirt) and obstacle.reason in (HOST_DEVICE, INTERFACE))
+        return pod_source.preference is None
+    return obstacle.certain or (bool(pod_source.virtualization.kubevirt) and obstacle.reason in (HOST_DEVICE, INTERFACE))

@@ -34,13 +34,13 @@ class Launcher(NamedTuple):
     left_out: tuple[str, ...]
 
 
-def launcher_of(maker: PodSource, cluster: Cluster) -> Launcher:
+def launcher_of(pod_source: PodSource, cluster: Cluster) -> Launcher:
     """What the pods of a virtual machine have in common on these nodes. Raises InventoryError where KubeVirt makes no pod."""
-    given, own = maker.virtualization, dict(maker.pod)
-    if _assumes_architecture(maker):
+    given, own = pod_source.virtualization, dict(pod_source.pod)
+    if _assumes_architecture(pod_source):
         own["architecture"] = _assumed_architecture(_architectures(cluster))
-    vmi = {"metadata": {"name": maker.name, "namespace": maker.namespace}, "spec": own}
-    resources = cluster.resources and maker.sized and "domain" in own
+    vmi = {"metadata": {"name": pod_source.name, "namespace": pod_source.namespace}, "spec": own}
+    resources = cluster.resources and pod_source.sized and "domain" in own
     labels = (node.labels for node in cluster.table.nodes)
     pod = launcher_pod(vmi, given.kubevirt, given.instancetype, given.preference, nodes=labels, resources=resources)
     spec = {field: own[field] for field in PLACEMENT_FIELDS if own.get(field) is not None}
@@ -81,10 +81,10 @@ def _architectures(cluster: Cluster) -> list[str]:
     return sorted(set(cluster.label(ARCH).values()))
 
 
-def _assumes_architecture(maker: PodSource) -> bool:
+def _assumes_architecture(pod_source: PodSource) -> bool:
     """Whether nothing says which architecture a machine has, so that it gets that of the cluster's first nodes."""
-    given = maker.virtualization
-    stated = maker.pod.get("architecture") or map_at(given.preference).get("preferredArchitecture")
+    given = pod_source.virtualization
+    stated = pod_source.pod.get("architecture") or map_at(given.preference).get("preferredArchitecture")
     return not stated and not map_at(given.kubevirt, "status").get("defaultArchitecture")
 
 
@@ -92,10 +92,10 @@ def _assumed_architecture(architectures: list[str]) -> str:
     return "amd64" if "amd64" in architectures or not architectures else architectures[0]
 
 
-def launcher_notes(maker: PodSource, cluster: Cluster) -> Iterator[str]:
+def launcher_notes(pod_source: PodSource, cluster: Cluster) -> Iterator[str]:
     """What was assumed or left out for the launcher pods of a workload."""
     try:
-        left_out = launcher_of(maker, cluster).left_out
+        left_out = launcher_of(pod_source, cluster).left_out
     except InventoryError:
         return
     missing = list(dict.fromkeys(family_of(key) for key in left_out if key != ARCH))
@@ -103,5 +103,5 @@ def launcher_notes(maker: PodSource, cluster: Cluster) -> Iterator[str]:
         what = "it" if len(missing) == 1 else "them"
         yield f"no node carries {join_words(missing, 'or')}, so the nodeSelector that virt-controller adds for {what} is left out"
     architectures = _architectures(cluster)
-    if len(architectures) > 1 and _assumes_architecture(maker):
+    if len(architectures) > 1 and _assumes_architecture(pod_source):
         yield f"nodes have the architectures {', '.join(architectures)}; the VM is taken to be {_assumed_architecture(architectures)}"

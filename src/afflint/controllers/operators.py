@@ -58,7 +58,7 @@ def operated_pods(workload: Workload, site: Site, *, resources: bool = False) ->
         site=site,
         line=workload.document.locate((*workload.base, "metadata", "name")).line,
         pod_path=workload.pod_path,
-        upkeep=_STATEFUL,
+        pod_replacement=_STATEFUL,
     )
 
 

@@ -100,7 +100,7 @@ class PodSource:
     preference: Reference | None = None
     virtualization: Virtualization = Virtualization()
     """Found among the manifests of a run by these references."""
-    upkeep: PodReplacement = AT_ONCE
+    pod_replacement: PodReplacement = AT_ONCE
     """What its controller does when a pod goes."""
     claims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The access modes of the claims that its machines make for themselves, as far as it tells them."""
@@ -200,7 +200,7 @@ def read_pod_source(workload: Workload, site: Site, *, resources: bool = False) 
         waits=waits(workload),
         instancetype=_reference(workload, "instancetype"),
         preference=_reference(workload, "preference"),
-        upkeep=pod_replacement_of(workload),
+        pod_replacement=pod_replacement_of(workload),
         claims=claims_made(workload),
         volumes=volumes_of(workload),
     )

@@ -45,117 +45,120 @@ _HASH_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 # --- to pods -----------------------------------------------------------------------------------------------------------
 
 
-def revision_hash(maker: PodSource, revision: int = 0) -> str:
+def revision_hash(pod_source: PodSource, revision: int = 0) -> str:
     """What controllers put into names and labels of all pods of one revision. Any value will do, so long as revisions differ."""
-    return _letters(f"{maker.group}/{maker.key}/{revision}")
+    return _letters(f"{pod_source.group}/{pod_source.key}/{revision}")
 
 
-def owner(maker: PodSource) -> Object | None:
+def owner(pod_source: PodSource) -> Object | None:
     """The ReplicaSet, StatefulSet or ReplicationController whose selector the scheduler spreads the pods by; None if there is none.
 
     For a Deployment it is the ReplicaSet of the current revision, which selects by pod-template-hash as well.
     """
-    kind, name, selector = _owner_reference(maker, 0)[1], maker.name, maker.selector
+    kind, name, selector = _owner_reference(pod_source, 0)[1], pod_source.name, pod_source.selector
     if kind == "ReplicationController":
-        selector = maker.labels if selector is None else selector
+        selector = pod_source.labels if selector is None else selector
         if not (isinstance(selector, Mapping) and all(type(value) is str for value in selector.values())):
             return None
     elif kind in ("ReplicaSet", "StatefulSet"):
         if not isinstance(selector, dict) or isinstance(parse_label_selector(selector), Malformed):
             return None
-        if maker.kind in ("Deployment", "Rollout"):
-            name = f"{maker.name}-{revision_hash(maker)}"
-            labels = {**(selector.get("matchLabels") or {}), _hash_label(maker): revision_hash(maker)}
+        if pod_source.kind in ("Deployment", "Rollout"):
+            name = f"{pod_source.name}-{revision_hash(pod_source)}"
+            labels = {**(selector.get("matchLabels") or {}), _hash_label(pod_source): revision_hash(pod_source)}
             selector = {**selector, "matchLabels": labels}
     else:
         return None
-    return {"kind": kind, "metadata": {"name": name, "namespace": maker.namespace}, "spec": {"selector": selector}}
+    return {"kind": kind, "metadata": {"name": name, "namespace": pod_source.namespace}, "spec": {"selector": selector}}
 
 
 def template_pod(
-    maker: PodSource, cluster: Cluster, name: str = "", *, index: int = 0, revision: int = 0, launcher: Launcher | None = None
+    pod_source: PodSource, cluster: Cluster, name: str = "", *, index: int = 0, revision: int = 0, launcher: Launcher | None = None
 ) -> Object:
     """One pod of the workload as a cluster with these nodes would hold it, tied to no particular node.
 
     Raises InventoryError for a VM whose resources make no sense, if resources count.
     """
-    labels = _labels(maker, index, revision)
-    if maker.kubevirt:
-        launcher = launcher or launcher_of(maker, cluster)
+    labels = _labels(pod_source, index, revision)
+    if pod_source.kubevirt:
+        launcher = launcher or launcher_of(pod_source, cluster)
         spec, labels = {**launcher.spec}, {**labels, **launcher.labels}
     else:
         fields = (*PLACEMENT_FIELDS, *CONTAINER_FIELDS, *(RESOURCE_FIELDS if cluster.resources else ()))
-        spec = {field: maker.pod[field] for field in fields if maker.pod.get(field) is not None}
-    spec["tolerations"] = _tolerations(maker, spec.get("tolerations"))
-    api_version, kind, owner_name = _owner_reference(maker, revision)
-    metadata: Object = {"name": name, "namespace": maker.namespace, "labels": labels, "annotations": dict(maker.annotations)}
+        spec = {field: pod_source.pod[field] for field in fields if pod_source.pod.get(field) is not None}
+    spec["tolerations"] = _tolerations(pod_source, spec.get("tolerations"))
+    api_version, kind, owner_name = _owner_reference(pod_source, revision)
+    metadata: Object = {"name": name, "namespace": pod_source.namespace, "labels": labels, "annotations": dict(pod_source.annotations)}
     if kind:
         metadata["ownerReferences"] = [{"apiVersion": api_version, "kind": kind, "name": owner_name, "controller": True}]
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
 def read_template(
-    maker: PodSource, cluster: Cluster, name: str, *, index: int = 0, revision: int = 0, launcher: Launcher | None = None
+    pod_source: PodSource, cluster: Cluster, name: str, *, index: int = 0, revision: int = 0, launcher: Launcher | None = None
 ) -> Pod:
     """The same, compiled."""
-    if not maker.kubevirt:
-        return cluster.read(template_pod(maker, cluster, name, index=index, revision=revision))
-    launcher = launcher or launcher_of(maker, cluster)
-    pod = cluster.read(template_pod(maker, cluster, name, index=index, revision=revision, launcher=launcher))
+    if not pod_source.kubevirt:
+        return cluster.read(template_pod(pod_source, cluster, name, index=index, revision=revision))
+    launcher = launcher or launcher_of(pod_source, cluster)
+    pod = cluster.read(template_pod(pod_source, cluster, name, index=index, revision=revision, launcher=launcher))
     return pod._replace(added=launcher.added)
 
 
-def make_pods(maker: PodSource, cluster: Cluster) -> list[Object]:
+def make_pods(pod_source: PodSource, cluster: Cluster) -> list[Object]:
     """The pods of the workload as its controller makes them: its replicas, or one per eligible node for a DaemonSet.
 
     Names count up from 0 (``web-0``). Raises InventoryError for a DaemonSet whose template no scheduler could read.
     """
-    if maker.daemon:
-        if not maker.replicas:
+    if pod_source.daemon:
+        if not pod_source.replicas:
             return []
-        template = template_pod(maker, cluster)
-        return [_tied(template, pod_name(maker, node), node) for node in fitting_nodes(cluster, cluster.read(template))]
-    return [template_pod(maker, cluster, pod_name(maker, index), index=index) for index in range(min(maker.replicas, MOST_REPLICAS))]
+        template = template_pod(pod_source, cluster)
+        return [_tied(template, pod_name(pod_source, node), node) for node in fitting_nodes(cluster, cluster.read(template))]
+    return [
+        template_pod(pod_source, cluster, pod_name(pod_source, index), index=index)
+        for index in range(min(pod_source.replicas, MOST_REPLICAS))
+    ]
 
 
-def notes(maker: PodSource, cluster: Cluster) -> tuple[str, ...]:
+def notes(pod_source: PodSource, cluster: Cluster) -> tuple[str, ...]:
     """What was assumed or left out when the pods were made."""
-    found = list(maker.notes)
-    if maker.kubevirt:
-        found += launcher_notes(maker, cluster)
-    if maker.replicas > MOST_REPLICAS and not maker.daemon:
-        found.append(f"{MOST_REPLICAS} of its {maker.replicas} replicas are shown")
+    found = list(pod_source.notes)
+    if pod_source.kubevirt:
+        found += launcher_notes(pod_source, cluster)
+    if pod_source.replicas > MOST_REPLICAS and not pod_source.daemon:
+        found.append(f"{MOST_REPLICAS} of its {pod_source.replicas} replicas are shown")
     return tuple(found)
 
 
-def pod_name(maker: PodSource, which: int | str) -> str:
+def pod_name(pod_source: PodSource, which: int | str) -> str:
     """How a pod is called: a count for replicas, the node for a DaemonSet, the manifest's own name for a Pod."""
-    if maker.kind == "Pod":
-        return maker.name
-    if maker.kind in ("VirtualMachine", "VirtualMachineInstance"):
-        return f"virt-launcher-{maker.name}"
+    if pod_source.kind == "Pod":
+        return pod_source.name
+    if pod_source.kind in ("VirtualMachine", "VirtualMachineInstance"):
+        return f"virt-launcher-{pod_source.name}"
     if isinstance(which, str):
-        return f"{maker.name}-{which}"
-    numbers = _numbers(maker, which)
-    if maker.kind == "JobSet":
-        return f"{maker.full_name}-{numbers['job']}-{numbers['ordinal']}"
-    if maker.kind == "LeaderWorkerSet":
-        return f"{maker.name}-{numbers['member']}"
-    return f"{'virt-launcher-' if maker.kubevirt else ''}{maker.name}-{numbers['ordinal']}"
+        return f"{pod_source.name}-{which}"
+    numbers = _numbers(pod_source, which)
+    if pod_source.kind == "JobSet":
+        return f"{pod_source.full_name}-{numbers['job']}-{numbers['ordinal']}"
+    if pod_source.kind == "LeaderWorkerSet":
+        return f"{pod_source.name}-{numbers['member']}"
+    return f"{'virt-launcher-' if pod_source.kubevirt else ''}{pod_source.name}-{numbers['ordinal']}"
 
 
-def _numbers(maker: PodSource, index: int) -> dict[str, str]:
+def _numbers(pod_source: PodSource, index: int) -> dict[str, str]:
     """Where the pods of a workload count, the numbers of the one at this index."""
-    group, member = divmod(index, maker.each)
-    if maker.kind == "LeaderWorkerSet":
+    group, member = divmod(index, pod_source.each)
+    if pod_source.kind == "LeaderWorkerSet":
         # The leader is the pod of its group that another StatefulSet makes.
-        worker = maker.first + member
+        worker = pod_source.first + member
         leads = worker == 0
         name = f"{group}" if leads else f"{group}-{worker}"
         return {"group": f"{group}", "worker": f"{worker}", "member": name, "index": f"{group if leads else worker}"}
-    if maker.kind == "JobSet":
+    if pod_source.kind == "JobSet":
         return {"job": f"{group}", "ordinal": f"{member}"}
-    return {"ordinal": f"{maker.first + index}"}
+    return {"ordinal": f"{pod_source.first + index}"}
 
 
 # What rejects a node for what runs on the nodes, which may change.
@@ -185,53 +188,53 @@ def _uid(text: str) -> str:
     return f"{number:08x}-0000-4000-8000-{number ^ 0xA5A5A5A5:012x}"
 
 
-def _hash_label(maker: PodSource) -> str:
-    return "rollouts-pod-template-hash" if maker.kind == "Rollout" else POD_TEMPLATE_HASH
+def _hash_label(pod_source: PodSource) -> str:
+    return "rollouts-pod-template-hash" if pod_source.kind == "Rollout" else POD_TEMPLATE_HASH
 
 
-def _owner_reference(maker: PodSource, revision: int) -> tuple[str, str, str]:
+def _owner_reference(pod_source: PodSource, revision: int) -> tuple[str, str, str]:
     """API version, kind and name of the object that controls the pods; no kind for a Pod."""
-    if maker.kind in ("Deployment", "Rollout"):
-        return "apps/v1", "ReplicaSet", f"{maker.name}-{revision_hash(maker, revision)}"
-    if maker.kubevirt:
-        return "kubevirt.io/v1", "VirtualMachineInstance", maker.name
-    if maker.kind in ("Job", "CronJob", "JobSet"):
-        return "batch/v1", "Job", maker.full_name
-    if maker.kind == "ReplicationController":
-        return "v1", "ReplicationController", maker.name
-    if maker.kind == "Pod":
+    if pod_source.kind in ("Deployment", "Rollout"):
+        return "apps/v1", "ReplicaSet", f"{pod_source.name}-{revision_hash(pod_source, revision)}"
+    if pod_source.kubevirt:
+        return "kubevirt.io/v1", "VirtualMachineInstance", pod_source.name
+    if pod_source.kind in ("Job", "CronJob", "JobSet"):
+        return "batch/v1", "Job", pod_source.full_name
+    if pod_source.kind == "ReplicationController":
+        return "v1", "ReplicationController", pod_source.name
+    if pod_source.kind == "Pod":
         return "", "", ""
     # StatefulSet and DaemonSet exist in apps and elsewhere; the scheduler knows those of apps alone.
-    return f"{maker.group}/v1", maker.kind, maker.name
+    return f"{pod_source.group}/v1", pod_source.kind, pod_source.name
 
 
-def _labels(maker: PodSource, index: int, revision: int) -> dict[str, str]:
+def _labels(pod_source: PodSource, index: int, revision: int) -> dict[str, str]:
     """All labels of one pod. What only a cluster could tell is made up: equal for pods that share it, and different for others."""
-    return filled(_added(maker), maker.labels, lambda name: _field(maker, index, revision, name))
+    return filled(_added(pod_source), pod_source.labels, lambda name: _field(pod_source, index, revision, name))
 
 
-def _added(maker: PodSource) -> Sequence[AddedLabel]:
+def _added(pod_source: PodSource) -> Sequence[AddedLabel]:
     """What the controllers add to the labels, with the names of machines spelled out."""
-    if not maker.kubevirt:
-        return maker.added
-    hostname = maker.pod.get("hostname")
+    if not pod_source.kubevirt:
+        return pod_source.added
+    hostname = pod_source.pod.get("hostname")
     hostname = hostname if type(hostname) is str else None
-    return [label._replace(value=spelled(label.value, maker.kind, hostname)) for label in maker.added]
+    return [label._replace(value=spelled(label.value, pod_source.kind, hostname)) for label in pod_source.added]
 
 
-def _field(maker: PodSource, index: int, revision: int, name: str) -> str:
+def _field(pod_source: PodSource, index: int, revision: int, name: str) -> str:
     """What a field of the table of added labels is on one pod."""
     if name == "hash":
-        return revision_hash(maker, revision)
+        return revision_hash(pod_source, revision)
     if name in _ALIKE:
         return _ALIKE[name]
     if name in ("name", "guest", "part"):
-        return maker.part if name == "part" else maker.name if name == "name" else maker.name.split(".")[0]
-    numbers = _numbers(maker, index)
+        return pod_source.part if name == "part" else pod_source.name if name == "name" else pod_source.name.split(".")[0]
+    numbers = _numbers(pod_source, index)
     if name in numbers:
         return numbers[name]
     # Each virtual machine has a UID of its own, the pods of a Job that of the Job.
-    alone = f"{maker.key}/{index}/{revision}" if maker.kubevirt else f"{maker.key}/{numbers.get('job', '')}"
+    alone = f"{pod_source.key}/{index}/{revision}" if pod_source.kubevirt else f"{pod_source.key}/{numbers.get('job', '')}"
     return _uid(alone) if name == "uid" else _letters(alone)[:5]
 
 
@@ -241,20 +244,20 @@ _ALIKE = {"generation": "1", "number": "1", "minute": "29000000", "unknown": "un
 _SHARED = frozenset(("hash", "name", "guest", "part", *_ALIKE))
 
 
-def _are_alike(maker: PodSource) -> bool:
+def _are_alike(pod_source: PodSource) -> bool:
     """Whether all pods of one revision have the same labels."""
-    shared = _SHARED if maker.kubevirt or maker.kind == "JobSet" else _SHARED | {"uid", "random"}
-    return all(shared.issuperset(fields_of(label.value)) for label in _added(maker))
+    shared = _SHARED if pod_source.kubevirt or pod_source.kind == "JobSet" else _SHARED | {"uid", "random"}
+    return all(shared.issuperset(fields_of(label.value)) for label in _added(pod_source))
 
 
-def _tolerations(maker: PodSource, own: object) -> object:
+def _tolerations(pod_source: PodSource, own: object) -> object:
     if own is None:
         own = []
     if not isinstance(own, list):
         return own
     added: list[Object] = []
-    if maker.daemon:
-        wanted = (*_DAEMON_TOLERATIONS, _DAEMON_NETWORK) if maker.pod.get("hostNetwork") is True else _DAEMON_TOLERATIONS
+    if pod_source.daemon:
+        wanted = (*_DAEMON_TOLERATIONS, _DAEMON_NETWORK) if pod_source.pod.get("hostNetwork") is True else _DAEMON_TOLERATIONS
         added = [{"key": key, "operator": "Exists", "effect": effect} for key, effect in wanted]
     for key in _DEFAULT_TOLERATIONS:
         if not any(_covers(toleration, key) for toleration in (*own, *added)):
@@ -290,21 +293,21 @@ class CompiledPods(NamedTuple):
     error: str | None = None
 
 
-def compile_pods(maker: PodSource, cluster: Cluster) -> CompiledPods:
+def compile_pods(pod_source: PodSource, cluster: Cluster) -> CompiledPods:
     """The pods of a workload, ready for the scheduler. Pods that differ in their names alone share all else."""
-    if maker.refused:
-        return CompiledPods((), None, error=maker.refused)
+    if pod_source.refused:
+        return CompiledPods((), None, error=pod_source.refused)
     try:
-        launcher = launcher_of(maker, cluster) if maker.kubevirt else None
-        template = read_template(maker, cluster, pod_name(maker, 0), launcher=launcher)
-        if maker.daemon:
-            nodes = tuple(fitting_nodes(cluster, template)) if maker.replicas else ()
-            return CompiledPods(tuple([template._replace(name=pod_name(maker, node)) for node in nodes]), template, nodes)
-        count = min(maker.replicas, MOST_REPLICAS)
-        if count > 1 and not _are_alike(maker):
-            names = [pod_name(maker, index) for index in range(count)]
-            made = [read_template(maker, cluster, name, index=index, launcher=launcher) for index, name in enumerate(names)]
+        launcher = launcher_of(pod_source, cluster) if pod_source.kubevirt else None
+        template = read_template(pod_source, cluster, pod_name(pod_source, 0), launcher=launcher)
+        if pod_source.daemon:
+            nodes = tuple(fitting_nodes(cluster, template)) if pod_source.replicas else ()
+            return CompiledPods(tuple([template._replace(name=pod_name(pod_source, node)) for node in nodes]), template, nodes)
+        count = min(pod_source.replicas, MOST_REPLICAS)
+        if count > 1 and not _are_alike(pod_source):
+            names = [pod_name(pod_source, index) for index in range(count)]
+            made = [read_template(pod_source, cluster, name, index=index, launcher=launcher) for index, name in enumerate(names)]
             return CompiledPods(tuple(made), template)
-        return CompiledPods(tuple([template._replace(name=pod_name(maker, index)) for index in range(count)]), template)
+        return CompiledPods(tuple([template._replace(name=pod_name(pod_source, index)) for index in range(count)]), template)
     except InventoryError as error:
         return CompiledPods((), None, error=str(error))

@@ -10,7 +10,7 @@ from afflint.kube.added_labels import POD_TEMPLATE_HASH
 from afflint.yaml.document import map_at
 
 
-def running_pods_of(makers: Iterable[PodSource], pods: Iterable[object]) -> dict[str, list[int]]:
+def running_pods_of(pod_sources: Iterable[PodSource], pods: Iterable[object]) -> dict[str, list[int]]:
     """By the key of a workload the running pods (as a cluster gives them out) that it has made, by their index; each has one workload.
 
     Their owners say so, and where those are made in turn, what is known of these: the name where nothing else is.
@@ -20,10 +20,10 @@ def running_pods_of(makers: Iterable[PodSource], pods: Iterable[object]) -> dict
     taken: set[int] = set()
     # Who is named as the owner comes before those whose name merely fits.
     for ask in (known.named, known.fitting):
-        for maker in makers:
-            mine = [index for index in ask(maker) if index not in taken]
+        for pod_source in pod_sources:
+            mine = [index for index in ask(pod_source) if index not in taken]
             if mine:
-                found.setdefault(maker.key, []).extend(mine)
+                found.setdefault(pod_source.key, []).extend(mine)
                 taken.update(mine)
     return found
 
@@ -57,21 +57,21 @@ class _Owners:
     def _add(self, namespace: str, kind: str, name: str, index: int) -> None:
         self._owned.setdefault((namespace, kind), {}).setdefault(name, []).append(index)
 
-    def named(self, maker: PodSource) -> list[int]:
+    def named(self, pod_source: PodSource) -> list[int]:
         """Pods of which a workload is the owner, or that of a revision of it."""
-        if maker.kind == "Pod":
-            return self._alone.get((maker.namespace, maker.name), [])
-        name = maker.full_name if maker.kind == "JobSet" else maker.name
-        kind = _REVISED if maker.kind in ("Deployment", "Rollout") else maker.kind
-        return self._owned.get((maker.namespace, kind), {}).get(name, [])
+        if pod_source.kind == "Pod":
+            return self._alone.get((pod_source.namespace, pod_source.name), [])
+        name = pod_source.full_name if pod_source.kind == "JobSet" else pod_source.name
+        kind = _REVISED if pod_source.kind in ("Deployment", "Rollout") else pod_source.kind
+        return self._owned.get((pod_source.namespace, kind), {}).get(name, [])
 
-    def fitting(self, maker: PodSource) -> list[int]:
+    def fitting(self, pod_source: PodSource) -> list[int]:
         """Pods of owners whose names are made of that of a workload, as far as nothing else is known of them."""
-        if maker.kind not in _MADE_THROUGH:
+        if pod_source.kind not in _MADE_THROUGH:
             return []
-        kind, ending = _MADE_THROUGH[maker.kind]
-        pattern = re.compile(re.escape(maker.full_name if maker.kind == "JobSet" else maker.name) + ending)
-        owned = self._owned.get((maker.namespace, kind), {})
+        kind, ending = _MADE_THROUGH[pod_source.kind]
+        pattern = re.compile(re.escape(pod_source.full_name if pod_source.kind == "JobSet" else pod_source.name) + ending)
+        owned = self._owned.get((pod_source.namespace, kind), {})
         return [index for name, each in owned.items() if pattern.fullmatch(name) for index in each if index not in self._said]
 
 

@@ -71,14 +71,14 @@ def _with(pods: Pods, scalers: Sequence[Scaler], parts: dict[str, list[Scaler]])
     most = None if None in high else max(each for each in high if each is not None)
     if least is None or most is None or least > most:
         return pods._replace(
-            scale=ReplicaRange(open_ended=True, scaler=first.title), maker=_planned(pods, ReplicaRange(scaler=first.title))
+            scale=ReplicaRange(open_ended=True, scaler=first.title), pod_source=_planned(pods, ReplicaRange(scaler=first.title))
         )
     current = min(max(declared or 1, least, 1), most)
     scale = ReplicaRange(current, least, most, scaler=first.title)
     ranges = tuple(
         [(name, start, most if name == "ordinal" and number is not None else number) for name, start, number in pods.added.ranges]
     )
-    return pods._replace(scale=scale, added=pods.added._replace(ranges=ranges), maker=_planned(pods, scale))
+    return pods._replace(scale=scale, added=pods.added._replace(ranges=ranges), pod_source=_planned(pods, scale))
 
 
 def _may_change(part: Scaler, scaler: Scaler) -> bool:
@@ -87,10 +87,10 @@ def _may_change(part: Scaler, scaler: Scaler) -> bool:
 
 def _planned(pods: Pods, scale: ReplicaRange) -> PodSource | None:
     """What is planned for: so many as there are at first."""
-    maker = pods.maker
-    if maker is None:
+    pod_source = pods.pod_source
+    if pod_source is None:
         return None
-    notes = [note for note in maker.notes if ONE_ASSUMED not in note]
+    notes = [note for note in pod_source.notes if ONE_ASSUMED not in note]
     if scale.current is None:
-        return replace(maker, notes=(*notes, f"{scale.scaler} decides how many replicas there are: {maker.replicas} planned"))
-    return replace(maker, scale=scale, replicas=scale.current, notes=(*notes, f"{scale.scaler} keeps {scale.range} replicas"))
+        return replace(pod_source, notes=(*notes, f"{scale.scaler} decides how many replicas there are: {pod_source.replicas} planned"))
+    return replace(pod_source, scale=scale, replicas=scale.current, notes=(*notes, f"{scale.scaler} keeps {scale.range} replicas"))

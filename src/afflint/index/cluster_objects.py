@@ -128,13 +128,13 @@ def object_of(manifest: Manifest) -> Namespace | Service | Budget | Unusable:
         return _unusable(manifest, manifest.base, error)
 
 
-def unusable_pods(manifest: Manifest, maker: PodSource) -> Iterator[Unusable]:
+def unusable_pods(manifest: Manifest, pod_source: PodSource) -> Iterator[Unusable]:
     """That a workload's pods can be no pods, if so: the scheduler could not even decode them."""
-    metadata = {"name": maker.name, "namespace": maker.namespace, "labels": maker.labels}
+    metadata = {"name": pod_source.name, "namespace": pod_source.namespace, "labels": pod_source.labels}
     try:
-        read_pod({"metadata": metadata, "spec": dict(maker.pod)})
+        read_pod({"metadata": metadata, "spec": dict(pod_source.pod)})
     except InventoryError as error:
-        yield _unusable(manifest, maker.pod_path, error)
+        yield _unusable(manifest, pod_source.pod_path, error)
 
 
 def _unusable(manifest: Manifest, path: Path, error: InventoryError) -> Unusable:

@@ -97,7 +97,7 @@ class Pods(NamedTuple):
     """The placement fields of the pod spec; in runs without nodes those that a namespace may contradict, None where there are none."""
     operated: bool = False
     """Whether an operator makes them, so that they have labels of which the manifest does not tell."""
-    maker: "PodSource | None" = None
+    pod_source: "PodSource | None" = None
     """What the nodes are to be filled with; only in runs that have nodes, and None for what makes no pods by itself."""
     asks: tuple[tuple[NodeRequirement, ...], ...] = ()
     """Of what operators make, what each alternative of the node constraints asks for; only in runs that have nodes."""
@@ -115,7 +115,7 @@ class Pods(NamedTuple):
     def of_site(self, site: Site) -> "Pods":
         """The same at another site."""
         moved = Pods(site, *self[1:])
-        return moved if self.maker is None else moved._replace(maker=self.maker.of_site(site))
+        return moved if self.pod_source is None else moved._replace(pod_source=self.pod_source.of_site(site))
 
     @property
     def key(self) -> PodsKey:
@@ -181,7 +181,7 @@ class Facts(NamedTuple):
     """The pools of nodes that it declares, in every run."""
     pool_parts: "tuple[PoolPart, ...]" = ()
     """What completes pools that are declared elsewhere, or here."""
-    suspects: "tuple[PolicyCandidate, ...]" = ()
+    policy_candidates: "tuple[PolicyCandidate, ...]" = ()
     """The pods that policies may have to refuse; only in runs that have policies."""
 
     def of_file(self, file: FileId, folder: Folder) -> "Facts":
@@ -195,7 +195,7 @@ class Facts(NamedTuple):
 
         pods = tuple([pods.of_site(stamped(pods.site)) for pods in self.pods])
         reaches = tuple([SelectorRef(stamped(reach.site), *reach[1:]) for reach in self.reaches])
-        if not (self.about_pods or self.scalers or self.pools or self.pool_parts or self.suspects):
+        if not (self.about_pods or self.scalers or self.pools or self.pool_parts or self.policy_candidates):
             return Facts(pods, reaches, *self[2:])  # As nearly all files.
         return self._replace(
             pods=pods,
@@ -209,16 +209,18 @@ class Facts(NamedTuple):
             scalers=tuple([scaler._replace(site=stamped(scaler.site)) for scaler in self.scalers]),
             pools=tuple([pool._replace(site=stamped(pool.site)) for pool in self.pools]),
             pool_parts=tuple([part._replace(site=stamped(part.site)) for part in self.pool_parts]),
-            suspects=tuple([suspect._replace(site=stamped(suspect.site)) for suspect in self.suspects]),
+            policy_candidates=tuple(
+                [policy_candidate._replace(site=stamped(policy_candidate.site)) for policy_candidate in self.policy_candidates]
+            ),
         )
 
     def of_patches(self) -> "Facts":
         """The same where all that the file holds are patches of objects that stand elsewhere: it makes no pods."""
         return self._replace(
-            pods=tuple([each._replace(maker=None, partial=True, labels_known=False) for each in self.pods]),
+            pods=tuple([each._replace(pod_source=None, partial=True, labels_known=False) for each in self.pods]),
             budgets=(),
             unusable=(),
-            suspects=tuple([each._replace(whole=False) for each in self.suspects]),
+            policy_candidates=tuple([each._replace(whole=False) for each in self.policy_candidates]),
         )
 
 
@@ -267,7 +269,9 @@ def facts_of(manifest: Manifest, *, with_spec: bool = False, resources: bool = F
             if with_spec and manifest.operated:
                 from afflint.controllers.operators import operated_pods
 
-                yield pods._replace(maker=operated_pods(manifest, site, resources=resources), asks=asked_of_nodes(manifest.constraints))
+                yield pods._replace(
+                    pod_source=operated_pods(manifest, site, resources=resources), asks=asked_of_nodes(manifest.constraints)
+                )
             else:
                 yield from _with_spec(pods, manifest, resources=resources) if with_spec else (pods,)
         yield from _workload_reaches(manifest, site)
@@ -320,10 +324,10 @@ def _with_spec(pods: Pods, workload: Workload, *, resources: bool) -> Iterator[F
     spec = {field: workload.pod[field] for field in _PLACEMENT if field in workload.pod}
     if workload.kind.kubevirt and type(domain := workload.pod.get("domain")) is dict:
         spec["domain"] = {field: domain[field] for field in ("cpu", "machine") if field in domain}
-    maker = read_pod_source(workload, pods.site, resources=resources)
-    yield pods._replace(spec=spec, maker=maker)
-    if maker is not None:
-        yield from unusable_pods(workload, maker)
+    pod_source = read_pod_source(workload, pods.site, resources=resources)
+    yield pods._replace(spec=spec, pod_source=pod_source)
+    if pod_source is not None:
+        yield from unusable_pods(workload, pod_source)
 
 
 _PLACEMENT = (

@@ -68,7 +68,9 @@ class ManifestIndex:
         self.services: list[Service] = [service for each in each_file for service in each.services]
         self.budgets: list[Budget] = [budget for each in each_file for budget in each.budgets]
         self.kubevirt: list[KubeVirtObject] = [each for facts in each_file for each in facts.kubevirt]
-        self.suspects: list[PolicyCandidate] = sorted((each for facts in each_file for each in facts.suspects), key=lambda each: each[:2])
+        self.policy_candidates: list[PolicyCandidate] = sorted(
+            (each for facts in each_file for each in facts.policy_candidates), key=lambda each: each[:2]
+        )
         """The pods that policies may have to refuse."""
         self.namespaces: dict[str, Namespace] = {}
         """By name. Of several objects the first counts."""

@@ -88,7 +88,7 @@ def scan_repository(session: Session, sources: Sequence[Source], folder: str, op
 
     results = told.told
     pods = [each for result in results.values() for each in result.facts.pods]
-    makers = [each for each in pods if each.operated or not each.partial]  # A patch of one is not one more.
+    pod_sources = [each for each in pods if each.operated or not each.partial]  # A patch of one is not one more.
     spaces = {each.namespace or "" for each in pods} | {each.name for result in results.values() for each in result.facts.namespaces}
     placing = names(file for file, result in results.items() if _has_to_do_with_others(result.facts))
     holding = {fact.site.file for fact in told.nodes} or {file for file, result in results.items() if result.facts.holds_nodes}
@@ -96,7 +96,7 @@ def scan_repository(session: Session, sources: Sequence[Source], folder: str, op
     here = holding | {each.site.file for each in pools}
     elsewhere = {each.site.file for each in others} - here
     return RepositoryScan(
-        kinds=tuple(sorted(Counter(each.ref.kind or "" for each in makers).items(), key=lambda each: (-each[1], each[0]))),
+        kinds=tuple(sorted(Counter(each.ref.kind or "" for each in pod_sources).items(), key=lambda each: (-each[1], each[0]))),
         # What somebody fills in later is no name.
         namespaces=tuple(sorted(each for each in spaces if re.fullmatch("[a-z0-9]([a-z0-9-]*[a-z0-9])?", each))),
         files=placing,

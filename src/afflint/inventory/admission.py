@@ -9,15 +9,15 @@ from afflint.controllers.pod_source import PodSource
 from afflint.findings.phrases import pluralize
 
 
-def after_admission(maker: PodSource, admission: PodAdmission | None) -> PodSource:
+def after_admission(pod_source: PodSource, admission: PodAdmission | None) -> PodSource:
     """A workload with what is said about the pods of its namespace."""
-    own = maker.pod.get("nodeSelector")
+    own = pod_source.pod.get("nodeSelector")
     if admission is None or not (own is None or isinstance(own, dict)):
-        return maker
-    pod, notes = dict(maker.pod), list(maker.notes)
-    for refusal in refusals(admission, maker.pod):
+        return pod_source
+    pod, notes = dict(pod_source.pod), list(pod_source.notes)
+    for refusal in refusals(admission, pod_source.pod):
         if not admission.unsure:
-            return replace(maker, refused=f"{_capital(refusal.said.who)} would refuse its pods: {refusal.words}")
+            return replace(pod_source, refused=f"{_capital(refusal.said.who)} would refuse its pods: {refusal.words}")
         notes.append(f"{refusal.said.who} would refuse its pods: {refusal.words}")
     labels, selector = given_labels(admission), admission.selector
     added = {key: value for key, value in labels.items() if key not in (own or {})}
@@ -30,12 +30,12 @@ def after_admission(maker: PodSource, admission: PodAdmission | None) -> PodSour
     if missing and source is not None:
         pod["tolerations"] = [*present, *missing]
         notes.append(f"{source.where} adds {pluralize(len(missing), 'toleration')} to its own")
-    return replace(maker, pod=pod, notes=tuple(notes)) if len(notes) > len(maker.notes) else maker
+    return replace(pod_source, pod=pod, notes=tuple(notes)) if len(notes) > len(pod_source.notes) else pod_source
 
 
-def affects(maker: PodSource, admission: PodAdmission | None) -> bool:
+def affects(pod_source: PodSource, admission: PodAdmission | None) -> bool:
     """Whether admission changes the pods of a workload, or refuses them."""
-    return after_admission(maker, admission) is not maker
+    return after_admission(pod_source, admission) is not pod_source
 
 
 def _capital(text: str) -> str:

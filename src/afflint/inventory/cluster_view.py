@@ -49,7 +49,7 @@ class ClusterView:
     def __init__(
         self,
         nodes: Sequence[NodeFact],
-        fleet: ManifestIndex,
+        manifest_index: ManifestIndex,
         host_key: str,
         name_of: Callable[[FileId], str] = str,
         version: tuple[int, int] = SCHEDULER,
@@ -57,13 +57,20 @@ class ClusterView:
         feature_gates: Collection[str] = (),
     ) -> None:
         """``classes``: pools that may make more nodes."""
-        self.fleet = fleet
+        self.manifest_index = manifest_index
         self.host_key = host_key
         self.classes = classes
-        self.stage: SimulationInput = build_simulation_input(
-            nodes, fleet, fleet.pods, name_of=name_of, version=version, feature_gates=feature_gates, at_least=True, classes=classes
+        self.simulation_input: SimulationInput = build_simulation_input(
+            nodes,
+            manifest_index,
+            manifest_index.pods,
+            name_of=name_of,
+            version=version,
+            feature_gates=feature_gates,
+            at_least=True,
+            classes=classes,
         )
-        self.nodes = self.stage.nodes
+        self.nodes = self.simulation_input.nodes
         self._by_name = {node.name: node for node in self.nodes}
         self._lost: dict[Disruption, DisruptionEffect] = {}
         self._lacking: dict[tuple[int, str], list[NodeFact]] = {}
@@ -79,27 +86,29 @@ class ClusterView:
         return frozenset().union(*[node.labels for node in self.nodes], *declared)
 
     @cached_property
-    def makers(self) -> list[PodSource]:
+    def pod_sources(self) -> list[PodSource]:
         """The workloads in the order of the manifests, without those of which nobody can tell yet where they go."""
-        return [maker for maker in self.stage.makers if maker.key not in self.stage.unsettled]
+        return [pod_source for pod_source in self.simulation_input.pod_sources if pod_source.key not in self.simulation_input.undecidable]
 
     @cached_property
     def _pods_by_key(self) -> dict[str, Pods]:
-        return {maker.key: pods for maker, pods in zip(self.stage.makers, self.stage.sources, strict=True)}
+        return {
+            pod_source.key: pods for pod_source, pods in zip(self.simulation_input.pod_sources, self.simulation_input.sources, strict=True)
+        }
 
-    def pods_of(self, maker: PodSource) -> Pods:
+    def pods_of(self, pod_source: PodSource) -> Pods:
         """The manifest that a workload was read from."""
-        return self._pods_by_key[maker.key]
+        return self._pods_by_key[pod_source.key]
 
     @cached_property
     def numbers(self) -> dict[PodsKey, int]:
-        """The number of each workload among ``makers``, by the key of the pods that it was read from."""
-        return {self.pods_of(maker).key: number for number, maker in enumerate(self.makers)}
+        """The number of each workload among ``pod_sources``, by the key of the pods that it was read from."""
+        return {self.pods_of(pod_source).key: number for number, pod_source in enumerate(self.pod_sources)}
 
     @cached_property
     def survey(self) -> ScheduleBounds:
         """What is true of every order of scheduling."""
-        return ScheduleBounds(self._start.before, self.makers, self.stage.inventory.classes, self._start.compiled)
+        return ScheduleBounds(self._start.before, self.pod_sources, self.simulation_input.inventory.classes, self._start.compiled)
 
     @cached_property
     def arrangement(self) -> Schedule:
@@ -108,23 +117,23 @@ class ClusterView:
 
     @cached_property
     def _start(self) -> Start:
-        return start(self.stage.inventory, self.makers)
+        return start(self.simulation_input.inventory, self.pod_sources)
 
     @cached_property
     def disruptions(self) -> Disruptions:
         """The PodDisruptionBudgets, with what they cover in that placement."""
-        return Disruptions(self.arrangement, self.stage.budgets)
+        return Disruptions(self.arrangement, self.simulation_input.budgets)
 
-    def budgets_over(self, maker: PodSource) -> tuple[int, ...]:
+    def budgets_over(self, pod_source: PodSource) -> tuple[int, ...]:
         """The numbers of the budgets that cover a workload."""
-        return self._budgets_over.get(maker.key, ())
+        return self._budgets_over.get(pod_source.key, ())
 
     @cached_property
     def _budgets_over(self) -> dict[str, tuple[int, ...]]:
-        if not self.stage.budgets:
+        if not self.simulation_input.budgets:
             return {}
         placed = self.arrangement.workloads
-        return {each.maker.key: self.disruptions.of(each.template) for each in placed if each.template is not None}
+        return {each.pod_source.key: self.disruptions.of(each.template) for each in placed if each.template is not None}
 
     # --- what may fail -------------------------------------------------------------------------------------------------
 
@@ -169,9 +178,9 @@ class ClusterView:
             for value, names in sorted(nodes_of.items()):
                 yield FailureDomain(word, value, key), tuple(names)
 
-    def asks_for(self, maker: PodSource) -> set[str]:
+    def asks_for(self, pod_source: PodSource) -> set[str]:
         """The node labels by which a workload is required to choose its nodes; for nodes by name that of the host name."""
-        constraints = constraints_of(dict(maker.pod), ())
+        constraints = constraints_of(dict(pod_source.pod), ())
         keys = {place.key for place in node_choices(constraints) if place.required}
         for term in constraints.node_terms:
             if term.required:
@@ -182,7 +191,7 @@ class ClusterView:
 
     def usable(self, pods: Pods) -> list[NodeFact]:
         """The nodes that the node constraints and tolerations of some pods leave them; none for what is no whole workload."""
-        return self._usable.get(_place_of(pods.maker), []) if pods.maker is not None else []
+        return self._usable.get(_place_of(pods.pod_source), []) if pods.pod_source is not None else []
 
     def lacking(self, pods: Pods, key: str) -> list[NodeFact]:
         """Those of them that lack a label."""
@@ -197,13 +206,13 @@ class ClusterView:
         """Pods with the same node constraints share a list."""
         survey, shared = self.survey, dict[NodeRules, list[NodeFact]]()
         found = {}
-        for maker, compiled in zip(survey.makers, survey.compiled, strict=True):
+        for pod_source, compiled in zip(survey.pod_sources, survey.compiled, strict=True):
             # Malformed constraints are reported as such: such pods have no template.
-            if compiled.template is not None and not maker.node_name:
+            if compiled.template is not None and not pod_source.node_name:
                 rules = compiled.template.rules
                 if rules not in shared:
                     shared[rules] = [self._by_name[survey.table.names[node]] for node in survey.fit(compiled.template).candidates]
-                found[_place_of(maker)] = shared[rules]
+                found[_place_of(pod_source)] = shared[rules]
         return found
 
 
@@ -222,6 +231,6 @@ def is_open(fact: NodeFact) -> bool:
     return not fact.node.unschedulable and first_untolerated(fact.node.taints, ()) is None
 
 
-def _place_of(maker: PodSource | None) -> tuple[object, ...]:
-    assert maker is not None
-    return maker.site, maker.pod_path
+def _place_of(pod_source: PodSource | None) -> tuple[object, ...]:
+    assert pod_source is not None
+    return pod_source.site, pod_source.pod_path

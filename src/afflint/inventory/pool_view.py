@@ -35,7 +35,7 @@ class PoolRequirements(NamedTuple):
     tolerations: tuple[Toleration, ...]
     daemon: bool = False
     patch: bool = False
-    maker: PodSource | None = None
+    pod_source: PodSource | None = None
     """With no more replicas than an autoscaler surely keeps; None of a patch."""
     pod: Pod | None = None
     """One of its pods."""
@@ -54,7 +54,7 @@ class PoolView:
     def __init__(
         self,
         pools: Pools,
-        fleet: ManifestIndex,
+        manifest_index: ManifestIndex,
         name_of: Callable[[FileId], str] = str,
         version: tuple[int, int] = SCHEDULER,
         nodes: Sequence[NodeFact] = (),
@@ -62,7 +62,7 @@ class PoolView:
     ) -> None:
         """``nodes`` are there already, whichever pool they are of."""
         self.nodes = nodes
-        self.fleet = fleet
+        self.manifest_index = manifest_index
         self._name_of = name_of
         self._version = version
         self._feature_gates = feature_gates
@@ -105,16 +105,16 @@ class PoolView:
             for fact in self.nodes
         )
 
-    def survey(self, makers: Sequence[PodSource]) -> ScheduleBounds:
+    def survey(self, pod_sources: Sequence[PodSource]) -> ScheduleBounds:
         """What is true of every order of scheduling some of the workloads, as far as it does not depend on nodes."""
-        return ScheduleBounds(self._stage.inventory.cluster(), makers)
+        return ScheduleBounds(self._stage.inventory.cluster(), pod_sources)
 
     @cached_property
     def _stage(self) -> SimulationInput:
         return build_simulation_input(
             (),
-            self.fleet,
-            self.fleet.pods,
+            self.manifest_index,
+            self.manifest_index.pods,
             name_of=self._name_of,
             version=self._version,
             feature_gates=self._feature_gates,
@@ -122,13 +122,13 @@ class PoolView:
         )
 
     def _demands(self) -> Iterator[PoolRequirements]:
-        stage = self._stage
-        cluster = stage.inventory.cluster()
-        for maker, pods in zip(stage.makers, stage.sources, strict=True):
-            if maker.key in stage.unsettled or maker.node_name or maker.refused:
+        simulation_input = self._stage
+        cluster = simulation_input.inventory.cluster()
+        for pod_source, pods in zip(simulation_input.pod_sources, simulation_input.sources, strict=True):
+            if pod_source.key in simulation_input.undecidable or pod_source.node_name or pod_source.refused:
                 continue
             try:
-                pod = read_template(maker, cluster, "")
+                pod = read_template(pod_source, cluster, "")
             except InventoryError:
                 continue  # What is wrong with its constraints, other rules say.
             rules = pod.rules
@@ -136,12 +136,12 @@ class PoolView:
                 continue
             alternatives = pods.asks if pods.operated else tuple(_alternatives(pods, rules))
             if alternatives:
-                yield PoolRequirements(pods, alternatives, rules.tolerations, maker.daemon, maker=maker, pod=pod)
-        for pods in self.fleet.pods:
+                yield PoolRequirements(pods, alternatives, rules.tolerations, pod_source.daemon, pod_source=pod_source, pod=pod)
+        for pods in self.manifest_index.pods:
             alternatives = pods.asks
             if not pods.operated and pods.spec:
                 alternatives = asked_of_nodes(constraints_of(pods.spec, (*pods.template_path, "spec")))
-            if pods.maker is None and alternatives and not any(each.requirement.field for asked in alternatives for each in asked):
+            if pods.pod_source is None and alternatives and not any(each.requirement.field for asked in alternatives for each in asked):
                 yield PoolRequirements(pods, alternatives, _ANYTHING, patch=True)
 
 

@@ -26,16 +26,16 @@ _NONE: Mapping[tuple[str, str], Any] = {}
 
 
 class SimulationInput(NamedTuple):
-    """``makers`` are the workloads, each once, in the order in which they are placed, and ``sources`` the pods that each was read from.
+    """``pod_sources`` are the workloads in the order in which they are placed, and ``sources`` the pods that each was read from.
 
-    ``unsettled`` are the keys of those whose place depends on something that the manifests do not tell: see ``unsettled``.
+    ``undecidable`` are the keys of those whose place depends on something that the manifests do not tell: see ``undecidable``.
     """
 
     nodes: tuple[NodeFact, ...]
-    makers: tuple[PodSource, ...]
+    pod_sources: tuple[PodSource, ...]
     sources: tuple[Pods, ...]
     inventory: Inventory
-    unsettled: frozenset[str]
+    undecidable: frozenset[str]
     budgets: tuple[Budget, ...] = ()
     evictions: Mapping[tuple[str, str], Eviction] = _NONE
     """By namespace and name of a running pod what its eviction comes to, where that of the machine in it tells."""
@@ -43,7 +43,7 @@ class SimulationInput(NamedTuple):
 
 def build_simulation_input(
     nodes: Sequence[NodeFact],
-    fleet: ManifestIndex,
+    manifest_index: ManifestIndex,
     workloads: Iterable[Pods],
     running: Sequence[Mapping[str, object]] = (),
     *,
@@ -66,44 +66,44 @@ def build_simulation_input(
 
     Of objects that a cluster would take for one and the same only the first counts, for overlays repeat what they change.
     """
-    makers: dict[str, PodSource] = {}
+    pod_sources: dict[str, PodSource] = {}
     sources: dict[str, Pods] = {}
     asked: dict[str, set[str]] = {}
     counts: dict[str, int] = {}
     again: dict[str, list[PodSource]] = {}
-    unknown = undecidable_workloads(fleet)
+    unknown = undecidable_workloads(manifest_index)
     for pods in workloads:
-        maker = pods.maker
-        if maker is None:
+        pod_source = pods.pod_source
+        if pod_source is None:
             continue
-        if maker.generated:
-            counts[maker.key] = count = counts.get(maker.key, 0) + 1
-            maker = replace(maker, name=f"{maker.name}{count}") if count > 1 else maker
-        if at_least and maker.scale.least is not None:
-            maker = replace(maker, replicas=max(maker.scale.least, min(maker.replicas, 1)))
-        maker = after_admission(maker, fleet.admission(maker.namespace))
-        first = makers.setdefault(maker.key, maker)
-        if first is maker:
-            sources[maker.key] = pods
-            asked[maker.key] = KUBELET_LABELS.keys() & {*texts(pods.spec), *texts(maker.pod.get("nodeSelector"))}
+        if pod_source.generated:
+            counts[pod_source.key] = count = counts.get(pod_source.key, 0) + 1
+            pod_source = replace(pod_source, name=f"{pod_source.name}{count}") if count > 1 else pod_source
+        if at_least and pod_source.scale.least is not None:
+            pod_source = replace(pod_source, replicas=max(pod_source.scale.least, min(pod_source.replicas, 1)))
+        pod_source = after_admission(pod_source, manifest_index.admission(pod_source.namespace))
+        first = pod_sources.setdefault(pod_source.key, pod_source)
+        if first is pod_source:
+            sources[pod_source.key] = pods
+            asked[pod_source.key] = KUBELET_LABELS.keys() & {*texts(pods.spec), *texts(pod_source.pod.get("nodeSelector"))}
         else:
-            again.setdefault(maker.key, []).append(maker)
+            again.setdefault(pod_source.key, []).append(pod_source)
     labelled = with_kubelet_labels(nodes, {key for keys in asked.values() for key in keys})
     assumed = labelled[0].labels.keys() - nodes[0].labels.keys() if nodes else frozenset()
     noted = [
         _with_notes(
-            with_virtualization(maker, fleet, only_running=only_running),
+            with_virtualization(pod_source, manifest_index, only_running=only_running),
             *_repeated(again.get(key, ()), name_of),
             *[f"no node carries {each}, so all are taken to have {each}={KUBELET_LABELS[each]}" for each in sorted(assumed & asked[key])],
             *[reason for reason in (unknown.get(sources[key].key),) if reason],
         )
-        for key, maker in makers.items()
+        for key, pod_source in pod_sources.items()
     ]
     inventory = Inventory(
         [fact.node for fact in labelled],
         running,
-        _namespaces(fleet, noted, running),
-        fleet.services,
+        _namespaces(manifest_index, noted, running),
+        manifest_index.services,
         resources=resources,
         classes=classes,
         version=version,
@@ -111,32 +111,37 @@ def build_simulation_input(
         replan=replan,
     )
     # Of those of one name only the first counts, as of workloads.
-    budgets = tuple({(budget.namespace, budget.name): budget for budget in reversed(fleet.budgets)}.values())[::-1]
+    budgets = tuple({(budget.namespace, budget.name): budget for budget in reversed(manifest_index.budgets)}.values())[::-1]
     left_open = frozenset(key for key, pods in sources.items() if pods.key in unknown)
-    evictions = {identity: eviction_of_machine(machine, fleet.kubevirt_resource) for identity, machine in machines.items()}
+    evictions = {identity: eviction_of_machine(machine, manifest_index.kubevirt_resource) for identity, machine in machines.items()}
     return SimulationInput(tuple(labelled), tuple(noted), tuple(sources.values()), inventory, left_open, budgets, evictions)
 
 
-def _namespaces(fleet: ManifestIndex, makers: Iterable[PodSource], running: Iterable[Mapping[str, object]]) -> list[Namespace]:
+def _namespaces(
+    manifest_index: ManifestIndex, pod_sources: Iterable[PodSource], running: Iterable[Mapping[str, object]]
+) -> list[Namespace]:
     """The namespaces of a run. A cluster has those as well of which the manifests give no object: their names are labels, too."""
-    used = dict.fromkeys(maker.namespace for maker in makers)
+    used = dict.fromkeys(pod_source.namespace for pod_source in pod_sources)
     for pod in running:
         metadata = pod.get("metadata")
         name = metadata.get("namespace") if isinstance(metadata, dict) else None
         used[name if isinstance(name, str) and name else "default"] = None
-    known = [named_only(name) if name in fleet.ambiguous else each for name, each in fleet.namespaces.items()]
-    return [*known, *[named_only(name) for name in used if name not in fleet.namespaces]]
+    known = [named_only(name) if name in manifest_index.ambiguous else each for name, each in manifest_index.namespaces.items()]
+    return [*known, *[named_only(name) for name in used if name not in manifest_index.namespaces]]
 
 
-def _repeated(makers: Sequence[PodSource], name_of: Callable[[FileId], str]) -> list[str]:
+def _repeated(pod_sources: Sequence[PodSource], name_of: Callable[[FileId], str]) -> list[str]:
     """That an object is there again, for some of the places where it is."""
-    notes = [f"it is there again in {name_of(maker.site.file)}:{maker.line}, which is left out here" for maker in makers[:_MOST_REPEATED]]
-    more = len(makers) - _MOST_REPEATED
+    notes = [
+        f"it is there again in {name_of(pod_source.site.file)}:{pod_source.line}, which is left out here"
+        for pod_source in pod_sources[:_MOST_REPEATED]
+    ]
+    more = len(pod_sources) - _MOST_REPEATED
     return [*notes, f"and {more} times more"] if more > 0 else notes
 
 
 _MOST_REPEATED = 3
 
 
-def _with_notes(maker: PodSource, *notes: str) -> PodSource:
-    return replace(maker, notes=(*maker.notes, *notes)) if notes else maker
+def _with_notes(pod_source: PodSource, *notes: str) -> PodSource:
+    return replace(pod_source, notes=(*pod_source.notes, *notes)) if notes else pod_source

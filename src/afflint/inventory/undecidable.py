@@ -17,67 +17,73 @@ from afflint.kube.selectors import EVERYTHING, Selector
 from afflint.yaml.placeholders import is_placeholder
 
 
-def undecidable_workloads(fleet: ManifestIndex) -> dict[PodsKey, str]:
+def undecidable_workloads(manifest_index: ManifestIndex) -> dict[PodsKey, str]:
     """The pods of which that is so, with what is not known in words; empty for those that only depend on others."""
     found: dict[PodsKey, str] = {}
-    for pods in fleet.pods:
+    for pods in manifest_index.pods:
         text = next(filter(is_placeholder, texts(pods.spec)), None)
         if text is not None:
             found[pods.key] = f"{quoted(text)} is yet to be filled in, and taken as it stands"
-        admission = fleet.admission(pods.maker.namespace) if pods.maker is not None else None
-        if admission is not None and admission.unsure and pods.maker is not None and affects(pods.maker, admission):
+        admission = manifest_index.admission(pods.pod_source.namespace) if pods.pod_source is not None else None
+        if admission is not None and admission.unsure and pods.pod_source is not None and affects(pods.pod_source, admission):
             found.setdefault(pods.key, admission.unsure)
-    for owner, name in _of_unknown_namespaces(fleet):
+    for owner, name in _of_unknown_namespaces(manifest_index):
         if name is None:
             where = "a namespace that no manifest states"
         else:
-            where = f"namespace {quoted(name)}, of which there {'are several objects' if name in fleet.ambiguous else 'is no object'}"
+            where = (
+                f"namespace {quoted(name)}, of which there {'are several objects' if name in manifest_index.ambiguous else 'is no object'}"
+            )
         found.setdefault(owner, f"a namespaceSelector asks for labels of {where}: it is taken to have none but its name")
-    for owner in _drawn_elsewhere(fleet) if fleet.whole is not None else ():
+    for owner in _drawn_elsewhere(manifest_index) if manifest_index.whole is not None else ():
         found.setdefault(owner, "its podAffinity asks for pods that seem to be of another cluster")
     if found:
-        for owner in _dependants(fleet, found):
+        for owner in _dependants(manifest_index, found):
             found.setdefault(owner, "")
     return found
 
 
-def _of_unknown_namespaces(fleet: ManifestIndex) -> Iterator[tuple[PodsKey, str | None]]:
+def _of_unknown_namespaces(manifest_index: ManifestIndex) -> Iterator[tuple[PodsKey, str | None]]:
     """Pods with a required term that selects pods in namespaces of which it is not known whether its namespaceSelector matches them."""
     decided: dict[tuple[Selector, Selector], str | bool | None] = {}
-    for reach in fleet.reaches:
+    for reach in manifest_index.reaches:
         others = reach.namespace_selector
         if others is None or others == EVERYTHING or reach.template_path is None or reach.what not in _TERMS:
             continue
         asked = (reach.selector, others)
         if asked not in decided:
-            unclear = (pods.namespace for pods in fleet.selected_anywhere(reach) if fleet.matches_namespace(others, pods.namespace) is None)
+            unclear = (
+                pods.namespace
+                for pods in manifest_index.selected_anywhere(reach)
+                if manifest_index.matches_namespace(others, pods.namespace) is None
+            )
             decided[asked] = next(unclear, False)
         name = decided[asked]
         if not isinstance(name, bool):
             yield (reach.site, reach.template_path), name
 
 
-def _drawn_elsewhere(fleet: ManifestIndex) -> Iterator[PodsKey]:
+def _drawn_elsewhere(manifest_index: ManifestIndex) -> Iterator[PodsKey]:
     """Pods that must go where others are which only another cluster seems to have: which cluster is which is a guess."""
-    drawn = (reach for reach in fleet.reaches if reach.what == REQUIRED_AFFINITY and not fleet.is_selected(reach))
+    drawn = (reach for reach in manifest_index.reaches if reach.what == REQUIRED_AFFINITY and not manifest_index.is_selected(reach))
     for reach in drawn:
-        if reach.template_path is not None and fleet.whole is not None and fleet.whole.is_selected(reach):
+        if reach.template_path is not None and manifest_index.whole is not None and manifest_index.whole.is_selected(reach):
             yield reach.site, reach.template_path
 
 
 _TERMS = (REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY)
 
 
-def _dependants(fleet: ManifestIndex, start: dict[PodsKey, str]) -> Iterator[PodsKey]:
+def _dependants(manifest_index: ManifestIndex, start: dict[PodsKey, str]) -> Iterator[PodsKey]:
     """The pods that go where others are, or are spread by where others are, when these others are unsettled."""
     owners: dict[tuple[Selector, Scope], list[PodsKey]] = {}
     asking: dict[PodsKey, list[tuple[Selector, Scope]]] = {}
-    for reach in fleet.reaches:
+    for reach in manifest_index.reaches:
         if reach.template_path is not None and _draws(reach):
             asked = (reach.selector, reach.scope)
             if asked not in owners:
                 owners[asked] = []
-                for pods in fleet.selected(reach):
+                for pods in manifest_index.selected(reach):
                     asking.setdefault(pods.key, []).append(asked)
             owners[asked].append((reach.site, reach.template_path))
     waiting, seen = list(start), set(start)

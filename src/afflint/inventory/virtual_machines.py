@@ -13,50 +13,50 @@ from afflint.index.manifest_index import ManifestIndex
 _INSTANCETYPE, _PREFERENCE = "Instancetype", "Preference"
 
 
-def with_virtualization(maker: PodSource, fleet: ManifestIndex, *, only_running: bool = False) -> PodSource:
+def with_virtualization(pod_source: PodSource, manifest_index: ManifestIndex, *, only_running: bool = False) -> PodSource:
     """A workload with what its machines take from elsewhere, and notes on what is not there. Others stay as they are.
 
     With ``only_running`` machines that wait for somebody to start them have no pods.
     """
-    if not maker.kubevirt:
-        return maker
-    notes = list(maker.notes)
+    if not pod_source.kubevirt:
+        return pod_source
+    notes = list(pod_source.notes)
     specs: dict[str, Mapping[str, Any] | None] = {}
     missing = []
-    for what, reference in ((_INSTANCETYPE, maker.instancetype), (_PREFERENCE, maker.preference)):
+    for what, reference in ((_INSTANCETYPE, pod_source.instancetype), (_PREFERENCE, pod_source.preference)):
         if reference is not None:
-            specs[what] = _spec(fleet, maker.namespace, what, reference)
+            specs[what] = _spec(manifest_index, pod_source.namespace, what, reference)
             if specs[what] is None:
                 missing.append(f"its {what.lower()}{reference.name and ' '}{reference.name}")
     if missing:
         are, they = ("is", "it asks") if len(missing) == 1 else ("are", "they ask")
         notes.append(f"{' and '.join(missing)} {are} not among the manifests: what {they} for is left out")
-    replicas = maker.replicas
-    if maker.waits and only_running:
+    replicas = pod_source.replicas
+    if pod_source.waits and only_running:
         replicas = 0
-        notes.append(f"{maker.waits}: it does not start by itself, so it has no pod")
-    elif maker.waits:
-        notes.append(f"{maker.waits}: it does not start by itself, and is planned as if it ran")
-    claims = fleet.access_modes(maker.namespace)
-    found = Virtualization(fleet.kubevirt_resource, specs.get(_INSTANCETYPE), specs.get(_PREFERENCE), claims)
-    return replace(maker, notes=tuple(notes), replicas=replicas, virtualization=found)
+        notes.append(f"{pod_source.waits}: it does not start by itself, so it has no pod")
+    elif pod_source.waits:
+        notes.append(f"{pod_source.waits}: it does not start by itself, and is planned as if it ran")
+    claims = manifest_index.access_modes(pod_source.namespace)
+    found = Virtualization(manifest_index.kubevirt_resource, specs.get(_INSTANCETYPE), specs.get(_PREFERENCE), claims)
+    return replace(pod_source, notes=tuple(notes), replicas=replicas, virtualization=found)
 
 
-def instancetype_of(fleet: ManifestIndex, namespace: str, reference: Reference) -> Mapping[str, Any] | None:
+def instancetype_of(manifest_index: ManifestIndex, namespace: str, reference: Reference) -> Mapping[str, Any] | None:
     """The spec of the instance type that a machine refers to; None where it is not among the manifests."""
-    return _spec(fleet, namespace, _INSTANCETYPE, reference)
+    return _spec(manifest_index, namespace, _INSTANCETYPE, reference)
 
 
-def _spec(fleet: ManifestIndex, namespace: str, what: str, reference: Reference) -> Mapping[str, Any] | None:
+def _spec(manifest_index: ManifestIndex, namespace: str, what: str, reference: Reference) -> Mapping[str, Any] | None:
     """The spec of what is referred to: of the cluster's unless the kind says otherwise."""
     named = reference.kind.lower().removesuffix("s")
     own = named == f"virtualmachine{what.lower()}"
-    return next((spec for spec in _specs(fleet, what, namespace if own else None) if spec[0] == reference.name), ("", None))[1]
+    return next((spec for spec in _specs(manifest_index, what, namespace if own else None) if spec[0] == reference.name), ("", None))[1]
 
 
-def _specs(fleet: ManifestIndex, what: str, namespace: str | None) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _specs(manifest_index: ManifestIndex, what: str, namespace: str | None) -> Iterator[tuple[str, Mapping[str, Any]]]:
     kind = f"VirtualMachine{'Cluster' if namespace is None else ''}{what}"
-    for each in fleet.kubevirt:
+    for each in manifest_index.kubevirt:
         if each.kind == kind and (namespace is None or (each.namespace or "default") == namespace):
             spec = each.data.get("spec")
             yield each.name, spec if type(spec) is dict else {}

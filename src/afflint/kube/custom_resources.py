@@ -1,6 +1,7 @@
 """Custom resources as workloads: what their operators make pods of, seen through the places that hold placement constraints.
 
-What is known of a kind comes from the catalogue (``kube.catalogue``) or from a CustomResourceDefinition of the run (``kube.custom_definitions``); in
+What is known of a kind comes from the catalogue (``kube.catalogue``) or from a CustomResourceDefinition of the run
+(``kube.custom_definitions``); in
 kinds nobody knows, and where no schema says what stands there, the shape of the values decides (``kube.shapes``).
 """
 

@@ -82,13 +82,13 @@ _MEANT = {
 
 
 def completions(
-    text: EditorText, place: Place, fleet: ManifestIndex | None, nodes: Sequence[NodeFact], pools: Sequence[Pool] = ()
+    text: EditorText, place: Place, manifest_index: ManifestIndex | None, nodes: Sequence[NodeFact], pools: Sequence[Pool] = ()
 ) -> tuple[int, list[tuple[CompletionItem, int]]]:
     """What may stand at a place: from which column on, and the proposals with their kinds."""
     spot = _spot(text, place)
     if spot is None:
         return place[1], []
-    found = dict.fromkeys(_proposals(spot, fleet, nodes, pools))
+    found = dict.fromkeys(_proposals(spot, manifest_index, nodes, pools))
     return spot.start, [(_as_written(item, kind, spot), kind) for item, kind in found][:_MOST]
 
 
@@ -102,7 +102,7 @@ def _as_written(item: CompletionItem, kind: int, spot: _CompletionPosition) -> C
 
 
 def _proposals(
-    spot: _CompletionPosition, fleet: ManifestIndex | None, nodes: Sequence[NodeFact], pools: Sequence[Pool]
+    spot: _CompletionPosition, manifest_index: ManifestIndex | None, nodes: Sequence[NodeFact], pools: Sequence[Pool]
 ) -> Iterator[tuple[CompletionItem, int]]:
     key, around = spot.key, spot.keys
     if key in _FIXED:
@@ -122,7 +122,7 @@ def _proposals(
     elif _is_of_nodes(around):
         yield from _labels(spot, _node_labels(nodes, pools), "nodes")
     else:
-        yield from _labels(spot, _pod_labels(fleet), "pods")
+        yield from _labels(spot, _pod_labels(manifest_index), "pods")
 
 
 def _is_of_nodes(keys: tuple[str, ...]) -> bool:
@@ -197,8 +197,8 @@ def _node_labels(nodes: Iterable[NodeFact], pools: Iterable[Pool]) -> _Labels:
     return dict(sorted(found.items()))
 
 
-def _pod_labels(fleet: ManifestIndex | None) -> _Labels:
-    return {} if fleet is None else _counted((each.template_labels for each in fleet.pods), "pods")
+def _pod_labels(manifest_index: ManifestIndex | None) -> _Labels:
+    return {} if manifest_index is None else _counted((each.template_labels for each in manifest_index.pods), "pods")
 
 
 def _counted(labels: Iterable[dict[str, str]], whose: str) -> _Labels:

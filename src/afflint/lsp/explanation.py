@@ -26,7 +26,7 @@ _MOST_LOOKED_AT = 1000
 class RunContext(NamedTuple):
     """What a run knows: the manifests and the nodes. ``place`` says where an object stands, as a link if the editor can follow one."""
 
-    fleet: ManifestIndex | None
+    manifest_index: ManifestIndex | None
     nodes: Sequence[NodeFact]
     place: Callable[[Pods], str]
 
@@ -151,19 +151,19 @@ def _namespaces(reach: SelectorRef) -> str:
 
 def selected(reach: SelectorRef, around: RunContext) -> str:
     """The objects that a selector selects, named."""
-    if around.fleet is None:
+    if around.manifest_index is None:
         return "the manifests have not been read yet"
-    found = list(islice(around.fleet.selected(reach), _MOST_LOOKED_AT))
+    found = list(islice(around.manifest_index.selected(reach), _MOST_LOOKED_AT))
     if not found:
         return "no manifest here makes such a pod"
-    own = around.fleet.owner(reach)
+    own = around.manifest_index.owner(reach)
     names = [f"{around.place(each)}{' itself' if own is not None and each.key == own.key else ''}" for each in found[:_MOST_NAMED]]
     return join_words([*names, *([f"{len(found) - _MOST_NAMED} more"] if len(found) > _MOST_NAMED else [])])
 
 
-def how_many(reach: SelectorRef, fleet: ManifestIndex) -> str:
+def how_many(reach: SelectorRef, manifest_index: ManifestIndex) -> str:
     """``selects 3 pods in 2 manifests``; of what does not say how many pods it makes only the manifests are counted."""
-    found = list(islice(fleet.selected(reach), _MOST_LOOKED_AT))
+    found = list(islice(manifest_index.selected(reach), _MOST_LOOKED_AT))
     if not found:
         return "selects no pod here"
     manifests = pluralize(len(found), "manifest")

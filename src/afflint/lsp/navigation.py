@@ -23,16 +23,18 @@ def related(document: IndexedDocument, place: Place, texts: DocumentTexts) -> li
     """What belongs to the place that is pointed at: of a selector the labels of the pods that it selects, of labels their selectors."""
     line, column = document.text.outside(place)
     found, state = at(document, line, column), document.overview.state
-    if found is None or state is None or state.gathered.fleet is None:
+    if found is None or state is None or state.gathered.manifest_index is None:
         return []
     manifest, path = found
-    fleet = state.gathered.fleet
+    manifest_index = state.gathered.manifest_index
     for reach in reaches_of(document, manifest):
         # A selector, or anything else in the term that it stands in.
         whole = reach.path[:-1] if reach.template_path is not None else reach.path
         if path[: len(whole)] == whole:
-            return _locations(((_site(each), _labels_of(each)) for each in islice(fleet.selected(reach), _MOST)), document, texts, state)
-    selecting = (reach for each in pods_at(document, manifest, path)[:1] for reach in fleet.reaches if selects(reach, each))
+            return _locations(
+                ((_site(each), _labels_of(each)) for each in islice(manifest_index.selected(reach), _MOST)), document, texts, state
+            )
+    selecting = (reach for each in pods_at(document, manifest, path)[:1] for reach in manifest_index.reaches if selects(reach, each))
     return _locations(((_site(each), each.path) for each in islice(selecting, _MOST)), document, texts, state)
 
 
@@ -64,11 +66,11 @@ def _locations(
 def hints(document: IndexedDocument, first: int, last: int) -> Iterator[tuple[Span, str]]:
     """The selectors between two lines, counted from 1, each with how much it selects."""
     state = document.overview.state
-    if state is None or state.gathered.fleet is None:
+    if state is None or state.gathered.manifest_index is None:
         return
     for parsed in document.parsed.documents:
         for manifest in document.parsed.manifests(parsed):
             for reach in reaches_of(document, manifest):
                 span = parsed.locate(reach.path, key=True)
                 if first <= span.line <= last:
-                    yield span, how_many(reach, state.gathered.fleet)
+                    yield span, how_many(reach, state.gathered.manifest_index)

@@ -44,8 +44,8 @@ def reaches_of(document: IndexedDocument, manifest: Manifest) -> list[SelectorRe
 def pods_at(document: IndexedDocument, manifest: Manifest, path: Path) -> list[Pods]:
     """The pods of the last run whose labels, or whose object, a path of a document is about."""
     state = document.overview.state
-    fleet = None if state is None else state.gathered.fleet
-    return [] if fleet is None else [each for each in fleet.pods if _is_at(each, document, manifest.document.index, path)]
+    manifest_index = None if state is None else state.gathered.manifest_index
+    return [] if manifest_index is None else [each for each in manifest_index.pods if _is_at(each, document, manifest.document.index, path)]
 
 
 def _is_at(pods: Pods, document: IndexedDocument, index: int, path: Path) -> bool:

@@ -36,7 +36,7 @@ class Admitted(NamedTuple):
 
     found: list[tuple[FileId, Found]]
     faults: list[Finding]
-    unjudged: list[UnevaluatedPolicy]
+    unevaluated: list[UnevaluatedPolicy]
 
 
 _KIND = re.compile(rb"""(?:^|[\s{,"'-])kind["']?\s*:\s*["']?([A-Za-z][A-Za-z0-9]*)""")
@@ -65,10 +65,10 @@ def admitted(
     severities = {rule.name: rule.severity or "error" for rule in rules}
     paths = {os.path.realpath(source.path): file for file, source in sources.items()}
     faults = [_of_fault(each, severities[each.policy], paths) for each in court.faults]
-    unjudged = [UnevaluatedPolicy(each.policy, each.reason, each.place) for each in court.unknown]
+    unevaluated = [UnevaluatedPolicy(each.policy, each.reason, each.place) for each in court.unknown]
     for problem in admission.problems:
         place, _, reason = problem.partition(": ")
-        unjudged.append(UnevaluatedPolicy("", reason, place))
+        unevaluated.append(UnevaluatedPolicy("", reason, place))
     found: list[tuple[FileId, Found]] = []
     for file in sorted(checked):
         if file in readable and not is_patch(readable[file].path):
@@ -76,8 +76,8 @@ def admitted(
                 if isinstance(each, Found):
                     found.append((file, each))
                 else:
-                    unjudged.append(each._replace(file=readable[file].name))
-    return Admitted(found, faults, unjudged)
+                    unevaluated.append(each._replace(file=readable[file].name))
+    return Admitted(found, faults, unevaluated)
 
 
 def _of_fault(fault: Fault, severity: Severity, paths: Mapping[str, FileId]) -> Finding:

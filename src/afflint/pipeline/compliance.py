@@ -44,15 +44,15 @@ def compliance(session: Session, sources: Sequence[Source], options: Options, ow
     workloads = {_key(pods): _workload(pods, told, key) for pods in pods_here}
     breaches = _breaches(told, options)
     about: dict[str, list[Key]] = {rule.name: [] for rule in rules}
-    for name, pods in told.silencer.subjects(told.fleet) if told.fleet is not None else ():
+    for name, pods in told.suppression_filter.subjects(told.manifest_index) if told.manifest_index is not None else ():
         if _key(pods) in workloads:
             about[name].append(_key(pods))
-    unjudged: dict[str, list[UnevaluatedPolicy]] = {}
+    unevaluated: dict[str, list[UnevaluatedPolicy]] = {}
     declared = {policy.name: policy for policy in config.policies}
-    for each in told.unjudged:
-        unjudged.setdefault(each.policy, []).append(each)
+    for each in told.unevaluated:
+        unevaluated.setdefault(each.policy, []).append(each)
     found = tuple(
-        _standing(rule, declared[rule.name], about[rule.name], workloads, breaches.get(rule.name, {}), unjudged.get(rule.name, ()), told)
+        _standing(rule, declared[rule.name], about[rule.name], workloads, breaches.get(rule.name, {}), unevaluated.get(rule.name, ()), told)
         for rule in rules
     )
     asked = {key for keys in about.values() for key in keys}
@@ -65,14 +65,14 @@ def _standing(
     about: Iterable[Key],
     workloads: Mapping[Key, EvaluatedWorkload],
     broken: Mapping[Key, list[_Broken]],
-    unjudged: Sequence[UnevaluatedPolicy],
+    unevaluated: Sequence[UnevaluatedPolicy],
     told: Gathered,
 ) -> PolicyCompliance:
     names = [source.name for source in told.files.sources]
     open_ones = {
-        (each.file if isinstance(each.file, str) else names[each.file], each.object): each.reason for each in unjudged if each.title
+        (each.file if isinstance(each.file, str) else names[each.file], each.object): each.reason for each in unevaluated if each.title
     }
-    nothing = next((each.reason for each in unjudged if not each.title), "")
+    nothing = next((each.reason for each in unevaluated if not each.title), "")
     verdicts = []
     for key in dict.fromkeys([*about, *broken]):
         workload = workloads.get(key) or other(key[2], names[key[0]])
@@ -123,7 +123,7 @@ def _key(pods: Pods) -> Key:
 
 def _checked(told: Gathered) -> list[Pods]:
     """What makes pods in the files of the run; patches and what is only context do not."""
-    every = told.fleet.pods if told.fleet is not None else ()
+    every = told.manifest_index.pods if told.manifest_index is not None else ()
     return [pods for pods in every if pods.site.file in told.results and (pods.operated or not pods.partial)]
 
 
@@ -136,10 +136,15 @@ def _owner_key(workloads: Iterable[Pods]) -> str:
 
 
 def _workload(pods: Pods, told: Gathered, owner_key: str) -> EvaluatedWorkload:
-    namespace, fleet = pods.namespace or "", told.fleet
+    namespace, manifest_index = pods.namespace or "", told.manifest_index
     labels = {**pods.labels, **pods.template_labels}
-    if owner_key not in labels and fleet is not None and namespace in fleet.namespaces and namespace not in fleet.ambiguous:
-        labels = fleet.namespaces[namespace].labels
+    if (
+        owner_key not in labels
+        and manifest_index is not None
+        and namespace in manifest_index.namespaces
+        and namespace not in manifest_index.ambiguous
+    ):
+        labels = manifest_index.namespaces[namespace].labels
     return EvaluatedWorkload(pods.ref, pods.title, namespace, labels.get(owner_key, ""), told.files.sources[pods.site.file].name)
 
 
@@ -160,8 +165,8 @@ def _breaches(told: Gathered, options: Options) -> dict[str, dict[Key, list[_Bro
     for file, result in told.results.items():
         found: list[Found] = [*result.found, *told.across.get(file, ())]
         if found:
-            every += told.silencer.everything(file, found)
-            kept += told.silencer.remaining(file, told.files.sources[file], result, told.across.get(file, ()))[0]
+            every += told.suppression_filter.everything(file, found)
+            kept += told.suppression_filter.remaining(file, told.files.sources[file], result, told.across.get(file, ()))[0]
     shown = _shown(kept, told, options)
     at_last = [shown.get(_identity(finding)) for finding in every]
     known = since([last or finding for finding, last in zip(every, at_last, strict=True)], options.baseline) if options.baseline else None

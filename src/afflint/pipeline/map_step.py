@@ -107,7 +107,7 @@ class _DocumentResult(NamedTuple):
     unknown: tuple[tuple[str, str], ...] = ()
     custom: tuple[tuple[str, str], ...] = ()
     pools: "tuple[Pool | PoolPart, ...]" = ()
-    suspects: "tuple[PolicyCandidate, ...]" = ()
+    policy_candidates: "tuple[PolicyCandidate, ...]" = ()
 
 
 class Checker:
@@ -163,7 +163,9 @@ class Checker:
         pools = [pool for each in told for pool in each.pools]
         facts = collected([fact for each in told for fact in each.facts], holds_nodes=holds_nodes, pools=pools)
         if self._judge is not None:
-            facts = facts._replace(suspects=tuple([suspect for each in told for suspect in each.suspects]))
+            facts = facts._replace(
+                policy_candidates=tuple([policy_candidate for each in told for policy_candidate in each.policy_candidates])
+            )
             if silenced and not any(each.unknown for each in told):
                 from afflint.pipeline.suppressions import with_idle
 
@@ -197,13 +199,13 @@ class Checker:
         found += self._check_document(document, manifests)
         if any(each in document.raw_bytes for each in _TEXT_OF_VALUES):
             found += self._embedded_values(document)
-        suspects: list[PolicyCandidate] = []
+        policy_candidates: list[PolicyCandidate] = []
         for manifest in manifests:
             told = list(facts_of(manifest, with_spec=self._settings.with_nodes, resources=self._settings.resources))
             facts += told
             if self._judge is not None and told and isinstance(told[0], Pods) and isinstance(manifest, Workload):
-                suspect = self._judge.suspect(manifest, told[0])
-                suspects += [] if suspect is None else [suspect]
+                policy_candidate = self._judge.policy_candidate(manifest, told[0])
+                policy_candidates += [] if policy_candidate is None else [policy_candidate]
         if _MARKER in document.raw_bytes:
             self._suppressions(document, manifests, found, silenced)
         return _DocumentResult(
@@ -219,7 +221,7 @@ class Checker:
             unknown=() if declared else tuple(self._unknown(document, manifests)),
             custom=tuple(self._ways(manifests)),
             pools=tuple(declared),
-            suspects=tuple(suspects),
+            policy_candidates=tuple(policy_candidates),
         )
 
     def _unknown(self, document: Document, manifests: Sequence[Manifest]) -> Sequence[tuple[str, str]]:

@@ -39,7 +39,7 @@ class PlaceInputs(NamedTuple):
     ``notes`` says what was passed over, and why; ``empty`` names the files that hold no document of any kind.
     """
 
-    stage: SimulationInput
+    simulation_input: SimulationInput
     problems: tuple[str, ...]
     names: tuple[str, ...]
     notes: tuple[str, ...] = ()
@@ -95,16 +95,16 @@ def read_place_inputs(
     facts = [_beside(each.facts.of_file(file, files.folder(file))) for file, each in beside]
     kustomizations = files.kustomizations()
     facts += [located_facts(files, file, result, kustomizations) for file, result in results.items()]
-    fleet = ManifestIndex(facts, plugins=settings.target.admission_plugins)
-    workloads = [fleet.with_scale(pods) for told in facts for pods in told.pods]
+    manifest_index = ManifestIndex(facts, plugins=settings.target.admission_plugins)
+    workloads = [manifest_index.with_scale(pods) for told in facts for pods in told.pods]
     reduction = Reduction(settings, Checker(settings).triage, files.names, lambda _: b"")
     refusals = _refusals(files, results, workloads, SuppressionFilter(reduction, options, kustomizations))
     workloads = [_as_accepted(pods, refusals) for pods in workloads]
     target = settings.target
     name_of = files.names.__getitem__
-    stage = build_simulation_input(
+    simulation_input = build_simulation_input(
         nodes,
-        fleet,
+        manifest_index,
         workloads,
         running,
         name_of=name_of,
@@ -117,7 +117,9 @@ def read_place_inputs(
     )
     problems = [problem for file, result in results.items() for problem in _problems(files.names[file], result, refusals.get(file, {}))]
     empty = tuple([files.names[file] for file, result in results.items() if is_empty(result)])
-    return PlaceInputs(stage, tuple(problems), files.names, (*_passed_over(workloads, name_of), *_refused(problems)), empty, classes)
+    return PlaceInputs(
+        simulation_input, tuple(problems), files.names, (*_passed_over(workloads, name_of), *_refused(problems)), empty, classes
+    )
 
 
 def _classes(
@@ -158,7 +160,7 @@ def _passed_over(workloads: Iterable[Pods], name_of: Callable[[FileId], str]) ->
     """The manifests with a pod that are no whole ones, in one line."""
     passed: dict[str, None] = {}
     for pods in workloads:
-        if pods.maker is None and pods.ref.kind not in _SETTINGS:
+        if pods.pod_source is None and pods.ref.kind not in _SETTINGS:
             whole = "a domain" if pods.kubevirt else "containers with images"
             reason = f"it is a patch, or lacks a name or {whole}" if pods.partial else "it makes no pods"
             passed[f"{pods.title} in {name_of(pods.site.file)} ({reason})"] = None
@@ -196,15 +198,19 @@ _Refusals = Mapping[tuple[int, ObjectRef], _RefusedObject]
 
 
 def _refusals(
-    files: Files, results: Mapping[FileId, FileResult], workloads: Iterable[Pods], silencer: SuppressionFilter
+    files: Files, results: Mapping[FileId, FileResult], workloads: Iterable[Pods], suppression_filter: SuppressionFilter
 ) -> dict[FileId, _Refusals]:
     """By file the objects with pods that the API server would refuse, and documents that hold several objects for one."""
-    suspects = {file: result for file, result in results.items() if any(found.rule not in UNREADABLE for found in result.found)}
-    made = {(pods.site.file, pods.site.document, pods.ref) for pods in workloads if pods.maker is not None} if suspects else set()
+    policy_candidates = {file: result for file, result in results.items() if any(found.rule not in UNREADABLE for found in result.found)}
+    made = (
+        {(pods.site.file, pods.site.document, pods.ref) for pods in workloads if pods.pod_source is not None}
+        if policy_candidates
+        else set()
+    )
     refusals: dict[FileId, _Refusals] = {}
-    for file, result in suspects.items():
+    for file, result in policy_candidates.items():
         known: dict[tuple[int, ObjectRef], _RefusedObject] = {}
-        findings, _ = silencer.remaining(file, files.sources[file], result)
+        findings, _ = suppression_filter.remaining(file, files.sources[file], result)
         for each in sorted(findings, key=lambda finding: finding.span):
             counts = each.object == NO_OBJECT or (file, each.document, each.object) in made
             if each.rule not in UNREADABLE and each.severity == "error" and counts:
@@ -216,9 +222,11 @@ def _refusals(
 def _as_accepted(pods: Pods, refusals: Mapping[FileId, _Refusals]) -> Pods:
     """The same, with what the API server would refuse its object for."""
     refusal = refusals.get(pods.site.file, {}).get((pods.site.document, pods.ref))
-    if refusal is None or pods.maker is None:
+    if refusal is None or pods.pod_source is None:
         return pods
-    return pods._replace(maker=replace(pods.maker, refused=f"the API server would refuse it: {refusal.message} (line {refusal.line})"))
+    return pods._replace(
+        pod_source=replace(pods.pod_source, refused=f"the API server would refuse it: {refusal.message} (line {refusal.line})")
+    )
 
 
 def _problems(name: str, result: FileResult, refusals: _Refusals) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """Policies at work: which workloads each is about, what its check finds in them, and how that is said.
 
-In the map step each workload is judged alone, and only one that may be refused goes on (``PolicyEvaluator``); in the reduce step it is judged again
+In the map step each workload is judged alone, and only one that may be refused goes on
+(``PolicyEvaluator``); in the reduce step it is judged again
 with what all manifests tell (``judged``). So what goes from one to the other, and what a cache keeps, is small where policies are obeyed.
 Imported only by runs with policies.
 """
@@ -138,7 +139,7 @@ def _of_number(least: int) -> Condition:
         most = 1 if scale.most is None else scale.most
         if most >= least:
             return True
-        return None if case.fleet is None and case.kind not in _COUNTED else False
+        return None if case.manifest_index is None and case.kind not in _COUNTED else False
 
     return enough
 
@@ -153,8 +154,8 @@ def _of_namespace_labels(selector: Selector) -> Condition:
 
     def labelled(case: PolicySubject) -> bool | None:
         name = case.pods.namespace
-        if case.fleet is not None:
-            return case.fleet.matches_namespace(selector, name)
+        if case.manifest_index is not None:
+            return case.manifest_index.matches_namespace(selector, name)
         if name is None:
             return None
         return (None if others else True) if _all_hold(by_name, name) else False
@@ -190,7 +191,7 @@ def _can_judge(check: PolicyCheck, pods: Pods) -> bool:
     """Whether a check can be about such pods at all. What makes one for each node is known in runs with nodes only, as outcomes are."""
     if check.judges == "machines":
         return pods.kubevirt
-    return check.judges == "pods" or pods.maker is None or not pods.maker.daemon
+    return check.judges == "pods" or pods.pod_source is None or not pods.pod_source.daemon
 
 
 def _policies(
@@ -212,7 +213,7 @@ class PolicyEvaluator:
         self._of_kind: dict[tuple[str, str], list[tuple[_EvaluatedPolicy, Callable[[PolicySubject], bool | None] | None, bool, Any]]] = {}
         """By kind and group the policies about such, with what is asked of each again and again."""
 
-    def suspect(self, workload: Workload, pods: Pods) -> PolicyCandidate | None:
+    def policy_candidate(self, workload: Workload, pods: Pods) -> PolicyCandidate | None:
         """A workload with which some policy may not be content; None for one that all are content with, whatever else there is."""
         case = PolicySubject(pods, workload)
         key = case.kind, case.group
@@ -242,23 +243,23 @@ def _found(policy: _EvaluatedPolicy, case: PolicySubject) -> Iterator[Match]:
 
 def evaluated_workloads(
     rules: Iterable[BoundRule],
-    fleet: ManifestIndex,
+    manifest_index: ManifestIndex,
     files: Callable[[tuple[str, ...], FileId], bool],
-    ground: KnownTopology | None,
-    unjudged: list[UnevaluatedPolicy],
+    known_topology: KnownTopology | None,
+    unevaluated: list[UnevaluatedPolicy],
 ) -> Iterator[tuple[str, CrossManifestMatch]]:
     """What policies find in the suspects, each with the name of the policy. ``files``: whether a file is matched by some globs.
 
-    What a policy comes to no result for is added to ``unjudged``.
+    What a policy comes to no result for is added to ``unevaluated``.
     """
     whole: set[tuple[str, Site]] = set()
     policies = {each.name: each for each in _policies(rules, "policy", files)}
-    for suspect in fleet.suspects:
-        pods = fleet.pods_at((suspect.site, suspect.template_path))
+    for policy_candidate in manifest_index.policy_candidates:
+        pods = manifest_index.pods_at((policy_candidate.site, policy_candidate.template_path))
         if pods is None:
             continue
-        case = PolicySubject(pods, None, suspect, fleet, ground)
-        for name in suspect.policies:
+        case = PolicySubject(pods, None, policy_candidate, manifest_index, known_topology)
+        for name in policy_candidate.policies:
             policy = policies.get(name)
             if policy is None or not policy.scope.covers(case):
                 continue
@@ -271,17 +272,17 @@ def evaluated_workloads(
                 for match in _found(policy, case):
                     yield name, case.at(with_custom_message(match, name, policy.bound, case))
             except UnevaluatedError as error:
-                unjudged.append(UnevaluatedPolicy(name, str(error), "", case.title, pods.site.file, pods.ref))
+                unevaluated.append(UnevaluatedPolicy(name, str(error), "", case.title, pods.site.file, pods.ref))
 
 
 def outcomes(
-    rules: Iterable[BoundRule], view: ClusterView, files: Callable[[tuple[str, ...], FileId], bool], unjudged: list[UnevaluatedPolicy]
+    rules: Iterable[BoundRule], view: ClusterView, files: Callable[[tuple[str, ...], FileId], bool], unevaluated: list[UnevaluatedPolicy]
 ) -> Iterator[tuple[str, CrossManifestMatch]]:
-    """What policies about outcomes find, given the nodes. What the nodes cannot tell is added to ``unjudged``."""
+    """What policies about outcomes find, given the nodes. What the nodes cannot tell is added to ``unevaluated``."""
     policies = _policies(rules, "outcome", files)
     if not policies:
         return
-    cases = [PolicySubject(pods, None, None, view.fleet) for pods in view.fleet.pods]
+    cases = [PolicySubject(pods, None, None, view.manifest_index) for pods in view.manifest_index.pods]
     for policy in policies:
         about = [case for case in cases if policy.is_about(case) and (case.whole or not policy.bound.check.lacks)]
         of_site = {case.pods.site: case for case in about}
@@ -290,19 +291,19 @@ def outcomes(
                 case = of_site[each.site]
                 yield policy.name, each._replace(match=with_custom_message(each.match, policy.name, policy.bound, case))
         except UnevaluatedError as error:
-            unjudged.append(UnevaluatedPolicy(policy.name, str(error)))
+            unevaluated.append(UnevaluatedPolicy(policy.name, str(error)))
 
 
 def subjects(
-    rules: Iterable[BoundRule], fleet: ManifestIndex, files: Callable[[tuple[str, ...], FileId], bool]
+    rules: Iterable[BoundRule], manifest_index: ManifestIndex, files: Callable[[tuple[str, ...], FileId], bool]
 ) -> Iterator[tuple[str, Pods]]:
     """What each policy is asked about, by its name: who is content and who is not. Patches and fragments are no workloads."""
     rules = list(rules)
     policies = [*_policies(rules, "policy", files), *_policies(rules, "outcome", files)]
-    for pods in fleet.pods:
+    for pods in manifest_index.pods:
         if pods.partial and not pods.operated:
             continue
-        case = PolicySubject(pods, None, None, fleet)
+        case = PolicySubject(pods, None, None, manifest_index)
         for policy in policies:
             if policy.is_about(case):
                 yield policy.name, pods
@@ -332,10 +333,10 @@ def fields_of(case: PolicySubject, policy: str, message: str) -> Mapping[str, st
     }
 
 
-def policy_findings(unjudged: Iterable[UnevaluatedPolicy], names: Sequence[str]) -> Iterator[str]:
+def policy_findings(unevaluated: Iterable[UnevaluatedPolicy], names: Sequence[str]) -> Iterator[str]:
     """What policies came to no result for, a line for each policy and reason; ``names`` are those of the files."""
     grouped: dict[tuple[str, str, str], list[UnevaluatedPolicy]] = {}
-    for each in unjudged:
+    for each in unevaluated:
         grouped.setdefault((each.place, each.policy, each.reason), []).append(each)
     for (place, policy, reason), found in sorted(grouped.items()):
         line = f"policy `{policy}`: {reason}" if policy else reason

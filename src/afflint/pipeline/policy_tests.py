@@ -179,7 +179,7 @@ class ExampleRunner:
         notes = [
             f"policy {quoted(name)}: without nodes nobody can tell; `kind: Node` in the example has them" for name in outcome.undecided
         ]
-        return verdict._replace(unexpected=(*broken, *verdict.unexpected), notes=(*notes, *outcome.unjudged))
+        return verdict._replace(unexpected=(*broken, *verdict.unexpected), notes=(*notes, *outcome.unevaluated))
 
     def _outcome(self, example: Example, expected: Iterable[Expected], names: Collection[str]) -> Outcome:
         from afflint.checks.registry import bind_rules, rules

@@ -38,7 +38,7 @@ Reader = Callable[[FileId], bytes]
 class ClusterFleet(NamedTuple):
     """The manifests of one of several clusters: ``own`` are the files that are of no other. ``whole``: those of all clusters are in it."""
 
-    fleet: ManifestIndex
+    manifest_index: ManifestIndex
     own: frozenset[FileId]
     whole: bool = True
 
@@ -56,25 +56,27 @@ class Reduction:
         self._names = names
         self._read = read
         self._globs: dict[tuple[str, ...], Callable[[str], bool]] = {}
-        self.unjudged: list[UnevaluatedPolicy] = []
+        self.unevaluated: list[UnevaluatedPolicy] = []
         """What policies came to no result for."""
 
     # Across manifests.
 
-    def fleet(self, facts: Iterable[Facts], nodes: Sequence[NodeFact] = (), pools: Pools | None = None) -> ManifestIndex | None:
+    def manifest_index(self, facts: Iterable[Facts], nodes: Sequence[NodeFact] = (), pools: Pools | None = None) -> ManifestIndex | None:
         """All facts indexed; None where no rule across manifests, no policy, nor a rule about nodes or pools, would ask for them."""
         subjects = {each.subject for each in self._settings.rules}
         if subjects.isdisjoint(("fleet", "policy", "outcome", *(("nodes",) if nodes else ()), *(("pools",) if pools else ()))):
             return None
         return ManifestIndex(facts, complete=self._settings.target.complete, plugins=self._settings.target.admission_plugins)
 
-    def part_of(self, fleet: ManifestIndex, facts: Iterable[Facts]) -> ManifestIndex:
+    def part_of(self, manifest_index: ManifestIndex, facts: Iterable[Facts]) -> ManifestIndex:
         """Some of the manifests of a fleet, as those of a cluster that has no others."""
-        return ManifestIndex(facts, complete=self._settings.target.complete, plugins=self._settings.target.admission_plugins, whole=fleet)
+        return ManifestIndex(
+            facts, complete=self._settings.target.complete, plugins=self._settings.target.admission_plugins, whole=manifest_index
+        )
 
     def across(
         self,
-        fleet: ManifestIndex,
+        manifest_index: ManifestIndex,
         wanted: Callable[[FileId], bool],
         nodes: Sequence[NodeFact] = (),
         pools: Pools | None = None,
@@ -84,15 +86,15 @@ class Reduction:
 
         ``clusters`` are those that the manifests are for, where these are several: then each is held against the nodes alone.
         """
-        told = self._matches(fleet, nodes, pools, clusters)
+        told = self._matches(manifest_index, nodes, pools, clusters)
         matches = [(rule, match) for rule, match in told if wanted(match.site.file)]
         for (_, match), found in zip(matches, self._located(matches), strict=True):
             yield match.site.file, found
 
     def _matches(
-        self, fleet: ManifestIndex, nodes: Sequence[NodeFact], pools: Pools | None, clusters: Sequence[ClusterFleet]
+        self, manifest_index: ManifestIndex, nodes: Sequence[NodeFact], pools: Pools | None, clusters: Sequence[ClusterFleet]
     ) -> Iterator[tuple[str, CrossManifestMatch]]:
-        yield from self._told("fleet", fleet)
+        yield from self._told("fleet", manifest_index)
         name_of, target = self._names.__getitem__, self._settings.target
         version, gates = target.version, target.feature_gates
         views: dict[int, ClusterView] = {}
@@ -100,34 +102,34 @@ class Reduction:
             from afflint.inventory.cluster_view import ClusterView
 
             classes = _growing(pools) if pools else ()
-            for each in [cluster.fleet for cluster in clusters] or [fleet]:
+            for each in [cluster.manifest_index for cluster in clusters] or [manifest_index]:
                 views[id(each)] = ClusterView(nodes, each, self._settings.host_key, name_of, version, classes, gates)
-        if fleet.suspects:
+        if manifest_index.policy_candidates:
             from afflint.pipeline.policy_evaluation import evaluated_workloads
 
-            ground = _ground(tuple(views.values()), pools)
-            yield from evaluated_workloads(self._settings.rules, fleet, self._is_in, ground, self.unjudged)
+            known_topology = _ground(tuple(views.values()), pools)
+            yield from evaluated_workloads(self._settings.rules, manifest_index, self._is_in, known_topology, self.unevaluated)
         if nodes:
 
-            def about_nodes(fleet: ManifestIndex) -> Iterator[tuple[str, CrossManifestMatch]]:
-                view = views[id(fleet)]
+            def about_nodes(manifest_index: ManifestIndex) -> Iterator[tuple[str, CrossManifestMatch]]:
+                view = views[id(manifest_index)]
                 yield from self._told("nodes", view)
                 if any(each.subject == "outcome" for each in self._settings.rules):
                     from afflint.pipeline.policy_evaluation import outcomes
 
-                    yield from outcomes(self._settings.rules, view, self._is_in, self.unjudged)
+                    yield from outcomes(self._settings.rules, view, self._is_in, self.unevaluated)
 
-            yield from _in_each_cluster(clusters, about_nodes) if clusters else about_nodes(fleet)
+            yield from _in_each_cluster(clusters, about_nodes) if clusters else about_nodes(manifest_index)
         if pools:
             from afflint.inventory.pool_view import PoolView
 
-            yield from self._told("pools", PoolView(pools, fleet, name_of, version, nodes, gates))
+            yield from self._told("pools", PoolView(pools, manifest_index, name_of, version, nodes, gates))
 
-    def subjects(self, fleet: ManifestIndex) -> Iterator[tuple[str, Pods]]:
+    def subjects(self, manifest_index: ManifestIndex) -> Iterator[tuple[str, Pods]]:
         """What each policy is asked about, by its name."""
         from afflint.pipeline.policy_evaluation import subjects
 
-        return subjects(self._settings.rules, fleet, self._is_in)
+        return subjects(self._settings.rules, manifest_index, self._is_in)
 
     def _is_in(self, globs: tuple[str, ...], file: FileId) -> bool:
         """Whether a file is matched by globs of the configuration. What was rendered lies in the folder of its root."""
@@ -270,7 +272,7 @@ def _in_each_cluster(
     everywhere: dict[tuple[object, ...], list[tuple[str, CrossManifestMatch]]] | None = None
     for cluster in clusters:
         shared: dict[tuple[object, ...], list[tuple[str, CrossManifestMatch]]] = {}
-        for rule, match in asked(cluster.fleet):
+        for rule, match in asked(cluster.manifest_index):
             if match.site.file in cluster.own:
                 yield rule, match
             else:

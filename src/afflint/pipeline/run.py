@@ -43,7 +43,7 @@ class Outcome(NamedTuple):
     """The checked files that hold no document of any kind."""
     undecided: tuple[str, ...] = ()
     """The policies that would have needed nodes, of which there were none."""
-    unjudged: tuple[str, ...] = ()
+    unevaluated: tuple[str, ...] = ()
     """What policies came to no result for, a line each."""
 
     def text(self, file: FileId) -> str | None:
@@ -105,24 +105,24 @@ def run(
 class Gathered(NamedTuple):
     """What the files of a run tell, alone and together, with nothing silenced yet.
 
-    ``results`` are those of the files that findings may stand in, ``told`` those of all. ``fleet`` is None where no rule asks for it.
+    ``results`` are those of the checked files, ``told`` those of all. ``manifest_index`` is None if no rule needs it.
     """
 
     files: Files
     results: dict[FileId, FileResult]
     told: dict[FileId, FileResult]
-    fleet: "ManifestIndex | None"
+    manifest_index: "ManifestIndex | None"
     nodes: "list[NodeFact]"
     across: dict[FileId, list[Found]]
     """What rules across manifests find, by the file that it stands in."""
-    silencer: "SuppressionFilter"
+    suppression_filter: "SuppressionFilter"
     settings: MapSettings
     """Those that the run had in the end, nodes found among the files included."""
     unused_nodes: str | None
     pools: "Pools | None" = None
     undecided: tuple[str, ...] = ()
     """The policies that would have needed nodes."""
-    unjudged: "tuple[UnevaluatedPolicy, ...]" = ()
+    unevaluated: "tuple[UnevaluatedPolicy, ...]" = ()
     """What policies came to no result for."""
     faults: tuple[Finding, ...] = ()
     """What is wrong with the manifests of policies, which need not be files of the run."""
@@ -137,13 +137,13 @@ def gathered(files: Files, settings: MapSettings, options: Options = _DEFAULT) -
     told = past.told(lambda each: each == _kustomized(files, each.file, kustomizations, labels=each.labels is not None))
     if told is None:
         new = _gathered(files, settings, options._replace(contents=past.contents), kustomizations)
-        if not new.unjudged:  # What is said of it names files, which may be called otherwise then.
+        if not new.unevaluated:  # What is said of it names files, which may be called otherwise then.
             past.keep(_to_keep(new, kustomizations))
         return new
     results = {file: told.results[number] for file, number in told.of_files}
-    silencer = SuppressionFilter(_reduction(files, settings), options, kustomizations)
+    suppression_filter = SuppressionFilter(_reduction(files, settings), options, kustomizations)
     across = {file: [*found] for file, found in told.across}
-    return Gathered(files, results, results, None, [], across, silencer, settings, told.unused_nodes, undecided=told.undecided)
+    return Gathered(files, results, results, None, [], across, suppression_filter, settings, told.unused_nodes, undecided=told.undecided)
 
 
 def _past(files: Files, settings: MapSettings, options: Options) -> "PastRun | None":
@@ -163,7 +163,7 @@ def _to_keep(gathered: Gathered, kustomizations: Kustomizations) -> "CachedRun":
 
     across = tuple([(file, tuple(found)) for file, found in gathered.across.items()])
     kustomized = [
-        _kustomized(gathered.files, file, kustomizations, labels=bool(result.facts.suspects))
+        _kustomized(gathered.files, file, kustomizations, labels=bool(result.facts.policy_candidates))
         for file, result in gathered.told.items()
         if _makes_pods(result)
     ]
@@ -210,13 +210,13 @@ def _gathered(files: Files, settings: MapSettings, options: Options, kustomizati
 
     reduction = _reduction(files, settings)
     facts = {file: located_facts(files, file, told[file], kustomizations) for file in sorted(told)}
-    fleet = reduction.fleet(facts.values(), nodes, pools)
+    manifest_index = reduction.manifest_index(facts.values(), nodes, pools)
     across: dict[FileId, list[Found]] = {}
-    if fleet is not None:
-        clusters = _clusters(files, facts, fleet, reduction, kustomizations, options) if nodes else []
-        for file, found in reduction.across(fleet, results.__contains__, nodes, pools, clusters):
+    if manifest_index is not None:
+        clusters = _clusters(files, facts, manifest_index, reduction, kustomizations, options) if nodes else []
+        for file, found in reduction.across(manifest_index, results.__contains__, nodes, pools, clusters):
             across.setdefault(file, []).append(found)
-    unjudged = reduction.unjudged
+    unevaluated = reduction.unevaluated
     faults: list[Finding] = []
     if any(each.subject == "admission" for each in settings.rules):
         from afflint.pipeline.cluster_policies import admitted
@@ -225,17 +225,31 @@ def _gathered(files: Files, settings: MapSettings, options: Options, kustomizati
         admission = admitted(settings.rules, {file: sources[file] for file in told}, told, results, kustomizations.is_patch)
         for file, found in admission.found:
             across.setdefault(file, []).append(found)
-        unjudged += admission.unjudged
+        unevaluated += admission.unevaluated
         faults = admission.faults
     undecided = () if nodes else tuple([each.name for each in settings.rules if each.subject == "outcome"])
-    silencer = SuppressionFilter(reduction, options, kustomizations)
-    return Gathered(files, results, told, fleet, nodes, across, silencer, settings, fault, pools, undecided, tuple(unjudged), tuple(faults))
+    suppression_filter = SuppressionFilter(reduction, options, kustomizations)
+    return Gathered(
+        files,
+        results,
+        told,
+        manifest_index,
+        nodes,
+        across,
+        suppression_filter,
+        settings,
+        fault,
+        pools,
+        undecided,
+        tuple(unevaluated),
+        tuple(faults),
+    )
 
 
 def _clusters(
     files: Files,
     facts: Mapping[FileId, Facts],
-    fleet: "ManifestIndex",
+    manifest_index: "ManifestIndex",
     reduction: Reduction,
     kustomizations: Kustomizations,
     options: Options,
@@ -252,7 +266,7 @@ def _clusters(
         own = frozenset(numbers[path] for path in paths)
         whole = number < _MOST_CLUSTERS
         held = [facts[file] for file in sorted([*own, *shared] if whole else own)]
-        clusters.append(ClusterFleet(reduction.part_of(fleet, held), own, whole))
+        clusters.append(ClusterFleet(reduction.part_of(manifest_index, held), own, whole))
     return clusters
 
 
@@ -273,7 +287,7 @@ def outcome(gathered: Gathered, options: Options = _DEFAULT) -> Outcome:
     kept: list[Finding] = []
     suppressed = 0
     for file, result in results.items():
-        remaining, count = gathered.silencer.remaining(file, files.sources[file], result, gathered.across.get(file, ()))
+        remaining, count = gathered.suppression_filter.remaining(file, files.sources[file], result, gathered.across.get(file, ()))
         kept += remaining
         suppressed += count
     sources, checked = files.sources, [files.sources[file].name for file in results]
@@ -293,12 +307,12 @@ def outcome(gathered: Gathered, options: Options = _DEFAULT) -> Outcome:
     summary = summary_of(results.values(), kept, suppressed)
     if options.renders is not None:
         summary = summary._replace(renders=options.renders.count())
-    unjudged: tuple[str, ...] = ()
-    if gathered.unjudged:
+    unevaluated: tuple[str, ...] = ()
+    if gathered.unevaluated:
         from afflint.pipeline.policy_evaluation import policy_findings
 
-        unjudged = tuple(policy_findings(gathered.unjudged, files.names))
-    return Outcome(kept, summary, sources, gone, gathered.unused_nodes, empty, gathered.undecided, unjudged)
+        unevaluated = tuple(policy_findings(gathered.unevaluated, files.names))
+    return Outcome(kept, summary, sources, gone, gathered.unused_nodes, empty, gathered.undecided, unevaluated)
 
 
 def with_nodes(files: Files, settings: MapSettings) -> "tuple[MapSettings, list[NodeFact]]":
@@ -396,14 +410,18 @@ def located_facts(files: Files, file: FileId, result: FileResult, kustomizations
     facts = result.facts
     if _makes_pods(result) and kustomizations.is_patch(files.sources[file].path):
         facts = facts.of_patches()
-    if facts.suspects:
+    if facts.policy_candidates:
         added = tuple(sorted(kustomizations.labels_added(files.sources[file].path)))
-        facts = facts._replace(suspects=tuple([each._replace(labels_added=added) for each in facts.suspects])) if added else facts
+        facts = (
+            facts._replace(policy_candidates=tuple([each._replace(labels_added=added) for each in facts.policy_candidates]))
+            if added
+            else facts
+        )
     return facts.of_file(file, files.folder(file))
 
 
 def _makes_pods(result: FileResult) -> bool:
-    return bool(result.facts.suspects) or any(pods.maker is not None for pods in result.facts.pods)
+    return bool(result.facts.policy_candidates) or any(pods.pod_source is not None for pods in result.facts.pods)
 
 
 def _nodes_of(files: Mapping[FileId, Source]) -> "list[NodeFact]":
@@ -429,9 +447,9 @@ class SuppressionFilter:
         """What was found in a file, before anything silences it."""
         return self._reduction.findings(file, found)
 
-    def subjects(self, fleet: "ManifestIndex") -> Iterator[tuple[str, Pods]]:
+    def subjects(self, manifest_index: "ManifestIndex") -> Iterator[tuple[str, Pods]]:
         """What each policy is asked about, by its name."""
-        return self._reduction.subjects(fleet)
+        return self._reduction.subjects(manifest_index)
 
     def remaining(self, file: FileId, source: Source, result: FileResult, across: Iterable[Found] = ()) -> tuple[list[Finding], int]:
         """The findings of a file that remain, those ``across`` manifests included, and how many its suppressions silenced."""

@@ -223,7 +223,7 @@ class Session:
             options = options._replace(ignored_in=lambda path: ignores(self._relative(path)))
         return options
 
-    def stage(
+    def simulation_input(
         self,
         sources: Sequence[Source],
         pods: Sequence[str] = (),

@@ -78,8 +78,8 @@ def with_idle(suppressions: Iterable[Suppression], policies: Collection[str], fa
     for pods in facts.pods:
         for place in (pods.site.document, _ANYWHERE):
             whole[place] = whole.get(place, True) and not pods.partial
-    for suspect in facts.suspects:
-        suspected.update((place, name) for place in (suspect.site.document, _ANYWHERE) for name in suspect.policies)
+    for policy_candidate in facts.policy_candidates:
+        suspected.update((place, name) for place in (policy_candidate.site.document, _ANYWHERE) for name in policy_candidate.policies)
     for each in suppressions:
         place = _ANYWHERE if each.end[0] >= _LAST_LINE else each.document
         if whole.get(place):

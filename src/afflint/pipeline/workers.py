@@ -137,10 +137,10 @@ class _WorkerPool:
     def _unfinished(self) -> bool:
         return any(number not in self.done for number in range(self._front))
 
-    def _attend(self, patience: float) -> None:
+    def _attend(self, toleration_seconds: float) -> None:
         from multiprocessing.connection import wait
 
-        for connection in wait(list(self._workers), patience):
+        for connection in wait(list(self._workers), toleration_seconds):
             self._take(connection)  # type: ignore[arg-type]  # What went in comes out.
         self._looked = time.monotonic()
         if self._progress is not None:

@@ -35,19 +35,19 @@ class ScaledInventory(NamedTuple):
     made: Mapping[str, int]
 
 
-def scale_pools(inventory: Inventory, makers: Sequence[PodSource], classes: Sequence[NodeClass]) -> ScaledInventory:
+def scale_pools(inventory: Inventory, pod_sources: Sequence[PodSource], classes: Sequence[NodeClass]) -> ScaledInventory:
     """The nodes that pools have at least, and those that are made for the pods that find no place on what is there."""
-    return _PoolScaling(inventory, makers, classes).grow()
+    return _PoolScaling(inventory, pod_sources, classes).grow()
 
 
 class _PoolScaling:
-    def __init__(self, inventory: Inventory, makers: Sequence[PodSource], classes: Sequence[NodeClass]) -> None:
+    def __init__(self, inventory: Inventory, pod_sources: Sequence[PodSource], classes: Sequence[NodeClass]) -> None:
         self.inventory = inventory
-        self.makers = makers
+        self.pod_sources = pod_sources
         self.classes = classes
         cluster = inventory.cluster()
         self.taken = {node.name for node in cluster.table.nodes}
-        self.keys = {key for maker in makers for key in _keys_asked(maker)}
+        self.keys = {key for pod_source in pod_sources for key in _keys_asked(pod_source)}
         self.nodes: dict[str, tuple[Node, int]] = {}
         self.counts = [0] * len(classes)
         """The numbers that were given to nodes of each pool, and below how many it has."""
@@ -61,11 +61,11 @@ class _PoolScaling:
             for _ in range(each.least):
                 self._make(number, None)
         kept = frozenset(self.nodes)
-        arrangement = build_schedule(self._now(), self.makers)
+        arrangement = build_schedule(self._now(), self.pod_sources)
         for _ in range(_MOST_ROUNDS):
             if not self._answer(arrangement):
                 break
-            arrangement = build_schedule(self._now(), self.makers)
+            arrangement = build_schedule(self._now(), self.pod_sources)
         return self._without_empty(arrangement, kept)
 
     def _now(self, names: Sequence[str] | None = None) -> Inventory:
@@ -117,7 +117,7 @@ class _PoolScaling:
 
     def _pool_for(self, placed: PlacedWorkload) -> _PendingPods | None:
         """The pool in which nodes are made for the pods of a workload that wait, if there is one, with what they demand of nodes."""
-        if not placed.pending or placed.template is None or placed.error or placed.maker.daemon or placed.maker.node_name:
+        if not placed.pending or placed.template is None or placed.error or placed.pod_source.daemon or placed.pod_source.node_name:
             return None
         for number, each in enumerate(self.classes):
             asked = _PendingPods(number, placed.template.rules)
@@ -130,11 +130,11 @@ class _PoolScaling:
 
         Where pods have none anyway, each pool keeps a node, so that it is seen why.
         """
-        used = {node for placed in arrangement.workloads if not placed.maker.daemon for node in placed.nodes.values()}
+        used = {node for placed in arrangement.workloads if not placed.pod_source.daemon for node in placed.nodes.values()}
         waiting = _waiting(arrangement)
         shown = set(self._one_of_each(used | kept)) if waiting else set()
         names = [name for name in self.nodes if name in kept or name in used or name in shown]
-        if len(names) < len(self.nodes) and _waiting(build_schedule(self._now(names), self.makers)) > waiting:
+        if len(names) < len(self.nodes) and _waiting(build_schedule(self._now(names), self.pod_sources)) > waiting:
             names = list(self.nodes)
         return ScaledInventory(self._now(names), {name: self.nodes[name][1] for name in names})
 
@@ -158,7 +158,7 @@ _ALONE = 16
 
 
 def _waiting(arrangement: Schedule) -> int:
-    return sum(len(placed.pending) for placed in arrangement.workloads if not placed.maker.daemon)
+    return sum(len(placed.pending) for placed in arrangement.workloads if not placed.pod_source.daemon)
 
 
 def _repels_itself(pod: Pod) -> bool:
@@ -166,12 +166,12 @@ def _repels_itself(pod: Pod) -> bool:
     return bool(readable(pod.anti_affinity) or pod.hard_spread or pod.ports)
 
 
-def _keys_asked(maker: PodSource) -> Iterator[str]:
+def _keys_asked(pod_source: PodSource) -> Iterator[str]:
     """The labels over which pods are spread, kept apart or brought together; and deprecated ones by which they choose nodes."""
     from afflint.kube.constraints import constraints_of
     from afflint.kube.label_places import node_choices, topology_keys
     from afflint.kube.node_labels import DEPRECATED
 
-    constraints = constraints_of(dict(maker.pod), ())
+    constraints = constraints_of(dict(pod_source.pod), ())
     yield from (place.key for place in topology_keys(constraints))
     yield from (place.key for place in node_choices(constraints) if place.key in DEPRECATED)

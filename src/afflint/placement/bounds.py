@@ -70,19 +70,19 @@ class ScheduleBounds:
     def __init__(
         self,
         cluster: Cluster,
-        makers: Sequence[PodSource],
+        pod_sources: Sequence[PodSource],
         classes: Sequence[NodeClass] = (),
         compiled: Sequence[replicas.CompiledPods] | None = None,
     ) -> None:
-        self.makers = tuple(makers)
+        self.pod_sources = tuple(pod_sources)
         self.standing = running_pod_index(cluster)
         self.cluster = _without_terminating(cluster, self.standing)
         self.table = cluster.table
         self.directory = cluster.directory
-        self.compiled = [replicas.compile_pods(maker, cluster) for maker in makers] if compiled is None else compiled
+        self.compiled = [replicas.compile_pods(pod_source, cluster) for pod_source in pod_sources] if compiled is None else compiled
         keys = self._mentioned_labels()
-        self.variants = [variant for index in range(len(makers)) for variant in self._variants(index, keys)]
-        self.variants_of: list[list[int]] = [[] for _ in makers]
+        self.variants = [variant for index in range(len(pod_sources)) for variant in self._variants(index, keys)]
+        self.variants_of: list[list[int]] = [[] for _ in pod_sources]
         for number, variant in enumerate(self.variants):
             self.variants_of[variant.workload].append(number)
         self._index = LabelIndex(variant.pod.labels for variant in self.variants)
@@ -115,15 +115,15 @@ class ScheduleBounds:
         )
 
     def _variants(self, index: int, keys: frozenset[str]) -> Iterable[Variant]:
-        maker, compiled = self.makers[index], self.compiled[index]
-        if maker.daemon:
+        pod_source, compiled = self.pod_sources[index], self.compiled[index]
+        if pod_source.daemon:
             return [Variant(index, compiled.template, len(compiled.pods))] if compiled.template is not None and compiled.pods else []
         found: dict[object, list[Pod]] = {}
         for pod in compiled.pods:
             seen = frozenset((key, value) for key, value in pod.labels.items() if key in keys)
             found.setdefault((seen, pod.affinity, pod.anti_affinity, pod.hard_spread), []).append(pod)
         # Replicas beyond those that are made are like the last that is.
-        missing = maker.replicas - len(compiled.pods)
+        missing = pod_source.replicas - len(compiled.pods)
         variants = [Variant(index, pods[0], len(pods)) for pods in found.values()]
         if variants and missing > 0:
             variants[-1] = variants[-1]._replace(number=variants[-1].number + missing)
@@ -241,10 +241,10 @@ class ScheduleBounds:
         return new
 
     def _start(self, variant: Variant) -> Nodes:
-        maker = self.makers[variant.workload]
-        if maker.node_name and not maker.daemon:
+        pod_source = self.pod_sources[variant.workload]
+        if pod_source.node_name and not pod_source.daemon:
             # Such pods bypass the scheduler.
-            return frozenset((self.table.numbers[maker.node_name],)) if maker.node_name in self.table.numbers else frozenset()
+            return frozenset((self.table.numbers[pod_source.node_name],)) if pod_source.node_name in self.table.numbers else frozenset()
         return self.static(variant.pod)
 
     def _drawn(self, number: int, static: Nodes, gathering: _Gathering) -> Nodes:
@@ -289,7 +289,7 @@ class ScheduleBounds:
         No order of scheduling places more. ``members`` are other pods than those of the workload, constrained as they are.
         """
         pods = self.members(workload) if members is None else list(members)
-        if not pods or self.makers[workload].node_name or self.makers[workload].daemon:
+        if not pods or self.pod_sources[workload].node_name or self.pod_sources[workload].daemon:
             return None
         keys = self._shared_exclusion(pods)
         limits = []

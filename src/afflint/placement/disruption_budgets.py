@@ -69,15 +69,15 @@ class Disruptions:
         counting = [_Counting() for _ in self._budgets]
         ours = set()
         for placed in arrangement.workloads:
-            maker = placed.maker
+            pod_source = placed.pod_source
             # A DaemonSet has no scale, and neither have those who are asked by the budget for a VM.
-            scaled = maker.upkeep.scaled and not maker.daemon
+            scaled = pod_source.pod_replacement.scaled and not pod_source.daemon
             for pod in placed.pods:
                 ours.add((pod.namespace, pod.name))
                 for number in self.of(pod):
                     counting[number].pods += 1
-                    if not maker.bare or maker.kubevirt:
-                        counting[number].owners[maker.key] = (maker.replicas, "" if scaled else _controller(pod, maker.kind))
+                    if not pod_source.bare or pod_source.kubevirt:
+                        counting[number].owners[pod_source.key] = (pod_source.replicas, "" if scaled else _controller(pod, pod_source.kind))
         for pod, node_is_well in _running(arrangement.cluster):
             for number in self.of(pod):
                 counting[number].healthy += node_is_well
@@ -98,9 +98,9 @@ class _Counting:
         """A running pod of no manifest: its controller is taken to want as many as there are."""
         self.pods += 1
         if pod.controller is not None:
-            upkeep = pod_replacement_of_owner(pod.controller[1])
+            pod_replacement = pod_replacement_of_owner(pod.controller[1])
             number, _ = self.owners.get(pod.controller, (0, ""))
-            self.owners[pod.controller] = number + 1, "" if upkeep.scaled else pod.controller[1]
+            self.owners[pod.controller] = number + 1, "" if pod_replacement.scaled else pod.controller[1]
 
     def result(self, budget: Budget) -> BudgetStatus:
         if budget.counts_pods:

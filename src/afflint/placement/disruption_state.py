@@ -34,15 +34,15 @@ class DisruptionState:
         self.owners = arrangement.owners
         self.ranks = {identity: number for number, identity in enumerate(self.owners)}
         self.where = arrangement.cluster.pods
-        self.by_key = {placed.maker.key: placed for placed in arrangement.workloads}
+        self.by_key = {placed.pod_source.key: placed for placed in arrangement.workloads}
         self.daemons = {
-            key: frozenset(placed.nodes.values()) for key, placed in self.by_key.items() if placed.maker.daemon and placed.nodes
+            key: frozenset(placed.nodes.values()) for key, placed in self.by_key.items() if placed.pod_source.daemon and placed.nodes
         }
-        self.titles = {identity: placed.maker.key for identity, placed in self.owners.items()}
+        self.titles = {identity: placed.pod_source.key for identity, placed in self.owners.items()}
         self.waiting = [
             pod
             for placed in arrangement.workloads
-            if not (placed.maker.daemon or placed.maker.node_name)
+            if not (placed.pod_source.daemon or placed.pod_source.node_name)
             for pod in placed.pods
             if identity_of(pod) in placed.pending
         ]
@@ -53,39 +53,39 @@ class DisruptionState:
         self._unowned = [
             (identity, self.where[identity])
             for identity, pod in ((identity_of(pod), pod) for pod in before.evicted(before.nodes))
-            if identity not in self.owners and not self.upkeep(pod).by_node
+            if identity not in self.owners and not self.pod_replacement(pod).by_node
         ]
         # Of pods that differ by name alone the others have no place where the first has none.
         self.first_waiting = list({_but_for_the_name(pod): pod for pod in reversed(self.waiting)}.values())[::-1]
 
-    def upkeep(self, pod: Pod) -> PodReplacement:
+    def pod_replacement(self, pod: Pod) -> PodReplacement:
         """What the controller of a pod that runs does when it goes."""
         placed = self.owners.get(identity_of(pod))
         if placed is None:
             return pod_replacement_of_owner(None if pod.controller is None else pod.controller[1])
-        return NEVER if placed.maker.bare else BY_NODE if placed.maker.daemon else placed.maker.upkeep
+        return NEVER if placed.pod_source.bare else BY_NODE if placed.pod_source.daemon else placed.pod_source.pod_replacement
 
     def never_again(self, pod: Pod) -> ReplicaEnd:
         """What is to be said of a pod that nothing makes anew."""
         placed = self.owners.get(identity_of(pod))
-        return ReplicaEnd("off", STAYS_OFF) if placed is not None and not placed.maker.bare else ReplicaEnd("gone", NOT_MADE_ANEW)
+        return ReplicaEnd("off", STAYS_OFF) if placed is not None and not placed.pod_source.bare else ReplicaEnd("gone", NOT_MADE_ANEW)
 
     def pinned(self, pod: Pod) -> str:
         """The node that the pod's own spec names."""
         placed = self.owners.get(identity_of(pod))
-        return placed.maker.node_name if placed is not None else ""
+        return placed.pod_source.node_name if placed is not None else ""
 
     def released(self, nodes: Container[str]) -> dict[Identity, Pod]:
         """The pods that can be made once those are gone that are being deleted on some nodes, and those that wait for these."""
         found: dict[Identity, Pod] = {}
-        free = {placed.maker.key for placed, pod in self.held if placed.held[identity_of(pod)].node in nodes}
+        free = {placed.pod_source.key for placed, pod in self.held if placed.held[identity_of(pod)].node in nodes}
         for placed, pod in self.held:
             node = placed.held[identity_of(pod)].node
-            if node in nodes or (not node and placed.maker.key in free):
+            if node in nodes or (not node and placed.pod_source.key in free):
                 found[identity_of(pod)] = pod
         return found
 
-    def unjudged(self, nodes: Container[str]) -> list[Identity]:
+    def unevaluated(self, nodes: Container[str]) -> list[Identity]:
         """The running pods on some nodes that belong to no workload, but for those that stay and go with their nodes."""
         return [identity for identity, node in self._unowned if node in nodes]
 
@@ -118,7 +118,11 @@ class DisruptionState:
     def _behind(self, anew: Mapping[Identity, Pod], nodes: Mapping[Identity, str], frozen: Mapping[Identity, str]) -> dict[Identity, str]:
         """The pods of ordered sets that cannot be made yet, though the attempt made them, each with the one that holds them up."""
         stuck: dict[Identity, str] = {}
-        ordered = {placed.maker.key: placed for identity in anew if (placed := self.owners.get(identity)) and placed.maker.upkeep.ordered}
+        ordered = {
+            placed.pod_source.key: placed
+            for identity in anew
+            if (placed := self.owners.get(identity)) and placed.pod_source.pod_replacement.ordered
+        }
         for placed in ordered.values():
             first = next((each for pod in placed.pods if not self._runs(each := identity_of(pod), placed, anew, nodes)), None)
             if first is not None:
@@ -150,7 +154,7 @@ class DisruptionState:
         moves = []
         for identity in sorted(self.ranks.keys() & (anew.keys() | ended.keys() | migrated.keys()), key=self.ranks.__getitem__):
             placed = self.owners[identity]
-            key, pod, source = placed.maker.key, identity[1], placed.nodes.get(identity, "")
+            key, pod, source = placed.pod_source.key, identity[1], placed.nodes.get(identity, "")
             if identity in placed.held:
                 # It did not run before: that it comes is told where another one has gone for it.
                 source = placed.held[identity].node
@@ -229,7 +233,7 @@ def _outcome(placed: PlacedWorkload, moves: Sequence[ReplicaMove], came: Contain
         return "degraded" if after else "dead"
     names = {name for _, name in placed.nodes}
     displaced = sum(move.pod in names for move in moves)
-    return "interrupted" if (0 < before == displaced if gaps is None else placed.maker.key in gaps) else "survives"
+    return "interrupted" if (0 < before == displaced if gaps is None else placed.pod_source.key in gaps) else "survives"
 
 
 def identity_of(pod: Pod) -> Identity:

@@ -52,9 +52,9 @@ class Drains:
         placed = self.situation.owners.get(identity_of(pod))
         if placed is None:
             return ALLOWED
-        known = self._evictions.get(placed.maker.key)
+        known = self._evictions.get(placed.pod_source.key)
         if known is None:
-            known = self._evictions[placed.maker.key] = eviction_of(placed.maker)
+            known = self._evictions[placed.pod_source.key] = eviction_of(placed.pod_source)
         return known
 
     def drain(self, failure: Disruption) -> DisruptionEffect:
@@ -110,7 +110,7 @@ class _Drain:
         self.placed: dict[Identity, str] = {}
         self.migrated: dict[Identity, str] = {}
         self.pending: dict[Identity, Mapping[str, str]] = {}
-        self.running = {placed.maker.key: len(placed.nodes) for placed in situation.arrangement.workloads}
+        self.running = {placed.pod_source.key: len(placed.nodes) for placed in situation.arrangement.workloads}
         self.gaps: set[str] = set()
         self.waiting = {identity_of(pod): pod for pod in situation.waiting}
         self.blocked: list[Blocked] = []
@@ -135,7 +135,7 @@ class _Drain:
 
     def _empty(self, node: str) -> bool:
         """Evict the pods of a node until nothing moves; whether the drain gets on to the next one."""
-        there = [pod for pod in self.cluster.evicted((node,)) if not self.situation.upkeep(pod).by_node]
+        there = [pod for pod in self.cluster.evicted((node,)) if not self.situation.pod_replacement(pod).by_node]
         alone = [pod for pod in there if pod.controller is None]
         if alone:
             self.blocked += [self._blocked(pod, node, UNMANAGED, refused=True) for pod in alone]
@@ -183,7 +183,7 @@ class _Drain:
         return True
 
     def _evict(self, pod: Pod) -> None:
-        identity, upkeep = identity_of(pod), self.situation.upkeep(pod)
+        identity, pod_replacement = identity_of(pod), self.situation.pod_replacement(pod)
         self.cluster.unbind(pod)
         self._count_healthy(pod, -1)
         key = self.situation.titles.get(identity)
@@ -192,7 +192,7 @@ class _Drain:
             if not self.running[key]:
                 self.gaps.add(key)
         pinned = self.situation.pinned(pod)
-        if upkeep.replaced == "never" or not upkeep.after_shutdown:
+        if pod_replacement.replaced == "never" or not pod_replacement.after_shutdown:
             self.ended[identity] = self.situation.never_again(pod)
         elif pinned:
             self.ended[identity] = ReplicaEnd("waits", f"its spec names node {pinned}")

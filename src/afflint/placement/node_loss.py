@@ -74,7 +74,7 @@ class NodeLosses:
         _bind_new(failed, [*anew.values(), *situation.waiting], attempt)
         down = frozenset(failure.nodes)
         moves = situation.moves(failed, anew, ended, attempt, frozen, down)
-        due = {(situation.titles.get(identity), identity[1]): _SILENCE + (pod.patience or 0) for identity, pod in anew.items()}
+        due = {(situation.titles.get(identity), identity[1]): _SILENCE + (pod.toleration_seconds or 0) for identity, pod in anew.items()}
         moves = [move._replace(after=due.get((move.workload, move.pod), 0)) for move in moves]
         outcomes = situation.outcomes(moves, attempt.nodes, down)
         left = situation.left(moves, attempt.nodes)
@@ -88,20 +88,20 @@ class NodeLosses:
         anew: dict[Identity, Pod] = {}
         ended: dict[Identity, ReplicaEnd] = {}
         for pod in displaced:
-            identity, upkeep = identity_of(pod), situation.upkeep(pod)
+            identity, pod_replacement = identity_of(pod), situation.pod_replacement(pod)
             zone = suspended.get(where[identity])
-            if upkeep.by_node:
+            if pod_replacement.by_node:
                 continue
             if zone is not None:
                 ended[identity] = ReplicaEnd("stays", zone)
                 continue
-            if pod.patience is None:
+            if pod.toleration_seconds is None:
                 ended[identity] = ReplicaEnd("stays", OUTSTAYS)
                 continue
             deleted.append(pod)
-            if upkeep.replaced == "never":
+            if pod_replacement.replaced == "never":
                 ended[identity] = situation.never_again(pod)
-            elif upkeep.replaced == "gone":
+            elif pod_replacement.replaced == "gone":
                 ended[identity] = ReplicaEnd("held", HELD)
             elif situation.pinned(pod):
                 ended[identity] = ReplicaEnd("waits", f"its spec names node {situation.pinned(pod)}")

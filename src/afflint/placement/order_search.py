@@ -42,7 +42,7 @@ class ContendingWorkloads(NamedTuple):
     ``impossible``: no order places all. ``placed``: the order decides, and ``decision`` holds one that places all.
     """
 
-    makers: tuple[PodSource, ...]
+    pod_sources: tuple[PodSource, ...]
     pending: tuple[str, ...]
     decision: Decision
 
@@ -51,22 +51,22 @@ def contending_workloads(survey: ScheduleBounds, arrangement: Schedule, steps: i
     """The groups of workloads with pending replicas that are not explained by one workload alone, each decided by a search."""
     for group in coupled(survey):
         alone = [index for index in group if not _fits_alone(survey, index)]
-        pending = [name for index in group if not survey.makers[index].daemon for (_, name) in arrangement.workloads[index].pending]
+        pending = [name for index in group if not survey.pod_sources[index].daemon for (_, name) in arrangement.workloads[index].pending]
         # An order is only needed where there is no node for the asking.
         if pending and not alone and survey.elastic.isdisjoint(group):
             decision = decide(survey, group, steps)
-            yield ContendingWorkloads(tuple([survey.makers[index] for index in group]), tuple(pending), decision)
+            yield ContendingWorkloads(tuple([survey.pod_sources[index] for index in group]), tuple(pending), decision)
 
 
 def _fits_alone(survey: ScheduleBounds, index: int) -> bool:
     nodes = survey.nodes_of(index)
     limit = survey.limit(index, nodes)
-    return bool(nodes) and (limit is None or limit.most >= survey.makers[index].replicas)
+    return bool(nodes) and (limit is None or limit.most >= survey.pod_sources[index].replicas)
 
 
 def coupled(survey: ScheduleBounds) -> list[list[int]]:
     """The workloads in groups: those of different groups cannot keep each other from any node or draw each other to one."""
-    leader = list(range(len(survey.makers)))
+    leader = list(range(len(survey.pod_sources)))
 
     def find(index: int) -> int:
         while leader[index] != index:
@@ -87,7 +87,7 @@ def coupled(survey: ScheduleBounds) -> list[list[int]]:
             for number in joined:
                 leader[find(survey.variants[number].workload)] = find(variant.workload)
     groups: dict[int, list[int]] = {}
-    for index in range(len(survey.makers)):
+    for index in range(len(survey.pod_sources)):
         groups.setdefault(find(index), []).append(index)
     return sorted(groups.values())
 
@@ -148,12 +148,12 @@ class _Search:
             self.occupied[survey.table.numbers[each.node]] += 1
 
     def _add(self, index: int) -> None:
-        maker, compiled = self.survey.makers[index], self.survey.compiled[index]
-        if maker.daemon or maker.node_name:
+        pod_source, compiled = self.survey.pod_sources[index], self.survey.compiled[index]
+        if pod_source.daemon or pod_source.node_name:
             # In another order they might come later, so that nothing is proved by what they bar.
             self.taken_for_granted = True
             for number, pod in enumerate(compiled.pods):
-                node = compiled.nodes[number] if maker.daemon else maker.node_name
+                node = compiled.nodes[number] if pod_source.daemon else pod_source.node_name
                 if node in self.survey.table.numbers:
                     self.cluster.bind(pod._replace(name=f"{index}/{number}"), node)
             return
@@ -162,7 +162,7 @@ class _Search:
             count = min(variant.number, MOST_REPLICAS)
             # Under names that no other pod can have.
             self.kinds.append([variant.pod._replace(name=f"{index}/{number}/{each}") for each in range(count)])
-            self.names.append([variant.pod.name if count == 1 else pod_name(maker, each) for each in range(count)])
+            self.names.append([variant.pod.name if count == 1 else pod_name(pod_source, each) for each in range(count)])
 
     def _node_classes(self, pods: Sequence[Pod]) -> list[object]:
         """For each node what sets it apart. Two of the same class that hold no pods are alike: swapping them changes nothing."""

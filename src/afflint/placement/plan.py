@@ -200,7 +200,7 @@ class DisruptionEffect(NamedTuple):
     """What follows when the failed nodes are removed."""
     left: Mapping[str, int] = _NONE
     """Of a failure, by workload key how many replicas run in the end, for those that lose one."""
-    unjudged: int = 0
+    unevaluated: int = 0
     """How many pods run on the nodes that belong to no manifest: what becomes of them is not known."""
     volumes: tuple[str, ...] = ()
     """The keys of the workloads with volumes that move to other nodes, if their volumes can be used there."""

@@ -60,7 +60,7 @@ _NONE: Mapping[Identity, Eviction] = {}
 
 def make_plan(
     inventory: Inventory,
-    makers: Sequence[PodSource],
+    pod_sources: Sequence[PodSource],
     group_by: str = ZONE,
     asked: DisruptionRequest = NOTHING,
     name_of: Callable[[FileId], str] = str,
@@ -80,8 +80,8 @@ def make_plan(
     if classes:
         from afflint.placement.autoscaling import scale_pools
 
-        inventory, made = scale_pools(inventory, makers, classes)
-    arrangement = build_schedule(inventory, makers)
+        inventory, made = scale_pools(inventory, pod_sources, classes)
+    arrangement = build_schedule(inventory, pod_sources)
     key = label_key(arrangement.before, group_by)
     # Nodes may all lack a well-known one; any other key is mistaken then.
     if key not in SHORT_KEYS.values() and arrangement.before.nodes and not arrangement.before.label(key):
@@ -90,14 +90,14 @@ def make_plan(
     happening = list(_happening(arrangement, asked, budgets, evictions))
     workloads = tuple(_Workloads(arrangement, name_of, drained=bool(asked.drain)).plans())
     losses = tuple([happens(failure) for happens, failure, _ in happening])
-    unjudged: set[Identity] = set()
+    unevaluated: set[Identity] = set()
     if happening:
         situation, tied = happening[0][2], frozenset(each.key for each in workloads if each.volumes)
         losses = tuple([_qualified(loss, situation, tied) for loss in losses])
-        unjudged.update(identity for loss in losses if loss.unjudged for identity in situation.unjudged(loss.nodes))
-    shut_down = unsaid(makers) if asked.drain else ""
-    passed = [unjudged_words(len(unjudged))] if unjudged else []
-    notes = (*_inventory_notes(inventory, makers), *passed, *([shut_down] if shut_down else []), *_resource_notes(arrangement))
+        unevaluated.update(identity for loss in losses if loss.unevaluated for identity in situation.unevaluated(loss.nodes))
+    shut_down = unsaid(pod_sources) if asked.drain else ""
+    passed = [unjudged_words(len(unevaluated))] if unevaluated else []
+    notes = (*_inventory_notes(inventory, pod_sources), *passed, *([shut_down] if shut_down else []), *_resource_notes(arrangement))
     pools = tuple([_pool_row(each, list(made.values()).count(number), name_of) for number, each in enumerate(classes)])
     return Plan(key, rows, workloads, losses, (*notes, *_pool_notes(rows, key, happening=bool(happening))), pools)
 
@@ -118,14 +118,14 @@ def _happening(
 def _qualified(loss: DisruptionEffect, situation: DisruptionState, tied: Container[str]) -> DisruptionEffect:
     """The loss with what its verdict does not cover: pods of no manifest, and the volumes of workloads that move."""
     blocked = {(each.pod, each.node) for each in loss.blocked if not each.workload}
-    unjudged = [each for each in situation.unjudged(loss.nodes) if (each[1], situation.where[each]) not in blocked]
+    unevaluated = [each for each in situation.unevaluated(loss.nodes) if (each[1], situation.where[each]) not in blocked]
     moved = dict.fromkeys(move.workload for move in loss.moves if move.target is not None and move.workload in tied)
     removed = loss.removed and _qualified(loss.removed, situation, tied)
-    return loss._replace(unjudged=len(unjudged), volumes=tuple(moved), removed=removed)
+    return loss._replace(unevaluated=len(unevaluated), volumes=tuple(moved), removed=removed)
 
 
-def _inventory_notes(inventory: Inventory, makers: Sequence[PodSource]) -> list[str]:
-    running = inventory.running(makers)
+def _inventory_notes(inventory: Inventory, pod_sources: Sequence[PodSource]) -> list[str]:
+    running = inventory.running(pod_sources)
     replaced, kept = len(running.replaced), sum(map(len, running.kept.values()))
     notes = []
     if kept:
@@ -159,7 +159,7 @@ def _resource_notes(arrangement: Schedule) -> list[str]:
         missing = [node.name for node in nodes if node.allocatable is not None and resource not in node.allocatable]
         if missing:
             notes.append(f"{_nodes(missing)} no {resource} in status.allocatable: it is taken to be enough")
-    if any(placed.maker.kubevirt for placed in arrangement.workloads):
+    if any(placed.pod_source.kubevirt for placed in arrangement.workloads):
         notes.append(KUBEVIRT_OVERHEAD_LEFT_OUT)
     return notes
 
@@ -211,7 +211,7 @@ class _Workloads:
         self._arrangement = arrangement
         self._name_of = name_of
         self._drained = drained
-        self._titles = {identity: placed.maker.key for identity, placed in arrangement.owners.items()}
+        self._titles = {identity: placed.pod_source.key for identity, placed in arrangement.owners.items()}
         # A copy, from which the pods of one workload at a time are taken away.
         self._cluster = arrangement.cluster.copy()
         self._standing = running_pod_index(arrangement.cluster)
@@ -223,35 +223,35 @@ class _Workloads:
         return [self._plan(placed) for placed in self._arrangement.workloads]
 
     def _plan(self, placed: PlacedWorkload) -> WorkloadPlan:
-        maker = placed.maker
-        notes = replicas.notes(maker, self._arrangement.before)
-        assumed = migration_note(eviction_of(maker)) if self._drained else ""
+        pod_source = placed.pod_source
+        notes = replicas.notes(pod_source, self._arrangement.before)
+        assumed = migration_note(eviction_of(pod_source)) if self._drained else ""
         verdicts, error = self._verdicts(placed)
         return WorkloadPlan(
-            key=maker.key,
-            kind=maker.kind,
-            namespace=maker.namespace,
-            name=maker.full_name,
-            file=self._name_of(maker.site.file),
-            line=maker.line,
+            key=pod_source.key,
+            kind=pod_source.kind,
+            namespace=pod_source.namespace,
+            name=pod_source.full_name,
+            file=self._name_of(pod_source.site.file),
+            line=pod_source.line,
             verdicts=verdicts,
             replicas=self._replicas(placed),
             error=placed.error or error,
-            notes=(*notes, *([VOLUMES_LEFT_OUT] if maker.tied else []), *self._outlived(placed), *([assumed] if assumed else [])),
+            notes=(*notes, *([VOLUMES_LEFT_OUT] if pod_source.tied else []), *self._outlived(placed), *([assumed] if assumed else [])),
             preferences=self._preferences(placed.template),
-            volumes=maker.tied,
+            volumes=pod_source.tied,
         )
 
     def _outlived(self, placed: PlacedWorkload) -> Iterator[str]:
         """That pods run where required node affinity or the node selector would not let them come today, which no one undoes."""
         template = placed.template
-        if template is None or placed.maker.daemon or placed.maker.node_name or not placed.nodes:
+        if template is None or placed.pod_source.daemon or placed.pod_source.node_name or not placed.nodes:
             return
         as_such, numbers = self._cluster.rejected_as_such(template), self._cluster.table.numbers
         # Nothing is placed on such a node: what is there was there before.
         there = [(pod, node) for (_, pod), node in placed.nodes.items() if as_such[numbers[node]] == NODE_AFFINITY]
         if there:
-            rejections = Rejections(self._cluster, template, self._titles, placed.maker.key, self._standing, placed.nodes)
+            rejections = Rejections(self._cluster, template, self._titles, placed.pod_source.key, self._standing, placed.nodes)
             said = [f"{pod} on {node} ({rejections.phrase(node, NODE_AFFINITY).one})" for pod, node in there[:_MOST_NAMES]]
             more = f" and {len(there) - _MOST_NAMES} more" if len(there) > _MOST_NAMES else ""
             stay, them = ("stays", "it") if len(there) == 1 else ("stay", "them")
@@ -287,7 +287,7 @@ class _Workloads:
 
     def _judgements(self, placed: PlacedWorkload, template: Pod, judged: NumberedVerdict) -> list[AnonymousVerdict]:
         """What is said of each node, while the workload's own pods are away."""
-        rejections = Rejections(self._cluster, template, self._titles, placed.maker.key, self._standing, placed.nodes)
+        rejections = Rejections(self._cluster, template, self._titles, placed.pod_source.key, self._standing, placed.nodes)
         # What rejects a node whatever runs there is told once for all workloads that demand the same of nodes.
         as_such, told = self._cluster.rejected_as_such(template), self._told.setdefault(template.rules, {})
         found, names = [], self._cluster.table.names
@@ -312,10 +312,10 @@ class _Workloads:
         return judgement
 
     def _replicas(self, placed: PlacedWorkload) -> tuple[Replica, ...]:
-        if placed.template is None and not placed.maker.daemon:
+        if placed.template is None and not placed.pod_source.daemon:
             # Nobody can make these pods, but they were asked for.
-            count = min(placed.maker.replicas, replicas.MOST_REPLICAS)
-            return tuple([Replica(replicas.pod_name(placed.maker, index), None) for index in range(count)])
+            count = min(placed.pod_source.replicas, replicas.MOST_REPLICAS)
+            return tuple([Replica(replicas.pod_name(placed.pod_source, index), None) for index in range(count)])
         found = []
         # Replicas without a place mostly have none for the same reasons.
         said: dict[tuple[object, int], str] = {}
@@ -336,8 +336,8 @@ class _Workloads:
         return tuple(found)
 
     def _why(self, placed: PlacedWorkload, identity: Identity, reasons: Mapping[str, str]) -> str:
-        if placed.maker.node_name:
-            return unknown_node(placed.maker.node_name)
+        if placed.pod_source.node_name:
+            return unknown_node(placed.pod_source.node_name)
         pod = next(pod for pod in placed.pods if (pod.namespace, pod.name) == identity)
-        rejections = Rejections(self._arrangement.cluster, pod, self._titles, placed.maker.key, self._standing)
+        rejections = Rejections(self._arrangement.cluster, pod, self._titles, placed.pod_source.key, self._standing)
         return rejections.summary(reasons)

@@ -40,7 +40,7 @@ class Unschedulable(NamedTuple):
     ``assumes_complete`` is set where this would not hold if pods ran that neither the manifests nor the inventory mention.
     """
 
-    maker: PodSource
+    pod_source: PodSource
     nodes: int
     excluded: str
     reasons: Mapping[str, str]
@@ -55,7 +55,7 @@ class TooFewDomains(NamedTuple):
     ``domains`` are the values of the first key that the replicas can reach, ``excluded`` says why the other nodes are out.
     """
 
-    maker: PodSource
+    pod_source: PodSource
     replicas: int
     most: int
     keys: tuple[str, ...]
@@ -82,7 +82,7 @@ class FailedReplica(NamedTuple):
 class NotFailureTolerant(NamedTuple):
     """Failures that leave a workload with fewer replicas than it had."""
 
-    maker: PodSource
+    pod_source: PodSource
     replicas: int
     failures: tuple[FailedReplica, ...]
 
@@ -90,7 +90,7 @@ class NotFailureTolerant(NamedTuple):
 class RolloutDeadlock(NamedTuple):
     """A rolling update that may remove no pod and finds no node for the pod it adds first."""
 
-    maker: PodSource
+    pod_source: PodSource
     replicas: int
     max_surge: int
     max_unavailable: int
@@ -102,7 +102,7 @@ class RolloutDeadlock(NamedTuple):
 class MigrationBlocked(NamedTuple):
     """Virtual machines that have no node to migrate to: ``blocked`` of ``placed`` in the placement at hand."""
 
-    maker: PodSource
+    pod_source: PodSource
     placed: int
     blocked: int
     excluded: str
@@ -113,7 +113,7 @@ class MigrationBlocked(NamedTuple):
 class SingleDomainPossible(NamedTuple):
     """All replicas may legally land in one domain of the key; ``placement`` shows how in ``domain``."""
 
-    maker: PodSource
+    pod_source: PodSource
     replicas: int
     key: str
     domain: str
@@ -123,7 +123,7 @@ class SingleDomainPossible(NamedTuple):
 class MinDomainsUnreachable(NamedTuple):
     """A hard spread constraint that asks for more domains than there are: then at most ``max_skew`` replicas go to each."""
 
-    maker: PodSource
+    pod_source: PodSource
     key: str
     min_domains: int
     domains: tuple[str, ...]
@@ -137,7 +137,7 @@ class SpreadBlockedByTaints(NamedTuple):
     ``most`` replicas fit; None when the number is not bounded. ``helps``: ``nodeTaintsPolicy: Honor`` would leave all of them out.
     """
 
-    maker: PodSource
+    pod_source: PodSource
     key: str
     blocked: tuple[str, ...]
     replicas: int
@@ -151,7 +151,7 @@ class SpreadBlockedByTaints(NamedTuple):
 
 def unschedulable(survey: ScheduleBounds) -> Iterator[Unschedulable]:
     """Workloads of which no replica can be placed by any order. Exact as far as the set of pods is what the survey knows."""
-    for index, maker in _judged(survey):
+    for index, pod_source in _judged(survey):
         if survey.nodes_of(index):
             continue
         pod = survey.members(index)[0].pod
@@ -159,36 +159,36 @@ def unschedulable(survey: ScheduleBounds) -> Iterator[Unschedulable]:
         excluded = Rejections(survey.cluster, pod, standing=survey.standing).summary(reasons)
         # With the right company the pods could go somewhere; that nobody is such company is known of these manifests alone.
         complete = bool(readable(pod.affinity)) and bool(survey.static(pod))
-        path = (*maker.pod_path, *_culprit(maker, pod, reasons.values()))
-        yield Unschedulable(maker, len(survey.cluster.nodes), excluded, reasons, path, complete)
+        path = (*pod_source.pod_path, *_culprit(pod_source, pod, reasons.values()))
+        yield Unschedulable(pod_source, len(survey.cluster.nodes), excluded, reasons, path, complete)
 
 
 def too_few_domains(survey: ScheduleBounds) -> Iterator[TooFewDomains]:
     """Workloads of which some, but not all replicas fit, by counting the domains they can reach."""
-    for index, maker in _judged(survey):
+    for index, pod_source in _judged(survey):
         nodes = survey.nodes_of(index)
         limit = survey.limit(index, nodes)
-        if limit is not None and nodes and limit.most < maker.replicas:
-            yield _too_few(survey, index, maker, limit)
+        if limit is not None and nodes and limit.most < pod_source.replicas:
+            yield _too_few(survey, index, pod_source, limit)
 
 
 def too_few_domains_at_most(survey: ScheduleBounds) -> Iterator[TooFewDomains]:
     """Workloads of which all replicas fit that there are at least, and not all that an autoscaler may ask for."""
-    for index, maker in _judged(survey):
-        most = maker.scale.most
+    for index, pod_source in _judged(survey):
+        most = pod_source.scale.most
         nodes = survey.nodes_of(index) if most is not None else None
         limit = survey.limit(index, nodes) if nodes else None
-        if limit is not None and most is not None and maker.replicas <= limit.most < most:
-            yield _too_few(survey, index, maker, limit)._replace(replicas=most)
+        if limit is not None and most is not None and pod_source.replicas <= limit.most < most:
+            yield _too_few(survey, index, pod_source, limit)._replace(replicas=most)
 
 
-def _too_few(survey: ScheduleBounds, index: int, maker: PodSource, limit: CapacityLimit) -> TooFewDomains:
+def _too_few(survey: ScheduleBounds, index: int, pod_source: PodSource, limit: CapacityLimit) -> TooFewDomains:
     pod = survey.members(index)[0].pod
     reasons = survey.cluster.evaluate(pod).reason
     excluded = Rejections(survey.cluster, pod, standing=survey.standing).summary(reasons)
-    path = (*maker.pod_path, *limit.path)
+    path = (*pod_source.pod_path, *limit.path)
     port = pod.ports[0] if ITSELF in limit.keys else None
-    return TooFewDomains(maker, maker.replicas, limit.most, limit.keys, limit.domains, limit.spread, excluded, path, port)
+    return TooFewDomains(pod_source, pod_source.replicas, limit.most, limit.keys, limit.domains, limit.spread, excluded, path, port)
 
 
 def counted(found: TooFewDomains) -> str:
@@ -200,9 +200,9 @@ def counted(found: TooFewDomains) -> str:
 
 
 def _judged(survey: ScheduleBounds) -> Iterator[tuple[int, PodSource]]:
-    for index, maker in enumerate(survey.makers):
-        if not maker.daemon and not maker.node_name and survey.members(index) and index not in survey.elastic:
-            yield index, maker
+    for index, pod_source in enumerate(survey.pod_sources):
+        if not pod_source.daemon and not pod_source.node_name and survey.members(index) and index not in survey.elastic:
+            yield index, pod_source
 
 
 _READ_BY: Mapping[str, tuple[Path, ...]] = {
@@ -215,7 +215,7 @@ _READ_BY: Mapping[str, tuple[Path, ...]] = {
 """The fields of a pod spec by which filters reject nodes, the likelier culprit first. Ports of the host know their place themselves."""
 
 
-def _culprit(maker: PodSource, pod: Pod, plugins: Iterable[str]) -> Path:
+def _culprit(pod_source: PodSource, pod: Pod, plugins: Iterable[str]) -> Path:
     """The field that excludes most nodes, as far as it is in the manifest and not added to the pod by a controller."""
     counts: dict[str, int] = {}
     for plugin in plugins:
@@ -224,7 +224,7 @@ def _culprit(maker: PodSource, pod: Pod, plugins: Iterable[str]) -> Path:
         if plugin == NODE_PORTS:
             return pod.ports[0].path
         for path in _READ_BY.get(plugin, ()):
-            if _has(maker.pod, path):
+            if _has(pod_source.pod, path):
                 return path
     return ()
 
@@ -249,25 +249,29 @@ def not_failure_tolerant(survey: ScheduleBounds, arrangement: Schedule, failures
     """
     shortfalls = Shortfalls(DisruptionState(arrangement))
     found: dict[str, list[FailedReplica]] = {}
-    indexes = {maker.key: index for index, maker in _judged(survey)}
+    indexes = {pod_source.key: index for index, pod_source in _judged(survey)}
     for failure in failures:
         removed = shortfalls.removed(failure)
         missing = {key: (number, False) for key, number in removed.items()}
         # While the nodes are there, their domains are, and so are the pods that are being deleted: who asks for nothing does not mind.
         if any(each.hard_spread or each.anti_affinity for each in shortfalls.displaced(failure)):
             for key, number in shortfalls.lost(failure).items():
-                if key in indexes and survey.makers[indexes[key]].upkeep.replaced == "deleted" and number > removed.get(key, 0):
+                if (
+                    key in indexes
+                    and survey.pod_sources[indexes[key]].pod_replacement.replaced == "deleted"
+                    and number > removed.get(key, 0)
+                ):
                     missing[key] = (number, True)
         for key, (number, passing) in missing.items():
             if key in indexes:
                 placed = arrangement.workloads[indexes[key]]
-                proved = not passing and (placed.maker.bare or _fails_always(survey, indexes[key], failure))
+                proved = not passing and (placed.pod_source.bare or _fails_always(survey, indexes[key], failure))
                 if proved or survey.bounded:
                     why = partial(_first_reason, shortfalls, failure, key, passing=passing)
                     found.setdefault(key, []).append(FailedReplica(failure.what, len(placed.nodes) - number, proved, why, passing))
     for key, index in indexes.items():
         if key in found:
-            yield NotFailureTolerant(survey.makers[index], survey.makers[index].replicas, tuple(found[key]))
+            yield NotFailureTolerant(survey.pod_sources[index], survey.pod_sources[index].replicas, tuple(found[key]))
 
 
 def _first_reason(shortfalls: Shortfalls, failure: Disruption, key: str, *, passing: bool) -> str:
@@ -277,7 +281,7 @@ def _first_reason(shortfalls: Shortfalls, failure: Disruption, key: str, *, pass
 
 def _fails_always(survey: ScheduleBounds, index: int, failure: Disruption) -> bool:
     """Whether all replicas cannot be placed on what a failure leaves, in any order."""
-    return most_after(survey, index, failure) < survey.makers[index].replicas
+    return most_after(survey, index, failure) < survey.pod_sources[index].replicas
 
 
 def most_after(survey: ScheduleBounds, index: int, failure: Disruption) -> int:
@@ -300,37 +304,37 @@ def rollout_deadlock(survey: ScheduleBounds, arrangement: Schedule) -> Iterator[
     A deadlock in this arrangement; proved when every full placement leaves no room.
     """
     exclusions = _Exclusions(arrangement)
-    for index, maker in _judged(survey):
-        rolling = _rolling(maker)
+    for index, pod_source in _judged(survey):
+        rolling = _rolling(pod_source)
         placed = arrangement.workloads[index]
-        if rolling is None or len(placed.nodes) < maker.replicas or not placed.pods:
+        if rolling is None or len(placed.nodes) < pod_source.replicas or not placed.pods:
             continue
         surge, unavailable = rolling
         if unavailable > 0 or surge == 0:
             continue
         try:
-            pod = replicas.read_template(maker, arrangement.before, f"{maker.name}-surge", revision=1)
+            pod = replicas.read_template(pod_source, arrangement.before, f"{pod_source.name}-surge", revision=1)
         except InventoryError:
             continue
         if arrangement.cluster.room(pod) != 0:
             continue
         verdict = arrangement.cluster.evaluate(pod)
-        excluded = exclusions.of(maker, pod, verdict.reason)
+        excluded = exclusions.of(pod_source, pod, verdict.reason)
         limit = survey.limit(index, survey.nodes_of(index), [*survey.members(index), Variant(index, pod, 1)])
-        proved = limit is not None and limit.most <= maker.replicas
+        proved = limit is not None and limit.most <= pod_source.replicas
         if not (proved or survey.bounded):
             continue
-        path = (*maker.pod_path, *(limit.path if limit is not None and proved else _culprit(maker, pod, verdict.reason.values())))
-        yield RolloutDeadlock(maker, maker.replicas, surge, unavailable, excluded, path, proved)
+        path = (*pod_source.pod_path, *(limit.path if limit is not None and proved else _culprit(pod_source, pod, verdict.reason.values())))
+        yield RolloutDeadlock(pod_source, pod_source.replicas, surge, unavailable, excluded, path, proved)
 
 
-def _rolling(maker: PodSource) -> tuple[int, int] | None:
+def _rolling(pod_source: PodSource) -> tuple[int, int] | None:
     """How many pods a rolling update of the Deployment may add and take away; None for what does not surge."""
-    if maker.kind != "Deployment" or maker.strategy.get("type", "RollingUpdate") != "RollingUpdate":
+    if pod_source.kind != "Deployment" or pod_source.strategy.get("type", "RollingUpdate") != "RollingUpdate":
         return None
-    rolling = maker.strategy.get("rollingUpdate")
+    rolling = pod_source.strategy.get("rollingUpdate")
     limits = rolling if isinstance(rolling, dict) else {}
-    return rolling_limits(maker.replicas, limits.get("maxSurge"), limits.get("maxUnavailable"))
+    return rolling_limits(pod_source.replicas, limits.get("maxSurge"), limits.get("maxUnavailable"))
 
 
 def rolling_limits(replicas: int, max_surge: object, max_unavailable: object) -> tuple[int, int] | None:
@@ -358,11 +362,11 @@ class _Exclusions:
 
     def __init__(self, arrangement: Schedule) -> None:
         self._cluster = arrangement.cluster
-        self._titles = {identity: placed.maker.key for identity, placed in arrangement.owners.items()}
+        self._titles = {identity: placed.pod_source.key for identity, placed in arrangement.owners.items()}
         self._standing = running_pod_index(arrangement.cluster)
 
-    def of(self, maker: PodSource, pod: Pod, reasons: Mapping[str, str]) -> str:
-        return Rejections(self._cluster, pod, self._titles, maker.key, self._standing).summary(reasons)
+    def of(self, pod_source: PodSource, pod: Pod, reasons: Mapping[str, str]) -> str:
+        return Rejections(self._cluster, pod, self._titles, pod_source.key, self._standing).summary(reasons)
 
 
 # --- migration ---------------------------------------------------------------------------------------------------------
@@ -374,9 +378,9 @@ def migration_blocked(survey: ScheduleBounds, arrangement: Schedule) -> Iterator
     Judged for all VMs; whether their manifests ask for migration is for the caller to weigh (``eviction_of``).
     """
     exclusions = _Exclusions(arrangement)
-    for index, maker in _judged(survey):
+    for index, pod_source in _judged(survey):
         placed = arrangement.workloads[index]
-        if not maker.kubevirt or not placed.nodes:
+        if not pod_source.kubevirt or not placed.nodes:
             continue
         blocked, excluded, reasons = 0, "", {}
         for pod in placed.pods:
@@ -387,14 +391,14 @@ def migration_blocked(survey: ScheduleBounds, arrangement: Schedule) -> Iterator
             if not any(verdict.feasible.values()):
                 if not blocked:
                     reasons = verdict.reason
-                    excluded = exclusions.of(maker, target, reasons)
+                    excluded = exclusions.of(pod_source, target, reasons)
                 blocked += 1
         if blocked:
             proved = _never_migrates(survey, index)
             if not (proved or survey.bounded):
                 continue
-            path = (*maker.pod_path, *_culprit(maker, placed.pods[0], reasons.values()))
-            yield MigrationBlocked(maker, len(placed.nodes), blocked, excluded, path, proved)
+            path = (*pod_source.pod_path, *_culprit(pod_source, placed.pods[0], reasons.values()))
+            yield MigrationBlocked(pod_source, len(placed.nodes), blocked, excluded, path, proved)
 
 
 def _never_migrates(survey: ScheduleBounds, index: int) -> bool:
@@ -405,7 +409,7 @@ def _never_migrates(survey: ScheduleBounds, index: int) -> bool:
     members = survey.members(index)
     # The target counts as one more replica: it carries the same labels and terms.
     limit = survey.limit(index, nodes, [*members[:-1], members[-1]._replace(number=members[-1].number + 1)])
-    return limit is not None and limit.most <= survey.makers[index].replicas
+    return limit is not None and limit.most <= survey.pod_sources[index].replicas
 
 
 # --- domains -----------------------------------------------------------------------------------------------------------
@@ -421,7 +425,7 @@ def single_domain_possible(survey: ScheduleBounds, arrangement: Schedule, key: s
     for number, value in enumerate(cluster.table.column(key)):
         if value is not None:
             members.setdefault(value, set()).add(number)
-    for index, maker in _judged(survey):
+    for index, pod_source in _judged(survey):
         placed = arrangement.workloads[index]
         domains = survey.values(key, survey.nodes_of(index))
         if len(placed.pods) < 2 or len(placed.nodes) < len(placed.pods) or len(domains) < 2:
@@ -431,7 +435,7 @@ def single_domain_possible(survey: ScheduleBounds, arrangement: Schedule, key: s
         for value in domains:
             found = _all_in(cluster, placed, members[value])
             if found:
-                yield SingleDomainPossible(maker, maker.replicas, key, value, found)
+                yield SingleDomainPossible(pod_source, pod_source.replicas, key, value, found)
                 break
         for pod in placed.pods:
             cluster.bind(pod, placed.nodes[pod.namespace, pod.name])
@@ -454,18 +458,18 @@ def _all_in(cluster: Cluster, placed: PlacedWorkload, allowed: Container[int]) -
 
 def min_domains_unreachable(survey: ScheduleBounds) -> Iterator[MinDomainsUnreachable]:
     """Hard spread constraints that ask for more domains than the nodes have."""
-    for _, maker, pod, constraint in _hard_constraints(survey):
+    for _, pod_source, pod, constraint in _hard_constraints(survey):
         keys = tuple([each.key for each in pod.hard_spread])
         _, domains = survey.fit(pod).domains(constraint, keys)
         if len(domains) < constraint.min_domains:
             values = tuple(sorted(value for value in domains if value is not None))
-            path = (*maker.pod_path, *constraint.path)
-            yield MinDomainsUnreachable(maker, constraint.key, constraint.min_domains, values, constraint.max_skew, path)
+            path = (*pod_source.pod_path, *constraint.path)
+            yield MinDomainsUnreachable(pod_source, constraint.key, constraint.min_domains, values, constraint.max_skew, path)
 
 
 def spread_blocked_by_taints(survey: ScheduleBounds) -> Iterator[SpreadBlockedByTaints]:
     """Hard spread constraints that count domains which the pods cannot enter for taints or cordons: these hold the minimum down."""
-    for index, maker, pod, constraint in _hard_constraints(survey):
+    for index, pod_source, pod, constraint in _hard_constraints(survey):
         fit = survey.fit(pod)
         members, domains = fit.domains(constraint, tuple([each.key for each in pod.hard_spread]))
         column = survey.table.column(constraint.key)
@@ -476,12 +480,12 @@ def spread_blocked_by_taints(survey: ScheduleBounds) -> Iterator[SpreadBlockedBy
             limit = survey.limit(index, survey.nodes_of(index))
             most = limit.most if limit is not None and limit.spread == constraint else None
             helps = all(not fit.tolerated[node] for node in shut if column[node] in blocked)
-            path = (*maker.pod_path, *constraint.path)
-            yield SpreadBlockedByTaints(maker, constraint.key, tuple(sorted(blocked)), maker.replicas, most, helps, path)
+            path = (*pod_source.pod_path, *constraint.path)
+            yield SpreadBlockedByTaints(pod_source, constraint.key, tuple(sorted(blocked)), pod_source.replicas, most, helps, path)
 
 
 def _hard_constraints(survey: ScheduleBounds) -> Iterator[tuple[int, PodSource, Pod, SpreadConstraint]]:
-    for index, maker in _judged(survey):
+    for index, pod_source in _judged(survey):
         pod = survey.members(index)[0].pod
         for constraint in pod.hard_spread:
-            yield index, maker, pod, constraint
+            yield index, pod_source, pod, constraint

@@ -47,11 +47,11 @@ class Removals:
         anew: dict[Identity, Pod] = {}
         ended: dict[Identity, ReplicaEnd] = {}
         for pod in displaced:
-            upkeep = self.situation.upkeep(pod)
+            pod_replacement = self.situation.pod_replacement(pod)
             node = self.situation.pinned(pod)
-            if upkeep.by_node:
+            if pod_replacement.by_node:
                 continue
-            if upkeep.replaced == "never":
+            if pod_replacement.replaced == "never":
                 ended[identity_of(pod)] = self.situation.never_again(pod)
             elif node:
                 ended[identity_of(pod)] = ReplicaEnd("waits", f"its spec names node {node}")

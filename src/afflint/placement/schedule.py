@@ -39,14 +39,14 @@ class Inventory(NamedTuple):
     feature_gates: Collection[str] = ()
     replan: bool = False
 
-    def cluster(self, makers: Sequence[PodSource] = (), ours: Running | None = None) -> Cluster:
+    def cluster(self, pod_sources: Sequence[PodSource] = (), ours: Running | None = None) -> Cluster:
         """The cluster before any workload is placed; it knows the controllers of their pods. Running pods of theirs are left out."""
         owners: dict[str, list[object]] = {"ReplicaSet": [], "StatefulSet": [], "ReplicationController": []}
-        for maker in makers:
-            owner = replicas.owner(maker)
+        for pod_source in pod_sources:
+            owner = replicas.owner(pod_source)
             if owner is not None:
                 owners[owner["kind"]].append(owner)
-        ours = self.running(makers) if ours is None else ours
+        ours = self.running(pod_sources) if ours is None else ours
         mine = {*ours.replaced, *[index for kept in ours.kept.values() for index in kept]}
         return Cluster(
             [*self.nodes, *[node for each in self.classes for node in each.nodes()]],
@@ -61,13 +61,13 @@ class Inventory(NamedTuple):
             feature_gates=self.feature_gates,
         )
 
-    def running(self, makers: Sequence[PodSource]) -> Running:
+    def running(self, pod_sources: Sequence[PodSource]) -> Running:
         """Which of the running pods belong to these workloads, and what becomes of them in a plan."""
         if not self.pods:
             return Running({}, (), 0, {}, 0)
         # What the API server refuses changes nothing of what runs.
-        makers = [maker for maker in makers if not maker.refused]
-        made = running_pods_of(makers, self.pods)
+        pod_sources = [pod_source for pod_source in pod_sources if not pod_source.refused]
+        made = running_pods_of(pod_sources, self.pods)
         if self.replan:
             return Running({}, tuple([index for each in made.values() for index in each]), 0, {}, 0)
         nodes = {name for node in self.nodes if (name := _name_of(node))}
@@ -75,19 +75,19 @@ class Inventory(NamedTuple):
         replaced: list[int] = []
         held: dict[str, list[int]] = {}
         over = ending = 0
-        for maker in makers:
-            if maker.daemon:
-                replaced += made.get(maker.key, ())
+        for pod_source in pod_sources:
+            if pod_source.daemon:
+                replaced += made.get(pod_source.key, ())
                 continue
-            pods = [(index, pod) for index in made.get(maker.key, ()) if (pod := read_pod(self.pods[index])).rules.node_name in nodes]
+            pods = [(index, pod) for index in made.get(pod_source.key, ()) if (pod := read_pod(self.pods[index])).rules.node_name in nodes]
             stay = [index for index, pod in pods if not (pod.finished or pod.subject.terminating)]
             ends = [(index, pod) for index, pod in pods if pod.subject.terminating]
             ending += len([index for index, pod in ends if not pod.finished])
-            kept[maker.key] = stay[: maker.replicas]
-            over += len(stay) - len(kept[maker.key])
-            if maker.upkeep.replaced == "gone":
+            kept[pod_source.key] = stay[: pod_source.replicas]
+            over += len(stay) - len(kept[pod_source.key])
+            if pod_source.pod_replacement.replaced == "gone":
                 # The name of a pod is free again when its object is gone, even if all that ran in it has ended.
-                held[maker.key] = [index for index, pod in ends if maker.upkeep.ordinals or not pod.finished]
+                held[pod_source.key] = [index for index, pod in ends if pod_source.pod_replacement.ordinals or not pod.finished]
         return Running(kept, tuple(replaced), over, held, ending)
 
 
@@ -127,7 +127,7 @@ class PlacedWorkload(NamedTuple):
     ``error`` says why its pods cannot be read or why the scheduler fails on them. ``held`` are the pods that are not made for now.
     """
 
-    maker: PodSource
+    pod_source: PodSource
     pods: tuple[Pod, ...]
     template: Pod | None
     nodes: Mapping[Identity, str]
@@ -175,7 +175,7 @@ class Start(NamedTuple):
     """Some workloads, the pods of each, and the cluster before any of them is placed."""
 
     before: Cluster
-    makers: Sequence[PodSource]
+    pod_sources: Sequence[PodSource]
     compiled: Sequence[CompiledPods]
     staying: Sequence[Mapping[int, str]] = ()
     """For each workload the pods that run already, by their place among its pods, each with its node; empty if there are none at all."""
@@ -183,26 +183,26 @@ class Start(NamedTuple):
     """For each workload the pods that are not made for now, likewise."""
 
 
-def start(inventory: Inventory, makers: Sequence[PodSource]) -> Start:
+def start(inventory: Inventory, pod_sources: Sequence[PodSource]) -> Start:
     """The workloads ready to be placed, or to be surveyed."""
-    running = inventory.running(makers)
-    before = inventory.cluster(makers, running)
-    compiled = [replicas.compile_pods(maker, before) for maker in makers]
+    running = inventory.running(pod_sources)
+    before = inventory.cluster(pod_sources, running)
+    compiled = [replicas.compile_pods(pod_source, before) for pod_source in pod_sources]
     kept, held = running.kept, running.held
     if not any(kept.values()) and not any(held.values()):
-        return Start(before, makers, compiled)
+        return Start(before, pod_sources, compiled)
     staying = [
-        _staying(maker, each, [before.read(inventory.pods[index]) for index in kept.get(maker.key, ())])
-        for maker, each in zip(makers, compiled, strict=True)
+        _staying(pod_source, each, [before.read(inventory.pods[index]) for index in kept.get(pod_source.key, ())])
+        for pod_source, each in zip(pod_sources, compiled, strict=True)
     ]
     not_made = [
-        _held(maker, each, nodes, [before.read(inventory.pods[index]) for index in held.get(maker.key, ())])
-        for maker, (each, nodes) in zip(makers, staying, strict=True)
+        _held(pod_source, each, nodes, [before.read(inventory.pods[index]) for index in held.get(pod_source.key, ())])
+        for pod_source, (each, nodes) in zip(pod_sources, staying, strict=True)
     ]
-    return Start(before, makers, [each for each, _ in staying], [nodes for _, nodes in staying], not_made)
+    return Start(before, pod_sources, [each for each, _ in staying], [nodes for _, nodes in staying], not_made)
 
 
-def _staying(maker: PodSource, compiled: CompiledPods, running: Sequence[Pod]) -> tuple[CompiledPods, dict[int, str]]:
+def _staying(pod_source: PodSource, compiled: CompiledPods, running: Sequence[Pod]) -> tuple[CompiledPods, dict[int, str]]:
     """The pods of a workload with those that run in place of those that would be made; a number in the name is kept."""
     pods, nodes = list(compiled.pods), dict[int, str]()
     numbers = {pod.name: number for number, pod in enumerate(pods)}
@@ -211,23 +211,23 @@ def _staying(maker: PodSource, compiled: CompiledPods, running: Sequence[Pod]) -
         number = numbers[pod.name] if pod.name in numbers else next(free)
         nodes[number] = pod.rules.node_name
         # Of a machine without a pod of its own only the node is known for sure.
-        known = pod if not maker.kubevirt else pods[number]._replace(name=pod.name)
+        known = pod if not pod_source.kubevirt else pods[number]._replace(name=pod.name)
         pods[number] = known._replace(rules=known.rules._replace(node_name=""))
     return compiled._replace(pods=tuple(pods)), nodes
 
 
-def _held(maker: PodSource, compiled: CompiledPods, staying: Mapping[int, str], ending: Sequence[Pod]) -> dict[int, Held]:
+def _held(pod_source: PodSource, compiled: CompiledPods, staying: Mapping[int, str], ending: Sequence[Pod]) -> dict[int, Held]:
     """The pods of a workload that are not made while those are being deleted: in their place, and where order is kept those behind."""
     numbers = {pod.name: number for number, pod in enumerate(compiled.pods)}
     free = iter([number for number in range(len(compiled.pods)) if number not in staying])
     found: dict[int, Held] = {}
     for pod in ending:
-        number = numbers.get(pod.name) if maker.upkeep.ordinals else next(free, None)
+        number = numbers.get(pod.name) if pod_source.pod_replacement.ordinals else next(free, None)
         if number is not None:
             found[number] = Held(
                 f"{pod.name} is still being deleted on {pod.rules.node_name}: until it is gone no other is made", pod.rules.node_name
             )
-    if found and maker.upkeep.ordered:
+    if found and pod_source.pod_replacement.ordered:
         first = compiled.pods[min(found)].name
         for number in range(min(found), len(compiled.pods)):
             if number not in staying:
@@ -235,9 +235,9 @@ def _held(maker: PodSource, compiled: CompiledPods, staying: Mapping[int, str], 
     return found
 
 
-def build_schedule(inventory: Inventory, makers: Sequence[PodSource]) -> Schedule:
+def build_schedule(inventory: Inventory, pod_sources: Sequence[PodSource]) -> Schedule:
     """``arranged`` from the start."""
-    return build_schedules(start(inventory, makers))
+    return build_schedules(start(inventory, pod_sources))
 
 
 def build_schedules(beginning: Start) -> Schedule:
@@ -255,7 +255,7 @@ class _ScheduleBuilder:
     """The placement as it grows."""
 
     def __init__(self, beginning: Start) -> None:
-        self.before, self.makers, compiled, self.staying, held = beginning
+        self.before, self.pod_sources, compiled, self.staying, held = beginning
         self.cluster = self.before.copy()
         self.held = {
             (pod.namespace, pod.name): why
@@ -263,7 +263,7 @@ class _ScheduleBuilder:
             for number, why in whys.items()
             for pod in (each.pods[number],)
         }
-        self.compiled = _distinct(compiled, self.makers, self.before.pods.keys() - self.held.keys())
+        self.compiled = _distinct(compiled, self.pod_sources, self.before.pods.keys() - self.held.keys())
         self.nodes: dict[Identity, str] = {}
         self.pending: dict[Identity, Mapping[str, str]] = {}
         self.errors: dict[Identity, str] = {}
@@ -274,23 +274,23 @@ class _ScheduleBuilder:
         for nodes, compiled in zip(self.staying, self.compiled, strict=False):
             for number, node in nodes.items():
                 self._bind(compiled.pods[number], node)
-        for maker, compiled in zip(self.makers, self.compiled, strict=True):
-            if maker.node_name and not maker.daemon:
+        for pod_source, compiled in zip(self.pod_sources, self.compiled, strict=True):
+            if pod_source.node_name and not pod_source.daemon:
                 for pod in compiled.pods:
                     if (pod.namespace, pod.name) in self.nodes or (pod.namespace, pod.name) in self.held:
                         continue
-                    if maker.node_name in known:
-                        self._bind(pod, maker.node_name)
+                    if pod_source.node_name in known:
+                        self._bind(pod, pod_source.node_name)
                     else:
                         self.pending[pod.namespace, pod.name] = {}
 
     def settle(self) -> None:
         """Place everything else, in rounds until nothing moves."""
-        daemons = [compiled for maker, compiled in zip(self.makers, self.compiled, strict=True) if maker.daemon]
+        daemons = [compiled for pod_source, compiled in zip(self.pod_sources, self.compiled, strict=True) if pod_source.daemon]
         others = [
             pod
-            for maker, compiled in zip(self.makers, self.compiled, strict=True)
-            if not (maker.daemon or maker.node_name)
+            for pod_source, compiled in zip(self.pod_sources, self.compiled, strict=True)
+            if not (pod_source.daemon or pod_source.node_name)
             for pod in compiled.pods
             if (pod.namespace, pod.name) not in self.held
         ]
@@ -339,13 +339,13 @@ class _ScheduleBuilder:
 
     def result(self) -> Schedule:
         workloads = []
-        for maker, compiled in zip(self.makers, self.compiled, strict=True):
+        for pod_source, compiled in zip(self.pod_sources, self.compiled, strict=True):
             identities = [(pod.namespace, pod.name) for pod in compiled.pods]
             nodes = {identity: self.nodes[identity] for identity in identities if identity in self.nodes}
             pending = {identity: self.pending[identity] for identity in identities if identity in self.pending}
             error = compiled.error or next((self.errors[identity] for identity in identities if identity in self.errors), None)
             held = {identity: self.held[identity] for identity in identities if identity in self.held} if self.held else _NOTHING
-            workloads.append(PlacedWorkload(maker, compiled.pods, compiled.template, nodes, pending, error, held))
+            workloads.append(PlacedWorkload(pod_source, compiled.pods, compiled.template, nodes, pending, error, held))
         return Schedule(self.before, self.cluster, tuple(workloads))
 
 
@@ -357,16 +357,20 @@ def _only(pod: Pod, node: str) -> Pod:
     return pod._replace(rules=pod.rules._replace(terms=(term,), named=frozenset((node,))))
 
 
-def _distinct(compiled: Sequence[CompiledPods], makers: Sequence[PodSource], taken: set[Identity]) -> list[CompiledPods]:
+def _distinct(compiled: Sequence[CompiledPods], pod_sources: Sequence[PodSource], taken: set[Identity]) -> list[CompiledPods]:
     """The same pods, those renamed that would share a name: a cluster puts something random into most names."""
     result = []
-    for maker, each in zip(makers, compiled, strict=True):
+    for pod_source, each in zip(pod_sources, compiled, strict=True):
         pods = []
         for pod in each.pods:
             name, count = pod.name, 1
             while (pod.namespace, name) in taken:
                 count += 1
-                name = f"{pod.name}-{replicas.revision_hash(maker)}" if count == 2 else f"{pod.name}-{replicas.revision_hash(maker)}{count}"
+                name = (
+                    f"{pod.name}-{replicas.revision_hash(pod_source)}"
+                    if count == 2
+                    else f"{pod.name}-{replicas.revision_hash(pod_source)}{count}"
+                )
             taken.add((pod.namespace, name))
             pods.append(pod if name == pod.name else pod._replace(name=name))
         result.append(each._replace(pods=tuple(pods)))

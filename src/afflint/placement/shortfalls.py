@@ -132,12 +132,12 @@ class Shortfalls:
                 return None
         missing: dict[str, int] = {}
         for identity in (*lacking, *[identity for identity, found in finds.items() if not found]):
-            key = owners[identity].maker.key
+            key = owners[identity].pod_source.key
             missing[key] = missing.get(key, 0) + 1
         return missing
 
     def _in_order(self, identity: Identity) -> bool:
-        return self._situation.owners[identity].maker.upkeep.ordered
+        return self._situation.owners[identity].pod_source.pod_replacement.ordered
 
     def _finds_node_at_once(self, question: _Question, pod: Pod) -> bool | None:
         """Whether a pod finds a node, as far as that is certain while all displaced pods are still in their places.

@@ -20,7 +20,7 @@ CONTRACT, for whoever adds a check:
      wrong in a workload that is right alone, it cannot find.
    - ``outcome``: ``check(cases, params, view)`` yields ``FleetMatch`` (``case.at(match)`` makes one), once for all workloads that the
      policy is about, in runs that have nodes: ``view`` is an ``inventory.cluster_view.ClusterView``. ``case.pods`` is there (and its
-     ``maker``), ``case.constraints`` as far as ``case.pods.spec`` tells them.
+     ``pod_source``), ``case.constraints`` as far as ``case.pods.spec`` tells them.
 
    A check that judges what a manifest lacks says so in the registry (``lacks``): it is asked about whole manifests only, never about
    patches. What operators make is whole, as far as the catalogue knows its kind; ``case.operator`` has what the operator adds by itself.
@@ -33,7 +33,8 @@ What a policy is about (``match`` and ``exclude``) is ``matching.Matching``: all
 condition of either holds. The user's message may hold the fields of ``messages.FIELDS``.
 
 The cluster's own policies (``admission.py``) come out of manifests that ``policies`` names, each a rule by its own name whose subject is
-``admission``: ``pipeline/cluster_policies.py`` applies them to objects of any kind, by ``checks/policies/admission_policies.py``. What a check comes to no
+``admission``: ``pipeline/cluster_policies.py`` applies them to objects of any kind,
+by ``checks/policies/admission_policies.py``. What a check comes to no
 result for, it raises as ``case.UnjudgedError``: that is told beside the findings. Expressions in CEL are evaluated by ``admission/cel.py``.
 
 Files that ``policies`` names are read by ``config.loader._Loader._named``: there is the place for other kinds of files with policies.

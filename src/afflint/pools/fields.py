@@ -75,7 +75,7 @@ def labels_of(data: Any, path: Path) -> list[Label]:
 
 
 def lost_labels(data: Any, path: Path, own: Any, why: str, remedy: str) -> tuple[UnreachableLabel, ...]:
-    """What a map says that people take for one of labels of nodes, but for the keys among the pool's ``own`` labels: see ``UnreachableLabel``."""
+    """Return the entries of a map that look like node labels and are not, without the pool's ``own`` labels: see ``UnreachableLabel``."""
     entries = [(key, value) for key, value in map_at(data).items() if type(key) is str and is_known(value) and key not in map_at(own)]
     return tuple([UnreachableLabel(key, value, (*path, key), why, remedy) for key, value in entries])
 

@@ -119,7 +119,7 @@ class Pod(NamedTuple):
     """What it counts for where nodes are rated; nothing where resources are left out."""
     added: frozenset[str] = frozenset()
     """The labels of nodes that its controller asks for, and not its manifest."""
-    patience: int | None = 0
+    toleration_seconds: int | None = 0
     """For how many seconds it tolerates that its node cannot be reached; None for ever, so that nothing evicts it from there."""
 
     @property
@@ -187,7 +187,7 @@ def _read(namespace: str, name: str, meta: dict[str, Any], spec: dict[str, Any],
         preferred_affinity=preferred_affinity,
         preferred_anti_affinity=preferred_anti_affinity,
         ports=read_ports(spec) if spec.get("containers") or spec.get("initContainers") else (),
-        patience=toleration_seconds_of(spec.get("tolerations") or (), UNREACHABLE),
+        toleration_seconds=toleration_seconds_of(spec.get("tolerations") or (), UNREACHABLE),
     )
 
 

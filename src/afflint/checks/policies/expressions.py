@@ -26,7 +26,7 @@ def expression(case: PolicySubject, params: Validation) -> Iterator[Match]:
         if not isinstance(answer, bool):
             raise cel.EvaluationError("it gives neither true nor false")
     except cel.EvaluationError as error:
-        if case.fleet is None:
+        if case.manifest_index is None:
             # What is known of all manifests together may tell more.
             yield Match(case.pods.site.base, "")
             return

@@ -107,7 +107,7 @@ def _may_be_asked_elsewhere(case: PolicySubject, demands: NodeAlternatives, want
 
     What the object says is known in the map step alone, and decides there.
     """
-    if case.fleet is not None or case.operator is not None:
+    if case.manifest_index is not None or case.operator is not None:
         return False
     if not demands.said:
         return True
@@ -132,7 +132,7 @@ def _given_to_machines(case: PolicySubject) -> dict[str, str]:
     from afflint.controllers.kubevirt_cluster import SCHEDULABLE, KubeVirtCluster
     from afflint.controllers.launcher_pod import ARCH
 
-    cluster = KubeVirtCluster(case.fleet.kubevirt_resource if case.fleet is not None else {})
+    cluster = KubeVirtCluster(case.manifest_index.kubevirt_resource if case.manifest_index is not None else {})
     said = case.pod.get("architecture")
     architecture = said.lower() if type(said) is str and said else cluster.default_architecture
     return {SCHEDULABLE: "true", ARCH: architecture, **cluster.node_selectors}

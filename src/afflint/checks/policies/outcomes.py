@@ -29,7 +29,7 @@ class _SimulatedWorkload(NamedTuple):
     """A workload with its case, its number among those of the view, and where its pods are."""
 
     case: PolicySubject
-    maker: PodSource
+    pod_source: PodSource
     number: int
     placed: PlacedWorkload
 
@@ -39,10 +39,10 @@ def _judged(cases: Sequence[PolicySubject], view: ClusterView) -> Iterator[_Simu
     by_key = {case.pods.key: case for case in cases}
     if not by_key:
         return
-    for index, (maker, placed) in enumerate(zip(view.makers, view.arrangement.workloads, strict=True)):
-        case = by_key.get(view.pods_of(maker).key)
-        if case is not None and not (maker.daemon or maker.refused or placed.error):
-            yield _SimulatedWorkload(case, maker, index, placed)
+    for index, (pod_source, placed) in enumerate(zip(view.pod_sources, view.arrangement.workloads, strict=True)):
+        case = by_key.get(view.pods_of(pod_source).key)
+        if case is not None and not (pod_source.daemon or pod_source.refused or placed.error):
+            yield _SimulatedWorkload(case, pod_source, index, placed)
 
 
 def fits(cases: Sequence[PolicySubject], _params: Fits, view: ClusterView) -> Iterator[CrossManifestMatch]:
@@ -60,22 +60,22 @@ def fits(cases: Sequence[PolicySubject], _params: Fits, view: ClusterView) -> It
             standing = standing or running_pod_index(cluster)
             identity, reasons = next(iter(each.placed.pending.items()))
             pod = next(pod for pod in each.placed.pods if (pod.namespace, pod.name) == identity)
-            titles = {owned: placed.maker.key for owned, placed in view.arrangement.owners.items()}
-            why = Rejections(cluster, pod, titles, each.maker.key, standing).summary(reasons)
-        missing, replicas = len(each.placed.pending), each.maker.replicas
+            titles = {owned: placed.pod_source.key for owned, placed in view.arrangement.owners.items()}
+            why = Rejections(cluster, pod, titles, each.pod_source.key, standing).summary(reasons)
+        missing, replicas = len(each.placed.pending), each.pod_source.replicas
         some = "the only replica has" if replicas == 1 else f"{missing} of {replicas} replicas {'has' if missing == 1 else 'have'}"
         yield each.case.at(Match(name_path(each.case), f"{some} no place, {_ALWAYS if proved else AS_ORDERED}{f': {why}' if why else ''}"))
 
 
 def _nowhere(each: _SimulatedWorkload) -> str:
     """Why pods have no place whose manifest names a node that there is not; "" for others."""
-    return unknown_node(each.maker.node_name) if each.maker.node_name and each.placed.pending else ""
+    return unknown_node(each.pod_source.node_name) if each.pod_source.node_name and each.placed.pending else ""
 
 
 def _never_fits(view: ClusterView, each: _SimulatedWorkload) -> bool:
     nodes = view.survey.nodes_of(each.number)
     limit = view.survey.limit(each.number, nodes)
-    return not nodes or (limit is not None and limit.most < each.maker.replicas)
+    return not nodes or (limit is not None and limit.most < each.pod_source.replicas)
 
 
 def survives(cases: Sequence[PolicySubject], params: Survives, view: ClusterView) -> Iterator[CrossManifestMatch]:
@@ -104,7 +104,7 @@ def _keeps(each: _SimulatedWorkload, loss: DisruptionEffect, params: Survives) -
 
 def _left(each: _SimulatedWorkload, loss: DisruptionEffect) -> tuple[int, int]:
     """How many replicas run after a loss, and how many of them did all the while."""
-    before, key = len(each.placed.nodes), each.maker.key
+    before, key = len(each.placed.nodes), each.pod_source.key
     names = {name for _, name in each.placed.nodes}
     displaced = sum(move.pod in names for move in _moves(loss, key))
     return loss.left.get(key, before), before - displaced
@@ -116,7 +116,7 @@ def _moves(loss: DisruptionEffect, key: str) -> list[ReplicaMove]:
 
 def _lost(each: _SimulatedWorkload, short: Sequence[tuple[Disruption, DisruptionEffect]], params: Survives, view: ClusterView) -> Match:
     """The losses that are too much, told of the worst; where too few replicas have a place anyway, just that."""
-    before, replicas = len(each.placed.nodes), each.maker.replicas
+    before, replicas = len(each.placed.nodes), each.pod_source.replicas
     if replicas < params.keeps:
         asked = "there is 1 replica only" if replicas == 1 else f"there are {replicas} replicas only"
         return Match(name_path(each.case), f"{asked}, and {params.keeps} must run whatever is lost")
@@ -130,11 +130,11 @@ def _lost(each: _SimulatedWorkload, short: Sequence[tuple[Disruption, Disruption
     others = len(short) - 1
     more = f" (and {others} other loss{'es' if others > 1 else ''})" if others else ""
     if after < params.keeps:
-        message = f"after losing {failure.what}{more} {_running(after, each.maker.replicas, '')}, and {params.keeps} must"
+        message = f"after losing {failure.what}{more} {_running(after, each.pod_source.replicas, '')}, and {params.keeps} must"
     else:
-        running = _running(throughout, each.maker.replicas, " on")
+        running = _running(throughout, each.pod_source.replicas, " on")
         message = f"while losing {failure.what}{more} {running} until others have come up, and {params.at_all_times} must"
-    why = next((move.why for move in _moves(loss, each.maker.key) if move.target is None and move.why), "")
+    why = next((move.why for move in _moves(loss, each.pod_source.key) if move.target is None and move.why), "")
     proved = after < params.keeps and proofs.most_after(view.survey, each.number, failure) < params.keeps
     message = f"{message}, {_ALWAYS if proved else AS_ORDERED}{f': {why}' if why and after < params.keeps else ''}"
     return Match(name_path(each.case), message)
@@ -149,17 +149,17 @@ def _running(number: int, replicas: int, on: str) -> str:
 
 def migratable(cases: Sequence[PolicySubject], _params: Migratable, view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Virtual machines that cannot move, or have no other node to move to."""
-    about = [each for each in _judged(cases, view) if each.maker.kubevirt]
-    machines = {each.maker.key: each.case for each in about}
+    about = [each for each in _judged(cases, view) if each.pod_source.kubevirt]
+    machines = {each.pod_source.key: each.case for each in about}
     for each in about:
-        hindrance = hindrance_of(each.maker)
+        hindrance = hindrance_of(each.pod_source)
         if hindrance is not None:
-            del machines[each.maker.key]
-            yield each.case.at(Match((*each.maker.pod_path, *hindrance.path), f"the VM cannot migrate: {hindrance.words}"))
+            del machines[each.pod_source.key]
+            yield each.case.at(Match((*each.pod_source.pod_path, *hindrance.path), f"the VM cannot migrate: {hindrance.words}"))
     for found in proofs.migration_blocked(view.survey, view.arrangement):
-        case = machines.get(found.maker.key)
+        case = machines.get(found.pod_source.key)
         if case is not None:
             who = "the VM has" if found.placed == 1 else f"{found.blocked} of {found.placed} VMs {'has' if found.blocked == 1 else 'have'}"
             message = f"{who} no node to migrate to, {_ALWAYS if found.proved else AS_ORDERED}: {found.excluded}"
-            at = found.path if found.path not in ((), found.maker.pod_path) else name_path(case)
+            at = found.path if found.path not in ((), found.pod_source.pod_path) else name_path(case)
             yield case.at(Match(at, message))

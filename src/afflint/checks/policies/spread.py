@@ -45,7 +45,7 @@ def required_spread(case: PolicySubject, params: RequiredSpread) -> Iterator[Mat
         return
     wanted, means = RequiredSpreading(key, params.mode == HARD, params.max_skew, replicas), _means(case, constraints)
     found = unmet(means, wanted)
-    if found and wanted.hard and case.ground is not None and _shown_by_nodes(case, case.ground, found, wanted):
+    if found and wanted.hard and case.known_topology is not None and _shown_by_nodes(case, case.known_topology, found, wanted):
         return
     if found is None:
         shared = _shared(case, means, wanted)
@@ -89,7 +89,7 @@ def _means(case: PolicySubject, constraints: Constraints) -> list[SpreadingConst
     if found is None:
         own = OwnPods(case.pods.pod_labels, case.pods.labels_known and not case.pods.operated, case.pods.namespace)
         # Alone nobody knows the labels of the namespace, and the worst is assumed.
-        covers = case.fleet.matches_namespace if case.fleet is not None else lambda _selector, _name: False
+        covers = case.manifest_index.matches_namespace if case.manifest_index is not None else lambda _selector, _name: False
         found = case.kept["means"] = [
             each if each.missed is None or each.missed.key not in case.labels_added else each._replace(missed=None, unsure=True)
             for each in spreading_constraints(constraints, own, covers)
@@ -97,21 +97,23 @@ def _means(case: PolicySubject, constraints: Constraints) -> list[SpreadingConst
     return found
 
 
-def _shown_by_nodes(case: PolicySubject, ground: KnownTopology, means: Sequence[SpreadingConstraint], wanted: RequiredSpreading) -> bool:
+def _shown_by_nodes(
+    case: PolicySubject, known_topology: KnownTopology, means: Sequence[SpreadingConstraint], wanted: RequiredSpreading
+) -> bool:
     """Whether nodes or pools show that the constraints do, though they are over another label: its domains hold whole domains of the one
     that is asked for, or no domain of that one has room for all replicas at the distance that they keep.
     """
     pods = case.pods
-    there = wanted._replace(wider=lambda key, other: is_wider(key, other) or ground.holds_whole(pods, key, other))
+    there = wanted._replace(wider=lambda key, other: is_wider(key, other) or known_topology.holds_whole(pods, key, other))
     if unmet(means, there) is None:
         return True
     if wanted.max_skew is not None:
         return False
-    most = ground.most_in_one(pods, wanted.key)
+    most = known_topology.most_in_one(pods, wanted.key)
     if most is not None and most < wanted.replicas:
         return True
     each_node = [each.most for each in means if each.key == HOSTNAME and each.works and not each.unsure and each.most is not None]
-    nodes = ground.nodes_in_one(demands_of(case).alternatives, wanted.key) if each_node else None
+    nodes = known_topology.nodes_in_one(demands_of(case).alternatives, wanted.key) if each_node else None
     return nodes is not None and nodes * min(each_node) < wanted.replicas
 
 
@@ -120,7 +122,7 @@ def _replicas(case: PolicySubject, least: int) -> int | None:
     scale = case.pods.scale
     if case.kind == "DaemonSet":
         return None
-    if case.fleet is None and case.kind not in ("Pod", "VirtualMachine", "VirtualMachineInstance"):
+    if case.manifest_index is None and case.kind not in ("Pod", "VirtualMachine", "VirtualMachineInstance"):
         return least  # An autoscaler may ask for more than the object says.
     if scale.most is None or scale.most < least:
         return None
@@ -236,15 +238,15 @@ def _shared(case: PolicySubject, means: Sequence[SpreadingConstraint], wanted: R
             if each.unsure or each.name != SPREAD or _selects_own(case, each):
                 return None
             meeting.append(each)
-    if case.fleet is None:
+    if case.manifest_index is None:
         return Match(meeting[0].path, "its selector may count the pods of others")
     for each in meeting:
-        others = _counted_with(case, each, case.fleet)
+        others = _counted_with(case, each, case.manifest_index)
         number = sum(other.scale.least or 0 for other in others)
         if each.most is None or number < wanted.replicas - each.most:
             return None
     each, noun = meeting[0], domain_noun(wanted.key)
-    others = _counted_with(case, each, case.fleet)
+    others = _counted_with(case, each, case.manifest_index)
     counted = join_words(
         [quoted(other.title).strip("`") for other in others[:_MOST_NAMED]]
         + ([f"{len(others) - _MOST_NAMED} more"] if len(others) > _MOST_NAMED else [])
@@ -267,15 +269,15 @@ def _selects_own(case: PolicySubject, each: SpreadingConstraint) -> bool:
     return known[each.path]
 
 
-def _counted_with(case: PolicySubject, each: SpreadingConstraint, fleet: ManifestIndex) -> list[Pods]:
+def _counted_with(case: PolicySubject, each: SpreadingConstraint, manifest_index: ManifestIndex) -> list[Pods]:
     """The other workloads whose pods a spread constraint surely counts.
 
     Of one kind and name in several overlays only one is there, and of manifests without a namespace it is known only in one folder that
     they are there together.
     """
-    reach = next((reach for reach in fleet.reaches_of(case.pods) if reach.path[:-1] == each.path), None)
+    reach = next((reach for reach in manifest_index.reaches_of(case.pods) if reach.path[:-1] == each.path), None)
     pods, found = case.pods, {}
-    for other in fleet.selected(reach) if reach is not None else ():
+    for other in manifest_index.selected(reach) if reach is not None else ():
         if (other.ref.kind, other.ref.name) == (pods.ref.kind, pods.ref.name) or other.partial or other.namespace != pods.namespace:
             continue
         if pods.namespace is not None or apart(pods.site, other.site) == (0, 0):

@@ -51,35 +51,49 @@ class UnevaluatedError(Exception):
 class PolicySubject:
     """The pods of one template.
 
-    ``fleet`` is None in the map step, where nothing but the object itself is known; then ``admission`` is None, too, and ``pods.scale``
+    ``manifest_index`` is None in the map step, where only the object itself is known; then ``admission`` is None, too, and ``pods.scale``
     is what the object says, without its autoscaler.
     """
 
     __slots__ = (
-        "_alternatives", "_constraints", "_node_keys", "_operator", "_suspect", "_workload", "admission", "fleet", "ground", "kept", "pods",
+        "_alternatives",
+        "_constraints",
+        "_node_keys",
+        "_operator",
+        "_suspect",
+        "_workload",
+        "admission",
+        "kept",
+        "known_topology",
+        "manifest_index",
+        "pods",
     )  # fmt: skip
 
     def __init__(
         self,
         pods: Pods,
         workload: Workload | None = None,
-        suspect: PolicyCandidate | None = None,
-        fleet: ManifestIndex | None = None,
-        ground: KnownTopology | None = None,
+        policy_candidate: PolicyCandidate | None = None,
+        manifest_index: ManifestIndex | None = None,
+        known_topology: KnownTopology | None = None,
     ) -> None:
         self.pods = pods
         """What the manifests tell of the pods: their object (``ref``, ``title``, ``site``), labels, number, and more."""
-        self.fleet = fleet
+        self.manifest_index = manifest_index
         """All manifests of the run together."""
-        self.admission: PodAdmission | None = fleet.admission(pods.namespace) if fleet is not None and pods.namespace is not None else None
+        self.admission: PodAdmission | None = (
+            manifest_index.admission(pods.namespace) if manifest_index is not None and pods.namespace is not None else None
+        )
         """What the namespace says about its pods, ``admission.unsure`` where that may not hold; None for nothing."""
-        self.ground = ground
+        self.known_topology = known_topology
         """The nodes and pools of the run, if it has any."""
         self.kept: dict[str, Any] = {}
         """What checks have worked out, for those that are asked after them."""
         self._workload = workload
-        self._suspect = suspect
-        self._constraints: Constraints | None = workload.constraints if workload is not None else suspect and suspect.constraints
+        self._suspect = policy_candidate
+        self._constraints: Constraints | None = (
+            workload.constraints if workload is not None else policy_candidate and policy_candidate.constraints
+        )
         self._alternatives: list[Alternative] | None = None
         self._node_keys: frozenset[object] | None = None
         self._operator: Constraints | type[PolicySubject] | None = PolicySubject  # not asked yet
@@ -125,12 +139,12 @@ class PolicySubject:
         return self._operator
 
     def _with_defaults(self) -> Constraints | None:
-        maker = self.pods.maker
-        if maker is None and self._workload is not None:
+        pod_source = self.pods.pod_source
+        if pod_source is None and self._workload is not None:
             from afflint.controllers.operators import operated_pods
 
-            maker = operated_pods(self._workload, self.pods.site)
-        return None if maker is None else constraints_of(dict(maker.pod), maker.pod_path)
+            pod_source = operated_pods(self._workload, self.pods.site)
+        return None if pod_source is None else constraints_of(dict(pod_source.pod), pod_source.pod_path)
 
     @property
     def whole(self) -> bool:
@@ -259,9 +273,9 @@ class PolicySubject:
     def namespace(self) -> Namespace | None:
         """The namespace with its labels, as its manifest has them; None where there is none, or several that differ."""
         name = self.pods.namespace
-        if self.fleet is None or name is None or name in self.fleet.ambiguous:
+        if self.manifest_index is None or name is None or name in self.manifest_index.ambiguous:
             return None
-        return self.fleet.namespaces.get(name)
+        return self.manifest_index.namespaces.get(name)
 
     @property
     def given_labels(self) -> dict[str, str]:

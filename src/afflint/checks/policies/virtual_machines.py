@@ -17,7 +17,7 @@ def required_migratability(case: PolicySubject, params: RequiredMigratability) -
     migration = case.migration
     if migration is None:
         return
-    if case.fleet is None:
+    if case.manifest_index is None:
         # What the cluster and its claims say decides on the rest.
         if migration.pin or migration.obstacles or migration.instancetype or params.eviction_strategies:
             yield Match((), "it may not be able to migrate")
@@ -25,8 +25,8 @@ def required_migratability(case: PolicySubject, params: RequiredMigratability) -
     from afflint.controllers.kubevirt_cluster import eviction_strategy
 
     said = migration.strategy or ""
-    strategy = eviction_strategy(migration.strategy, case.fleet.kubevirt_resource)
-    if params.eviction_strategies and strategy not in params.eviction_strategies and (said or case.fleet.kubevirt_resource):
+    strategy = eviction_strategy(migration.strategy, case.manifest_index.kubevirt_resource)
+    if params.eviction_strategies and strategy not in params.eviction_strategies and (said or case.manifest_index.kubevirt_resource):
         where = f"has the eviction strategy {quoted(strategy)}" + ("" if said else " of the KubeVirt resource")
         path = (*case.pod_path, "evictionStrategy") if said else case.pod_path
         yield Match(
@@ -35,6 +35,6 @@ def required_migratability(case: PolicySubject, params: RequiredMigratability) -
     if migration.pin is not None:
         path, host = migration.pin
         yield Match(path, f"{case.title} cannot migrate: it is required to run on {quoted(host)}")
-    found = obstacle(case.fleet, case.pods._replace(migration=migration))
+    found = obstacle(case.manifest_index, case.pods._replace(migration=migration))
     if found is not None:
         yield Match(found.path, f"{case.title} cannot migrate: {found.words}")

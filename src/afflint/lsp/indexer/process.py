@@ -172,7 +172,7 @@ class Indexer:
         documents = [each for each in list(self._documents.values()) if each.overview is overview]
         return RunFindings(
             gathered.settings.with_nodes,
-            gathered.silencer.kustomizations.holding_all(),
+            gathered.suppression_filter.kustomizations.holding_all(),
             tuple([_known(each, state) for each in documents]),
             gathered.settings.learnt,
             tuple(sorted(gathered.settings.target.known_labels)),

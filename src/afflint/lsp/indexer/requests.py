@@ -34,20 +34,20 @@ def _hover(params: Any, document: IndexedDocument, texts: DocumentTexts) -> str 
         return None
     manifest, path = found
     state = document.overview.state
-    fleet = None if state is None else state.gathered.fleet
+    manifest_index = None if state is None else state.gathered.manifest_index
 
     def place(pods: Pods) -> str:
         title = visible(pods.title)
         return title if state is None else f"[{title}]({texts.uri(state.path(pods.site.file))})"
 
     nodes = [] if state is None else state.gathered.nodes
-    said = explain(manifest, path, reaches_of(document, manifest), RunContext(fleet, nodes, place))
+    said = explain(manifest, path, reaches_of(document, manifest), RunContext(manifest_index, nodes, place))
     if said is not None:
         return f"{visible(manifest.title())} {said[1]}"
     pods = pods_at(document, manifest, path)
-    if not pods or fleet is None:
+    if not pods or manifest_index is None:
         return None
-    return selectors_of([each for each in fleet.reaches if selects(each, pods[0])], pods[0])
+    return selectors_of([each for each in manifest_index.reaches if selects(each, pods[0])], pods[0])
 
 
 def _related(params: Any, document: IndexedDocument, texts: DocumentTexts) -> Any:
@@ -81,7 +81,7 @@ def _known(state: WorkspaceState | None) -> tuple[ManifestIndex | None, Sequence
     if state is None:
         return None, (), ()
     pools = state.gathered.pools
-    return state.gathered.fleet, state.gathered.nodes, [each for each in pools.whole if pools.is_here(each)] if pools else ()
+    return state.gathered.manifest_index, state.gathered.nodes, [each for each in pools.whole if pools.is_here(each)] if pools else ()
 
 
 def _hints(params: Any, document: IndexedDocument, _texts: DocumentTexts) -> Any:

@@ -201,7 +201,7 @@ def why_words(why: str, number: int) -> str:
 def worst(loss: DisruptionEffect) -> Verdict:
     """The worst that the failure does to any workload, as far as what runs there was judged."""
     harm = next((outcome for outcome in OUTCOMES[:3] if outcome in loss.outcomes.values()), None)
-    return harm or ("unjudged" if loss.unjudged else "survives")
+    return harm or ("unjudged" if loss.unevaluated else "survives")
 
 
 def ranked(losses: Iterable[DisruptionEffect]) -> list[DisruptionEffect]:
@@ -210,7 +210,7 @@ def ranked(losses: Iterable[DisruptionEffect]) -> list[DisruptionEffect]:
     def harm(loss: DisruptionEffect) -> tuple[int, ...]:
         counts = tally(loss.outcomes.values())
         missing = sum(move.target is None for move in loss.moves)
-        return *(-counts[outcome] for outcome in OUTCOMES[:3]), -len(loss.blocked), -missing, -loss.unjudged, -len(loss.moves)
+        return *(-counts[outcome] for outcome in OUTCOMES[:3]), -len(loss.blocked), -missing, -loss.unevaluated, -len(loss.moves)
 
     return sorted(losses, key=harm)
 

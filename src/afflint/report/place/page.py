@@ -109,7 +109,8 @@ def _lead(plan: Plan) -> str:
         }
         parts = [f"{blocked} {'do' if blocked > 1 else 'does'} not end"] * bool(blocked)
         parts += [f"{number} {'leave' if number > 1 else 'leaves'} {words[outcome]}" for outcome, number in counts.items() if number]
-        text += f" Of {' and '.join(pluralize(len(each), NOUNS[action]) for action, each in by_action(plan.losses).items())}, {', '.join(parts)}."
+        totals = [pluralize(len(each), NOUNS[action]) for action, each in by_action(plan.losses).items()]
+        text += f" Of {' and '.join(totals)}, {', '.join(parts)}."
     return text
 
 

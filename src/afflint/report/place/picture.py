@@ -100,11 +100,11 @@ def _afterwards(scene: Scene) -> Iterator[str]:
         yield f'<h3>After {DOING[loss.action]} <span class="what">{scene.what(loss)}</span>{nodes} {ending(loss)}</h3>\n'
         yield from (f'<p class="soft">{shown(note)}</p>\n' for note in loss.notes)
         yield from _blocked(scene, loss)
-        if loss.unjudged:
-            yield f"<p>{unjudged_words(loss.unjudged)}.</p>\n"
+        if loss.unevaluated:
+            yield f"<p>{unjudged_words(loss.unevaluated)}.</p>\n"
         if found:
             yield from _effects(scene, found)
-        elif not (loss.blocked or loss.unjudged):
+        elif not (loss.blocked or loss.unevaluated):
             yield "<p>No replica stands there.</p>\n"
         removed = differs(loss)
         if removed is not None:

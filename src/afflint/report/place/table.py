@@ -293,10 +293,10 @@ def _suffered(loss: DisruptionEffect, told: _FailureContext) -> Iterator[tuple[C
         if len(hit) > _LISTED:
             yield Cell(outcome, outcome), Cell(f"{len(hit) - _LISTED} more workloads")
     moved = [effect for effect in found if effect.outcome == "survives"]
-    if moved or not (found or loss.blocked or loss.unjudged):
+    if moved or not (found or loss.blocked or loss.unevaluated):
         yield Cell("survives", "survives"), Cell(_surviving(moved, told))
-    if loss.unjudged:
-        yield Cell("not judged", "unjudged"), Cell(unjudged_words(loss.unjudged))
+    if loss.unevaluated:
+        yield Cell("not judged", "unjudged"), Cell(unjudged_words(loss.unevaluated))
 
 
 def _suffering(effect: Effect, names: Mapping[str, str]) -> str:
