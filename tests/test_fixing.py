@@ -154,7 +154,7 @@ def test_a_fix_that_helps_nothing_across_files_is_taken_back(tmp_path: Path, mon
     sources = session.sources(["."])
     known = session.check(sources, Options()).findings
     with monkeypatch.context() as patched:
-        patched.setattr(rounds, "mended", in_vain)
+        patched.setattr(rounds, "apply_fixes", in_vain)
         result = rounds.fix_files(session, sources, Options(), unsafe=True, tops=["."])
     assert (calls, result.changes, result.number) == (["web.yaml"], (), 0)
     assert [each.rule for each in known] == ["label-not-on-template"]

@@ -389,6 +389,6 @@ def test_a_folder_that_cannot_be_written_to(afflint: Afflint, monkeypatch: pytes
     def refuse(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(atomic_write, "written_beside", refuse)
+    monkeypatch.setattr(atomic_write, "write_temporary_beside", refuse)
     done = afflint("init")
     assert (done.code, done.err) == (2, "afflint: cannot write '.afflint.yaml': Permission denied\n")

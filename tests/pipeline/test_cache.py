@@ -113,7 +113,7 @@ def reduced(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         times.append("taken together")
         return manifest_index(self, *arguments)
 
-    monkeypatch.setattr(Reduction, "fleet", noted)
+    monkeypatch.setattr(Reduction, "manifest_index", noted)
     return times
 
 
@@ -176,7 +176,7 @@ def test_a_file_that_changes_during_the_run_is_not_taken_for_what_it_was(tree: P
         return manifest_index(self, *arguments)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Reduction, "fleet", meanwhile)
+        patched.setattr(Reduction, "manifest_index", meanwhile)
         run(tree, kept)
     path.write_text(before)
     assert told(run(tree, kept)) == told(run(tree, None))

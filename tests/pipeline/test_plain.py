@@ -131,7 +131,7 @@ def types_within(of: Any, found: set[type]) -> None:
 def test_every_type_in_a_result_can_be_written() -> None:
     found: set[type] = set()
     types_within(FileResult, found)
-    assert {"Pods", "Reach", "PodMaker", "Budget", "Obstacle", "Suppression", "Upkeep"} <= {each.__name__ for each in found}
+    assert {"Pods", "SelectorRef", "PodSource", "Budget", "Obstacle", "Suppression", "PodReplacement"} <= {each.__name__ for each in found}
     types = _Types(ELSEWHERE)
     for of in found:
         for annotation in hints(of).values():

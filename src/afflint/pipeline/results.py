@@ -10,20 +10,20 @@ from afflint.pipeline.map_step import FileResult, MapSettings
 from afflint.yaml.prefilter import in_template_folder, is_values_file
 
 ELSEWHERE = {
-    "AboutPods": "afflint.index.cluster_objects",
+    "NamespaceAnnotations": "afflint.index.cluster_objects",
     "Budget": "afflint.controllers.budgets",
     "CustomKind": "afflint.kube.catalogue",
     "KubeVirtObject": "afflint.index.cluster_objects",
     "Namespace": "afflint.scheduler.namespaces",
     "Obstacle": "afflint.controllers.migratability",
-    "Part": "afflint.pools.pool",
-    "PodMaker": "afflint.controllers.pod_source",
+    "PoolPart": "afflint.pools.pool",
+    "PodSource": "afflint.controllers.pod_source",
     "Pool": "afflint.pools.pool",
     "Scaler": "afflint.index.cluster_objects",
     "Service": "afflint.scheduler.namespaces",
     "SymbolicEdit": "afflint.findings.edits",
     "Suppression": "afflint.pipeline.suppressions",
-    "Suspect": "afflint.index.policy_candidates",
+    "PolicyCandidate": "afflint.index.policy_candidates",
     "Unusable": "afflint.index.cluster_objects",
 }
 """Where the types are that others name only for the type checker."""
