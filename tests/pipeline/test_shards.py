@@ -296,7 +296,7 @@ class TestWhatCannotBeMerged:
     def test_a_header_that_was_made_up(self, files: list[str], afflint: Afflint) -> None:
         lines = Path(files[0]).read_text().splitlines(keepends=True)
         header = json.loads(lines[0])
-        for share in ([0, 4], [5, 4], [1], ["1", 4], [True, 4]):
+        for share in ([0, 4], [5, 4], [1], ["1", 4], [True, 4], [1, 99_999_999_999]):
             header["run"][0] = share
             header["checksum"] = shards._checksum(json.dumps(header["run"], separators=(",", ":")))
             Path(files[0]).write_text("".join([json.dumps(header) + "\n", *lines[1:]]))

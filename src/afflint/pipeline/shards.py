@@ -197,7 +197,7 @@ def _header(path: str, line: bytes) -> _Header:
         header = _HEADER.decode(text.encode("ascii"))
     except (PlainError, RecursionError):
         header = None
-    if header is None or checksum != _checksum(text) or not 0 < header.share.number <= header.share.of:
+    if header is None or checksum != _checksum(text) or not 0 < header.share.number <= header.share.of <= MOST_SHARDS:
         raise ShardError(f"{path}:1: damaged; run the shard again")
     return header
 
