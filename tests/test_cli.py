@@ -330,7 +330,7 @@ class TestSelection:
             ("--select wrong-type --ignore admission", ["wrong-type"]),
             ("--select labels --extend-select wrong-type", ["label-not-on-template", "wrong-type"]),
             ("--ignore all --extend-select labels", ["label-not-on-template"]),
-            ("--select fleet", []),
+            ("--select cross-manifest", []),
         ],
     )
     def test_names_and_categories(self, afflint: Afflint, arguments: str, rules: list[str]) -> None:
@@ -1023,7 +1023,13 @@ class TestImports:
         foreign = {name for name in modules if name.partition(".")[0] != "afflint"}
         assert not foreign - self.CHEAP, "neither json nor jsonschema, pathspec, concurrent, difflib, pathlib or any other"
 
-        reports = tuple(f"report.{name}" for name in (*FORMATS[2:], "place", "page", "check_page", "fix_lines"))
-        of_policies = ("policies", "judging", "checks.policies", "fleet.suspects")
-        unused = (*reports, *of_policies, "rulebook", "config.", "plac", "rendering", "session.renders")
-        assert not [name for name in modules if name.removeprefix("afflint.").startswith(unused)]
+        own = {name.removeprefix("afflint.") for name in modules if name.startswith("afflint.")}
+        for report in (*FORMATS[2:], "place", "policies", "html_page", "check_page", "fix_lines", "rule_pages"):
+            assert not [name for name in own if name.startswith(f"report.{report}")]
+        packages = ("policies", "checks.policies", "config.", "placement", "rendering", "admission", "init", "lsp", "fix.")
+        assert not [name for name in own if name.startswith(packages)]
+        modules_of_policies = {"pipeline.policy_evaluation", "index.policy_candidates", "pipeline.rendered", "pipeline.place_inputs"}
+        assert not own & modules_of_policies
+        import afflint
+
+        assert all((Path(afflint.__file__).parent / f"{name.replace('.', '/')}.py").is_file() for name in modules_of_policies)

@@ -15,7 +15,7 @@ CATEGORY_ABOUT = {
     "spread": "Spread constraints without effect.",
     "tolerations": "Tolerations that have no effect, or tolerate too much.",
     "kubevirt": "Mistakes that are specific to virtual machines.",
-    "fleet": "Manifests that contradict each other.",
+    "cross-manifest": "Manifests that contradict each other.",
     "nodes": "With nodes: node labels that contradict each other, or that make constraints ineffective.",
     "placement": "With nodes: replicas that cannot be scheduled now, during an update or after a failure.",
     "policy": "The requirements of your own organisation.",

@@ -162,7 +162,7 @@ def test_the_report_is_that_of_a_run_here(manifest_index: Path, cluster: DaskClu
     cluster.worker()
     here = ended(check())
     assert here[0] == 1
-    assert b'"category": "fleet"' in here[1], "something that only all files together tell"
+    assert b'"category": "cross-manifest"' in here[1], "something that only all files together tell"
     assert ended(check("--executor", cluster.url)) == here
     shared = cluster.url + "?paths=shared"
     for url in (shared, cluster.url):

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from afflint.policies.binding import BoundPolicy
 
 Subject = Literal[
-    "manifest", "workload", "constrained", "mismatched", "operated", "fleet", "nodes", "pools", "run", "policy", "outcome", "admission",
+    "manifest", "workload", "constrained", "mismatched", "operated", "cross-manifest",
+    "nodes", "pools", "run", "policy", "outcome", "admission",
 ]  # fmt: skip
 """What a rule applies to, which is when its check may run:
 
@@ -165,7 +166,7 @@ REGISTRY: dict[Subject, Mapping[str, Any]] = {
     "constrained": _CONSTRAINED,
     "mismatched": _MISMATCHED,
     "operated": _OPERATED,
-    "fleet": _FLEET,
+    "cross-manifest": _FLEET,
     "nodes": _NODES,
     "pools": _POOLS,
     "run": dict.fromkeys(_RUN),
@@ -180,7 +181,7 @@ CATEGORIES = (
     "spread",
     "tolerations",
     "kubevirt",
-    "fleet",
+    "cross-manifest",
     "nodes",
     "placement",
     "policy",

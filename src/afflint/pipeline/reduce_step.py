@@ -64,7 +64,7 @@ class Reduction:
     def manifest_index(self, facts: Iterable[Facts], nodes: Sequence[NodeFact] = (), pools: Pools | None = None) -> ManifestIndex | None:
         """All facts indexed; None where no rule across manifests, no policy, nor a rule about nodes or pools, would ask for them."""
         subjects = {each.subject for each in self._settings.rules}
-        if subjects.isdisjoint(("fleet", "policy", "outcome", *(("nodes",) if nodes else ()), *(("pools",) if pools else ()))):
+        if subjects.isdisjoint(("cross-manifest", "policy", "outcome", *(("nodes",) if nodes else ()), *(("pools",) if pools else ()))):
             return None
         return ManifestIndex(facts, complete=self._settings.target.complete, plugins=self._settings.target.admission_plugins)
 
@@ -94,7 +94,7 @@ class Reduction:
     def _matches(
         self, manifest_index: ManifestIndex, nodes: Sequence[NodeFact], pools: Pools | None, clusters: Sequence[ClusterFleet]
     ) -> Iterator[tuple[str, CrossManifestMatch]]:
-        yield from self._told("fleet", manifest_index)
+        yield from self._told("cross-manifest", manifest_index)
         name_of, target = self._names.__getitem__, self._settings.target
         version, gates = target.version, target.feature_gates
         views: dict[int, ClusterView] = {}
@@ -258,7 +258,7 @@ class Reduction:
         subjects = {each.subject for each in self._settings.rules if each.name == name}
         if subjects == {"policy"}:
             return name in suppression.idle
-        return bool(subjects) and subjects.isdisjoint(("fleet", "nodes", "pools", "policy", "outcome", "admission"))
+        return bool(subjects) and subjects.isdisjoint(("cross-manifest", "nodes", "pools", "policy", "outcome", "admission"))
 
 
 _NAMED_BY_NO_NAME = frozenset(("", ALL, "policy"))
