@@ -195,11 +195,11 @@ def test_the_summary_of_an_earlier_step_of_the_job_stays(runner: Runner) -> None
 def test_paths_and_options_reach_afflint_as_they_are(runner: Runner) -> None:
     odd = runner.workspace / "a $(touch pwned) b.yaml"
     odd.write_text(POD, encoding="utf-8")
-    ended = runner.run(paths=f"{odd.name}\n\n-odd.yaml\n", args="--exit-zero --ignore 'labels, fleet'")
+    ended = runner.run(paths=f"{odd.name}\n\n-odd.yaml\n", args="--exit-zero --ignore 'labels, cross-manifest'")
     assert not (runner.workspace / "pwned").exists()
     assert "-odd.yaml" in ended.log
     (runner.workspace / "-odd.yaml").write_text(POD, encoding="utf-8")
-    ended = runner.run(paths=f"{odd.name}\n\n-odd.yaml\n", args="--exit-zero --ignore 'labels, fleet'")
+    ended = runner.run(paths=f"{odd.name}\n\n-odd.yaml\n", args="--exit-zero --ignore 'labels, cross-manifest'")
     assert [line.partition(",")[0] for line in ended.log.splitlines()] == ["::error file=-odd.yaml", "::error file=a $(touch pwned) b.yaml"]
     assert ended.code == 0
 
