@@ -44,7 +44,7 @@ def pod_source(name: str, kind: str = "Deployment", replicas: int = 1, *, labels
     templates = next(each.templates for each in KINDS if (each.name, each.group) == (kind, group))
     given = {"namespace": "default", "selector": {"matchLabels": labels}, "pod": more, "added": templates[0].labels, **fields}
     given.setdefault(
-        "upkeep",
+        "pod_replacement",
         PodReplacement(scaled=False) if kind == "VirtualMachineInstanceReplicaSet" else pod_replacement_of_owner(_OWNERS.get(kind, kind)),
     )
     return PodSource(kind, group, name=name, replicas=replicas, labels=labels, **given)
