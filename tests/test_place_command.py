@@ -121,7 +121,7 @@ def test_a_topology_key_that_no_node_carries_never_schedules(place: Place) -> No
 
 def test_that_kubevirt_labels_are_missing_everywhere_is_said(place: Place) -> None:
     notes = place(CUSTOMAPP, "--format", "json").plan["workloads"][0]["notes"]
-    assert any("no node carries kubevirt.io/schedulable" in note for note in notes)
+    assert any("no node has the labels kubevirt.io/schedulable" in note for note in notes)
 
 
 # Exit codes.
@@ -614,7 +614,7 @@ def test_a_drain_heeds_what_running_machines_say_of_their_migration(place: Place
         machine["status"]["conditions"] = [unable]
     (tmp_path / "vmi.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": machines}), encoding="utf-8")
     done = place("tills.yaml", "--nodes", "nodes.yaml", "--pods", "vmi.json", "--drain", "each:node", "--format", "json", tills=MACHINES)
-    why = "evictionStrategy LiveMigrate asks for live migration, and it cannot migrate: claim db is not shared"
+    why = "evictionStrategy LiveMigrate asks for live migration, but it cannot migrate: claim db is not shared"
     blocked = {(each["pod"], each["node"]): each["why"] for loss in done.plan["losses"] for each in loss["blocked"]}
     assert blocked == {("virt-launcher-lone", "w1"): why, ("virt-launcher-old-abcde", "w2"): why}
     assert done.code == 1

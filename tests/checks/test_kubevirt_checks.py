@@ -214,21 +214,21 @@ spec:
         refers = machine.replace("spec:\n", "spec:\n  instancetype: {name: big}\n", 1)
         (message,) = said(refers + head + devices, "migration-impossible")
         assert message == (
-            "5:3 evictionStrategy LiveMigrate asks for live migration, and host devices do not migrate"
+            "5:3 evictionStrategy LiveMigrate asks for live migration, and host devices cannot be live-migrated"
             " (from its instancetype `big`): draining its node blocks until someone stops the VM"
         )
         for other in (refers, machine + head + devices, refers + head + gpus, refers + head.replace("big", "small") + devices):
             assert said(other, "migration-impossible") == []
         resource = "---\napiVersion: kubevirt.io/v1\nkind: KubeVirt\nmetadata: {name: kubevirt}\nspec: {}\n"
         (message,) = said(refers + head + gpus + resource, "migration-impossible")
-        assert "the GPU does not migrate (from its instancetype `big`)" in message
+        assert "the GPU cannot be live-migrated (from its instancetype `big`)" in message
 
     def test_a_bridge_on_the_network_of_pods(self) -> None:
         on_pods, elsewhere = "networks: [{name: n, pod: {}}]", "networks: [{name: n, multus: {networkName: lan}}]"
         for devices in ("{interfaces: [{name: n, bridge: {}}]}", "{interfaces: [{name: n, bridge: {}, model: virtio}]}"):
             (found,) = self.interface(on_pods, devices=devices)
             assert found == (
-                "10:71 evictionStrategy LiveMigrate asks for live migration, and a bridge on the pod network does not migrate:"
+                "10:71 evictionStrategy LiveMigrate asks for live migration, and a bridge on the pod network cannot be live-migrated:"
                 " draining its node blocks until someone stops the VM"
             )
             assert self.interface(elsewhere, devices=devices) == []

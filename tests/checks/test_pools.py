@@ -287,7 +287,7 @@ def test_a_kubelet_that_would_not_start_is_an_error() -> None:
             node-labels: "node-role.kubernetes.io/worker=,node.kubernetes.io/x=1,kubelet.kubernetes.io/y=1,a.node.kubernetes.io/z=1,b=1"
     """
     assert said(config, "unreachable-node-label") == [
-        "5:18 a kubelet does not start with `node-role.kubernetes.io/worker` among its --node-labels: that domain is not its own"
+        "5:18 a kubelet does not start with `node-role.kubernetes.io/worker` in `--node-labels`: it may not set labels of that domain"
     ]
 
 

@@ -47,7 +47,7 @@ def what(text: str) -> str:
 
 
 def why(text: str) -> str:
-    return eviction_of(read(text)).why.partition(", and ")[2]
+    return eviction_of(read(text)).why.partition(", but ")[2]
 
 
 @pytest.mark.parametrize(
@@ -67,16 +67,16 @@ def test_a_machine_obeys_the_cluster_where_it_says_nothing(own: str, cluster: st
 
 
 def test_what_asks_for_a_migration_that_cannot_be_is_held_by_what_is_in_the_way() -> None:
-    assert why(migrating(", hostDevices: [{name: a, deviceName: a.example/x}]")) == "host devices do not migrate"
+    assert why(migrating(", hostDevices: [{name: a, deviceName: a.example/x}]")) == "host devices cannot be live-migrated"
     no_interface = machine("evictionStrategy: LiveMigrate, domain: {devices: {}}")
-    assert why(no_interface) == "the VM lists no interface and gets a bridge on the pod network, which does not migrate"
+    assert why(no_interface) == "the VM lists no interface and gets a bridge on the pod network, which cannot be live-migrated"
     assert what(no_interface + KUBEVIRT % "{network: {defaultNetworkInterface: masquerade}}") == "migrates"
 
 
 def test_what_the_kubevirt_resource_would_tell_is_not_taken_for_an_obstacle_without_it() -> None:
     one_gpu = migrating(", gpus: [{name: a, deviceName: a.example/x}]")
     assert what(one_gpu) == "migrates"
-    assert why(one_gpu + KUBEVIRT % "{developerConfiguration: {}}") == "the GPU does not migrate"
+    assert why(one_gpu + KUBEVIRT % "{developerConfiguration: {}}") == "the GPU cannot be live-migrated"
 
 
 def test_devices_of_the_instance_type_count() -> None:
@@ -87,7 +87,7 @@ kind: VirtualMachineClusterInstancetype
 metadata: {name: big}
 spec: {cpu: {guest: 2}, memory: {guest: 1Gi}, hostDevices: [{name: a, deviceName: a.example/x}]}
 """
-    assert why(migrating(vm="instancetype: {name: big}") + big) == "host devices do not migrate"
+    assert why(migrating(vm="instancetype: {name: big}") + big) == "host devices cannot be live-migrated"
 
 
 CLAIM = """
@@ -115,15 +115,15 @@ def test_a_disk_of_which_nothing_is_known_is_taken_to_be_shared_and_that_is_said
     assert what(text) == "migrates"
     assert (
         migration_note(eviction_of(read(text)))
-        == "it is taken to migrate: no manifest tells whether data has the access mode ReadWriteMany"
+        == "it is assumed to migrate: no manifest shows whether data has the access mode ReadWriteMany"
     )
 
 
 def test_a_machine_of_which_nobody_says_how_it_is_evicted_is_taken_to_be_shut_down_and_that_is_said() -> None:
     silent = machine(MASQUERADE % "")
-    note = "no evictionStrategy, and no KubeVirt resource is among the manifests: drains are taken to shut"
-    assert unsaid([read(silent)]) == f"1 workload of VMs names {note} it down"
-    assert unsaid([read(silent), read(silent)]) == f"2 workloads of VMs name {note} them down"
+    note = "no evictionStrategy, and the manifests contain no KubeVirt resource: drains are assumed to shut"
+    assert unsaid([read(silent)]) == f"1 VM workload sets {note} it down"
+    assert unsaid([read(silent), read(silent)]) == f"2 VM workloads set {note} them down"
     assert unsaid([read(silent + KUBEVIRT % "{}"), read(migrating())]) == ""
 
 
@@ -160,5 +160,5 @@ def test_the_status_of_a_machine_tells_whether_it_can_migrate(strategy: str | No
 def test_a_machine_that_cannot_migrate_says_why() -> None:
     held = eviction_of_machine({"spec": {}, "status": {"conditions": [UNABLE]}}, ASKED_BY_ALL)
     assert held.why == (
-        "evictionStrategy LiveMigrate of the KubeVirt resource asks for live migration, and it cannot migrate: claim db is not shared"
+        "evictionStrategy LiveMigrate of the KubeVirt resource asks for live migration, but it cannot migrate: claim db is not shared"
     )

@@ -77,7 +77,7 @@ def test_a_stateful_set_numbers_its_pods() -> None:
 @pytest.mark.parametrize(
     ("kind", "api", "spec", "count", "note"),
     [
-        ("Deployment", "apps/v1", "", 1, "spec.replicas is absent: one pod is assumed, an autoscaler may ask for more"),
+        ("Deployment", "apps/v1", "", 1, "spec.replicas is not set: one pod is assumed, but an autoscaler may create more"),
         ("Deployment", "apps/v1", "replicas: 0", 0, "spec.replicas is 0: it has no pods"),
         ("Deployment", "apps/v1", "replicas: -3", 0, "spec.replicas is 0: it has no pods"),
         ("Deployment", "apps/v1", "replicas: 1e99", 1, ""),
@@ -100,7 +100,7 @@ def test_a_cron_job_shows_one_run() -> None:
     labels = make_pods(made, EMPTY)[1]["metadata"]["labels"]
     assert labels["job-name"] == labels["batch.kubernetes.io/job-name"]
     assert re.fullmatch("web-[0-9]+", labels["job-name"])
-    assert made.notes == ("one run of the CronJob is shown",)
+    assert made.notes == ("only one run of the CronJob is shown",)
     assert make_pods(workload("CronJob", "suspend: true", "batch/v1", template), EMPTY) == []
 
 
@@ -113,7 +113,7 @@ def test_two_billion_replicas_are_not_made() -> None:
 # --- virtual machines --------------------------------------------------------------------------------------------------
 
 
-LEFT_OUT = "so the nodeSelector that virt-controller adds for them is left out"
+LEFT_OUT = "so the nodeSelector that virt-controller adds for them is ignored"
 VM = "template: {metadata: {labels: {app: web}}, spec: {domain: {devices: {}}, nodeSelector: {disk: ssd}}}"
 
 
@@ -143,7 +143,7 @@ def test_node_labels_that_a_small_inventory_lacks_are_left_out_and_that_is_said(
     one, other = make_pods(made, EMPTY)
     assert one["spec"]["nodeSelector"] == {"disk": "ssd"}
     assert one["metadata"]["labels"]["kubevirt.io/created-by"] != other["metadata"]["labels"]["kubevirt.io/created-by"]
-    assert notes(made, EMPTY) == (f"no node carries kubevirt.io/schedulable or machine-type.node.kubevirt.io/..., {LEFT_OUT}",)
+    assert notes(made, EMPTY) == (f"no node has the labels kubevirt.io/schedulable or machine-type.node.kubevirt.io/..., {LEFT_OUT}",)
 
 
 def test_what_nodes_can_do_is_asked_of_them_where_they_say_such_things_at_all() -> None:
@@ -160,7 +160,7 @@ def test_what_nodes_can_do_is_asked_of_them_where_they_say_such_things_at_all() 
         "kubevirt.io/sev-snp": "true",
     }
     assert notes(made, Cluster([labelled])) == (
-        f"no node carries cpu-feature.node.kubevirt.io/... or machine-type.node.kubevirt.io/..., {LEFT_OUT}",
+        f"no node has the labels cpu-feature.node.kubevirt.io/... or machine-type.node.kubevirt.io/..., {LEFT_OUT}",
     )
 
 

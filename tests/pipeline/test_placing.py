@@ -103,6 +103,6 @@ def test_a_running_pod_whose_requests_are_none_is_named_with_its_place() -> None
     with pytest.raises(NodeFileError) as caught:
         stage_of(*files, [broken], resources=True)
     assert str(caught.value) == (
-        "pods.yaml:2:1: Pod 'default/old': spec.containers[0].resources.requests['cpu'] is 'four', which is no quantity"
+        "pods.yaml:2:1: Pod 'default/old': spec.containers[0].resources.requests['cpu'] is 'four', which is not a quantity"
     )
     assert stage_of(*files, [broken]).inventory.pods

@@ -259,7 +259,7 @@ def test_a_scheduler_that_fails_on_a_pod_is_an_error() -> None:
 
 
 def test_an_inventory_that_is_none_is_refused() -> None:
-    with pytest.raises(InventoryError, match="is there twice"):
+    with pytest.raises(InventoryError, match="appears twice"):
         plan([node("n1"), node("n1")], pod_source("web"))
 
 

@@ -141,14 +141,14 @@ class TestRequests:
 @pytest.mark.parametrize(
     "spec, message",
     [
-        ({"containers": [container(cpu="much")]}, "spec.containers[0].resources.requests['cpu'] is 'much', which is no quantity"),
-        ({"containers": [container(memory="1GB")]}, "spec.containers[0].resources.requests['memory'] is '1GB', which is no quantity"),
-        ({"containers": [container(cpu=[1])]}, "spec.containers[0].resources.requests['cpu'] is a list or a map, which is no quantity"),
-        ({"containers": [container({"cpu": -1})]}, "spec.containers[0].resources.limits['cpu'] is -1, less than nothing"),
+        ({"containers": [container(cpu="much")]}, "spec.containers[0].resources.requests['cpu'] is 'much', which is not a quantity"),
+        ({"containers": [container(memory="1GB")]}, "spec.containers[0].resources.requests['memory'] is '1GB', which is not a quantity"),
+        ({"containers": [container(cpu=[1])]}, "spec.containers[0].resources.requests['cpu'] is a list or a map, which is not a quantity"),
+        ({"containers": [container({"cpu": -1})]}, "spec.containers[0].resources.limits['cpu'] is -1, which is negative"),
         ({"containers": [{"resources": {"requests": ["cpu"]}}]}, "spec.containers[0].resources.requests is a list, not a map"),
         ({"containers": {}}, "spec.containers is a map, not a list"),
         ({"initContainers": [7]}, "spec.initContainers[0] is the number 7, not a map"),
-        ({"overhead": {"cpu": True}}, "spec.overhead['cpu'] is True, which is no quantity"),
+        ({"overhead": {"cpu": True}}, "spec.overhead['cpu'] is True, which is not a quantity"),
     ],
 )
 def test_requests_that_are_none_are_refused(spec: Object, message: str) -> None:
@@ -159,7 +159,7 @@ def test_requests_that_are_none_are_refused(spec: Object, message: str) -> None:
 
 
 def test_a_node_that_has_no_amounts_is_refused() -> None:
-    with pytest.raises(InventoryError, match=r"Node 'n1': status.allocatable\['memory'\] is '8 GB', which is no quantity"):
+    with pytest.raises(InventoryError, match=r"Node 'n1': status.allocatable\['memory'\] is '8 GB', which is not a quantity"):
         Cluster([having("n1", memory="8 GB")], resources=True)
     assert Cluster([having("n1", memory="8 GB")]).nodes == ("n1",)
 
@@ -426,7 +426,7 @@ def test_requests_that_are_none_are_an_error_of_their_workload_alone() -> None:
         [having("n1", cpu=1)], pod_source("bad", containers=[container(cpu="1 core")]), pod_source("good", containers=[container(cpu=1)])
     )
     assert found.workloads[0].error == (
-        "Pod 'default/bad-0': spec.containers[0].resources.requests['cpu'] is '1 core', which is no quantity"
+        "Pod 'default/bad-0': spec.containers[0].resources.requests['cpu'] is '1 core', which is not a quantity"
     )
     assert found.workloads[1].replicas[0].node == "n1"
 
@@ -485,7 +485,7 @@ class TestMachines:
 
     def test_a_domain_that_is_none_is_an_error_of_the_machine(self) -> None:
         found = plan([having("n1", cpu=1)], pod_source("vm", "VirtualMachineInstance", domain={"memory": {"guest": "much"}}))
-        assert found.workloads[0].error == "spec.domain.memory.guest is no quantity"
+        assert found.workloads[0].error == "spec.domain.memory.guest is not a valid quantity"
 
 
 MACHINE = """
@@ -575,5 +575,5 @@ spec:
   runtimeClassName: kata
   containers: [{name: web, image: web}]
 """
-    assert read_makers(text)[0].notes == ("what the runtime class kata adds to its requests as overhead is left out",)
+    assert read_makers(text)[0].notes == ("the overhead that the runtime class kata adds to its requests is ignored",)
     assert read_makers(text + "  overhead: {cpu: 250m}\n")[0].notes == ()

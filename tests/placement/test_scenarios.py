@@ -241,14 +241,14 @@ BRIDGE = {**ABLE, "domain": {"devices": {"interfaces": [{"name": "default", "bri
 def test_a_machine_that_must_migrate_and_cannot_blocks_the_drain_for_ever() -> None:
     loss = happens("drain", THREE, pod_source("web", VM_SET, evictionStrategy="LiveMigrate", **BRIDGE), "n1")
     assert (loss.result, loss.moves) == ("blocked", ())
-    why = "evictionStrategy LiveMigrate asks for live migration, and a bridge on the pod network does not migrate"
+    why = "evictionStrategy LiveMigrate asks for live migration, but a bridge on the pod network cannot be live-migrated"
     assert loss.blocked[0].why == why
 
 
 def test_the_cluster_may_ask_for_what_a_machine_cannot_do() -> None:
     migrating = Virtualization({"spec": {"configuration": {"evictionStrategy": "LiveMigrate"}}})
     loss = happens("drain", THREE, pod_source("web", VM_SET, virtualization=migrating, **BRIDGE), "n1")
-    assert loss.blocked[0].why.startswith("evictionStrategy LiveMigrate of the KubeVirt resource asks for live migration, and a bridge")
+    assert loss.blocked[0].why.startswith("evictionStrategy LiveMigrate of the KubeVirt resource asks for live migration, but a bridge")
 
 
 def test_a_machine_that_migrates_if_possible_is_shut_down_where_it_is_not() -> None:
@@ -267,7 +267,7 @@ def test_a_machine_that_migrates_if_possible_is_shut_down_where_it_is_not() -> N
 def test_who_leaves_its_eviction_to_others_is_not_migrated() -> None:
     loss = happens("drain", THREE, pod_source("web", VM_SET, evictionStrategy="External", **ABLE), "n1")
     assert (loss.result, loss.moves) == ("blocked", ())
-    assert loss.blocked[0].why == "evictionStrategy External leaves it to another controller, and the drain waits until that has moved it"
+    assert loss.blocked[0].why == "evictionStrategy External leaves the migration to another controller, and the drain waits until that has moved the VM"
 
 
 def test_a_spread_is_judged_with_the_machine_that_still_runs() -> None:

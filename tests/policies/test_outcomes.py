@@ -139,7 +139,7 @@ class TestMigratable:
 
     def test_a_machine_that_cannot(self, tmp_path: Path) -> None:
         tied = VM.replace("DEVICES", ", hostDevices: [{name: a, deviceName: b/c}]").replace("MORE", "")
-        assert on_nodes(tmp_path, "migratable", "{}", tied) == ["a.yaml:10:73 the VM cannot migrate: host devices do not migrate"]
+        assert on_nodes(tmp_path, "migratable", "{}", tied) == ["a.yaml:10:73 the VM cannot migrate: host devices cannot be live-migrated"]
 
     def test_pods_are_no_machines(self, tmp_path: Path) -> None:
         assert on_nodes(tmp_path, "migratable", "{}", workload("nodeSelector: {disk: ssd}", replicas=1)) == []

@@ -360,7 +360,7 @@ spec: {accessModes: [%s]}
 
     def test_a_bridge_on_the_pod_network(self, tmp_path: Path) -> None:
         assert said(tmp_path, policy("required-migratability"), self.MACHINE.replace("masquerade", "bridge")) == [
-            "11:40 VirtualMachine till cannot migrate: a bridge on the pod network does not migrate"
+            "11:40 VirtualMachine till cannot migrate: a bridge on the pod network cannot be live-migrated"
         ]
 
     @pytest.mark.parametrize("mode, number", [("ReadWriteOnce", 1), ("ReadWriteMany", 0)])

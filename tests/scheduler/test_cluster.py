@@ -61,9 +61,9 @@ class TestBinding:
         cluster = Cluster(nodes=NODES, pods=[pod("web-0", WEB, on="n1")])
         with pytest.raises(InventoryError, match="Node 'n9' is not in the cluster"):
             cluster.bind(pod("web-1"), "n9")
-        with pytest.raises(InventoryError, match="Pod 'default/web-0' is there twice"):
+        with pytest.raises(InventoryError, match="Pod 'default/web-0' appears twice"):
             cluster.bind(pod("web-0"), "n2")
-        with pytest.raises(InventoryError, match="Pod 'default/web-1' runs on no node"):
+        with pytest.raises(InventoryError, match="Pod 'default/web-1' does not run on a node"):
             cluster.unbind(pod("web-1"))
         with pytest.raises(InventoryError, match="Node 'n9' is not in the cluster"):
             cluster.without(["n1", "n9"])
@@ -138,7 +138,7 @@ class TestRuns:
         assert run.placements == {"default/a": "n1", "other/a": "n1", "b": "n1"}
 
     def test_the_same_pod_twice_is_a_mistake(self) -> None:
-        with pytest.raises(InventoryError, match="Pod 'default/a' is to be scheduled twice"):
+        with pytest.raises(InventoryError, match="Pod 'default/a' is listed twice among the pods to schedule"):
             Cluster(nodes=NODES).schedule([pod("a"), pod("a")])
 
 

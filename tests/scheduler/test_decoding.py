@@ -44,7 +44,7 @@ class TestNodes:
         assert str(caught.value) == message
 
     def test_two_nodes_of_one_name(self) -> None:
-        with pytest.raises(InventoryError, match="Node 'n2' is there twice"):
+        with pytest.raises(InventoryError, match="Node 'n2' appears twice"):
             Cluster(nodes=[node("n1"), node("n2"), node("n3"), node("n2")])
 
     def test_null_is_the_same_as_absent(self) -> None:

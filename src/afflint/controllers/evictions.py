@@ -32,7 +32,7 @@ class Eviction(NamedTuple):
 
 
 ALLOWED = Eviction("allowed")
-_EXTERNALLY = Eviction("external", "evictionStrategy External leaves it to another controller, and the drain waits until that has moved it")
+_EXTERNALLY = Eviction("external", "evictionStrategy External leaves the migration to another controller, and the drain waits until that has moved the VM")
 
 
 def eviction_of(pod_source: PodSource) -> Eviction:
@@ -49,7 +49,7 @@ def eviction_of(pod_source: PodSource) -> Eviction:
     known = _first_known(found, pod_source)
     if known is None:
         return Eviction("migrates", claims=tuple(each.claim for each in found if each.reason == DISKS and each.claim))
-    return ALLOWED if strategy == IF_POSSIBLE else Eviction("held", f"{asking(own, kubevirt)}, and {known.words}")
+    return ALLOWED if strategy == IF_POSSIBLE else Eviction("held", f"{asking(own, kubevirt)}, but {known.words}")
 
 
 def eviction_of_machine(vmi: Mapping[str, Any], kubevirt: Mapping[str, Any]) -> Eviction:
@@ -66,7 +66,7 @@ def eviction_of_machine(vmi: Mapping[str, Any], kubevirt: Mapping[str, Any]) -> 
     if strategy == IF_POSSIBLE:
         return ALLOWED
     reason = text_at(said, "message") or text_at(said, "reason")
-    return Eviction("held", f"{asking(own, kubevirt)}, and it cannot migrate{f': {reason}' if reason else ''}")
+    return Eviction("held", f"{asking(own, kubevirt)}, but it cannot migrate{f': {reason}' if reason else ''}")
 
 
 def unsaid(pod_sources: Iterable[PodSource]) -> str:
@@ -76,8 +76,8 @@ def unsaid(pod_sources: Iterable[PodSource]) -> str:
     )
     if not silent:
         return ""
-    who, them = ("1 workload of VMs names", "it") if silent == 1 else (f"{silent} workloads of VMs name", "them")
-    return f"{who} no evictionStrategy, and no KubeVirt resource is among the manifests: drains are taken to shut {them} down"
+    who, them = ("1 VM workload sets", "it") if silent == 1 else (f"{silent} VM workloads set", "them")
+    return f"{who} no evictionStrategy, and the manifests contain no KubeVirt resource: drains are assumed to shut {them} down"
 
 
 def migration_note(eviction: Eviction) -> str:
@@ -85,7 +85,7 @@ def migration_note(eviction: Eviction) -> str:
     if not eviction.claims:
         return ""
     has = "has" if len(eviction.claims) == 1 else "have"
-    return f"it is taken to migrate: no manifest tells whether {join_words(eviction.claims)} {has} the access mode ReadWriteMany"
+    return f"it is assumed to migrate: no manifest shows whether {join_words(eviction.claims)} {has} the access mode ReadWriteMany"
 
 
 def hindrance_of(pod_source: PodSource) -> Obstacle | None:

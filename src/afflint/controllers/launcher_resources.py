@@ -85,7 +85,7 @@ def _devices(devices: Mapping[str, Any]) -> dict[str, str]:
 def _millis(data: object, what: str) -> int:
     quantity = parse_quantity(0 if data is None else data)
     if quantity is None or quantity.nanos < 0:
-        refuse(what, "is no quantity")
+        refuse(what, "is not a valid quantity")
     return quantity.milli
 
 

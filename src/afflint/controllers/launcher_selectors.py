@@ -100,8 +100,8 @@ def launcher_notes(pod_source: PodSource, cluster: Cluster) -> Iterator[str]:
         return
     missing = list(dict.fromkeys(family_of(key) for key in left_out if key != ARCH))
     if missing:
-        what = "it" if len(missing) == 1 else "them"
-        yield f"no node carries {join_words(missing, 'or')}, so the nodeSelector that virt-controller adds for {what} is left out"
+        labels, what = ("label", "it") if len(missing) == 1 else ("labels", "them")
+        yield f"no node has the {labels} {join_words(missing, 'or')}, so the nodeSelector that virt-controller adds for {what} is ignored"
     architectures = _architectures(cluster)
     if len(architectures) > 1 and _assumes_architecture(pod_source):
-        yield f"nodes have the architectures {', '.join(architectures)}; the VM is taken to be {_assumed_architecture(architectures)}"
+        yield f"nodes have the architectures {', '.join(architectures)}; the VM is assumed to be {_assumed_architecture(architectures)}"

@@ -73,7 +73,7 @@ def obstacles(
     domain, architecture = spec["domain"], spec["architecture"].lower()
     yield from _interface(spec, map_at(vmi, "metadata", "annotations"), cluster)
     if domain["cpu"]["model"] == HOST_MODEL and host_cpu_model == "":
-        yield Obstacle(CPU_MODE, ("domain", "cpu", "model"), "the node of the machine reports no CPU model", certain=False)
+        yield Obstacle(CPU_MODE, ("domain", "cpu", "model"), "the node of the VM reports no CPU model", certain=False)
     yield from _devices(map_at(domain, "devices"), cluster)
     yield from _protection(domain.get("launchSecurity"), architecture)
     yield from _features(map_at(domain, "features"), architecture, cluster, nodes)
@@ -87,7 +87,7 @@ def _interface(spec: Spec, annotations: Mapping[str, Any], cluster: KubeVirtClus
     if not networks and not interfaces:
         bridged = devices.get("autoattachPodInterface") is not False and cluster.default_interface == "bridge"
         if bridged and _BRIDGE_MAY_MIGRATE not in annotations:
-            words = "the VM lists no interface and gets a bridge on the pod network, which does not migrate"
+            words = "the VM lists no interface and gets a bridge on the pod network, which cannot be live-migrated"
             yield Obstacle(INTERFACE, ("evictionStrategy",), words, by_default=True)
         return
     on_pods = {text_at(network, "name") for network in networks if type(network.get("pod")) is dict}
@@ -101,18 +101,18 @@ def _interface(spec: Spec, annotations: Mapping[str, Any], cluster: KubeVirtClus
         if bridged and _BRIDGE_MAY_MIGRATE in annotations:
             continue
         path: Path = ("domain", "devices", "interfaces", index, *(("bridge",) if bridged else ()))
-        yield Obstacle(INTERFACE, path, "a bridge on the pod network does not migrate", certain=bridged)
+        yield Obstacle(INTERFACE, path, "a bridge on the pod network cannot be live-migrated", certain=bridged)
 
 
 def _devices(devices: Mapping[str, Any], cluster: KubeVirtCluster) -> Iterator[Obstacle]:
     if maps_at(devices, "hostDevices"):
-        yield Obstacle(HOST_DEVICE, ("domain", "devices", "hostDevices"), "host devices do not migrate")
+        yield Obstacle(HOST_DEVICE, ("domain", "devices", "hostDevices"), "host devices cannot be live-migrated")
     gpus = maps_at(devices, "gpus")
     if not gpus:
         return
     mediated = (cluster.permitted_devices or {}).get("mediatedDevices", frozenset())
     if len(gpus) > 1 or not (cluster.has_gate(VGPU_LIVE_MIGRATION) and text_at(gpus[0], "deviceName") in mediated):
-        words = "GPUs do not migrate" if len(gpus) > 1 else "the GPU does not migrate"
+        words = "GPUs cannot be live-migrated" if len(gpus) > 1 else "the GPU cannot be live-migrated"
         yield Obstacle(HOST_DEVICE, ("domain", "devices", "gpus"), words, certain=len(gpus) > 1)
 
 
@@ -122,11 +122,11 @@ def _protection(security: object, architecture: str) -> Iterator[Obstacle]:
     at: Path = ("domain", "launchSecurity")
     for field in ("sev", "snp"):
         if type(security.get(field)) is dict:
-            yield Obstacle(SEV, (*at, field), "a machine protected by SEV does not migrate")
+            yield Obstacle(SEV, (*at, field), "a VM protected by SEV cannot be live-migrated")
     if type(security.get("tdx")) is dict:
-        yield Obstacle(TDX, (*at, "tdx"), "a machine protected by TDX does not migrate")
+        yield Obstacle(TDX, (*at, "tdx"), "a VM protected by TDX cannot be live-migrated")
     if architecture == S390X:
-        yield Obstacle(SECURE_EXECUTION, at, "a machine under Secure Execution does not migrate")
+        yield Obstacle(SECURE_EXECUTION, at, "a VM under Secure Execution cannot be live-migrated")
 
 
 def _features(
@@ -136,9 +136,9 @@ def _features(
         known = cluster.minimum_tsc_frequency if cluster.minimum_tsc_frequency is not None else min(tsc_frequencies(nodes), default=0)
         if architecture != AMD64 or known <= 0:
             path: Path = ("domain", "features", "hyperv", "reenlightenment")
-            yield Obstacle(NO_TSC_FREQUENCY, path, "no node says how fast its clock is", certain=False)
+            yield Obstacle(NO_TSC_FREQUENCY, path, "no node reports its TSC frequency", certain=False)
     if enabled(features.get("hypervPassthrough")):
-        yield Obstacle(HYPERV_PASSTHROUGH, ("domain", "features", "hypervPassthrough"), "hypervPassthrough does not migrate")
+        yield Obstacle(HYPERV_PASSTHROUGH, ("domain", "features", "hypervPassthrough"), "a VM with hypervPassthrough cannot be live-migrated")
 
 
 def _disks(spec: Spec, status: Mapping[str, Any], modes: Mapping[str, frozenset[str]]) -> Iterator[Obstacle]:
@@ -153,7 +153,7 @@ def _disks(spec: Spec, status: Mapping[str, Any], modes: Mapping[str, frozenset[
             words = f"the disk {claim} lacks the access mode ReadWriteMany"
             yield Obstacle(DISKS, ("volumes", index), words, certain=claim in modes, claim=claim)
         elif type(disk) is dict and disk.get("shared") is not True:
-            yield Obstacle(DISKS, ("volumes", index, "hostDisk"), "a disk of the host that is not shared does not migrate")
+            yield Obstacle(DISKS, ("volumes", index, "hostDisk"), "a hostDisk that is not shared cannot be live-migrated")
 
 
 def _access_modes(claims: Claims) -> dict[str, frozenset[str]]:

@@ -43,7 +43,7 @@ def operated_pods(workload: Workload, site: Site, *, resources: bool = False) ->
         return None
     notes = [f"the operator adds {default.words}"] if default.words else []
     if resources:
-        notes.append("what its containers request the operator decides, and is left out")
+        notes.append("the operator decides what its containers request, so their requests are ignored")
     return PodSource(
         kind=workload.kind.name,
         group=workload.kind.group,
@@ -156,7 +156,7 @@ def _rabbitmq(workload: Workload, name: str) -> _Default | None:
         "whenUnsatisfiable": "ScheduleAnyway",
         "labelSelector": {"matchLabels": {"app.kubernetes.io/name": name}},
     }
-    return _Default({"topologySpreadConstraints": [spread]}, f"a soft spread constraint over {_ZONE}")
+    return _Default({"topologySpreadConstraints": [spread]}, f"a ScheduleAnyway spread constraint over {_ZONE}")
 
 
 _RULES: dict[tuple[str, str], Callable[[Workload, str], _Default | None]] = {

@@ -244,12 +244,12 @@ def _name(workload: Workload) -> str:
 def _pod_notes(workload: Workload) -> tuple[str, ...]:
     pod, notes = workload.pod, []
     if pod.get("nodeName"):
-        notes.append("spec.nodeName puts its pods on that node without asking the scheduler")
+        notes.append("spec.nodeName assigns its pods to that node and bypasses the scheduler")
     scheduler = pod.get("schedulerName")
     if type(scheduler) is str and scheduler not in ("", "default-scheduler"):
-        notes.append(f"the scheduler {scheduler} places it; it is judged by the rules of the default one")
+        notes.append(f"it uses the scheduler {scheduler}; the rules of the default scheduler are assumed")
     if pod.get("schedulingGates"):
-        notes.append("its scheduling gates are taken to be removed")
+        notes.append("its scheduling gates are assumed to be removed")
     return tuple(notes)
 
 
@@ -277,5 +277,5 @@ _DISK_FIELDS = ("name", *sorted(_HELD))
 def _resource_notes(workload: Workload) -> tuple[str, ...]:
     runtime = workload.pod.get("runtimeClassName")
     if type(runtime) is str and runtime and not workload.pod.get("overhead"):
-        return (f"what the runtime class {runtime} adds to its requests as overhead is left out",)
+        return (f"the overhead that the runtime class {runtime} adds to its requests is ignored",)
     return ()

@@ -10,7 +10,7 @@ from afflint.kube.manifests import Workload
 HALTED = ("Halted", "Manual", "WaitAsReceiver")
 """The run strategies by which a virtual machine waits for somebody to start it."""
 
-ONE_ASSUMED = "one pod is assumed, an autoscaler may ask for more"
+ONE_ASSUMED = "one pod is assumed, but an autoscaler may create more"
 """What a plan has to assume where nobody says how many pods there are."""
 
 _MOST = 2**31
@@ -90,7 +90,7 @@ def pod_count(workload: Workload) -> PodCount:
 def _said(value: object, path: Path) -> PodCount:
     """By the field that says so; where it is absent the API server fills in one, and an autoscaler may change that."""
     if value is None:
-        return PodCount(None, notes=(f"{field_of(path)} is absent: {ONE_ASSUMED}",))
+        return PodCount(None, notes=(f"{field_of(path)} is not set: {ONE_ASSUMED}",))
     number = whole(value)
     return _of(number) if number else PodCount(number, notes=(f"{field_of(path)} is 0: it has no pods",) if number == 0 else ())
 
@@ -138,7 +138,7 @@ def _by_nodes(_workload: Workload) -> PodCount:
 
 
 def _by_autoscaler(_workload: Workload) -> PodCount:
-    return PodCount(None, open_ended=True, notes=("one pod is assumed; an autoscaler decides how many there are",))
+    return PodCount(None, open_ended=True, notes=("one pod is assumed; an autoscaler sets the number",))
 
 
 def _stateful(workload: Workload) -> PodCount:
@@ -154,7 +154,7 @@ def _job(workload: Workload) -> PodCount:
     number = _of_one_job(job)
     if workload.spec.get("suspend") is True or job.get("suspend") is True:
         return PodCount(number, running=False, notes=("it is suspended, so it has no pods",))
-    return PodCount(number, notes=("one run of the CronJob is shown",) if workload.kind.name == "CronJob" else ())
+    return PodCount(number, notes=("only one run of the CronJob is shown",) if workload.kind.name == "CronJob" else ())
 
 
 def _of_one_job(job: dict[str, object]) -> int | None:

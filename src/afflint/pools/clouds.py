@@ -62,7 +62,7 @@ def _google(declared: Declared, spec: dict[str, Any], base: Path, name: str, clu
         automatic.append(label(INSTANCE_TYPE, config["machineType"], (*path, "machineType")))
     remedy, of_object = "Write it below `nodeConfig.labels`.", (*declared.base, "metadata", "labels")
     lost = lost_labels(map_at(declared.data, "metadata").get("labels"), of_object, own, "of the object stays there", remedy)
-    lost += lost_labels(config.get("resourceLabels"), (*path, "resourceLabels"), own, "is one of cloud resources", remedy)
+    lost += lost_labels(config.get("resourceLabels"), (*path, "resourceLabels"), own, "is a label of cloud resources", remedy)
     return declared.pool(name, declared.ref.kind or "", declared.base, "other", cluster)._replace(
         labels=(
             *labels_of(own, (*path, "labels")),

@@ -52,8 +52,8 @@ def _of_machines(metadata: Any, path: Path) -> tuple[list[Label], list[Unreachab
 
 _STAYS = "of the Machines stays on the Machines"
 _SYNC = (
-    "Give it a key below `node-restriction.kubernetes.io/` or `node.cluster.x-k8s.io/`, which reach the nodes; or have it synced by "
-    "`--additional-sync-machine-labels` of the manager."
+    "Use a key below `node-restriction.kubernetes.io/` or `node.cluster.x-k8s.io/`, or add it to "
+    "`--additional-sync-machine-labels` of the Cluster API manager."
 )
 
 
@@ -227,7 +227,7 @@ def _managed(declared: Declared) -> Iterator[PoolPart]:
     zones = texts(spec, "availabilityZones") or texts(spec, "nodeLocations") or tuple(filter(None, (text(spec, "availabilityZone"),)))
     labels = [*labels_of(spec.get(labels_field), (*base, labels_field)), *(zone(zones) if not any(map(str.isdigit, zones)) else ())]
     more, where, remedy = spec.get("additionalLabels"), (*base, "additionalLabels"), f"Write it below `spec.{labels_field}`."
-    lost = lost_labels(more, where, spec.get(labels_field), "is one of cloud resources", remedy)
+    lost = lost_labels(more, where, spec.get(labels_field), "is a label of cloud resources", remedy)
     key = (kind, declared.namespace, declared.name)
     known = not is_open(spec.get(labels_field))
     if kind == "GCPManagedMachinePool" and most is not None:

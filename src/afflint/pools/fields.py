@@ -159,8 +159,8 @@ def stops_kubelet(labels: Iterable[Label], remedy: str = "") -> Iterator[PoolMis
     """The labels with which kubelets do not start."""
     for each in labels:
         if each.path and kubelet_refuses(each.key):
-            message = f"a kubelet does not start with {quoted(each.key)} among its --node-labels: that domain is not its own"
-            help_ = remedy or "Use a domain of your own, or `node.kubernetes.io/`; or label the nodes once they are there."
+            message = f"a kubelet does not start with {quoted(each.key)} in `--node-labels`: it may not set labels of that domain"
+            help_ = remedy or "Use your own domain or `node.kubernetes.io/`, or label the nodes after they have joined."
             yield PoolMistake(UNREACHABLE, each.path, message, help_, key=type(each.path[-1]) is str and each.path[-1] == each.key)
 
 
@@ -234,12 +234,12 @@ def _misspelt(effect: str, path: Path, spelling: Mapping[str, str], whole: str =
     known = join_words(map(quoted, spelling), "or")
     meant = next((each for each, plain in spelling.items() if _folded(each) == _folded(effect) or plain == effect), "")
     if not effect:
-        what = f"the taint {quoted(whole)} has no effect: it ends with `:`, then" if whole else "a taint without an effect: it has"
+        what = f"the taint {quoted(whole)} has no effect: append `:` and" if whole else "the taint has no effect: set"
         return PoolMistake(TAINT, path, f"{what} {known}", f"Add one of {known}.")
     in_whole = f" in {quoted(whole)}" if whole not in ("", effect) else ""
     hint = f"; did you mean {quoted(meant)}?" if meant else ""
     help_ = f"Write `{meant}`." if meant else f"Write {known}."
-    return PoolMistake(TAINT, path, f"{quoted(effect)}{in_whole} is no taint effect here; there are {known}{hint}", help_)
+    return PoolMistake(TAINT, path, f"{quoted(effect)}{in_whole} is not a taint effect here; use {known}{hint}", help_)
 
 
 def _folded(effect: str) -> str:

@@ -47,7 +47,7 @@ def _machine_set(declared: Declared) -> Iterator[Pool]:
 
 _OWN = "machine.openshift.io/"
 _STAYS = "of the Machines stays on the Machines"
-_NODE_LABELS = "Write it below `spec.template.spec.metadata.labels`, one level deeper: those reach the nodes."
+_NODE_LABELS = "Write it below `spec.template.spec.metadata.labels`, one level deeper: these labels reach the nodes."
 
 
 def _place(provider: Mapping[str, Any], path: Path) -> list[Label]:

@@ -50,8 +50,8 @@ def _refused(labels: list[Label]) -> Iterator[PoolMistake]:
     """A worker labels itself, and the API server lets it have only what a kubelet may set."""
     for each in labels:
         if kubelet_refuses(each.key):
-            message = f"the API server refuses {quoted(each.key)} from a worker, which labels itself: the label never reaches the node"
-            yield PoolMistake(UNREACHABLE, each.path, message, "Use a domain of your own, or `node.kubernetes.io/`.", key=True)
+            message = f"a worker sets its own labels, and the API server rejects {quoted(each.key)}: the label never reaches the node"
+            yield PoolMistake(UNREACHABLE, each.path, message, "Use your own domain or `node.kubernetes.io/`.", key=True)
 
 
 READERS: Mapping[tuple[str, str], Reader] = {("", ""): _machine, ("", "KubeNodeConfig"): _node_config}

@@ -670,5 +670,5 @@ def _run_names(pods: list[Pod]) -> list[str]:
     names = [pod.name if shared[pod.name] == 1 else f"{pod.namespace}/{pod.name}" for pod in pods]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        refuse(f"Pod {twice!r}", "is to be scheduled twice")
+        refuse(f"Pod {twice!r}", "is listed twice among the pods to schedule")
     return names

@@ -57,7 +57,7 @@ class NodeTable:
         self.numbers = {name: number for number, name in enumerate(self.names)}
         if len(self.numbers) < len(self.names):
             twice = next(one for one, following in zip(self.names, self.names[1:], strict=False) if one == following)
-            refuse(f"Node {twice!r}", "is there twice")
+            refuse(f"Node {twice!r}", "appears twice")
         self._keys: frozenset[str] | None = None
         self._columns: dict[str, Column] = {ITSELF: [*self.names]}
         self._amounts: dict[str, list[int | None]] = {}

@@ -102,7 +102,7 @@ class Occupancy:
         if not pod.name:
             refuse("a Pod that runs on a node", "has no name")
         if identity in self.bound:
-            refuse(f"Pod {pod.namespace + '/' + pod.name!r}", "is there twice")
+            refuse(f"Pod {pod.namespace + '/' + pod.name!r}", "appears twice")
         tables = self._tables
         entry = Bound(
             pod,
@@ -118,7 +118,7 @@ class Occupancy:
         """Take a pod off its node."""
         entry = self.bound.pop((namespace, name), None)
         if entry is None:
-            refuse(f"Pod {namespace + '/' + name!r}", "runs on no node")
+            refuse(f"Pod {namespace + '/' + name!r}", "does not run on a node")
         self._count(entry, -1)
 
     def _count(self, entry: Bound, step: int) -> None:

@@ -84,9 +84,9 @@ def _list(data: object, what: str) -> Millis:
             refuse(what, "has a key that is not a string")
         quantity = parse_quantity(0 if written is None else written)
         if quantity is None:
-            refuse(f"{what}[{resource!r}]", f"is {_shown(written)}, which is no quantity")
+            refuse(f"{what}[{resource!r}]", f"is {_shown(written)}, which is not a quantity")
         if quantity.nanos < 0:
-            refuse(f"{what}[{resource!r}]", f"is {_shown(written)}, less than nothing")
+            refuse(f"{what}[{resource!r}]", f"is {_shown(written)}, which is negative")
         found[resource] = quantity.milli
     return found
 
