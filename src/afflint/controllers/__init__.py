@@ -1,1 +1,1 @@
-"""From workloads to pods: how many, with which names, labels and owners, and what controllers add to them."""
+"""The pods of workloads: how many, with which names, labels and owners, and what controllers add to them."""

@@ -1,4 +1,4 @@
-"""PodDisruptionBudgets as the disruption controller reads them: which pods they cover, and how many of these may be away.
+"""PodDisruptionBudgets as the disruption controller reads them: the pods they cover, and how many of these may be disrupted.
 
 Semantics: pkg/controller/disruption (getExpectedScale, updatePdbStatus) and the selectors of policy/v1 and policy/v1beta1.
 """
@@ -18,7 +18,7 @@ Amount = int | str
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """A PodDisruptionBudget. ``selector`` is None for one that covers no pods; at most one of the amounts is there."""
+    """A PodDisruptionBudget. ``selector`` is None if it covers no pods; at most one of the two amounts is set."""
 
     namespace: str
     name: str
@@ -27,51 +27,52 @@ class Budget:
     max_unavailable: Amount | None
 
     def covers(self, namespace: str, labels: Mapping[str, str]) -> bool:
-        """Whether it is about a pod with these labels in this namespace."""
+        """Return whether the budget covers a pod with these labels in this namespace."""
         return namespace == self.namespace and self.selector is not None and matches(self.selector, dict(labels))
 
     def disruptions_allowed(self, expected: int, healthy: int) -> int:
-        """How many more of the pods that it covers may be evicted: ``expected`` is how many there should be, ``healthy`` how many are.
+        """Return how many of the covered pods may be evicted now.
 
-        None may where nothing is expected, as of pods without a controller, or where it does not say how many are needed.
+        ``expected`` is the number of pods that the controllers want, ``healthy`` the number of pods that are ready. The result is 0 if no
+        pods are expected, as for pods without a controller, or if the budget sets neither amount.
         """
         if expected <= 0 or not self.tells:
             return 0
         return max(healthy - self.desired(expected), 0)
 
     def desired(self, expected: int) -> int:
-        """How many pods must be healthy."""
+        """Return how many pods must be healthy."""
         if self.max_unavailable is not None:
             return max(expected - _scaled(self.max_unavailable, expected), 0)
         return _scaled(self.min_available, expected) if self.min_available is not None else 0
 
     @property
     def tells(self) -> bool:
-        """Whether it says how many pods are needed."""
+        """Whether the budget sets minAvailable or maxUnavailable."""
         return self.max_unavailable is not None or self.min_available is not None
 
     @property
     def counts_pods(self) -> bool:
-        """Whether it counts the pods that there are, and asks no controller how many there should be."""
+        """Whether the expected number is the number of existing pods, so that no controller with a scale is needed."""
         return self.max_unavailable is None and isinstance(self.min_available, int)
 
     @property
     def amount(self) -> str:
-        """``minAvailable 2``, ``maxUnavailable 30%``."""
+        """The amount as text: ``minAvailable 2``, ``maxUnavailable 30%``."""
         if self.max_unavailable is not None:
             return f"maxUnavailable {self.max_unavailable}"
         return f"minAvailable {self.min_available}" if self.min_available is not None else "neither minAvailable nor maxUnavailable"
 
 
 def read_budget(data: object) -> Budget:
-    """A PodDisruptionBudget object as parsed from YAML or JSON. Raises InventoryError."""
+    """Read a PodDisruptionBudget object as parsed from YAML or JSON. Raises InventoryError."""
     name, meta, whole = metadata(data, "PodDisruptionBudget")
     spec = mapping(whole.get("spec"), "spec")
     parsed = parse_label_selector(spec.get("selector"))
     if not isinstance(parsed, Selector):
         selector = None
     else:
-        # An empty selector is every pod of the namespace; in v1beta1 it was none.
+        # An empty selector matches every pod of the namespace; in v1beta1 it matched none.
         selector = parsed if parsed.requirements or whole.get("apiVersion") != "policy/v1beta1" else None
     return Budget(
         string(meta.get("namespace"), "metadata.namespace") or "default",
@@ -93,5 +94,5 @@ def _amount(value: Any, name: str, what: str) -> Amount | None:
 
 
 def _scaled(amount: Amount, expected: int) -> int:
-    """A percentage of the pods that should be there is rounded up, of both amounts."""
+    """Return the amount as a number of pods; percentages are rounded up for both fields (GetScaledValueFromIntOrPercent)."""
     return amount if isinstance(amount, int) else -(-int(amount[:-1]) * expected // 100)

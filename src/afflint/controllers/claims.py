@@ -1,4 +1,4 @@
-"""The access modes of the claims behind the disks of virtual machines, as far as manifests tell them."""
+"""The access modes of the PersistentVolumeClaims that workloads use, as far as the manifests show them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CLAIM, VOLUME = "PersistentVolumeClaim", "DataVolume"
 
 
 def claims_made(workload: Workload) -> dict[str, tuple[str, ...]]:
-    """By name those that a VM makes for itself, where it says which modes they have."""
+    """Return the access modes of the claims that a VirtualMachine creates from its dataVolumeTemplates, by claim name."""
     machine = workload.above(1) if workload.kind.kubevirt and workload.has_own_template else {}
     made = {text_at(each, "metadata", "name"): modes_of(VOLUME, each) for each in maps_at(machine, "dataVolumeTemplates")}
     return {name: modes for name, modes in made.items() if name and modes}
@@ -23,9 +23,9 @@ SHARED = "ReadWriteMany"
 
 
 def volumes_of(workload: Workload) -> tuple[str, ...]:
-    """The names of the claims that the pods of a workload use, for a StatefulSet those of its templates.
+    """Return the names of the claims that the pods of a workload use; for a StatefulSet, those of its volumeClaimTemplates.
 
-    Claims that pods make for themselves and that go with them are left out, and templates of which nodes share the volumes.
+    Ephemeral claims are left out, because they are deleted with their pod, and so are templates whose volumes nodes can share.
     """
     volumes = maps_at(workload.pod, "volumes")
     names = [text_at(each, "persistentVolumeClaim", "claimName") or text_at(each, "dataVolume", "name") for each in volumes]
@@ -35,7 +35,7 @@ def volumes_of(workload: Workload) -> tuple[str, ...]:
 
 
 def modes_of(kind: str, data: Mapping[str, Any]) -> tuple[str, ...]:
-    """Those that a claim asks for, or a DataVolume for the claim that it makes; empty where it does not tell them for sure."""
+    """Return the access modes that a claim requests, or that a DataVolume requests for its claim; empty if they are not certain."""
     spec = map_at(data, "spec")
     return _of_claim(map_at(spec, "pvc")) or _of_claim(map_at(spec, "storage")) if kind == VOLUME else _of_claim(spec)
 

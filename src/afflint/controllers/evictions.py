@@ -1,7 +1,7 @@
-"""What the eviction of a virtual machine's pod comes to: the machine migrates, is shut down, or stays where it is.
+"""The effect of evicting the pod of a virtual machine: the VM migrates, is shut down, or keeps running on its node.
 
-After KubeVirt's admitter of pod evictions (pod-eviction-admitter.go in pkg/virt-api/webhooks/validating-webhook/admitters). A budget is
-asked only where that one lets an eviction through.
+Semantics: the pod eviction admitter of KubeVirt (pkg/virt-api/webhooks/validating-webhook/admitters/pod-eviction-admitter.go). A
+PodDisruptionBudget is consulted only if that webhook admits the eviction.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ from afflint.yaml.document import maps_at, text_at
 
 
 class Eviction(NamedTuple):
-    """``allowed``: as that of any pod, and a machine is shut down. ``migrates``: it goes on elsewhere. ``held``: it is refused for good,
-    for what ``why`` says. ``external``: somebody else has to move the machine, until which it is refused.
+    """The effect of an eviction.
 
-    ``claims`` are the disks of one that migrates of which nothing tells whether they can be shared, as they are taken to be.
+    ``allowed``: the pod is evicted like any other; a VM is shut down. ``migrates``: the VM is migrated to another node. ``held``: the
+    eviction is rejected permanently, for the reason ``why``. ``external``: it is rejected until another controller has moved the VM.
+
+    ``claims`` are the disks of a migrating VM whose access modes no manifest shows; they are assumed to be shared.
     """
 
     what: Literal["allowed", "migrates", "held", "external"]
@@ -32,11 +34,13 @@ class Eviction(NamedTuple):
 
 
 ALLOWED = Eviction("allowed")
-_EXTERNALLY = Eviction("external", "evictionStrategy External leaves the migration to another controller, and the drain waits until that has moved the VM")
+_EXTERNALLY = Eviction(
+    "external", "evictionStrategy External leaves the migration to another controller, and the drain waits until that has moved the VM"
+)
 
 
 def eviction_of(pod_source: PodSource) -> Eviction:
-    """What the eviction of a pod of a workload comes to, as far as manifests tell whether machines can migrate."""
+    """Return the effect of evicting a pod of a workload, as far as the manifests show whether its VMs can migrate."""
     if not pod_source.kubevirt:
         return ALLOWED
     kubevirt, own = pod_source.virtualization.kubevirt, pod_source.eviction_strategy
@@ -53,7 +57,7 @@ def eviction_of(pod_source: PodSource) -> Eviction:
 
 
 def eviction_of_machine(vmi: Mapping[str, Any], kubevirt: Mapping[str, Any]) -> Eviction:
-    """What the eviction of a machine that runs comes to: virt-handler has said in its status whether it can migrate."""
+    """Return the effect of evicting a running VM, whose status has the LiveMigratable condition that virt-handler set."""
     own = text_at(vmi, "spec", "evictionStrategy")
     strategy = eviction_strategy(own, kubevirt)
     if strategy == EXTERNAL:
@@ -70,7 +74,7 @@ def eviction_of_machine(vmi: Mapping[str, Any], kubevirt: Mapping[str, Any]) -> 
 
 
 def unsaid(pod_sources: Iterable[PodSource]) -> str:
-    """That nothing tells what the eviction of some workloads' machines comes to, and what is assumed; empty if all is told."""
+    """Return a note that the eviction strategy of some VM workloads is unknown, and what is assumed; empty if all are known."""
     silent = sum(
         pod_source.kubevirt and not pod_source.eviction_strategy and not pod_source.virtualization.kubevirt for pod_source in pod_sources
     )
@@ -81,7 +85,7 @@ def unsaid(pod_sources: Iterable[PodSource]) -> str:
 
 
 def migration_note(eviction: Eviction) -> str:
-    """What has been assumed of the disks of a machine that migrates; empty if nothing has."""
+    """Return a note about what is assumed of the disks of a VM that migrates; empty if nothing is."""
     if not eviction.claims:
         return ""
     has = "has" if len(eviction.claims) == 1 else "have"
@@ -89,7 +93,7 @@ def migration_note(eviction: Eviction) -> str:
 
 
 def hindrance_of(pod_source: PodSource) -> Obstacle | None:
-    """What keeps the machines of a workload from migrating, whether or not they ask for that; None if the manifests tell of nothing."""
+    """Return what prevents the VMs of a workload from migrating, whether or not they request it; None if nothing is known."""
     return _first_known(_obstacles(pod_source), pod_source) if pod_source.kubevirt else None
 
 
@@ -102,13 +106,13 @@ def _obstacles(pod_source: PodSource) -> list[Obstacle]:
     try:
         spec = expanded(pod_source.pod, given.instancetype, given.preference)
     except InventoryError:
-        return []  # KubeVirt makes no pod, which is said where the pods are made.
+        return []  # KubeVirt creates no pod; replicas.compile_pods reports that.
     vmi = {"metadata": {"annotations": dict(pod_source.annotations)}, "spec": spec}
     return list(obstacles(vmi, given.kubevirt, {**given.claims, **pod_source.claims}))
 
 
 def _is_known(obstacle: Obstacle, pod_source: PodSource) -> bool:
-    """Whether an obstacle is there for all that the manifests tell; a preference may choose the network binding."""
+    """Return whether the manifests show that an obstacle exists; a preference may choose the network binding."""
     if obstacle.by_default:
         return pod_source.preference is None
     return obstacle.certain or (bool(pod_source.virtualization.kubevirt) and obstacle.reason in (HOST_DEVICE, INTERFACE))

@@ -1,4 +1,4 @@
-"""What the KubeVirt resource of a cluster says, with the defaults of what it leaves out (pkg/virt-config/virt-config.go)."""
+"""The KubeVirt resource of a cluster, with KubeVirt's defaults for absent fields (pkg/virt-config/virt-config.go)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from afflint.yaml.document import map_at, maps_at, text_at
 AMD64, ARM64, S390X = "amd64", "arm64", "s390x"
 HOST_MODEL, HOST_PASSTHROUGH = "host-model", "host-passthrough"
 
-# Alpha, so off unless the resource names them: pkg/virt-config/featuregate.
+# Alpha gates are off unless the resource lists them: pkg/virt-config/featuregate.
 CROSS_ARCHITECTURE, HYPERV_STRICT_CHECK, VGPU_LIVE_MIGRATION = (
     "CrossArchitectureVirtualization", "HypervStrictCheck", "VGPULiveMigration",
 )  # fmt: skip
@@ -19,7 +19,7 @@ _MACHINE_TYPES = {AMD64: "q35", ARM64: "virt", S390X: "s390-ccw-virtio"}
 
 
 class KubeVirtCluster:
-    """A KubeVirt resource, as parsed; ``{}`` where there is none. What is malformed in it counts as left out."""
+    """A KubeVirt resource as parsed; ``{}`` if the cluster has none. Malformed fields count as absent."""
 
     def __init__(self, data: object) -> None:
         self._data = data
@@ -27,63 +27,63 @@ class KubeVirtCluster:
         self._developer = map_at(self._configuration, "developerConfiguration")
 
     def has_gate(self, name: str) -> bool:
-        """Whether an alpha feature gate is on."""
+        """Return whether an alpha feature gate is on."""
         gates, disabled = (self._developer.get(field) for field in ("featureGates", "disabledFeatureGates"))
         return type(gates) is list and name in gates and not (type(disabled) is list and name in disabled)
 
     @property
     def node_selectors(self) -> dict[str, str]:
-        """What every launcher pod asks of its node."""
+        """The nodeSelectors that every launcher pod gets."""
         return {key: value for key, value in map_at(self._developer, "nodeSelectors").items() if type(value) is str}
 
     @property
     def default_architecture(self) -> str:
-        """That of the nodes on which KubeVirt's own pods run, as the operator writes it down."""
+        """The architecture of the nodes that run KubeVirt's own pods, as virt-operator records it in the status."""
         return text_at(self._data, "status", "defaultArchitecture") or AMD64
 
     @property
     def emulates(self) -> bool:
-        """Whether machines run without the virtualisation of the hardware."""
+        """Whether VMs run without hardware virtualization (``useEmulation``)."""
         return self._developer.get("useEmulation") is True
 
     def cpu_model(self, architecture: str) -> str:
-        """The model of machines that name none: on arm64 there is but one."""
+        """Return the CPU model of VMs that set none; arm64 supports only host-passthrough."""
         return HOST_PASSTHROUGH if architecture == ARM64 else text_at(self._configuration, "cpuModel") or HOST_MODEL
 
     def machine_type(self, architecture: str) -> str:
-        """The machine type of machines that name none."""
+        """Return the machine type of VMs that set none."""
         own = map_at(self._configuration, "architectureConfiguration", architecture)
         given = text_at(self._configuration, "machineType") or text_at(own, "machineType")
         return given or _MACHINE_TYPES.get(architecture, _MACHINE_TYPES[AMD64])
 
     @property
     def runtime_class(self) -> str:
-        """The runtime class of launcher pods; mostly empty."""
+        """The runtime class of launcher pods; usually empty."""
         return text_at(self._configuration, "defaultRuntimeClass")
 
     @property
     def eviction_strategy(self) -> str:
-        """What happens to machines that do not say what an eviction does to them; empty where nobody does."""
+        """The eviction strategy of VMs that set none; empty if the resource sets none either."""
         return text_at(self._configuration, "evictionStrategy")
 
     @property
     def minimum_tsc_frequency(self) -> int | None:
-        """What machines that need a stable clock ask for, in place of the lowest frequency of the nodes."""
+        """The TSC frequency that VMs with a stable clock need, instead of the lowest frequency of the nodes."""
         given = self._developer.get("minimumClusterTSCFrequency")
         return given if type(given) is int else None
 
     @property
     def default_interface(self) -> str:
-        """The binding of the interface of machines that list none."""
+        """The binding of the interface that VMs without interfaces get."""
         return text_at(self._configuration, "network", "defaultNetworkInterface") or "bridge"
 
     def migrates_binding(self, name: str) -> bool:
-        """Whether a network binding plugin is registered that says how it migrates."""
+        """Return whether a registered network binding plugin supports migration."""
         return type(map_at(self._configuration, "network", "binding", name).get("migration")) is dict
 
     @property
     def permitted_devices(self) -> dict[str, frozenset[str]] | None:
-        """The resource names of devices that machines may use, by the field that lists them; None when nothing restricts them."""
+        """The resource names of permitted host devices, by the field that lists them; None if devices are not restricted."""
         permitted = self._configuration.get("permittedHostDevices")
         if type(permitted) is not dict:
             return None
@@ -99,12 +99,12 @@ LIVE_MIGRATE, IF_POSSIBLE, EXTERNAL = "LiveMigrate", "LiveMigrateIfPossible", "E
 
 
 def eviction_strategy(own: str | None, kubevirt: Mapping[str, Any]) -> str:
-    """The eviction strategy of a machine: its own, else that of the KubeVirt resource, else None."""
+    """Return the eviction strategy of a VM: its own, else that of the KubeVirt resource, else ``None``."""
     return own or KubeVirtCluster(kubevirt).eviction_strategy or "None"
 
 
 def asking(own: str | None, kubevirt: Mapping[str, Any]) -> str:
-    """Who asks for the migration of a machine: ``evictionStrategy LiveMigrate asks for live migration``."""
+    """Return which strategy asks for migration, as text: ``evictionStrategy LiveMigrate asks for live migration``."""
     return f"evictionStrategy {eviction_strategy(own, kubevirt)}{'' if own else ' of the KubeVirt resource'} asks for live migration"
 
 
@@ -115,11 +115,11 @@ _TSC_FREQUENCY = "cpu-timer.node.kubevirt.io/tsc-frequency"
 
 
 def tsc_frequencies(nodes: Iterable[Mapping[str, str]]) -> list[int]:
-    """The frequencies of the nodes with these labels that may run machines."""
+    """Return the TSC frequencies of the schedulable nodes, from the labels of the nodes."""
     written = [labels.get(_TSC_FREQUENCY, "") for labels in nodes if labels.get(SCHEDULABLE) == "true"]
     return [int(each) for each in written if each.isascii() and each.isdecimal() and len(each) < 20]
 
 
 def enabled(feature: object) -> bool:
-    """Whether a feature is on: one that is there and does not say is."""
+    """Return whether a feature is on: a feature that is set without ``enabled`` is."""
     return type(feature) is dict and feature.get("enabled") is not False

@@ -1,6 +1,6 @@
-"""The virt-launcher pod that virt-controller makes of a virtual machine instance, as far as it decides where the pod goes.
+"""The virt-launcher pod that virt-controller creates for a virtual machine instance, as far as it decides the placement.
 
-After KubeVirt's pkg/virt-controller/services (nodeselectorrenderer.go, template.go, renderresources.go), watch/topology and, for the
+Semantics: KubeVirt's pkg/virt-controller/services (nodeselectorrenderer.go, template.go, renderresources.go), watch/topology and, for the
 target of a live migration, watch/migration.
 """
 
@@ -54,15 +54,15 @@ _HOST_MODEL, _HOST_MODEL_FEATURE = "host-model-cpu.node.kubevirt.io/", "host-mod
 RESERVATION = "pr.kubevirt.io/"
 _HYPERV_LABELS = ("vpindex", "runtime", "reset", "synic", "synictimer", "frequencies", "reenlightenment", "tlbflush", "ipi")
 
-# Where nodes carry no label of a family at all, their labels are not complete.
+# If no node has any label of a family, the node list is assumed to be incomplete.
 _FAMILIES = (CPU_MODEL, CPU_FEATURE, CPU_VENDOR, MACHINE_TYPE, HYPERV, TSC, VM_ARCHITECTURE, _MIGRATION_MODEL)
-# What the node labeller says only of nodes that can do it.
+# Labels that the node labeller sets only on nodes with the capability.
 _CAPABILITIES = frozenset((REALTIME, SEV, SEV_ES, SEV_SNP, TDX, S390_PV))
 _LABELLER = ".node.kubevirt.io/"
 
-# Prefixes of annotations that stay with the VMI.
+# Prefixes of annotations that are not copied from the VMI to its pod.
 _KEPT_BACK = ("kubectl.kubernetes.io", "kubevirt.io/latest-observed-api-version", "kubevirt.io/storage-observed-api-version")
-# What a pod takes over from the VMI as it is; of the other fields none decides where it goes.
+# Fields that a pod gets from the VMI unchanged; no other field decides its placement.
 _COPIED = ("topologySpreadConstraints", "schedulerName", "priorityClassName", "resourceClaims", "hostname")
 _LONGEST = 63
 
@@ -77,11 +77,11 @@ def launcher_pod(
     pvcs: Iterable[Mapping[str, Any]] = (),
     resources: bool = True,
 ) -> Object:
-    """The pod of a VMI, under a KubeVirt resource and with the specs of an instance type and a preference.
+    """Return the pod of a VMI under a KubeVirt resource, with the specs of an instance type and a preference.
 
-    ``nodes`` are the labels of the cluster's nodes, which decide on the frequency that a stable clock needs; ``pvcs`` are claims, of
-    which the pod of a disk with a reservation names the UIDs. Without ``resources`` nobody asks what the pod requests. Raises
-    InventoryError where KubeVirt makes no pod.
+    ``nodes`` are the labels of the cluster's nodes, which determine the TSC frequency; ``pvcs`` are claims, whose UIDs are used in the
+    labels for disks with a persistent reservation. Without ``resources`` the pod has no resource requests. Raises InventoryError if
+    KubeVirt creates no pod.
     """
     cluster = KubeVirtCluster(kubevirt or {})
     spec = defaulted(expanded(map_at(vmi, "spec"), instancetype, preference), cluster)
@@ -112,11 +112,11 @@ def launcher_pod(
 
 
 def _node_selector(spec: Object, cluster: KubeVirtCluster, machine: str, nodes: Iterable[Mapping[str, str]]) -> object:
-    """What the cluster asks for, over it what the user does, and over that what the machine needs."""
+    """Return the nodeSelector: that of the KubeVirt resource, overridden by the user's, plus the labels that the VM needs."""
     architecture = spec["architecture"].lower()
     own = spec.get("nodeSelector")
     if own is not None and type(own) is not dict:
-        return own  # For whoever reads the pod to refuse.
+        return own  # The reader of the pod reports it.
     found = {SCHEDULABLE: "true", ARCH: architecture, **cluster.node_selectors, **(own or {})}
     needed = [*_needed(spec, cluster, architecture), f"{MACHINE_TYPE}{machine}"]
     frequency = _tsc_frequency(spec, cluster, architecture, nodes)
@@ -129,7 +129,7 @@ def _node_selector(spec: Object, cluster: KubeVirtCluster, machine: str, nodes: 
 
 
 def _needed(spec: Object, cluster: KubeVirtCluster, architecture: str) -> Iterator[str]:
-    """The labels that a node must have as ``"true"`` for the features of a machine."""
+    """Yield the node labels that the features of a VM require with the value ``"true"``."""
     domain = spec["domain"]
     cpu, security, hyperv = domain["cpu"], domain.get("launchSecurity"), map_at(domain, "features", "hyperv")
     if cpu.get("dedicatedCpuPlacement") is True:
@@ -150,7 +150,7 @@ def _needed(spec: Object, cluster: KubeVirtCluster, architecture: str) -> Iterat
 
 
 def needed_labels(spec: Mapping[str, Any]) -> frozenset[str]:
-    """The labels that a node must have for what a VMI asks for by itself, whatever the defaults of its cluster."""
+    """Return the node labels that a VMI requires by itself, whatever the defaults of its cluster."""
     domain = map_at(spec, "domain")
     full = defaulted(spec, KubeVirtCluster({}))
     named = text_at(domain, "machine", "type")
@@ -172,7 +172,7 @@ def _protection(security: Object, architecture: str) -> Iterator[str]:
 
 
 def _tsc_frequency(spec: Object, cluster: KubeVirtCluster, architecture: str, nodes: Iterable[Mapping[str, str]]) -> int | None:
-    """The frequency that the clock of every node must be able to keep, for machines that rely on it (watch/topology hinter.go, tsc.go)."""
+    """Return the TSC frequency that every node must support, for VMs that rely on it (watch/topology hinter.go, tsc.go)."""
     features = maps_at(spec["domain"]["cpu"], "features")
     required = any(each.get("name") == "invtsc" and each.get("policy") in ("require", "force") for each in features)
     helpful = enabled(map_at(spec, "domain", "features", "hyperv").get("reenlightenment"))
@@ -192,7 +192,7 @@ def _tsc_frequency(spec: Object, cluster: KubeVirtCluster, architecture: str, no
 
 
 def _affinity(spec: Object, cluster: KubeVirtCluster, reservations: Iterable[str]) -> object:
-    """The user's affinity with what virt-controller adds; None where there is none."""
+    """Return the user's affinity with what virt-controller adds; None if there is neither."""
     own, cpu = spec.get("affinity"), spec["domain"]["cpu"]
     if own is not None and type(own) is not dict:
         return own
@@ -212,7 +212,7 @@ def _affinity(spec: Object, cluster: KubeVirtCluster, reservations: Iterable[str
 
 
 def _rejecting(affinity: Object, expressions: list[Object]) -> Object:
-    """With more expressions in each of the ORed terms, or in a term of their own where there is none."""
+    """Add requirements to each of the ORed node selector terms, or in a new term if there are no terms."""
     nodes = affinity.get("nodeAffinity")
     if nodes is not None and type(nodes) is not dict:
         return affinity
@@ -233,7 +233,7 @@ def _with_items(affinity: Object, kind: str, field: str, items: list[Object]) ->
 
 
 def _extended(data: object, field: str, items: list[Object]) -> object:
-    """A map with more items in one of its lists; what is malformed stays for whoever reads the pod to refuse."""
+    """Append items to one of the lists of a map; malformed data stays as it is, and the reader of the pod reports it."""
     if type(data) is not dict or not (data.get(field) is None or type(data[field]) is list):
         return data
     return {**data, field: [*(data.get(field) or []), *items]}
@@ -243,7 +243,7 @@ def _extended(data: object, field: str, items: list[Object]) -> object:
 
 
 def _reservations(spec: Object, pvcs: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The labels by which pods keep apart that hold a reservation of the same disk. A claim of unknown UID stands for itself."""
+    """Return the labels that separate pods with a persistent reservation of the same disk; without a UID the claim's name is used."""
     reserving = {
         text_at(disk, "name") for disk in maps_at(spec, "domain", "devices", "disks") if map_at(disk, "lun").get("reservation") is True
     }
@@ -255,7 +255,7 @@ def _reservations(spec: Object, pvcs: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _resources(spec: Object, cluster: KubeVirtCluster, *, reserved: bool) -> Object:
-    """What the machine asks for, and the devices of its node that it needs (renderresources.go)."""
+    """Return the resources of the compute container, with the devices of the node that the VM needs (renderresources.go)."""
     found, devices, security = compute_resources(spec["domain"]), map_at(spec, "domain", "devices"), spec["domain"].get("launchSecurity")
     interfaces = maps_at(devices, "interfaces")
     needed = {
@@ -294,7 +294,7 @@ def _labels(metadata: Object, spec: Object) -> dict[str, str]:
 
 
 def _identifier(name: str) -> str:
-    """The name of a machine as a label value: what is too long ends in a hash."""
+    """Return the name of a VM as a label value; a name that is too long is cut and ends in a hash."""
     if len(name) <= _LONGEST:
         return name
     from hashlib import sha1
@@ -315,7 +315,7 @@ def _annotations(own: Object, name: str, spec: Object, machine: str) -> Object:
 
 
 def labels_from_nodes(key: str, labels: Iterable[str]) -> bool:
-    """Whether an inventory with these labels of nodes can tell which of them have one that virt-controller asks for."""
+    """Return whether the node labels of an inventory can show which nodes have a label that virt-controller requires."""
     family = next((each for each in _FAMILIES if key.startswith(each)), None)
     if family is not None:
         return any(label.startswith(family) for label in labels)
@@ -325,7 +325,7 @@ def labels_from_nodes(key: str, labels: Iterable[str]) -> bool:
 
 
 def family_of(key: str) -> str:
-    """A label of nodes without what it says: ``cpu-model.node.kubevirt.io/...``."""
+    """Return a node label without its specific part: ``cpu-model.node.kubevirt.io/...``."""
     return next((f"{each}..." for each in _FAMILIES if key.startswith(each)), key)
 
 
@@ -333,9 +333,9 @@ def family_of(key: str) -> str:
 
 
 def target_labels(own: Iterable[str], source: Mapping[str, str], *, host_model: bool) -> Iterator[str]:
-    """The labels of nodes that a migration asks for besides the ``own`` ones of the launcher pod: what the CPU of its source is."""
+    """Yield the node labels that the target of a migration requires in addition to ``own``, by the CPU of the source node."""
     own = tuple(own)
-    # A machine of which the pod asks for features already is taken for one that has migrated before.
+    # virt-controller assumes that a VM whose pod already requires CPU features has migrated before.
     if host_model and not any(key.startswith((CPU_FEATURE, _MIGRATION_MODEL)) for key in own):
         model = next((key.removeprefix(_HOST_MODEL) for key in source if key.startswith(_HOST_MODEL)), None)
         if model is not None:
@@ -348,9 +348,9 @@ def target_labels(own: Iterable[str], source: Mapping[str, str], *, host_model: 
 def migration_target_pod(
     pod: Mapping[str, Any], source: Mapping[str, str], *, host_model: bool, added: Mapping[str, str] | None = None
 ) -> Object:
-    """The pod to which a machine migrates, from its launcher pod and the labels of the node that it is on.
+    """Return the target pod of a migration, from the launcher pod and the labels of the source node.
 
-    ``host_model`` says that it has the CPU of its node, ``added`` is the ``addedNodeSelector`` of the migration.
+    ``host_model`` if the VM has the CPU model of its node; ``added`` is the ``addedNodeSelector`` of the migration.
     """
     metadata, spec = map_at(pod, "metadata"), map_at(pod, "spec")
     selector = {**(added or {}), **map_at(spec, "nodeSelector")}

@@ -1,6 +1,6 @@
-"""What the virt-launcher pod of a virtual machine asks for, from the machine's domain, with KubeVirt's defaults.
+"""The resource requests of a virt-launcher pod, from the domain of its virtual machine and KubeVirt's defaults.
 
-Left out is what KubeVirt adds for itself: memory for the emulator and its helpers, storage, and the devices of virtualisation.
+The overhead that KubeVirt adds for itself is left out: memory for the emulator and its helpers, and storage.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from afflint.scheduler.decoding import flag, integer, mapping, refuse, sequence,
 from afflint.scheduler.requests import CPU, HUGE_PAGES, MEMORY
 
 CPU_ALLOCATION_RATIO = 10
-"""How many virtual CPUs share a requested one, unless the KubeVirt resource says otherwise."""
+"""The number of virtual CPUs per requested CPU, unless the KubeVirt resource sets another one."""
 
 _RESOURCES = "spec.domain.resources"
 
@@ -21,7 +21,7 @@ Millis = dict[str, int]
 
 
 def compute_resources(data: object) -> dict[str, Any]:
-    """``resources`` of the container that runs the machine, from ``spec.domain``. Raises InventoryError."""
+    """Return the ``resources`` of the compute container, from ``spec.domain``. Raises InventoryError."""
     domain = mapping(data, "spec.domain")
     resources = mapping(domain.get("resources"), _RESOURCES)
     limits = dict(mapping(resources.get("limits"), f"{_RESOURCES}.limits"))
@@ -45,7 +45,7 @@ def compute_resources(data: object) -> dict[str, Any]:
 
 
 def _vcpus(cpu: Mapping[str, Any], asked: int, capped: int) -> int:
-    """Cores x sockets x threads, as far as they are there. Without any the CPUs of the limits or the requests, else one."""
+    """Return cores x sockets x threads; if none is set, the CPUs of the limits or requests, else 1."""
     topology = [integer(cpu.get(field), f"spec.domain.cpu.{field}", 0) for field in ("cores", "sockets", "threads")]
     if not any(topology):
         return -(-(capped or asked) // 1000) or 1
@@ -57,7 +57,7 @@ def _vcpus(cpu: Mapping[str, Any], asked: int, capped: int) -> int:
 
 
 def _memory(memory: Mapping[str, Any], asked: int, *, given: bool) -> dict[str, str]:
-    """What is requested, else what the guest sees. Huge pages hold the guest's memory, and plain memory what is asked beyond."""
+    """Return the requested memory, else the guest's. Huge pages back the guest memory, plain memory the rest of the request."""
     guest = _millis(memory.get("guest", 0), "spec.domain.memory.guest")
     pages = mapping(memory.get("hugepages"), "spec.domain.memory.hugepages")
     size = string(pages.get("pageSize"), "spec.domain.memory.hugepages.pageSize")
@@ -71,7 +71,7 @@ def _memory(memory: Mapping[str, Any], asked: int, *, given: bool) -> dict[str, 
 
 
 def _devices(devices: Mapping[str, Any]) -> dict[str, str]:
-    """One piece of its resource for each GPU and host device."""
+    """Return one unit of its resource for each GPU and host device."""
     counts: dict[str, int] = {}
     for field in ("gpus", "hostDevices"):
         where = f"spec.domain.devices.{field}"

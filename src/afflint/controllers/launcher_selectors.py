@@ -1,4 +1,4 @@
-"""Launcher pods of the workloads of a run: what virt-controller adds to them, as far as the nodes at hand can tell."""
+"""The launcher pods of the workloads of a run: what virt-controller adds to them, as far as the nodes show."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from afflint.yaml.document import map_at, maps_at, text_at
 
 Object = dict[str, Any]
 
-# What the launcher pod has in another form than its machine.
+# Fields that virt-controller changes, so that they come from the launcher pod and not from the VMI.
 _TAKEN = ("nodeSelector", "affinity", "containers", "resourceClaims")
 
 
 class Launcher(NamedTuple):
     """What all launcher pods of a workload have in common.
 
-    ``labels`` are those beside the ones of every launcher pod, ``added`` the labels of nodes that virt-controller asks for, and
-    ``left_out`` those of them of which no node of the inventory tells.
+    ``labels`` are the labels of this workload's launcher pods beside those that every launcher pod has. ``added`` are the keys of the node
+    labels that virt-controller requires, ``left_out`` those that no node of the inventory shows.
     """
 
     spec: Object
@@ -35,7 +35,7 @@ class Launcher(NamedTuple):
 
 
 def launcher_of(pod_source: PodSource, cluster: Cluster) -> Launcher:
-    """What the pods of a virtual machine have in common on these nodes. Raises InventoryError where KubeVirt makes no pod."""
+    """Return what the pods of a VM have in common on these nodes. Raises InventoryError if KubeVirt creates no pod."""
     given, own = pod_source.virtualization, dict(pod_source.pod)
     if _assumes_architecture(pod_source):
         own["architecture"] = _assumed_architecture(_architectures(cluster))
@@ -52,7 +52,7 @@ def launcher_of(pod_source: PodSource, cluster: Cluster) -> Launcher:
     if type(spec["nodeSelector"]) is dict:
         stated = map_at(own, "nodeSelector")
         asked = {key for key, value in spec["nodeSelector"].items() if stated.get(key) != value}
-        # What people wrote down somewhere counts, whatever the nodes carry.
+        # A selector that is set in a manifest applies whatever labels the nodes have.
         written = stated.keys() | KubeVirtCluster(given.kubevirt).node_selectors.keys() | map_at(given.instancetype, "nodeSelector").keys()
         left_out = tuple(sorted(key for key in asked - written if not labels_from_nodes(key, cluster.table.keys)))
         spec["nodeSelector"] = {key: value for key, value in spec["nodeSelector"].items() if key not in left_out}
@@ -62,13 +62,13 @@ def launcher_of(pod_source: PodSource, cluster: Cluster) -> Launcher:
 
 
 def _node_keys(affinity: object) -> set[str]:
-    """The labels of nodes that the required terms of an affinity read."""
+    """Return the keys of the node labels that the required terms of an affinity read."""
     terms = maps_at(affinity, "nodeAffinity", REQUIRED, "nodeSelectorTerms")
     return {text_at(expression, "key") for term in terms for expression in maps_at(term, "matchExpressions")}
 
 
 def _offered(container: Object, cluster: Cluster) -> Object:
-    """A container without the devices of virtualisation that no node says it has."""
+    """Return the container without the virtualization devices that no node has in its allocatable resources."""
     known = frozenset[str]().union(*[node.allocatable or () for node in cluster.table.nodes])
     kept = {
         kind: {resource: amount for resource, amount in amounts.items() if not resource.startswith(DEVICES) or resource in known}
@@ -82,7 +82,7 @@ def _architectures(cluster: Cluster) -> list[str]:
 
 
 def _assumes_architecture(pod_source: PodSource) -> bool:
-    """Whether nothing says which architecture a machine has, so that it gets that of the cluster's first nodes."""
+    """Return whether no manifest sets the architecture of the VM, so that it depends on the nodes."""
     given = pod_source.virtualization
     stated = pod_source.pod.get("architecture") or map_at(given.preference).get("preferredArchitecture")
     return not stated and not map_at(given.kubevirt, "status").get("defaultArchitecture")
@@ -93,7 +93,7 @@ def _assumed_architecture(architectures: list[str]) -> str:
 
 
 def launcher_notes(pod_source: PodSource, cluster: Cluster) -> Iterator[str]:
-    """What was assumed or left out for the launcher pods of a workload."""
+    """Yield what was assumed or ignored for the launcher pods of a workload."""
     try:
         left_out = launcher_of(pod_source, cluster).left_out
     except InventoryError:

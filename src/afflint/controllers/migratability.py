@@ -1,6 +1,6 @@
-"""What keeps a virtual machine from being live-migrated, after KubeVirt's calculateLiveMigrationCondition (pkg/virt-handler/vm.go).
+"""What prevents the live migration of a virtual machine (KubeVirt pkg/virt-handler/vm.go, calculateLiveMigrationCondition).
 
-The condition says nothing of places: a machine that may run on one host alone is migratable, and its target waits for good.
+The condition ignores placement: a VM that may run on only one host is migratable, and its target pod stays Pending.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ SEV, TDX, SECURE_EXECUTION = "SEVNotLiveMigratable", "TDXNotLiveMigratable", "Se
 NO_TSC_FREQUENCY, HYPERV_PASSTHROUGH = "NoTSCFrequencyNotLiveMigratable", "HypervPassthroughNotLiveMigratable"
 
 _BRIDGE_MAY_MIGRATE = "kubevirt.io/allow-pod-bridge-network-live-migration"
-# Bindings of interfaces that migrate; the second took the place of the third.
+# Interface bindings that can migrate; passtBinding replaced passt.
 _MIGRATING = ("masquerade", "passtBinding", "passt")
 
 Claims = Iterable[Mapping[str, Any]] | Mapping[str, Iterable[str]]
-"""Claims as parsed, or the access modes of each by its name."""
+"""Claims as parsed, or the access modes of each claim by its name."""
 
 
 class Obstacle(NamedTuple):
-    """Something that keeps a machine from migrating: the reason of the condition, the field below the spec, and what is wrong.
+    """Something that prevents a VM from migrating.
 
-    ``certain`` when that holds whatever else the cluster has. ``by_default`` when a KubeVirt resource could say otherwise. ``claim`` is
-    the one behind a disk.
+    ``reason`` is that of the LiveMigratable condition, ``path`` the field below the spec, ``words`` the problem as text. ``certain`` if
+    nothing else in the cluster can change it; ``by_default`` if a KubeVirt resource could change it. ``claim`` is the claim of a disk.
     """
 
     reason: str
@@ -50,10 +50,10 @@ def live_migratable(
     nodes: Iterable[Mapping[str, str]] = (),
     host_cpu_model: str | None = None,
 ) -> str | None:
-    """The reason why a VMI is not live-migratable, None if it is: that of the first check that fails.
+    """Return the reason why a VMI is not live-migratable, from the first check that fails; None if it is.
 
-    A claim that is not among ``pvcs`` is taken not to be shared, as KubeVirt does. ``nodes`` are labels of nodes; ``host_cpu_model`` is
-    the CPU of the machine's own node, "" when that reports none.
+    A claim that is not in ``pvcs`` is assumed not to be shared, as in KubeVirt. ``nodes`` are the labels of nodes; ``host_cpu_model`` is
+    the CPU model of the VM's node, empty if the node reports none.
     """
     found = next(obstacles(vmi, kubevirt, pvcs, nodes=nodes, host_cpu_model=host_cpu_model), None)
     return found.reason if found is not None else None
@@ -67,7 +67,7 @@ def obstacles(
     nodes: Iterable[Mapping[str, str]] = (),
     host_cpu_model: str | None = None,
 ) -> Iterator[Obstacle]:
-    """All that keeps a VMI from migrating, in KubeVirt's order."""
+    """Yield everything that prevents a VMI from migrating, in the order of KubeVirt's checks."""
     cluster = KubeVirtCluster(kubevirt or {})
     spec = defaulted(map_at(vmi, "spec"), cluster)
     domain, architecture = spec["domain"], spec["architecture"].lower()
@@ -81,7 +81,7 @@ def obstacles(
 
 
 def _interface(spec: Spec, annotations: Mapping[str, Any], cluster: KubeVirtCluster) -> Iterator[Obstacle]:
-    """The interface on the network of pods (pkg/network/vmispec). A machine that lists none gets the one of the cluster's default."""
+    """Yield an interface on the pod network that cannot migrate; a VM without interfaces gets the default one (pkg/network/vmispec)."""
     devices = map_at(spec, "domain", "devices")
     networks, interfaces = maps_at(spec, "networks"), maps_at(devices, "interfaces")
     if not networks and not interfaces:
@@ -138,11 +138,13 @@ def _features(
             path: Path = ("domain", "features", "hyperv", "reenlightenment")
             yield Obstacle(NO_TSC_FREQUENCY, path, "no node reports its TSC frequency", certain=False)
     if enabled(features.get("hypervPassthrough")):
-        yield Obstacle(HYPERV_PASSTHROUGH, ("domain", "features", "hypervPassthrough"), "a VM with hypervPassthrough cannot be live-migrated")
+        yield Obstacle(
+            HYPERV_PASSTHROUGH, ("domain", "features", "hypervPassthrough"), "a VM with hypervPassthrough cannot be live-migrated"
+        )
 
 
 def _disks(spec: Spec, status: Mapping[str, Any], modes: Mapping[str, frozenset[str]]) -> Iterator[Obstacle]:
-    """Disks that the node of the target cannot open at the same time, but for those that are being migrated themselves."""
+    """Yield disks that the target node cannot open at the same time, except those that are migrated as well."""
     moved = {text_at(volume, "volumeName") for volume in maps_at(status, "migratedVolumes")}
     volumes = spec.get("volumes")
     for index, volume in enumerate(volumes if type(volumes) is list else ()):

@@ -1,7 +1,7 @@
-"""The pods that operators make for a custom resource, where their code leaves no doubt: how many, with which labels and constraints.
+"""The pods that operators create for custom resources, if their code leaves no doubt: number, labels and constraints.
 
-What an operator adds by itself is said in a note. Where a setting of the resource makes it uncertain, or the operator is not in the
-table, there is no answer. Sources: cloudnative-pg pkg/specs/pods.go CreateAffinitySection; cloud-on-k8s pkg/controller/elasticsearch
+What an operator adds is reported in a note. If a setting of the resource makes the result uncertain, or the operator is not in the table,
+there is no result. Sources: cloudnative-pg pkg/specs/pods.go CreateAffinitySection; cloud-on-k8s pkg/controller/elasticsearch
 nodespec/defaults.go; redis-operator (spotahome) operator/redisfailover/service/generator.go; percona-xtradb-cluster-operator
 pkg/pxc/statefulset.go; mariadb-operator pkg/builder/pod_builder.go; cluster-operator (rabbitmq) internal/resource/statefulset.go;
 zookeeper-operator pkg/zk/generators.go; prometheus-operator pkg/prometheus, pkg/alertmanager; strimzi operator ModelUtils.java.
@@ -26,14 +26,14 @@ Selected = dict[str, str]
 
 
 class _Default(NamedTuple):
-    """What the operator adds to the spec of the pods, and that in words, empty for nothing. ``spec`` holds whole fields of it."""
+    """The fields that an operator adds to the pod spec, and their description; both are empty if it adds nothing."""
 
     spec: dict[str, Any]
     words: str = ""
 
 
 def operated_pods(workload: Workload, site: Site, *, resources: bool = False) -> PodSource | None:
-    """What is certain of the pods that an operator makes; None where anything is not."""
+    """Return the pods that an operator creates for a custom resource; None if anything about them is uncertain."""
     rule = _RULES.get((workload.kind.group, workload.kind.name))
     count, name = pod_count(workload), workload.ref.name
     if rule is None or not workload.declared.labels or name is None or count.number is None:
@@ -66,7 +66,7 @@ _STATEFUL = PodReplacement("gone", ordinals=True)
 
 
 def _keeping_apart(workload: Workload, selected: Selected, key: str, weight: int | None) -> dict[str, Any]:
-    """The affinity of the pods with an anti-affinity among those that have some labels: preferred with a weight, else required."""
+    """Return the pods' affinity with an anti-affinity to pods with some labels added: preferred with a weight, else required."""
     affinity = workload.pod.get("affinity")
     affinity = affinity if isinstance(affinity, dict) else {}
     anti = affinity.get("podAntiAffinity")
@@ -83,7 +83,7 @@ def _apart(workload: Workload, selected: Selected, key: str = _HOSTNAME, weight:
 
 
 def _certain(workload: Workload, name: str) -> Selected:
-    """The labels that are the same on all of the pods, with the name of the resource in them."""
+    """Return the labels with the same value on all pods, with the name of the resource filled in."""
     values = {label.key: label.value.replace("{name}", name) for label in workload.declared.labels}
     return {key: value for key, value in values.items() if "{" not in value}
 
@@ -93,7 +93,7 @@ def _nothing(_workload: Workload, _name: str) -> _Default | None:
 
 
 def _unless(*settings: str) -> Callable[[Workload, str], _Default | None]:
-    """Nothing is added, unless one of these settings is there: then nobody can tell."""
+    """Return a rule for operators that add nothing, unless one of these settings is used: then the result is uncertain."""
     return lambda workload, _name: None if any(workload.spec.get(each) for each in settings) else _Default({})
 
 

@@ -1,7 +1,7 @@
-"""Which labels pods really carry: those of their template, and what their controller puts there besides.
+"""The labels that pods really have: those of their template and those that their controllers add.
 
-Some of the latter differ from pod to pod, and some nobody knows before the pods are there. So a selector may match all pods of a
-workload, some, or none.
+Some added labels differ from pod to pod, and some are unknown until the pods exist. So a selector may match all pods of a workload, some,
+or none.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,9 +21,10 @@ _ANYTHING = "*"
 
 
 class PossibleValues(NamedTuple):
-    """What a label may be on the pods of one workload: ``prefix``, and then what ``rest`` says.
+    """The possible values of a label on the pods of one workload: ``prefix``, followed by ``rest``.
 
-    That is "" for nothing, ``*`` for anything, else the name of what is counted: ``number`` of them from ``first``, any when that is None.
+    ``rest`` is "" for nothing, ``*`` for any text, else the name of a counter with ``number`` values from ``first``; ``number`` is None if
+    it is unknown.
     """
 
     prefix: str
@@ -32,16 +33,16 @@ class PossibleValues(NamedTuple):
     number: int | None = None
 
     def counted(self, value: str) -> int | None:
-        """Which of the pods has this value, where they are counted; None when none has it."""
+        """Return the index of the pod that has this value of the counter; None if no pod has it."""
         text = value[len(self.prefix) :]
         if not value.startswith(self.prefix) or not text.isascii() or not text.isdecimal() or (text[0] == "0" and text != "0"):
             return None
-        # Whatever is longer is no number of pods.
+        # A longer number exceeds any number of pods.
         which = int(text) - self.first if len(text) < 12 else -1
         return which if which >= 0 and (self.number is None or which < self.number) else None
 
     def include(self, value: str) -> bool:
-        """Whether some pod may have this value."""
+        """Return whether a pod may have this value."""
         if not self.rest:
             return value == self.prefix
         if self.rest == _ANYTHING:
@@ -49,14 +50,14 @@ class PossibleValues(NamedTuple):
         return self.counted(value) is not None
 
     def surely_include(self, value: str) -> bool:
-        """Whether it is known that some pod has this value."""
+        """Return whether a pod certainly has this value."""
         return self.rest != _ANYTHING and self.include(value)
 
 
 class ControllerContext(NamedTuple):
-    """What decides which labels controllers add to the pods of a workload: few ask, so the labels are worked out only then.
+    """What the labels that controllers add depend on. The labels are computed only when they are needed.
 
-    ``name`` is None where it is not known; ``ranges`` are the first and the number of what is counted.
+    ``name`` is None if it is unknown; ``ranges`` are the name, the first value and the number of values of each counter.
     """
 
     labels: tuple[AddedLabel, ...]
@@ -71,14 +72,14 @@ NOTHING = ControllerContext(())
 
 
 class PodLabels(NamedTuple):
-    """The labels of the pods of one workload: those of the template, and those that are added."""
+    """The labels of the pods of one workload: those of the template and those that controllers add."""
 
     template: Labels
     source: ControllerContext = NOTHING
 
     @property
     def added(self) -> dict[str, PossibleValues]:
-        """What the labels may be that controllers add."""
+        """The possible values of the labels that controllers add."""
         return {
             label.key: values
             for label, values in zip(self.source.labels, _values_of(self.source), strict=True)
@@ -87,13 +88,13 @@ class PodLabels(NamedTuple):
 
     @property
     def certain(self) -> Labels:
-        """Those that every one of the pods has with the same, known value."""
+        """The labels that all pods have with the same, known value."""
         added = self.added
         kept = {key: value for key, value in self.template.items() if key not in added}
         return {**kept, **{key: values.prefix for key, values in added.items() if not values.rest}}
 
     def some(self, selector: Selector) -> bool:
-        """Whether at least one of the pods may be matched."""
+        """Return whether the selector may match at least one of the pods."""
         if not self._is_asked(selector):
             return matches(selector, self.template)
         added = self.added
@@ -111,7 +112,7 @@ class PodLabels(NamedTuple):
         return all(_some_pod(requirements) for requirements in counted.values())
 
     def all(self, selector: Selector) -> bool:
-        """Whether every one of the pods is surely matched."""
+        """Return whether the selector certainly matches all of the pods."""
         if not self._is_asked(selector):
             return matches(selector, self.template)
         added = self.added
@@ -144,7 +145,7 @@ def _surely_holds(values: PossibleValues, requirement: Requirement) -> bool:
 
 
 def _some_pod(requirements: list[tuple[PossibleValues, Requirement]]) -> bool:
-    """Whether there is a pod that meets all of these, which are about labels that count the same."""
+    """Return whether one pod meets all of these requirements, which are on labels with the same counter."""
     wanted: set[int] | None = None
     unwanted: set[int] = set()
     for values, requirement in requirements:
@@ -165,25 +166,25 @@ def _some_pod(requirements: list[tuple[PossibleValues, Requirement]]) -> bool:
 
 
 def pod_labels(workload: Workload) -> PodLabels:
-    """The labels of the pods that an object makes."""
+    """Return the labels of the pods of a workload."""
     return PodLabels(workload.template_labels, added_to(workload))
 
 
 def added_labels(workload: Workload) -> tuple[AddedLabel, ...]:
-    """What the controllers of a workload add to its pods."""
+    """Return the labels that controllers add to the pods of a workload."""
     labels = workload.declared.labels
     if not labels or workload.kind.group not in ("batch", "jobset.x-k8s.io"):
         return labels
     job = workload.above(1)
     if workload.kind.name == "Job" and job.get("manualSelector") is True:
         labels = ()
-    # A JobSet's Jobs are Indexed unless they say otherwise (jobset pkg/webhooks/jobset_webhook.go Default).
+    # The Jobs of a JobSet are Indexed by default (jobset pkg/webhooks/jobset_webhook.go Default).
     mode = job.get("completionMode", "Indexed" if workload.kind.name == "JobSet" else None)
     return (*labels, *INDEXED) if mode == "Indexed" else labels
 
 
 def added_to(workload: Workload, count: PodCount | None = None) -> ControllerContext:
-    """What decides which labels are added. ``count`` is how many pods there are, if that is known already."""
+    """Return what the added labels of a workload depend on; ``count`` is its pod count, if the caller has it already."""
     labels = added_labels(workload)
     if not labels:
         return NOTHING
@@ -201,19 +202,19 @@ def added_to(workload: Workload, count: PodCount | None = None) -> ControllerCon
     return ControllerContext(labels, kind.name, name, part_of(workload), hostname if type(hostname) is str else None, ranges)
 
 
-# The tables that say nothing about the object, so that they are the same for all of a kind.
+# Labels that do not depend on the object, so that all objects of a kind share one context.
 _FREE = {id(labels): ControllerContext(labels) for labels in (DEPLOYMENT, ROLLOUT, DAEMON_SET, CLONE_SET)}
 
 
 def _renames_machines(workload: Workload) -> bool:
-    """Whether a template may name the machines of a set or pool otherwise than after that."""
+    """Return whether the template of a VM pool or replica set may name its VMs differently."""
     given = workload.template.get("metadata")
     return workload.kind.name in _MACHINE_NAMES and type(given) is dict and not given.keys().isdisjoint(("name", "generateName"))
 
 
 @lru_cache(maxsize=1024)
 def _values_of(added: ControllerContext) -> tuple[PossibleValues, ...]:
-    """What each of the labels may be."""
+    """Return the possible values of each added label."""
     known = {"part": added.part}
     if added.name is not None:
         known |= {"name": added.name, "guest": added.name.split(".")[0]}
@@ -222,9 +223,9 @@ def _values_of(added: ControllerContext) -> tuple[PossibleValues, ...]:
 
 
 def part_of(workload: Workload) -> str:
-    """What tells the pods of one template from those of another of the same object: "" for objects that have only one.
+    """Return what distinguishes the pods of one template from those of other templates of the object; "" for a single template.
 
-    That is the name of the item of a list or map that the template lies in, or what the field is for that holds it.
+    This is the name of the list item or map entry that contains the template, or the purpose of the field that does.
     """
     path = workload.declared.path
     if EACH not in path and len(workload.kind.templates) == 1:
@@ -247,9 +248,9 @@ def _has_others(workload: Workload) -> bool:
 
 
 def spelled(value: str, kind: str, hostname: str | None) -> str:
-    """A value of the table in which the names of virtual machines are spelled out as their controllers make them.
+    """Return a label value of the table with the names of virtual machines as their controllers build them.
 
-    The guest's name is the host name, or that of the machine up to a dot (kubevirt pkg/network/dns SanitizeHostname).
+    The guest's name is the host name, or that of the VM up to a dot (kubevirt pkg/network/dns SanitizeHostname).
     """
     if value == "{hostname}":
         if hostname:
@@ -258,12 +259,12 @@ def spelled(value: str, kind: str, hostname: str | None) -> str:
     return _MACHINE_NAMES.get(kind, "{name}") if value == "{machine}" else value
 
 
-# Several machines of one object: pkg/virt-controller/watch/pool generateVMName, and a generateName of the API server's.
+# The VMs of one object: pkg/virt-controller/watch/pool generateVMName, and generateName of the API server.
 _MACHINE_NAMES = {"VirtualMachinePool": "{name}-{ordinal}", "VirtualMachineInstanceReplicaSet": "{name}{random}"}
 
 
 def _ranges(workload: Workload, count: PodCount) -> tuple[tuple[str, int, int | None], ...]:
-    """From where what is counted counts, and how far."""
+    """Return the first value and the number of values of each counter."""
     kind = workload.kind.name
     if kind == "StatefulSet":
         return (("ordinal", count.first, count.number),)
@@ -273,7 +274,7 @@ def _ranges(workload: Workload, count: PodCount) -> tuple[tuple[str, int, int | 
         return ("job", 0, count.groups), ("ordinal", 0, _completions(workload))
     if kind == "LeaderWorkerSet":
         return ("group", 0, count.groups), ("worker", count.first, count.each)
-    # Machines of a pool may be gone out of the middle.
+    # A pool may have gaps, because any of its VMs may be deleted.
     return (("ordinal", 0, None),) if kind == "VirtualMachinePool" else ()
 
 
@@ -298,7 +299,7 @@ def _values(pattern: str, known: Mapping[str, str], ranges: Mapping[str, tuple[i
 
 @lru_cache(maxsize=256)
 def _pieces(pattern: str) -> tuple[tuple[str, str], ...]:
-    """A value of the table taken apart: each time some text and the field that follows it, "" at the end."""
+    """Split a value of the table into pairs of text and the field after it; the last field is ""."""
     first, *rest = pattern.split("{")
     pieces, text = [], first
     for each in rest:
@@ -309,7 +310,7 @@ def _pieces(pattern: str) -> tuple[tuple[str, str], ...]:
 
 
 def filled(labels: Iterable[AddedLabel], own: Mapping[str, str], field: Callable[[str], str]) -> Labels:
-    """The labels of one pod: those of its template, and those that are added, with what ``field`` gives for each of their fields."""
+    """Return the labels of one pod: those of its template and the added ones, with the values of ``field`` for their fields."""
     result = dict(own)
     for label in labels:
         if label.overwrites or label.key not in own:
@@ -318,5 +319,5 @@ def filled(labels: Iterable[AddedLabel], own: Mapping[str, str], field: Callable
 
 
 def fields_of(value: str) -> Iterator[str]:
-    """The fields that a value of the table has."""
+    """Yield the fields of a value of the table."""
     return (field for _, field in _pieces(value) if field)

@@ -1,4 +1,4 @@
-"""What becomes of a workload's pods when one of them goes: whether its controller makes another, and what it waits for before it does.
+"""Whether and when a controller creates another pod for one that is deleted or evicted.
 
 Semantics: `IsPodActive` (pkg/controller/controller_utils.go) for ReplicaSets, `processReplica` (pkg/controller/statefulset), the
 podReplacementPolicy of Jobs (pkg/apis/batch/v1/defaults.go), and `syncRunStrategy` (KubeVirt, pkg/virt-controller/watch/vm).
@@ -11,15 +11,16 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.manifests import Workload
 
 Replaced = Literal["deleted", "gone", "never"]
-"""When another pod is made: as soon as the old one is being deleted, once its object is gone, or never."""
+"""When the replacement is created: once the old pod is being deleted, once its object is gone, or never."""
 
 
 class PodReplacement(NamedTuple):
-    """``ordered``: pods are made in the order of their numbers, each once the one before it is ready.
+    """How a controller replaces the pods of a workload.
 
-    ``after_shutdown``: whether another is made after an eviction, too, which a virtual machine takes for an orderly shutdown.
-    ``scaled``: whether a PodDisruptionBudget can find out how many pods there should be (the controller of the pods has a scale).
-    ``by_node``: the pods belong to their nodes, and go and come with these. ``ordinals``: they are told apart by names that stay the same.
+    ``ordered``: pods are created in the order of their ordinals, each after the one before it is ready. ``after_shutdown``: a pod is
+    replaced after an eviction too, which is an orderly shutdown for a VM. ``scaled``: the controller has a scale, from which a
+    PodDisruptionBudget can read the expected number of pods. ``by_node``: each pod belongs to a node, and is created and deleted with it.
+    ``ordinals``: pods keep stable names.
     """
 
     replaced: Replaced = "deleted"
@@ -33,7 +34,7 @@ class PodReplacement(NamedTuple):
 AT_ONCE = PodReplacement()
 NEVER = PodReplacement("never", after_shutdown=False)
 BY_NODE = PodReplacement("never", scaled=False, by_node=True)
-"""Of a DaemonSet, and of what the kubelet itself runs: one pod to each node."""
+"""For DaemonSets and static pods: one pod per node."""
 
 _JOB = PodReplacement(scaled=False)
 _MACHINE = PodReplacement("gone", scaled=False)
@@ -48,12 +49,12 @@ _BY_OWNER: Mapping[str, PodReplacement] = {
 
 
 def pod_replacement_of_owner(kind: str | None) -> PodReplacement:
-    """That of a running pod, by the kind of the object that controls it, of which nothing else is known; None for a pod without one."""
+    """Return how a running pod is replaced, by the kind of its controller; None means a pod without a controller."""
     return NEVER if kind is None else _BY_OWNER.get(kind, AT_ONCE)
 
 
 def pod_replacement_of(workload: Workload) -> PodReplacement:
-    """That of the pods of one template."""
+    """Return how the pods of a workload are replaced."""
     kind, spec = workload.kind.name, workload.spec
     if kind == "Pod":
         return NEVER
@@ -71,7 +72,7 @@ def pod_replacement_of(workload: Workload) -> PodReplacement:
 
 
 def _of_job(job: Mapping[str, Any]) -> PodReplacement:
-    """A Job waits for failed pods to be gone if it is told to, or has a podFailurePolicy and is told nothing."""
+    """Return the policy of a Job, whose default is ``Failed`` only if the Job has a podFailurePolicy."""
     policy = job.get("podReplacementPolicy") or ("Failed" if job.get("podFailurePolicy") else "TerminatingOrFailed")
     return _JOB._replace(replaced="gone") if policy == "Failed" else _JOB
 

@@ -1,4 +1,4 @@
-"""What an object says about the pods that it makes, as plain data that travels between processes."""
+"""The pods that an object declares, as plain data that can be sent to other processes."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ PLACEMENT_FIELDS = (
     "architecture",
     "evictionStrategy",
 )
-"""The fields of a pod spec that decide where its pods may be."""
+"""The fields of a pod spec that decide which nodes its pods can run on."""
 CONTAINER_FIELDS = ("initContainers", "containers")
-"""Those that hold what may ask for ports of the host."""
+"""The fields of the containers that may use host ports."""
 RESOURCE_FIELDS = ("containers", "initContainers", "overhead", "resources", "domain")
-"""Those that decide how much room the pods take."""
-# The name of a virtual machine is not always that of its guest, and what it runs on is virtual hardware that not every node has.
-# Its networks and annotations decide whether it can migrate.
+"""The fields that decide how much the pods request."""
+# The host name of the guest may differ from the name of the VM, the domain may need hardware that only some nodes have,
+# and the networks decide whether the VM can migrate.
 _MACHINE_FIELDS = ("hostname", "domain", "networks")
 _BARE = ("Pod", "VirtualMachineInstance")
-# Others have kinds of these names, too.
+# Other API groups have kinds with these names, too.
 _OF_APPS = ("StatefulSet", "DaemonSet")
 
 
 class Reference(NamedTuple):
-    """The name of an instance type or of a preference, and its kind."""
+    """The kind and name of an instance type or a preference."""
 
     kind: str
     name: str
@@ -50,13 +50,13 @@ class Reference(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Virtualization:
-    """What decides on the pods of a virtual machine besides its template: KubeVirt's resource, and specs, None where there is none."""
+    """What the pods of a VM depend on besides its template: the KubeVirt resource, and specs, None if they are absent."""
 
     kubevirt: Mapping[str, Any] = field(default_factory=dict)
     instancetype: Mapping[str, Any] | None = None
     preference: Mapping[str, Any] | None = None
     claims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """The access modes of the claims of its namespace, as far as manifests tell them."""
+    """The access modes of the claims in its namespace, as far as the manifests show them."""
 
 
 NOWHERE = Site(NO_FILE, 0, ())
@@ -64,11 +64,11 @@ NOWHERE = Site(NO_FILE, 0, ())
 
 @dataclass(frozen=True, slots=True)
 class PodSource:
-    """What an object says about the pods of one of its templates.
+    """The pods that one template of an object declares.
 
-    ``pod`` holds the placement fields of the pod spec, which lies at ``pod_path`` in the document of ``site``. ``replicas`` is how many
-    pods are asked for; a DaemonSet's number depends on the nodes and stands here as 1. They are counted from ``first``, and those of a
-    JobSet or LeaderWorkerSet ``each`` time anew in every Job or group. ``part`` tells the templates of one object apart.
+    ``pod`` has the placement fields of the pod spec, which is at ``pod_path`` in the document of ``site``. ``replicas`` is the number of
+    pods; for a DaemonSet, whose number depends on the nodes, it is 1. Ordinals start at ``first``. A JobSet or LeaderWorkerSet counts
+    ``each`` pods in every Job or group. ``part`` distinguishes the templates of one object.
     """
 
     kind: str
@@ -77,7 +77,7 @@ class PodSource:
     name: str
     replicas: int
     labels: Mapping[str, str] = field(default_factory=dict)
-    """Those of the pod template."""
+    """The labels of the pod template."""
     annotations: Mapping[str, Any] = field(default_factory=dict)
     pod: Mapping[str, Any] = field(default_factory=dict)
     selector: object = None
@@ -90,40 +90,40 @@ class PodSource:
     notes: tuple[str, ...] = ()
     site: Site = NOWHERE
     line: int = 0
-    """Where the object is named."""
+    """The line of the object's name."""
     generated: bool = False
-    """Whether the cluster makes its name, so that several manifests alike are several objects."""
+    """Whether the API server generates the name, so that equal manifests are different objects."""
     pod_path: Path = ("spec", "template", "spec")
     waits: str = ""
-    """What it says by which it waits for somebody to start it."""
+    """The field that keeps it from starting, as text; empty if it starts."""
     instancetype: Reference | None = None
     preference: Reference | None = None
     virtualization: Virtualization = Virtualization()
-    """Found among the manifests of a run by these references."""
+    """Resolved from these references among the manifests of a run."""
     pod_replacement: PodReplacement = AT_ONCE
-    """What its controller does when a pod goes."""
+    """How its controller replaces pods."""
     claims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """The access modes of the claims that its machines make for themselves, as far as it tells them."""
+    """The access modes of the claims that its VMs create for themselves, as far as they are known."""
     volumes: tuple[str, ...] = ()
-    """The claims that its pods use, by name."""
+    """The names of the claims that its pods use."""
     scale: ReplicaRange = UNKNOWN_SCALE
-    """Between how many replicas an autoscaler keeps it; not known for others, of which there are so many as are asked for."""
+    """The range of replicas that an autoscaler sets; unknown without one, and then ``replicas`` applies."""
     refused: str = ""
-    """Why there are no pods of it: the API server takes no such object, or none of its pods."""
+    """Why it has no pods: the API server rejects the object or all of its pods."""
 
     def of_site(self, site: Site) -> PodSource:
-        """The same, read at that place."""
+        """Return a copy with another site."""
         return replace(self, site=site)
 
     @property
     def key(self) -> str:
-        """``Deployment shop/web``; ``StatefulSet.apps.kruise.io shop/db`` for one that is none of Kubernetes' own."""
+        """``Deployment shop/web``; ``StatefulSet.apps.kruise.io shop/db`` for a kind that only shares its name with one of Kubernetes."""
         kind = f"{self.kind}.{self.group}" if self.kind in _OF_APPS and self.group != "apps" else self.kind
         return f"{kind} {self.namespace}/{self.full_name}"
 
     @property
     def full_name(self) -> str:
-        """The object's name, with that of the template where it has several: ``train-workers``."""
+        """The name of the object, with that of the template if it has several: ``train-workers``."""
         return f"{self.name}-{self.part}" if self.part else self.name
 
     @property
@@ -133,41 +133,41 @@ class PodSource:
 
     @property
     def tied(self) -> bool:
-        """Whether its volumes may tie its pods to a zone or a node: those of which nothing says that nodes share them."""
+        """Whether its volumes may bind its pods to a zone or node, because they are not known to be shared."""
         modes = {**self.virtualization.claims, **self.claims}
         return any(SHARED not in modes.get(name, ()) for name in self.volumes)
 
     @property
     def sized(self) -> bool:
-        """Whether it is known how much CPU and memory its machines have."""
+        """Whether the CPU and memory of its VMs are known."""
         return self.instancetype is None or self.virtualization.instancetype is not None
 
     @property
     def daemon(self) -> bool:
-        """Whether it makes one pod per node."""
+        """Whether it has one pod per node."""
         return self.kind == "DaemonSet"
 
     @property
     def bare(self) -> bool:
-        """Whether nothing makes its pod anew when it is lost."""
+        """Whether no controller replaces its pod."""
         return self.kind in _BARE
 
     @property
     def node_name(self) -> str:
-        """The node that the pod spec names, which bypasses the scheduler; empty mostly."""
+        """The node that the pod spec names, which bypasses the scheduler; usually empty."""
         return text_at(self.pod, "nodeName")
 
     @property
     def eviction_strategy(self) -> str | None:
-        """What is to happen to a VM when its node is drained, as far as the manifest says."""
+        """The eviction strategy that the manifest of a VM sets, if any."""
         strategy = self.pod.get("evictionStrategy")
         return strategy if type(strategy) is str else None
 
 
 def read_pod_source(workload: Workload, site: Site, *, resources: bool = False) -> PodSource | None:
-    """What the object says about its pods; None for one that makes none (a PodTemplate, a fragment made whole elsewhere).
+    """Return the pods that an object declares; None if it creates none (a PodTemplate, or a patch).
 
-    With ``resources`` that includes what decides how much room they take.
+    With ``resources`` the result includes the fields that decide how much the pods request.
     """
     if workload.partial or workload.kind.name == "PodTemplate":
         return None
@@ -207,7 +207,7 @@ def read_pod_source(workload: Workload, site: Site, *, resources: bool = False) 
 
 
 def _host_ports(workload: Workload) -> dict[str, Any]:
-    """The containers with those of their ports alone that are ports of the host, each in its place; nothing if there are none."""
+    """Return the containers with only their host ports, each at its index; empty if no container has any."""
     network = workload.pod.get("hostNetwork") is True
     found = {}
     for name in CONTAINER_FIELDS:
@@ -228,13 +228,13 @@ def _with_host_ports(container: object, *, network: bool) -> dict[str, Any]:
 
 
 def _is_port(port: dict[str, Any], *, network: bool) -> bool:
-    # On the network of the host a port of the container is one of the host: SetDefaults_PodSpec.
+    # With hostNetwork the containerPort is the default of the hostPort: SetDefaults_PodSpec.
     number = port.get("hostPort") or (network and port.get("containerPort"))
     return type(number) is int and number > 0
 
 
 def _name(workload: Workload) -> str:
-    """The name of the object; one such as the API server might generate where the manifest leaves it to it."""
+    """Return the name of the object, or a name as the API server might generate it."""
     if workload.ref.name is not None:
         return workload.ref.name
     generated = map_at(workload.data, "metadata").get("generateName")
@@ -254,7 +254,7 @@ def _pod_notes(workload: Workload) -> tuple[str, ...]:
 
 
 def _reference(workload: Workload, field: str) -> Reference | None:
-    """The instance type or preference of a VM. Where its volume is to tell which, the name is empty."""
+    """Return the instance type or preference of a VM; its name is empty if it is inferred from a volume."""
     if not workload.kind.kubevirt or not workload.has_own_template:
         return None
     found = workload.above(1).get(field)
@@ -264,7 +264,7 @@ def _reference(workload: Workload, field: str) -> Reference | None:
 
 
 def _volumes(workload: Workload) -> dict[str, Any]:
-    """The disks of a VM that may keep it from migrating, or apart from others, for what holds them."""
+    """Return the disks of a VM that may prevent its migration or separate it from other pods."""
     found = maps_at(workload.pod, "volumes") if workload.kind.kubevirt else []
     kept = [{field: each[field] for field in _DISK_FIELDS if field in each} for each in found if not _HELD.isdisjoint(each)]
     return {"volumes": kept} if kept else {}

@@ -1,4 +1,4 @@
-"""How many pods a controller makes from a template: the one answer, for rules and planner alike."""
+"""How many pods a controller creates from a template, for rules and simulation."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -8,19 +8,19 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.manifests import Workload
 
 HALTED = ("Halted", "Manual", "WaitAsReceiver")
-"""The run strategies by which a virtual machine waits for somebody to start it."""
+"""The run strategies with which a VirtualMachine does not start by itself."""
 
 ONE_ASSUMED = "one pod is assumed, but an autoscaler may create more"
-"""What a plan has to assume where nobody says how many pods there are."""
+"""What a simulation assumes if the number of pods is not known."""
 
 _MOST = 2**31
 
 
 class ReplicaRange(NamedTuple):
-    """How many pods there are at a time, which is one and the same but where an autoscaler decides: ``least`` to ``most``, ``current`` at
-    first. All None where nobody says; ``open_ended`` when the nodes or an unknown autoscaler surely decide.
+    """How many pods a workload has at a time: ``current`` now, and between ``least`` and ``most`` if an autoscaler decides.
 
-    ``scaler`` is the autoscaler in words: ``HorizontalPodAutoscaler web``.
+    All three are None if the number is unknown; ``open_ended`` if the nodes or an unknown autoscaler decide. ``scaler`` is the name of the
+    autoscaler: ``HorizontalPodAutoscaler web``.
     """
 
     current: int | None = None
@@ -31,17 +31,17 @@ class ReplicaRange(NamedTuple):
 
     @property
     def may_replicate(self) -> bool:
-        """Whether more than one of them may run, as far as the manifests say."""
+        """Whether more than one pod may run, as far as the manifests show."""
         return self.open_ended if self.most is None else self.most > 1
 
     @property
     def is_single(self) -> bool:
-        """Whether there is surely no more than one."""
+        """Whether at most one pod runs."""
         return self.most is not None and self.most <= 1
 
     @property
     def range(self) -> str:
-        """``2 to 10``; ``3`` where there is no choice."""
+        """``2 to 10``, or ``3`` if the number is fixed."""
         return f"{self.least}" if self.least == self.most else f"{self.least} to {self.most}"
 
 
@@ -49,12 +49,12 @@ UNKNOWN_SCALE = ReplicaRange()
 
 
 class PodCount(NamedTuple):
-    """How many pods of one template run at the same time, as far as their object says.
+    """How many pods of one template run at a time, according to their object.
 
-    ``number`` is None where the manifest does not say; ``open_ended`` when the nodes or an autoscaler surely decide. Without ``running``
-    they are those that there will be once the object is started or resumed. ``notes`` say what a plan has to assume.
+    ``number`` is None if the manifest does not set it; ``open_ended`` if the nodes or an autoscaler decide. Without ``running`` it is the
+    number after the object is started or resumed. ``notes`` are the assumptions of a simulation.
 
-    The pods are counted from ``first``; those of a JobSet or LeaderWorkerSet come in ``groups`` of ``each``, counted in every group.
+    Ordinals start at ``first``; a JobSet or LeaderWorkerSet has ``groups`` of ``each`` pods, with ordinals in each group.
     """
 
     number: int | None
@@ -67,19 +67,19 @@ class PodCount(NamedTuple):
 
     @property
     def scale(self) -> ReplicaRange:
-        """Their number by the object alone."""
+        """The number as a range, by the object alone."""
         return ReplicaRange(self.number, self.number, self.number, self.open_ended)
 
     @property
     def planned(self) -> int:
-        """How many a plan is to place: one where nobody says, none of what does not run."""
+        """The number of pods to simulate: 1 if it is unknown, 0 if the object does not run."""
         if not self.running:
             return 0
         return 1 if self.number is None else self.number
 
 
 def pod_count(workload: Workload) -> PodCount:
-    """How many pods the object asks for, by the rules of its controller."""
+    """Return how many pods an object declares, by the rules of its controller."""
     rule = _RULES.get((workload.kind.group, workload.kind.name))
     if rule is not None:
         return rule(workload)
@@ -88,7 +88,7 @@ def pod_count(workload: Workload) -> PodCount:
 
 
 def _said(value: object, path: Path) -> PodCount:
-    """By the field that says so; where it is absent the API server fills in one, and an autoscaler may change that."""
+    """Return the count of a replicas field. If it is absent the API server sets 1, which an autoscaler may change."""
     if value is None:
         return PodCount(None, notes=(f"{field_of(path)} is not set: {ONE_ASSUMED}",))
     number = whole(value)
@@ -101,7 +101,7 @@ def _of(number: int) -> PodCount:
 
 
 def waits(workload: Workload) -> str:
-    """What a virtual machine says by which it waits for somebody to start it: ``runStrategy Halted``; empty for all that starts."""
+    """Return the field that keeps a VirtualMachine from starting, such as ``runStrategy Halted``; empty for everything that starts."""
     if not workload.kind.kubevirt or not workload.has_own_template:
         return ""
     machine = workload.above(1)
@@ -112,7 +112,7 @@ def waits(workload: Workload) -> str:
 
 
 def whole(value: object) -> int | None:
-    """A number of pods as a manifest writes it, negative ones as none; None for what is no such number."""
+    """Return a number of pods as an int, 0 if it is negative; None if the value is not a valid number of pods."""
     if type(value) not in (int, float) or not isinstance(value, int | float) or value != value or abs(value) > _MOST:
         return None
     return max(int(value), 0)
@@ -142,14 +142,14 @@ def _by_autoscaler(_workload: Workload) -> PodCount:
 
 
 def _stateful(workload: Workload) -> PodCount:
-    """Ordinals count from spec.ordinals.start (pkg/controller/statefulset getStartOrdinal)."""
+    """Return the count of a StatefulSet, whose ordinals start at spec.ordinals.start (pkg/controller/statefulset getStartOrdinal)."""
     count, ordinals = _said(workload.spec.get("replicas"), ("spec", "replicas")), workload.spec.get("ordinals")
     first = whole(ordinals.get("start")) if type(ordinals) is dict else 0
     return PodCount(count.number, notes=count.notes, first=first) if first else count
 
 
 def _job(workload: Workload) -> PodCount:
-    """The pods of one run: no more than there is to complete (pkg/controller/job manageJob)."""
+    """Return the pods of one run: ``parallelism``, but at most ``completions`` (pkg/controller/job manageJob)."""
     job = workload.above(1)
     number = _of_one_job(job)
     if workload.spec.get("suspend") is True or job.get("suspend") is True:
@@ -173,7 +173,7 @@ def _jobs(workload: Workload) -> PodCount:
 
 
 def _groups(workload: Workload) -> PodCount:
-    """Each group has ``size`` pods, the first of which leads: made from the template of leaders, where there is one."""
+    """Return the count of a LeaderWorkerSet: ``size`` pods per group, the first of which may have a template of its own."""
     above = workload.above(1)
     size, groups = _or_one(above.get("size")), _or_one(workload.spec.get("replicas"))
     first = 0

@@ -1,4 +1,4 @@
-"""From what an object says about its pods to these pods: their names, labels, owners, and what controllers add to them."""
+"""The pods that a workload declares: their names, labels, owners, and what controllers add to them."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
 Object = dict[str, Any]
 
 MOST_REPLICAS = 1000
-"""How many pods of one workload are made. More would only repeat what these show, and a manifest may ask for two billion."""
+"""The most pods that are created of one workload. More would repeat the result, and a manifest may set two billion."""
 
-# What pods of a DaemonSet tolerate so that they stay where others are driven away.
+# The tolerations that the DaemonSet controller adds (pkg/controller/daemon/util AddOrUpdateDaemonPodTolerations).
 _DAEMON_TOLERATIONS = (
     ("node.kubernetes.io/not-ready", "NoExecute"),
     ("node.kubernetes.io/unreachable", "NoExecute"),
@@ -37,7 +37,7 @@ _DAEMON_TOLERATIONS = (
     ("node.kubernetes.io/unschedulable", "NoSchedule"),
 )
 _DAEMON_NETWORK = ("node.kubernetes.io/network-unavailable", "NoSchedule")
-# The admission plugin DefaultTolerationSeconds lets every pod stay on such a node for a while, hence also go there.
+# The admission plugin DefaultTolerationSeconds adds these to every pod, which can therefore be scheduled on such nodes, too.
 _DEFAULT_TOLERATIONS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _HASH_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
@@ -46,12 +46,12 @@ _HASH_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
 
 def revision_hash(pod_source: PodSource, revision: int = 0) -> str:
-    """What controllers put into names and labels of all pods of one revision. Any value will do, so long as revisions differ."""
+    """Return the hash that controllers put into names and labels of the pods of one revision; it only has to differ by revision."""
     return _letters(f"{pod_source.group}/{pod_source.key}/{revision}")
 
 
 def owner(pod_source: PodSource) -> Object | None:
-    """The ReplicaSet, StatefulSet or ReplicationController whose selector the scheduler spreads the pods by; None if there is none.
+    """Return the ReplicaSet, StatefulSet or ReplicationController by whose selector the scheduler spreads the pods, or None.
 
     For a Deployment it is the ReplicaSet of the current revision, which selects by pod-template-hash as well.
     """
@@ -75,9 +75,9 @@ def owner(pod_source: PodSource) -> Object | None:
 def template_pod(
     pod_source: PodSource, cluster: Cluster, name: str = "", *, index: int = 0, revision: int = 0, launcher: Launcher | None = None
 ) -> Object:
-    """One pod of the workload as a cluster with these nodes would hold it, tied to no particular node.
+    """Return one pod of a workload as a cluster with these nodes stores it, not bound to a node.
 
-    Raises InventoryError for a VM whose resources make no sense, if resources count.
+    Raises InventoryError if ``cluster`` counts resources and the resources of a VM are malformed.
     """
     labels = _labels(pod_source, index, revision)
     if pod_source.kubevirt:
@@ -97,7 +97,7 @@ def template_pod(
 def read_template(
     pod_source: PodSource, cluster: Cluster, name: str, *, index: int = 0, revision: int = 0, launcher: Launcher | None = None
 ) -> Pod:
-    """The same, compiled."""
+    """Return ``template_pod`` compiled for the scheduler."""
     if not pod_source.kubevirt:
         return cluster.read(template_pod(pod_source, cluster, name, index=index, revision=revision))
     launcher = launcher or launcher_of(pod_source, cluster)
@@ -106,9 +106,9 @@ def read_template(
 
 
 def make_pods(pod_source: PodSource, cluster: Cluster) -> list[Object]:
-    """The pods of the workload as its controller makes them: its replicas, or one per eligible node for a DaemonSet.
+    """Return the pods as their controller creates them: all replicas, or one per eligible node for a DaemonSet.
 
-    Names count up from 0 (``web-0``). Raises InventoryError for a DaemonSet whose template no scheduler could read.
+    Ordinals start at 0 (``web-0``). Raises InventoryError for a DaemonSet whose template is malformed.
     """
     if pod_source.daemon:
         if not pod_source.replicas:
@@ -122,7 +122,7 @@ def make_pods(pod_source: PodSource, cluster: Cluster) -> list[Object]:
 
 
 def notes(pod_source: PodSource, cluster: Cluster) -> tuple[str, ...]:
-    """What was assumed or left out when the pods were made."""
+    """Return what was assumed or ignored when the pods were created."""
     found = list(pod_source.notes)
     if pod_source.kubevirt:
         found += launcher_notes(pod_source, cluster)
@@ -132,7 +132,7 @@ def notes(pod_source: PodSource, cluster: Cluster) -> tuple[str, ...]:
 
 
 def pod_name(pod_source: PodSource, which: int | str) -> str:
-    """How a pod is called: a count for replicas, the node for a DaemonSet, the manifest's own name for a Pod."""
+    """Return the name of a pod: with an ordinal for replicas, the node for a DaemonSet, the manifest's own for a Pod."""
     if pod_source.kind == "Pod":
         return pod_source.name
     if pod_source.kind in ("VirtualMachine", "VirtualMachineInstance"):
@@ -148,10 +148,10 @@ def pod_name(pod_source: PodSource, which: int | str) -> str:
 
 
 def _numbers(pod_source: PodSource, index: int) -> dict[str, str]:
-    """Where the pods of a workload count, the numbers of the one at this index."""
+    """Return the ordinals and group numbers of the pod at this index, by field."""
     group, member = divmod(index, pod_source.each)
     if pod_source.kind == "LeaderWorkerSet":
-        # The leader is the pod of its group that another StatefulSet makes.
+        # The leaders belong to another StatefulSet than the workers of their group.
         worker = pod_source.first + member
         leads = worker == 0
         name = f"{group}" if leads else f"{group}-{worker}"
@@ -161,12 +161,12 @@ def _numbers(pod_source: PodSource, index: int) -> dict[str, str]:
     return {"ordinal": f"{pod_source.first + index}"}
 
 
-# What rejects a node for what runs on the nodes, which may change.
+# Plugins that reject a node because of the pods that run there, which may change.
 _FOR_NOW = (None, NODE_PORTS, NODE_RESOURCES_FIT, POD_TOPOLOGY_SPREAD, INTER_POD_AFFINITY)
 
 
 def fitting_nodes(cluster: Cluster, pod: Pod) -> list[str]:
-    """The nodes that the pod may use as far as the nodes alone decide, whatever else runs there: by taints, labels and names."""
+    """Return the nodes that taints, labels and names let the pod run on, whatever else runs there."""
     reason = cluster.evaluate(pod).reason
     return [node for node in cluster.nodes if reason.get(node) in _FOR_NOW]
 
@@ -193,7 +193,7 @@ def _hash_label(pod_source: PodSource) -> str:
 
 
 def _owner_reference(pod_source: PodSource, revision: int) -> tuple[str, str, str]:
-    """API version, kind and name of the object that controls the pods; no kind for a Pod."""
+    """Return API version, kind and name of the object that controls the pods; no kind for a Pod."""
     if pod_source.kind in ("Deployment", "Rollout"):
         return "apps/v1", "ReplicaSet", f"{pod_source.name}-{revision_hash(pod_source, revision)}"
     if pod_source.kubevirt:
@@ -204,17 +204,17 @@ def _owner_reference(pod_source: PodSource, revision: int) -> tuple[str, str, st
         return "v1", "ReplicationController", pod_source.name
     if pod_source.kind == "Pod":
         return "", "", ""
-    # StatefulSet and DaemonSet exist in apps and elsewhere; the scheduler knows those of apps alone.
+    # StatefulSet and DaemonSet exist in apps and other groups; the scheduler supports only those of apps.
     return f"{pod_source.group}/v1", pod_source.kind, pod_source.name
 
 
 def _labels(pod_source: PodSource, index: int, revision: int) -> dict[str, str]:
-    """All labels of one pod. What only a cluster could tell is made up: equal for pods that share it, and different for others."""
+    """Return the labels of one pod. Values that only a cluster has are invented: equal for pods that share them, else different."""
     return filled(_added(pod_source), pod_source.labels, lambda name: _field(pod_source, index, revision, name))
 
 
 def _added(pod_source: PodSource) -> Sequence[AddedLabel]:
-    """What the controllers add to the labels, with the names of machines spelled out."""
+    """Return the labels that controllers add, with the names of VMs filled in."""
     if not pod_source.kubevirt:
         return pod_source.added
     hostname = pod_source.pod.get("hostname")
@@ -223,7 +223,7 @@ def _added(pod_source: PodSource) -> Sequence[AddedLabel]:
 
 
 def _field(pod_source: PodSource, index: int, revision: int, name: str) -> str:
-    """What a field of the table of added labels is on one pod."""
+    """Return the value of a field of the added labels for one pod."""
     if name == "hash":
         return revision_hash(pod_source, revision)
     if name in _ALIKE:
@@ -233,19 +233,19 @@ def _field(pod_source: PodSource, index: int, revision: int, name: str) -> str:
     numbers = _numbers(pod_source, index)
     if name in numbers:
         return numbers[name]
-    # Each virtual machine has a UID of its own, the pods of a Job that of the Job.
+    # Each virtual machine has its own UID; the pods of a Job have that of the Job.
     alone = f"{pod_source.key}/{index}/{revision}" if pod_source.kubevirt else f"{pod_source.key}/{numbers.get('job', '')}"
     return _uid(alone) if name == "uid" else _letters(alone)[:5]
 
 
-# What nobody can tell, and of which any value will do. The Jobs of a CronJob are named by the minute for which they were due, since 1970.
+# Fields whose value is unknown and arbitrary. The Jobs of a CronJob are named by their scheduled time, in minutes since 1970.
 _ALIKE = {"generation": "1", "number": "1", "minute": "29000000", "unknown": "unknown"}
-# What is the same on all pods of one revision.
+# Fields with the same value on all pods of one revision.
 _SHARED = frozenset(("hash", "name", "guest", "part", *_ALIKE))
 
 
 def _are_alike(pod_source: PodSource) -> bool:
-    """Whether all pods of one revision have the same labels."""
+    """Return whether all pods of one revision have the same labels."""
     shared = _SHARED if pod_source.kubevirt or pod_source.kind == "JobSet" else _SHARED | {"uid", "random"}
     return all(shared.issuperset(fields_of(label.value)) for label in _added(pod_source))
 
@@ -272,7 +272,7 @@ def _covers(toleration: object, key: str) -> bool:
 
 
 def _tied(template: Object, name: str, node: str) -> Object:
-    """A DaemonSet's pod for one node: its controller replaces whatever required node affinity the template has."""
+    """Return a DaemonSet pod for one node; the controller replaces the required node affinity of the template."""
     affinity = template["spec"].get("affinity") or {}
     fields = [{"key": "metadata.name", "operator": "In", "values": [node]}]
     node_affinity = {**(affinity.get("nodeAffinity") or {}), REQUIRED: {"nodeSelectorTerms": [{"matchFields": fields}]}}
@@ -281,10 +281,10 @@ def _tied(template: Object, name: str, node: str) -> Object:
 
 
 class CompiledPods(NamedTuple):
-    """The pods of a workload, read once. ``template`` is a pod of it without a name, None when ``error`` says why it cannot be read.
+    """The compiled pods of a workload. ``template`` is a pod without a name, None if ``error`` says why it cannot be read.
 
-    For a DaemonSet each pod of ``pods`` is meant for the node of the same position in ``nodes``, and is not tied to it by an
-    affinity of its own: the pods share their constraints, which spares a decision per node and pod.
+    For a DaemonSet ``nodes`` has the node of each pod in ``pods``. The pods have no node affinity of their own, so that they share their
+    constraints and the scheduler decides once for all of them.
     """
 
     pods: tuple[Pod, ...]
@@ -294,7 +294,7 @@ class CompiledPods(NamedTuple):
 
 
 def compile_pods(pod_source: PodSource, cluster: Cluster) -> CompiledPods:
-    """The pods of a workload, ready for the scheduler. Pods that differ in their names alone share all else."""
+    """Return the compiled pods of a workload. Pods that differ only in their names share everything else."""
     if pod_source.refused:
         return CompiledPods((), None, error=pod_source.refused)
     try:

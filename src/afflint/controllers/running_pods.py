@@ -1,4 +1,4 @@
-"""Which of the running pods, as a cluster gives them out, are those that some workloads have made."""
+"""Which running pods of a cluster dump belong to which workload."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from afflint.yaml.document import map_at
 
 
 def running_pods_of(pod_sources: Iterable[PodSource], pods: Iterable[object]) -> dict[str, list[int]]:
-    """By the key of a workload the running pods (as a cluster gives them out) that it has made, by their index; each has one workload.
+    """Return the indexes of the running pods of each workload, by its key. Each pod belongs to one workload.
 
-    Their owners say so, and where those are made in turn, what is known of these: the name where nothing else is.
+    A pod belongs to a workload by its owner references, or by those of its owner; if these are not known, by the owner's name.
     """
     known = _Owners(pods)
     found: dict[str, list[int]] = {}
     taken: set[int] = set()
-    # Who is named as the owner comes before those whose name merely fits.
+    # Owner references take precedence over names that only fit.
     for ask in (known.named, known.fitting):
         for pod_source in pod_sources:
             mine = [index for index in ask(pod_source) if index not in taken]
@@ -29,13 +29,13 @@ def running_pods_of(pod_sources: Iterable[PodSource], pods: Iterable[object]) ->
 
 
 class _Owners:
-    """Running pods by the objects that own them, or own their owners."""
+    """Running pods by the objects that own them, or that own their owners."""
 
     def __init__(self, pods: Iterable[object]) -> None:
         self._alone: dict[tuple[str, str], list[int]] = {}
         self._owned: dict[tuple[str, str], dict[str, list[int]]] = {}
         self._said: set[int] = set()
-        """Pods that tell of their owner's owner: by a label, or as a machine's do."""
+        """The indexes of pods whose owner's owner is known, from a label or because they are pods of VMs."""
         for index, data in enumerate(pods):
             metadata = map_at(data, "metadata")
             namespace = str(metadata.get("namespace") or "default")
@@ -58,7 +58,7 @@ class _Owners:
         self._owned.setdefault((namespace, kind), {}).setdefault(name, []).append(index)
 
     def named(self, pod_source: PodSource) -> list[int]:
-        """Pods of which a workload is the owner, or that of a revision of it."""
+        """Return the pods that a workload, or a revision of it, owns."""
         if pod_source.kind == "Pod":
             return self._alone.get((pod_source.namespace, pod_source.name), [])
         name = pod_source.full_name if pod_source.kind == "JobSet" else pod_source.name
@@ -66,7 +66,7 @@ class _Owners:
         return self._owned.get((pod_source.namespace, kind), {}).get(name, [])
 
     def fitting(self, pod_source: PodSource) -> list[int]:
-        """Pods of owners whose names are made of that of a workload, as far as nothing else is known of them."""
+        """Return the pods of owners whose names derive from that of the workload, if nothing else is known about the owner."""
         if pod_source.kind not in _MADE_THROUGH:
             return []
         kind, ending = _MADE_THROUGH[pod_source.kind]
@@ -78,7 +78,7 @@ class _Owners:
 _REVISED = "ReplicaSet of a revision"
 _OWNERS_OF_MACHINES = ("VirtualMachine", "VirtualMachineInstanceReplicaSet", "VirtualMachinePool")
 
-# The object between a controller and its pods, and what its name adds to the controller's.
+# The kind of the object between a controller and its pods, and the pattern that its name adds to the controller's name.
 _MADE_THROUGH = {
     "Deployment": ("ReplicaSet", "-[a-z0-9]+"),
     "Rollout": ("ReplicaSet", "-[a-z0-9]+"),

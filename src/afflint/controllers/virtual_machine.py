@@ -1,6 +1,6 @@
-"""A virtual machine instance as KubeVirt stores it: with what its instance type, its preference and the defaults put into it.
+"""A virtual machine instance as KubeVirt stores it: with its instance type, its preference and the defaults applied.
 
-After KubeVirt's pkg/instancetype (apply, preference/apply) and pkg/defaults.
+Semantics: KubeVirt's pkg/instancetype (apply, preference/apply) and pkg/defaults.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _POD = "spec.template.spec"
 
 
 def expanded(spec: Mapping[str, Any], instancetype: Mapping[str, Any] | None, preference: Mapping[str, Any] | None) -> Spec:
-    """The spec of a VMI with the specs of its instance type and preference applied.
+    """Return the spec of a VMI with the specs of its instance type and preference applied.
 
-    Raises InventoryError where the instance type sets what the machine sets itself, for which KubeVirt makes no pod.
+    Raises InventoryError if the instance type sets a field that the VM sets, in which case KubeVirt creates no pod.
     """
     found = {**spec}
     if instancetype is not None:
@@ -37,7 +37,7 @@ def expanded(spec: Mapping[str, Any], instancetype: Mapping[str, Any] | None, pr
     return found
 
 
-# What an instance type calls its fields, and what a VMI calls them.
+# The CPU fields of an instance type, with their names in a VMI.
 _CPU_FIELDS = {
     "model": "model", "dedicatedCPUPlacement": "dedicatedCpuPlacement", "isolateEmulatorThread": "isolateEmulatorThread", "numa": "numa",
     "realtime": "realtime",
@@ -46,7 +46,7 @@ _TOPOLOGY = ("sockets", "cores", "threads")
 
 
 def _conflicts(spec: Spec, instancetype: Mapping[str, Any]) -> list[str]:
-    """The fields that both set, be it to the same value (pkg/instancetype/apply)."""
+    """Return the fields that both set, even if to the same value (pkg/instancetype/apply)."""
     found = [
         f"{_POD}.{field}"
         for field in ("nodeSelector", "schedulerName")
@@ -94,7 +94,7 @@ def _apply_instancetype(spec: Spec, instancetype: Mapping[str, Any]) -> None:
 
 
 def _apply_memory(domain: Spec, theirs: Mapping[str, Any]) -> None:
-    """What the guest sees; where memory is overcommitted the pod requests less."""
+    """Apply the guest memory; with overcommitPercent the pod requests less than the guest has."""
     own = domain["memory"] = {**map_at(domain, "memory")}
     own.update({field: theirs[field] for field in ("guest", "hugepages") if theirs.get(field) is not None})
     share = theirs.get("overcommitPercent")
@@ -106,7 +106,7 @@ def _apply_memory(domain: Spec, theirs: Mapping[str, Any]) -> None:
 
 
 def _apply_preference(spec: Spec, preference: Mapping[str, Any]) -> None:
-    """A preference fills in what is not set (pkg/instancetype/preference/apply)."""
+    """Set the fields of a preference that the VM leaves open (pkg/instancetype/preference/apply)."""
     architecture = text_at(preference, "preferredArchitecture")
     if architecture and not spec.get("architecture"):
         spec["architecture"] = architecture
@@ -133,7 +133,7 @@ def _apply_preference(spec: Spec, preference: Mapping[str, Any]) -> None:
 
 
 def defaulted(spec: Mapping[str, Any], cluster: KubeVirtCluster) -> Spec:
-    """The spec of a VMI with the defaults that decide where it may run."""
+    """Return the spec of a VMI with the defaults that affect its placement."""
     architecture = text_at(spec, "architecture") or cluster.default_architecture
     domain = {**map_at(spec, "domain")}
     if not text_at(domain, "machine", "type"):
@@ -148,12 +148,12 @@ def defaulted(spec: Mapping[str, Any], cluster: KubeVirtCluster) -> Spec:
     return {**spec, "architecture": architecture, "domain": domain}
 
 
-# Of the features of Hyper-V those that need another one, dependants first: pkg/defaults/hyperv.go.
+# Features of Hyper-V that need another one, dependants first: pkg/defaults/hyperv.go.
 _NEEDS = {"synictimer": "synic", "synic": "vpindex", "tlbflush": "vpindex", "ipi": "vpindex"}
 
 
 def _with_dependencies(hyperv: Mapping[str, Any]) -> Spec:
-    """What a feature needs is switched on, unless it is switched off expressly, which is refused elsewhere."""
+    """Enable the features that others need, unless they are disabled explicitly (KubeVirt rejects that elsewhere)."""
     found = {**hyperv}
     for feature, needed in _NEEDS.items():
         if enabled(found.get(feature)) and found.get(needed) is None:
@@ -168,5 +168,5 @@ def _requiring(features: list[dict[str, Any]], name: str) -> list[dict[str, Any]
 
 
 def claim_of(volume: Mapping[str, Any]) -> str:
-    """The claim behind a volume, which is called like the DataVolume that makes it; empty for volumes of other kinds."""
+    """Return the claim behind a volume, which has the name of the DataVolume that creates it; empty for other volumes."""
     return text_at(volume, "persistentVolumeClaim", "claimName") or text_at(volume, "dataVolume", "name")
