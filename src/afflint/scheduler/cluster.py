@@ -1,4 +1,7 @@
-"""A cluster to ask where a pod can go, why not elsewhere, and where the scheduler puts a number of pods one after the other."""
+"""A cluster that answers where the scheduler puts pods: feasible nodes, reasons for rejections, and scheduling runs.
+
+Semantics: schedulingCycle, findNodesThatFitPod and prioritizeNodes of kube-scheduler (pkg/scheduler/schedule_one.go).
+"""
 
 from __future__ import annotations
 
@@ -32,24 +35,24 @@ WEIGHTS = {
     NODE_RESOURCES_FIT: 1,
     BALANCED_ALLOCATION: 1,
 }
-"""What each plugin's score counts in the total, in the scheduler's default configuration."""
+"""The weight of each plugin's score in the default configuration (pkg/scheduler/apis/config/v1/default_plugins.go)."""
 
 _DYNAMIC_FILTERS = (NODE_PORTS, NODE_RESOURCES_FIT, POD_TOPOLOGY_SPREAD, INTER_POD_AFFINITY)
-"""The filters that look at what runs on the nodes, in their order."""
+"""The filters that depend on the pods that run on the nodes, in their order."""
 
-# Replicas share a fit, and they come one after the other; the pods of a daemon set have one each, of the size of the cluster.
+# Replicas share a fit and come in sequence; each pod of a DaemonSet needs its own, with an entry per node.
 _REMEMBERED_FITS = 1000
-# Of so few nodes each is asked about.
+# Up to this number of nodes, grouping them costs more than it saves.
 _FEW = 32
 
 
 class Verdict(NamedTuple):
-    """What the scheduler makes of one pod.
+    """The decision of the scheduler about one pod.
 
-    ``feasible`` tells for each node whether the pod can go there, ``reason`` names the plugin that rejected a node first,
-    ``scores`` holds each plugin's 0..100 for the feasible nodes (a plugin that has nothing to say is left out), and ``total``
-    their weighted sum. ``error`` says in which step of which plugin the scheduler fails on the pod, which then stays pending;
-    a failure in PreFilter leaves everything else empty.
+    ``feasible`` shows for each node whether the pod can run there, ``reason`` has the first plugin that rejects a node, ``scores`` each
+    plugin's 0..100 for the feasible nodes (without skipped plugins), and ``total`` their weighted sum. ``error`` is the extension point
+    and plugin at which scheduling fails with an error, so that the pod stays Pending; after a failure in PreFilter everything else is
+    empty.
     """
 
     feasible: dict[str, bool]
@@ -60,7 +63,7 @@ class Verdict(NamedTuple):
 
 
 class Rating(NamedTuple):
-    """How a feasible node rates: the weighted sum of scores, what each plugin puts into it, the weights of the preferences it meets."""
+    """The rating of a feasible node: the weighted sum of scores, the part of each plugin, the weights of satisfied preferences."""
 
     total: int
     parts: tuple[tuple[str, int], ...]
@@ -68,9 +71,9 @@ class Rating(NamedTuple):
 
 
 class NumberedVerdict(NamedTuple):
-    """A verdict by the numbers of nodes: the plugin that rejects each, or its weighted sum of scores.
+    """A verdict by the numbers of nodes: the plugin that rejects each node, or its rating.
 
-    Both are empty after a failure in PreFilter. ``possible`` is the sum of the weights of what the pod prefers.
+    Both lists are empty after a failure in PreFilter. ``possible`` is the sum of the weights of the pod's preferences.
     """
 
     rejections: list[str | None]
@@ -80,19 +83,19 @@ class NumberedVerdict(NamedTuple):
 
 
 class SettledPlacements(NamedTuple):
-    """Where pods are after retries: the node of each, and for each without a place the plugin that rejected each node."""
+    """The result after all retries: the node of each scheduled pod, and the plugin that rejects each node for the others."""
 
     placements: dict[str, str]
     unschedulable: dict[str, dict[str, str]]
 
 
 class ScheduleResult(NamedTuple):
-    """What became of pods that were scheduled one after the other.
+    """The result of scheduling pods in their order.
 
-    ``placements`` and ``unschedulable`` are those of the first attempt; ``settled`` the same two after pending pods were tried
-    again, in ``rounds`` rounds, until a whole round placed none. ``best`` holds the nodes that tied for each placed pod (the
-    scheduler takes one of them by chance, a run the first), ``errors`` why the scheduler failed on a pod that is still pending.
-    ``cluster`` is the cluster at the end. Pods are named as in their metadata; pods that share a name, as namespace/name.
+    ``placements`` and ``unschedulable`` are the results of the first attempt; ``settled`` has both after pending pods were retried in
+    ``rounds`` rounds, until a round scheduled none. ``best`` has the nodes that tied for each scheduled pod (the scheduler picks one at
+    random, a run the first), ``errors`` the reason why scheduling failed with an error on a pending pod. ``cluster`` is the cluster at the
+    end. Pods are identified by name, or by namespace/name if a name is not unique.
     """
 
     placements: dict[str, str]
@@ -105,17 +108,17 @@ class ScheduleResult(NamedTuple):
 
 
 class _Filtered(NamedTuple):
-    """What the filters say of the nodes picked from among those that are alike to the pod: which are left after each stage."""
+    """The representative nodes of a pod that are left after each filter."""
 
     fit: NodeFit
     picked: RepresentativeNodes
     unused: list[int]
-    """Where no port that the pod asks for is in use."""
+    """Nodes on which no requested host port is in use."""
     roomy: list[int]
     spread: list[int]
     feasible: list[int]
     everywhere: str | None = None
-    """The plugin that rejected the pod as such, before any node was looked at; "" where it was none by itself."""
+    """The plugin that rejects the pod in PreFilter, for all nodes; "" if no single plugin does."""
     error: str | None = None
 
 
@@ -126,14 +129,16 @@ class _Scored(NamedTuple):
 
 
 class Cluster:
-    """Nodes, what runs on them, and what the scheduler needs to know beside.
+    """Nodes, the pods that run on them, and the other objects that the scheduler reads.
 
-    Objects are taken as parsed from YAML or JSON; nodes, namespaces and services may be read already. Pods without a node, on an
+    Objects are given as parsed from YAML or JSON; nodes, namespaces and services may be compiled already. Pods without a node, on an
     unknown node or already finished do not count.
-    With ``resources`` pods have to find room: the filter NodeResourcesFit counts what they request against what nodes have.
-    ``version`` is the scheduler's version: it decides which plugin rejects a node for a pod with ``nodeName``, and the score
-    NodeResourcesBalancedAllocation. Of the ``feature_gates`` only that of tolerations which compare numbers matters.
-    Raises InventoryError for objects that cannot be what they stand for.
+
+    With ``resources`` the filter NodeResourcesFit applies: the requests of pods must fit the allocatable resources of nodes. ``version``
+    is the version of the scheduler: it decides which plugin rejects a node for a pod with ``nodeName``, and the score of
+    NodeResourcesBalancedAllocation. Of ``feature_gates`` only the one for tolerations that compare numbers matters.
+
+    Raises InventoryError for malformed objects.
     """
 
     __slots__ = ("_classes", "_comparisons", "_fits", "_occupancy", "_preferences", "_resources", "_table", "_tables", "_version")
@@ -170,7 +175,7 @@ class Cluster:
         self._preferences: dict[tuple[Preference, ...], list[int]] = {}
         self._classes: dict[object, NodeColumnClasses] = {}
 
-    # --- what is there -------------------------------------------------------------------------------------------------
+    # --- contents ------------------------------------------------------------------------------------------------------
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -179,46 +184,46 @@ class Cluster:
 
     @property
     def table(self) -> NodeTable:
-        """The nodes with their labels, taints and resources. It never changes."""
+        """The nodes with their labels, taints and resources. The table never changes."""
         return self._table
 
     @property
     def directory(self) -> Directory:
-        """The namespaces, services and owners of pods that it was made with."""
+        """The namespaces, services and owners of pods."""
         return self._tables.directory
 
     @property
     def resources(self) -> bool:
-        """Whether pods have to find room."""
+        """Whether the requests of pods must fit the nodes."""
         return self._resources
 
     @property
     def pods(self) -> dict[tuple[str, str], str]:
-        """The node of every pod that runs, by the pod's namespace and name."""
+        """The node of every running pod, by the pod's namespace and name."""
         return {identity: self._table.names[entry.node] for identity, entry in self._occupancy.bound.items()}
 
     def label(self, key: str) -> dict[str, str]:
-        """The value of a label on each node that has it: its topology domain."""
+        """Return the value of a label on each node that has it: its topology domain."""
         return {name: value for name, value in zip(self._table.names, self._table.column(key), strict=True) if value is not None}
 
     def evicted(self, nodes: Iterable[str]) -> list[Pod]:
-        """The pods that run on these nodes, as their controllers would create them anew: bound to no node.
+        """Return the pods on these nodes as their controllers would create them again: without a node.
 
-        Pods that are being deleted are left out: what replaces them has been created already.
+        Pods that are being deleted are left out, because their replacements exist already.
         """
         numbers = {self._number(name) for name in nodes}
         lost = [entry.pod for entry in self._occupancy.bound.values() if entry.node in numbers and not entry.pod.subject.terminating]
         return [pod._replace(rules=pod.rules._replace(node_name="")) for pod in lost]
 
     def ending(self, nodes: Iterable[str]) -> list[Pod]:
-        """The pods on these nodes that are being deleted."""
+        """Return the pods on these nodes that are being deleted."""
         numbers = {self._number(name) for name in nodes}
         return [entry.pod for entry in self._occupancy.bound.values() if entry.node in numbers and entry.pod.subject.terminating]
 
-    # --- what could be there -------------------------------------------------------------------------------------------
+    # --- changes -------------------------------------------------------------------------------------------------------
 
     def copy(self) -> Cluster:
-        """The same cluster, in which pods can be bound without changing this one."""
+        """Return a copy in which pods can be bound without changing this cluster."""
         other = Cluster.__new__(Cluster)
         other._start(self._table, self._tables, self._resources, self._version, self._comparisons)
         other._occupancy = self._occupancy.copy()
@@ -226,7 +231,7 @@ class Cluster:
         return other
 
     def without(self, nodes: Iterable[str]) -> Cluster:
-        """The cluster that remains when these nodes are lost, and with them the pods that run there."""
+        """Return the cluster without these nodes and the pods that run on them."""
         lost = {self._number(name) for name in nodes}
         other = Cluster.__new__(Cluster)
         remaining = NodeTable(node for number, node in enumerate(self._table.nodes) if number not in lost)
@@ -237,7 +242,7 @@ class Cluster:
         return other
 
     def changed(self, nodes: Iterable[Node]) -> Cluster:
-        """The same cluster in which these nodes, known by their names, have other labels and taints. What runs there stays."""
+        """Return the cluster with these nodes, identified by name, changed in labels and taints. Running pods stay."""
         other = Cluster.__new__(Cluster)
         table = self._table.changed({self._number(node.name): node for node in nodes})
         other._start(table, self._tables, self._resources, self._version, self._comparisons)
@@ -245,21 +250,21 @@ class Cluster:
         return other
 
     def bind(self, pod: Mapping[str, object] | Pod, node: str) -> None:
-        """Let a pod run on a node, as if the scheduler had put it there."""
+        """Bind a pod to a node, as the scheduler does."""
         self._occupancy.bind(self._compiled(pod), self._number(node))
 
     def unbind(self, pod: Mapping[str, object] | Pod) -> None:
-        """Take a running pod away."""
+        """Remove a running pod."""
         compiled = self._compiled(pod)
         self._occupancy.unbind(compiled.namespace, compiled.name)
 
     # --- questions -----------------------------------------------------------------------------------------------------
 
     def evaluate(self, pod: Mapping[str, object] | Pod) -> Verdict:
-        """What the scheduler makes of the pod now: where it can go, why not elsewhere, and how it rates the nodes.
+        """Return the decision about a pod: feasible nodes, reasons for the others, and scores.
 
-        A single feasible node is scored as well, though the scheduler takes it without looking at scores. All nodes are looked
-        at, where the scheduler stops early in clusters of a hundred nodes and more.
+        A single feasible node is scored too, although the scheduler skips scoring then. All nodes are evaluated, although the scheduler
+        stops early in clusters with 100 nodes or more (numFeasibleNodesToFind).
         """
         compiled = self._compiled(pod)
         filtered = self._filter(compiled)
@@ -281,7 +286,7 @@ class Cluster:
         return Verdict(feasible, reason, scores, {names[node]: scored.total[rated[node]] for node in left})
 
     def judge(self, pod: Pod) -> NumberedVerdict:
-        """What ``evaluate`` tells of the pod, but for the scores of each plugin, by the number of each node."""
+        """Return the decision about a pod by the numbers of nodes, without the scores of each plugin."""
         filtered = self._filter(pod)
         if filtered.error is not None:
             return NumberedVerdict([], [], filtered.error)
@@ -297,7 +302,7 @@ class Cluster:
         return NumberedVerdict(rejections, ratings, scored.error, possible)
 
     def _wishes(self, pod: Pod, feasible: list[int]) -> tuple[int, list[int]]:
-        """The sum of the weights of all that the pod prefers, and for each feasible node those of the terms that it meets."""
+        """Return the sum of the weights of all preferences, and for each feasible node the weights of those it satisfies."""
         possible, met = interpod_affinity.wishes(feasible, pod, self._table, self._occupancy)
         if pod.preferences is None or isinstance(pod.preferences, Malformed):
             return possible, met
@@ -307,18 +312,18 @@ class Cluster:
         ]
 
     def rejected_as_such(self, pod: Pod) -> list[str | None]:
-        """For each node the plugin that rejects it, whatever runs there."""
+        """Return for each node the plugin that rejects it whatever runs there; None if none does."""
         return self._fit(pod.rules).rejections
 
     def feasible_nodes(self, pod: Mapping[str, object] | Pod) -> list[str]:
-        """The nodes where the pod can go now, in the order of their names; none if the scheduler fails on the pod."""
+        """Return the nodes where the pod can run now, in the order of their names; none if scheduling fails with an error."""
         filtered = self._filter(self._compiled(pod), scoring=False)
         return [self._table.names[node] for node in filtered.picked.all(filtered.feasible)]
 
     def room(self, pod: Pod, without: frozenset[int] = frozenset()) -> int | None:
-        """On how many nodes the pod can go now, some left out by their numbers; None if the scheduler fails on the pod.
+        """Return on how many nodes outside ``without`` the pod can run now; None if scheduling fails with an error.
 
-        Where more nodes take the pod than are left out, all of the latter are taken to be among them.
+        If more nodes are feasible than are in ``without``, the result is a lower bound: all of ``without`` are assumed to be feasible.
         """
         filtered = self._filter(pod, scoring=False)
         if filtered.error is not None:
@@ -333,15 +338,15 @@ class Cluster:
         return len(set(filtered.picked.all(filtered.feasible)) - without)
 
     def first_node(self, pod: Pod, among: Container[int]) -> int | None:
-        """The number of the first of some nodes that takes the pod now; None if none does."""
+        """Return the first of the nodes in ``among`` where the pod can run now; None if there is no such node."""
         filtered = self._filter(pod, scoring=False)
         first = [next((each for each in filtered.picked.alike(node) if each in among), None) for node in filtered.feasible]
         return min((node for node in first if node is not None), default=None)
 
     def competitors(self, pod: Pod, nodes: frozenset[int]) -> dict[str, int]:
-        """By topology key how many of the pods on some nodes would keep the pod out of the domain that they move to, itself left out.
+        """Return how many pods on some nodes would exclude the pod from the domain that they move to, by topology key.
 
-        ITSELF stands for the pods that would take a port of their host.
+        The pod itself does not count. ITSELF is the key of pods that would use a host port of the pod.
         """
         found: dict[str, int] = {}
 
@@ -361,7 +366,7 @@ class Cluster:
             count(term.key, tally, term in own_terms)
         for constraint in pod.hard_spread:
             counted = occupancy.matching_selector(constraint.selector, pod.namespace)
-            # An empty selector counts no pod.
+            # An empty selector matches no pod here.
             count(constraint.key, counted, bool(counted) and matches(constraint.selector, pod.labels))
         for port in pod.ports:
             for tally in occupancy.on_port(port):
@@ -369,38 +374,41 @@ class Cluster:
         return found
 
     def schedule(self, pods: Iterable[Mapping[str, object] | Pod], *, even: bool = False) -> ScheduleResult:
-        """Put pods on nodes in their order, each on the best node (the smallest name if several tie), then retry the pending ones.
+        """Schedule pods in their order, each on the best node (on a tie the first by name), then retry pending pods.
 
-        This cluster stays as it is; the run holds the changed copy. With ``even`` the node with the fewest pods comes first where
-        several tie, as it does in a cluster whose pods request alike, and the run does not tell which tied.
+        This cluster does not change; the result has the changed copy. With ``even`` ties go to the node with the fewest pods, as in a
+        cluster whose pods request equal resources, and the result does not show which nodes tied.
         """
         compiled = [self._compiled(pod) for pod in pods]
         return (_EvenSchedulingRun if even else _SchedulingRun)(self.copy(), compiled).run()
 
     def shortages(self, pod: Mapping[str, object] | Pod, node: str) -> list[Shortage]:
-        """What a node has too little of to take the pod beside those that run there; nothing where resources are left out."""
+        """Return the resources that are too scarce on a node for the pod now; empty if resources do not count."""
         return node_resources.shortages(self._number(node), self._compiled(pod).requests, self._table, self._occupancy)
 
     def barred(self, pod: Pod) -> dict[str, set[str | None]]:
-        """By topology key the values where the pod cannot go for anti-affinity, its own or that of pods that run, or for taken ports."""
+        """Return the label values, by topology key, that anti-affinity or host ports exclude for the pod.
+
+        The anti-affinity is that of the pod and of running pods.
+        """
         found = interpod_affinity.barred(pod, self._table, self._occupancy)
         taken: set[str | None] = {self._table.names[node] for node in node_ports.taken(pod.ports, self._occupancy)}
         return {**found, ITSELF: taken} if taken else found
 
     def companions(self, terms: tuple[Term, ...], *, terminating: bool = True) -> frozenset[int]:
-        """The numbers of the nodes where pods run that match all of these required affinity terms of an incoming pod."""
+        """Return the numbers of the nodes with running pods that match all of these required affinity terms of an incoming pod."""
         return frozenset(self._occupancy.matching_terms(*terms, terminating=terminating))
 
     def forbidding(self, pod: Pod) -> list[Term]:
-        """The required anti-affinity terms of pods that run which select the pod."""
+        """Return the required anti-affinity terms of running pods that select the pod."""
         return [term for term, _ in self._occupancy.forbidding(pod.subject)]
 
     def matched(self, constraint: SpreadConstraint, namespace: str) -> Tally:
-        """How many pods that a spread constraint of an incoming pod counts run on each node, by its number."""
+        """Return how many pods that a spread constraint counts run on each node, by its number."""
         return self._occupancy.matching_selector(constraint.selector, namespace)
 
     def read(self, pod: object) -> Pod:
-        """A Pod object as this cluster looks at pods: with what it requests if resources count. Raises InventoryError."""
+        """Compile a Pod object, with its requests if resources count. Raises InventoryError."""
         return read_pod(pod, resources=self._resources, comparisons=self._comparisons)
 
     def _compiled(self, pod: Mapping[str, object] | Pod) -> Pod:
@@ -411,7 +419,7 @@ class Cluster:
             refuse(f"Node {name!r}", "is not in the cluster")
         return self._table.numbers[name]
 
-    # --- how they are answered -----------------------------------------------------------------------------------------
+    # --- filters and scores --------------------------------------------------------------------------------------------
 
     def _filter(self, pod: Pod, *, scoring: bool = True) -> _Filtered:
         fit = self._fit(pod.rules)
@@ -434,7 +442,7 @@ class Cluster:
         return _Filtered(fit, picked, unused, roomy, spread, feasible)
 
     def _picked(self, pod: Pod, fit: NodeFit, scoring: bool) -> RepresentativeNodes:
-        """Of the nodes that the pod fits as such, one of all that nothing tells apart which its filters (and scores) look at."""
+        """Return one of all nodes that are equal to the filters (and scores) of the pod, out of those that fit it."""
         if len(fit.candidates) <= _FEW:
             return fit.each_alone()
         table, occupancy = self._table, self._occupancy
@@ -444,7 +452,7 @@ class Cluster:
         looked_at = chain(topology_spread.looked_at(spread, pod, occupancy), interpod_affinity.looked_at(pod, occupancy, scoring=scoring))
         for key, tally in looked_at:
             keys.add(key)
-            # Spread over hosts scores by node, whatever its label says.
+            # The score of a spread over hosts is per node, whatever the label is (podtopologyspread/scoring.go).
             if tally and (key == HOSTNAME or table.marks(key)[1]):
                 touched.update(tally)
         for resource, _ in pod.requests:
@@ -469,7 +477,7 @@ class Cluster:
         return classes
 
     def _soft_spread(self, pod: Pod) -> tuple[SpreadConstraint, ...]:
-        """The constraints that score: the pod's own, or for a pod without any those of the scheduler's defaults."""
+        """Return the constraints for scoring: the pod's own, or the system defaults for a pod without any."""
         return pod.soft_spread if pod.has_spread else topology_spread.default_constraints(self.directory.default_selector(pod))
 
     def _fit(self, rules: NodeRules) -> NodeFit:
@@ -481,7 +489,7 @@ class Cluster:
         return fit
 
     def _reasons(self, filtered: _Filtered) -> list[str | None]:
-        """For each node the plugin that rejects it first."""
+        """Return the first plugin that rejects each node."""
         if filtered.everywhere is not None:
             return [filtered.everywhere] * len(self._table.names)
         rejections = filtered.fit.rejections.copy()
@@ -493,7 +501,7 @@ class Cluster:
         return rejections
 
     def _score(self, pod: Pod, filtered: _Filtered) -> _Scored:
-        """How the feasible ones of the picked nodes rate, in their order."""
+        """Return the scores of the feasible representative nodes, in their order."""
         if isinstance(pod.preferences, Malformed):
             return _Scored({}, [], f"PreScore {NODE_AFFINITY}")
         spread = self._soft_spread(pod)
@@ -520,7 +528,7 @@ class Cluster:
         return _Scored(scores, total)
 
     def _preference(self, preferences: tuple[Preference, ...]) -> list[int]:
-        """For each node the weights of the preferred node affinity terms that match it."""
+        """Return for each node the sum of the weights of the preferred node affinity terms that match it."""
         if preferences not in self._preferences:
             weights = [0] * len(self._table.nodes)
             for preference in preferences:
@@ -541,7 +549,7 @@ def _most_best(raw: list[int]) -> list[int]:
 
 
 class _SchedulingRun:
-    """One run of the scheduler over pods in their order."""
+    """A run of the scheduler over pods in their order."""
 
     def __init__(self, cluster: Cluster, pods: list[Pod]) -> None:
         self.cluster = cluster
@@ -550,7 +558,7 @@ class _SchedulingRun:
         self.unschedulable: dict[str, dict[str, str]] = {}
         self.best: dict[str, tuple[str, ...]] = {}
         self.errors: dict[str, str] = {}
-        # Nothing changes for a pending pod until one is placed, and pods that differ by name alone fail alike.
+        # Until another pod is scheduled, a pending pod fails again, and so do pods that differ only by name.
         self.failed: dict[object, tuple[int, dict[str, str], str | None]] = {}
         self.reasons: dict[tuple[str | None, ...], dict[str, str]] = {}
 
@@ -565,7 +573,7 @@ class _SchedulingRun:
         return ScheduleResult(placements, unschedulable, settled, rounds, self.best, self.errors, self.cluster)
 
     def _round(self, pending: list[str]) -> bool:
-        """Try each pending pod once; whether any was placed."""
+        """Try each pending pod once; return whether any was scheduled."""
         before = len(self.placements)
         for name in pending:
             self._try(name, self.pods[name])
@@ -587,9 +595,9 @@ class _SchedulingRun:
         self._note(name, error)
 
     def _best(self, pod: Pod, filtered: _Filtered) -> tuple[list[int], str | None]:
-        """The best of the picked nodes, and why the scheduler fails on the pod."""
+        """Return the best of the representative nodes, and the error of a plugin, if any."""
         feasible = filtered.feasible
-        # The scheduler does not score a single node, so nothing that goes wrong in scoring keeps the pod from it.
+        # The scheduler skips scoring for a single node, so errors of score plugins do not matter.
         if filtered.picked.count(feasible) <= 1:
             return feasible, filtered.error
         scored = self.cluster._score(pod, filtered)
@@ -604,10 +612,10 @@ class _SchedulingRun:
         self._note(name, error)
 
     def _chosen(self, name: str, best: list[int], picked: RepresentativeNodes) -> int:
-        """Which of the best nodes the pod goes to."""
+        """Return the node to bind the pod to."""
         names = self.cluster._table.names
         self.best[name] = tuple([names[node] for node in picked.all(best)])
-        return best[0]  # Each of the picked nodes is the first of those it stands for.
+        return best[0]  # Each representative is the first node of its class.
 
     def _note(self, name: str, error: str | None) -> None:
         self.errors.pop(name, None)
@@ -615,7 +623,7 @@ class _SchedulingRun:
             self.errors[name] = error
 
     def _shared(self, plugins: list[str | None]) -> dict[str, str]:
-        """The plugin that rejected each node by its name; pods that are rejected alike share the answer."""
+        """Return the plugin that rejects each node, by the node's name; equal results are shared."""
         asked = tuple(plugins)
         if asked not in self.reasons:
             names = self.cluster._table.names
@@ -624,11 +632,11 @@ class _SchedulingRun:
 
 
 class _EvenSchedulingRun(_SchedulingRun):
-    """A run that takes the node with the fewest pods where several tie."""
+    """A run in which ties go to the node with the fewest pods."""
 
     def __init__(self, cluster: Cluster, pods: list[Pod]) -> None:
         super().__init__(cluster, pods)
-        # The members of each class with the pods that they had when last looked at: in a run nodes only get more.
+        # A heap per class of (pods when last seen, node): the number of pods only grows in a run.
         self.emptiest: dict[tuple[int, int], list[tuple[int, int]]] = {}
         self.kept: list[NodeColumnClasses] = []
 
@@ -639,12 +647,12 @@ class _EvenSchedulingRun(_SchedulingRun):
         return min([(load.get(node, 0), node) if node in picked.touched else self._emptiest(picked, node, load) for node in best])[1]
 
     def _emptiest(self, picked: RepresentativeNodes, node: int, load: Tally) -> tuple[int, int]:
-        """Of the nodes that one of the picked stands for, that with the fewest pods, and how many these are."""
+        """Return the number of pods and the number of the emptiest node that a picked node represents."""
         classes = picked.classes
         assert classes is not None
         asked = id(classes), classes.number(node)
         if asked not in self.emptiest:
-            self.kept.append(classes)  # Nothing else is to have its id.
+            self.kept.append(classes)  # Keeps its id from being reused.
             self.emptiest[asked] = sorted([(load.get(other, 0), other) for other in classes.members(node)])
         heap, aside = self.emptiest[asked], []
         while heap[0][1] in picked.touched or heap[0][0] != load.get(heap[0][1], 0):
@@ -663,7 +671,7 @@ _NEVER: tuple[int, dict[str, str], str | None] = (-1, {}, None)
 
 
 def _run_names(pods: list[Pod]) -> list[str]:
-    """How a run calls its pods: by name where that is enough."""
+    """Return the names that identify the pods of a run: pod names, or namespace/name if names are not unique."""
     shared: dict[str, int] = {}
     for pod in pods:
         shared[pod.name] = shared.get(pod.name, 0) + 1

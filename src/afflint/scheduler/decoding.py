@@ -1,4 +1,4 @@
-"""Reading the objects of an inventory: anything that is not what it claims to be is an error that names the object and the field."""
+"""Decoding of the objects of an inventory: a value of the wrong type is an error that names the object and the field."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from afflint.findings.errors import UserError
 
 
 class InventoryError(UserError, ValueError):
-    """An object handed to a cluster cannot be what it stands for. The message names the object and the field."""
+    """An object of an inventory is malformed. The message names the object and the field."""
 
 
 def refuse(what: str, problem: str) -> NoReturn:
-    """Give up on the object or field called ``what``. Fields are named by their path; ``about`` puts the object's name before it."""
+    """Raise InventoryError for an object or field; ``about`` adds the name of the object to the path of a field."""
     raise InventoryError(f"{what} {problem}")
 
 
 def about(kind: str, name: str, error: InventoryError) -> InventoryError:
-    """The error with the name of the object it is about: readers of fields need not know whose fields they read."""
+    """Return the error with the kind and name of its object in front: readers of fields do not know their object."""
     return InventoryError(f"{kind} {name!r}: {error}")
 
 
 def mapping(value: object, what: str) -> dict[str, Any]:
-    """A map, where null and absence are the empty one."""
+    """Return a map; null and absence are the empty one."""
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -31,7 +31,7 @@ def mapping(value: object, what: str) -> dict[str, Any]:
 
 
 def sequence(value: object, what: str) -> list[Any]:
-    """A list, where null and absence are the empty one."""
+    """Return a list; null and absence are the empty one."""
     if value is None:
         return []
     if not isinstance(value, list):
@@ -40,7 +40,7 @@ def sequence(value: object, what: str) -> list[Any]:
 
 
 def string(value: object, what: str) -> str:
-    """A string, where null and absence are the empty one."""
+    """Return a string; null and absence are the empty one."""
     if value is None:
         return ""
     if not isinstance(value, str):
@@ -49,12 +49,12 @@ def string(value: object, what: str) -> str:
 
 
 def strings(value: object, what: str) -> tuple[str, ...]:
-    """A list of strings."""
+    """Return a list of strings."""
     return tuple([string(item, f"{what}[{index}]") for index, item in enumerate(sequence(value, what))])
 
 
 def string_map(value: object, what: str) -> dict[str, str]:
-    """A map of strings, such as labels; null values are empty strings, as the API server reads them."""
+    """Return a map of strings, such as labels; null values are empty strings, as for the API server."""
     read = mapping(value, what)
     for key, item in read.items():
         if type(item) is not str or type(key) is not str:
@@ -63,7 +63,7 @@ def string_map(value: object, what: str) -> dict[str, str]:
 
 
 def integer(value: object, what: str, default: int) -> int:
-    """A whole number, also one that is spelled as ``3.0``."""
+    """Return a whole number, which may be written as ``3.0``."""
     if value is None:
         return default
     if isinstance(value, float) and value.is_integer():
@@ -74,7 +74,7 @@ def integer(value: object, what: str, default: int) -> int:
 
 
 def flag(value: object, what: str) -> bool:
-    """True or false, where null and absence are false."""
+    """Return a boolean; null and absence are false."""
     if value is None:
         return False
     if not isinstance(value, bool):
@@ -83,7 +83,7 @@ def flag(value: object, what: str) -> bool:
 
 
 def metadata(data: object, kind: str) -> tuple[str, dict[str, Any], dict[str, Any]]:
-    """An object's name, its metadata and the whole of it. Objects without a name are refused."""
+    """Return an object's name, its metadata and the object. Raises InventoryError if it has no name."""
     if not isinstance(data, dict):
         refuse(f"an entry of the {kind} list", f"is {_kind(data)}, not an object")
     found = data.get("metadata")

@@ -1,7 +1,7 @@
-"""The ports of the host that pods ask for.
+"""The host ports that pods request.
 
-After GetHostPorts and HostPortInfo of the scheduler's framework, with the host ports that the API server gives pods on the network
-of their host (SetDefaults_PodSpec).
+Semantics: GetHostPorts and HostPortInfo of the scheduler (pkg/scheduler/framework/types.go), with the host ports that the API server sets
+for pods with hostNetwork (SetDefaults_PodSpec).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.scheduler.decoding import integer, mapping, sequence, string
 
 ANY_ADDRESS = "0.0.0.0"
-"""The address of the host that stands for all; ``::`` does not, to the scheduler."""
+"""The address that conflicts with all others; ``::`` does not, for the scheduler."""
 
 
 class _HostPortFields(NamedTuple):
@@ -24,15 +24,15 @@ class _HostPortFields(NamedTuple):
 
 
 class HostPort(_HostPortFields):
-    """A port that a container takes of its host. ``path`` is where it stands in the pod spec, which does not tell it from another."""
+    """A host port of a container. ``path`` is its position in the pod spec, which does not take part in comparisons."""
 
     path: Path = ()
 
 
 def read_ports(spec: Mapping[str, Any]) -> tuple[HostPort, ...]:
-    """The ports of the host that a pod asks for: those of its containers, and of init containers that keep running.
+    """Return the host ports that a pod requests, in its containers and sidecars.
 
-    Containers that are none ask for nothing. Raises InventoryError for ports that are none.
+    Malformed containers request nothing. Raises InventoryError for malformed ports.
     """
     network = spec.get("hostNetwork") is True
     found: dict[HostPort, None] = {}
@@ -63,7 +63,7 @@ def _read(data: object, where: str, path: Path, *, network: bool) -> HostPort | 
 
 
 def clash(one: Iterable[HostPort], other: Iterable[HostPort]) -> bool:
-    """Whether two pods ask for the same port on the same address."""
+    """Return whether two pods request the same port on the same address (HostPortInfo.CheckConflict)."""
     return any(
         mine.port == theirs.port and mine.protocol == theirs.protocol and (mine.ip == theirs.ip or ANY_ADDRESS in (mine.ip, theirs.ip))
         for mine in one

@@ -1,4 +1,7 @@
-"""InterPodAffinity: which nodes the pods that already run draw a pod to, and which they keep it away from."""
+"""The plugin InterPodAffinity: nodes that running pods attract a pod to, and nodes that they exclude.
+
+Semantics: pkg/scheduler/framework/plugins/interpodaffinity (filtering.go, scoring.go).
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,14 @@ from afflint.scheduler.pods import Pod, Term, readable
 INTER_POD_AFFINITY = "InterPodAffinity"
 
 Pull = dict[str, dict[str | None, int]]
-"""By topology key and value, how much running pods draw a pod there (or, below zero, repel it)."""
+"""How much running pods attract a pod (or repel it, below zero), by topology key and value."""
 
 
 def looked_at(pod: Pod, occupancy: Occupancy, *, scoring: bool) -> Iterator[tuple[str, Tally]]:
-    """The topology keys that the pod's terms, and those of running pods that select it, read, each with the pods that they count."""
+    """Yield the topology keys of the terms that concern the pod, each with the pods that the term counts.
+
+    These are the pod's own terms and the terms of running pods that select it.
+    """
     affinity = readable(pod.affinity)
     if affinity:
         companions = occupancy.matching_terms(*affinity)
@@ -36,7 +42,7 @@ def looked_at(pod: Pod, occupancy: Occupancy, *, scoring: bool) -> Iterator[tupl
 
 
 def admitted(candidates: list[int], pod: Pod, table: NodeTable, occupancy: Occupancy, directory: Directory) -> list[int]:
-    """The candidates that neither the pod's required terms nor the anti-affinity of running pods rejects."""
+    """Return the candidates that neither the pod's required terms nor the anti-affinity of running pods rejects."""
     if isinstance(pod.affinity, Malformed) or isinstance(pod.anti_affinity, Malformed):
         return []
     if pod.affinity:
@@ -48,7 +54,7 @@ def admitted(candidates: list[int], pod: Pod, table: NodeTable, occupancy: Occup
 
 
 def barred(pod: Pod, table: NodeTable, occupancy: Occupancy) -> dict[str, set[str | None]]:
-    """By topology key the values that required anti-affinity rules out: the pod's own, or that of running pods."""
+    """Return the label values that required anti-affinity excludes, by topology key: the pod's own and that of running pods."""
     if not pod.anti_affinity and not occupancy.forbids:
         return {}
     found: dict[str, set[str | None]] = {}
@@ -57,17 +63,17 @@ def barred(pod: Pod, table: NodeTable, occupancy: Occupancy) -> dict[str, set[st
     for term, tally in occupancy.forbidding(pod.subject):
         found.setdefault(term.key, set()).update(_values(table, term.key, tally))
     for values in found.values():
-        values.discard(None)  # neither a running pod nor a node without the key takes part
+        values.discard(None)  # nodes without the key do not take part
     return {key: values for key, values in found.items() if values}
 
 
 def _drawn(
     candidates: list[int], pod: Pod, terms: tuple[Term, ...], table: NodeTable, occupancy: Occupancy, directory: Directory
 ) -> list[int]:
-    """The candidates that share a topology value, for each of the terms, with a running pod that matches all of them."""
+    """Return the candidates that share a domain, for each term, with a running pod that matches all terms (satisfyPodAffinity)."""
     companions = occupancy.matching_terms(*terms)
     wanted = {term.key: _values(table, term.key, companions) - {None} for term in terms}
-    # The first of a group that wants to be together: nobody is there yet, and the pod itself is whom it looks for.
+    # The first pod of a group with affinity to itself: no pod matches yet, and its own terms select it.
     first = not any(wanted.values()) and all(selects(term, pod, directory) for term in terms)
     for key, values in wanted.items():
         column = table.column(key)
@@ -76,7 +82,7 @@ def _drawn(
 
 
 def selects(term: Term, pod: Pod, directory: Directory) -> bool:
-    """Whether a term of an incoming pod selects a pod."""
+    """Return whether a term of an incoming pod selects a pod."""
     names = directory.scope(term)
     return (names is None or pod.namespace in names) and matches(term.selector, pod.labels)
 
@@ -87,7 +93,7 @@ def _values(table: NodeTable, key: str, nodes: Iterable[int]) -> set[str | None]
 
 
 def scores(feasible: list[int], pod: Pod, table: NodeTable, occupancy: Occupancy) -> list[int] | None:
-    """The score of each feasible node, stretched to 0..100; None when no term of anybody applies: the plugin is then skipped."""
+    """Return the score of each feasible node, normalized to 0..100; None if no term applies, so that the plugin is skipped."""
     pull: Pull = {}
     for terms in (pod.preferred_affinity, pod.preferred_anti_affinity):
         for weight, term in readable(terms):
@@ -103,15 +109,15 @@ def scores(feasible: list[int], pod: Pod, table: NodeTable, occupancy: Occupancy
     least, most = min(raw), max(raw)
     if least == most:
         return [0] * len(feasible)
-    # Dividing first and multiplying afterwards loses the same fractions as the scheduler does.
+    # The same order of operations as in NormalizeScore, so that rounding is equal.
     return [int(100.0 * ((score - least) / (most - least))) for score in raw]
 
 
 def wishes(feasible: list[int], pod: Pod, table: NodeTable, occupancy: Occupancy) -> tuple[int, list[int]]:
-    """The sum of the weights of the pod's own preferred terms, and for each feasible node those of the terms that it meets.
+    """Return the sum of the weights of the pod's own preferred terms, and for each feasible node the weights of those it satisfies.
 
-    A term of affinity is met where a pod that matches runs in the same domain, one of anti-affinity where none does. That is for people
-    to read: the scheduler counts a weight once for each such pod.
+    An affinity term is satisfied if a matching pod runs in the domain, an anti-affinity term if none does. This is for reports: the
+    scheduler counts a weight once for each matching pod.
     """
     possible, met = 0, [0] * len(feasible)
     for sign, terms in ((1, pod.preferred_affinity), (-1, pod.preferred_anti_affinity)):

@@ -1,4 +1,4 @@
-"""Who selects whom: every pair of a selector and a kind of pod is decided once, however many pods and replicas there are."""
+"""Which selectors match which pods: each pair of a selector and a pod subject is decided once, for all replicas."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ Label = tuple[str, str]
 
 
 class Counted(NamedTuple):
-    """The pods that a constraint of an incoming pod counts: those that each of the selectors matches in its namespaces (None: in all)."""
+    """The pods that a constraint of an incoming pod counts: those that match every selector in its namespaces (None: all)."""
 
     scopes: tuple[tuple[Selector, frozenset[str] | None], ...]
     terminating: bool
-    """Whether pods that are being deleted count as well."""
+    """Whether pods that are being deleted count too."""
 
 
 def counts(counted: Counted, subject: Subject, labels: dict[str, str]) -> bool:
-    """Whether pods of this subject are counted."""
+    """Return whether pods of this subject are counted."""
     if subject.terminating and not counted.terminating:
         return False
     return all((names is None or subject.namespace in names) and matches(selector, labels) for selector, names in counted.scopes)
 
 
 def anchors(selector: Selector | None) -> tuple[Label, ...] | None:
-    """Labels of which every match carries one; None when the selector tells of none."""
+    """Return labels such that every match has one of them; None if the selector requires no value."""
     if selector is not None:
         for requirement in selector.requirements:
             if requirement.operator == "In":
@@ -38,7 +38,7 @@ def anchors(selector: Selector | None) -> tuple[Label, ...] | None:
 
 
 class LabelIndex:
-    """Numbered sets of labels, by each label: whom a selector may match is looked up, not searched for."""
+    """Numbered sets of labels, indexed by label, to look up what a selector may match."""
 
     __slots__ = ("_all", "_by_label")
 
@@ -52,19 +52,19 @@ class LabelIndex:
         self._all = range(count)
 
     def candidates(self, selector: Selector | None) -> Sequence[int]:
-        """The numbers of those that the selector can match at all, each once. Whether it does is for ``matches`` to say."""
+        """Return the numbers of the label sets that may match, each once; ``matches`` decides whether they do."""
         labels = anchors(selector)
         if labels is None:
             return () if selector is None else self._all
-        # The labels have one key in common, of which everybody has one value.
+        # The labels have the same key, and each set has one value for it, so that no number repeats.
         return [number for label in labels for number in self._by_label.get(label, ())]
 
 
 class MatchTable(Generic[S]):
-    """Selectors and subjects, numbered as they come, and which of them match.
+    """Numbered selectors and subjects, and which of them match.
 
-    Only grows, and says nothing of any pod in particular, so that copies of a cluster share it. New entries are compared with
-    those alone that share a label with them, where a selector asks for one.
+    The table only grows and has nothing about individual pods, so that copies of a cluster share it. New entries are compared only with
+    those that share a label with them, if the selector requires one.
     """
 
     __slots__ = (
@@ -93,12 +93,12 @@ class MatchTable(Generic[S]):
         self.selectors_of: list[list[int]] = []
 
     def selector(self, selector: S) -> int:
-        """The number of a selector."""
+        """Return the number of a selector."""
         number = self._selectors.get(selector)
         return self._add_selector(selector) if number is None else number
 
     def subject(self, subject: Subject) -> int:
-        """The number of a subject."""
+        """Return the number of a subject."""
         number = self._subjects.get(subject)
         return self._add_subject(subject) if number is None else number
 

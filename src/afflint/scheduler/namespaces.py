@@ -1,4 +1,4 @@
-"""What the scheduler looks up by name beside nodes and pods: namespaces, services and the owners of pods."""
+"""Objects that the scheduler reads besides nodes and pods: namespaces, services and the owners of pods."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _OWNERS = {("v1", "ReplicationController"), ("apps/v1", "ReplicaSet"), ("apps/v1
 
 
 class Namespace(NamedTuple):
-    """A Namespace: its name and labels, the one that the API server adds among them."""
+    """A Namespace: its name and labels, with the name label that the API server adds."""
 
     name: str
     labels: dict[str, str]
 
 
 class Service(NamedTuple):
-    """A Service, by which the scheduler spreads pods that have no constraints. ``selector`` is None for one that selects no pods."""
+    """A Service, whose selector spreads pods without constraints. ``selector`` is None if it selects no pods."""
 
     namespace: str
     name: str
@@ -40,9 +40,9 @@ class Service(NamedTuple):
 
 
 class Directory:
-    """Namespaces by name, services by namespace, and the selectors of replica sets, stateful sets and replication controllers.
+    """Namespaces by name, services by namespace, and the selectors of ReplicaSets, StatefulSets and ReplicationControllers.
 
-    Namespaces and services may be read already; all other objects are taken as parsed.
+    Namespaces and services may be compiled already; all other objects are given as parsed.
     """
 
     __slots__ = ("_defaults", "_owners", "_scopes", "_services", "namespaces")
@@ -72,7 +72,7 @@ class Directory:
         self._defaults: dict[tuple[Subject, tuple[str, str, str] | None], Selector] = {}
 
     def scope(self, term: Term) -> frozenset[str] | None:
-        """The namespaces that a term of an incoming pod covers; None means all, also those without a Namespace object."""
+        """Return the namespaces that a term of an incoming pod covers; None means all, even without a Namespace object."""
         asked = (term.namespaces, term.namespace_selector)
         if asked not in self._scopes:
             self._scopes[asked] = self._resolve(*asked)
@@ -86,11 +86,14 @@ class Directory:
         return names.union(name for name, labels in self.namespaces.items() if matches(selector, labels))
 
     def covers(self, term: Term, namespace: str) -> bool:
-        """Whether a term of an existing pod covers an incoming pod's namespace: one without a Namespace object has no labels."""
+        """Return whether a term of a running pod covers the namespace of an incoming pod, which without an object has no labels."""
         return namespace in term.namespaces or matches(term.namespace_selector, self.namespaces.get(namespace, {}))
 
     def default_selector(self, pod: Pod) -> Selector:
-        """What the scheduler spreads a pod by that has no constraints: the selectors of its services and its owner, everything if none."""
+        """Return the selector for the default spread of a pod: that of its services and its owner, everything if none.
+
+        Semantics: DefaultSelector (pkg/scheduler/framework/plugins/helper/spread.go).
+        """
         asked = (pod.subject, pod.controller)
         if asked not in self._defaults:
             self._defaults[asked] = self._combine(pod)
@@ -111,12 +114,12 @@ class Directory:
 
 
 def named_only(name: str) -> Namespace:
-    """A Namespace of which nothing but the name is known: its labels, as the API server makes them for one without any."""
+    """Return a Namespace with the labels that the API server gives a namespace without any."""
     return Namespace(name, {NAMESPACE_NAME: name})
 
 
 def read_namespace(data: object) -> Namespace:
-    """A Namespace object as parsed from YAML or JSON. Raises InventoryError."""
+    """Read a Namespace object as parsed from YAML or JSON. Raises InventoryError."""
     name, meta, _ = metadata(data, "Namespace")
     try:
         return Namespace(name, {**string_map(meta.get("labels"), "metadata.labels"), NAMESPACE_NAME: name})
@@ -125,7 +128,7 @@ def read_namespace(data: object) -> Namespace:
 
 
 def read_service(data: object) -> Service:
-    """A Service object as parsed from YAML or JSON. Raises InventoryError."""
+    """Read a Service object as parsed from YAML or JSON. Raises InventoryError."""
     name, meta, whole = metadata(data, "Service")
     try:
         selector = mapping(whole.get("spec"), "spec").get("selector")

@@ -1,4 +1,4 @@
-"""What a pod demands of the nodes themselves: NodeUnschedulable, NodeName, and the filters of TaintToleration and NodeAffinity."""
+"""What a pod requires of the nodes themselves: NodeUnschedulable, NodeName, and the filters of TaintToleration and NodeAffinity."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ NODE_NAME = "NodeName"
 TAINT_TOLERATION = "TaintToleration"
 NODE_AFFINITY = "NodeAffinity"
 BOTH_NAMES = f"{NODE_AFFINITY}+{NODE_NAME}"
-"""What rejects a node where nodeName and the terms of node affinity both name nodes, and this is none of them."""
+"""The reason for a node that nodeName and the node affinity terms exclude together, when both name nodes."""
 SCHEDULER = (1, 36)
-"""The version of the scheduler where nobody says another. It matters only to which plugin is blamed for a pod with nodeName."""
+"""The default version of the scheduler. It matters only for the plugin that is reported for a pod with nodeName, and for scores."""
 NAMES_FIRST = (1, 37)
-"""Since this version NodeName stands before NodeUnschedulable, and its PreFilter leaves out all other nodes."""
+"""From this version on NodeName runs before NodeUnschedulable, and its PreFilter leaves out all other nodes."""
 
 
 class NodeFit:
-    """How the nodes of a table meet the demands of a pod, whatever runs on them. Each list has one entry per node.
+    """How the nodes of a table meet the requirements of a pod, whatever runs on them. Each list has one entry per node.
 
-    The same for all pods with the same demands, so all replicas of a workload share one.
+    It is equal for all pods with the same requirements, so all replicas of a workload share one.
     """
 
     __slots__ = ("_domains", "_each_alone", "_table", "candidates", "in_affinity", "rejections", "tolerated", "unpreferred")
 
     def __init__(self, rules: NodeRules, table: NodeTable, version: tuple[int, int] = SCHEDULER) -> None:
         self.in_affinity = table.matching(required_nodes(rules.node_selector, rules.terms), rules.named)
-        """Whether nodeSelector and required node affinity hold."""
+        """Whether nodeSelector and required node affinity match."""
         tolerated = [first_untolerated(taints, rules.tolerations) is None for taints, _ in table.taint_classes]
         self.tolerated = [tolerated[row] for row in table.taint_rows]
-        """Whether no taint keeps the pod away."""
+        """Whether the pod tolerates all NoSchedule and NoExecute taints."""
         unpreferred = [count_unpreferred(taints, rules.tolerations) for taints, _ in table.taint_classes]
         self.unpreferred = [unpreferred[row] for row in table.taint_rows]
-        """How many taints that the pod does not tolerate ask it to go elsewhere."""
+        """The number of PreferNoSchedule taints that the pod does not tolerate."""
         self.rejections = _rejections(rules, table, self.tolerated, self.in_affinity, version)
         """The first plugin that rejects the node, None for a node that passes."""
         self.candidates = [node for node, plugin in enumerate(self.rejections) if plugin is None]
@@ -46,15 +46,15 @@ class NodeFit:
         self._domains: dict[tuple[tuple[str, ...], str, bool, bool], tuple[list[bool], dict[str | None, int]]] = {}
 
     def each_alone(self) -> RepresentativeNodes:
-        """The nodes that pass, each for itself."""
+        """Return the nodes that pass, each as its own representative."""
         if self._each_alone is None:
             self._each_alone = each_alone(self.candidates)
         return self._each_alone
 
     def domains(self, constraint: SpreadConstraint, keys: tuple[str, ...]) -> tuple[list[bool], dict[str | None, int]]:
-        """Which nodes a spread constraint takes into account: those that have all of ``keys`` and that its policies let in.
+        """Return the nodes that a spread constraint counts, and the values of its topology key on these nodes, each mapped to 0.
 
-        With them the values of its topology key on these nodes, each mapped to 0.
+        A counted node has all of ``keys``, and the inclusion policies of the constraint admit it.
         """
         asked = (keys, constraint.key, constraint.honor_affinity, constraint.honor_taints)
         if asked not in self._domains:
@@ -71,7 +71,7 @@ class NodeFit:
 
 
 def names_exclude_each_other(rules: NodeRules, version: tuple[int, int]) -> bool:
-    """Whether nodeName and the terms name different nodes, so that PreFilter finds none and blames no plugin."""
+    """Return whether nodeName and the terms name different nodes, so that PreFilter finds none and no plugin is reported."""
     return version >= NAMES_FIRST and bool(rules.node_name) and rules.named is not None and rules.node_name not in rules.named
 
 
@@ -79,7 +79,7 @@ def _rejections(
     rules: NodeRules, table: NodeTable, tolerated: list[bool], in_affinity: list[bool], version: tuple[int, int]
 ) -> list[str | None]:
     cordoned_out = not admits_cordoned(rules.tolerations)
-    # Nodes that are not named are left out before any filter runs.
+    # PreFilter leaves out nodes that are not named before any filter runs.
     named, unnamed = rules.named, NODE_AFFINITY
     if rules.node_name and version >= NAMES_FIRST:
         unnamed = NODE_NAME if named is None else BOTH_NAMES

@@ -1,7 +1,7 @@
-"""Nodes that are alike to a pod: the filters and scores are asked about one of them, and the answer goes for all.
+"""Nodes that are equal to a pod: filters and scores are computed for one of them and apply to all.
 
-Constraints look at the labels of nodes and at what runs there. Most nodes agree in the labels that a pod's constraints read, and
-run none of the pods that they count, so that a cluster of thousands comes to a few classes and the nodes where such pods run.
+Constraints read the labels of nodes and the pods that run there. Most nodes have equal values of the labels that a pod's constraints read
+and run none of the pods that these count, so that thousands of nodes form a few classes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from afflint.findings.namedtuples import NamedTuple
 
 
 class NodeColumnClasses:
-    """Nodes by what some columns hold for them: those of one class agree in all of them."""
+    """Nodes grouped by the values of some columns; the nodes of one class have equal values in all of them."""
 
     __slots__ = ("_class_of", "_members")
 
@@ -24,7 +24,7 @@ class NodeColumnClasses:
         self._class_of = {node: number for number, alike in enumerate(self._members) for node in alike}
 
     def pick(self, touched: set[int]) -> RepresentativeNodes:
-        """One node of each class, its first; the nodes in ``touched`` differ from all others and stand for themselves."""
+        """Return the first node of each class; nodes in ``touched`` differ from all others and represent only themselves."""
         away = [0] * len(self._members)
         stands_for: dict[int, int] = {}
         for node in touched:
@@ -39,16 +39,16 @@ class NodeColumnClasses:
         return RepresentativeNodes(sorted(stands_for), stands_for, touched, self)
 
     def number(self, node: int) -> int:
-        """The number of the class that a node belongs to."""
+        """Return the number of the class of a node."""
         return self._class_of[node]
 
     def members(self, node: int) -> Sequence[int]:
-        """The nodes of its class, in their order."""
+        """Return the nodes of the class of a node, in their order."""
         return self._members[self._class_of[node]]
 
 
 class RepresentativeNodes(NamedTuple):
-    """The nodes to ask about, in their order, and how many nodes each of them stands for."""
+    """The nodes to evaluate, in their order, and how many nodes each of them represents."""
 
     nodes: list[int]
     stands_for: dict[int, int]
@@ -56,24 +56,24 @@ class RepresentativeNodes(NamedTuple):
     classes: NodeColumnClasses | None
 
     def alike(self, node: int) -> Iterable[int]:
-        """The nodes that one of ``nodes`` stands for, itself among them."""
+        """Return the nodes that a representative represents, including itself."""
         if self.classes is None or node in self.touched:
             return (node,)
         return (other for other in self.classes.members(node) if other not in self.touched)
 
     def all(self, nodes: Iterable[int]) -> list[int]:
-        """The nodes that these stand for, in their order."""
+        """Return the nodes that these represent, in their order."""
         return sorted([other for node in nodes for other in self.alike(node)])
 
     def count(self, nodes: Sequence[int]) -> int:
-        """How many nodes these stand for."""
+        """Return how many nodes these represent."""
         if self.classes is None:
             return len(nodes)
         return sum([self.stands_for[node] for node in nodes])
 
 
 def each_alone(nodes: Sequence[int]) -> RepresentativeNodes:
-    """All of the nodes, each for itself: for so few that telling them apart would take longer."""
+    """Return all nodes, each as its own representative: for few nodes, where grouping would cost more."""
     return RepresentativeNodes(list(nodes), dict.fromkeys(nodes, 1), set(nodes), None)
 
 

@@ -1,4 +1,4 @@
-"""The filter NodePorts: two pods that ask for one port of the host cannot share a node."""
+"""The filter NodePorts: two pods with the same host port cannot share a node (pkg/scheduler/framework/plugins/nodeports)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ NODE_PORTS = "NodePorts"
 
 
 def taken(ports: tuple[HostPort, ...], occupancy: Occupancy) -> set[int]:
-    """The nodes on which any of the ports is in use."""
+    """Return the nodes on which any of the ports is in use."""
     return {node for port in ports for tally in occupancy.on_port(port) for node in tally}
 
 
 def admitted(nodes: list[int], ports: tuple[HostPort, ...], occupancy: Occupancy) -> list[int]:
-    """Those of the nodes on which all of the ports are free; the same list if that is all of them."""
+    """Return the nodes on which all of the ports are free; the same list if that is all of them."""
     in_use = taken(ports, occupancy)
     return nodes if in_use.isdisjoint(nodes) else [node for node in nodes if node not in in_use]

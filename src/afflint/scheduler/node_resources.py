@@ -1,4 +1,7 @@
-"""NodeResourcesFit: whether what a node has is enough for what the pods on it ask for and one more pod; and how nodes rate by it."""
+"""The plugin NodeResourcesFit: whether the allocatable resources of a node are enough for one more pod; and scores by resources.
+
+Semantics: pkg/scheduler/framework/plugins/noderesources (fit.go fitsRequest, least_allocated.go, balanced_allocation.go).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ BALANCED_ALLOCATION = "NodeResourcesBalancedAllocation"
 
 
 class Shortage(NamedTuple):
-    """A resource that a node has too little of for one more pod: what the pod asks for, and what is left."""
+    """A resource that is too scarce on a node for a pod: the amount that the pod requests, and the amount that is left."""
 
     resource: str
     asked: int
@@ -21,7 +24,7 @@ class Shortage(NamedTuple):
 
 
 def admitted(candidates: list[int], requests: Requests, table: NodeTable, occupancy: Occupancy) -> list[int]:
-    """The candidates that have room for the requests. Where it is not known how much of a resource a node has, there is."""
+    """Return the candidates with enough resources for the requests. An unknown amount of a resource is enough."""
     for resource, asked in requests:
         most, used = table.amounts(resource), occupancy.used(resource)
         candidates = [node for node in candidates if (amount := most[node]) is None or used.get(node, 0) + asked <= amount]
@@ -29,7 +32,7 @@ def admitted(candidates: list[int], requests: Requests, table: NodeTable, occupa
 
 
 def shortages(node: int, requests: Requests, table: NodeTable, occupancy: Occupancy) -> list[Shortage]:
-    """What the node lacks for the requests, in the order in which the scheduler looks at resources."""
+    """Return the resources that are too scarce on the node, in the order of the scheduler."""
     found = []
     for resource, asked in requests:
         amount = table.amounts(resource)[node]
@@ -41,11 +44,11 @@ def shortages(node: int, requests: Requests, table: NodeTable, occupancy: Occupa
 
 
 def scores(feasible: list[int], pod: Pod, table: NodeTable, occupancy: Occupancy, version: tuple[int, int]) -> dict[str, list[int]]:
-    """The scores of the feasible nodes by plugin, with the scheduler's default configuration: the more CPU and memory is left, the better.
+    """Return the scores of the feasible nodes by plugin, in the default configuration.
 
-    NodeResourcesFit scores the least allocated node best. NodeResourcesBalancedAllocation scores best where the same fraction of CPU and
-    memory is requested, since 1.36 where the pod makes these fractions more alike; it is skipped for a pod that requests neither.
-    A node without allocatable resources scores as one that has none.
+    NodeResourcesFit scores the least allocated node best. NodeResourcesBalancedAllocation scores a node best if equal fractions of CPU and
+    memory are requested, from 1.36 on if the pod makes the fractions more equal; it is skipped for a pod that requests neither. A node
+    without allocatable resources scores like a node with none.
     """
     found = {NODE_RESOURCES_FIT: [_least_allocated(node, pod, table, occupancy) for node in feasible]}
     requests = dict(pod.requests)
@@ -60,7 +63,7 @@ def scores(feasible: list[int], pod: Pod, table: NodeTable, occupancy: Occupancy
 
 
 _SCORES_IMPROVEMENT = (1, 36)
-"""Since this version NodeResourcesBalancedAllocation compares the balance of a node with the pod to that without it."""
+"""From this version on NodeResourcesBalancedAllocation compares the balance of a node with and without the pod."""
 
 
 def _least_allocated(node: int, pod: Pod, table: NodeTable, occupancy: Occupancy) -> int:

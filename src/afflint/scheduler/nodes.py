@@ -13,22 +13,22 @@ from afflint.scheduler.requests import REPORTED, read_allocatable
 Column = list[str | None]
 
 ITSELF = "\0node"
-"""The topology key, which no label can be, over which every node is a domain of its own."""
+"""A topology key over which every node is its own domain; no label can have this key."""
 
 
 class Node(NamedTuple):
-    """What the scheduler looks at in a node."""
+    """The fields of a node that the scheduler reads."""
 
     name: str
     labels: dict[str, str]
     taints: tuple[Taint, ...]
     unschedulable: bool
     allocatable: Mapping[str, int] | None = None
-    """What it has for pods, by resource; None where it does not say, or where resources are left out."""
+    """The allocatable resources; None if the status has none, or if resources do not count."""
 
 
 def read_node(data: object, *, resources: bool = False) -> Node:
-    """A Node object as parsed from YAML or JSON, with what it has for pods if resources count. Raises InventoryError."""
+    """Read a Node object as parsed from YAML or JSON, with its allocatable resources if these count. Raises InventoryError."""
     name, meta, whole = metadata(data, "Node")
     try:
         spec = mapping(whole.get("spec"), "spec")
@@ -45,8 +45,8 @@ def read_node(data: object, *, resources: bool = False) -> Node:
 class NodeTable:
     """Nodes numbered in the order of their names, so that the smallest number wins a tie.
 
-    Constraints read a column (a label of all nodes) rather than node after node, and what depends on a few labels only is
-    decided once per class of nodes that agree on these labels.
+    Constraints read a column (a label of all nodes) rather than node after node, and what depends on a few labels is decided once per
+    class of nodes with equal values of these labels.
     """
 
     __slots__ = ("_amounts", "_columns", "_keys", "_marks", "names", "nodes", "numbers", "taint_classes", "taint_rows")
@@ -64,14 +64,11 @@ class NodeTable:
         self._marks: dict[str, tuple[list[str | bool | None], bool]] = {}
         classes: dict[tuple[tuple[Taint, ...], bool], int] = {}
         self.taint_rows = [classes.setdefault((node.taints, node.unschedulable), len(classes)) for node in self.nodes]
-        """For each node the class of nodes with the same taints and the same ``unschedulable``; see ``taint_classes``."""
+        """For each node the class of nodes with equal taints and ``unschedulable``; see ``taint_classes``."""
         self.taint_classes = list(classes)
 
     def changed(self, nodes: Mapping[int, Node]) -> NodeTable:
-        """The same table with other nodes under some of the numbers, which keep their names.
-
-        Columns of labels that no node changes are kept.
-        """
+        """Return the table with some nodes replaced by nodes of the same names. Unchanged columns are reused."""
         other = NodeTable([nodes.get(number, node) for number, node in enumerate(self.nodes)])
         keys = {key for number, node in nodes.items() for key, _ in node.labels.items() ^ self.nodes[number].labels.items()}
         other._columns.update((key, column) for key, column in self._columns.items() if key not in keys)
@@ -80,7 +77,7 @@ class NodeTable:
         return other
 
     def column(self, key: str) -> Column:
-        """The value of a label on every node, None where it is absent; for ITSELF the names."""
+        """Return the value of a label on every node, None if it is absent; the names for ITSELF."""
         column = self._columns.get(key)
         if column is None:
             column = self._columns[key] = [node.labels.get(key) for node in self.nodes]
@@ -88,15 +85,15 @@ class NodeTable:
 
     @property
     def keys(self) -> frozenset[str]:
-        """The keys of all labels that some node has."""
+        """The keys of all labels that any node has."""
         if self._keys is None:
             self._keys = frozenset().union(*[node.labels for node in self.nodes])
         return self._keys
 
     def marks(self, key: str) -> tuple[list[str | bool | None], bool]:
-        """A column with True for the values that one node alone has, such as host names, and whether there are any.
+        """Return a column with True for unique values, such as host names, and whether there are any.
 
-        To constraints such nodes are all alike, as far as none of the pods that they count runs there.
+        Such nodes are equal to a constraint as long as none of the pods that it counts runs there.
         """
         marked = self._marks.get(key)
         if marked is None:
@@ -104,15 +101,15 @@ class NodeTable:
             times: dict[str | None, int] = {}
             for value in column:
                 times[value] = times.get(value, 0) + 1
-            # The empty value stays: scores of topology spread take an absent label for it.
+            # The empty value stays, because scores of topology spread read an absent label as the empty value.
             marks: list[str | bool | None] = [True if value and times[value] == 1 else value for value in column]
             marked = self._marks[key] = marks, True in marks
         return marked
 
     def amounts(self, resource: str) -> list[int | None]:
-        """How much of a resource every node has for pods, None where that is not known.
+        """Return the allocatable amount of a resource on every node, None if it is unknown.
 
-        A node that says what it has has none of what it does not mention, but for what every real node reports.
+        A resource that the status of a node does not list is 0, except those that every kubelet reports.
         """
         amounts = self._amounts.get(resource)
         if amounts is None:
@@ -122,9 +119,9 @@ class NodeTable:
         return amounts
 
     def matching(self, selection: AnyOf, among: frozenset[str] | None = None) -> list[bool]:
-        """For each node whether the selection matches it; ``among`` tells the only nodes that it can match, where that is known.
+        """Return for each node whether the selection matches it; ``among`` has the only nodes that can match, if they are known.
 
-        Decided once per class of nodes with the same values of the labels that the selection reads.
+        The result is computed once per class of nodes with equal values of the labels that the selection reads.
         """
         requirements = [requirement for selector in selection.selectors for requirement in selector.requirements]
         if any(requirement.field for requirement in requirements):

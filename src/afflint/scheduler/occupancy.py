@@ -1,4 +1,4 @@
-"""Which pods run where, counted so that no question has to go through the pods again."""
+"""The pods that run on the nodes, counted by everything that filters and scores read."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from afflint.scheduler.pods import Pod, Subject, Term, WeightedTerm, readable
 from afflint.scheduler.requests import CPU, MEMORY
 
 Tally = dict[int, int]
-"""How many pods on each node, or how much they take of it; nodes without any are left out."""
+"""A number of pods, or an amount that pods use, by node; nodes without any are left out."""
 
 NO_PODS: Tally = {}
 HARD_POD_AFFINITY_WEIGHT = 1
-"""How much a required pod affinity of an existing pod draws the pods it selects, in the scheduler's default configuration."""
+"""The weight of a required pod affinity term of a running pod in scores (hardPodAffinityWeight, the default)."""
 
 
 class MatchTables:
-    """Which terms select which pods, in both directions: shared by the copies of a cluster."""
+    """Which terms select which pods, in both directions; shared by the copies of a cluster."""
 
     __slots__ = ("counted", "directory", "drawing", "forbidding")
 
@@ -32,17 +32,17 @@ class MatchTables:
 
         self.directory = directory
         self.counted: MatchTable[Counted] = MatchTable(counts, lambda counted: anchors(counted.scopes[0][0]))
-        """What incoming pods count among the pods that run."""
+        """What incoming pods count among running pods."""
         self.forbidding: MatchTable[Term] = MatchTable(reaches, lambda term: anchors(term.selector))
-        """Required anti-affinity of the pods that run, against incoming ones."""
+        """Required anti-affinity terms of running pods, matched against incoming pods."""
         self.drawing: MatchTable[WeightedTerm] = MatchTable(
             lambda weighted, subject, labels: reaches(weighted.term, subject, labels), lambda weighted: anchors(weighted.term.selector)
         )
-        """All terms of the pods that run that score for incoming ones."""
+        """All terms of running pods that score for incoming pods."""
 
 
 class Bound(NamedTuple):
-    """A pod on a node, with the numbers under which it is counted."""
+    """A pod on a node, with the numbers of its subject and terms in the match tables."""
 
     pod: Pod
     node: int
@@ -72,7 +72,7 @@ class Occupancy:
         self._ports: dict[HostPort, Tally] = {}
 
     def copy(self) -> Occupancy:
-        """The same pods, counted apart from now on."""
+        """Return a copy that can change independently."""
         other = Occupancy(self._tables)
         other.bound = self.bound.copy()
         for name in _COUNTED:
@@ -80,7 +80,7 @@ class Occupancy:
         return other
 
     def renumbered(self, numbers: Mapping[int, int]) -> Occupancy:
-        """The pods on some of the nodes, by the numbers that these have elsewhere."""
+        """Return the pods on some of the nodes, by the new numbers of these nodes."""
         other = Occupancy(self._tables)
         other.bound = {
             identity: Bound(entry.pod, numbers[entry.node], entry.subject, entry.forbidding, entry.drawing)
@@ -97,7 +97,7 @@ class Occupancy:
         return other
 
     def bind(self, pod: Pod, node: int) -> None:
-        """Let a pod run on a node."""
+        """Bind a pod to a node. Raises InventoryError for a pod without a name or a pod that is bound already."""
         identity = (pod.namespace, pod.name)
         if not pod.name:
             refuse("a Pod that runs on a node", "has no name")
@@ -115,7 +115,7 @@ class Occupancy:
         self._count(entry, 1)
 
     def unbind(self, namespace: str, name: str) -> None:
-        """Take a pod off its node."""
+        """Remove a pod from its node. Raises InventoryError if it is not bound."""
         entry = self.bound.pop((namespace, name), None)
         if entry is None:
             refuse(f"Pod {namespace + '/' + name!r}", "does not run on a node")
@@ -125,7 +125,7 @@ class Occupancy:
         node = entry.node
         _add(self._subjects.setdefault(entry.subject, {}), node, step)
         for number in self._tables.counted.selectors_of[entry.subject]:
-            # A tally nobody has asked for yet is summed up when somebody does.
+            # Tallies that no constraint has read yet are computed on first use.
             if number in self._tallies:
                 _add(self._tallies[number], node, step)
         for number in entry.forbidding:
@@ -143,19 +143,19 @@ class Occupancy:
             _add(self._ports.setdefault(port, {}), node, step)
 
     def used(self, resource: str) -> Tally:
-        """How much of a resource the pods on each node take, as far as they have been read with what they request."""
+        """Return how much of a resource the pods on each node request, if they were compiled with requests."""
         return self._used.get(resource, NO_PODS)
 
     def rated(self, resource: str) -> Tally:
-        """How much of the CPU or the memory the pods on each node count for where nodes are rated."""
+        """Return the CPU or memory of the pods on each node for scores, where containers without requests count too."""
         return self._rated.get(resource, NO_PODS)
 
     def pods(self) -> Tally:
-        """How many pods run on each node."""
+        """Return how many pods run on each node."""
         return self._pods.get("", NO_PODS)
 
     def on_port(self, port: HostPort) -> Iterator[Tally]:
-        """The pods that hold a port on the same address of their host, or on all."""
+        """Yield the pods that use a port on the same address of their node, or on all addresses."""
         if port.ip == ANY_ADDRESS:
             yield from (tally for held, tally in self._ports.items() if held[1:] == port[1:])
         else:
@@ -163,7 +163,7 @@ class Occupancy:
             yield self._ports.get(port._replace(ip=ANY_ADDRESS), NO_PODS)
 
     def tally(self, counted: Counted) -> Tally:
-        """How many of the counted pods run on each node."""
+        """Return how many of the counted pods run on each node."""
         number = self._tables.counted.selector(counted)
         tally = self._tallies.get(number)
         if tally is None:
@@ -174,30 +174,33 @@ class Occupancy:
         return tally
 
     def matching_terms(self, *terms: Term, terminating: bool = True) -> Tally:
-        """The pods that match all of these terms of an incoming pod."""
+        """Return the pods that match all of these terms of an incoming pod."""
         scopes = tuple([(term.selector, self._tables.directory.scope(term)) for term in terms if term.selector is not None])
         return self.tally(Counted(scopes, terminating)) if len(scopes) == len(terms) else NO_PODS
 
     def matching_selector(self, selector: Parsed, namespace: str) -> Tally:
-        """The pods that a spread constraint counts: an empty selector counts none, and pods being deleted do not count."""
+        """Return the pods that a spread constraint counts.
+
+        An empty selector matches none, and pods that are being deleted do not count (countPodsMatchSelector).
+        """
         if not isinstance(selector, Selector) or selector == EVERYTHING:
             return NO_PODS
         return self.tally(Counted(((selector, frozenset((namespace,))),), False))
 
     @property
     def forbids(self) -> bool:
-        """Whether any pod that runs has ever had required anti-affinity terms."""
+        """Whether any pod with required anti-affinity terms was ever bound."""
         return bool(self._forbidding)
 
     def forbidding(self, subject: Subject) -> Iterator[tuple[Term, Tally]]:
-        """The required anti-affinity terms of running pods that select an incoming pod, with the nodes of these pods."""
+        """Yield the required anti-affinity terms of running pods that select an incoming pod, with the nodes of these pods."""
         table = self._tables.forbidding
         for number in table.selectors_of[table.subject(subject)]:
             if self._forbidding.get(number):
                 yield table.selectors[number], self._forbidding[number]
 
     def drawing(self, subject: Subject) -> Iterator[tuple[WeightedTerm, Tally]]:
-        """The terms of running pods that select an incoming pod and score, with the nodes of these pods."""
+        """Yield the scoring terms of running pods that select an incoming pod, with the nodes of these pods."""
         table = self._tables.drawing
         if not self._drawing:
             return

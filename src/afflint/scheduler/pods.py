@@ -1,4 +1,4 @@
-"""A pod as the scheduler sees it: its constraints compiled once, with the meaning that defaults and the API server give them."""
+"""A pod as the scheduler sees it: its constraints compiled once, with the defaults of the API server applied."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class Subject(NamedTuple):
-    """All that selectors can tell about a pod: pods of one subject are matched alike."""
+    """Everything about a pod that selectors can read: pods with equal subjects match the same selectors."""
 
     namespace: str
     labels: frozenset[tuple[str, str]]
@@ -35,14 +35,14 @@ class Subject(NamedTuple):
 
 
 class NodeRules(NamedTuple):
-    """What a pod demands of a node, whatever else runs there. ``terms`` is None without required node affinity."""
+    """What a pod requires of a node, whatever else runs there. ``terms`` is None without required node affinity."""
 
     node_name: str
     tolerations: tuple[Toleration, ...]
     node_selector: Selector
     terms: tuple[Parsed, ...] | None
     named: frozenset[str] | None
-    """The nodes that ``matchFields`` of the required terms name, when every term names some; the scheduler looks at no others."""
+    """The nodes that ``matchFields`` of the required terms name, if every term names some; PreFilter leaves out all others."""
 
 
 class Preference(NamedTuple):
@@ -60,16 +60,16 @@ class _TermFields(NamedTuple):
 
 
 class Term(_TermFields):
-    """A pod affinity or anti-affinity term. It covers the listed namespaces and those whose labels the namespace selector matches.
+    """A pod affinity or anti-affinity term. It covers the listed namespaces and those that the namespace selector matches.
 
-    ``path`` is where it stands in the pod spec. That is no part of what it means: terms of other places are equal and counted as one.
+    ``path`` is its position in the pod spec, which does not take part in comparisons: equal terms of other pods are counted as one.
     """
 
     path: Path = ()
 
 
 class WeightedTerm(NamedTuple):
-    """A term that draws pods (weight above zero) or repels them (below)."""
+    """A term that attracts pods (weight above zero) or repels them (below)."""
 
     weight: int
     term: Term
@@ -85,13 +85,13 @@ class _SpreadConstraintFields(NamedTuple):
 
 
 class SpreadConstraint(_SpreadConstraintFields):
-    """A topology spread constraint. ``path`` is where it stands in the pod spec, which is no part of what it means, as with terms."""
+    """A topology spread constraint. ``path`` is its position in the pod spec, which does not take part in comparisons."""
 
     path: Path = ()
 
 
 class Pod(NamedTuple):
-    """A compiled pod. Term lists that Kubernetes cannot parse are Malformed."""
+    """A compiled pod. Lists of terms that Kubernetes cannot parse are Malformed."""
 
     namespace: str
     name: str
@@ -99,10 +99,10 @@ class Pod(NamedTuple):
     subject: Subject
     finished: bool
     controller: tuple[str, str, str] | None
-    """API version, kind and name of the controlling owner."""
+    """API version, kind and name of the owner that is the controller."""
     rules: NodeRules
     preferences: tuple[Preference, ...] | Malformed | None
-    """None when the field is absent, which is not the same as an empty list."""
+    """None if the field is absent, which differs from an empty list."""
     has_spread: bool
     """Whether the pod has spread constraints of its own, hard or soft."""
     hard_spread: tuple[SpreadConstraint, ...]
@@ -112,38 +112,38 @@ class Pod(NamedTuple):
     preferred_affinity: tuple[WeightedTerm, ...] | Malformed
     preferred_anti_affinity: tuple[WeightedTerm, ...] | Malformed
     ports: tuple[HostPort, ...] = ()
-    """What it takes of the ports of its host."""
+    """The host ports that it requests."""
     requests: Requests = ()
-    """Empty where resources are left out."""
+    """Empty if resources do not count."""
     rated: Rated = (0, 0)
-    """What it counts for where nodes are rated; nothing where resources are left out."""
+    """CPU and memory for scores; 0 if resources do not count."""
     added: frozenset[str] = frozenset()
-    """The labels of nodes that its controller asks for, and not its manifest."""
+    """The node labels that its controller requires in addition to its manifest."""
     toleration_seconds: int | None = 0
-    """For how many seconds it tolerates that its node cannot be reached; None for ever, so that nothing evicts it from there."""
+    """For how many seconds it tolerates an unreachable node; None for ever, so that it is never evicted from there."""
 
     @property
     def malformed_terms(self) -> bool:
-        """Whether any list of pod affinity or anti-affinity terms cannot be parsed: no node is feasible for such a pod."""
+        """Whether a list of pod affinity or anti-affinity terms cannot be parsed: no node is feasible for such a pod."""
         lists = (self.affinity, self.anti_affinity, self.preferred_affinity, self.preferred_anti_affinity)
         return any(isinstance(listed, Malformed) for listed in lists)
 
 
 def readable(terms: tuple[T, ...] | Malformed) -> tuple[T, ...]:
-    """The terms of a list; none of one that cannot be parsed, which is ignored as a whole."""
+    """Return the terms of a list; none if the list cannot be parsed, since it is ignored as a whole."""
     return () if isinstance(terms, Malformed) else terms
 
 
 def but_for_the_name(pod: Pod) -> tuple[object, ...]:
-    """Everything about a pod that filters and scores read: pods that agree in it go to the same nodes."""
+    """Return everything about a pod that filters and scores read: equal results mean equal decisions."""
     return (pod.subject, pod.controller, pod.rules, pod.preferences, pod.has_spread, *pod[9:])
 
 
 def read_pod(data: object, *, resources: bool = False, comparisons: bool = False) -> Pod:
-    """A Pod object as parsed from YAML or JSON, with what it requests if resources count.
+    """Read a Pod object as parsed from YAML or JSON, with its requests if resources count.
 
-    Without ``comparisons`` tolerations with ``Gt`` and ``Lt`` are left out: the cluster ignores them.
-    Raises InventoryError where it cannot be decoded as a pod.
+    Without ``comparisons`` tolerations with ``Gt`` and ``Lt`` are left out: the cluster ignores them. Raises InventoryError for a
+    malformed pod.
     """
     whole = mapping(data, "a Pod")
     meta = mapping(whole.get("metadata"), "metadata of a Pod")
@@ -201,7 +201,7 @@ def _controller(data: object, what: str) -> tuple[str, str, str] | None:
 
 
 def _decoded(parsed: T | Malformed, what: str) -> T | Malformed:
-    """Refuses what cannot be decoded at all. What decodes and makes no sense is left to the scheduler's own rules."""
+    """Raise InventoryError for data of the wrong type; other malformed data is left to the rules of the scheduler."""
     if isinstance(parsed, Malformed) and parsed.mistyped:
         refuse(what + "".join(f"[{step!r}]" for step in parsed.path), parsed.problem)
     return parsed
@@ -211,7 +211,7 @@ def _node_rules(spec: dict[str, Any], node_affinity: dict[str, Any], *, comparis
     node_name = string(spec.get("nodeName"), "spec.nodeName")
     node_selector = _decoded(from_labels(spec.get("nodeSelector")), "spec.nodeSelector")
     tolerations = _decoded(parse_tolerations(spec.get("tolerations")), "spec.tolerations")
-    # Maps and lists of strings that decode at all are never malformed otherwise.
+    # Maps and lists of strings of the right type are never malformed.
     assert not isinstance(node_selector, Malformed)
     assert not isinstance(tolerations, Malformed)
     tolerations = supported(tolerations, comparisons=comparisons)
@@ -226,9 +226,9 @@ def _node_rules(spec: dict[str, Any], node_affinity: dict[str, Any], *, comparis
 
 
 def _named_nodes(terms: list[Any], what: str) -> frozenset[str] | None:
-    """The union of the names that the terms ask for; None as soon as one term asks for no name.
+    """Return the union of the node names that the terms require; None if any term requires no name.
 
-    The scheduler reads them off the manifest before it parses anything, so terms that do not parse take part as well.
+    PreFilter reads the names before it parses the terms, so terms that cannot be parsed take part too.
     """
     union: frozenset[str] = frozenset()
     for index, term in enumerate(terms):
@@ -258,14 +258,14 @@ def _preferences(data: object, what: str) -> tuple[Preference, ...] | Malformed 
 
 
 class _TermReader:
-    """Reads the constraints of one pod that select other pods: they take its namespace and merge its label values."""
+    """Reads the constraints of one pod that select other pods: they use its namespace and merge its label values."""
 
     def __init__(self, namespace: str, labels: dict[str, str]) -> None:
         self.namespace = namespace
         self.labels = labels
 
     def spread(self, data: list[Any]) -> tuple[tuple[SpreadConstraint, ...], tuple[SpreadConstraint, ...]]:
-        """The topology spread constraints that must hold and those that should."""
+        """Return the hard and the soft topology spread constraints."""
         found: dict[object, list[SpreadConstraint]] = {"DoNotSchedule": [], "ScheduleAnyway": []}
         for index, item in enumerate(data):
             where = f"spec.topologySpreadConstraints[{index}]"
@@ -287,7 +287,7 @@ class _TermReader:
     def pod_terms(
         self, affinity: dict[str, Any], kind: str, sign: int
     ) -> tuple[tuple[Term, ...] | Malformed, tuple[WeightedTerm, ...] | Malformed]:
-        """The required and the preferred terms of podAffinity or podAntiAffinity; ``sign`` is that of the weights."""
+        """Return the required and the preferred terms of podAffinity or podAntiAffinity; ``sign`` is that of the weights."""
         where = f"spec.affinity.{kind}"
         data = mapping(affinity.get(kind), where)
         if not data:
@@ -332,7 +332,7 @@ class _TermReader:
 
 
 def _until_malformed(read: Callable[[object, int], T | Malformed], data: object, where: str) -> tuple[T, ...] | Malformed:
-    """All entries of a list as read, or the first that cannot be parsed: it invalidates the list as a whole."""
+    """Return all entries of a list as read, or the first that cannot be parsed, which invalidates the list."""
     entries = []
     for index, item in enumerate(sequence(data, where)):
         entry = read(item, index)

@@ -1,6 +1,7 @@
-"""What pods ask for and what nodes have: lists of resources read as the API server stores them and the scheduler adds them up.
+"""What pods request and what nodes have: resource lists as the API server stores them and the scheduler sums them up.
 
-Amounts are whole numbers: thousandths of a CPU, bytes of memory and storage, pieces of anything else.
+Amounts are whole numbers: thousandths of a CPU, bytes of memory and storage, units of anything else. Semantics: PodRequests
+(k8s.io/component-helpers/resource/helpers.go).
 """
 
 from __future__ import annotations
@@ -17,20 +18,20 @@ PODS = "pods"
 HUGE_PAGES = "hugepages-"
 
 REPORTED = (PODS, CPU, MEMORY, "ephemeral-storage")
-"""What every kubelet reports of its node, in the order in which the scheduler looks at it."""
+"""The resources that every kubelet reports, in the order in which the scheduler reads them."""
 
 Requests = tuple[tuple[str, int], ...]
-"""What a pod takes of a node, by resource, in the order in which the scheduler looks at them; nothing of what it takes none."""
+"""The requests of a pod by resource, in the order of the scheduler; resources without a request are left out."""
 
 Rated = tuple[int, int]
-"""The CPU and memory that a pod counts for where nodes are rated: a container that does not say what it requests counts for some."""
+"""The CPU and memory of a pod for scores: a container without requests counts with a default."""
 
 Millis = dict[str, int]
-"""Amounts by resource in thousandths, the finest that the API server keeps: sums of them are exact."""
+"""Amounts by resource in thousandths, the finest unit that the API server keeps, so that sums are exact."""
 
 
 def read_requests(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Requests:
-    """What a pod counts for on its node: one pod, and what it requests with its overhead. Raises InventoryError.
+    """Return what a pod uses of its node: one pod, and its requests with its overhead. Raises InventoryError.
 
     ``status`` matters for a running pod that is being resized.
     """
@@ -42,12 +43,12 @@ def read_requests(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Request
 
 
 def read_rated(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Rated:
-    """What a pod counts for where nodes are rated (pkg/scheduler/util GetNonzeroRequests). Raises InventoryError."""
+    """Return the CPU and memory of a pod for scores (pkg/scheduler/util GetNonzeroRequests). Raises InventoryError."""
     total = _total(spec, status, _UNSTATED)
     return _amount(CPU, total.get(CPU, 0)), _amount(MEMORY, total.get(MEMORY, 0))
 
 
-# A tenth of a CPU and 200 MiB, in thousandths.
+# 0.1 CPU and 200 MiB, in thousandths (DefaultMilliCPURequest, DefaultMemoryRequest).
 _UNSTATED: Millis = {CPU: 100, MEMORY: 200 * 2**20 * 1000}
 
 
@@ -59,15 +60,15 @@ def _total(spec: Mapping[str, Any], status: Mapping[str, Any], unstated: Mapping
 
 
 def read_allocatable(status: Mapping[str, Any]) -> dict[str, int] | None:
-    """What a node has for pods; None when it does not say. Raises InventoryError."""
-    # The API server takes the capacity for an absent allocatable.
+    """Return the allocatable resources of a node; None if its status lists none. Raises InventoryError."""
+    # The API server sets an absent allocatable to the capacity (SetDefaults_NodeStatus).
     field = "allocatable" if status.get("allocatable") is not None else "capacity"
     listed = _list(status.get(field), f"status.{field}")
     return {resource: _amount(resource, millis) for resource, millis in listed.items()} or None
 
 
 def _is_counted(resource: str) -> bool:
-    """Whether the scheduler looks at the resource: at its own, huge pages, and those with a domain."""
+    """Return whether the scheduler reads the resource: the standard ones, huge pages, and those with a domain."""
     if resource in REPORTED or resource.startswith((HUGE_PAGES, "attachable-volumes-")):
         return True
     return "/" in resource and ("kubernetes.io/" in resource or not resource.startswith("requests."))
@@ -96,7 +97,7 @@ def _shown(written: object) -> str:
 
 
 class _Containers:
-    """The containers of one pod. A container that is being resized counts for the largest of what it asks for, was given and has."""
+    """The containers of one pod. A container that is being resized counts with the maximum of requested, allocated and actual."""
 
     def __init__(self, status: Mapping[str, Any], unstated: Mapping[str, int]) -> None:
         self._unstated = unstated
@@ -112,7 +113,7 @@ class _Containers:
         )
 
     def total(self, spec: Mapping[str, Any]) -> Millis:
-        """The sum over the containers, or what an init container needs beside the sidecars before it, where that is more."""
+        """Return the sum over the containers, or the requests of an init container with the sidecars before it, if larger."""
         total: Millis = {}
         for container, where in _containers(spec, "containers"):
             _add(total, self._requests(container, where, resizable=True))
@@ -155,12 +156,12 @@ def _maps(data: object, what: str) -> list[dict[str, Any]]:
 
 
 def _with_limits(resources: Mapping[str, Any], where: str) -> Millis:
-    """The requests; the API server takes the limit for a request that is absent."""
+    """Return the requests; the API server sets an absent request to the limit."""
     return {**_list(resources.get("limits"), f"{where}.limits"), **_list(resources.get("requests"), f"{where}.requests")}
 
 
 def _override(total: Millis, resources: Mapping[str, Any]) -> None:
-    """What the pod as a whole asks for takes the place of the sum; its limits do where nothing else asks for the resource."""
+    """Replace the sum by the pod-level requests; pod-level limits apply if nothing else requests the resource."""
     for resource, millis in _list(resources.get("limits"), "spec.resources.limits").items():
         if _is_pod_level(resource) and (resource not in total or resource.startswith(HUGE_PAGES)):
             total[resource] = millis

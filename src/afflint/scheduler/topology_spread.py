@@ -1,4 +1,7 @@
-"""PodTopologySpread: how evenly the pods that a constraint selects lie over the values of a topology key."""
+"""The plugin PodTopologySpread: how evenly the pods that a constraint selects are spread over topology domains.
+
+Semantics: pkg/scheduler/framework/plugins/podtopologyspread (filtering.go, scoring.go, common.go).
+"""
 
 from __future__ import annotations
 
@@ -17,25 +20,28 @@ POD_TOPOLOGY_SPREAD = "PodTopologySpread"
 
 
 def default_constraints(selector: Selector) -> tuple[SpreadConstraint, ...]:
-    """The soft constraints of a pod that has none, from the selector of its services and its owner; none if that selects everything."""
+    """Return the system default constraints of a pod without any (plugin.go systemDefaultConstraints).
+
+    ``selector`` is that of its services and its owner; there are no constraints if it selects everything.
+    """
     if selector == EVERYTHING:
         return ()
     return (SpreadConstraint(HOSTNAME, 3, 1, selector), SpreadConstraint(ZONE, 5, 1, selector))
 
 
 def looked_at(constraints: tuple[SpreadConstraint, ...], pod: Pod, occupancy: Occupancy) -> Iterator[tuple[str, Tally]]:
-    """The topology keys that constraints of the pod read, each with the pods that they count."""
+    """Yield the topology keys of constraints of the pod, each with the pods that the constraint counts."""
     for constraint in constraints:
         yield constraint.key, occupancy.matching_selector(constraint.selector, pod.namespace)
 
 
 def unparsable(constraints: tuple[SpreadConstraint, ...]) -> bool:
-    """Whether a selector cannot be parsed, which makes the scheduler fail on the pod."""
+    """Return whether a selector cannot be parsed, so that scheduling fails with an error."""
     return any(isinstance(constraint.selector, Malformed) for constraint in constraints)
 
 
 def admitted(candidates: list[int], pod: Pod, fit: NodeFit, table: NodeTable, occupancy: Occupancy) -> list[int]:
-    """The candidates that no hard constraint of the pod rejects."""
+    """Return the candidates that no hard constraint of the pod rejects."""
     keys = tuple([constraint.key for constraint in pod.hard_spread])
     for constraint in pod.hard_spread:
         column = table.column(constraint.key)
@@ -44,11 +50,11 @@ def admitted(candidates: list[int], pod: Pod, fit: NodeFit, table: NodeTable, oc
         for node, count in occupancy.matching_selector(constraint.selector, pod.namespace).items():
             if members[node]:
                 domains[column[node]] = domains.get(column[node], 0) + count
-        # Where a domain is empty, or fewer exist than minDomains asks for, nothing is what others are compared with.
+        # The global minimum is 0 if a domain is empty, or if there are fewer domains than minDomains.
         filled = len(domains) == len(empty_domains) >= constraint.min_domains
         least = min(domains.values(), default=0) if filled else 0
         most = constraint.max_skew + least - matches(constraint.selector, pod.labels)
-        # A value that is no domain, since none of its nodes is taken into account, holds no pods.
+        # A value whose nodes are all excluded by inclusion policies is not a domain and counts no pods.
         candidates = [node for node in candidates if column[node] is not None and domains.get(column[node], 0) <= most]
     return candidates
 
@@ -62,10 +68,10 @@ def scores(
     occupancy: Occupancy,
     picked: RepresentativeNodes,
 ) -> list[int]:
-    """The score of each feasible node under these soft constraints: the fewer pods there are already, the better.
+    """Return the score of each feasible node under these soft constraints: the fewer matching pods, the better.
 
-    The nodes are some of those picked for the pod; what counts nodes counts all that they stand for. A node without one of the
-    keys of the pod's own constraints scores 0; the default constraints put up with it.
+    ``feasible`` are representatives; what counts nodes counts all that they represent. A node without one of the keys of the pod's own
+    constraints scores 0; the default constraints ignore missing keys.
     """
     strict = pod.has_spread
     keys = tuple([constraint.key for constraint in constraints]) if strict else ()
@@ -87,7 +93,7 @@ def scores(
             size = picked.count(rated)
         else:
             members, _ = fit.domains(constraint, keys)
-            # A missing label reads as the empty value here, but does not score below.
+            # A missing label counts as the empty value here, but adds no score below.
             domains = dict.fromkeys([column[node] or "" for node in rated], 0)
             for node, count in tally.items():
                 value = column[node] or ""
@@ -95,7 +101,7 @@ def scores(
                     domains[value] += count
             found = {node: domains[column[node] or ""] for node in rated}
             marks, alone = table.marks(constraint.key)
-            # Of values that one node alone has, there are as many as nodes.
+            # There are as many unique values as nodes that the representatives represent.
             size = len(domains) if not alone else len(domains) + sum([picked.stands_for[node] - 1 for node in rated if marks[node] is True])
         weight = log(size + 2)
         for node in rated:
@@ -105,7 +111,7 @@ def scores(
 
 
 def _rounded(score: float) -> int:
-    """Half away from zero, as Go rounds; Python's round() goes to the even neighbour."""
+    """Round half away from zero, as Go's math.Round; Python's round() rounds half to even."""
     whole = int(score)
     return whole + (score - whole >= 0.5)
 
