@@ -1,1 +1,1 @@
-"""Nodes as code: what Karpenter, Cluster API, cloud controllers and installers are told to make, as classes of nodes that are alike."""
+"""Node pools: the nodes that Karpenter, Cluster API, cloud controllers and installers create, as classes of equal nodes."""

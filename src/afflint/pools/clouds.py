@@ -28,7 +28,7 @@ from afflint.yaml.document import list_at, map_at
 
 
 def _first(data: Any) -> Any:
-    """An object that older versions wrap in a list of one."""
+    """Return an object that older versions wrap in a list of one."""
     return data[0] if type(data) is list and data else data
 
 
@@ -36,7 +36,7 @@ def _first(data: Any) -> Any:
 
 
 def _google(declared: Declared, spec: dict[str, Any], base: Path, name: str, cluster: str) -> Pool:
-    """Numbers are those of each zone, but for totals."""
+    """Return a GKE node pool. Its numbers are per zone, except totals."""
     config, path = map_at(_first(spec.get("nodeConfig"))), (*base, "nodeConfig")
     own = config.get("labels")
     taints = taints_of(config.get("taint"), (*path, "taint"), UPPER)
@@ -139,7 +139,7 @@ def _crossplane_amazon(declared: Declared) -> Iterator[Pool]:
 
 
 def _azure(declared: Declared, spec: dict[str, Any], base: Path, name: str, cluster: str, place: str) -> Pool:
-    """Zones are digits, to which Azure adds the region."""
+    """Return an AKS agent pool. Its zones are digits, to which Azure adds the region."""
     own = spec.get("nodeLabels")
     taints = taints_in_texts(spec.get("nodeTaints"), (*base, "nodeTaints"))
     field = "availabilityZones" if "availabilityZones" in spec else "zones"

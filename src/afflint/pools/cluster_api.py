@@ -1,6 +1,6 @@
-"""Cluster API: what a management cluster is told of the machines of other clusters, and which of its labels reach their nodes.
+"""Cluster API: the machines that a management cluster creates for other clusters, and which of their labels reach the nodes.
 
-After util/labels/helpers.go (GetManagedLabels) and docs/book/src/reference/api/metadata-propagation.md of cluster-api.
+Semantics: util/labels/helpers.go (GetManagedLabels) and docs/book/src/reference/api/metadata-propagation.md of cluster-api.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _SYNCED = ("node-restriction.kubernetes.io", "node.cluster.x-k8s.io")
 
 
 def _reaches_nodes(key: str) -> bool:
-    """Whether Cluster API copies a label from a Machine to its Node, without ``--additional-sync-machine-labels``."""
+    """Return whether Cluster API copies a label from a Machine to its Node without ``--additional-sync-machine-labels``."""
     prefix, slash, _ = key.partition("/")
     return bool(slash) and (prefix == "node-role.kubernetes.io" or any(prefix == each or prefix.endswith(f".{each}") for each in _SYNCED))
 
 
 def _of_machines(metadata: Any, path: Path) -> tuple[list[Label], list[UnreachableLabel]]:
-    """The labels of Machines: those that their nodes get, and those that they do not."""
+    """Return the labels of Machines: those that reach their nodes, and those that do not."""
     kept, lost = [], []
     for each in labels_of(map_at(metadata).get("labels"), (*path, "labels")):
         if _reaches_nodes(each.key):
@@ -58,9 +58,9 @@ _SYNC = (
 
 
 def _scale(spec: Mapping[str, Any], annotations: Mapping[str, Any]) -> tuple[int | None, int | None]:
-    """The fewest and the most machines: by the annotations for the autoscaler, else as many as ``replicas`` says.
+    """Return the fewest and the most machines: by the annotations of the autoscaler, else ``replicas``.
 
-    Where nothing says it there is one, until somebody else scales it.
+    Without either there is one machine, until something scales it.
     """
     ends = [f"{_BOUNDS}{end}-size" for end in ("min", "max")]
     if all(end in annotations for end in ends):
@@ -71,7 +71,7 @@ def _scale(spec: Mapping[str, Any], annotations: Mapping[str, Any]) -> tuple[int
 
 
 def _domain(name: str, path: Path) -> list[Label]:
-    """A failure domain is the zone in most clouds; on Azure it is a digit, to which the cloud adds the region."""
+    """Return the zone label of a failure domain: a zone in most clouds; on Azure a digit, to which the cloud adds the region."""
     return zone((name,), path) if name and not name.isdigit() else []
 
 
@@ -82,7 +82,7 @@ def _reference(data: Any, namespace: str, *path: str) -> tuple[Key, ...]:
 
 
 def _machines(declared: Declared) -> Iterator[Pool]:
-    """A MachineDeployment, MachineSet or MachinePool."""
+    """Yield the pool of a MachineDeployment, MachineSet or MachinePool."""
     spec, word = map_at(declared.data, "spec"), declared.ref.kind or ""
     machine, base = map_at(spec, "template", "spec"), (*declared.base, "spec", "template")
     kept, lost = _of_machines(map_at(spec, "template", "metadata"), (*base, "metadata"))
@@ -110,7 +110,7 @@ def _machines(declared: Declared) -> Iterator[Pool]:
 
 
 def _config_template(declared: Declared) -> Iterator[PoolPart]:
-    """What kubelets register with; the same for all machines made of this template."""
+    """Yield what kubelets register with, equal for all machines of this template."""
     path = (*declared.base, "spec", "template", "spec", "joinConfiguration", "nodeRegistration")
     found = registration(map_at(declared.data, "spec", "template", "spec", "joinConfiguration").get("nodeRegistration"), path)
     key = (declared.ref.kind or "", declared.namespace, declared.name)
@@ -146,7 +146,7 @@ def _control_plane(declared: Declared) -> Iterator[Pool]:
 
 
 def _cluster(declared: Declared) -> Iterator[Pool]:
-    """The machine deployments and pools of a managed topology, with the variables by which TKG labels and taints nodes."""
+    """Yield the machine deployments and pools of a managed topology, with the variables by which TKG labels and taints nodes."""
     topology, base = map_at(declared.data, "spec", "topology"), (*declared.base, "spec", "topology")
     class_name = text(topology, "classRef", "name") or text(topology, "class")
     of_cluster = _variables(list_at(topology, "variables"), (*base, "variables"))
@@ -179,7 +179,7 @@ def _variables(data: Iterable[Any], path: Path) -> dict[str, tuple[Any, Path]]:
 
 
 def _of_variables(variables: Mapping[str, tuple[Any, Path]]) -> tuple[list[Label], tuple[Any, ...], tuple[PoolMistake, ...]]:
-    """``nodePoolLabels`` and ``nodePoolTaints`` of the cluster classes of TKG: lists, of which the labels are handed to the kubelet."""
+    """Return ``nodePoolLabels`` and ``nodePoolTaints`` of the cluster classes of TKG; the kubelet sets these labels."""
     labels: list[Label] = []
     value, path = variables.get("nodePoolLabels", (None, ()))
     for index, entry in enumerate(value if type(value) is list else ()):
@@ -202,7 +202,7 @@ def _cluster_class(declared: Declared) -> Iterator[PoolPart]:
             bootstrap = _reference(inner, declared.namespace, "bootstrap", "ref")
             bootstrap = bootstrap or _reference(inner, declared.namespace, "bootstrap", "templateRef")
             key = ("ClusterClass", declared.namespace, f"{declared.name}/{kind}/{text(entry, 'class')}")
-            # Its patches may put labels and taints anywhere.
+            # Patches of the class may add labels and taints anywhere.
             known = bool(bootstrap) and not list_at(declared.data, "spec", "patches")
             labels = tuple(kept) if kind == "machineDeployments" else ()
             faults = taints.faults
@@ -215,7 +215,7 @@ def _cluster_class(declared: Declared) -> Iterator[PoolPart]:
 
 
 def _managed(declared: Declared) -> Iterator[PoolPart]:
-    """What the cloud's own pools are told: these labels do reach nodes."""
+    """Yield the settings of the cloud's own pools, whose labels reach nodes."""
     spec, base, kind = map_at(declared.data, "spec"), (*declared.base, "spec"), declared.ref.kind or ""
     labels_field, taints_field, spelling = _MANAGED[kind]
     taints: Taints = taints_of(spec.get(taints_field), (*base, taints_field), spelling)
@@ -231,7 +231,7 @@ def _managed(declared: Declared) -> Iterator[PoolPart]:
     key = (kind, declared.namespace, declared.name)
     known = not is_open(spec.get(labels_field))
     if kind == "GCPManagedMachinePool" and most is not None:
-        most = most * len(zones) or None  # Of each zone.
+        most = most * len(zones) or None  # The number is per zone.
     scales = bool(scaling) or kind == "GCPManagedMachinePool"
     yield PoolPart(key, declared.site, declared.ref, tuple(labels), taints.taints, least, most, known, scales, (), taints.faults, lost)
 

@@ -1,4 +1,4 @@
-"""What the formats of node pools have in common: maps of labels, taints in five spellings, counts, and the keys that kubelets refuse."""
+"""What the formats of node pools have in common: maps of labels, taints in five spellings, counts, and labels that kubelets may not set."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ OS, ARCH, INSTANCE_TYPE = "kubernetes.io/os", "kubernetes.io/arch", "node.kubern
 
 
 def text(data: Any, *path: str) -> str:
-    """The text at a path; "" where there is none, or one that is yet to be filled in."""
+    """Return the text at a path; "" if it is absent or a placeholder."""
     found = value_at_path(data, *path)
     return found if type(found) is str and not is_placeholder(found) else ""
 
 
 def texts(data: Any, *path: str) -> tuple[str, ...]:
-    """The texts of the list at a path; none where one is yet to be filled in, for the rest are not all."""
+    """Return the texts of the list at a path; none if one is a placeholder, because the list is not known completely."""
     found = texts_at(data, *path)
     return () if any(map(is_placeholder, found)) else tuple(found)
 
 
 def number(data: Any, *path: str) -> int | None:
-    """The number at a path, also one in quotes; None where there is none."""
+    """Return the number at a path, also one in quotes; None if it is absent or a placeholder."""
     found = value_at_path(data, *path)
     if type(found) is str and found.isascii() and found.isdigit() and len(found) < 10:
         return int(found)
@@ -45,7 +45,7 @@ def number(data: Any, *path: str) -> int | None:
 
 
 def is_unsaid(data: Any, *path: str) -> bool:
-    """Whether something stands in the place of a number that is none: one that is yet to be filled in."""
+    """Return whether the value at a path is set but is not a number, such as a placeholder."""
     return value_at_path(data, *path) is not None and number(data, *path) is None
 
 
@@ -53,23 +53,23 @@ def is_unsaid(data: Any, *path: str) -> bool:
 
 
 def is_known(value: Any) -> bool:
-    """Whether a value is one that a label will have as it stands."""
+    """Return whether a value is a text without placeholders."""
     return type(value) is str and not is_placeholder(value)
 
 
 def label(key: str, value: Any, path: Path = ()) -> Label:
-    """A label with a value; one with any if that is yet to be filled in, or is no text."""
+    """Return a label with a value, or with any value if it is a placeholder or not a text."""
     return Label(Requirement(key, "In", (value,)) if is_known(value) else Requirement(key, "Exists"), path)
 
 
 def one_of(key: str, values: Iterable[str], path: Path = ()) -> Label:
-    """A label with one of some values; with any where none is known."""
+    """Return a label with one of some values, or with any value if none or not all of them are known."""
     known = tuple(dict.fromkeys(values))
     return Label(Requirement(key, "In", known) if known and all(map(is_known, known)) else Requirement(key, "Exists"), path)
 
 
 def labels_of(data: Any, path: Path) -> list[Label]:
-    """A map of labels. Keys that are yet to be filled in are left out: see ``is_open``."""
+    """Return the labels of a map. Keys that are placeholders are left out: see ``is_open``."""
     entries = data.items() if type(data) is dict else ()
     return [label(key, "" if value is None else value, (*path, key)) for key, value in entries if is_known(key)]
 
@@ -81,28 +81,28 @@ def lost_labels(data: Any, path: Path, own: Any, why: str, remedy: str) -> tuple
 
 
 def is_open(*maps: Any) -> bool:
-    """Whether something in place of a map of labels, or one of its keys, is yet to be filled in, so that any label is possible."""
+    """Return whether a map of labels or one of its keys is a placeholder, so that any label is possible."""
     return any(type(each) is not dict or any(type(key) is not str or is_placeholder(key) for key in each) for each in maps if each)
 
 
 def zone(names: Iterable[str], path: Path = ()) -> list[Label]:
-    """The zone label of nodes in one of some zones; none where no zone is known."""
+    """Return the zone label of nodes in one of some zones; none if no zone is known."""
     known = [name for name in names if name]
     return [one_of(ZONE, known, path)] if known else []
 
 
 def region(name: str, path: Path = ()) -> list[Label]:
-    """The region label of nodes in a region, if it is known."""
+    """Return the region label of nodes, if the region is known."""
     return [label(REGION, name, path)] if name else []
 
 
 def pairs(data: str) -> dict[str, str]:
-    """``a=b,c=d``, as kubelets take labels."""
+    """Return ``a=b,c=d`` as a map: the format of the kubelet's --node-labels."""
     entries = [entry.partition("=") for entry in data.split(",") if entry.strip()]
     return {key.strip(): value.strip() for key, _, value in entries}
 
 
-# Who else labels nodes: kubelets, cloud providers, operators, device plugins, drivers. Nobody can say that such a label is absent.
+# Labels that kubelets, cloud providers, operators, device plugins and drivers set, so that they are never known to be absent.
 _ADDED = (
     "kubernetes.io/", "beta.kubernetes.io/", "topology.kubernetes.io/", "failure-domain.beta.kubernetes.io/", "feature.node.kubernetes.io/",
     "node.openshift.io/", "machine.openshift.io/", "cluster.ocs.openshift.io/", "hypershift.openshift.io/", "k8s.ovn.org/",
@@ -122,9 +122,9 @@ _ROLES_BESIDE = frozenset((CONTROL_PLANE, MASTER, f"{_ROLES}worker", f"{_ROLES}e
 
 
 def may_be_added(key: str, declared: Iterable[str]) -> bool:
-    """Whether something else than the pools may put this label on nodes, or have nodes with it; ``declared`` are the keys of pools.
+    """Return whether anything but the pools may set this label; ``declared`` are the keys that pools declare.
 
-    A role is given to nodes by hand as well, unless some pool gives it. Control planes are in no pool mostly.
+    Roles are set by hand as well, unless a pool declares the role. Most control planes are in no pool.
     """
     if key.startswith(_ROLES):
         return key in _ROLES_BESIDE or key not in declared
@@ -132,7 +132,7 @@ def may_be_added(key: str, declared: Iterable[str]) -> bool:
     return key.startswith(_ADDED) or key in _ADDED_EXACTLY or prefix.endswith(("kubevirt.io", ".node.kubernetes.io", ".csi"))
 
 
-# --- what kubelets refuse ------------------------------------------------------------------------------------------------
+# --- labels of kubelets --------------------------------------------------------------------------------------------------
 
 _KUBELET_KEYS = frozenset(
     (
@@ -144,9 +144,9 @@ _KUBELET_PREFIXES = ("kubelet.kubernetes.io", "node.kubernetes.io")
 
 
 def kubelet_refuses(key: str) -> bool:
-    """Whether a kubelet does not start with this key among its ``--node-labels`` (k8s.io/kubelet pkg/apis, IsKubeletLabel).
+    """Return whether a kubelet with this key in ``--node-labels`` fails to start (k8s.io/kubelet pkg/apis IsKubeletLabel).
 
-    The API server refuses the same when a node sets it on itself (NodeRestriction).
+    The API server rejects the same keys when a kubelet sets them on its own node (NodeRestriction).
     """
     prefix, slash, _ = key.partition("/")
     reserved = any(prefix == each or prefix.endswith("." + each) for each in ("kubernetes.io", "k8s.io"))
@@ -156,7 +156,7 @@ def kubelet_refuses(key: str) -> bool:
 
 
 def stops_kubelet(labels: Iterable[Label], remedy: str = "") -> Iterator[PoolMistake]:
-    """The labels with which kubelets do not start."""
+    """Yield a mistake for each label with which kubelets fail to start."""
     for each in labels:
         if each.path and kubelet_refuses(each.key):
             message = f"a kubelet does not start with {quoted(each.key)} in `--node-labels`: it may not set labels of that domain"
@@ -169,18 +169,18 @@ def stops_kubelet(labels: Iterable[Label], remedy: str = "") -> Iterator[PoolMis
 PLAIN: Mapping[str, str] = {effect: effect for effect in EFFECTS}
 UPPER: Mapping[str, str] = {"NO_SCHEDULE": "NoSchedule", "PREFER_NO_SCHEDULE": "PreferNoSchedule", "NO_EXECUTE": "NoExecute"}
 KEBAB: Mapping[str, str] = {"no-schedule": "NoSchedule", "prefer-no-schedule": "PreferNoSchedule", "no-execute": "NoExecute"}
-"""The effects as a format spells them, with those of Kubernetes."""
+"""The taint effects as formats spell them, with those of Kubernetes."""
 
 
 class Taints(NamedTuple):
-    """The taints of a pool, and what is wrong with how they are written."""
+    """The taints of a pool, and the mistakes in them."""
 
     taints: tuple[PoolTaint, ...] = ()
     faults: tuple[PoolMistake, ...] = ()
 
 
 def taints_of(data: Any, path: Path, spelling: Mapping[str, str] = PLAIN) -> Taints:
-    """A list of maps with key, value and effect."""
+    """Return the taints of a list of maps with key, value and effect."""
     taints, faults = [], []
     for index, entry in enumerate(data if type(data) is list else ()):
         if type(entry) is not dict or not text(entry, "key"):
@@ -195,7 +195,7 @@ def taints_of(data: Any, path: Path, spelling: Mapping[str, str] = PLAIN) -> Tai
 
 
 def taints_in_texts(data: Any, path: Path) -> Taints:
-    """A list of texts ``key=value:Effect`` or ``key:Effect``."""
+    """Return the taints of a list of texts ``key=value:Effect`` or ``key:Effect``."""
     taints, faults = [], []
     for index, entry in enumerate(data if type(data) is list else ()):
         if not is_known(entry):
@@ -210,7 +210,7 @@ def taints_in_texts(data: Any, path: Path) -> Taints:
 
 
 def taints_in_map(data: Any, path: Path) -> Taints:
-    """A map from keys to ``value:Effect`` or ``Effect``: what has no colon is the effect as a whole."""
+    """Return the taints of a map from keys to ``value:Effect`` or ``Effect``; a text without a colon is an effect."""
     taints, faults = [], []
     for key, entry in data.items() if type(data) is dict else ():
         if not (is_known(key) and is_known(entry)):
@@ -224,9 +224,9 @@ def taints_in_map(data: Any, path: Path) -> Taints:
 
 
 def taints_in_line(data: str, path: Path) -> Taints:
-    """``a=b:Effect,c:Effect``, as a flag takes them."""
+    """Return the taints of ``a=b:Effect,c:Effect``, the format of a flag."""
     found = taints_in_texts([each.strip() for each in data.split(",") if each.strip()], path)
-    # All of it stands in one scalar.
+    # All taints are in one scalar.
     return Taints(tuple([each._replace(path=path) for each in found.taints]), tuple([each._replace(path=path) for each in found.faults]))
 
 

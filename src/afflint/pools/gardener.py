@@ -11,7 +11,7 @@ from afflint.yaml.document import list_at, map_at
 
 
 def _shoot(declared: Declared) -> Iterator[Pool]:
-    """After pkg/utils/gardener/shoot.go. The numbers are totals, which are divided over the zones."""
+    """Yield the workers of a Shoot (pkg/utils/gardener/shoot.go). The numbers are totals, which are divided among the zones."""
     spec = map_at(declared.data, "spec")
     where = text(spec, "region")
     for index, worker in enumerate(list_at(spec, "provider", "workers")):

@@ -44,7 +44,7 @@ _TAG = "is a tag of cloud resources"
 
 
 def _eksctl(declared: Declared) -> Iterator[Pool]:
-    """After pkg/apis/eksctl.io/v1alpha5 (types.go, defaults.go). Both lists make node groups, one of them of EKS's own."""
+    """Yield the node groups of both lists (pkg/apis/eksctl.io/v1alpha5 types.go, defaults.go); one has the managed groups of EKS."""
     where = text(declared.data, "metadata", "region")
     beside = any(declared.data.get(field) for field in ("fargateProfiles", "autoModeConfig", "karpenter"))
     for kind in ("nodeGroups", "managedNodeGroups"):
@@ -62,7 +62,7 @@ def _eksctl_group(declared: Declared, group: dict[str, Any], path: Path, where: 
     if managed:
         spot = group.get("spot") is True
         automatic += [label("eks.amazonaws.com/nodegroup", name), label("eks.amazonaws.com/capacityType", "SPOT" if spot else "ON_DEMAND")]
-    # A group that says itself where it is, be it by subnets, is not where the cluster is by default.
+    # The zones of the cluster do not apply to a group that sets its own location, even if only by subnets.
     own_zones = texts(group, "availabilityZones")
     placed = any(field in group for field in ("availabilityZones", "localZones", "zoneIDs", "subnets"))
     zones = own_zones or texts(group, "localZones") if placed else texts(declared.data, "availabilityZones")
@@ -98,7 +98,7 @@ _KOPS_CLUSTER = "kops.k8s.io/cluster"
 
 
 def _instance_group(declared: Declared) -> Iterator[Pool]:
-    """After pkg/nodelabels/builder.go: labels come from a controller, so that no domain is forbidden."""
+    """Yield an instance group (pkg/nodelabels/builder.go). A controller sets the labels, so that any domain is allowed."""
     spec, base = map_at(declared.data, "spec"), (*declared.base, "spec")
     role = text(spec, "role") or "Node"
     if role.lower() == "bastion":
@@ -134,7 +134,7 @@ def _instance_group(declared: Declared) -> Iterator[Pool]:
 
 
 def _kops_cluster(declared: Declared) -> Iterator[PoolPart]:
-    """What holds for all instance groups of a cluster, and in which zones its subnets are."""
+    """Yield the settings of all instance groups of a cluster, and the zones of its subnets."""
     spec, base = map_at(declared.data, "spec"), (*declared.base, "spec")
     kubelet = map_at(spec, "kubelet")
     taints = taints_in_texts(kubelet.get("taints"), (*base, "kubelet", "taints"))
@@ -162,7 +162,7 @@ class _Machine(NamedTuple):
 
 
 def _machines(declared: Declared, machines: Iterable[_Machine], word: str, whose: Any) -> Iterator[Pool]:
-    """Machines that are alike as one pool, named after the first."""
+    """Yield equal machines as one pool, named after the first."""
     groups: dict[object, list[_Machine]] = {}
     for each in machines:
         alike = (frozenset(label.requirement for label in each.labels), frozenset(taint.taint for taint in each.taints), each.known)
@@ -181,7 +181,7 @@ def _machines(declared: Declared, machines: Iterable[_Machine], word: str, whose
 
 
 def _kind(declared: Declared) -> Iterator[Pool]:
-    """After pkg/cluster/internal/create/actions of kind. Without a list of nodes there is one control plane."""
+    """Yield the nodes of kind (pkg/cluster/internal/create/actions). Without a list of nodes there is one control plane."""
     nodes = [each if type(each) is dict else {} for each in list_at(declared.data, "nodes")] or [{}]
     yield from _machines(declared, _kind_nodes(declared, nodes), "kind node", "other")
 
@@ -195,14 +195,17 @@ def _kind_nodes(declared: Declared, nodes: list[dict[str, Any]]) -> Iterator[_Ma
         own = labels_of(node.get("labels"), (*path, "labels"))
         control_plane = role == "control-plane"
         patched = _kind_patches(list_at(node, "kubeadmConfigPatches"), (*path, "kubeadmConfigPatches"), control_plane=control_plane)
-        # The taint of a control plane that is alone is taken away.
+        # kind removes the taint of a control plane that is the only node.
         taints = tuple([each for each in patched.taints if len(nodes) > 1 or each != CONTROL_PLANE_TAINT])
         name = role if counts[role] == 1 else f"{role}{counts[role]}"
         yield _Machine(name, path, (*own, *patched.labels), taints, (*stops_kubelet(own), *patched.faults), patched.known)
 
 
 def _kind_patches(patches: list[Any], path: Path, *, control_plane: bool) -> Registration:
-    """What the patches for kubeadm, texts in YAML or JSON, say of the node's registration. Their findings stand at the text."""
+    """Return the node registration in the patches for kubeadm, which are texts in YAML or JSON.
+
+    Mistakes are reported at the position of the text.
+    """
     found = registration(None, path, control_plane=control_plane)
     for index, patch in enumerate(patches):
         if type(patch) is not str or "nodeRegistration" not in patch:
@@ -224,7 +227,10 @@ def _kind_patches(patches: list[Any], path: Path, *, control_plane: bool) -> Reg
 
 
 def _k3d(declared: Declared) -> Iterator[Pool]:
-    """After pkg/config/transform.go of k3d: servers are not tainted, and filters choose nodes as ``agent:0,1``, ``server:*``, ``all``."""
+    """Yield the nodes of k3d (pkg/config/transform.go).
+
+    Servers have no taint; filters select nodes as ``agent:0,1``, ``server:*`` or ``all``.
+    """
     counts = {"server": number(declared.data, "servers"), "agent": number(declared.data, "agents")}
     names = [(role, index) for role, most in (("server", 1), ("agent", 0)) for index in range(min(_count(counts[role], most), _MOST))]
     options, base = map_at(declared.data, "options", "k3s"), (*declared.base, "options", "k3s")
@@ -255,7 +261,7 @@ def _count(given: int | None, usual: int) -> int:
 
 
 def _chosen(filters: list[Any], role: str, index: int, number_of_nodes: int) -> bool:
-    """Whether filters choose a node; without any, one that is alone."""
+    """Return whether filters select a node; without filters, whether it is the only node."""
     if not filters:
         return number_of_nodes == 1
     for each in filters:
@@ -271,7 +277,7 @@ def _k0sctl(declared: Declared) -> Iterator[Pool]:
 
 
 def _k0s_hosts(declared: Declared) -> Iterator[_Machine]:
-    """A controller is no node, unless it is a worker, too."""
+    """Yield the hosts that are nodes: a controller is a node only if it is a worker, too."""
     for index, host in enumerate(list_at(declared.data, "spec", "hosts")):
         role = text(host, "role")
         if role not in ("worker", "controller+worker", "single"):

@@ -1,7 +1,7 @@
-"""Karpenter: NodePool (karpenter.sh/v1, v1beta1) and Provisioner (v1alpha5). Its nodes are those of the cluster that it runs in.
+"""Karpenter: NodePool (karpenter.sh/v1, v1beta1) and Provisioner (v1alpha5), with nodes of the cluster that Karpenter runs in.
 
-A requirement of a pool is one that its nodes meet, and a key that it does not name is absent unless Karpenter knows it: after
-pkg/controllers/provisioning/scheduling/nodeclaimtemplate.go and pkg/scheduling/requirements.go.
+The nodes of a pool meet its requirements, and a key that the pool does not name is absent unless Karpenter sets it
+(pkg/controllers/provisioning/scheduling/nodeclaimtemplate.go, pkg/scheduling/requirements.go).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from afflint.yaml.document import list_at, map_at
 
 CAPACITY, NODEPOOL, PROVISIONER = "karpenter.sh/capacity-type", "karpenter.sh/nodepool", "karpenter.sh/provisioner-name"
 AUTO_MODE = "eks.amazonaws.com"
-"""The group of node classes in EKS Auto Mode, which has two pools that no manifest shows."""
+"""The group of node classes in EKS Auto Mode, which has two pools that no manifest declares."""
 
 
 def _node_pool(declared: Declared) -> Iterator[Pool]:
@@ -69,7 +69,7 @@ def _pool(
     if CAPACITY not in keys:
         automatic.append(one_of(CAPACITY, ("spot", "on-demand", "reserved")))
     automatic += [label(f"karpenter.sh/{key}", "true") for key in ("registered", "initialized")]
-    # A patch of a pool says only what it changes.
+    # A patch of a pool has only the fields that it changes.
     whole = word == "Provisioner" or bool(map_at(spec, "nodeClassRef"))
     never = any(limits.get(key) in (0, "0", "0m") for key in ("cpu", "nodes"))
     return declared.pool(declared.name, word, declared.base, "own")._replace(
@@ -86,12 +86,12 @@ def _pool(
 
 
 def _current(key: str) -> str:
-    """The key under which Karpenter files a deprecated one."""
+    """Return the key to which Karpenter normalizes a deprecated one."""
     return DEPRECATED.get(key, key)
 
 
 def _required(entry: Any, path: Path) -> Iterator[Label]:
-    """A requirement of a pool as requirements on the labels of its nodes."""
+    """Yield a requirement of a pool as requirements on the labels of its nodes."""
     key, operator = text(entry, "key"), text(entry, "operator")
     values = entry.get("values") if type(entry) is dict else None
     if not key or key == HOSTNAME:

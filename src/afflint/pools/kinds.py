@@ -1,4 +1,4 @@
-"""Which documents declare nodes: by kind and API group, for kinds such as Cluster or NodePool belong to many."""
+"""Which documents declare nodes, by kind and API group, because kinds such as Cluster and NodePool exist in many groups."""
 
 from __future__ import annotations
 
@@ -37,15 +37,16 @@ MARKS: dict[bytes, tuple[bytes, ...]] = {
     b"Composition": (b"eks.aws.", b"containerservice.azure.", b"container.gcp."),
     b"": (b"node-label", b"node-taint", b"nodeLabels", b"nodeTaints"),
 }
-"""By kind the texts of which one stands in each document of it that declares nodes: parts of API groups. The kinds belong to others, too.
+"""Parts of API groups, by kind: a document of the kind that declares nodes contains one of them. Other groups have the kinds, too.
 
-The empty kind is that of files that say none: settings of RKE2 and k3s, and of Talos."""
+The empty kind is for files without a kind: settings of RKE2 and k3s, and of Talos.
+"""
 
 _ANY = frozenset(mark for kind, marks in MARKS.items() for mark in marks if kind != b"KubeNodeConfig")
 
 
 def may_declare(kind: object, raw_bytes: bytes) -> bool:
-    """Whether a document of this kind, "" where it says none, may declare nodes, or hold an object that does."""
+    """Return whether a document of this kind may declare nodes or contain an object that does; "" means no kind."""
     if type(kind) is not str:
         return False
     marks = MARKS.get(kind.encode("utf-8", "replace"))
@@ -83,4 +84,4 @@ FAMILIES: dict[str, str] = {
     "container.gcp.upbound.io": "clouds",
     "container.gcp.m.upbound.io": "clouds",
 }
-"""By API group the module of this folder that reads its kinds: its ``READERS`` are functions by group and kind."""
+"""The module of this package that reads the kinds of an API group: its ``READERS`` are functions by group and kind."""

@@ -1,4 +1,4 @@
-"""kubeadm: InitConfiguration and JoinConfiguration, and the ``nodeRegistration`` that Cluster API, kind and others hand to it."""
+"""kubeadm: InitConfiguration and JoinConfiguration, and the ``nodeRegistration`` that Cluster API, kind and others pass to it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CONTROL_PLANE_LABELS = (label(CONTROL_PLANE, ""), label("node.kubernetes.io/excl
 
 
 class Registration(NamedTuple):
-    """What a node registers with. ``known`` is False where some of it is yet to be filled in."""
+    """The labels and taints that a node registers with. ``known`` is False if they have placeholders."""
 
     labels: tuple[Label, ...] = ()
     taints: tuple[PoolTaint, ...] = ()
@@ -29,7 +29,10 @@ class Registration(NamedTuple):
 
 
 def registration(data: Any, path: Path, *, control_plane: bool = False) -> Registration:
-    """A ``nodeRegistration``. Without taints a control plane gets its own, and a worker none; a list that is given replaces that."""
+    """Return the labels and taints of a ``nodeRegistration``.
+
+    Without taints a control plane gets its default taint and a worker none; an explicit list replaces the default.
+    """
     given = map_at(data)
     taints = taints_of(given.get("taints"), (*path, "taints"))
     found = list(taints.taints)
@@ -52,7 +55,7 @@ def registration(data: Any, path: Path, *, control_plane: bool = False) -> Regis
 
 
 def _extra_args(data: Any, path: Path) -> Iterator[tuple[str, str, Path]]:
-    """The flags of the kubelet: a map up to v1beta3, and in Cluster API up to v1beta1; a list of names and values since."""
+    """Yield the flags of the kubelet: a map up to v1beta3, and up to v1beta1 in Cluster API; since then a list of names and values."""
     for key, value in data.items() if type(data) is dict else ():
         if type(value) is str:
             yield key, value, (*path, key)
@@ -62,7 +65,7 @@ def _extra_args(data: Any, path: Path) -> Iterator[tuple[str, str, Path]]:
 
 
 def _configuration(declared: Declared) -> Iterator[Pool | PoolPart]:
-    """One node, or as many as join with the same file."""
+    """Yield a pool of one node, or of all nodes that join with the same file."""
     control_plane = declared.ref.kind == "InitConfiguration" or bool(map_at(declared.data, "controlPlane"))
     path = (*declared.base, "nodeRegistration")
     found = registration(declared.data.get("nodeRegistration"), path, control_plane=control_plane)

@@ -1,4 +1,4 @@
-"""Whether a node of a pool can match what a pod asks of its node: by the algebra of selectors, in which a pool is one more selector."""
+"""Whether a node of a pool can match the node requirements of a pod. A pool is treated as a selector, too."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from afflint.pools.pool import Label, Pool, PoolPart
 
 
 class PoolLabels:
-    """What is known of the labels of a pool's nodes, ready to be asked. ``declared`` are the keys of all pools of the cluster."""
+    """What is known about the labels of a pool's nodes. ``declared`` are the keys of all pools of the cluster."""
 
     __slots__ = ("_by_key", "_closed", "_declared", "_unmet", "pool")
 
@@ -25,14 +25,14 @@ class PoolLabels:
             self._by_key.setdefault(label.key, []).append(label)
 
     def known(self, key: str) -> list[Label]:
-        """What is said of a label; under its new name if that is all that is said, for kubelets and clouds set both."""
+        """Return the declarations of a label; those of its new name if the key is deprecated, because kubelets and clouds set both."""
         found = self._by_key.get(key)
         if found is None and key in DEPRECATED and key != MASTER:
             found = self._by_key.get(DEPRECATED[key])
         return found or []
 
     def about(self, key: str) -> list[Requirement]:
-        """What the nodes are known to meet for this label; nothing where it may have any value, or none."""
+        """Return the requirements on this label that all nodes meet; none if it may have any value or be absent."""
         found = self.known(key)
         if found:
             return [label.requirement._replace(key=key) for label in found]
@@ -40,11 +40,11 @@ class PoolLabels:
         return [Requirement(key, "DoesNotExist")] if absent else []
 
     def unmet(self, requirements: Sequence[Requirement]) -> list[int]:
-        """The numbers of the requirements that no node of the pool meets, those on one label taken together; empty when all can be met."""
+        """Return the indexes of the requirements that no node of the pool meets; requirements on one label are taken together."""
         found: list[int] = []
         for indexes in _by_label(requirements):
             asked = tuple([requirements[index] for index in indexes])
-            # Remembered: many workloads ask for the same.
+            # Cached, because many workloads have equal requirements.
             unmet = self._unmet.get(asked)
             if unmet is None:
                 unmet = self._unmet[asked] = _not_holding(self.about(asked[0].key), asked)
@@ -52,15 +52,15 @@ class PoolLabels:
         return sorted(found)
 
     def values(self, key: str) -> tuple[str, ...]:
-        """The values that the label can have, where these are known."""
+        """Return the values that the label can have, if they are known."""
         known = [label.requirement for label in self.known(key) if label.requirement.operator == "In"]
         return tuple(dict.fromkeys(value for requirement in known for value in requirement.values))
 
 
 class PoolIndex:
-    """Which of many pools meet what is asked, found by what they declare of each label: asking costs what is near, not what there is.
+    """Finds the pools that meet requirements by the labels that they declare, without a look at every pool.
 
-    Sets of pools are integers with a bit for each, in their order. ``declared`` are the keys of all pools of the cluster.
+    Sets of pools are integers with a bit for each pool, in their order. ``declared`` are the keys of all pools of the cluster.
     """
 
     def __init__(self, pools: Iterable[Pool], declared: Collection[str]) -> None:
@@ -76,7 +76,7 @@ class PoolIndex:
         self._unmet: dict[tuple[Requirement, ...], tuple[int, ...]] = {}
 
     def unmet(self, requirements: Sequence[Requirement]) -> list[int]:
-        """For each requirement the pools of which no node meets it, those on one label taken together: see ``PoolLabels.unmet``."""
+        """Return for each requirement the pools with no node that meets it: see ``PoolLabels.unmet``."""
         found = [0] * len(requirements)
         for indexes in _by_label(requirements):
             asked = tuple([requirements[index] for index in indexes])
@@ -88,21 +88,21 @@ class PoolIndex:
         return found
 
     def fitting(self, requirements: Sequence[Requirement]) -> int:
-        """The pools with nodes that can meet all of them."""
+        """Return the pools with nodes that can meet all requirements."""
         found = self.all
         for mask in self.unmet(requirements):
             found &= ~mask
         return found
 
     def chosen(self, mask: int) -> Iterator[PoolLabels]:
-        """The pools of a set."""
+        """Yield the pools of a set."""
         while mask:
             number = (mask & -mask).bit_length() - 1
             yield self.pools[number]
             mask &= mask - 1
 
     def said(self, key: str) -> PoolLabelStatements:
-        """What the pools say of a label."""
+        """Return the declarations of a label in all pools that declare it."""
         found = self._said.get(key)
         if found is None:
             numbers = self._numbers.get(key, [])
@@ -123,13 +123,13 @@ class PoolIndex:
 
 
 class PoolLabelStatements:
-    """What some pools say of one label, each with its number."""
+    """The declarations of one label in some pools, each with its number."""
 
     def __init__(self, key: str, pools: Sequence[tuple[int, PoolLabels]]) -> None:
         self.pools = [labels for _, labels in pools]
         self.all = sum(1 << number for number, _ in pools)
         self.values: dict[str, PoolLabels] = {}
-        """The values that the label can have, each with the first pool that has it."""
+        """The possible values of the label, each with the first pool that has it."""
         self._one_of = 0
         self._having: dict[str, int] = {}
         self._others: dict[tuple[Requirement, ...], int] = {}
@@ -147,10 +147,10 @@ class PoolLabelStatements:
                 self.values.setdefault(value, labels)
 
     def not_met(self, asked: tuple[Requirement, ...]) -> list[int]:
-        """For each of some requirements on the label those of the pools that do not meet it."""
+        """Return for each of some requirements on the label the pools that do not meet it."""
         found, others = [0] * len(asked), self._any
         if len(asked) == 1 and asked[0].operator == "In":
-            # The usual case: one look for each value.
+            # The usual case takes one lookup per value.
             having = 0
             for value in asked[0].values:
                 having |= self._having.get(value, 0)
@@ -162,7 +162,7 @@ class PoolLabelStatements:
 
 
 def _by_label(requirements: Sequence[Requirement]) -> Iterable[list[int]]:
-    """The numbers of some requirements, those on one label together. What a node will be called nobody knows."""
+    """Return the indexes of some requirements, grouped by label. Requirements on fields are left out: node names are unknown."""
     by_key: dict[str, list[int]] = {}
     for index, requirement in enumerate(requirements):
         if not requirement.field:
@@ -171,7 +171,7 @@ def _by_label(requirements: Sequence[Requirement]) -> Iterable[list[int]]:
 
 
 def _not_holding(known: Sequence[Requirement], asked: Sequence[Requirement]) -> tuple[int, ...]:
-    """Which of some requirements on one label no node meets of which this is known, by their places; all, where none is at fault alone."""
+    """Return the indexes of the requirements on one label that a node cannot meet; all, if only their combination fails."""
     if not known or can_hold_together([*known, *asked]):
         return ()
     alone = tuple([place for place, each in enumerate(asked) if not can_hold_together([*known, each])])
@@ -179,5 +179,5 @@ def _not_holding(known: Sequence[Requirement], asked: Sequence[Requirement]) -> 
 
 
 def declared_keys(pools: Iterable[Pool | PoolPart]) -> frozenset[str]:
-    """The label keys that pools declare, whatever their cluster."""
+    """Return the label keys that pools declare, whatever their cluster."""
     return frozenset(label.key for pool in pools for label in pool.labels)

@@ -16,7 +16,10 @@ _BOUNDS = "machine.openshift.io/cluster-api-autoscaler-node-group-"
 
 
 def _machine_set(declared: Declared) -> Iterator[Pool]:
-    """After pkg/controller/nodelink of machine-api-operator: the labels of ``spec.template.spec`` reach nodes, those of the Machine not."""
+    """Yield a MachineSet. Labels of ``spec.template.spec`` reach nodes, those of the Machine do not.
+
+    Semantics: pkg/controller/nodelink of machine-api-operator.
+    """
     spec = map_at(declared.data, "spec")
     template, base = map_at(spec, "template"), (*declared.base, "spec", "template")
     inner = map_at(template, "spec")
@@ -28,7 +31,7 @@ def _machine_set(declared: Declared) -> Iterator[Pool]:
     bounds = [number(annotations, f"{_BOUNDS}{end}-size") for end in ("min", "max")]
     count = number(spec, "replicas")
     scaled = f"{_BOUNDS}max-size" in annotations
-    # Where nothing says it there is one, until somebody else scales it.
+    # Without replicas there is one machine, until something scales it.
     least, most = bounds if scaled else (count, count) if "replicas" in spec else (1, None)
     of_machines = {key: value for key, value in map_at(template, "metadata", "labels").items() if not str(key).startswith(_OWN)}
     labels = [*labels_of(own, own_path), label(WORKER, ""), *_place(provider, (*base, "spec", "providerSpec", "value"))]
@@ -51,7 +54,7 @@ _NODE_LABELS = "Write it below `spec.template.spec.metadata.labels`, one level d
 
 
 def _place(provider: Mapping[str, Any], path: Path) -> list[Label]:
-    """Zone, region and machine type, as the cloud says them of its nodes."""
+    """Return zone, region and machine type as the cloud labels its nodes."""
     placement = map_at(provider, "placement")
     if placement:
         found = zone((text(placement, "availabilityZone"),), (*path, "placement", "availabilityZone"))

@@ -1,8 +1,8 @@
-"""Classes of nodes as manifests declare them: labels as far as they are known, taints, zones, how many, and of which cluster.
+"""Node pools as manifests declare them: labels as far as they are known, taints, zones, numbers, and their cluster.
 
-What is known of a label is one requirement that all nodes of the class meet: ``In`` of one value or of several, ``Gt`` and ``Lt`` for a
-range, ``Exists`` where it may have any value, or one that nobody knows yet, ``DoesNotExist`` where it is surely absent. So the algebra of
-selectors says whether a node of a class can match a pod's selector: its requirements and those of the class must be able to hold together.
+A label is known by a requirement that all nodes of the pool meet: ``In`` with one or several values, ``Gt`` and ``Lt`` for a range,
+``Exists`` if it may have any value, ``DoesNotExist`` if it is absent. A node of the pool can match a pod's selector if the requirements of
+both can hold together.
 """
 
 from typing import Literal
@@ -13,15 +13,18 @@ from afflint.kube.selectors import Requirement
 from afflint.kube.taints import Taint
 
 Key = tuple[str, str, str]
-"""What another manifest refers to: kind, namespace and name."""
+"""How another manifest refers to an object: kind, namespace and name."""
 
 Whose = Literal["own", "described", "other"]
-"""Of which cluster the nodes are. ``own``: of the cluster that the manifest is applied to. ``described``: of one that an installer is told
-to make, which the workloads beside it are mostly for. ``other``: of one that a management cluster keeps, or of one for tests."""
+"""The cluster of the nodes.
+
+``own``: the cluster that the manifest is applied to. ``described``: a cluster that an installer creates, on which the workloads in the
+same folder mostly run. ``other``: a workload cluster of a management cluster, or a test cluster.
+"""
 
 
 class Label(NamedTuple):
-    """What is known of one label, and where that is written; the path is empty for what comes by itself."""
+    """A known label, and its position; the path is empty for a label that is set automatically."""
 
     requirement: Requirement
     path: Path = ()
@@ -32,14 +35,14 @@ class Label(NamedTuple):
 
 
 class PoolTaint(NamedTuple):
-    """A taint, with the effect as Kubernetes spells it, and where it is written."""
+    """A taint, with the effect as Kubernetes spells it, and its position."""
 
     taint: Taint
     path: Path = ()
 
 
 class PoolMistake(NamedTuple):
-    """What is wrong with a declaration by itself, for the rule of that name."""
+    """A mistake in a declaration, for the rule of that name."""
 
     rule: str
     path: Path
@@ -50,7 +53,7 @@ class PoolMistake(NamedTuple):
 
 
 class UnreachableLabel(NamedTuple):
-    """A label that is written where it never reaches a node: ``why`` completes ``the label … ``, ``remedy`` says where it would."""
+    """A label at a position from which it never reaches a node: ``why`` completes ``the label … ``, ``remedy`` is the help text."""
 
     key: str
     value: str
@@ -60,9 +63,9 @@ class UnreachableLabel(NamedTuple):
 
 
 class PoolPart(NamedTuple):
-    """What one manifest adds to pools that another one declares: to those that name ``key`` among their parts.
+    """What one manifest adds to pools of other manifests: to those that have ``key`` among their parts.
 
-    ``known`` is False where something else decides as well, so that further labels and taints are possible.
+    ``known`` is False if something else decides as well, so that more labels and taints are possible.
     """
 
     key: Key
@@ -74,18 +77,18 @@ class PoolPart(NamedTuple):
     most: int | None = None
     known: bool = True
     scales: bool = False
-    """Whether it says how many nodes there are, in place of what the pool says; None where it is yet to be filled in."""
+    """Whether it sets the number of nodes in place of the pool; a placeholder makes the number None."""
     parts: tuple[Key, ...] = ()
-    """What completes it in turn, if it is there."""
+    """What completes it, if it exists."""
     faults: tuple[PoolMistake, ...] = ()
     lost: tuple[UnreachableLabel, ...] = ()
 
 
 class Pool(NamedTuple):
-    """Nodes that are alike. ``path`` leads to the pool in the document, ``word`` is what its format calls it.
+    """Equal nodes. ``path`` leads to the pool in the document, ``word`` is the name that its format uses for a pool.
 
-    ``closed``: a label that nothing declares is absent, unless a cloud, a kubelet or an operator adds it. ``most`` is None where there may
-    be ever more, or nobody knows how many; ``zones`` are those in which it has nodes, each with its share where ``per_zone`` is set.
+    ``closed``: a label that nothing declares is absent, unless a cloud, a kubelet or an operator adds it. ``most`` is None if the number
+    is unbounded or unknown. ``zones`` are the zones of its nodes; with ``per_zone`` the numbers apply to each zone.
     """
 
     name: str
@@ -104,25 +107,25 @@ class Pool(NamedTuple):
     zones: tuple[str, ...] = ()
     per_zone: bool = False
     beside: bool = False
-    """Whether its cluster has nodes that no pool shows: those of Fargate, say, or of an autoscaler with pools of its own."""
+    """Whether its cluster has nodes outside all pools, such as those of Fargate or of an autoscaler with its own pools."""
     parts: tuple[Key, ...] = ()
-    """What completes it, if it is there. One that is missing leaves labels and taints unknown."""
+    """What completes it, if it exists. If one is missing, labels and taints are unknown."""
     optional: tuple[Key, ...] = ()
-    """What completes it where there is one."""
+    """What completes it, if it exists; it may be absent."""
     faults: tuple[PoolMistake, ...] = ()
     lost: tuple[UnreachableLabel, ...] = ()
 
     @property
     def title(self) -> str:
-        """``NodePool gpu``: how messages call it."""
+        """The name in messages: ``NodePool gpu``."""
         return f"{self.word} {self.name}"
 
     @property
     def fixed(self) -> bool:
-        """Whether it has so many nodes, and no more or fewer."""
+        """Whether its number of nodes is known and does not change."""
         return self.most is not None and self.least == self.most
 
     @property
     def keys(self) -> frozenset[str]:
-        """The labels that are declared, in whatever way."""
+        """The keys of the labels that it declares."""
         return frozenset([label.key for label in self.labels])

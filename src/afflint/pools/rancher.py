@@ -1,4 +1,4 @@
-"""Rancher: the machine pools of a Cluster; and the settings of one node of RKE2 or k3s."""
+"""Rancher: the machine pools of a Cluster, and the settings of a node of RKE2 or k3s."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _WORKER = "node-role.kubernetes.io/worker"
 
 
 def _cluster(declared: Declared) -> Iterator[Pool]:
-    """After pkg/capr/planner of rancher: labels are handed to the kubelet."""
+    """Yield the machine pools of a Cluster, whose labels the kubelet sets (pkg/capr/planner of rancher)."""
     config, base = map_at(declared.data, "spec", "rkeConfig"), (*declared.base, "spec", "rkeConfig", "machinePools")
     for index, pool in enumerate(list_at(config, "machinePools")):
         if type(pool) is not dict:
@@ -61,7 +61,7 @@ _ROLES = (("controlPlaneRole", CONTROL_PLANE), ("etcdRole", _ETCD), ("workerRole
 
 
 def _settings(declared: Declared) -> Iterator[Pool]:
-    """A config.yaml of RKE2 or k3s: one node. It is a server where it says nothing of the server that it joins."""
+    """Yield the node of a config.yaml of RKE2 or k3s, which is a server if the file does not name a server to join."""
     data = declared.data
     given = {field: [data[field]] if type(data.get(field)) is str else data.get(field) for field in ("node-label", "node-taint")}
     if any(value is not None and type(value) is not list for value in given.values()):

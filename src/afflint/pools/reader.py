@@ -1,4 +1,4 @@
-"""From a document to the pools that it declares, whatever the format: the one place that knows which module reads which."""
+"""Reads the pools that a document declares, in any format: the only module that knows which other module reads which kind."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from afflint.yaml.documents import Document
 
 
 class Declared(NamedTuple):
-    """An object that declares pools, or what completes some: its data, where it stands, and who it is."""
+    """An object that declares pools or completes some: its data, its position and its identity."""
 
     data: dict[str, Any]
     base: Path
     site: Site
     ref: ObjectRef
     patched: bool = False
-    """Whether something puts values in later: what it lacks, it may get."""
+    """Whether values are patched in later, so that absent fields may be set."""
 
     @property
     def name(self) -> str:
@@ -33,7 +33,7 @@ class Declared(NamedTuple):
         return self.ref.namespace or ""
 
     def pool(self, name: str, word: str, path: Path, whose: Whose, cluster: str = "") -> Pool:
-        """A pool that it declares at a path, of which nothing else is said yet."""
+        """Return a pool that it declares at a path, without further fields."""
         return Pool(name or "(no name)", word, self.site, self.ref, path, whose, cluster)
 
 
@@ -41,7 +41,7 @@ Reader = Callable[[Declared], Iterator[Pool | PoolPart]]
 
 
 def pools_in(document: Document) -> Iterator[Pool | PoolPart]:
-    """The pools that a document declares, and what completes others; their sites name no file yet."""
+    """Yield the pools that a document declares, and parts that complete other pools; their sites have no file yet."""
     if type(document.data) is not dict:
         return
     if "kind" not in document.data:
@@ -75,7 +75,7 @@ def _declared(document: Document, data: dict[str, Any], base: Path, *, patched: 
 
 
 def _bases(composition: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Path, bool]]:
-    """The resources of a Composition, of which a claim makes copies with values of its own."""
+    """Yield the resources of a Composition, from which a claim creates copies with its own values."""
     spec = composition.get("spec")
     spec = spec if type(spec) is dict else {}
     steps = spec.get("pipeline")
@@ -92,7 +92,7 @@ def _bases(composition: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Path, 
 
 
 def _without_kind(document: Document) -> Iterator[Pool | PoolPart]:
-    """Settings of RKE2, k3s and Talos."""
+    """Yield the pools of settings of RKE2, k3s and Talos."""
     data = document.data
     if type(data.get("machine")) is dict:
         module = "talos"

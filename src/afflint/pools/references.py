@@ -1,4 +1,4 @@
-"""Pools with what other manifests add to them: templates, classes, autoscalers."""
+"""Completes pools with what other manifests add to them: templates, classes, autoscalers."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ _DEEPEST = 4
 
 
 def resolve_references(pools: Iterable[Pool], parts: Iterable[PoolPart]) -> list[Pool]:
-    """The pools, each completed by the parts that it names. Labels and taints are unknown where one is missing, or there several times.
+    """Return the pools, completed by the parts that they name.
 
-    A pool that stands there twice, as in a base and in an overlay, remains twice: either may be what the cluster gets.
+    Labels and taints are unknown if a part is missing or ambiguous. A pool that is declared twice, as in a base and in an overlay, is
+    returned twice: the cluster may get either.
     """
     by_key: dict[Key, list[PoolPart]] = {}
     for part in parts:
@@ -43,7 +44,7 @@ def _same_place(part: PoolPart, pool: Pool) -> bool:
 
 
 def _with(pool: Pool, part: PoolPart) -> Pool:
-    """The pool with what a part adds; what the pool says of a label itself comes first."""
+    """Return the pool with what a part adds; the pool's own labels take precedence."""
     own = pool.keys
     labels: tuple[Label, ...] = (*pool.labels, *[each._replace(path=()) for each in part.labels if each.key not in own])
     taints: tuple[PoolTaint, ...] = (*pool.taints, *[each._replace(path=()) for each in part.taints])
@@ -51,7 +52,7 @@ def _with(pool: Pool, part: PoolPart) -> Pool:
 
 
 def _scaled(pool: Pool, parts: Iterable[PoolPart]) -> Pool:
-    """The pool with the numbers of what scales it: of several, any may be what the cluster gets."""
+    """Return the pool with the numbers of the parts that scale it: with several, the cluster may get any of them."""
     scaling = [part for part in parts if part.scales]
     if not scaling:
         return pool

@@ -15,7 +15,7 @@ from afflint.yaml.document import map_at
 
 
 def _machine(declared: Declared) -> Iterator[Pool]:
-    """``machine.nodeLabels`` and ``machine.nodeTaints``. A patch that does not say of which type its machines are may be for any."""
+    """Yield the node of ``machine.nodeLabels`` and ``machine.nodeTaints``. A patch without a machine type may be for any type."""
     machine = map_at(declared.data, "machine")
     if not (machine.get("nodeLabels") or machine.get("nodeTaints")):
         return
@@ -47,7 +47,7 @@ def _pool(declared: Declared, name: str, own: Any, given: Any, base: Path, prefi
 
 
 def _refused(labels: list[Label]) -> Iterator[PoolMistake]:
-    """A worker labels itself, and the API server lets it have only what a kubelet may set."""
+    """Yield a mistake for each label that the API server rejects from a worker, which sets its own labels like a kubelet."""
     for each in labels:
         if kubelet_refuses(each.key):
             message = f"a worker sets its own labels, and the API server rejects {quoted(each.key)}: the label never reaches the node"

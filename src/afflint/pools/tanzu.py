@@ -11,7 +11,7 @@ from afflint.yaml.document import list_at, map_at
 
 
 def _cluster(declared: Declared) -> Iterator[Pool]:
-    """Labels and taints of v1alpha2 and later; v1alpha1 has one pool of workers without any."""
+    """Yield the node pools of v1alpha2 and later with labels and taints; v1alpha1 has one pool of workers without any."""
     topology, base = map_at(declared.data, "spec", "topology"), (*declared.base, "spec", "topology")
     entries = [(each, (*base, "nodePools", index)) for index, each in enumerate(list_at(topology, "nodePools"))]
     if not entries and map_at(topology, "workers"):
