@@ -43,8 +43,8 @@ class Budget:
     def desired(self, expected: int) -> int:
         """Return how many pods must be healthy."""
         if self.max_unavailable is not None:
-            return max(expected - _scaled(self.max_unavailable, expected), 0)
-        return _scaled(self.min_available, expected) if self.min_available is not None else 0
+            return max(expected - _number_of_pods(self.max_unavailable, expected), 0)
+        return _number_of_pods(self.min_available, expected) if self.min_available is not None else 0
 
     @property
     def tells(self) -> bool:
@@ -93,6 +93,6 @@ def _amount(value: Any, name: str, what: str) -> Amount | None:
     raise about("PodDisruptionBudget", name, InventoryError(f"{what} is neither a number of pods nor a percentage"))
 
 
-def _scaled(amount: Amount, expected: int) -> int:
+def _number_of_pods(amount: Amount, expected: int) -> int:
     """Return the amount as a number of pods; percentages are rounded up for both fields (GetScaledValueFromIntOrPercent)."""
     return amount if isinstance(amount, int) else -(-int(amount[:-1]) * expected // 100)

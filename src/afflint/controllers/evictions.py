@@ -64,23 +64,23 @@ def eviction_of_machine(vmi: Mapping[str, Any], kubevirt: Mapping[str, Any]) -> 
         return _EXTERNALLY
     if strategy not in (LIVE_MIGRATE, IF_POSSIBLE):
         return ALLOWED
-    said = next((each for each in maps_at(vmi, "status", "conditions") if each.get("type") == "LiveMigratable"), None)
-    if said is None or said.get("status") == "True":
+    condition = next((each for each in maps_at(vmi, "status", "conditions") if each.get("type") == "LiveMigratable"), None)
+    if condition is None or condition.get("status") == "True":
         return Eviction("migrates")
     if strategy == IF_POSSIBLE:
         return ALLOWED
-    reason = text_at(said, "message") or text_at(said, "reason")
+    reason = text_at(condition, "message") or text_at(condition, "reason")
     return Eviction("held", f"{asking(own, kubevirt)}, but it cannot migrate{f': {reason}' if reason else ''}")
 
 
 def unsaid(pod_sources: Iterable[PodSource]) -> str:
     """Return a note that the eviction strategy of some VM workloads is unknown, and what is assumed; empty if all are known."""
-    silent = sum(
+    unknown = sum(
         pod_source.kubevirt and not pod_source.eviction_strategy and not pod_source.virtualization.kubevirt for pod_source in pod_sources
     )
-    if not silent:
+    if not unknown:
         return ""
-    who, them = ("1 VM workload sets", "it") if silent == 1 else (f"{silent} VM workloads set", "them")
+    who, them = ("1 VM workload sets", "it") if unknown == 1 else (f"{unknown} VM workloads set", "them")
     return f"{who} no evictionStrategy, and the manifests contain no KubeVirt resource: drains are assumed to shut {them} down"
 
 

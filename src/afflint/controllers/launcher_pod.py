@@ -61,10 +61,10 @@ _CAPABILITIES = frozenset((REALTIME, SEV, SEV_ES, SEV_SNP, TDX, S390_PV))
 _LABELLER = ".node.kubevirt.io/"
 
 # Prefixes of annotations that are not copied from the VMI to its pod.
-_KEPT_BACK = ("kubectl.kubernetes.io", "kubevirt.io/latest-observed-api-version", "kubevirt.io/storage-observed-api-version")
+_NOT_COPIED = ("kubectl.kubernetes.io", "kubevirt.io/latest-observed-api-version", "kubevirt.io/storage-observed-api-version")
 # Fields that a pod gets from the VMI unchanged; no other field decides its placement.
 _COPIED = ("topologySpreadConstraints", "schedulerName", "priorityClassName", "resourceClaims", "hostname")
-_LONGEST = 63
+_MAX_LENGTH = 63
 
 
 def launcher_pod(
@@ -96,7 +96,7 @@ def launcher_pod(
     pod["tolerations"] = spec["tolerations"] if spec.get("tolerations") is not None else []
     if cluster.runtime_class:
         pod["runtimeClassName"] = cluster.runtime_class
-    _permit(map_at(spec, "domain", "devices"), cluster)
+    _check_permitted(map_at(spec, "domain", "devices"), cluster)
     if resources:
         pod["containers"] = [{"name": "compute", "resources": _resources(spec, cluster, reserved=bool(reservations))}]
     found = {
@@ -118,7 +118,7 @@ def _node_selector(spec: Object, cluster: KubeVirtCluster, machine: str, nodes: 
     if own is not None and type(own) is not dict:
         return own  # The reader of the pod reports it.
     found = {SCHEDULABLE: "true", ARCH: architecture, **cluster.node_selectors, **(own or {})}
-    needed = [*_needed(spec, cluster, architecture), f"{MACHINE_TYPE}{machine}"]
+    needed = [*_required_labels(spec, cluster, architecture), f"{MACHINE_TYPE}{machine}"]
     frequency = _tsc_frequency(spec, cluster, architecture, nodes)
     if frequency:
         needed.append(f"{TSC}{frequency}")
@@ -128,7 +128,7 @@ def _node_selector(spec: Object, cluster: KubeVirtCluster, machine: str, nodes: 
     return {**found, **dict.fromkeys(needed, "true")}
 
 
-def _needed(spec: Object, cluster: KubeVirtCluster, architecture: str) -> Iterator[str]:
+def _required_labels(spec: Object, cluster: KubeVirtCluster, architecture: str) -> Iterator[str]:
     """Yield the node labels that the features of a VM require with the value ``"true"``."""
     domain = spec["domain"]
     cpu, security, hyperv = domain["cpu"], domain.get("launchSecurity"), map_at(domain, "features", "hyperv")
@@ -154,7 +154,9 @@ def needed_labels(spec: Mapping[str, Any]) -> frozenset[str]:
     domain = map_at(spec, "domain")
     full = defaulted(spec, KubeVirtCluster({}))
     named = text_at(domain, "machine", "type")
-    return frozenset((*_needed(full, KubeVirtCluster({}), full["architecture"].lower()), *([f"{MACHINE_TYPE}{named}"] if named else [])))
+    return frozenset(
+        (*_required_labels(full, KubeVirtCluster({}), full["architecture"].lower()), *([f"{MACHINE_TYPE}{named}"] if named else []))
+    )
 
 
 def _protection(security: Object, architecture: str) -> Iterator[str]:
@@ -200,7 +202,7 @@ def _affinity(spec: Object, cluster: KubeVirtCluster, reservations: Iterable[str
     absent += [f"{CPU_FEATURE}{text_at(each, 'name')}" for each in maps_at(cpu, "features") if each.get("policy") == "forbid"]
     found = own
     if absent:
-        found = _rejecting(found or {}, [{"key": key, "operator": "DoesNotExist"} for key in absent])
+        found = _with_node_requirements(found or {}, [{"key": key, "operator": "DoesNotExist"} for key in absent])
     if cluster.has_gate(CROSS_ARCHITECTURE):
         expression = {"key": ARCH, "operator": "In", "values": [spec["architecture"].lower()]}
         term = {"weight": 100, "preference": {"matchExpressions": [expression]}}
@@ -211,7 +213,7 @@ def _affinity(spec: Object, cluster: KubeVirtCluster, reservations: Iterable[str
     return found
 
 
-def _rejecting(affinity: Object, expressions: list[Object]) -> Object:
+def _with_node_requirements(affinity: Object, expressions: list[Object]) -> Object:
     """Add requirements to each of the ORed node selector terms, or in a new term if there are no terms."""
     nodes = affinity.get("nodeAffinity")
     if nodes is not None and type(nodes) is not dict:
@@ -220,7 +222,7 @@ def _rejecting(affinity: Object, expressions: list[Object]) -> Object:
     if required is None:
         extended: object = {"nodeSelectorTerms": [{"matchExpressions": expressions}]}
     elif type(required) is dict and type(required.get("nodeSelectorTerms")) is list:
-        terms = [_extended(term, "matchExpressions", expressions) for term in required["nodeSelectorTerms"]]
+        terms = [_with_appended(term, "matchExpressions", expressions) for term in required["nodeSelectorTerms"]]
         extended = {**required, "nodeSelectorTerms": terms}
     else:
         extended = required
@@ -229,10 +231,10 @@ def _rejecting(affinity: Object, expressions: list[Object]) -> Object:
 
 def _with_items(affinity: Object, kind: str, field: str, items: list[Object]) -> Object:
     terms = affinity.get(kind)
-    return affinity if terms is not None and type(terms) is not dict else {**affinity, kind: _extended(terms or {}, field, items)}
+    return affinity if terms is not None and type(terms) is not dict else {**affinity, kind: _with_appended(terms or {}, field, items)}
 
 
-def _extended(data: object, field: str, items: list[Object]) -> object:
+def _with_appended(data: object, field: str, items: list[Object]) -> object:
     """Append items to one of the lists of a map; malformed data stays as it is, and the reader of the pod reports it."""
     if type(data) is not dict or not (data.get(field) is None or type(data[field]) is list):
         return data
@@ -274,7 +276,7 @@ def _resources(spec: Object, cluster: KubeVirtCluster, *, reserved: bool) -> Obj
 DEVICES = "devices.kubevirt.io/"
 
 
-def _permit(devices: Object, cluster: KubeVirtCluster) -> None:
+def _check_permitted(devices: Object, cluster: KubeVirtCluster) -> None:
     permitted = cluster.permitted_devices
     if permitted is None:
         return
@@ -289,23 +291,23 @@ def _permit(devices: Object, cluster: KubeVirtCluster) -> None:
 def _labels(metadata: Object, spec: Object) -> dict[str, str]:
     name = text_at(metadata, "name")
     hostname = text_at(spec, "hostname") or name.split(".")[0]
-    values = {"uid": text_at(metadata, "uid"), "hostname": hostname[:_LONGEST].rstrip("-"), "machine": _identifier(name)}
+    values = {"uid": text_at(metadata, "uid"), "hostname": hostname[:_MAX_LENGTH].rstrip("-"), "machine": _identifier(name)}
     return filled(VIRT_LAUNCHER, map_at(metadata, "labels"), values.__getitem__)
 
 
 def _identifier(name: str) -> str:
     """Return the name of a VM as a label value; a name that is too long is cut and ends in a hash."""
-    if len(name) <= _LONGEST:
+    if len(name) <= _MAX_LENGTH:
         return name
     from hashlib import sha1
 
-    return f"{name[: _LONGEST - 9]}-{sha1(name.encode(), usedforsecurity=False).hexdigest()[:8]}"
+    return f"{name[: _MAX_LENGTH - 9]}-{sha1(name.encode(), usedforsecurity=False).hexdigest()[:8]}"
 
 
 def _annotations(own: Object, name: str, spec: Object, machine: str) -> Object:
     numbered = (spec["architecture"] == AMD64 and "q35" in machine) or spec["architecture"] == ARM64
     return {
-        **{key: value for key, value in own.items() if not str(key).startswith(_KEPT_BACK)},
+        **{key: value for key, value in own.items() if not str(key).startswith(_NOT_COPIED)},
         "kubevirt.io/domain": name,
         "kubectl.kubernetes.io/default-container": "compute",
         "descheduler.alpha.kubernetes.io/request-evict-only": "",

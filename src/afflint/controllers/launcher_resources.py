@@ -31,14 +31,14 @@ def compute_resources(data: object) -> dict[str, Any]:
     for resource in (CPU, MEMORY):
         if capped[resource] and not asked[resource]:
             asked[resource] = capped[resource]
-            requests[resource] = _written(capped[resource])
+            requests[resource] = _format_millis(capped[resource])
     cpu = mapping(domain.get("cpu"), "spec.domain.cpu")
     vcpus = _vcpus(cpu, asked[CPU], capped[CPU])
     if flag(cpu.get("dedicatedCpuPlacement"), "spec.domain.cpu.dedicatedCpuPlacement"):
         emulator = flag(cpu.get("isolateEmulatorThread"), "spec.domain.cpu.isolateEmulatorThread")
-        requests[CPU] = _written(1000 * (vcpus + emulator))
+        requests[CPU] = _format_millis(1000 * (vcpus + emulator))
     elif CPU not in requests:
-        requests[CPU] = _written(1000 * vcpus // CPU_ALLOCATION_RATIO)
+        requests[CPU] = _format_millis(1000 * vcpus // CPU_ALLOCATION_RATIO)
     requests.update(_memory(mapping(domain.get("memory"), "spec.domain.memory"), asked[MEMORY], given=MEMORY in requests))
     requests.update(_devices(mapping(domain.get("devices"), "spec.domain.devices")))
     return {"requests": requests, "limits": {resource: limit for resource, limit in limits.items() if resource != MEMORY}}
@@ -64,10 +64,10 @@ def _memory(memory: Mapping[str, Any], asked: int, *, given: bool) -> dict[str, 
     if not given:
         asked = guest or (_millis(size, "spec.domain.memory.hugepages.pageSize") if size else 0)
     if not size:
-        return {MEMORY: _written(asked)}
+        return {MEMORY: _format_millis(asked)}
     backed = min(asked, guest) if guest else asked
-    written = str(memory["guest"]) if backed == guest else _written(backed)
-    return {f"{HUGE_PAGES}{size}": written, MEMORY: _written(asked - backed)}
+    written = str(memory["guest"]) if backed == guest else _format_millis(backed)
+    return {f"{HUGE_PAGES}{size}": written, MEMORY: _format_millis(asked - backed)}
 
 
 def _devices(devices: Mapping[str, Any]) -> dict[str, str]:
@@ -89,5 +89,5 @@ def _millis(data: object, what: str) -> int:
     return quantity.milli
 
 
-def _written(millis: int) -> str:
+def _format_millis(millis: int) -> str:
     return f"{millis}m"

@@ -18,7 +18,7 @@ from afflint.yaml.document import map_at, maps_at, text_at
 Object = dict[str, Any]
 
 # Fields that virt-controller changes, so that they come from the launcher pod and not from the VMI.
-_TAKEN = ("nodeSelector", "affinity", "containers", "resourceClaims")
+_LAUNCHER_FIELDS = ("nodeSelector", "affinity", "containers", "resourceClaims")
 
 
 class Launcher(NamedTuple):
@@ -44,9 +44,9 @@ def launcher_of(pod_source: PodSource, cluster: Cluster) -> Launcher:
     labels = (node.labels for node in cluster.table.nodes)
     pod = launcher_pod(vmi, given.kubevirt, given.instancetype, given.preference, nodes=labels, resources=resources)
     spec = {field: own[field] for field in PLACEMENT_FIELDS if own.get(field) is not None}
-    spec.update({field: pod["spec"][field] for field in _TAKEN if field in pod["spec"]})
+    spec.update({field: pod["spec"][field] for field in _LAUNCHER_FIELDS if field in pod["spec"]})
     if resources:
-        spec["containers"] = [_offered(container, cluster) for container in spec["containers"]]
+        spec["containers"] = [_with_known_devices(container, cluster) for container in spec["containers"]]
     added = _node_keys(spec.get("affinity")) - _node_keys(own.get("affinity"))
     left_out: tuple[str, ...] = ()
     if type(spec["nodeSelector"]) is dict:
@@ -67,7 +67,7 @@ def _node_keys(affinity: object) -> set[str]:
     return {text_at(expression, "key") for term in terms for expression in maps_at(term, "matchExpressions")}
 
 
-def _offered(container: Object, cluster: Cluster) -> Object:
+def _with_known_devices(container: Object, cluster: Cluster) -> Object:
     """Return the container without the virtualization devices that no node has in its allocatable resources."""
     known = frozenset[str]().union(*[node.allocatable or () for node in cluster.table.nodes])
     kept = {

@@ -65,7 +65,7 @@ def operated_pods(workload: Workload, site: Site, *, resources: bool = False) ->
 _STATEFUL = PodReplacement("gone", ordinals=True)
 
 
-def _keeping_apart(workload: Workload, selected: Selected, key: str, weight: int | None) -> dict[str, Any]:
+def _with_anti_affinity(workload: Workload, selected: Selected, key: str, weight: int | None) -> dict[str, Any]:
     """Return the pods' affinity with an anti-affinity to pods with some labels added: preferred with a weight, else required."""
     affinity = workload.pod.get("affinity")
     affinity = affinity if isinstance(affinity, dict) else {}
@@ -77,12 +77,12 @@ def _keeping_apart(workload: Workload, selected: Selected, key: str, weight: int
     return {"affinity": {**affinity, "podAntiAffinity": {**anti, field: [*(own if isinstance(own, list) else []), added]}}}
 
 
-def _apart(workload: Workload, selected: Selected, key: str = _HOSTNAME, weight: int | None = None) -> _Default:
+def _anti_affinity(workload: Workload, selected: Selected, key: str = _HOSTNAME, weight: int | None = None) -> _Default:
     kind = "required" if weight is None else "preferred"
-    return _Default(_keeping_apart(workload, selected, key, weight), f"a {kind} anti-affinity over {key}")
+    return _Default(_with_anti_affinity(workload, selected, key, weight), f"a {kind} anti-affinity over {key}")
 
 
-def _certain(workload: Workload, name: str) -> Selected:
+def _common_labels(workload: Workload, name: str) -> Selected:
     """Return the labels with the same value on all pods, with the name of the resource filled in."""
     values = {label.key: label.value.replace("{name}", name) for label in workload.declared.labels}
     return {key: value for key, value in values.items() if "{" not in value}
@@ -92,7 +92,7 @@ def _nothing(_workload: Workload, _name: str) -> _Default | None:
     return _Default({})
 
 
-def _unless(*settings: str) -> Callable[[Workload, str], _Default | None]:
+def _nothing_unless(*settings: str) -> Callable[[Workload, str], _Default | None]:
     """Return a rule for operators that add nothing, unless one of these settings is used: then the result is uncertain."""
     return lambda workload, _name: None if any(workload.spec.get(each) for each in settings) else _Default({})
 
@@ -105,21 +105,21 @@ def _cloudnative_pg(workload: Workload, name: str) -> _Default | None:
     weight = None if setting.get("podAntiAffinityType") == "required" else 100
     key = setting.get("topologyKey")
     selected = {"cnpg.io/cluster": name, "cnpg.io/podRole": "instance"}
-    return _apart(workload, selected, key if isinstance(key, str) and key else _HOSTNAME, weight)
+    return _anti_affinity(workload, selected, key if isinstance(key, str) and key else _HOSTNAME, weight)
 
 
 def _elasticsearch(workload: Workload, name: str) -> _Default | None:
     if workload.pod.get("affinity"):
         return _Default({})
-    return _apart(workload, {"elasticsearch.k8s.elastic.co/cluster-name": name}, weight=100)
+    return _anti_affinity(workload, {"elasticsearch.k8s.elastic.co/cluster-name": name}, weight=100)
 
 
 def _redis_failover(workload: Workload, name: str) -> _Default | None:
-    return _Default({}) if workload.pod.get("affinity") else _apart(workload, _certain(workload, name), weight=100)
+    return _Default({}) if workload.pod.get("affinity") else _anti_affinity(workload, _common_labels(workload, name), weight=100)
 
 
 def _pravega(workload: Workload, name: str) -> _Default | None:
-    return _Default({}) if workload.pod.get("affinity") else _apart(workload, _certain(workload, name), weight=20)
+    return _Default({}) if workload.pod.get("affinity") else _anti_affinity(workload, _common_labels(workload, name), weight=20)
 
 
 def _percona(workload: Workload, name: str) -> _Default | None:
@@ -130,13 +130,13 @@ def _percona(workload: Workload, name: str) -> _Default | None:
     key = setting.get("antiAffinityTopologyKey") if isinstance(setting, dict) else None
     if not isinstance(key, str) or not key:
         return None
-    return _Default({}) if key == "none" else _apart(workload, _certain(workload, name), key)
+    return _Default({}) if key == "none" else _anti_affinity(workload, _common_labels(workload, name), key)
 
 
 def _mariadb(workload: Workload, name: str) -> _Default | None:
     setting = workload.spec.get("affinity")
     enabled = isinstance(setting, dict) and setting.get("antiAffinityEnabled") is True
-    return _apart(workload, {"app.kubernetes.io/instance": name}) if enabled else _Default({})
+    return _anti_affinity(workload, {"app.kubernetes.io/instance": name}) if enabled else _Default({})
 
 
 def _aerospike(workload: Workload, name: str) -> _Default | None:
@@ -144,7 +144,7 @@ def _aerospike(workload: Workload, name: str) -> _Default | None:
         return None
     setting = workload.spec.get("podSpec")
     several = isinstance(setting, dict) and setting.get("multiPodPerHost") is True
-    return _Default({}) if several else _apart(workload, _certain(workload, name))
+    return _Default({}) if several else _anti_affinity(workload, _common_labels(workload, name))
 
 
 def _rabbitmq(workload: Workload, name: str) -> _Default | None:
@@ -170,10 +170,10 @@ _RULES: dict[tuple[str, str], Callable[[Workload, str], _Default | None]] = {
     ("asdb.aerospike.com", "AerospikeCluster"): _aerospike,
     ("rabbitmq.com", "RabbitmqCluster"): _rabbitmq,
     ("dragonflydb.io", "Dragonfly"): _nothing,
-    ("monitoring.coreos.com", "Prometheus"): _unless("shards"),
+    ("monitoring.coreos.com", "Prometheus"): _nothing_unless("shards"),
     ("monitoring.coreos.com", "Alertmanager"): _nothing,
     ("monitoring.coreos.com", "ThanosRuler"): _nothing,
-    ("kafka.strimzi.io", "KafkaConnect"): _unless("rack"),
-    ("kafka.strimzi.io", "KafkaMirrorMaker2"): _unless("rack"),
-    ("kafka.strimzi.io", "KafkaBridge"): _unless("rack"),
+    ("kafka.strimzi.io", "KafkaConnect"): _nothing_unless("rack"),
+    ("kafka.strimzi.io", "KafkaMirrorMaker2"): _nothing_unless("rack"),
+    ("kafka.strimzi.io", "KafkaBridge"): _nothing_unless("rack"),
 }

@@ -13,7 +13,7 @@ HALTED = ("Halted", "Manual", "WaitAsReceiver")
 ONE_ASSUMED = "one pod is assumed, but an autoscaler may create more"
 """What a simulation assumes if the number of pods is not known."""
 
-_MOST = 2**31
+_MAX_COUNT = 2**31
 
 
 class ReplicaRange(NamedTuple):
@@ -84,19 +84,19 @@ def pod_count(workload: Workload) -> PodCount:
     if rule is not None:
         return rule(workload)
     path = workload.declared.replicas
-    return _NOBODY_SAYS if path is None else _said(workload.at(path), path)
+    return _UNKNOWN_COUNT if path is None else _count_from_field(workload.at(path), path)
 
 
-def _said(value: object, path: Path) -> PodCount:
+def _count_from_field(value: object, path: Path) -> PodCount:
     """Return the count of a replicas field. If it is absent the API server sets 1, which an autoscaler may change."""
     if value is None:
         return PodCount(None, notes=(f"{field_of(path)} is not set: {ONE_ASSUMED}",))
     number = whole(value)
-    return _of(number) if number else PodCount(number, notes=(f"{field_of(path)} is 0: it has no pods",) if number == 0 else ())
+    return _fixed_count(number) if number else PodCount(number, notes=(f"{field_of(path)} is 0: it has no pods",) if number == 0 else ())
 
 
 @lru_cache(maxsize=64)
-def _of(number: int) -> PodCount:
+def _fixed_count(number: int) -> PodCount:
     return PodCount(number)
 
 
@@ -113,20 +113,20 @@ def waits(workload: Workload) -> str:
 
 def whole(value: object) -> int | None:
     """Return a number of pods as an int, 0 if it is negative; None if the value is not a valid number of pods."""
-    if type(value) not in (int, float) or not isinstance(value, int | float) or value != value or abs(value) > _MOST:
+    if type(value) not in (int, float) or not isinstance(value, int | float) or value != value or abs(value) > _MAX_COUNT:
         return None
     return max(int(value), 0)
 
 
-def _or_one(value: object) -> int | None:
+def _count_or_one(value: object) -> int | None:
     return 1 if value is None else whole(value)
 
 
-def _times(one: int | None, other: int | None) -> int | None:
+def _multiply(one: int | None, other: int | None) -> int | None:
     return None if one is None or other is None else one * other
 
 
-_ONE, _NOBODY_SAYS = PodCount(1), PodCount(None)
+_ONE, _UNKNOWN_COUNT = PodCount(1), PodCount(None)
 
 
 def _single(_workload: Workload) -> PodCount:
@@ -143,7 +143,7 @@ def _by_autoscaler(_workload: Workload) -> PodCount:
 
 def _stateful(workload: Workload) -> PodCount:
     """Return the count of a StatefulSet, whose ordinals start at spec.ordinals.start (pkg/controller/statefulset getStartOrdinal)."""
-    count, ordinals = _said(workload.spec.get("replicas"), ("spec", "replicas")), workload.spec.get("ordinals")
+    count, ordinals = _count_from_field(workload.spec.get("replicas"), ("spec", "replicas")), workload.spec.get("ordinals")
     first = whole(ordinals.get("start")) if type(ordinals) is dict else 0
     return PodCount(count.number, notes=count.notes, first=first) if first else count
 
@@ -151,22 +151,22 @@ def _stateful(workload: Workload) -> PodCount:
 def _job(workload: Workload) -> PodCount:
     """Return the pods of one run: ``parallelism``, but at most ``completions`` (pkg/controller/job manageJob)."""
     job = workload.above(1)
-    number = _of_one_job(job)
+    number = _job_parallelism(job)
     if workload.spec.get("suspend") is True or job.get("suspend") is True:
         return PodCount(number, running=False, notes=("it is suspended, so it has no pods",))
     return PodCount(number, notes=("only one run of the CronJob is shown",) if workload.kind.name == "CronJob" else ())
 
 
-def _of_one_job(job: dict[str, object]) -> int | None:
-    parallelism, completions = _or_one(job.get("parallelism")), job.get("completions")
+def _job_parallelism(job: dict[str, object]) -> int | None:
+    parallelism, completions = _count_or_one(job.get("parallelism")), job.get("completions")
     if parallelism is None or completions is None:
         return parallelism
     return min(parallelism, completed) if (completed := whole(completions)) is not None else None
 
 
 def _jobs(workload: Workload) -> PodCount:
-    each, jobs = _of_one_job(workload.above(1)), _or_one(workload.above(3).get("replicas"))
-    number = _times(each, jobs)
+    each, jobs = _job_parallelism(workload.above(1)), _count_or_one(workload.above(3).get("replicas"))
+    number = _multiply(each, jobs)
     if workload.spec.get("suspend") is True or workload.above(1).get("suspend") is True:
         return PodCount(number, running=False, notes=("it is suspended, so it has no pods",), each=each or 1, groups=jobs)
     return PodCount(number, each=each or 1, groups=jobs)
@@ -175,13 +175,13 @@ def _jobs(workload: Workload) -> PodCount:
 def _groups(workload: Workload) -> PodCount:
     """Return the count of a LeaderWorkerSet: ``size`` pods per group, the first of which may have a template of its own."""
     above = workload.above(1)
-    size, groups = _or_one(above.get("size")), _or_one(workload.spec.get("replicas"))
+    size, groups = _count_or_one(above.get("size")), _count_or_one(workload.spec.get("replicas"))
     first = 0
     if workload.template_path[-1] == "leaderTemplate":
         size = 1
     elif type(above.get("leaderTemplate")) is dict:
         first, size = 1, size and size - 1
-    return PodCount(_times(size, groups), first=first, each=size or 1, groups=groups)
+    return PodCount(_multiply(size, groups), first=first, each=size or 1, groups=groups)
 
 
 _RULES: dict[tuple[str, str], Callable[[Workload], PodCount]] = {

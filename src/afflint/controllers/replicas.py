@@ -114,7 +114,7 @@ def make_pods(pod_source: PodSource, cluster: Cluster) -> list[Object]:
         if not pod_source.replicas:
             return []
         template = template_pod(pod_source, cluster)
-        return [_tied(template, pod_name(pod_source, node), node) for node in fitting_nodes(cluster, cluster.read(template))]
+        return [_daemon_pod(template, pod_name(pod_source, node), node) for node in fitting_nodes(cluster, cluster.read(template))]
     return [
         template_pod(pod_source, cluster, pod_name(pod_source, index), index=index)
         for index in range(min(pod_source.replicas, MOST_REPLICAS))
@@ -162,13 +162,13 @@ def _numbers(pod_source: PodSource, index: int) -> dict[str, str]:
 
 
 # Plugins that reject a node because of the pods that run there, which may change.
-_FOR_NOW = (None, NODE_PORTS, NODE_RESOURCES_FIT, POD_TOPOLOGY_SPREAD, INTER_POD_AFFINITY)
+_CHANGEABLE_REASONS = (None, NODE_PORTS, NODE_RESOURCES_FIT, POD_TOPOLOGY_SPREAD, INTER_POD_AFFINITY)
 
 
 def fitting_nodes(cluster: Cluster, pod: Pod) -> list[str]:
     """Return the nodes that taints, labels and names let the pod run on, whatever else runs there."""
     reason = cluster.evaluate(pod).reason
-    return [node for node in cluster.nodes if reason.get(node) in _FOR_NOW]
+    return [node for node in cluster.nodes if reason.get(node) in _CHANGEABLE_REASONS]
 
 
 # --- what controllers add ----------------------------------------------------------------------------------------------
@@ -226,8 +226,8 @@ def _field(pod_source: PodSource, index: int, revision: int, name: str) -> str:
     """Return the value of a field of the added labels for one pod."""
     if name == "hash":
         return revision_hash(pod_source, revision)
-    if name in _ALIKE:
-        return _ALIKE[name]
+    if name in _ARBITRARY_FIELDS:
+        return _ARBITRARY_FIELDS[name]
     if name in ("name", "guest", "part"):
         return pod_source.part if name == "part" else pod_source.name if name == "name" else pod_source.name.split(".")[0]
     numbers = _numbers(pod_source, index)
@@ -239,14 +239,14 @@ def _field(pod_source: PodSource, index: int, revision: int, name: str) -> str:
 
 
 # Fields whose value is unknown and arbitrary. The Jobs of a CronJob are named by their scheduled time, in minutes since 1970.
-_ALIKE = {"generation": "1", "number": "1", "minute": "29000000", "unknown": "unknown"}
+_ARBITRARY_FIELDS = {"generation": "1", "number": "1", "minute": "29000000", "unknown": "unknown"}
 # Fields with the same value on all pods of one revision.
-_SHARED = frozenset(("hash", "name", "guest", "part", *_ALIKE))
+_SHARED_FIELDS = frozenset(("hash", "name", "guest", "part", *_ARBITRARY_FIELDS))
 
 
 def _are_alike(pod_source: PodSource) -> bool:
     """Return whether all pods of one revision have the same labels."""
-    shared = _SHARED if pod_source.kubevirt or pod_source.kind == "JobSet" else _SHARED | {"uid", "random"}
+    shared = _SHARED_FIELDS if pod_source.kubevirt or pod_source.kind == "JobSet" else _SHARED_FIELDS | {"uid", "random"}
     return all(shared.issuperset(fields_of(label.value)) for label in _added(pod_source))
 
 
@@ -271,7 +271,7 @@ def _covers(toleration: object, key: str) -> bool:
     return toleration.get("key") in (key, None, "") and toleration.get("effect") in ("NoExecute", None, "")
 
 
-def _tied(template: Object, name: str, node: str) -> Object:
+def _daemon_pod(template: Object, name: str, node: str) -> Object:
     """Return a DaemonSet pod for one node; the controller replaces the required node affinity of the template."""
     affinity = template["spec"].get("affinity") or {}
     fields = [{"key": "metadata.name", "operator": "In", "values": [node]}]

@@ -34,7 +34,7 @@ class _Owners:
     def __init__(self, pods: Iterable[object]) -> None:
         self._alone: dict[tuple[str, str], list[int]] = {}
         self._owned: dict[tuple[str, str], dict[str, list[int]]] = {}
-        self._said: set[int] = set()
+        self._with_known_owner: set[int] = set()
         """The indexes of pods whose owner's owner is known, from a label or because they are pods of VMs."""
         for index, data in enumerate(pods):
             metadata = map_at(data, "metadata")
@@ -48,11 +48,11 @@ class _Owners:
             for entry in owners:
                 kind, name = str(entry.get("kind")), str(entry.get("name"))
                 self._add(namespace, kind, name, index)
-                if kind in _OWNERS_OF_MACHINES:
-                    self._said.add(index)
+                if kind in _VM_OWNERS:
+                    self._with_known_owner.add(index)
                 elif kind == "ReplicaSet" and revision and name.endswith(f"-{revision}"):
-                    self._add(namespace, _REVISED, name[: -len(revision) - 1], index)
-                    self._said.add(index)
+                    self._add(namespace, _REVISION, name[: -len(revision) - 1], index)
+                    self._with_known_owner.add(index)
 
     def _add(self, namespace: str, kind: str, name: str, index: int) -> None:
         self._owned.setdefault((namespace, kind), {}).setdefault(name, []).append(index)
@@ -62,24 +62,24 @@ class _Owners:
         if pod_source.kind == "Pod":
             return self._alone.get((pod_source.namespace, pod_source.name), [])
         name = pod_source.full_name if pod_source.kind == "JobSet" else pod_source.name
-        kind = _REVISED if pod_source.kind in ("Deployment", "Rollout") else pod_source.kind
+        kind = _REVISION if pod_source.kind in ("Deployment", "Rollout") else pod_source.kind
         return self._owned.get((pod_source.namespace, kind), {}).get(name, [])
 
     def fitting(self, pod_source: PodSource) -> list[int]:
         """Return the pods of owners whose names derive from that of the workload, if nothing else is known about the owner."""
-        if pod_source.kind not in _MADE_THROUGH:
+        if pod_source.kind not in _INTERMEDIATE_OWNERS:
             return []
-        kind, ending = _MADE_THROUGH[pod_source.kind]
+        kind, ending = _INTERMEDIATE_OWNERS[pod_source.kind]
         pattern = re.compile(re.escape(pod_source.full_name if pod_source.kind == "JobSet" else pod_source.name) + ending)
         owned = self._owned.get((pod_source.namespace, kind), {})
-        return [index for name, each in owned.items() if pattern.fullmatch(name) for index in each if index not in self._said]
+        return [index for name, each in owned.items() if pattern.fullmatch(name) for index in each if index not in self._with_known_owner]
 
 
-_REVISED = "ReplicaSet of a revision"
-_OWNERS_OF_MACHINES = ("VirtualMachine", "VirtualMachineInstanceReplicaSet", "VirtualMachinePool")
+_REVISION = "ReplicaSet of a revision"
+_VM_OWNERS = ("VirtualMachine", "VirtualMachineInstanceReplicaSet", "VirtualMachinePool")
 
 # The kind of the object between a controller and its pods, and the pattern that its name adds to the controller's name.
-_MADE_THROUGH = {
+_INTERMEDIATE_OWNERS = {
     "Deployment": ("ReplicaSet", "-[a-z0-9]+"),
     "Rollout": ("ReplicaSet", "-[a-z0-9]+"),
     "CronJob": ("Job", "-[0-9]+"),

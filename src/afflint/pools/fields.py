@@ -118,7 +118,7 @@ _ADDED = (
 )  # fmt: skip
 _ADDED_EXACTLY = frozenset((INSTANCE_TYPE, "node.kubernetes.io/windows-build", "node.kubernetes.io/role", "agentpool", "storageprofile"))
 _ROLES = "node-role.kubernetes.io/"
-_ROLES_BESIDE = frozenset((CONTROL_PLANE, MASTER, f"{_ROLES}worker", f"{_ROLES}etcd", f"{_ROLES}controlplane"))
+_COMMON_ROLES = frozenset((CONTROL_PLANE, MASTER, f"{_ROLES}worker", f"{_ROLES}etcd", f"{_ROLES}controlplane"))
 
 
 def may_be_added(key: str, declared: Iterable[str]) -> bool:
@@ -127,7 +127,7 @@ def may_be_added(key: str, declared: Iterable[str]) -> bool:
     Roles are set by hand as well, unless a pool declares the role. Most control planes are in no pool.
     """
     if key.startswith(_ROLES):
-        return key in _ROLES_BESIDE or key not in declared
+        return key in _COMMON_ROLES or key not in declared
     prefix = key.rpartition("/")[0]
     return key.startswith(_ADDED) or key in _ADDED_EXACTLY or prefix.endswith(("kubevirt.io", ".node.kubernetes.io", ".csi"))
 
@@ -232,7 +232,7 @@ def taints_in_line(data: str, path: Path) -> Taints:
 
 def _misspelt(effect: str, path: Path, spelling: Mapping[str, str], whole: str = "") -> PoolMistake:
     known = join_words(map(quoted, spelling), "or")
-    meant = next((each for each, plain in spelling.items() if _folded(each) == _folded(effect) or plain == effect), "")
+    meant = next((each for each, plain in spelling.items() if _normalize(each) == _normalize(effect) or plain == effect), "")
     if not effect:
         what = f"the taint {quoted(whole)} has no effect: append `:` and" if whole else "the taint has no effect: set"
         return PoolMistake(TAINT, path, f"{what} {known}", f"Add one of {known}.")
@@ -242,5 +242,5 @@ def _misspelt(effect: str, path: Path, spelling: Mapping[str, str], whole: str =
     return PoolMistake(TAINT, path, f"{quoted(effect)}{in_whole} is not a taint effect here; use {known}{hint}", help_)
 
 
-def _folded(effect: str) -> str:
+def _normalize(effect: str) -> str:
     return effect.lower().replace("-", "").replace("_", "").replace(" ", "")

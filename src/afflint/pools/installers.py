@@ -216,12 +216,12 @@ def _kind_patches(patches: list[Any], path: Path, *, control_plane: bool) -> Reg
         if map_at(data).get("kind") not in ("InitConfiguration", "JoinConfiguration"):
             continue
         where = (*path, index)
-        said = registration(map_at(data).get("nodeRegistration"), where, control_plane=control_plane)
+        patched = registration(map_at(data).get("nodeRegistration"), where, control_plane=control_plane)
         found = Registration(
-            tuple([each._replace(path=where) for each in said.labels]),
-            tuple([each._replace(path=where) for each in said.taints]) if "taints" in map_at(data, "nodeRegistration") else found.taints,
-            (*found.faults, *[each._replace(path=where, key=False) for each in said.faults]),
-            found.known and said.known,
+            tuple([each._replace(path=where) for each in patched.labels]),
+            tuple([each._replace(path=where) for each in patched.taints]) if "taints" in map_at(data, "nodeRegistration") else found.taints,
+            (*found.faults, *[each._replace(path=where, key=False) for each in patched.faults]),
+            found.known and patched.known,
         )
     return found
 
@@ -239,13 +239,13 @@ def _k3d(declared: Declared) -> Iterator[Pool]:
         labels: list[Label] = [label(each, "true") for each in _SERVER_ROLES] if role == "server" else []
         taints, faults = Taints(), list[PoolMistake]()
         for number_of, entry in enumerate(list_at(options, "nodeLabels")):
-            if _chosen(list_at(entry, "nodeFilters"), role, index, len(names)):
+            if _is_selected(list_at(entry, "nodeFilters"), role, index, len(names)):
                 path = (*base, "nodeLabels", number_of, "label")
                 own = [label(key, value, path) for key, value in pairs(text(entry, "label")).items()]
                 labels, faults = [*labels, *own], [*faults, *stops_kubelet(own)]
         for number_of, entry in enumerate(list_at(options, "extraArgs")):
             match = re.fullmatch(r"--node-taint[= ](.+)", text(entry, "arg"))
-            if match and _chosen(list_at(entry, "nodeFilters"), role, index, len(names)):
+            if match and _is_selected(list_at(entry, "nodeFilters"), role, index, len(names)):
                 more = taints_in_line(match[1].strip("'\""), (*base, "extraArgs", number_of, "arg"))
                 taints = Taints((*taints.taints, *more.taints), (*taints.faults, *more.faults))
         machines.append(_Machine(f"{role}-{index}", declared.base, tuple(labels), taints.taints, (*faults, *taints.faults)))
@@ -260,7 +260,7 @@ def _count(given: int | None, usual: int) -> int:
     return usual if given is None else max(given, 0)
 
 
-def _chosen(filters: list[Any], role: str, index: int, number_of_nodes: int) -> bool:
+def _is_selected(filters: list[Any], role: str, index: int, number_of_nodes: int) -> bool:
     """Return whether filters select a node; without filters, whether it is the only node."""
     if not filters:
         return number_of_nodes == 1

@@ -47,7 +47,7 @@ class PoolLabels:
             # Cached, because many workloads have equal requirements.
             unmet = self._unmet.get(asked)
             if unmet is None:
-                unmet = self._unmet[asked] = _not_holding(self.about(asked[0].key), asked)
+                unmet = self._unmet[asked] = _failing(self.about(asked[0].key), asked)
             found += [indexes[place] for place in unmet]
         return sorted(found)
 
@@ -117,7 +117,7 @@ class PoolIndex:
         found = said.not_met(asked)
         silent = self._closed & ~said.all
         if silent and not may_be_added(key, self._declared):
-            for place in _not_holding([Requirement(key, "DoesNotExist")], asked):
+            for place in _failing([Requirement(key, "DoesNotExist")], asked):
                 found[place] |= silent
         return found
 
@@ -156,7 +156,7 @@ class PoolLabelStatements:
                 having |= self._having.get(value, 0)
             found, others = [self._one_of & ~having], self._others
         for about, mask in others.items():
-            for place in _not_holding(about, asked):
+            for place in _failing(about, asked):
                 found[place] |= mask
         return found
 
@@ -170,7 +170,7 @@ def _by_label(requirements: Sequence[Requirement]) -> Iterable[list[int]]:
     return by_key.values()
 
 
-def _not_holding(known: Sequence[Requirement], asked: Sequence[Requirement]) -> tuple[int, ...]:
+def _failing(known: Sequence[Requirement], asked: Sequence[Requirement]) -> tuple[int, ...]:
     """Return the indexes of the requirements on one label that a node cannot meet; all, if only their combination fails."""
     if not known or can_hold_together([*known, *asked]):
         return ()

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from afflint.pools.pool import Key, Label, Pool, PoolPart, PoolTaint
 
-_DEEPEST = 4
+_MAX_DEPTH = 4
 
 
 def resolve_references(pools: Iterable[Pool], parts: Iterable[PoolPart]) -> list[Pool]:
@@ -18,14 +18,14 @@ def resolve_references(pools: Iterable[Pool], parts: Iterable[PoolPart]) -> list
     by_key: dict[Key, list[PoolPart]] = {}
     for part in parts:
         by_key.setdefault(part.key, []).append(part)
-    return [_completed(pool, by_key) for pool in pools]
+    return [_complete(pool, by_key) for pool in pools]
 
 
-def _completed(pool: Pool, by_key: Mapping[Key, list[PoolPart]]) -> Pool:
+def _complete(pool: Pool, by_key: Mapping[Key, list[PoolPart]]) -> Pool:
     for key in pool.optional:
         found = by_key.get(key, [])
         for part in found[:1]:
-            pool = _scaled(_with(pool, part), found)
+            pool = _apply_scale(_add_part(pool, part), found)
     waiting = [(key, 0) for key in pool.parts]
     for key, depth in waiting:
         found = [part for part in by_key.get(key, ()) if _same_place(part, pool)] or by_key.get(key, [])
@@ -33,8 +33,8 @@ def _completed(pool: Pool, by_key: Mapping[Key, list[PoolPart]]) -> Pool:
         if len(alike) != 1:
             pool = pool._replace(closed=False)
             continue
-        pool = _scaled(_with(pool, found[0]), found)
-        if depth < _DEEPEST:
+        pool = _apply_scale(_add_part(pool, found[0]), found)
+        if depth < _MAX_DEPTH:
             waiting += [(each, depth + 1) for each in found[0].parts]
     return pool
 
@@ -43,7 +43,7 @@ def _same_place(part: PoolPart, pool: Pool) -> bool:
     return (part.site.file, part.site.folder) == (pool.site.file, pool.site.folder)
 
 
-def _with(pool: Pool, part: PoolPart) -> Pool:
+def _add_part(pool: Pool, part: PoolPart) -> Pool:
     """Return the pool with what a part adds; the pool's own labels take precedence."""
     own = pool.keys
     labels: tuple[Label, ...] = (*pool.labels, *[each._replace(path=()) for each in part.labels if each.key not in own])
@@ -51,7 +51,7 @@ def _with(pool: Pool, part: PoolPart) -> Pool:
     return pool._replace(labels=labels, taints=taints, closed=pool.closed and part.known)
 
 
-def _scaled(pool: Pool, parts: Iterable[PoolPart]) -> Pool:
+def _apply_scale(pool: Pool, parts: Iterable[PoolPart]) -> Pool:
     """Return the pool with the numbers of the parts that scale it: with several, the cluster may get any of them."""
     scaling = [part for part in parts if part.scales]
     if not scaling:

@@ -36,7 +36,7 @@ def _pool(declared: Declared, name: str, own: Any, given: Any, base: Path, prefi
     taints = taints_in_map(given, (*base, fields[1]))
     control_plane = kind in ("controlplane", "init")
     found = [*taints.taints, *([CONTROL_PLANE_TAINT] if control_plane and not schedulable else [])]
-    refused = _refused(labels) if kind == "worker" else ()
+    refused = _rejected(labels) if kind == "worker" else ()
     return declared.pool(name, "Talos machine", base, "described", text(declared.data, "cluster", "clusterName"))._replace(
         labels=(*labels, *(CONTROL_PLANE_LABELS if control_plane else ())),
         taints=tuple(found),
@@ -46,7 +46,7 @@ def _pool(declared: Declared, name: str, own: Any, given: Any, base: Path, prefi
     )
 
 
-def _refused(labels: list[Label]) -> Iterator[PoolMistake]:
+def _rejected(labels: list[Label]) -> Iterator[PoolMistake]:
     """Yield a mistake for each label that the API server rejects from a worker, which sets its own labels like a kubelet."""
     for each in labels:
         if kubelet_refuses(each.key):

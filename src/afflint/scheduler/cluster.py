@@ -41,9 +41,9 @@ _DYNAMIC_FILTERS = (NODE_PORTS, NODE_RESOURCES_FIT, POD_TOPOLOGY_SPREAD, INTER_P
 """The filters that depend on the pods that run on the nodes, in their order."""
 
 # Replicas share a fit and come in sequence; each pod of a DaemonSet needs its own, with an entry per node.
-_REMEMBERED_FITS = 1000
+_MAX_CACHED_FITS = 1000
 # Up to this number of nodes, grouping them costs more than it saves.
-_FEW = 32
+_MAX_UNGROUPED = 32
 
 
 class Verdict(NamedTuple):
@@ -443,7 +443,7 @@ class Cluster:
 
     def _picked(self, pod: Pod, fit: NodeFit, scoring: bool) -> RepresentativeNodes:
         """Return one of all nodes that are equal to the filters (and scores) of the pod, out of those that fit it."""
-        if len(fit.candidates) <= _FEW:
+        if len(fit.candidates) <= _MAX_UNGROUPED:
             return fit.each_alone()
         table, occupancy = self._table, self._occupancy
         keys: set[str] = set()
@@ -467,7 +467,7 @@ class Cluster:
         asked = (pod.rules, pod.preferences, keys, tuple(resources))
         classes = self._classes.get(asked)
         if classes is None:
-            if len(self._classes) >= _REMEMBERED_FITS:
+            if len(self._classes) >= _MAX_CACHED_FITS:
                 self._classes.clear()
             columns: list[Sequence[object]] = [fit.unpreferred, *[self._table.marks(key)[0] for key in keys]]
             columns += [self._table.amounts(resource) for resource in asked[3]]
@@ -483,7 +483,7 @@ class Cluster:
     def _fit(self, rules: NodeRules) -> NodeFit:
         fit = self._fits.get(rules)
         if fit is None:
-            if len(self._fits) >= _REMEMBERED_FITS:
+            if len(self._fits) >= _MAX_CACHED_FITS:
                 self._fits.clear()
             fit = self._fits[rules] = NodeFit(rules, self._table, self._version)
         return fit
@@ -508,10 +508,10 @@ class Cluster:
         if topology_spread.unparsable(spread):
             return _Scored({}, [], f"PreScore {POD_TOPOLOGY_SPREAD}")
         feasible = filtered.feasible
-        scores = {TAINT_TOLERATION: _fewest_best([filtered.fit.unpreferred[node] for node in feasible])}
+        scores = {TAINT_TOLERATION: _normalize_reversed([filtered.fit.unpreferred[node] for node in feasible])}
         if pod.preferences is not None:
             preference = self._preference(pod.preferences)
-            scores[NODE_AFFINITY] = _most_best([preference[node] for node in feasible])
+            scores[NODE_AFFINITY] = _normalize([preference[node] for node in feasible])
         if spread:
             scores[POD_TOPOLOGY_SPREAD] = topology_spread.scores(
                 feasible, spread, pod, filtered.fit, self._table, self._occupancy, filtered.picked
@@ -538,12 +538,12 @@ class Cluster:
         return self._preferences[preferences]
 
 
-def _fewest_best(raw: list[int]) -> list[int]:
+def _normalize_reversed(raw: list[int]) -> list[int]:
     most = max(raw)
     return [100 - 100 * value // most for value in raw] if most else [100] * len(raw)
 
 
-def _most_best(raw: list[int]) -> list[int]:
+def _normalize(raw: list[int]) -> list[int]:
     most = max(raw)
     return [100 * value // most for value in raw] if most else [0] * len(raw)
 

@@ -46,7 +46,7 @@ def admitted(candidates: list[int], pod: Pod, table: NodeTable, occupancy: Occup
     if isinstance(pod.affinity, Malformed) or isinstance(pod.anti_affinity, Malformed):
         return []
     if pod.affinity:
-        candidates = _drawn(candidates, pod, pod.affinity, table, occupancy, directory)
+        candidates = _with_affinity(candidates, pod, pod.affinity, table, occupancy, directory)
     for key, values in barred(pod, table, occupancy).items():
         column = table.column(key)
         candidates = [node for node in candidates if column[node] not in values]
@@ -67,7 +67,7 @@ def barred(pod: Pod, table: NodeTable, occupancy: Occupancy) -> dict[str, set[st
     return {key: values for key, values in found.items() if values}
 
 
-def _drawn(
+def _with_affinity(
     candidates: list[int], pod: Pod, terms: tuple[Term, ...], table: NodeTable, occupancy: Occupancy, directory: Directory
 ) -> list[int]:
     """Return the candidates that share a domain, for each term, with a running pod that matches all terms (satisfyPodAffinity)."""
@@ -97,9 +97,9 @@ def scores(feasible: list[int], pod: Pod, table: NodeTable, occupancy: Occupancy
     pull: Pull = {}
     for terms in (pod.preferred_affinity, pod.preferred_anti_affinity):
         for weight, term in readable(terms):
-            _pull(pull, table, term.key, weight, occupancy.matching_terms(term))
+            _attract(pull, table, term.key, weight, occupancy.matching_terms(term))
     for (weight, term), tally in occupancy.drawing(pod.subject):
-        _pull(pull, table, term.key, weight, tally)
+        _attract(pull, table, term.key, weight, tally)
     if not pull:
         return None
     raw = [0] * len(feasible)
@@ -129,7 +129,7 @@ def wishes(feasible: list[int], pod: Pod, table: NodeTable, occupancy: Occupancy
     return possible, met
 
 
-def _pull(pull: Pull, table: NodeTable, key: str, weight: int, tally: Tally) -> None:
+def _attract(pull: Pull, table: NodeTable, key: str, weight: int, tally: Tally) -> None:
     column = table.column(key)
     for node, count in tally.items():
         value = column[node]

@@ -44,12 +44,12 @@ def read_requests(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Request
 
 def read_rated(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Rated:
     """Return the CPU and memory of a pod for scores (pkg/scheduler/util GetNonzeroRequests). Raises InventoryError."""
-    total = _total(spec, status, _UNSTATED)
+    total = _total(spec, status, _DEFAULT_REQUESTS)
     return _amount(CPU, total.get(CPU, 0)), _amount(MEMORY, total.get(MEMORY, 0))
 
 
 # 0.1 CPU and 200 MiB, in thousandths (DefaultMilliCPURequest, DefaultMemoryRequest).
-_UNSTATED: Millis = {CPU: 100, MEMORY: 200 * 2**20 * 1000}
+_DEFAULT_REQUESTS: Millis = {CPU: 100, MEMORY: 200 * 2**20 * 1000}
 
 
 def _total(spec: Mapping[str, Any], status: Mapping[str, Any], unstated: Mapping[str, int] | None = None) -> Millis:

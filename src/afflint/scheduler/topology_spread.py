@@ -107,7 +107,7 @@ def scores(
         for node in rated:
             if column[node] is not None:
                 raw[node] += found[node] * weight + (constraint.max_skew - 1)
-    return _normalised(feasible, {node: _rounded(score) for node, score in raw.items()})
+    return _normalized(feasible, {node: _rounded(score) for node, score in raw.items()})
 
 
 def _rounded(score: float) -> int:
@@ -116,7 +116,7 @@ def _rounded(score: float) -> int:
     return whole + (score - whole >= 0.5)
 
 
-def _normalised(feasible: list[int], raw: dict[int, int]) -> list[int]:
+def _normalized(feasible: list[int], raw: dict[int, int]) -> list[int]:
     least, most = min(raw.values(), default=0), max(raw.values(), default=0)
     if most <= 0:
         return [100 if node in raw else 0 for node in feasible]
