@@ -14,9 +14,9 @@ CLAIM, VOLUME = "PersistentVolumeClaim", "DataVolume"
 
 def claims_made(workload: Workload) -> dict[str, tuple[str, ...]]:
     """Return the access modes of the claims that a VirtualMachine creates from its dataVolumeTemplates, by claim name."""
-    machine = workload.above(1) if workload.kind.kubevirt and workload.has_own_template else {}
-    made = {text_at(each, "metadata", "name"): modes_of(VOLUME, each) for each in maps_at(machine, "dataVolumeTemplates")}
-    return {name: modes for name, modes in made.items() if name and modes}
+    spec = workload.above(1) if workload.kind.kubevirt and workload.has_own_template else {}
+    modes_by_name = {text_at(each, "metadata", "name"): modes_of(VOLUME, each) for each in maps_at(spec, "dataVolumeTemplates")}
+    return {name: modes for name, modes in modes_by_name.items() if name and modes}
 
 
 SHARED = "ReadWriteMany"
@@ -30,8 +30,8 @@ def volumes_of(workload: Workload) -> tuple[str, ...]:
     volumes = maps_at(workload.pod, "volumes")
     names = [text_at(each, "persistentVolumeClaim", "claimName") or text_at(each, "dataVolume", "name") for each in volumes]
     templates = maps_at(workload.spec, "volumeClaimTemplates") if workload.kind.name == "StatefulSet" else []
-    made = [text_at(each, "metadata", "name") for each in templates if SHARED not in modes_of(CLAIM, each)]
-    return tuple(dict.fromkeys(filter(None, [*names, *made])))
+    from_templates = [text_at(each, "metadata", "name") for each in templates if SHARED not in modes_of(CLAIM, each)]
+    return tuple(dict.fromkeys(filter(None, [*names, *from_templates])))
 
 
 def modes_of(kind: str, data: Mapping[str, Any]) -> tuple[str, ...]:

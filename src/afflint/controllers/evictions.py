@@ -49,11 +49,11 @@ def eviction_of(pod_source: PodSource) -> Eviction:
         return _EXTERNALLY
     if strategy not in (LIVE_MIGRATE, IF_POSSIBLE):
         return ALLOWED
-    found = _obstacles(pod_source)
-    known = _first_known(found, pod_source)
-    if known is None:
-        return Eviction("migrates", claims=tuple(each.claim for each in found if each.reason == DISKS and each.claim))
-    return ALLOWED if strategy == IF_POSSIBLE else Eviction("held", f"{asking(own, kubevirt)}, but {known.words}")
+    all_obstacles = _obstacles(pod_source)
+    obstacle = _first_known(all_obstacles, pod_source)
+    if obstacle is None:
+        return Eviction("migrates", claims=tuple(each.claim for each in all_obstacles if each.reason == DISKS and each.claim))
+    return ALLOWED if strategy == IF_POSSIBLE else Eviction("held", f"{asking(own, kubevirt)}, but {obstacle.words}")
 
 
 def eviction_of_machine(vmi: Mapping[str, Any], kubevirt: Mapping[str, Any]) -> Eviction:
@@ -97,8 +97,8 @@ def hindrance_of(pod_source: PodSource) -> Obstacle | None:
     return _first_known(_obstacles(pod_source), pod_source) if pod_source.kubevirt else None
 
 
-def _first_known(found: Iterable[Obstacle], pod_source: PodSource) -> Obstacle | None:
-    return next((each for each in found if _is_known(each, pod_source)), None)
+def _first_known(candidates: Iterable[Obstacle], pod_source: PodSource) -> Obstacle | None:
+    return next((each for each in candidates if _is_known(each, pod_source)), None)
 
 
 def _obstacles(pod_source: PodSource) -> list[Obstacle]:

@@ -99,13 +99,13 @@ def launcher_pod(
     _check_permitted(map_at(spec, "domain", "devices"), cluster)
     if resources:
         pod["containers"] = [{"name": "compute", "resources": _resources(spec, cluster, reserved=bool(reservations))}]
-    found = {
+    pod_metadata = {
         "name": f"virt-launcher-{name}",
         "namespace": text_at(metadata, "namespace") or "default",
         "labels": {**_labels(metadata, spec), **dict.fromkeys(reservations, "")},
         "annotations": _annotations(map_at(metadata, "annotations"), name, spec, machine),
     }
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": found, "spec": pod}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": pod_metadata, "spec": pod}
 
 
 # --- nodes -------------------------------------------------------------------------------------------------------------
@@ -117,15 +117,15 @@ def _node_selector(spec: Object, cluster: KubeVirtCluster, machine: str, nodes: 
     own = spec.get("nodeSelector")
     if own is not None and type(own) is not dict:
         return own  # The reader of the pod reports it.
-    found = {SCHEDULABLE: "true", ARCH: architecture, **cluster.node_selectors, **(own or {})}
-    needed = [*_required_labels(spec, cluster, architecture), f"{MACHINE_TYPE}{machine}"]
+    selector = {SCHEDULABLE: "true", ARCH: architecture, **cluster.node_selectors, **(own or {})}
+    required = [*_required_labels(spec, cluster, architecture), f"{MACHINE_TYPE}{machine}"]
     frequency = _tsc_frequency(spec, cluster, architecture, nodes)
     if frequency:
-        needed.append(f"{TSC}{frequency}")
+        required.append(f"{TSC}{frequency}")
     if cluster.has_gate(CROSS_ARCHITECTURE):
-        del found[ARCH]
-        needed.append(f"{VM_ARCHITECTURE}{architecture}")
-    return {**found, **dict.fromkeys(needed, "true")}
+        del selector[ARCH]
+        required.append(f"{VM_ARCHITECTURE}{architecture}")
+    return {**selector, **dict.fromkeys(required, "true")}
 
 
 def _required_labels(spec: Object, cluster: KubeVirtCluster, architecture: str) -> Iterator[str]:
@@ -200,17 +200,17 @@ def _affinity(spec: Object, cluster: KubeVirtCluster, reservations: Iterable[str
         return own
     absent = [OBSOLETE_HOST_MODEL] if cpu["model"] == HOST_MODEL else []
     absent += [f"{CPU_FEATURE}{text_at(each, 'name')}" for each in maps_at(cpu, "features") if each.get("policy") == "forbid"]
-    found = own
+    affinity = own
     if absent:
-        found = _with_node_requirements(found or {}, [{"key": key, "operator": "DoesNotExist"} for key in absent])
+        affinity = _with_node_requirements(affinity or {}, [{"key": key, "operator": "DoesNotExist"} for key in absent])
     if cluster.has_gate(CROSS_ARCHITECTURE):
         expression = {"key": ARCH, "operator": "In", "values": [spec["architecture"].lower()]}
         term = {"weight": 100, "preference": {"matchExpressions": [expression]}}
-        found = _with_items(found or {}, "nodeAffinity", PREFERRED, [term])
+        affinity = _with_items(affinity or {}, "nodeAffinity", PREFERRED, [term])
     for key in reservations:
         selector = {"matchExpressions": [{"key": key, "operator": "Exists"}]}
-        found = _with_items(found or {}, "podAntiAffinity", REQUIRED, [{"labelSelector": selector, "topologyKey": HOSTNAME}])
-    return found
+        affinity = _with_items(affinity or {}, "podAntiAffinity", REQUIRED, [{"labelSelector": selector, "topologyKey": HOSTNAME}])
+    return affinity
 
 
 def _with_node_requirements(affinity: Object, expressions: list[Object]) -> Object:
@@ -258,7 +258,7 @@ def _reservations(spec: Object, pvcs: Iterable[Mapping[str, Any]]) -> list[str]:
 
 def _resources(spec: Object, cluster: KubeVirtCluster, *, reserved: bool) -> Object:
     """Return the resources of the compute container, with the devices of the node that the VM needs (renderresources.go)."""
-    found, devices, security = compute_resources(spec["domain"]), map_at(spec, "domain", "devices"), spec["domain"].get("launchSecurity")
+    base, devices, security = compute_resources(spec["domain"]), map_at(spec, "domain", "devices"), spec["domain"].get("launchSecurity")
     interfaces = maps_at(devices, "interfaces")
     needed = {
         "kvm": not cluster.emulates,
@@ -269,8 +269,8 @@ def _resources(spec: Object, cluster: KubeVirtCluster, *, reserved: bool) -> Obj
         "tdx": type(security) is dict and "tdx" in security,
         "pr-helper": reserved,
     }
-    asked = {f"{DEVICES}{device}": "1" for device, is_needed in needed.items() if is_needed}
-    return {kind: {**found[kind], **asked} for kind in ("requests", "limits")}
+    device_requests = {f"{DEVICES}{device}": "1" for device, is_needed in needed.items() if is_needed}
+    return {kind: {**base[kind], **device_requests} for kind in ("requests", "limits")}
 
 
 DEVICES = "devices.kubevirt.io/"

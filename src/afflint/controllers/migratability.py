@@ -55,8 +55,8 @@ def live_migratable(
     A claim that is not in ``pvcs`` is assumed not to be shared, as in KubeVirt. ``nodes`` are the labels of nodes; ``host_cpu_model`` is
     the CPU model of the VM's node, empty if the node reports none.
     """
-    found = next(obstacles(vmi, kubevirt, pvcs, nodes=nodes, host_cpu_model=host_cpu_model), None)
-    return found.reason if found is not None else None
+    first = next(obstacles(vmi, kubevirt, pvcs, nodes=nodes, host_cpu_model=host_cpu_model), None)
+    return first.reason if first is not None else None
 
 
 def obstacles(

@@ -209,14 +209,14 @@ def read_pod_source(workload: Workload, site: Site, *, resources: bool = False) 
 def _host_ports(workload: Workload) -> dict[str, Any]:
     """Return the containers with only their host ports, each at its index; empty if no container has any."""
     network = workload.pod.get("hostNetwork") is True
-    found = {}
+    reduced_fields = {}
     for name in CONTAINER_FIELDS:
         containers = workload.pod.get(name)
         if type(containers) is list and not workload.kind.kubevirt:
             reduced = [_with_host_ports(each, network=network) for each in containers]
             if any(reduced):
-                found[name] = reduced
-    return found
+                reduced_fields[name] = reduced
+    return reduced_fields
 
 
 def _with_host_ports(container: object, *, network: bool) -> dict[str, Any]:
@@ -257,16 +257,16 @@ def _reference(workload: Workload, field: str) -> Reference | None:
     """Return the instance type or preference of a VM; its name is empty if it is inferred from a volume."""
     if not workload.kind.kubevirt or not workload.has_own_template:
         return None
-    found = workload.above(1).get(field)
-    if type(found) is not dict:
+    reference = workload.above(1).get(field)
+    if type(reference) is not dict:
         return None
-    return Reference(str(found.get("kind") or ""), str(found.get("name") or ""))
+    return Reference(str(reference.get("kind") or ""), str(reference.get("name") or ""))
 
 
 def _volumes(workload: Workload) -> dict[str, Any]:
     """Return the disks of a VM that may prevent its migration or separate it from other pods."""
-    found = maps_at(workload.pod, "volumes") if workload.kind.kubevirt else []
-    kept = [{field: each[field] for field in _DISK_FIELDS if field in each} for each in found if not _HELD.isdisjoint(each)]
+    volumes = maps_at(workload.pod, "volumes") if workload.kind.kubevirt else []
+    kept = [{field: each[field] for field in _DISK_FIELDS if field in each} for each in volumes if not _HELD.isdisjoint(each)]
     return {"volumes": kept} if kept else {}
 
 

@@ -123,12 +123,12 @@ def make_pods(pod_source: PodSource, cluster: Cluster) -> list[Object]:
 
 def notes(pod_source: PodSource, cluster: Cluster) -> tuple[str, ...]:
     """Return what was assumed or ignored when the pods were created."""
-    found = list(pod_source.notes)
+    lines = list(pod_source.notes)
     if pod_source.kubevirt:
-        found += launcher_notes(pod_source, cluster)
+        lines += launcher_notes(pod_source, cluster)
     if pod_source.replicas > MOST_REPLICAS and not pod_source.daemon:
-        found.append(f"{MOST_REPLICAS} of its {pod_source.replicas} replicas are shown")
-    return tuple(found)
+        lines.append(f"{MOST_REPLICAS} of its {pod_source.replicas} replicas are shown")
+    return tuple(lines)
 
 
 def pod_name(pod_source: PodSource, which: int | str) -> str:
@@ -306,8 +306,8 @@ def compile_pods(pod_source: PodSource, cluster: Cluster) -> CompiledPods:
         count = min(pod_source.replicas, MOST_REPLICAS)
         if count > 1 and not _are_alike(pod_source):
             names = [pod_name(pod_source, index) for index in range(count)]
-            made = [read_template(pod_source, cluster, name, index=index, launcher=launcher) for index, name in enumerate(names)]
-            return CompiledPods(tuple(made), template)
+            pods = [read_template(pod_source, cluster, name, index=index, launcher=launcher) for index, name in enumerate(names)]
+            return CompiledPods(tuple(pods), template)
         return CompiledPods(tuple([template._replace(name=pod_name(pod_source, index)) for index in range(count)]), template)
     except InventoryError as error:
         return CompiledPods((), None, error=str(error))

@@ -16,16 +16,16 @@ def running_pods_of(pod_sources: Iterable[PodSource], pods: Iterable[object]) ->
     A pod belongs to a workload by its owner references, or by those of its owner; if these are not known, by the owner's name.
     """
     known = _Owners(pods)
-    found: dict[str, list[int]] = {}
+    indexes: dict[str, list[int]] = {}
     taken: set[int] = set()
     # Owner references take precedence over names that only fit.
-    for ask in (known.named, known.fitting):
+    for select in (known.named, known.fitting):
         for pod_source in pod_sources:
-            mine = [index for index in ask(pod_source) if index not in taken]
-            if mine:
-                found.setdefault(pod_source.key, []).extend(mine)
-                taken.update(mine)
-    return found
+            owned = [index for index in select(pod_source) if index not in taken]
+            if owned:
+                indexes.setdefault(pod_source.key, []).extend(owned)
+                taken.update(owned)
+    return indexes
 
 
 class _Owners:

@@ -26,15 +26,15 @@ def expanded(spec: Mapping[str, Any], instancetype: Mapping[str, Any] | None, pr
 
     Raises InventoryError if the instance type sets a field that the VM sets, in which case KubeVirt creates no pod.
     """
-    found = {**spec}
+    result = {**spec}
     if instancetype is not None:
-        conflicts = _conflicts(found, instancetype)
+        conflicts = _conflicts(result, instancetype)
         if conflicts:
             raise InventoryError(f"instancetype conflict: VM field(s) {', '.join(conflicts)} conflicts with selected instance type")
-        _apply_instancetype(found, instancetype)
+        _apply_instancetype(result, instancetype)
     if preference is not None:
-        _apply_preference(found, preference)
-    return found
+        _apply_preference(result, preference)
+    return result
 
 
 # The CPU fields of an instance type, with their names in a VMI.
@@ -47,7 +47,7 @@ _TOPOLOGY = ("sockets", "cores", "threads")
 
 def _conflicts(spec: Spec, instancetype: Mapping[str, Any]) -> list[str]:
     """Return the fields that both set, even if to the same value (pkg/instancetype/apply)."""
-    found = [
+    conflicts = [
         f"{_POD}.{field}"
         for field in ("nodeSelector", "schedulerName")
         if instancetype.get(field) is not None and spec.get(field) not in (None, "")
@@ -55,24 +55,24 @@ def _conflicts(spec: Spec, instancetype: Mapping[str, Any]) -> list[str]:
     domain, theirs = map_at(spec, "domain"), map_at(instancetype, "cpu")
     own = map_at(domain, "cpu")
     if theirs:
-        found += [f"{_POD}.domain.cpu.{field}" for field in _TOPOLOGY if own.get(field)]
+        conflicts += [f"{_POD}.domain.cpu.{field}" for field in _TOPOLOGY if own.get(field)]
         for kind in ("requests", "limits"):
-            found += [f"{_POD}.domain.resources.{kind}.cpu"] if "cpu" in map_at(domain, "resources", kind) else []
-        found += [
+            conflicts += [f"{_POD}.domain.resources.{kind}.cpu"] if "cpu" in map_at(domain, "resources", kind) else []
+        conflicts += [
             f"{_POD}.domain.cpu.{ours}"
             for field, ours in _CPU_FIELDS.items()
             if theirs.get(field) is not None and own.get(ours) not in (None, "", False)
         ]
     if map_at(instancetype, "memory"):
-        found += [f"{_POD}.domain.memory"] if domain.get("memory") is not None and map_at(domain, "memory").get("guest") else []
+        conflicts += [f"{_POD}.domain.memory"] if domain.get("memory") is not None and map_at(domain, "memory").get("guest") else []
         for kind in ("requests", "limits"):
-            found += [f"{_POD}.domain.resources.{kind}.memory"] if "memory" in map_at(domain, "resources", kind) else []
+            conflicts += [f"{_POD}.domain.resources.{kind}.memory"] if "memory" in map_at(domain, "resources", kind) else []
     if instancetype.get("launchSecurity") is not None and domain.get("launchSecurity") is not None:
-        found.append(f"{_POD}.domain.launchSecurity")
+        conflicts.append(f"{_POD}.domain.launchSecurity")
     for field in ("gpus", "hostDevices"):
         if instancetype.get(field) and map_at(domain, "devices").get(field):
-            found.append(f"{_POD}.domain.devices.{field}")
-    return found
+            conflicts.append(f"{_POD}.domain.devices.{field}")
+    return conflicts
 
 
 def _apply_instancetype(spec: Spec, instancetype: Mapping[str, Any]) -> None:
@@ -154,11 +154,11 @@ _NEEDS = {"synictimer": "synic", "synic": "vpindex", "tlbflush": "vpindex", "ipi
 
 def _with_dependencies(hyperv: Mapping[str, Any]) -> Spec:
     """Enable the features that others need, unless they are disabled explicitly (KubeVirt rejects that elsewhere)."""
-    found = {**hyperv}
+    result = {**hyperv}
     for feature, needed in _NEEDS.items():
-        if enabled(found.get(feature)) and found.get(needed) is None:
-            found[needed] = {"enabled": True}
-    return found
+        if enabled(result.get(feature)) and result.get(needed) is None:
+            result[needed] = {"enabled": True}
+    return result
 
 
 def _requiring(features: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:

@@ -76,9 +76,9 @@ def _domain(name: str, path: Path) -> list[Label]:
 
 
 def _reference(data: Any, namespace: str, *path: str) -> tuple[Key, ...]:
-    found = map_at(data, *path)
-    kind, name = text(found, "kind"), text(found, "name")
-    return ((kind, text(found, "namespace") or namespace, name),) if kind and name else ()
+    reference = map_at(data, *path)
+    kind, name = text(reference, "kind"), text(reference, "name")
+    return ((kind, text(reference, "namespace") or namespace, name),) if kind and name else ()
 
 
 def _machines(declared: Declared) -> Iterator[Pool]:
@@ -112,9 +112,9 @@ def _machines(declared: Declared) -> Iterator[Pool]:
 def _config_template(declared: Declared) -> Iterator[PoolPart]:
     """Yield what kubelets register with, equal for all machines of this template."""
     path = (*declared.base, "spec", "template", "spec", "joinConfiguration", "nodeRegistration")
-    found = registration(map_at(declared.data, "spec", "template", "spec", "joinConfiguration").get("nodeRegistration"), path)
+    registered = registration(map_at(declared.data, "spec", "template", "spec", "joinConfiguration").get("nodeRegistration"), path)
     key = (declared.ref.kind or "", declared.namespace, declared.name)
-    yield PoolPart(key, declared.site, declared.ref, found.labels, found.taints, known=found.known, faults=found.faults)
+    yield PoolPart(key, declared.site, declared.ref, registered.labels, registered.taints, known=registered.known, faults=registered.faults)
 
 
 def _control_plane(declared: Declared) -> Iterator[Pool]:
@@ -122,7 +122,7 @@ def _control_plane(declared: Declared) -> Iterator[Pool]:
     kept, lost = _of_machines(map_at(spec, "machineTemplate", "metadata"), (*base, "machineTemplate", "metadata"))
     path = (*base, "kubeadmConfigSpec", "joinConfiguration", "nodeRegistration")
     joining = map_at(spec, "kubeadmConfigSpec", "joinConfiguration").get("nodeRegistration")
-    found = registration(joining, path, control_plane=True)
+    joined = registration(joining, path, control_plane=True)
     first = registration(
         map_at(spec, "kubeadmConfigSpec", "initConfiguration").get("nodeRegistration"),
         (*base, "kubeadmConfigSpec", "initConfiguration", "nodeRegistration"),
@@ -132,12 +132,12 @@ def _control_plane(declared: Declared) -> Iterator[Pool]:
     yield declared.pool(
         declared.name, "KubeadmControlPlane", declared.base, "other", declared.name.removesuffix("-control-plane")
     )._replace(
-        labels=(*kept, *found.labels),
-        taints=found.taints,
-        closed=found.known,
+        labels=(*kept, *joined.labels),
+        taints=joined.taints,
+        closed=joined.known,
         least=count,
         most=count,
-        faults=(*first.faults, *found.faults),
+        faults=(*first.faults, *joined.faults),
         lost=tuple(lost),
     )
 
@@ -186,8 +186,8 @@ def _of_variables(variables: Mapping[str, tuple[Any, Path]]) -> tuple[list[Label
         if text(entry, "key"):
             labels.append(label(entry["key"], entry.get("value", ""), (*path, index)))
     taints, where = variables.get("nodePoolTaints", (None, ()))
-    found = taints_of(taints, where)
-    return labels, found.taints, (*stops_kubelet(labels), *found.faults)
+    parsed = taints_of(taints, where)
+    return labels, parsed.taints, (*stops_kubelet(labels), *parsed.faults)
 
 
 def _cluster_class(declared: Declared) -> Iterator[PoolPart]:
@@ -220,8 +220,8 @@ def _managed(declared: Declared) -> Iterator[PoolPart]:
     labels_field, taints_field, spelling = _MANAGED[kind]
     taints: Taints = taints_of(spec.get(taints_field), (*base, taints_field), spelling)
     scaling = map_at(spec, "scaling") or map_at(spec, "autoscaling")
-    least = next((found for name in ("minSize", "minCount", "minReplicas") if (found := number(scaling, name)) is not None), None)
-    most = next((found for name in ("maxSize", "maxCount", "maxReplicas") if (found := number(scaling, name)) is not None), None)
+    least = next((size for name in ("minSize", "minCount", "minReplicas") if (size := number(scaling, name)) is not None), None)
+    most = next((size for name in ("maxSize", "maxCount", "maxReplicas") if (size := number(scaling, name)) is not None), None)
     if kind == "GCPManagedMachinePool" and not scaling:
         least, most = 0, 1
     zones = texts(spec, "availabilityZones") or texts(spec, "nodeLocations") or tuple(filter(None, (text(spec, "availabilityZone"),)))

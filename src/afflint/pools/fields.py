@@ -26,22 +26,22 @@ OS, ARCH, INSTANCE_TYPE = "kubernetes.io/os", "kubernetes.io/arch", "node.kubern
 
 def text(data: Any, *path: str) -> str:
     """Return the text at a path; "" if it is absent or a placeholder."""
-    found = value_at_path(data, *path)
-    return found if type(found) is str and not is_placeholder(found) else ""
+    value = value_at_path(data, *path)
+    return value if type(value) is str and not is_placeholder(value) else ""
 
 
 def texts(data: Any, *path: str) -> tuple[str, ...]:
     """Return the texts of the list at a path; none if one is a placeholder, because the list is not known completely."""
-    found = texts_at(data, *path)
-    return () if any(map(is_placeholder, found)) else tuple(found)
+    values = texts_at(data, *path)
+    return () if any(map(is_placeholder, values)) else tuple(values)
 
 
 def number(data: Any, *path: str) -> int | None:
     """Return the number at a path, also one in quotes; None if it is absent or a placeholder."""
-    found = value_at_path(data, *path)
-    if type(found) is str and found.isascii() and found.isdigit() and len(found) < 10:
-        return int(found)
-    return found if type(found) is int else None
+    value = value_at_path(data, *path)
+    if type(value) is str and value.isascii() and value.isdigit() and len(value) < 10:
+        return int(value)
+    return value if type(value) is int else None
 
 
 def is_unsaid(data: Any, *path: str) -> bool:
@@ -225,20 +225,20 @@ def taints_in_map(data: Any, path: Path) -> Taints:
 
 def taints_in_line(data: str, path: Path) -> Taints:
     """Return the taints of ``a=b:Effect,c:Effect``, the format of a flag."""
-    found = taints_in_texts([each.strip() for each in data.split(",") if each.strip()], path)
+    parsed = taints_in_texts([each.strip() for each in data.split(",") if each.strip()], path)
     # All taints are in one scalar.
-    return Taints(tuple([each._replace(path=path) for each in found.taints]), tuple([each._replace(path=path) for each in found.faults]))
+    return Taints(tuple([each._replace(path=path) for each in parsed.taints]), tuple([each._replace(path=path) for each in parsed.faults]))
 
 
-def _misspelt(effect: str, path: Path, spelling: Mapping[str, str], whole: str = "") -> PoolMistake:
+def _misspelt(effect: str, path: Path, spelling: Mapping[str, str], written: str = "") -> PoolMistake:
     known = join_words(map(quoted, spelling), "or")
-    meant = next((each for each, plain in spelling.items() if _normalize(each) == _normalize(effect) or plain == effect), "")
+    suggestion = next((each for each, plain in spelling.items() if _normalize(each) == _normalize(effect) or plain == effect), "")
     if not effect:
-        what = f"the taint {quoted(whole)} has no effect: append `:` and" if whole else "the taint has no effect: set"
+        what = f"the taint {quoted(written)} has no effect: append `:` and" if written else "the taint has no effect: set"
         return PoolMistake(TAINT, path, f"{what} {known}", f"Add one of {known}.")
-    in_whole = f" in {quoted(whole)}" if whole not in ("", effect) else ""
-    hint = f"; did you mean {quoted(meant)}?" if meant else ""
-    help_ = f"Write `{meant}`." if meant else f"Write {known}."
+    in_whole = f" in {quoted(written)}" if written not in ("", effect) else ""
+    hint = f"; did you mean {quoted(suggestion)}?" if suggestion else ""
+    help_ = f"Write `{suggestion}`." if suggestion else f"Write {known}."
     return PoolMistake(TAINT, path, f"{quoted(effect)}{in_whole} is not a taint effect here; use {known}{hint}", help_)
 
 

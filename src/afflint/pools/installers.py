@@ -107,13 +107,13 @@ def _instance_group(declared: Declared) -> Iterator[Pool]:
     cluster = text(declared.data, "metadata", "labels", _KOPS_CLUSTER)
     kubelet = map_at(spec, "kubelet")
     taints = taints_in_texts(spec.get("taints"), (*base, "taints"))
-    more = taints_in_texts(kubelet.get("taints"), (*base, "kubelet", "taints"))
+    kubelet_taints = taints_in_texts(kubelet.get("taints"), (*base, "kubelet", "taints"))
     own = spec.get("nodeLabels")
     labels = [*labels_of(own, (*base, "nodeLabels")), *labels_of(kubelet.get("nodeLabels"), (*base, "kubelet", "nodeLabels"))]
     labels += CONTROL_PLANE_LABELS if control_plane else [label("node-role.kubernetes.io/node", "")]
     zones = texts(spec, "zones")
     subnets = texts(spec, "subnets")
-    found = list(taints.taints + more.taints) + ([CONTROL_PLANE_TAINT] if control_plane else [])
+    all_taints = list(taints.taints + kubelet_taints.taints) + ([CONTROL_PLANE_TAINT] if control_plane else [])
     least, most = number(spec, "minSize"), number(spec, "maxSize")
     if control_plane:
         least, most = (1 if spec.get("minSize") is None else least), (1 if spec.get("maxSize") is None else most)
@@ -122,13 +122,13 @@ def _instance_group(declared: Declared) -> Iterator[Pool]:
     kind = text(spec, "machineType")
     yield declared.pool(declared.name, "InstanceGroup", declared.base, "described", cluster)._replace(
         labels=(*labels, *zone(zones, (*base, "zones")), *([label(INSTANCE_TYPE, kind, (*base, "machineType"))] if kind else [])),
-        taints=tuple(found),
+        taints=tuple(all_taints),
         closed=not is_open(own, kubelet.get("nodeLabels")),
         least=least,
         most=most,
         zones=zones,
         optional=(("kops cluster", "", cluster), *([("kops subnet", cluster, subnets[0])] if len(subnets) == 1 and not zones else [])),
-        faults=(*taints.faults, *more.faults),
+        faults=(*taints.faults, *kubelet_taints.faults),
         lost=lost_labels(spec.get("cloudLabels"), (*base, "cloudLabels"), own, _TAG, "Write it below `spec.nodeLabels`."),
     )
 
@@ -165,17 +165,17 @@ def _machines(declared: Declared, machines: Iterable[_Machine], word: str, whose
     """Yield equal machines as one pool, named after the first."""
     groups: dict[object, list[_Machine]] = {}
     for each in machines:
-        alike = (frozenset(label.requirement for label in each.labels), frozenset(taint.taint for taint in each.taints), each.known)
-        groups.setdefault(alike, []).append(each)
-    for found in groups.values():
-        first = found[0]
-        faults = tuple([fault for each in found for fault in each.faults])
+        key = (frozenset(label.requirement for label in each.labels), frozenset(taint.taint for taint in each.taints), each.known)
+        groups.setdefault(key, []).append(each)
+    for equal in groups.values():
+        first = equal[0]
+        faults = tuple([fault for each in equal for fault in each.faults])
         yield declared.pool(first.name, word, first.path, whose, declared.name)._replace(
             labels=first.labels,
             taints=first.taints,
             closed=first.known,
-            least=len(found),
-            most=len(found),
+            least=len(equal),
+            most=len(equal),
             faults=faults,
         )
 
@@ -206,7 +206,7 @@ def _kind_patches(patches: list[Any], path: Path, *, control_plane: bool) -> Reg
 
     Mistakes are reported at the position of the text.
     """
-    found = registration(None, path, control_plane=control_plane)
+    result = registration(None, path, control_plane=control_plane)
     for index, patch in enumerate(patches):
         if type(patch) is not str or "nodeRegistration" not in patch:
             continue
@@ -216,14 +216,16 @@ def _kind_patches(patches: list[Any], path: Path, *, control_plane: bool) -> Reg
         if map_at(data).get("kind") not in ("InitConfiguration", "JoinConfiguration"):
             continue
         where = (*path, index)
-        patched = registration(map_at(data).get("nodeRegistration"), where, control_plane=control_plane)
-        found = Registration(
-            tuple([each._replace(path=where) for each in patched.labels]),
-            tuple([each._replace(path=where) for each in patched.taints]) if "taints" in map_at(data, "nodeRegistration") else found.taints,
-            (*found.faults, *[each._replace(path=where, key=False) for each in patched.faults]),
-            found.known and patched.known,
+        changed = registration(map_at(data).get("nodeRegistration"), where, control_plane=control_plane)
+        result = Registration(
+            tuple([each._replace(path=where) for each in changed.labels]),
+            tuple([each._replace(path=where) for each in changed.taints])
+            if "taints" in map_at(data, "nodeRegistration")
+            else result.taints,
+            (*result.faults, *[each._replace(path=where, key=False) for each in changed.faults]),
+            result.known and changed.known,
         )
-    return found
+    return result
 
 
 def _k3d(declared: Declared) -> Iterator[Pool]:
@@ -284,21 +286,21 @@ def _k0s_hosts(declared: Declared) -> Iterator[_Machine]:
             continue
         path = (*declared.base, "spec", "hosts", index)
         labels: list[Label] = []
-        found: list[PoolTaint] = []
+        taints: list[PoolTaint] = []
         faults: list[PoolMistake] = []
         if role != "worker":
             labels += [label("node.k0sproject.io/role", "control-plane"), label(CONTROL_PLANE, "true")]
         if role == "controller+worker" and map_at(host).get("noTaints") is not True:
-            found.append(PoolTaint(Taint(MASTER, "", "NoSchedule")))
+            taints.append(PoolTaint(Taint(MASTER, "", "NoSchedule")))
         for flag, value, where in _flags(list_at(host, "installFlags"), (*path, "installFlags")):
             if flag == "--labels":
                 own = [label(key, each, where) for key, each in pairs(value).items()]
                 labels, faults = [*labels, *own], [*faults, *stops_kubelet(own)]
             elif flag == "--taints":
                 more = taints_in_line(value, where)
-                found, faults = [*found, *more.taints], [*faults, *more.faults]
+                taints, faults = [*taints, *more.taints], [*faults, *more.faults]
         name = text(host, "hostname") or text(host, "ssh", "address") or f"{role}-{index}"
-        yield _Machine(name, path, tuple(labels), tuple(found), tuple(faults))
+        yield _Machine(name, path, tuple(labels), tuple(taints), tuple(faults))
 
 
 def _flags(flags: list[Any], path: Path) -> Iterator[tuple[str, str, Path]]:

@@ -35,23 +35,23 @@ def registration(data: Any, path: Path, *, control_plane: bool = False) -> Regis
     """
     given = map_at(data)
     taints = taints_of(given.get("taints"), (*path, "taints"))
-    found = list(taints.taints)
+    registered = list(taints.taints)
     if control_plane:
-        found += [] if type(given.get("taints")) is list else [CONTROL_PLANE_TAINT]
+        registered += [] if type(given.get("taints")) is list else [CONTROL_PLANE_TAINT]
     labels: list[Label] = list(CONTROL_PLANE_LABELS) if control_plane else []
     faults, known = list(taints.faults), True
     for flag, value, where in _extra_args(given.get("kubeletExtraArgs"), (*path, "kubeletExtraArgs")):
         if flag == "register-with-taints":
             more = taints_in_line(value, where) if not is_placeholder(value) else None
             known = known and more is not None
-            found += more.taints if more else ()
+            registered += more.taints if more else ()
             faults += more.faults if more else ()
         elif flag == "node-labels":
             own = [label(key, each, where) for key, each in pairs(value).items() if not is_placeholder(key)]
             known = known and len(own) == len(pairs(value))
             faults += stops_kubelet(own)
             labels += own
-    return Registration(tuple(labels), tuple(found), tuple(faults), known)
+    return Registration(tuple(labels), tuple(registered), tuple(faults), known)
 
 
 def _extra_args(data: Any, path: Path) -> Iterator[tuple[str, str, Path]]:
@@ -68,15 +68,15 @@ def _configuration(declared: Declared) -> Iterator[Pool | PoolPart]:
     """Yield a pool of one node, or of all nodes that join with the same file."""
     control_plane = declared.ref.kind == "InitConfiguration" or bool(map_at(declared.data, "controlPlane"))
     path = (*declared.base, "nodeRegistration")
-    found = registration(declared.data.get("nodeRegistration"), path, control_plane=control_plane)
+    registered = registration(declared.data.get("nodeRegistration"), path, control_plane=control_plane)
     name = text(declared.data, "nodeRegistration", "name") or ("control-plane" if control_plane else "worker")
     yield declared.pool(name, declared.ref.kind or "", declared.base, "described", text(declared.data, "clusterName"))._replace(
-        labels=found.labels,
-        taints=found.taints,
-        closed=found.known,
+        labels=registered.labels,
+        taints=registered.taints,
+        closed=registered.known,
         least=1,
         most=1 if declared.ref.kind == "InitConfiguration" else None,
-        faults=found.faults,
+        faults=registered.faults,
     )
 
 

@@ -26,30 +26,30 @@ class PoolLabels:
 
     def known(self, key: str) -> list[Label]:
         """Return the declarations of a label; those of its new name if the key is deprecated, because kubelets and clouds set both."""
-        found = self._by_key.get(key)
-        if found is None and key in DEPRECATED and key != MASTER:
-            found = self._by_key.get(DEPRECATED[key])
-        return found or []
+        labels = self._by_key.get(key)
+        if labels is None and key in DEPRECATED and key != MASTER:
+            labels = self._by_key.get(DEPRECATED[key])
+        return labels or []
 
     def about(self, key: str) -> list[Requirement]:
         """Return the requirements on this label that all nodes meet; none if it may have any value or be absent."""
-        found = self.known(key)
-        if found:
-            return [label.requirement._replace(key=key) for label in found]
+        labels = self.known(key)
+        if labels:
+            return [label.requirement._replace(key=key) for label in labels]
         absent = self._closed and not may_be_added(key, self._declared)
         return [Requirement(key, "DoesNotExist")] if absent else []
 
     def unmet(self, requirements: Sequence[Requirement]) -> list[int]:
         """Return the indexes of the requirements that no node of the pool meets; requirements on one label are taken together."""
-        found: list[int] = []
+        failed: list[int] = []
         for indexes in _by_label(requirements):
             asked = tuple([requirements[index] for index in indexes])
             # Cached, because many workloads have equal requirements.
             unmet = self._unmet.get(asked)
             if unmet is None:
                 unmet = self._unmet[asked] = _failing(self.about(asked[0].key), asked)
-            found += [indexes[place] for place in unmet]
-        return sorted(found)
+            failed += [indexes[place] for place in unmet]
+        return sorted(failed)
 
     def values(self, key: str) -> tuple[str, ...]:
         """Return the values that the label can have, if they are known."""
@@ -77,22 +77,22 @@ class PoolIndex:
 
     def unmet(self, requirements: Sequence[Requirement]) -> list[int]:
         """Return for each requirement the pools with no node that meets it: see ``PoolLabels.unmet``."""
-        found = [0] * len(requirements)
+        failed = [0] * len(requirements)
         for indexes in _by_label(requirements):
             asked = tuple([requirements[index] for index in indexes])
             unmet = self._unmet.get(asked)
             if unmet is None:
                 unmet = self._unmet[asked] = tuple(self._not_met(asked))
             for index, mask in zip(indexes, unmet, strict=True):
-                found[index] = mask
-        return found
+                failed[index] = mask
+        return failed
 
     def fitting(self, requirements: Sequence[Requirement]) -> int:
         """Return the pools with nodes that can meet all requirements."""
-        found = self.all
+        fitting = self.all
         for mask in self.unmet(requirements):
-            found &= ~mask
-        return found
+            fitting &= ~mask
+        return fitting
 
     def chosen(self, mask: int) -> Iterator[PoolLabels]:
         """Yield the pools of a set."""
@@ -103,23 +103,23 @@ class PoolIndex:
 
     def said(self, key: str) -> PoolLabelStatements:
         """Return the declarations of a label in all pools that declare it."""
-        found = self._said.get(key)
-        if found is None:
+        statements = self._said.get(key)
+        if statements is None:
             numbers = self._numbers.get(key, [])
             if key in DEPRECATED and key != MASTER:
                 numbers = sorted({*numbers, *self._numbers.get(DEPRECATED[key], ())})
-            found = self._said[key] = PoolLabelStatements(key, [(number, self.pools[number]) for number in numbers])
-        return found
+            statements = self._said[key] = PoolLabelStatements(key, [(number, self.pools[number]) for number in numbers])
+        return statements
 
     def _not_met(self, asked: tuple[Requirement, ...]) -> list[int]:
         key = asked[0].key
-        said = self.said(key)
-        found = said.not_met(asked)
-        silent = self._closed & ~said.all
+        statements = self.said(key)
+        failed = statements.not_met(asked)
+        silent = self._closed & ~statements.all
         if silent and not may_be_added(key, self._declared):
             for place in _failing([Requirement(key, "DoesNotExist")], asked):
-                found[place] |= silent
-        return found
+                failed[place] |= silent
+        return failed
 
 
 class PoolLabelStatements:
@@ -148,17 +148,17 @@ class PoolLabelStatements:
 
     def not_met(self, asked: tuple[Requirement, ...]) -> list[int]:
         """Return for each of some requirements on the label the pools that do not meet it."""
-        found, others = [0] * len(asked), self._any
+        failed, others = [0] * len(asked), self._any
         if len(asked) == 1 and asked[0].operator == "In":
             # The usual case takes one lookup per value.
             having = 0
             for value in asked[0].values:
                 having |= self._having.get(value, 0)
-            found, others = [self._one_of & ~having], self._others
-        for about, mask in others.items():
-            for place in _failing(about, asked):
-                found[place] |= mask
-        return found
+            failed, others = [self._one_of & ~having], self._others
+        for requirements, mask in others.items():
+            for place in _failing(requirements, asked):
+                failed[place] |= mask
+        return failed
 
 
 def _by_label(requirements: Sequence[Requirement]) -> Iterable[list[int]]:
@@ -170,12 +170,12 @@ def _by_label(requirements: Sequence[Requirement]) -> Iterable[list[int]]:
     return by_key.values()
 
 
-def _failing(known: Sequence[Requirement], asked: Sequence[Requirement]) -> tuple[int, ...]:
+def _failing(known: Sequence[Requirement], required: Sequence[Requirement]) -> tuple[int, ...]:
     """Return the indexes of the requirements on one label that a node cannot meet; all, if only their combination fails."""
-    if not known or can_hold_together([*known, *asked]):
+    if not known or can_hold_together([*known, *required]):
         return ()
-    alone = tuple([place for place, each in enumerate(asked) if not can_hold_together([*known, each])])
-    return alone or tuple(range(len(asked)))
+    alone = tuple([place for place, each in enumerate(required) if not can_hold_together([*known, each])])
+    return alone or tuple(range(len(required)))
 
 
 def declared_keys(pools: Iterable[Pool | PoolPart]) -> frozenset[str]:

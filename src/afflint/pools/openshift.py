@@ -57,17 +57,17 @@ def _place(provider: Mapping[str, Any], path: Path) -> list[Label]:
     """Return zone, region and machine type as the cloud labels its nodes."""
     placement = map_at(provider, "placement")
     if placement:
-        found = zone((text(placement, "availabilityZone"),), (*path, "placement", "availabilityZone"))
-        found += region(text(placement, "region"), (*path, "placement", "region"))
+        labels = zone((text(placement, "availabilityZone"),), (*path, "placement", "availabilityZone"))
+        labels += region(text(placement, "region"), (*path, "placement", "region"))
         kind = text(provider, "instanceType")
     elif text(provider, "location"):
         where, number_of_zone = text(provider, "location"), text(provider, "zone")
-        found = zone((f"{where}-{number_of_zone}",) if number_of_zone else (), (*path, "zone")) + region(where, (*path, "location"))
+        labels = zone((f"{where}-{number_of_zone}",) if number_of_zone else (), (*path, "zone")) + region(where, (*path, "location"))
         kind = text(provider, "vmSize")
     else:
-        found = zone((text(provider, "zone") or text(provider, "availabilityZone"),), path) + region(text(provider, "region"), path)
+        labels = zone((text(provider, "zone") or text(provider, "availabilityZone"),), path) + region(text(provider, "region"), path)
         kind = text(provider, "machineType")
-    return [*found, *([label(INSTANCE_TYPE, kind, path)] if kind else [])]
+    return [*labels, *([label(INSTANCE_TYPE, kind, path)] if kind else [])]
 
 
 def _machine_autoscaler(declared: Declared) -> Iterator[PoolPart]:

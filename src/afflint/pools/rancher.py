@@ -38,17 +38,17 @@ def _cluster(declared: Declared) -> Iterator[Pool]:
         taints = taints_of(pool.get("taints"), (*path, "taints"))
         labels = labels_of(own, (*path, "labels"))
         roles = [role for field, role in _ROLES if pool.get(field) is True]
-        found = list(taints.taints)
+        all_taints = list(taints.taints)
         if _WORKER not in roles:
-            found += [PoolTaint(Taint(_ETCD, "true", "NoExecute"))] if _ETCD in roles else []
-            found += [PoolTaint(Taint(CONTROL_PLANE, "true", "NoSchedule"))] if CONTROL_PLANE in roles else []
+            all_taints += [PoolTaint(Taint(_ETCD, "true", "NoExecute"))] if _ETCD in roles else []
+            all_taints += [PoolTaint(Taint(CONTROL_PLANE, "true", "NoSchedule"))] if CONTROL_PLANE in roles else []
         count = number(pool, "quantity")
         least, most = number(pool, "autoscalingMinSize"), number(pool, "autoscalingMaxSize")
         scaled = pool.get("autoscalingMinSize") is not None and pool.get("autoscalingMaxSize") is not None
         field, why = "machineDeploymentLabels", "of the MachineDeployment stays there"
         yield declared.pool(text(pool, "name"), "machine pool", path, "other", declared.name)._replace(
             labels=(*labels, *[label(role, "true") for role in roles]),
-            taints=tuple(found),
+            taints=tuple(all_taints),
             closed=not is_open(own),
             least=least if scaled else count,
             most=most if scaled else count,

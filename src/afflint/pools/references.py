@@ -23,19 +23,19 @@ def resolve_references(pools: Iterable[Pool], parts: Iterable[PoolPart]) -> list
 
 def _complete(pool: Pool, by_key: Mapping[Key, list[PoolPart]]) -> Pool:
     for key in pool.optional:
-        found = by_key.get(key, [])
-        for part in found[:1]:
-            pool = _apply_scale(_add_part(pool, part), found)
+        candidates = by_key.get(key, [])
+        for part in candidates[:1]:
+            pool = _apply_scale(_add_part(pool, part), candidates)
     waiting = [(key, 0) for key in pool.parts]
     for key, depth in waiting:
-        found = [part for part in by_key.get(key, ()) if _same_place(part, pool)] or by_key.get(key, [])
-        alike = {(part.labels, part.taints) for part in found}
+        candidates = [part for part in by_key.get(key, ()) if _same_place(part, pool)] or by_key.get(key, [])
+        alike = {(part.labels, part.taints) for part in candidates}
         if len(alike) != 1:
             pool = pool._replace(closed=False)
             continue
-        pool = _apply_scale(_add_part(pool, found[0]), found)
+        pool = _apply_scale(_add_part(pool, candidates[0]), candidates)
         if depth < _MAX_DEPTH:
-            waiting += [(each, depth + 1) for each in found[0].parts]
+            waiting += [(each, depth + 1) for each in candidates[0].parts]
     return pool
 
 

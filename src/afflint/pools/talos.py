@@ -35,11 +35,11 @@ def _pool(declared: Declared, name: str, own: Any, given: Any, base: Path, prefi
     labels = labels_of(own, (*base, fields[0]))
     taints = taints_in_map(given, (*base, fields[1]))
     control_plane = kind in ("controlplane", "init")
-    found = [*taints.taints, *([CONTROL_PLANE_TAINT] if control_plane and not schedulable else [])]
+    all_taints = [*taints.taints, *([CONTROL_PLANE_TAINT] if control_plane and not schedulable else [])]
     refused = _rejected(labels) if kind == "worker" else ()
     return declared.pool(name, "Talos machine", base, "described", text(declared.data, "cluster", "clusterName"))._replace(
         labels=(*labels, *(CONTROL_PLANE_LABELS if control_plane else ())),
-        taints=tuple(found),
+        taints=tuple(all_taints),
         closed=bool(kind) and not is_open(own),
         least=1,
         faults=(*refused, *taints.faults),

@@ -308,7 +308,7 @@ class Cluster:
             return possible, met
         weights = self._preference(pod.preferences)
         return possible + sum(each.weight for each in pod.preferences), [
-            sofar + weights[node] for sofar, node in zip(met, feasible, strict=True)
+            total + weights[node] for total, node in zip(met, feasible, strict=True)
         ]
 
     def rejected_as_such(self, pod: Pod) -> list[str | None]:
@@ -348,15 +348,15 @@ class Cluster:
 
         The pod itself does not count. ITSELF is the key of pods that would use a host port of the pod.
         """
-        found: dict[str, int] = {}
+        totals: dict[str, int] = {}
 
         def count(key: str, tally: Tally, own: bool) -> None:
-            there = (
+            matching = (
                 sum([tally[node] for node in nodes if node in tally])
                 if len(nodes) < len(tally)
                 else sum([number for node, number in tally.items() if node in nodes])
             )
-            found[key] = found.get(key, 0) + there - own
+            totals[key] = totals.get(key, 0) + matching - own
 
         occupancy = self._occupancy
         own_terms = readable(pod.anti_affinity)
@@ -371,7 +371,7 @@ class Cluster:
         for port in pod.ports:
             for tally in occupancy.on_port(port):
                 count(ITSELF, tally, False)
-        return found
+        return totals
 
     def schedule(self, pods: Iterable[Mapping[str, object] | Pod], *, even: bool = False) -> ScheduleResult:
         """Schedule pods in their order, each on the best node (on a tie the first by name), then retry pending pods.
@@ -391,9 +391,9 @@ class Cluster:
 
         The anti-affinity is that of the pod and of running pods.
         """
-        found = interpod_affinity.barred(pod, self._table, self._occupancy)
+        values = interpod_affinity.barred(pod, self._table, self._occupancy)
         taken: set[str | None] = {self._table.names[node] for node in node_ports.taken(pod.ports, self._occupancy)}
-        return {**found, ITSELF: taken} if taken else found
+        return {**values, ITSELF: taken} if taken else values
 
     def companions(self, terms: tuple[Term, ...], *, terminating: bool = True) -> frozenset[int]:
         """Return the numbers of the nodes with running pods that match all of these required affinity terms of an incoming pod."""
@@ -524,7 +524,7 @@ class Cluster:
         total = [0] * len(feasible)
         for plugin, values in scores.items():
             weight = WEIGHTS[plugin]
-            total = [sofar + weight * value for sofar, value in zip(total, values, strict=True)]
+            total = [current + weight * value for current, value in zip(total, values, strict=True)]
         return _Scored(scores, total)
 
     def _preference(self, preferences: tuple[Preference, ...]) -> list[int]:
@@ -533,7 +533,7 @@ class Cluster:
             weights = [0] * len(self._table.nodes)
             for preference in preferences:
                 matching = self._table.matching(AnyOf((preference.term,)))
-                weights = [sofar + preference.weight * hit for sofar, hit in zip(weights, matching, strict=True)]
+                weights = [current + preference.weight * hit for current, hit in zip(weights, matching, strict=True)]
             self._preferences[preferences] = weights
         return self._preferences[preferences]
 
@@ -624,11 +624,11 @@ class _SchedulingRun:
 
     def _shared(self, plugins: list[str | None]) -> dict[str, str]:
         """Return the plugin that rejects each node, by the node's name; equal results are shared."""
-        asked = tuple(plugins)
-        if asked not in self.reasons:
+        key = tuple(plugins)
+        if key not in self.reasons:
             names = self.cluster._table.names
-            self.reasons[asked] = {name: plugin for name, plugin in zip(names, plugins, strict=True) if plugin is not None}
-        return self.reasons[asked]
+            self.reasons[key] = {name: plugin for name, plugin in zip(names, plugins, strict=True) if plugin is not None}
+        return self.reasons[key]
 
 
 class _EvenSchedulingRun(_SchedulingRun):
@@ -650,21 +650,21 @@ class _EvenSchedulingRun(_SchedulingRun):
         """Return the number of pods and the number of the emptiest node that a picked node represents."""
         classes = picked.classes
         assert classes is not None
-        asked = id(classes), classes.number(node)
-        if asked not in self.emptiest:
+        key = id(classes), classes.number(node)
+        if key not in self.emptiest:
             self.kept.append(classes)  # Keeps its id from being reused.
-            self.emptiest[asked] = sorted([(load.get(other, 0), other) for other in classes.members(node)])
-        heap, aside = self.emptiest[asked], []
+            self.emptiest[key] = sorted([(load.get(other, 0), other) for other in classes.members(node)])
+        heap, aside = self.emptiest[key], []
         while heap[0][1] in picked.touched or heap[0][0] != load.get(heap[0][1], 0):
             count, other = heappop(heap)
             if other in picked.touched:
                 aside.append((count, other))
             else:
                 heappush(heap, (load.get(other, 0), other))
-        found = heap[0]
+        emptiest = heap[0]
         for each in aside:
             heappush(heap, each)
-        return found
+        return emptiest
 
 
 _NEVER: tuple[int, dict[str, str], str | None] = (-1, {}, None)

@@ -86,13 +86,13 @@ def metadata(data: object, kind: str) -> tuple[str, dict[str, Any], dict[str, An
     """Return an object's name, its metadata and the object. Raises InventoryError if it has no name."""
     if not isinstance(data, dict):
         refuse(f"an entry of the {kind} list", f"is {_kind(data)}, not an object")
-    found = data.get("metadata")
-    if not isinstance(found, dict):
-        refuse(f"a {kind}", "has no metadata" if found is None else f"has metadata that is {_kind(found)}, not a map")
-    name = found.get("name")
+    meta = data.get("metadata")
+    if not isinstance(meta, dict):
+        refuse(f"a {kind}", "has no metadata" if meta is None else f"has metadata that is {_kind(meta)}, not a map")
+    name = meta.get("name")
     if not isinstance(name, str) or not name:
         refuse(f"a {kind}", "has no name" if name is None or name == "" else f"has a name that is {_kind(name)}, not a string")
-    return name, found, data
+    return name, meta, data
 
 
 def _key(key: object, what: str) -> str:

@@ -35,7 +35,7 @@ def read_ports(spec: Mapping[str, Any]) -> tuple[HostPort, ...]:
     Malformed containers request nothing. Raises InventoryError for malformed ports.
     """
     network = spec.get("hostNetwork") is True
-    found: dict[HostPort, None] = {}
+    ports: dict[HostPort, None] = {}
     for field in ("initContainers", "containers"):
         containers = spec.get(field)
         for index, container in enumerate(containers if isinstance(containers, list) else ()):
@@ -44,8 +44,8 @@ def read_ports(spec: Mapping[str, Any]) -> tuple[HostPort, ...]:
                 for number, entry in enumerate(sequence(container.get("ports"), where)):
                     port = _read(entry, f"{where}[{number}]", (field, index, "ports", number), network=network)
                     if port is not None:
-                        found.setdefault(port)
-    return tuple(found)
+                        ports.setdefault(port)
+    return tuple(ports)
 
 
 def _read(data: object, where: str, path: Path, *, network: bool) -> HostPort | None:

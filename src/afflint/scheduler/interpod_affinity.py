@@ -57,14 +57,14 @@ def barred(pod: Pod, table: NodeTable, occupancy: Occupancy) -> dict[str, set[st
     """Return the label values that required anti-affinity excludes, by topology key: the pod's own and that of running pods."""
     if not pod.anti_affinity and not occupancy.forbids:
         return {}
-    found: dict[str, set[str | None]] = {}
+    values_by_key: dict[str, set[str | None]] = {}
     for term in readable(pod.anti_affinity):
-        found.setdefault(term.key, set()).update(_values(table, term.key, occupancy.matching_terms(term)))
+        values_by_key.setdefault(term.key, set()).update(_values(table, term.key, occupancy.matching_terms(term)))
     for term, tally in occupancy.forbidding(pod.subject):
-        found.setdefault(term.key, set()).update(_values(table, term.key, tally))
-    for values in found.values():
+        values_by_key.setdefault(term.key, set()).update(_values(table, term.key, tally))
+    for values in values_by_key.values():
         values.discard(None)  # nodes without the key do not take part
-    return {key: values for key, values in found.items() if values}
+    return {key: values for key, values in values_by_key.items() if values}
 
 
 def _with_affinity(
@@ -119,14 +119,16 @@ def wishes(feasible: list[int], pod: Pod, table: NodeTable, occupancy: Occupancy
     An affinity term is satisfied if a matching pod runs in the domain, an anti-affinity term if none does. This is for reports: the
     scheduler counts a weight once for each matching pod.
     """
-    possible, met = 0, [0] * len(feasible)
+    possible, satisfied = 0, [0] * len(feasible)
     for sign, terms in ((1, pod.preferred_affinity), (-1, pod.preferred_anti_affinity)):
         for weight, term in readable(terms):
             possible += abs(weight)
             column = table.column(term.key)
             taken = {column[node] for node, count in occupancy.matching_terms(term).items() if count} - {None}
-            met = [sofar + abs(weight) * ((column[node] in taken) == (sign > 0)) for sofar, node in zip(met, feasible, strict=True)]
-    return possible, met
+            satisfied = [
+                current + abs(weight) * ((column[node] in taken) == (sign > 0)) for current, node in zip(satisfied, feasible, strict=True)
+            ]
+    return possible, satisfied
 
 
 def _attract(pull: Pull, table: NodeTable, key: str, weight: int, tally: Tally) -> None:

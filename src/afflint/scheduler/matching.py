@@ -111,9 +111,9 @@ class MatchTable(Generic[S]):
             candidates = [subject for label in labels for subject in self._by_label.get(label, ())]
         for label in (None,) if labels is None else labels:
             self._by_anchor.setdefault(label, []).append(number)
-        found = [subject for subject in candidates if self._match(selector, *self._labels[subject])]
-        self.subjects_of.append(found)
-        for subject in found:
+        subjects = [subject for subject in candidates if self._match(selector, *self._labels[subject])]
+        self.subjects_of.append(subjects)
+        for subject in subjects:
             self.selectors_of[subject].append(number)
         return number
 
@@ -125,8 +125,8 @@ class MatchTable(Generic[S]):
         for label in subject.labels:
             self._by_label.setdefault(label, []).append(number)
             candidates += self._by_anchor.get(label, ())
-        found = [selector for selector in candidates if self._match(self.selectors[selector], subject, labels)]
-        self.selectors_of.append(found)
-        for selector in found:
+        selectors = [selector for selector in candidates if self._match(self.selectors[selector], subject, labels)]
+        self.selectors_of.append(selectors)
+        for selector in selectors:
             self.subjects_of[selector].append(number)
         return number

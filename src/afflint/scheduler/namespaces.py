@@ -73,10 +73,10 @@ class Directory:
 
     def scope(self, term: Term) -> frozenset[str] | None:
         """Return the namespaces that a term of an incoming pod covers; None means all, even without a Namespace object."""
-        asked = (term.namespaces, term.namespace_selector)
-        if asked not in self._scopes:
-            self._scopes[asked] = self._resolve(*asked)
-        return self._scopes[asked]
+        key = (term.namespaces, term.namespace_selector)
+        if key not in self._scopes:
+            self._scopes[key] = self._resolve(*key)
+        return self._scopes[key]
 
     def _resolve(self, names: frozenset[str], selector: Selector | None) -> frozenset[str] | None:
         if selector is None:
@@ -94,10 +94,10 @@ class Directory:
 
         Semantics: DefaultSelector (pkg/scheduler/framework/plugins/helper/spread.go).
         """
-        asked = (pod.subject, pod.controller)
-        if asked not in self._defaults:
-            self._defaults[asked] = self._combine(pod)
-        return self._defaults[asked]
+        key = (pod.subject, pod.controller)
+        if key not in self._defaults:
+            self._defaults[key] = self._combine(pod)
+        return self._defaults[key]
 
     def _combine(self, pod: Pod) -> Selector:
         merged: dict[str, str] = {}

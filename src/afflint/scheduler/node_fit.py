@@ -56,8 +56,8 @@ class NodeFit:
 
         A counted node has all of ``keys``, and the inclusion policies of the constraint admit it.
         """
-        asked = (keys, constraint.key, constraint.honor_affinity, constraint.honor_taints)
-        if asked not in self._domains:
+        cache_key = (keys, constraint.key, constraint.honor_affinity, constraint.honor_taints)
+        if cache_key not in self._domains:
             members = [True] * len(self.rejections)
             if constraint.honor_affinity:
                 members = self.in_affinity
@@ -66,8 +66,8 @@ class NodeFit:
             for key in keys:
                 members = [member and value is not None for member, value in zip(members, self._table.column(key), strict=True)]
             values = zip(members, self._table.column(constraint.key), strict=True)
-            self._domains[asked] = members, {value: 0 for member, value in values if member and value is not None}
-        return self._domains[asked]
+            self._domains[cache_key] = members, {value: 0 for member, value in values if member and value is not None}
+        return self._domains[cache_key]
 
 
 def names_exclude_each_other(rules: NodeRules, version: tuple[int, int]) -> bool:

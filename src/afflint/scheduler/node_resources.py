@@ -33,14 +33,14 @@ def admitted(candidates: list[int], requests: Requests, table: NodeTable, occupa
 
 def shortages(node: int, requests: Requests, table: NodeTable, occupancy: Occupancy) -> list[Shortage]:
     """Return the resources that are too scarce on the node, in the order of the scheduler."""
-    found = []
+    scarce = []
     for resource, asked in requests:
         amount = table.amounts(resource)[node]
         if amount is not None:
             left = amount - occupancy.used(resource).get(node, 0)
             if asked > left:
-                found.append(Shortage(resource, asked, left))
-    return found
+                scarce.append(Shortage(resource, asked, left))
+    return scarce
 
 
 def scores(feasible: list[int], pod: Pod, table: NodeTable, occupancy: Occupancy, version: tuple[int, int]) -> dict[str, list[int]]:
@@ -50,7 +50,7 @@ def scores(feasible: list[int], pod: Pod, table: NodeTable, occupancy: Occupancy
     memory are requested, from 1.36 on if the pod makes the fractions more equal; it is skipped for a pod that requests neither. A node
     without allocatable resources scores like a node with none.
     """
-    found = {NODE_RESOURCES_FIT: [_least_allocated(node, pod, table, occupancy) for node in feasible]}
+    by_plugin = {NODE_RESOURCES_FIT: [_least_allocated(node, pod, table, occupancy) for node in feasible]}
     requests = dict(pod.requests)
     asked = requests.get(CPU, 0), requests.get(MEMORY, 0)
     if any(asked):
@@ -58,8 +58,8 @@ def scores(feasible: list[int], pod: Pod, table: NodeTable, occupancy: Occupancy
         if version >= _SCORES_IMPROVEMENT:
             before = [_balanced(node, (0, 0), table, occupancy) for node in feasible]
             balanced = [50 + (50 + new - old) // 2 for new, old in zip(balanced, before, strict=True)]
-        found[BALANCED_ALLOCATION] = balanced
-    return found
+        by_plugin[BALANCED_ALLOCATION] = balanced
+    return by_plugin
 
 
 _SCORES_IMPROVEMENT = (1, 36)

@@ -114,8 +114,8 @@ class NodeTable:
         amounts = self._amounts.get(resource)
         if amounts is None:
             absent = None if resource in REPORTED else 0
-            found = [None if node.allocatable is None else node.allocatable.get(resource, absent) for node in self.nodes]
-            amounts = self._amounts[resource] = found
+            column = [None if node.allocatable is None else node.allocatable.get(resource, absent) for node in self.nodes]
+            amounts = self._amounts[resource] = column
         return amounts
 
     def matching(self, selection: AnyOf, among: frozenset[str] | None = None) -> list[bool]:

@@ -266,7 +266,7 @@ class _TermReader:
 
     def spread(self, data: list[Any]) -> tuple[tuple[SpreadConstraint, ...], tuple[SpreadConstraint, ...]]:
         """Return the hard and the soft topology spread constraints."""
-        found: dict[object, list[SpreadConstraint]] = {"DoNotSchedule": [], "ScheduleAnyway": []}
+        by_action: dict[object, list[SpreadConstraint]] = {"DoNotSchedule": [], "ScheduleAnyway": []}
         for index, item in enumerate(data):
             where = f"spec.topologySpreadConstraints[{index}]"
             entry = mapping(item, where)
@@ -281,8 +281,8 @@ class _TermReader:
             )
             constraint.path = ("topologySpreadConstraints", index)
             when = string(entry.get("whenUnsatisfiable"), f"{where}.whenUnsatisfiable")
-            found.setdefault(when, []).append(constraint)
-        return tuple(found["DoNotSchedule"]), tuple(found["ScheduleAnyway"])
+            by_action.setdefault(when, []).append(constraint)
+        return tuple(by_action["DoNotSchedule"]), tuple(by_action["ScheduleAnyway"])
 
     def pod_terms(
         self, affinity: dict[str, Any], kind: str, sign: int

@@ -79,21 +79,21 @@ def _amount(resource: str, millis: int) -> int:
 
 
 def _list(data: object, what: str) -> Millis:
-    found = {}
-    for resource, written in mapping(data, what).items():
+    amounts = {}
+    for resource, value in mapping(data, what).items():
         if not isinstance(resource, str):
             refuse(what, "has a key that is not a string")
-        quantity = parse_quantity(0 if written is None else written)
+        quantity = parse_quantity(0 if value is None else value)
         if quantity is None:
-            refuse(f"{what}[{resource!r}]", f"is {_shown(written)}, which is not a quantity")
+            refuse(f"{what}[{resource!r}]", f"is {_shown(value)}, which is not a quantity")
         if quantity.nanos < 0:
-            refuse(f"{what}[{resource!r}]", f"is {_shown(written)}, which is negative")
-        found[resource] = quantity.milli
-    return found
+            refuse(f"{what}[{resource!r}]", f"is {_shown(value)}, which is negative")
+        amounts[resource] = quantity.milli
+    return amounts
 
 
-def _shown(written: object) -> str:
-    return repr(written)[:40] if isinstance(written, str | int | float) else "a list or a map"
+def _shown(value: object) -> str:
+    return repr(value)[:40] if isinstance(value, str | int | float) else "a list or a map"
 
 
 class _Containers:

@@ -89,7 +89,7 @@ def scores(
                     raw[node] += constraint.max_skew - 1
             continue
         if constraint.key == HOSTNAME:
-            found = {node: tally.get(node, 0) for node in rated}
+            counts = {node: tally.get(node, 0) for node in rated}
             size = picked.count(rated)
         else:
             members, _ = fit.domains(constraint, keys)
@@ -99,14 +99,14 @@ def scores(
                 value = column[node] or ""
                 if members[node] and value in domains:
                     domains[value] += count
-            found = {node: domains[column[node] or ""] for node in rated}
+            counts = {node: domains[column[node] or ""] for node in rated}
             marks, alone = table.marks(constraint.key)
             # There are as many unique values as nodes that the representatives represent.
             size = len(domains) if not alone else len(domains) + sum([picked.stands_for[node] - 1 for node in rated if marks[node] is True])
         weight = log(size + 2)
         for node in rated:
             if column[node] is not None:
-                raw[node] += found[node] * weight + (constraint.max_skew - 1)
+                raw[node] += counts[node] * weight + (constraint.max_skew - 1)
     return _normalized(feasible, {node: _rounded(score) for node, score in raw.items()})
 
 
