@@ -71,7 +71,7 @@ def test_each_goes_to_a_node_with_the_fewest_pods_of_those_that_it_can_use(
             load[expected[f"p{number}"]] += 1
     for few in (0, 32):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(scheduler, "_FEW", few)
+            patch.setattr(scheduler, "_MAX_UNGROUPED", few)
             assert placed(nodes, *pods, running=running) == expected
 
 
